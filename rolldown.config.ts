@@ -6,12 +6,12 @@ export default defineConfig({
   // What runs in a thread of its own is found by its name beside whoever starts it, here as in `dist`.
   input: [
     'dist/daemon/main.js',
-    'dist/daemon/document-worker.js',
-    'dist/daemon/history-worker.js',
-    'dist/daemon/search-worker.js',
+    'dist/daemon/pull/document-worker.js',
+    'dist/daemon/http/history-worker.js',
+    'dist/daemon/search/search-worker.js',
     'dist/serve/page/markdown-worker.js',
-    'dist/sync/upstream/git-worker.js',
-    'dist/sync/upstream/second-worker.js',
+    'dist/sync/upstream/git/git-worker.js',
+    'dist/sync/upstream/git/second-opinion/second-worker.js',
   ],
   platform: 'node',
   logLevel: 'warn',

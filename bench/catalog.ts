@@ -1,12 +1,12 @@
 import './run-the-build.ts'
 import { createHash } from 'node:crypto'
-import type { Catalog } from '../src/sync/model/catalog.ts'
+import type { Catalog } from '../src/sync/catalog/catalog.ts'
 import type { ObjectId } from '../src/sync/model/revision.ts'
 import type { Skill } from '../src/sync/model/skill.ts'
 import type { Snapshot } from '../src/sync/model/snapshot.ts'
 import { makeSkills } from './skills.ts'
 
-const { buildCatalog } = await import('../src/sync/model/catalog.ts')
+const { buildCatalog } = await import('../src/sync/catalog/catalog.ts')
 const { digestOf } = await import('../src/sync/model/digest.ts')
 const { isObjectId } = await import('../src/sync/model/revision.ts')
 const { isSourceId } = await import('../src/sync/model/source-id.ts')

@@ -5,14 +5,14 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { Config } from '../src/daemon/config.ts'
-import type { SyncEnd } from '../src/daemon/sync-end.ts'
+import type { Config } from '../src/daemon/config/config.ts'
+import type { SyncEnd } from '../src/daemon/status/pull-result.ts'
 import { overseen } from './child.ts'
 import type { Child } from './child.ts'
 
-const { readConfig } = await import('../src/daemon/config.ts')
-const { request } = await import('../src/daemon/requests.ts')
-const { SYNC_END } = await import('../src/daemon/sync-end.ts')
+const { readConfig } = await import('../src/daemon/config/config.ts')
+const { request } = await import('../src/daemon/control/requests.ts')
+const { SYNC_END } = await import('../src/daemon/status/pull-result.ts')
 
 export interface RunningDaemon extends AsyncDisposable {
   /** Where it serves MCP. */

@@ -3,12 +3,12 @@ import type { ReadFile } from '../src/serve/content.ts'
 import { SearchSkills } from './search-skills.ts'
 
 const { Registry } = await import('../src/serve/registry.ts')
-const { createLog } = await import('../src/daemon/log.ts')
-const { Redactor } = await import('../src/daemon/redactor.ts')
-const { systemClock } = await import('../src/daemon/clock.ts')
-const { Searching } = await import('../src/daemon/searching.ts')
+const { createLog } = await import('../src/daemon/base/log.ts')
+const { Redactor } = await import('../src/daemon/base/redactor.ts')
+const { systemClock } = await import('../src/base/clock.ts')
+const { Searching } = await import('../src/daemon/search/search-service.ts')
 const { Store } = await import('../src/sync/store/store.ts')
-const { storedSkill } = await import('../src/sync/take.ts')
+const { storedSkill } = await import('../src/sync/pull/fetch-snapshot.ts')
 
 type Searching = InstanceType<typeof Searching>
 type SearchTimes = NonNullable<ConstructorParameters<typeof Searching>[0]['times']>

@@ -6,13 +6,13 @@ import { measuredOptions } from './http-options.ts'
 import { timed } from './figure.ts'
 import { openSearchGround } from './search-ground.ts'
 
-const { serveHttp } = await import('../src/serve/http/app.ts')
+const { serveHttp } = await import('../src/serve/http/server.ts')
 const { search } = await import('../src/serve/page/search.ts')
 const { SkillIndex } = await import('../src/serve/search/skill-index.ts')
 const { headingsIn } = await import('../src/serve/search/headings.ts')
 const { searchableOf } = await import('../src/serve/search/searchable.ts')
-const { offeredIn } = await import('../src/sync/model/offered.ts')
-const { storedSkill } = await import('../src/sync/take.ts')
+const { offeredIn } = await import('../src/sync/catalog/tool-catalog.ts')
+const { storedSkill } = await import('../src/sync/pull/fetch-snapshot.ts')
 const { formsOf } = await import('../test/support/forms.ts')
 
 // The server that is searched, in a process of its own. Started with the number of skills and a folder for its state.

@@ -6,14 +6,14 @@ import { parseArgs } from 'node:util'
 import { temporaryFolder } from '../test/support/temporary.ts'
 import './run-the-build.ts'
 
-const { idsOf, readConfig } = await import('../src/daemon/config.ts')
-const { admissionOf } = await import('../src/daemon/admission.ts')
-const { headingsOf, searchedOf } = await import('../src/daemon/searched.ts')
+const { idsOf, readConfig } = await import('../src/daemon/config/config.ts')
+const { admissionOf } = await import('../src/daemon/trust/serving-policy.ts')
+const { headingsOf, searchedOf } = await import('../src/daemon/search/search-documents.ts')
 const { hitsWithin, tokensIn } = await import('../src/serve/search/hits.ts')
 const { DEFAULT_HITS } = await import('../src/serve/search/query.ts')
 const { SkillIndex } = await import('../src/serve/search/skill-index.ts')
-const { offeredIn } = await import('../src/sync/model/offered.ts')
-const { currentCatalog } = await import('../src/sync/publisher.ts')
+const { offeredIn } = await import('../src/sync/catalog/tool-catalog.ts')
+const { currentCatalog } = await import('../src/sync/pull/publisher.ts')
 const { Store } = await import('../src/sync/store/store.ts')
 
 // Whether search finds the right skill, over collections that others made: node bench/search-quality.ts github/awesome-copilot=PATH …

@@ -2,7 +2,7 @@ import './run-the-build.ts'
 import { createHash } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Catalog } from '../src/sync/model/catalog.ts'
+import type { Catalog } from '../src/sync/catalog/catalog.ts'
 import type { Skill } from '../src/sync/model/skill.ts'
 import type { Store } from '../src/sync/store/store.ts'
 import { catalogOfSkills, objectId } from './catalog.ts'
@@ -10,7 +10,7 @@ import { randomFrom } from './skills.ts'
 import type { Random } from './skills.ts'
 
 const { digestOf } = await import('../src/sync/model/digest.ts')
-const { storedSkill } = await import('../src/sync/take.ts')
+const { storedSkill } = await import('../src/sync/pull/fetch-snapshot.ts')
 
 /** Skills to search, each with words, headings and a SKILL.md of its own, of 5 KiB or so; the same for the same count. */
 export class SearchSkills {

@@ -3,7 +3,7 @@ import { answerParent } from './child.ts'
 import { measuredOptions } from './http-options.ts'
 
 const { Registry } = await import('../src/serve/registry.ts')
-const { serveHttp } = await import('../src/serve/http/app.ts')
+const { serveHttp } = await import('../src/serve/http/server.ts')
 const { formsOf } = await import('../test/support/forms.ts')
 const { ServingCounts } = await import('../src/daemon/metrics/serving-counts.ts')
 

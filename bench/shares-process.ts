@@ -4,11 +4,11 @@ import { measuredOptions } from './http-options.ts'
 import { openSearchGround } from './search-ground.ts'
 import { LARGE } from './search-skills.ts'
 
-const { serveHttp } = await import('../src/serve/http/app.ts')
-const { templateCompletion } = await import('../src/serve/mcp/completion.ts')
-const { skillTools } = await import('../src/serve/mcp/tools.ts')
+const { serveHttp } = await import('../src/serve/http/server.ts')
+const { templateCompletion } = await import('../src/serve/mcp/tools/completion.ts')
+const { skillTools } = await import('../src/serve/mcp/tools/tools.ts')
 const { SCOPES } = await import('../src/serve/principal.ts')
-const { threadMs } = await import('../src/daemon/thread-time.ts')
+const { threadMs } = await import('../src/base/thread-time.ts')
 const { formsOf } = await import('../test/support/forms.ts')
 
 // The server that three principals share, in a process of its own: each is known by its token. Started with the number of skills

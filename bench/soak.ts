@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import type { Config } from '../src/daemon/config.ts'
-import type { SyncEnd } from '../src/daemon/sync-end.ts'
+import type { Config } from '../src/daemon/config/config.ts'
+import type { SyncEnd } from '../src/daemon/status/pull-result.ts'
 import { temporaryFolder } from '../test/support/temporary.ts'
 import { syncBy, writeSettings } from './daemon.ts'
 import { median } from './figure.ts'

@@ -8,16 +8,16 @@ import type { Tree } from '../src/sync/model/tree.ts'
 import type { Programs, TreeUpstream } from '../src/sync/upstream/upstream.ts'
 import './run-the-build.ts'
 
-const { configOfSources } = await import('../src/daemon/config/adhoc.ts')
-const { Publisher } = await import('../src/sync/publisher.ts')
-const { pull } = await import('../src/sync/pull.ts')
-const { inParallel } = await import('../src/sync/store/parallel.ts')
+const { configOfSources } = await import('../src/daemon/config/command-line-config.ts')
+const { Publisher } = await import('../src/sync/pull/publisher.ts')
+const { pull } = await import('../src/sync/pull/pull.ts')
+const { inParallel } = await import('../src/base/parallel.ts')
 const { Store } = await import('../src/sync/store/store.ts')
-const { storedSkill } = await import('../src/sync/take.ts')
-const { FetchThreads } = await import('../src/sync/upstream/fetch-threads.ts')
+const { storedSkill } = await import('../src/sync/pull/fetch-snapshot.ts')
+const { FetchThreads } = await import('../src/sync/upstream/git/fetch-threads.ts')
 const { openUpstream } = await import('../src/sync/upstream/open.ts')
 const { NOTHING_KNOWN } = await import('../src/sync/upstream/upstream.ts')
-const { PLAIN_WAY } = await import('../src/sync/upstream/way.ts')
+const { PLAIN_WAY } = await import('../src/sync/upstream/http/host-access.ts')
 
 /** Sources with a store of their own, as the daemon works with them, but for the daemon. Four at once. */
 export interface OpenSources {

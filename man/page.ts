@@ -1,10 +1,10 @@
-import type { Command, Option, Options } from '../src/daemon/commands/command.ts'
-import { COMMON, CONFIGURING, usageOf } from '../src/daemon/help.ts'
+import type { Command, Option, Options } from '../src/daemon/cli/command.ts'
+import { COMMON, CONFIGURING, usageOf } from '../src/daemon/cli/help/help.ts'
 
 /** The manual page skillsyncd(1), made of what each command says of itself. */
 export function manualPage(commands: readonly Command[], version: string): string {
   return [
-    '.\\" Made of the commands themselves. UPDATE_MAN=1 npx vitest run test/daemon/manual.test.ts writes it anew.',
+    '.\\" Made of the commands themselves. UPDATE_MAN=1 npx vitest run test/daemon/cli/help/manual.test.ts writes it anew.',
     `.TH SKILLSYNCD 1 "" "skillsyncd ${version}" "User Commands"`,
     '.SH NAME',
     text('skillsyncd - agent skills from git to every agent, pinned'),

@@ -9,12 +9,15 @@ const PROGRAM = fileURLToPath(new URL('../dist/program/', import.meta.url))
 
 /** Who may import whom. A room is the longest of these paths that a file lies under; itself it may always import. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  'sync/model': [],
-  'sync/upstream': ['sync/model'],
-  'sync/store': ['sync/model'],
-  sync: ['sync/model', 'sync/upstream', 'sync/store'],
-  serve: ['sync/model'],
-  daemon: ['sync/model', 'sync/upstream', 'sync/store', 'sync', 'serve'],
+  base: ['sync/skill-md'],
+  'sync/skill-md': ['base'],
+  'sync/model': ['base', 'sync/skill-md'],
+  'sync/catalog': ['base', 'sync/skill-md', 'sync/model'],
+  'sync/upstream': ['base', 'sync/skill-md', 'sync/model'],
+  'sync/store': ['base', 'sync/skill-md', 'sync/model', 'sync/catalog'],
+  sync: ['base', 'sync/skill-md', 'sync/model', 'sync/catalog', 'sync/upstream', 'sync/store'],
+  serve: ['base', 'sync/skill-md', 'sync/model', 'sync/catalog'],
+  daemon: ['base', 'sync/skill-md', 'sync/model', 'sync/catalog', 'sync/upstream', 'sync/store', 'sync', 'serve'],
 }
 
 /** Packages that only one room may know. */

@@ -3,15 +3,15 @@ import { access, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { allRules, sheetOf } from '../src/sync/authoring/rule-sheets.ts'
-import { validate } from '../src/sync/authoring/validate.ts'
-import { FRONTMATTER_LIMITS, readFrontmatter } from '../src/sync/model/frontmatter.ts'
-import { isSkillName } from '../src/sync/model/skill-name.ts'
-import { readFolder } from '../src/sync/upstream/folder-tree.ts'
+import { allRules, sheetOf } from '../src/sync/lint/rules.ts'
+import { validate } from '../src/sync/lint/lint.ts'
+import { FRONTMATTER_LIMITS, readFrontmatter } from '../src/sync/skill-md/frontmatter.ts'
+import { isSkillName } from '../src/sync/skill-md/skill-name.ts'
+import { readFolder } from '../src/sync/upstream/folder/folder-tree.ts'
 import { FETCH_LIMITS } from '../src/sync/upstream/upstream.ts'
 import { temporaryFolder } from './support/temporary.ts'
 import { never } from './sync/store/samples.ts'
-import { rulesWith } from './sync/surveyed.ts'
+import { rulesWith } from './sync/survey/surveyed.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const skills = join(root, 'examples/skills')
@@ -28,7 +28,7 @@ describe('docs/troubleshooting.md', () => {
   })
 
   test('has a heading for each finding rule and for no other', async () => {
-    const rules = await membersOf('src/sync/model/finding.ts', 'FindingRule')
+    const rules = await membersOf('src/sync/skill-md/finding.ts', 'FindingRule')
 
     const headings = await headingsBelow('Findings')
 
@@ -37,7 +37,7 @@ describe('docs/troubleshooting.md', () => {
   })
 
   test('says of each finding what becomes of the skill', async () => {
-    const rules = await membersOf('src/sync/model/finding.ts', 'FindingRule')
+    const rules = await membersOf('src/sync/skill-md/finding.ts', 'FindingRule')
     const text = await textOf('docs/troubleshooting.md')
 
     const silent = rules.filter(

@@ -19,8 +19,8 @@ if (major < FLOOR.major || (major === FLOOR.major && minor < FLOOR.minor)) {
   // Nothing is imported before: an older Node would fail on the imports with an error that does not say why.
   const { prepareThreads } = await import('./config/process-environment.ts')
   prepareThreads()
-  const { run } = await import('./cli.ts')
-  const { endThoughHung, leave } = await import('./last-resort.ts')
+  const { run } = await import('./cli/cli.ts')
+  const { endThoughHung, leave } = await import('./base/force-exit.ts')
   const { stdin, stdout, stderr } = process
   const status = await run(process.argv.slice(2), { stdin, stdout, stderr, on: process.on.bind(process), exit: leave })
   process.exitCode = status

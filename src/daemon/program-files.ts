@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { UsageError } from './usage-error.ts'
+import { UsageError } from './base/usage-error.ts'
 
 /** What a service manager starts: absolute paths, without links. */
 export interface ProgramFiles {

@@ -1,7 +1,7 @@
-import type { TraceIds } from '../sync/model/trace-context.ts'
-import { isContractUri, readContractUri } from '../sync/model/contract-uri.ts'
+import type { TraceIds } from '../base/trace-context.ts'
+import { isContractUri, readContractUri } from '../sync/catalog/contract-uri.ts'
 import { readSkillUri } from '../sync/model/skill-uri.ts'
-import { HIDDEN, withoutSecrets } from '../sync/model/secrets-in-text.ts'
+import { HIDDEN, withoutSecrets } from '../sync/skill-md/secret-patterns.ts'
 
 /** One thing that somebody asked for, as it is remembered. No content, and no secret; each text is bounded. */
 export interface AuditEvent extends TraceIds {

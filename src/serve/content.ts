@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import type { CatalogFile } from '../sync/model/catalog-entry.ts'
-import { utf8 } from '../sync/model/frontmatter.ts'
-import type { Docs } from '../sync/model/docs.ts'
+import type { CatalogFile } from '../sync/catalog/catalog-entry.ts'
+import { utf8 } from '../sync/skill-md/frontmatter.ts'
+import type { Docs } from '../sync/model/docs-folder.ts'
 import type { Skill, SkillFile } from '../sync/model/skill.ts'
-import type { TraceContext } from '../sync/model/trace-context.ts'
+import type { TraceContext } from '../base/trace-context.ts'
 
 /** What files are stored with. */
 export type Stored = Skill | Docs

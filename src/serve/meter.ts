@@ -1,4 +1,4 @@
-import { OMITTED_LIST } from '../sync/model/entry-faults.ts'
+import { OMITTED_LIST } from '../sync/skill-md/entry-faults.ts'
 
 /** What counts the work of serving. It is told of each thing once, keeps nobody waiting, and never throws. */
 export interface Meter {

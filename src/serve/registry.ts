@@ -1,9 +1,9 @@
-import { EMPTY_CATALOG } from '../sync/model/catalog.ts'
-import type { Catalog } from '../sync/model/catalog.ts'
-import { diff, diffing, isEmpty } from '../sync/model/changes.ts'
-import type { Changes } from '../sync/model/changes.ts'
-import { stepByStep } from '../sync/model/slices.ts'
-import type { Steps } from '../sync/model/slices.ts'
+import { EMPTY_CATALOG } from '../sync/catalog/catalog.ts'
+import type { Catalog } from '../sync/catalog/catalog.ts'
+import { diff, diffing, isEmpty } from '../sync/catalog/changes.ts'
+import type { Changes } from '../sync/catalog/changes.ts'
+import { stepByStep } from '../base/cooperative.ts'
+import type { Steps } from '../base/cooperative.ts'
 
 /** Hears of every change of the catalog, after it is served. */
 export type Listener = (changes: Changes, catalog: Catalog, before: Catalog) => void

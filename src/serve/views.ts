@@ -1,13 +1,13 @@
-import type { Catalog } from '../sync/model/catalog.ts'
-import { packingCatalog } from '../sync/model/catalog-of-packs.ts'
-import { canHold, choicesDigestOf } from '../sync/model/pack.ts'
-import type { Pack } from '../sync/model/pack.ts'
-import { atOnce } from '../sync/model/slices.ts'
-import type { Steps } from '../sync/model/slices.ts'
+import type { Catalog } from '../sync/catalog/catalog.ts'
+import { packingCatalog } from '../sync/catalog/catalog-packs.ts'
+import { canHold, choicesDigestOf } from '../sync/catalog/pack.ts'
+import type { Pack } from '../sync/catalog/pack.ts'
+import { atOnce } from '../base/cooperative.ts'
+import type { Steps } from '../base/cooperative.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
 import { Registry } from './registry.ts'
-import { NO_HOLDER, Shares } from './shares.ts'
-import type { Holder } from './shares.ts'
+import { NO_HOLDER, Shares } from './fair-shares.ts'
+import type { Holder } from './fair-shares.ts'
 
 /** Which packs somebody sees, as one word: their ids in order. The empty word: all that is served, packs or not. */
 export type ViewName = string

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readConfig } from '../../src/daemon/config.ts'
+import { readConfig } from '../../src/daemon/config/config.ts'
 import { processEnvironment } from '../../src/daemon/config/process-environment.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { untar, unzip } from '../support/unpack.ts'

@@ -5,7 +5,7 @@ import { HostileServer } from '../support/hostile-server.ts'
 import { idOf, Mirror } from '../support/mirror.ts'
 import { stdio } from '../support/peer.ts'
 import { Home } from '../support/program.ts'
-import { tarGz } from '../sync/upstream/mcp/hand-made.ts'
+import { tarGz } from '../sync/upstream/archive/hand-made.ts'
 
 const URI = 'skill://refunds/SKILL.md'
 const SERVED = 'skill://au/refunds/SKILL.md'

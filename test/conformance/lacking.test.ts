@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { newToken } from '../../src/daemon/tokens.ts'
+import { newToken } from '../../src/daemon/http/tokens.ts'
 import { GitServer } from '../support/git-server.ts'
 import { modernHttp, stdio } from '../support/peer.ts'
 import type { Peer } from '../support/peer.ts'

@@ -4,7 +4,7 @@ import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotoc
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { VersionNegotiationMode } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { INSTRUCTIONS } from '../../src/serve/instructions.ts'
+import { INSTRUCTIONS } from '../../src/serve/mcp/tools/instructions.ts'
 import type { Scope } from '../../src/serve/principal.ts'
 import { Home } from '../support/program.ts'
 import type { Reply } from '../support/peer.ts'

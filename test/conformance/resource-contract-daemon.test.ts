@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Config } from '../../src/daemon/config.ts'
+import type { Config } from '../../src/daemon/config/config.ts'
 import { CONTRACT_SOURCE, buildContractFixture, contractFrontmatter, documentOf } from '../support/contract-fixture.ts'
 import type { ContractFixture } from '../support/contract-fixture.ts'
 import { serve } from '../support/served.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { newToken } from '../../src/daemon/tokens.ts'
+import { newToken } from '../../src/daemon/http/tokens.ts'
 import type { Peer } from '../support/peer.ts'
 import { Repository } from '../support/repository.ts'
 import { serve } from '../support/served.ts'

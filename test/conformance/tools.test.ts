@@ -1,7 +1,7 @@
 import { access, chmod, constants, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newToken } from '../../src/daemon/tokens.ts'
+import { newToken } from '../../src/daemon/http/tokens.ts'
 import type { Scope } from '../../src/serve/principal.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import type { Peer, Reply } from '../support/peer.ts'

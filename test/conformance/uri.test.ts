@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { unlessAbsent } from '../../src/sync/store/disk-error.ts'
+import { unlessAbsent } from '../../src/sync/store/files/disk-error.ts'
 import type { Content } from '../support/repository.ts'
 import { serve } from '../support/served.ts'
 import {

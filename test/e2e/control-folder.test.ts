@@ -4,7 +4,7 @@ import { chown, mkdir, readdir, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { holderOf } from '../../src/daemon/daemon-lock.ts'
+import { holderOf } from '../../src/daemon/control/daemon-lock.ts'
 import type { Home } from '../support/program.ts'
 import { World } from './world.ts'
 

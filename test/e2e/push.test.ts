@@ -1,7 +1,7 @@
 import { on } from 'node:events'
 import { watch } from 'node:fs'
 import { expect, test, vi } from 'vitest'
-import { holderOf } from '../../src/daemon/daemon-lock.ts'
+import { holderOf } from '../../src/daemon/control/daemon-lock.ts'
 import { buildFixture } from '../support/fixture.ts'
 import { serve } from '../support/served.ts'
 import { CLIENTS, CLIENT_NAMES } from './clients.ts'

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { fillFolder } from '../support/folder.ts'
 import { Home } from '../support/program.ts'
 import type { Files } from '../support/scripted-upstream.ts'
-import { skillMd, sound } from '../sync/authoring/validated.ts'
+import { skillMd, sound } from '../sync/lint/linted.ts'
 
 /** One skill that is broken, one that is only warned of, one that is sound. */
 const SKILLS: Files = {

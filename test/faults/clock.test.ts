@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { SourceStatus } from '../../src/daemon/status.ts'
+import type { SourceStatus } from '../../src/daemon/status/status.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { Scene } from './scene.ts'
 

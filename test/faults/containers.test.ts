@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { holderOf } from '../../src/daemon/daemon-lock.ts'
+import { holderOf } from '../../src/daemon/control/daemon-lock.ts'
 import { skill } from '../e2e/world.ts'
 import { stdio } from '../support/peer.ts'
 import { Home } from '../support/program.ts'

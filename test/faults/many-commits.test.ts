@@ -2,7 +2,7 @@ import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { isDiskError } from '../../src/sync/store/disk-error.ts'
+import { isDiskError } from '../../src/sync/store/files/disk-error.ts'
 import { Scene } from './scene.ts'
 
 const COMMITS = 24

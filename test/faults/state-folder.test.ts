@@ -1,7 +1,7 @@
 import { chmod, chown, cp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { holderOf } from '../../src/daemon/daemon-lock.ts'
+import { holderOf } from '../../src/daemon/control/daemon-lock.ts'
 import { Home } from '../support/program.ts'
 import type { Program } from '../support/program.ts'
 import { filesIn } from '../scenarios/hub.ts'

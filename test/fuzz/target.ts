@@ -1,4 +1,4 @@
-import { Malformed } from '../../src/sync/upstream/malformed.ts'
+import { Malformed } from '../../src/base/malformed.ts'
 
 /** A reader of bytes of the other side, with what must hold of all that it returns. `scratch` is a folder for files. */
 export type Target = (bytes: Buffer, scratch: string) => Promise<void>

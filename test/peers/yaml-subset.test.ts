@@ -3,7 +3,7 @@ import { SkillsClient, SkillVerificationError } from '@modelcontextprotocol/clie
 import { expect, test } from 'vitest'
 import { Repository } from '../support/repository.ts'
 import { serve } from '../support/served.ts'
-import { flawsOf, sound } from '../sync/authoring/validated.ts'
+import { flawsOf, sound } from '../sync/lint/linted.ts'
 
 const ODD: Readonly<Record<string, readonly string[]>> = {
   'in-lines': ['x: "one', '  two"'],

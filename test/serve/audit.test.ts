@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { remembered, rememberedUri } from '../../src/serve/audit.ts'
 import type { AuditEvent } from '../../src/serve/audit.ts'
-import { audited, servedTo } from '../../src/serve/mcp/audited.ts'
+import { audited, servedTo } from '../../src/serve/mcp/core/audit-message.ts'
 import { Registry } from '../../src/serve/registry.ts'
 
 test.each([

@@ -1,6 +1,6 @@
 // A process that contends for the lock of a state folder, as often as it is told to. It runs the built program, as all
 // tests do, and is JavaScript since not every Node that we support runs anything else.
-import { acquireLock } from '../../dist/daemon/daemon-lock.js'
+import { acquireLock } from '../../dist/daemon/control/daemon-lock.js'
 
 let lock
 

@@ -1,4 +1,4 @@
-import type { Rule } from '../../src/sync/authoring/rule.ts'
+import type { Rule } from '../../src/sync/lint/diagnostic.ts'
 
 /** One odd frontmatter. */
 export interface OddFrontmatter {

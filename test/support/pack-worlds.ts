@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
-import { packedIn } from '../../src/sync/model/pack.ts'
-import type { Pack } from '../../src/sync/model/pack.ts'
+import { packedIn } from '../../src/sync/catalog/pack.ts'
+import type { Pack } from '../../src/sync/catalog/pack.ts'
 import { catalogOfWorld } from './contract-world.ts'
 import type { SkillWorld, World } from './contract-world.ts'
 

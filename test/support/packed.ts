@@ -1,29 +1,29 @@
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock } from '../../src/daemon/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../src/daemon/config.ts'
-import type { Config } from '../../src/daemon/config.ts'
-import { createLog } from '../../src/daemon/log.ts'
-import { Redactor } from '../../src/daemon/redactor.ts'
-import type { Searching as BuiltSearching } from '../../src/daemon/searching.ts'
-import { servingOf } from '../../src/daemon/serving.ts'
-import { serveHttp } from '../../src/serve/http/app.ts'
-import type { HttpOptions, HttpServer } from '../../src/serve/http/app.ts'
-import type { SessionLog } from '../../src/serve/http/session-log.ts'
-import type { Serving } from '../../src/serve/mcp/methods.ts'
-import type { PageHost } from '../../src/serve/page/page-host.ts'
+import { parseConfig } from '../../src/daemon/config/config.ts'
+import type { Config } from '../../src/daemon/config/config.ts'
+import { createLog } from '../../src/daemon/base/log.ts'
+import { Redactor } from '../../src/daemon/base/redactor.ts'
+import type { Searching as BuiltSearching } from '../../src/daemon/search/search-service.ts'
+import { servingOf } from '../../src/daemon/http/mcp-serving.ts'
+import { serveHttp } from '../../src/serve/http/server.ts'
+import type { HttpOptions, HttpServer } from '../../src/serve/http/server.ts'
+import type { SessionLog } from '../../src/serve/http/mcp/session-store.ts'
+import type { Serving } from '../../src/serve/mcp/core/methods.ts'
+import type { PageHost } from '../../src/serve/page/page-data.ts'
 import { SCOPES } from '../../src/serve/principal.ts'
 import type { Principal } from '../../src/serve/principal.ts'
 import { Registry } from '../../src/serve/registry.ts'
 import { Views } from '../../src/serve/views.ts'
-import type { Catalog } from '../../src/sync/model/catalog.ts'
+import type { Catalog } from '../../src/sync/catalog/catalog.ts'
 import type { SourceId } from '../../src/sync/model/source-id.ts'
 import { readWorld } from './contract-world.ts'
 
 // Its thread is a file that only the build has.
-const BUILT = new URL('../../dist/daemon/searching.js', import.meta.url).href
+const BUILT = new URL('../../dist/daemon/search/search-service.js', import.meta.url).href
 const { Searching }: { readonly Searching: typeof BuiltSearching } = await import(/* @vite-ignore */ BUILT)
 
 /** A world served over HTTP in every form there is, whole and in packs. */

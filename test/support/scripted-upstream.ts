@@ -1,5 +1,5 @@
-import { hiddenInFile } from '../../src/sync/model/hidden-unicode.ts'
-import { isLfsPointer } from '../../src/sync/model/lfs.ts'
+import { hiddenInFile } from '../../src/sync/skill-md/hidden-unicode.ts'
+import { isLfsPointer } from '../../src/sync/skill-md/lfs.ts'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, writeFile } from 'node:fs/promises'

@@ -1,5 +1,5 @@
-import type { Method, Methods, Surface } from '../../src/serve/mcp/methods.ts'
-import { RpcError, invalidParams } from '../../src/serve/mcp/rpc-error.ts'
+import type { Method, Methods, Surface } from '../../src/serve/mcp/core/methods.ts'
+import { RpcError, invalidParams } from '../../src/serve/mcp/rpc/rpc-error.ts'
 
 /**
  * What the conformance suite wants to find in a server that it looks at: `test://…`, `test_*`. It exists in tests only, and

@@ -3,7 +3,7 @@ import { cp, mkdir, rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
-import { isDiskError } from '../../src/sync/store/disk-error.ts'
+import { isDiskError } from '../../src/sync/store/files/disk-error.ts'
 import { Program } from './program.ts'
 import type { Home } from './program.ts'
 

@@ -1,15 +1,15 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Snapshot } from '../../src/sync/model/snapshot.ts'
-import { survey } from '../../src/sync/survey.ts'
-import { readFolder } from '../../src/sync/upstream/folder-tree.ts'
+import { survey } from '../../src/sync/survey/survey.ts'
+import { readFolder } from '../../src/sync/upstream/folder/folder-tree.ts'
 import { FETCH_LIMITS } from '../../src/sync/upstream/upstream.ts'
 import { fillFolder } from '../support/folder.ts'
 import { histories } from '../support/random-files.ts'
 import type { Files } from '../support/scripted-upstream.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { never } from './store/samples.ts'
-import { Surveys, rules } from './surveyed.ts'
+import { Surveys, rules } from './survey/surveyed.ts'
 
 test('a survey of a folder finds what a survey of a commit with the same files finds', async () => {
   await using folder = await temporaryFolder()

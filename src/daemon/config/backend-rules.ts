@@ -1,8 +1,8 @@
-import { isObject } from '../../sync/store/json.ts'
-import { hasMatch } from './access-rules.ts'
+import { isObject } from '../../base/canonical-json.ts'
+import { hasMatch } from './auth-rules.ts'
 import { withDefaults } from './defaults.ts'
-import type { Fault } from './problem.ts'
-import { isSshAddress } from './values.ts'
+import type { Fault } from './config-error.ts'
+import { isSshAddress } from './scalars.ts'
 
 /** Addresses beside a `backend` that cannot serve them, whoever of the source and `defaults` said it. */
 export function backendFaults(sources: readonly unknown[], defaults: readonly unknown[]): Fault[] {

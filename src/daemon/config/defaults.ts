@@ -1,4 +1,4 @@
-import { isSshAddress } from './values.ts'
+import { isSshAddress } from './scalars.ts'
 
 /** An entry of `defaults`, or what of one stands in a file. */
 interface Defaults {

@@ -1,5 +1,5 @@
-import { isObject } from '../../sync/store/json.ts'
-import type { Fault } from './problem.ts'
+import { isObject } from '../../base/canonical-json.ts'
+import type { Fault } from './config-error.ts'
 
 /** What a fallback needs to be one: skills that are locked, and a server that is looked at. */
 export function fallbackFaults(sources: readonly unknown[]): Fault[] {

@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path'
-import type { FixedAccess, SecretReference } from './access.ts'
+import type { FixedAccess, SecretReference } from './auth.ts'
 import type { ConfigFile } from './schema.ts'
 
 /** Who is asked before each publish. */

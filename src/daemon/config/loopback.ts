@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { bareHost } from '../../sync/upstream/bare-host.ts'
+import { bareHost } from '../../base/bare-host.ts'
 
 /** Whether an address to listen on is reached from this machine alone. */
 export function isLoopback(host: string): boolean {

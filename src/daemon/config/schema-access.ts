@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { duration, line, path, webUrl } from './values.ts'
+import { duration, line, path, webUrl } from './scalars.ts'
 
 // How a source, a gate or a webhook proves who it is. A secret is named here, never written.
 

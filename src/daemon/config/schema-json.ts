@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { LATER } from './later.ts'
-import { looksLikeSecret } from './problem.ts'
-import type { KeyPath } from './problem.ts'
+import { LATER } from './unsupported-keys.ts'
+import { looksLikeSecret } from './config-error.ts'
+import type { KeyPath } from './config-error.ts'
 import { CONFIG } from './schema.ts'
 
 /** The JSON Schema of skillsyncd.yaml, for editors: the content of `config/skillsyncd.schema.json`. */

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { FRONTMATTER_LIMITS } from '../../sync/model/frontmatter.ts'
+import { FRONTMATTER_LIMITS } from '../../sync/skill-md/frontmatter.ts'
 import { SKILL_LIMITS } from '../../sync/model/skill.ts'
-import { RETENTION } from '../../sync/store/collect.ts'
+import { RETENTION } from '../../sync/store/garbage-collect.ts'
 import { FETCH_LIMITS } from '../../sync/upstream/upstream.ts'
-import { bytes, bytesText, count, duration, durationText } from './values.ts'
+import { bytes, bytesText, count, duration, durationText } from './scalars.ts'
 
 // `limits` and `retention`: every bound of this program, with the default where the bound is kept.
 

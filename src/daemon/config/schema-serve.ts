@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { skillSpaceOf } from '../../serve/mcp/skill-space.ts'
+import { skillSpaceOf } from '../../serve/mcp/resources/skill-template.ts'
 import { SECRET } from './schema-access.ts'
-import { duration, host, line, path, port, prose, webUrl } from './values.ts'
+import { duration, host, line, path, port, prose, webUrl } from './scalars.ts'
 
 // `serve`: where and in which forms skills are served.
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { ARCHIVE_FORMATS } from '../../serve/mcp/archive.ts'
-import { HIDDEN_POLICIES } from '../../sync/model/hidden-unicode.ts'
+import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/archive.ts'
+import { HIDDEN_POLICIES } from '../../sync/skill-md/hidden-unicode.ts'
 import { isVersionRange } from '../../sync/model/tag-range.ts'
 import { AUTH, PROGRAM, PROXY_AUTH, SECRET } from './schema-access.ts'
 import {
@@ -18,7 +18,7 @@ import {
   serverUrl,
   skillUri,
   webUrl,
-} from './values.ts'
+} from './scalars.ts'
 
 // One entry of `sources`, those of later versions included: a key is named once and for ever.
 

@@ -3,7 +3,7 @@ import { GATE_AUTH, oneOf, PROGRAM } from './schema-access.ts'
 import { KEPT, LIMITS } from './schema-limits.ts'
 import { SERVE } from './schema-serve.ts'
 import { SHARED, SOURCE } from './schema-source.ts'
-import { addressPrefix, bytes, count, duration, id, line, path, prose, webUrl } from './values.ts'
+import { addressPrefix, bytes, count, duration, id, line, path, prose, webUrl } from './scalars.ts'
 
 // Every key of skillsyncd.yaml, those of later versions included. `config/skillsyncd.schema.json` is made from this.
 

@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
 import type { ErrorCode, YAMLError, YAMLMap } from 'yaml'
-import type { Fault, KeyPath, Position } from './problem.ts'
+import type { Fault, KeyPath, Position } from './config-error.ts'
 
 /** A YAML text as plain data that remembers where each key and value stood, or what keeps it from being read at all. */
 export type YamlReading =

@@ -1,5 +1,5 @@
 import { mendOf } from '../../sync/model/sync-error.ts'
-import { printable } from '../log-line.ts'
+import { printable } from '../base/log-line.ts'
 import { DigestMismatch } from './era-client.ts'
 import type { ProbeFetch, Refusal } from './probe-fetch.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { codeOf } from '../error-code.ts'
+import { codeOf } from '../../base/error-code.ts'
 import { DigestMismatch, type ClientOptions, type EraClient } from './era-client.ts'
 
 /**

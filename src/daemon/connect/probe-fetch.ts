@@ -1,8 +1,8 @@
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { exchange, type Answer } from '../../sync/upstream/http-exchange.ts'
-import { connectionFailure } from '../../sync/upstream/http-failure.ts'
-import { responseOf } from '../../sync/upstream/mcp/http-answer.ts'
-import type { Route } from '../../sync/upstream/way.ts'
+import { exchange, type Answer } from '../../sync/upstream/http/http-exchange.ts'
+import { connectionFailure } from '../../sync/upstream/http/http-failure.ts'
+import { responseOf } from '../../sync/upstream/mcp/client/http-answer.ts'
+import type { Route } from '../../sync/upstream/http/host-access.ts'
 
 /** The last answer that was no success: it names most causes. */
 export interface Refusal {

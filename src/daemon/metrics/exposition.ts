@@ -1,4 +1,4 @@
-import type { MetricsForm } from '../../serve/http/metrics.ts'
+import type { MetricsForm } from '../../serve/http/routes/metrics.ts'
 import type { Family, Labels, Sample } from './family.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Config } from '../config.ts'
-import { UsageError } from '../usage-error.ts'
+import type { Config } from '../config/config.ts'
+import { UsageError } from '../base/usage-error.ts'
 import type { Service } from './units.ts'
 
 /** Throws where the system's service could not start: its sandbox hides a file that it needs, or its user may not read it. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
-import type { ListenAddress } from '../config.ts'
+import type { ListenAddress } from '../config/config.ts'
 import type { ProgramFiles } from '../program-files.ts'
 import { commandLine, unitPath, withValues } from './unit-text.ts'
 

@@ -1,11 +1,11 @@
-import { countOf } from '../count-text.ts'
-import { skillAddress } from './addresses.ts'
-import type { Body } from './frame.ts'
+import { countOf } from '../../base/plural.ts'
+import { skillAddress } from './urls.ts'
+import type { Body } from './layout.ts'
 import { html, NOTHING, said, visible } from './html.ts'
 import type { Html } from './html.ts'
-import type { Moment, Move, SkillChange, SourceChange, TextDiff } from './page-host.ts'
+import type { Moment, Move, SkillChange, SourceChange, TextDiff } from './page-data.ts'
 import type { View } from './view.ts'
-import { minute, shortCommit } from './words.ts'
+import { minute, shortCommit } from './format.ts'
 
 /** The generations that are kept, or what changed between two of them. */
 export async function changesView(view: View): Promise<Body> {

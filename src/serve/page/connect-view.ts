@@ -1,9 +1,9 @@
-import type { Body } from './frame.ts'
+import type { Body } from './layout.ts'
 import { html, NOTHING, said } from './html.ts'
 import type { Html } from './html.ts'
-import { shellWord } from '../shell-word.ts'
-import { clientWays } from './client-ways.ts'
-import type { ClientWay } from './client-ways.ts'
+import { shellWord } from '../../base/shell-word.ts'
+import { clientWays } from './client-setup.ts'
+import type { ClientWay } from './client-setup.ts'
 import type { View } from './view.ts'
 
 /** How clients are told of this server, ready to copy. */

@@ -1,4 +1,4 @@
-import { splitAtHidden } from '../../sync/model/hidden-unicode.ts'
+import { splitAtHidden } from '../../sync/skill-md/hidden-unicode.ts'
 
 /** A safe piece of HTML: what others wrote is escaped in it. */
 export interface Html {

@@ -1,5 +1,5 @@
-import { countOf } from '../count-text.ts'
-import type { HubAlarm, Misfit, PageHost, Problem, SourceHealth } from './page-host.ts'
+import { countOf } from '../../base/plural.ts'
+import type { HubAlarm, Misfit, PageHost, Problem, SourceHealth } from './page-data.ts'
 
 /** An entry of the page. The kinds stand in the order of the page. */
 export type Entry =

@@ -1,6 +1,6 @@
-import type { CatalogSkill } from '../../sync/model/catalog-entry.ts'
-import type { Catalog } from '../../sync/model/catalog.ts'
-import { placesIn } from './places.ts'
+import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
+import { placesIn } from './skill-copies.ts'
 
 /** What somebody looks for, as the address of the page says it. */
 export interface Query {

@@ -1,10 +1,10 @@
-import { countOf } from '../count-text.ts'
-import type { Body } from './frame.ts'
+import { countOf } from '../../base/plural.ts'
+import type { Body } from './layout.ts'
 import { html, NOTHING, said, visible } from './html.ts'
 import type { Html } from './html.ts'
-import type { SourceHealth } from './page-host.ts'
+import type { SourceHealth } from './page-data.ts'
 import type { View } from './view.ts'
-import { ago, refText, shortCommit } from './words.ts'
+import { ago, refText, shortCommit } from './format.ts'
 
 /** The sources: what is served of each, how fresh that is, what is wrong and what mends it. */
 export function sourcesView(view: View): Body {

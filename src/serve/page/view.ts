@@ -1,6 +1,6 @@
-import type { Catalog } from '../../sync/model/catalog.ts'
-import type { Pack } from '../../sync/model/pack.ts'
-import type { PageHost } from './page-host.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
+import type { Pack } from '../../sync/catalog/pack.ts'
+import type { PageHost } from './page-data.ts'
 
 /** What a page is drawn from: one catalog, and what the process around it says. */
 export interface View {

@@ -1,7 +1,7 @@
-import type { Catalog } from '../../sync/model/catalog.ts'
-import type { Offered } from '../../sync/model/offered.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
+import type { Offered } from '../../sync/catalog/tool-catalog.ts'
 import type { Registry } from '../registry.ts'
-import type { Holder } from '../shares.ts'
+import type { Holder } from '../fair-shares.ts'
 import type { SkillQuery } from './query.ts'
 
 /** Finds skills among those that models are told of. The daemon hands it over: this side knows no store and no thread. */

@@ -1,4 +1,4 @@
-import { bodyOf, utf8 } from '../../sync/model/frontmatter.ts'
+import { bodyOf, utf8 } from '../../sync/skill-md/frontmatter.ts'
 
 /** No SKILL.md that is larger is read for its headings. */
 export const HEADED_BYTES = 2 ** 20

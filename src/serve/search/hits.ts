@@ -1,4 +1,4 @@
-import type { Offered, OfferedSkills } from '../../sync/model/offered.ts'
+import type { Offered, OfferedSkills } from '../../sync/catalog/tool-catalog.ts'
 
 /** A skill that was found, as a model is told of it. */
 export interface Hit {

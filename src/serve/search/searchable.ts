@@ -1,7 +1,7 @@
-import { CONTRACT_KEY } from '../../sync/model/contract.ts'
-import type { JsonObject, JsonValue } from '../../sync/model/frontmatter.ts'
-import { isMapping } from '../../sync/model/json-value.ts'
-import type { Offered } from '../../sync/model/offered.ts'
+import { CONTRACT_KEY } from '../../sync/skill-md/contract/contract.ts'
+import type { JsonObject, JsonValue } from '../../sync/skill-md/frontmatter.ts'
+import { isMapping } from '../../base/json-value.ts'
+import type { Offered } from '../../sync/catalog/tool-catalog.ts'
 
 /** What of a skill is searched. Plain data: it goes to the thread that holds the index. */
 export interface Searchable {

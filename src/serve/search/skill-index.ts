@@ -1,11 +1,11 @@
 import MiniSearch from 'minisearch'
 import type { Query, QueryCombination } from 'minisearch'
 import { comparePaths } from '../../sync/model/digest.ts'
-import { atOnce } from '../../sync/model/slices.ts'
-import type { Steps } from '../../sync/model/slices.ts'
+import { atOnce } from '../../base/cooperative.ts'
+import type { Steps } from '../../base/cooperative.ts'
 import { FIELDS } from './searchable.ts'
 import type { Searchable } from './searchable.ts'
-import { termsAsked, termsIn } from './terms.ts'
+import { termsAsked, termsIn } from './tokenize.ts'
 
 /**
  * Finds skills by words. What it answers depends on the skills that are in it and on nothing else: not on those that were, nor

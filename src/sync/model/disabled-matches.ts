@@ -1,7 +1,7 @@
-import type { DisabledSkill, DisabledSkills } from './disabled.ts'
-import { baseName, foldedPath, foldersAbove, isBelow, relativeTo } from './paths.ts'
+import type { DisabledSkill, DisabledSkills } from './disabled-skills.ts'
+import { baseName, foldedPath, foldersAbove, isBelow, relativeTo } from '../../base/paths.ts'
 import type { Skill } from './skill.ts'
-import { atOnce, type Steps } from './slices.ts'
+import { atOnce, type Steps } from '../../base/cooperative.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { SourceId } from './source-id.ts'
 

@@ -1,9 +1,9 @@
-import type { Finding } from './finding.ts'
-import { matcher } from './globs.ts'
-import { placing, unplaced } from './placement.ts'
-import type { PlacementRules } from './placement.ts'
+import type { Finding } from '../skill-md/finding.ts'
+import { matcher } from '../../base/globs.ts'
+import { placing, unplaced } from './serving-paths.ts'
+import type { PlacementRules } from './serving-paths.ts'
 import type { Skill } from './skill.ts'
-import { atOnce } from './slices.ts'
+import { atOnce } from '../../base/cooperative.ts'
 import type { Source } from './source.ts'
 
 /** As much of what a source selects by as decides how its skills stand. */

@@ -1,6 +1,6 @@
-import type { Followed } from './followed.ts'
+import type { Followed } from './tracked-ref.ts'
 import type { Held } from './generation.ts'
-import type { Moved } from './moved.ts'
+import type { Moved } from './skill-delta.ts'
 import type { Revision } from './revision.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { SyncError } from './sync-error.ts'

@@ -1,8 +1,8 @@
-import type { Contract } from './contract.ts'
-import type { Docs } from './docs.ts'
-import type { Finding } from './finding.ts'
-import type { JsonObject } from './frontmatter.ts'
-import type { HiddenText } from './hidden-unicode.ts'
+import type { Contract } from '../skill-md/contract/contract.ts'
+import type { Docs } from './docs-folder.ts'
+import type { Finding } from '../skill-md/finding.ts'
+import type { JsonObject } from '../skill-md/frontmatter.ts'
+import type { HiddenText } from '../skill-md/hidden-unicode.ts'
 import type { ObjectId } from './revision.ts'
 import type { SourceId } from './source-id.ts'
 

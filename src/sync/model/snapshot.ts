@@ -1,11 +1,11 @@
-import type { Docs, DocsFolder } from './docs.ts'
-import type { Finding } from './finding.ts'
+import type { Docs, DocsFolder } from './docs-folder.ts'
+import type { Finding } from '../skill-md/finding.ts'
 import type { ListingForm } from './listing-form.ts'
-import { baseName } from './paths.ts'
+import { baseName } from '../../base/paths.ts'
 import type { ObjectId, Revision } from './revision.ts'
 import type { Skill } from './skill.ts'
 import type { SourceId } from './source-id.ts'
-import type { Signers } from './trust.ts'
+import type { Signers } from './signers.ts'
 
 /** What was found in one revision of one source. Plain data: JSON and back is the identity. */
 export interface Snapshot {

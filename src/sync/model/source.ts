@@ -1,4 +1,4 @@
-import type { HiddenPolicy } from './hidden-unicode.ts'
+import type { HiddenPolicy } from '../skill-md/hidden-unicode.ts'
 import type { AskedRef } from './revision.ts'
 import type { SourceId } from './source-id.ts'
 

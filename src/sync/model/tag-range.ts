@@ -1,6 +1,6 @@
 import type { Range, SemVer } from 'semver'
 import type { TagRange } from './revision.ts'
-import { semver } from './semver.ts'
+import { semver } from '../../base/semver.ts'
 
 /** Whether it is a range of versions at all. */
 export function isVersionRange(text: string): boolean {

@@ -1,4 +1,4 @@
-import type { HiddenText } from './hidden-unicode.ts'
+import type { HiddenText } from '../skill-md/hidden-unicode.ts'
 import type { ObjectId, Revision } from './revision.ts'
 
 /** The files of one revision: readable, unable to change. What it holds in scratch is gone when it is disposed. */

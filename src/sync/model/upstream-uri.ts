@@ -1,4 +1,4 @@
-import { folderOf, joinPath } from './paths.ts'
+import { folderOf, joinPath } from '../../base/paths.ts'
 import { decodedSegment, holdsForbidden } from './skill-uri.ts'
 import type { SkillFile, UpstreamSkill } from './skill.ts'
 

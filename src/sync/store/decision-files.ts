@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { NONE_APPROVED } from '../model/approvals.ts'
-import { NO_DISABLED_SKILLS } from '../model/disabled.ts'
-import { NONE_NAMED } from '../model/namings.ts'
+import { NO_DISABLED_SKILLS } from '../model/disabled-skills.ts'
+import { NONE_NAMED } from '../model/named-uris.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { writeWhole } from './atomic.ts'
+import { writeWhole } from './files/atomic.ts'
 import { parseDecisions, textForm } from './decisions-text.ts'
 import type { Written } from './decisions-text.ts'
-import { cannot, isDiskError, unlessAbsent } from './disk-error.ts'
-import { canonicalJson } from './json.ts'
-import type { StateFolder } from './state-folder.ts'
+import { cannot, isDiskError, unlessAbsent } from './files/disk-error.ts'
+import { canonicalJson } from '../../base/canonical-json.ts'
+import type { StateFolder } from './files/state-folder.ts'
 
 /**
  * `decisions.json`, and a copy of it: what a person took out of service must not come back since one file was damaged. The file

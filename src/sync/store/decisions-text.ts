@@ -1,12 +1,12 @@
 import type { Approval, Approvals } from '../model/approvals.ts'
 import type { Decision, Decisions } from '../model/decisions.ts'
-import { MOST_PLACES, type DisabledPlace, type DisabledSkill, type DisabledSkills } from '../model/disabled.ts'
-import type { Naming, Namings } from '../model/namings.ts'
+import { MOST_PLACES, type DisabledPlace, type DisabledSkill, type DisabledSkills } from '../model/disabled-skills.ts'
+import type { Naming, Namings } from '../model/named-uris.ts'
 import { isObjectId } from '../model/revision.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
-import { parseJson } from '../model/json-value.ts'
-import { isObject, isTime } from './json.ts'
-import { isDigest } from './stored-path.ts'
+import { parseJson } from '../../base/json-value.ts'
+import { isObject, isTime } from '../../base/canonical-json.ts'
+import { isDigest } from './skills/stored-path.ts'
 
 /** All that the file holds. */
 export interface Written {

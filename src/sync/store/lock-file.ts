@@ -2,10 +2,10 @@ import { readFile, rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { EMPTY_LOCK, type Lock } from '../model/lock.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { syncFolder } from './atomic.ts'
-import { cannot, unlessAbsent } from './disk-error.ts'
+import { syncFolder } from './files/atomic.ts'
+import { cannot, unlessAbsent } from './files/disk-error.ts'
 import { lockText, readLockText } from './lock-text.ts'
-import { Turn } from './turn.ts'
+import { Turn } from './files/file-lock.ts'
 
 /** Locks of more than that are nobody's: some 200,000 skills. */
 const MOST_BYTES = 2 ** 26

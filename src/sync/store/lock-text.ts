@@ -1,16 +1,16 @@
 import { LineCounter, parseDocument } from 'yaml'
-import type { JsonObject, JsonValue } from '../model/frontmatter.ts'
-import { HIDDEN_POLICIES } from '../model/hidden-unicode.ts'
-import { isTexts, parseJson } from '../model/json-value.ts'
+import type { JsonObject, JsonValue } from '../skill-md/frontmatter.ts'
+import { HIDDEN_POLICIES } from '../skill-md/hidden-unicode.ts'
+import { isTexts, parseJson } from '../../base/json-value.ts'
 import { setDigestOf } from '../model/lock.ts'
 import type { Lock, LockedPack, LockedSelection, LockedSkill, LockEntry } from '../model/lock.ts'
-import { isPackId } from '../model/pack.ts'
+import { isPackId } from '../catalog/pack.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../model/revision.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
-import type { Signer, Signers } from '../model/trust.ts'
-import { indentedJson, isObject } from './json.ts'
-import { isDigest } from './stored-path.ts'
+import type { Signer, Signers } from '../model/signers.ts'
+import { indentedJson, isObject } from '../../base/canonical-json.ts'
+import { isDigest } from './skills/stored-path.ts'
 
 /** The version of the form. A lock of a newer one is refused, never guessed at. */
 const VERSION = 1

@@ -1,8 +1,8 @@
-import { inSlices } from '../model/slices.ts'
+import { inSlices } from '../../base/cooperative.ts'
 import type { Skill } from '../model/skill.ts'
-import { sha256Of, type DigestedBytes, type DigestFiles } from './digest-files.ts'
-import { canonicalJson } from './json.ts'
-import { WIDTH, inParallel } from './parallel.ts'
+import { sha256Of, type DigestedBytes, type DigestFiles } from './skills/verified-files.ts'
+import { canonicalJson } from '../../base/canonical-json.ts'
+import { WIDTH, inParallel } from '../../base/parallel.ts'
 
 /**
  * Cuts the skills of a snapshot, which are in the order of their paths. Where a part ends is decided by a skill's own path, within a

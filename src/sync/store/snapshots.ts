@@ -1,11 +1,11 @@
 import type { Snapshot } from '../model/snapshot.ts'
 import { undefinedIfDamaged } from '../model/sync-error.ts'
-import type { Claims } from './claims.ts'
-import { DigestFiles, sha256Of } from './digest-files.ts'
-import { canonicalJson } from './json.ts'
-import { Lately } from './lately.ts'
+import type { Claims } from './files/gc-leases.ts'
+import { DigestFiles, sha256Of } from './skills/verified-files.ts'
+import { canonicalJson } from '../../base/canonical-json.ts'
+import { Lately } from '../../base/lru.ts'
 import { cut, SnapshotParts } from './snapshot-parts.ts'
-import type { StateFolder } from './state-folder.ts'
+import type { StateFolder } from './files/state-folder.ts'
 
 /**
  * Snapshots, each in a file whose name is the SHA-256 of its bytes: `snapshots/<digest>.json`. Where it has many skills, that file

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
-import type { Followed } from '../model/followed.ts'
+import type { Followed } from '../model/tracked-ref.ts'
 import { isObjectId, type AskedRef, type Revision } from '../model/revision.ts'
 import type { Source } from '../model/source.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { isSyncErrorCode, type SyncErrorCode } from '../model/sync-error.ts'
-import { writeWhole } from './atomic.ts'
-import { isDiskError } from './disk-error.ts'
-import { parseJson } from '../model/json-value.ts'
-import { canonicalJson, isObject, isTime } from './json.ts'
-import type { StateFolder } from './state-folder.ts'
+import { writeWhole } from './files/atomic.ts'
+import { isDiskError } from './files/disk-error.ts'
+import { parseJson } from '../../base/json-value.ts'
+import { canonicalJson, isObject, isTime } from '../../base/canonical-json.ts'
+import type { StateFolder } from './files/state-folder.ts'
 
 /** How it went with a source so far. History: a restart that finds none starts a new one. Times are ISO 8601, UTC. */
 export interface SourceRecord {

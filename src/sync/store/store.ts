@@ -1,14 +1,14 @@
-import { Claims } from './claims.ts'
-import { collect, type Collected, type Retention } from './collect.ts'
+import { Claims } from './files/gc-leases.ts'
+import { collect, type Collected, type Retention } from './garbage-collect.ts'
 import { DecisionStore } from './decisions.ts'
 import { GenerationStore } from './generations.ts'
-import { SkillLinks } from './skill-links.ts'
-import { SkillStore } from './skills.ts'
+import { SkillLinks } from './skills/skill-links.ts'
+import { SkillStore } from './skills/skills.ts'
 import { SnapshotStore } from './snapshots.ts'
 import { SourceRecords } from './source-records.ts'
-import { openExistingState, openState, type Scratch, type StateFolder } from './state-folder.ts'
-import { UpstreamFiles } from './upstream-files.ts'
-import { PATH_LIMITS, type PathLimits } from './stored-path.ts'
+import { openExistingState, openState, type Scratch, type StateFolder } from './files/state-folder.ts'
+import { UpstreamFiles } from './skills/upstream-files.ts'
+import { PATH_LIMITS, type PathLimits } from './skills/stored-path.ts'
 
 /** What a store can be told to do otherwise. */
 export interface StoreOptions {

@@ -1,11 +1,11 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { Proof, Tree } from '../model/tree.ts'
-import type { FetchThreads } from './fetch-threads.ts'
-import type { FolderHashes } from './folder-hashes.ts'
-import type { RestClock } from './folder-rest.ts'
-import type { RequestedListing } from './shared-listing.ts'
+import type { FetchThreads } from './git/fetch-threads.ts'
+import type { FolderHashes } from './folder/folder-hashes.ts'
+import type { RestClock } from './folder/write-settle.ts'
+import type { RequestedListing } from './git/shared-ls-refs.ts'
 import type { McpServer, ServerListing } from './mcp/server.ts'
-import type { Way } from './way.ts'
+import type { Way } from './http/host-access.ts'
 
 /** One source as it can be reached: transport only. Every failure is a `SyncError`. */
 export type Upstream = TreeUpstream | ListingUpstream

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { Connections } from '../../../src/serve/http/connections.ts'
+import { Connections } from '../../../src/serve/http/server/connections.ts'
 import { portOf } from '../../sync/upstream/front.ts'
 
 const REQUEST = 'GET / HTTP/1.1\r\nhost: localhost\r\n\r\n'

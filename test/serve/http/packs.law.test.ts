@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Pack } from '../../../src/sync/model/pack.ts'
+import type { Pack } from '../../../src/sync/catalog/pack.ts'
 import { catalogOfWorld } from '../../support/contract-world.ts'
 import type { SkillWorld, World } from '../../support/contract-world.ts'
 import { exchange, legacy, modern } from '../../conformance/exchange.ts'

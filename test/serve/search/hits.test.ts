@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { hitsWithin, tokensIn } from '../../../src/serve/search/hits.ts'
-import { offeredIn } from '../../../src/sync/model/offered.ts'
-import type { Offered } from '../../../src/sync/model/offered.ts'
+import { offeredIn } from '../../../src/sync/catalog/tool-catalog.ts'
+import type { Offered } from '../../../src/sync/catalog/tool-catalog.ts'
 import { catalogWith, saying } from '../../support/searchable-skills.ts'
 
 test('with room for everything nothing is shortened, and every hit names its source', () => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { headingsIn } from '../../../src/serve/search/headings.ts'
 import { searchableOf } from '../../../src/serve/search/searchable.ts'
-import type { JsonObject } from '../../../src/sync/model/frontmatter.ts'
-import { offeredIn } from '../../../src/sync/model/offered.ts'
+import type { JsonObject } from '../../../src/sync/skill-md/frontmatter.ts'
+import { offeredIn } from '../../../src/sync/catalog/tool-catalog.ts'
 import { catalogWith, saying } from '../../support/searchable-skills.ts'
 
 test('tags are what collections write: a text or a list, at the top, below metadata or in the block of the contract', () => {

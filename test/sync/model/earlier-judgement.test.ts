@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { entryOf, isLocked, setDigestOf } from '../../../src/sync/model/lock.ts'
-import { sourceWith } from '../pulled.ts'
-import { surveyed } from '../surveyed.ts'
+import { sourceWith } from '../pull/pulled.ts'
+import { surveyed } from '../survey/surveyed.ts'
 
 test('a lock holds with the digest of all skills or of those that were offered before, and with no other', async () => {
   const snapshot = await surveyed({ 'pdf/SKILL.md': document('first'), 'pdf-2/SKILL.md': document('second') })

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isObjectId } from '../../../src/sync/model/revision.ts'
-import { isSkillName } from '../../../src/sync/model/skill-name.ts'
+import { isSkillName } from '../../../src/sync/skill-md/skill-name.ts'
 import { isSourceId } from '../../../src/sync/model/source-id.ts'
 import { isSyncErrorCode, mendOf } from '../../../src/sync/model/sync-error.ts'
 

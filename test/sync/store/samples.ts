@@ -2,15 +2,15 @@ import { createHash, randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { digestOf, inPathOrder } from '../../../src/sync/model/digest.ts'
-import type { Docs } from '../../../src/sync/model/docs.ts'
+import type { Docs } from '../../../src/sync/model/docs-folder.ts'
 import type { Held } from '../../../src/sync/model/generation.ts'
 import { isObjectId, type ObjectId } from '../../../src/sync/model/revision.ts'
 import type { Skill, SkillFile } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import { isSourceId, type SourceId } from '../../../src/sync/model/source-id.ts'
-import type { Origin } from '../../../src/sync/store/keeping.ts'
+import type { Origin } from '../../../src/sync/store/skills/skill-writer.ts'
 import type { Store } from '../../../src/sync/store/store.ts'
-import { folderNameOf, type StoredSkill } from '../../../src/sync/store/stored-path.ts'
+import { folderNameOf, type StoredSkill } from '../../../src/sync/store/skills/stored-path.ts'
 
 /** A skill and the bytes of its files, by path. */
 export interface Sample {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { readSpooled } from '../../../src/sync/store/spooled.ts'
+import { readSpooled } from '../../../src/sync/store/files/spool.ts'
 import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
 import { Repository } from '../../support/repository.ts'
 import { blobsOf, objectId, reach, STEADY, type Open } from './reached.ts'

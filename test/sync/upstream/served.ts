@@ -1,4 +1,4 @@
-import { readSpooled } from '../../../src/sync/store/spooled.ts'
+import { readSpooled } from '../../../src/sync/store/files/spool.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
 import { GitServer } from '../../support/git-server.ts'

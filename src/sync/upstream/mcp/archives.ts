@@ -1,7 +1,7 @@
 import type { PackedFile } from '../../model/skill.ts'
 import type { Contents } from './contents.ts'
-import type { UnpackedFile } from './members.ts'
-import type { UnreadFile, Unusable } from './shelf.ts'
+import type { UnpackedFile } from '../archive/archive-members.ts'
+import type { UnreadFile, Unusable } from './file-cache.ts'
 
 /** What an archive was found to hold. */
 export type ReadArchive =

@@ -1,4 +1,4 @@
-import { OMITTED_LIST } from '../../model/entry-faults.ts'
+import { OMITTED_LIST } from '../../skill-md/entry-faults.ts'
 
 /** What a server says of how its answers may be kept (2026-07-28), over all answers of one look. */
 export class CacheHints {

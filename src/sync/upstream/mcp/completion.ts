@@ -1,6 +1,6 @@
-import { isMapping } from '../../model/json-value.ts'
-import type { McpConnection } from './connection.ts'
-import { orSilence } from './refusal.ts'
+import { isMapping } from '../../../base/json-value.ts'
+import type { McpConnection } from './client/connection.ts'
+import { orSilence } from './client/rpc-errors.ts'
 
 /** A variable of a template for which somebody looks for a value. */
 export interface Completing {

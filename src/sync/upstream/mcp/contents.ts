@@ -1,4 +1,4 @@
-import { isMapping, parseJson } from '../../model/json-value.ts'
+import { isMapping, parseJson } from '../../../base/json-value.ts'
 
 /** The bytes of a resource, or why what the server sent is none that was asked for. */
 export type Contents = { readonly bytes: Uint8Array } | Unwanted

@@ -1,14 +1,14 @@
 import { isSize, sha256In } from '../../model/declared-file.ts'
-import { frontmatterBy } from '../../model/document-reader.ts'
-import { isMapping } from '../../model/json-value.ts'
+import { frontmatterBy } from '../../skill-md/document-reader.ts'
+import { isMapping } from '../../../base/json-value.ts'
 import type { SyncError } from '../../model/sync-error.ts'
 import { contentsOf, jsonIn } from './contents.ts'
 import { fetchFile } from './fetch-file.ts'
-import { overLimits } from './first-read.ts'
-import { legible } from './legible.ts'
-import { rootOf, skillPathOf, unmade, uriOfFile } from './looking.ts'
-import type { Looking, Made } from './looking.ts'
-import { orSilence } from './refusal.ts'
+import { overLimits } from './unverified-skills.ts'
+import { legible } from './client/depth-limit.ts'
+import { rootOf, skillPathOf, unmade, uriOfFile } from './listing-context.ts'
+import type { Looking, Made } from './listing-context.ts'
+import { orSilence } from './client/rpc-errors.ts'
 
 /**
  * The skills of a FastMCP server: each SKILL.md among its resources that has a manifest beside it. The manifest has sizes and

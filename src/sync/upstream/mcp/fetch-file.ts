@@ -1,8 +1,8 @@
 import { SyncError } from '../../model/sync-error.ts'
-import { Overlong } from './channel.ts'
+import { Overlong } from './client/channel.ts'
 import { contentsOf } from './contents.ts'
 import type { Contents, Unwanted } from './contents.ts'
-import type { Looking } from './looking.ts'
+import type { Looking } from './listing-context.ts'
 
 /** Reads a resource for the shelf: what the server refuses, or sends in a form that cannot be used, is missing there alone. */
 export async function fetchFile(uri: string, mostBytes: number, { connection, signal }: Looking): Promise<Contents> {

@@ -1,13 +1,13 @@
-import { shown } from '../../model/contract-value.ts'
+import { shown } from '../../skill-md/contract/contract-value.ts'
 import { isSize } from '../../model/declared-file.ts'
-import { isMapping } from '../../model/json-value.ts'
-import { folderOf } from '../../model/paths.ts'
+import { isMapping } from '../../../base/json-value.ts'
+import { folderOf } from '../../../base/paths.ts'
 import { ListedFiles, pathOfUri } from './listed-files.ts'
 import type { ListedFile } from './listed-files.ts'
-import { rootOf, saidIn } from './looking.ts'
+import { rootOf, saidIn } from './listing-context.ts'
 import { allOf, answered } from './pages.ts'
 import type { Enumerating } from './pages.ts'
-import { isAbsence } from './refusal.ts'
+import { isAbsence } from './client/rpc-errors.ts'
 
 /** The files of a skill, or why they cannot be told. */
 export type FileList =

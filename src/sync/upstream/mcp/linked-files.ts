@@ -1,10 +1,10 @@
-import { DeclaredTree } from '../../model/declared-tree.ts'
-import { isBelow } from '../../model/paths.ts'
+import { DeclaredTree } from '../../model/listing-paths.ts'
+import { isBelow } from '../../../base/paths.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { pathOfUri } from './listed-files.ts'
-import { skillPathOf, uriOfFile } from './looking.ts'
-import type { Looking } from './looking.ts'
-import type { UnreadFile } from './shelf.ts'
+import { skillPathOf, uriOfFile } from './listing-context.ts'
+import type { Looking } from './listing-context.ts'
+import type { UnreadFile } from './file-cache.ts'
 
 /** True of a file that the server gave. */
 type Had = (file: UnreadFile) => Promise<boolean>

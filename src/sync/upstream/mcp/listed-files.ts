@@ -1,5 +1,5 @@
 import { firstFrom, inPathOrder } from '../../model/digest.ts'
-import { isBelow } from '../../model/paths.ts'
+import { isBelow } from '../../../base/paths.ts'
 import { pathOf, readUpstreamUri } from '../../model/upstream-uri.ts'
 
 /** A file as a list of resources has it. */

@@ -1,10 +1,10 @@
-import { OMITTED_LIST } from '../../model/entry-faults.ts'
+import { OMITTED_LIST } from '../../skill-md/entry-faults.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import { unmade } from './looking.ts'
-import type { Looking, Made } from './looking.ts'
+import { unmade } from './listing-context.ts'
+import type { Looking, Made } from './listing-context.ts'
 import { allOf, answered } from './pages.ts'
 import type { Spent } from './pages.ts'
-import { wholeEntries } from './whole-entry.ts'
+import { wholeEntries } from './complete-entry.ts'
 
 /**
  * The skills that a server of our kind leaves out of `skills/list`. That they cannot be learnt costs no skill of the list: it is a

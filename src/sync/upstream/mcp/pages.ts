@@ -1,10 +1,10 @@
 import type { ListingBudget } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { CacheHints } from './cache-hints.ts'
-import type { McpConnection } from './connection.ts'
-import { jsonWeightOf } from './json-weight.ts'
-import { legible } from './legible.ts'
-import type { Reply } from './message.ts'
+import type { McpConnection } from './client/connection.ts'
+import { jsonWeightOf } from './client/json-size.ts'
+import { legible } from './client/depth-limit.ts'
+import type { Reply } from './client/message.ts'
 
 /** What an enumeration is made with. */
 export interface Enumerating {

@@ -1,10 +1,10 @@
-import type { Finding } from '../../model/finding.ts'
+import type { Finding } from '../../skill-md/finding.ts'
 import type { ListingForm } from '../../model/listing-form.ts'
-import type { TraceContext } from '../../model/trace-context.ts'
+import type { TraceContext } from '../../../base/trace-context.ts'
 import type { Completed, Completing } from './completion.ts'
 import type { Contents } from './contents.ts'
-import type { Made, NamedSkill } from './looking.ts'
-import type { SkillSpaces } from './spaces.ts'
+import type { Made, NamedSkill } from './listing-context.ts'
+import type { SkillSpaces } from './skill-templates.ts'
 
 /** An MCP server that publishes skills, for as long as its source is configured. Every failure is a `SyncError`. */
 export interface McpServer extends AsyncDisposable {

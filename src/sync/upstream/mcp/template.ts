@@ -1,4 +1,4 @@
-import { shown } from '../../model/contract-value.ts'
+import { shown } from '../../skill-md/contract/contract-value.ts'
 import { readUpstreamUri } from '../../model/upstream-uri.ts'
 
 /** A template for the URIs of skills: level 1 of RFC 6570, `{variable}` and nothing else in braces. */

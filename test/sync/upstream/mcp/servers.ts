@@ -13,10 +13,10 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { ServerCapabilities, ServerResult } from '@modelcontextprotocol/sdk/types.js'
 import { Server, createMcpHandler } from '@modelcontextprotocol/server'
-import type { HttpAddress, McpLimits, ProgramAddress } from '../../../../src/sync/upstream/mcp/address.ts'
-import { MCP_LIMITS } from '../../../../src/sync/upstream/mcp/address.ts'
-import { McpConnection } from '../../../../src/sync/upstream/mcp/connection.ts'
-import { PLAIN_WAY, type Way } from '../../../../src/sync/upstream/way.ts'
+import type { HttpAddress, McpLimits, ProgramAddress } from '../../../../src/sync/upstream/mcp/client/address.ts'
+import { MCP_LIMITS } from '../../../../src/sync/upstream/mcp/client/address.ts'
+import { McpConnection } from '../../../../src/sync/upstream/mcp/client/connection.ts'
+import { PLAIN_WAY, type Way } from '../../../../src/sync/upstream/http/host-access.ts'
 
 /** A request as it came, and the answer that is still to be given. */
 export interface Heard {

@@ -1,0 +1,226 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { Linkable } from './linkable-skills.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { removeAll } from '../../sync/store/files/atomic.ts'
+import { isDiskError } from '../../sync/store/files/disk-error.ts'
+import { makeFolders } from '../../sync/store/files/make-folders.ts'
+import { storedSkill } from '../../sync/pull/fetch-snapshot.ts'
+import { systemClock } from '../../base/clock.ts'
+import { whyNotUsed } from '../base/disk-error-text.ts'
+import { writeAll } from '../base/output-folder.ts'
+import { digestsOf, missingAbove, placeFolder, placeLink, removeOurs, scratchIn, sweep } from './agent-folder.ts'
+import type { Ours } from './agent-folder.ts'
+import type { FolderPlan, Step } from './folder-plan.ts'
+import type { LinkedState } from './link-context.ts'
+import { LINKED_SKILL, NAME } from './links-file.ts'
+import type { Drop, Entry, LinkedSkill, Put, Use } from './link-record.ts'
+
+/** What became of one name in an agent's folder. */
+export interface Done {
+  readonly name: string
+  /** `left`: what is there is not ours. `clash`: the name stands for another skill. */
+  readonly end: 'kept' | 'linked' | 'copied' | 'removed' | 'left' | 'clash' | 'failed'
+  /** It took the place of an earlier one of ours. */
+  readonly isRenewed?: boolean
+  readonly skill?: Linkable
+  /** What the name stood for. */
+  readonly linked?: LinkedSkill | undefined
+  readonly why?: string
+}
+
+/** What is asked of the one writer, who has it on the disk before it answers. */
+export interface Recording {
+  readonly put: (put: Put) => Promise<unknown>
+  readonly drop: (drop: Drop) => Promise<unknown>
+}
+
+type PutStep = Extract<Step, { kind: 'put' }>
+
+/** Puts into a folder what is to be there. What is put there is written down first, and what is removed is forgotten last. */
+export async function applied(
+  plan: FolderPlan,
+  uses: readonly Use[],
+  state: LinkedState,
+  recording: Recording,
+  signal: AbortSignal,
+): Promise<Done[]> {
+  const entries = state.links.folders.get(plan.folder)?.entries.values() ?? []
+  // What cannot be swept is in nobody's way.
+  const beforeMs = systemClock.now().getTime() - ABANDONED_MS
+  await sweep(plan.folder, entries, state.config.limits.skill, beforeMs).catch(whyNot)
+  const removed = await removedFrom(plan, state, recording)
+  const puts = plan.steps.filter((step) => step.kind === 'put')
+  const written = await writtenDown(plan, puts, uses, state, recording)
+  const done: Done[] = [...written.clashes]
+  if (written.skills.length > 0) {
+    const unusable = await makeFolders(plan.folder).then(() => undefined, whyNot)
+    for (const { step, entry } of written.skills) {
+      signal.throwIfAborted()
+      const { name, skill } = step
+      done.push(unusable === undefined ? await put(step, entry, plan, state, signal) : failed(name, unusable, skill))
+    }
+  }
+  await forgetUnplaced(plan, puts, done, recording)
+  return [...plan.steps.flatMap(toldOf), ...removed, ...done]
+}
+
+/** What `applied` would do, as far as one can tell. */
+export function foreseen({ copies, steps }: FolderPlan): Done[] {
+  return steps.flatMap((step): Done[] => {
+    if (step.kind === 'remove') return [{ name: step.name, end: 'removed', linked: step.linked }]
+    if (step.kind !== 'put') return toldOf(step)
+    const { name, skill, found } = step
+    return [{ name, end: copies ? 'copied' : 'linked', skill, isRenewed: found.kind !== 'absent' }]
+  })
+}
+
+/** Longer than it takes to copy one skill, wherever that is. */
+const ABANDONED_MS = 3_600_000
+
+function toldOf(step: Step): Done[] {
+  const { kind, name } = step
+  if (kind === 'kept') return [{ name, end: 'kept', skill: step.skill }]
+  if (kind === 'foreign') return [{ name, end: 'left', skill: step.skill, why: step.what }]
+  return kind === 'clash' ? [clash(step.skill, step.by)] : []
+}
+
+function clash(skill: Linkable, by: LinkedSkill): Done {
+  return { name: skill.name, end: 'clash', skill, linked: by }
+}
+
+function failed(name: string, why: string, skill?: Linkable): Done {
+  return { name, end: 'failed', why, ...(skill !== undefined && { skill }) }
+}
+
+async function removedFrom({ folder, steps }: FolderPlan, state: LinkedState, recording: Recording): Promise<Done[]> {
+  const done: Done[] = []
+  for (const step of steps) {
+    if (step.kind === 'remove') done.push(await removed(folder, step, state))
+  }
+  const names = done.filter(({ end }) => end !== 'failed').map(({ name }) => name)
+  if (names.length > 0) await recording.drop({ folder, uses: [], names })
+  return done
+}
+
+/** Removes one of ours. What was put in its place by others is left, and is theirs from now on. */
+export async function removed(
+  folder: string,
+  { name, linked, entry }: { readonly name: string; readonly linked: LinkedSkill | undefined; readonly entry: Entry },
+  { config }: Pick<LinkedState, 'config'>,
+): Promise<Done> {
+  try {
+    const isOurs = await removeOurs(join(folder, name), { entry, limits: config.limits.skill })
+    return { name, linked, end: isOurs ? 'removed' : 'left', ...(!isOurs && { why: 'it is not as it was put there' }) }
+  } catch (error) {
+    return failed(name, whyNot(error))
+  }
+}
+
+interface Written {
+  readonly skills: readonly { readonly step: PutStep; readonly entry: Entry }[]
+  readonly clashes: readonly Done[]
+}
+
+/** In pieces, since a request has a longest length. */
+async function writtenDown(
+  plan: FolderPlan,
+  puts: readonly PutStep[],
+  uses: readonly Use[],
+  state: LinkedState,
+  recording: Recording,
+): Promise<Written> {
+  const made = puts.length === 0 ? [] : await missingAbove(plan.folder)
+  const { folder, copies, only } = plan
+  const skills: { step: PutStep; entry: Entry }[] = []
+  const clashes: Done[] = []
+  for (let at = 0; at === 0 || at < puts.length; at += AT_ONCE) {
+    const piece = puts.slice(at, at + AT_ONCE).map((step) => ({ step, entry: entryOf(step, plan, state) }))
+    const asked = piece.map(({ step, entry }) => ({ name: step.name, ...step.linked, ...entry }))
+    const { taken } = ANSWER.parse(await recording.put({ folder, uses, made, copies, only, skills: asked }))
+    const byName = new Map<string, LinkedSkill>(taken.map(({ name, by }) => [name, by]))
+    for (const { step, entry } of piece) {
+      const by = byName.get(step.name)
+      if (by === undefined) skills.push({ step, entry })
+      else clashes.push(clash(step.skill, by))
+    }
+  }
+  return { skills, clashes }
+}
+
+const AT_ONCE = 100
+
+const ANSWER = z.object({ taken: z.array(z.object({ name: NAME, by: LINKED_SKILL })) })
+
+/** What is there of ours by now stays known as ours, until it was replaced. */
+function entryOf({ name, skill, found }: PutStep, { copies }: FolderPlan, { store }: LinkedState): Entry {
+  const targets = [found.kind === 'link' ? [found.target] : [], copies ? [] : [store.links.pathOf(name)]]
+  const digests = [found.kind === 'copy' ? found.digests : [], copies ? Object.values(digestsOf(skill)) : []]
+  return { targets: [...new Set(targets.flat())], digests: [...new Set(digests.flat())] }
+}
+
+async function put(
+  step: PutStep,
+  entry: Entry,
+  { folder, copies }: FolderPlan,
+  state: LinkedState,
+  signal: AbortSignal,
+): Promise<Done> {
+  const { name, skill } = step
+  const path = join(folder, name)
+  const ours = { entry, limits: state.config.limits.skill }
+  try {
+    const isThere = copies
+      ? await putCopy(path, skill, ours, state, signal)
+      : await placeLink(path, state.store.links.pathOf(name), ours)
+    if (!isThere) return { name, end: 'left', skill, why: 'somebody put something there meanwhile' }
+    return { name, end: copies ? 'copied' : 'linked', skill, isRenewed: step.found.kind !== 'absent' }
+  } catch (error) {
+    return failed(name, whyNot(error), skill)
+  }
+}
+
+async function forgetUnplaced(
+  { folder }: FolderPlan,
+  puts: readonly PutStep[],
+  done: readonly Done[],
+  recording: Recording,
+): Promise<void> {
+  const unplaced = new Set(done.filter(({ end }) => end === 'failed' || end === 'left').map(({ name }) => name))
+  const names = puts.filter(({ name, found }) => found.kind === 'absent' && unplaced.has(name)).map(({ name }) => name)
+  if (names.length > 0) await recording.drop({ folder, uses: [], names })
+}
+
+/** Each file is checked as it is read; an agent never sees a part of the copy. */
+async function putCopy(
+  path: string,
+  skill: Linkable,
+  ours: Ours,
+  { store }: LinkedState,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const stored = storedSkill(skill.skill)
+  const files = await Promise.all(
+    stored.files.map(async (file) => ({
+      path: file.path,
+      executable: file.executable,
+      bytes: await store.skills.read(stored, file),
+    })),
+  )
+  const scratch = scratchIn(join(path, '..'))
+  await mkdir(scratch)
+  try {
+    await writeAll(join(scratch, skill.name), files, signal)
+    return await placeFolder(path, join(scratch, skill.name), ours)
+  } finally {
+    await removeAll(scratch)
+  }
+}
+
+/** Why a file or a folder could not be used, in words. Whatever else it is, is thrown again. */
+export function whyNot(error: unknown): string {
+  if (isDiskError(error)) return whyNotUsed(error)
+  if (error instanceof SyncError) return error.message
+  throw error
+}

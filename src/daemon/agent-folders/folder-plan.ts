@@ -1,0 +1,102 @@
+import { join } from 'node:path'
+import type { Linkable } from './linkable-skills.ts'
+import { isDiskError } from '../../sync/store/files/disk-error.ts'
+import { idsOf } from '../config/config.ts'
+import { whyNotUsed } from '../base/disk-error-text.ts'
+import { digestsOf, foundAt } from './agent-folder.ts'
+import type { Found } from './agent-folder.ts'
+import { choiceOf } from './name-choice.ts'
+import type { HolderOf } from './name-choice.ts'
+import { wantedOf } from './link-context.ts'
+import type { LinkedState } from './link-context.ts'
+import { isNameIn } from './link-record.ts'
+import type { Entry, LinkedSkill, Only } from './link-record.ts'
+import { strayEntry } from './orphan-links.ts'
+
+/** What is to be in one agent's folder. */
+export interface Wanted {
+  readonly folder: string
+  readonly only: Only | undefined
+  readonly copies: boolean
+}
+
+/** What is the case in one agent's folder, and what follows from it. Nothing was changed for it. */
+export interface FolderPlan extends Wanted {
+  readonly steps: readonly Step[]
+}
+
+/** What becomes of one name. */
+export type Step =
+  /** Is as it is to be. */
+  | { readonly kind: 'kept'; readonly name: string; readonly skill: Linkable }
+  /** Is not there, or is there as it was before: `found` says which. */
+  | {
+      readonly kind: 'put'
+      readonly name: string
+      readonly skill: Linkable
+      readonly linked: LinkedSkill
+      readonly found: Exclude<Found, { kind: 'foreign' }>
+    }
+  /** Stands for what is not served any more. */
+  | { readonly kind: 'remove'; readonly name: string; readonly linked: LinkedSkill | undefined; readonly entry: Entry }
+  /** What is there is not ours. */
+  | { readonly kind: 'foreign'; readonly name: string; readonly skill: Linkable; readonly what: string }
+  /** The name stands for another skill. */
+  | { readonly kind: 'clash'; readonly name: string; readonly skill: Linkable; readonly by: LinkedSkill }
+
+/** Looks at one folder. */
+export async function planOf(wanted: Wanted, state: LinkedState): Promise<FolderPlan> {
+  const { folder, only } = wanted
+  const { config, links, meant } = state
+  const entries = links.folders.get(folder)?.entries ?? new Map<string, Entry>()
+  const { chosen, clashes } = choiceOf(wantedOf(state, only), idsOf(config), holdersFor(folder, state))
+  const steps: Step[] = []
+  for (const [name, entry] of entries) {
+    const linked = links.skills.get(name)
+    if (linked === undefined || meant.of(name, linked) === undefined)
+      steps.push({ kind: 'remove', name, linked, entry })
+  }
+  const outgoing = new Set(steps.map(({ name }) => name))
+  for (const { skill, linked } of chosen) {
+    const { name } = skill
+    const entry = entries.get(name)
+    const known = entry ?? strayEntry(name, state.store.links)
+    const found = await foundAt(join(folder, name), known, config.limits.skill).catch(unseen)
+    if (found.kind === 'foreign') steps.push({ kind: 'foreign', name, skill, what: found.what })
+    else if (outgoing.has(name)) steps.push({ kind: 'put', name, skill, linked, found: { kind: 'absent' } })
+    else if (entry !== undefined && isAsWanted(found, entry, skill, wanted, state))
+      steps.push({ kind: 'kept', name, skill })
+    else steps.push({ kind: 'put', name, skill, linked, found })
+  }
+  for (const { skill, by } of clashes) steps.push({ kind: 'clash', name: skill.name, skill, by })
+  return { ...wanted, steps }
+}
+
+/**
+ * A name that is only in this folder, and stands for what is not served any more, is free: it goes with what is removed. While
+ * another folder has it, nobody else gets it: a skill of somebody else would turn up there, unasked.
+ */
+function holdersFor(folder: string, { links, meant }: LinkedState): HolderOf {
+  const others = [...links.folders].filter(([path]) => path !== folder)
+  const isElsewhere = isNameIn(others.map(([, other]) => other))
+  return (name) => {
+    const linked = links.skills.get(name)
+    const skill = linked && meant.of(name, linked)
+    if (linked === undefined || (skill === undefined && !isElsewhere(name))) return undefined
+    return { ...linked, skill }
+  }
+}
+
+/** Whoever may not look there may put nothing there either. */
+function unseen(error: unknown): Found {
+  if (!isDiskError(error)) throw error
+  return { kind: 'foreign', what: `it cannot be looked at, ${whyNotUsed(error)}` }
+}
+
+function isAsWanted(found: Found, entry: Entry, skill: Linkable, { copies }: Wanted, { store }: LinkedState): boolean {
+  if (!copies) return found.kind === 'link' && found.target === store.links.pathOf(skill.name)
+  if (found.kind !== 'copy') return false
+  const { whole, used } = digestsOf(skill)
+  // Of one that was used, only what was put there last tells the version of the files that Python writes anew.
+  return found.digests.includes(whole) || (found.digests.includes(used) && entry.digests.includes(whole))
+}

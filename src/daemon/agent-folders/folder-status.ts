@@ -1,0 +1,92 @@
+import { stat } from 'node:fs/promises'
+import { shellWord } from '../../base/shell-word.ts'
+import { isDiskError } from '../../sync/store/files/disk-error.ts'
+import type { Config } from '../config/config.ts'
+import type { Environment } from '../config/environment.ts'
+import { AGENTS } from './agents.ts'
+import type { Agent } from './agents.ts'
+import { planOf } from './folder-plan.ts'
+import type { Step } from './folder-plan.ts'
+import { linkedState } from './link-context.ts'
+import type { LinkedState } from './link-context.ts'
+import { readLinks } from './links-file.ts'
+import type { LinkedFolder, Only, Use } from './link-record.ts'
+
+/** How one folder that is linked stands to what is served. */
+export interface FolderNow {
+  readonly folder: string
+  readonly uses: readonly Use[]
+  readonly copies: boolean
+  readonly only: Only | undefined
+  /** The names of those that are as they are to be. */
+  readonly current: readonly string[]
+  /** Served, and not in the folder, or there as it was before: `link` puts it there. */
+  readonly behind: readonly string[]
+  /** Not served any more: `link` removes what is left of it. */
+  readonly gone: readonly string[]
+  /** Served, and kept out by what is not ours, or by another skill of the name. */
+  readonly blocked: readonly string[]
+}
+
+/**
+ * Every folder that is linked. What a daemon cannot mend by itself stands here: it writes in no folder of an agent's. No
+ * catalog is read where nothing is linked.
+ */
+export async function foldersNow(config: Config): Promise<readonly FolderNow[]> {
+  const { folders } = await readLinks(config.state)
+  const state = folders.size === 0 ? undefined : await linkedState(config)
+  if (state === undefined) return []
+  return Promise.all([...state.links.folders].map(([path, folder]) => folderNow(path, folder, state)))
+}
+
+async function folderNow(folder: string, { uses, copies, only }: LinkedFolder, state: LinkedState): Promise<FolderNow> {
+  const { steps } = await planOf({ folder, only, copies }, state)
+  const named = (...kinds: readonly Step['kind'][]): string[] =>
+    steps.filter(({ kind }) => kinds.includes(kind)).map(({ name }) => name)
+  return {
+    folder,
+    uses,
+    copies,
+    only,
+    current: named('kept'),
+    behind: named('put'),
+    gone: named('remove'),
+    blocked: named('foreign', 'clash'),
+  }
+}
+
+/** Whether it holds what is served, and nothing that is not. */
+export function isAsServed({ behind, gone, blocked }: FolderNow): boolean {
+  return behind.length + gone.length + blocked.length === 0
+}
+
+/** The agents that are on this machine, as far as their folders tell. */
+export async function agentsHere(environment: Environment): Promise<readonly Agent[]> {
+  const here = AGENTS.map(async (agent) => {
+    const home = agent.home?.(environment)
+    return home !== undefined && (await isFolder(home)) ? [agent] : []
+  })
+  return (await Promise.all(here)).flat()
+}
+
+/** One that we may not look at is none to us. */
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory()
+  } catch (error) {
+    if (isDiskError(error)) return false
+    throw error
+  }
+}
+
+/** The command that brings a folder to what is served, as one would type it. */
+export function linkCommandOf({ uses, copies, only }: FolderNow): string {
+  const [use] = uses
+  if (use === undefined) return 'skillsyncd unlink --all'
+  const project = use.project === undefined ? '' : ` --project ${shellWord(use.project)}`
+  const some = [
+    ...(only?.sources.map((id) => ` --only ${id}`) ?? []),
+    ...(only?.skills.map((id) => ` --skill ${shellWord(id)}`) ?? []),
+  ]
+  return `skillsyncd link ${use.agent}${project}${some.join('')}${copies ? ' --copy' : ''}`
+}

@@ -1,0 +1,62 @@
+import { currentCatalog } from '../../sync/pull/publisher.ts'
+import type { Linkable } from './linkable-skills.ts'
+import { offeredIn } from '../../sync/catalog/tool-catalog.ts'
+import type { OfferedSkills } from '../../sync/catalog/tool-catalog.ts'
+import { isOfUpstream } from '../../sync/model/skill.ts'
+import { Store } from '../../sync/store/store.ts'
+import { admissionOf } from '../trust/serving-policy.ts'
+import { idsOf } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { leftOutOf, upstreamIn } from './unlinkable-skills.ts'
+import type { LeftOut } from './unlinkable-skills.ts'
+import { readLinks } from './links-file.ts'
+import type { Links, Only } from './link-record.ts'
+import { MeantSkills, linkableIn } from './linkable-skills.ts'
+
+/** What is served and what is linked, at one moment. */
+export interface LinkedState {
+  readonly config: Config
+  readonly store: Store
+  readonly links: Links
+  readonly linkable: readonly Linkable[]
+  readonly meant: MeantSkills
+  /** The skills that tools offer of it, by the ids that search prints. */
+  readonly offered: OfferedSkills
+  /** There is a generation: something was pulled. */
+  readonly isServing: boolean
+  /** How many skills in the lists are of other MCP servers. */
+  readonly ofUpstream: number
+  /** All skills of other MCP servers. */
+  readonly upstream: readonly LeftOut[]
+  readonly leftOut: readonly LeftOut[]
+}
+
+/** Undefined where nobody has written the state folder yet. */
+export async function linkedState(config: Config): Promise<LinkedState | undefined> {
+  const store = await Store.openExisting(config.state)
+  if (store === undefined) return undefined
+  await store.decisions.read()
+  const catalog = await currentCatalog(store, idsOf(config), admissionOf(config))
+  const linkable = linkableIn(catalog)
+  const ofUpstream = catalog.listed.filter(({ skill }) => isOfUpstream(skill)).length
+  return {
+    config,
+    store,
+    links: await readLinks(config.state),
+    linkable,
+    meant: new MeantSkills(linkable),
+    offered: offeredIn(catalog),
+    isServing: catalog.generation > 0,
+    ofUpstream,
+    upstream: upstreamIn(catalog),
+    leftOut: leftOutOf(catalog, linkable),
+  }
+}
+
+/** The skills that were asked for: all, or those of some sources and some by themselves (`source/path`). */
+export function wantedOf({ linkable }: LinkedState, only: Only | undefined): readonly Linkable[] {
+  if (only === undefined) return linkable
+  return linkable.filter(
+    ({ source, skill }) => only.sources.includes(source) || only.skills.includes(`${source}/${skill.path}`),
+  )
+}

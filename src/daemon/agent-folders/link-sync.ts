@@ -1,0 +1,108 @@
+import type { Registry } from '../../serve/registry.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import type { StoredSkill } from '../../sync/store/skills/stored-path.ts'
+import { storedSkill } from '../../sync/pull/fetch-snapshot.ts'
+import { readLinks, writeLinks } from './links-file.ts'
+import { NO_LINKS, withDropped, withPut } from './link-record.ts'
+import type { Drop, Links, Put, Taken } from './link-record.ts'
+import { MeantSkills, linkableIn } from './linkable-skills.ts'
+import type { Parts } from '../context.ts'
+
+/**
+ * Keeps `links/` on what is served. In agents' folders it changes nothing: links there lead here, and the command that puts
+ * them there has them written down first.
+ */
+export class Linking {
+  readonly #parts: Pick<Parts, 'store' | 'log'>
+  readonly #registry: Registry
+  #links: Links = NO_LINKS
+  #failure: SyncError | undefined
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: Pick<Parts, 'store' | 'log'>, registry: Registry) {
+    this.#parts = parts
+    this.#registry = registry
+  }
+
+  /** Reads what is linked. Where that cannot be read, what the links lead to stays as it is. */
+  async read(): Promise<void> {
+    await this.#inTurn(async () => {
+      try {
+        this.#links = await readLinks(this.#state)
+        this.#failure = undefined
+      } catch (error) {
+        if (!(error instanceof SyncError)) throw error
+        this.#failure = error
+        this.#parts.log.error('links-not-read', { code: error.code, message: error.message })
+      }
+    })
+  }
+
+  /** Has the links lead to what is served now. The next one brings what fails: an agent goes on with what it has. */
+  follow(): void {
+    // It rejects only in a way that is to end the process.
+    void this.#inTurn(async () => {
+      try {
+        await this.#lead()
+        this.#parts.log.recovery('links-not-switched', '')
+      } catch (error) {
+        if (!(error instanceof SyncError)) throw error
+        const { code, message } = error
+        this.#parts.log.failure('warn', 'links-not-switched', { source: '', code, message })
+      }
+    })
+  }
+
+  /** Resolves when the links lead to all that was served when it was called. */
+  async settled(): Promise<void> {
+    await this.#last
+  }
+
+  /** Writes down what is about to be put into an agent's folder, and has it lead to what is served. */
+  async put(put: Put): Promise<{ readonly taken: readonly Taken[] }> {
+    return this.#inTurn(async () => {
+      if (this.#failure !== undefined) throw this.#failure
+      const { links, taken } = withPut(this.#links, put)
+      await this.#write(links)
+      return { taken }
+    })
+  }
+
+  /** Writes down what was taken out of an agent's folder. */
+  async drop(drop: Drop): Promise<void> {
+    await this.#inTurn(async () => {
+      if (this.#failure !== undefined) throw this.#failure
+      await this.#write(withDropped(this.#links, drop))
+    })
+  }
+
+  get #state(): string {
+    return this.#parts.store.folder.path
+  }
+
+  async #write(links: Links): Promise<void> {
+    await this.#parts.store.folder.expectRight()
+    await writeLinks(this.#state, links)
+    this.#links = links
+    await this.#lead()
+  }
+
+  async #lead(): Promise<void> {
+    // While nobody knows what is disabled, they lead to what was served when that was known last.
+    if (this.#failure !== undefined || this.#parts.store.decisions.areUnknown) return
+    const { skills } = this.#links
+    const meant = new MeantSkills(skills.size === 0 ? [] : linkableIn(this.#registry.catalog))
+    const wanted = new Map<string, StoredSkill>()
+    for (const [name, linked] of skills) {
+      const found = meant.of(name, linked)
+      if (found !== undefined) wanted.set(name, storedSkill(found.skill))
+    }
+    await this.#parts.store.links.follow(wanted)
+  }
+
+  async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const turn = this.#last.then(work)
+    this.#last = turn.catch(() => {}) // The next in turn does not ask how this one went; its own caller is told.
+    return turn
+  }
+}

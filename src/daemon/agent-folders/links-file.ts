@@ -1,0 +1,87 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { parseJson } from '../../base/json-value.ts'
+import { isSkillName } from '../../sync/skill-md/skill-name.ts'
+import { isSourceId } from '../../sync/model/source-id.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { writeWhole } from '../../sync/store/files/atomic.ts'
+import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
+import { indentedJson } from '../../base/canonical-json.ts'
+import { readBounded } from '../base/plain-file.ts'
+import { NO_LINKS } from './link-record.ts'
+import type { Links } from './link-record.ts'
+
+/**
+ * What was put into agents' folders, `links.json` in the state folder. A file that cannot be read is an error: what is
+ * forgotten there would stay in people's folders for ever.
+ */
+export async function readLinks(state: string): Promise<Links> {
+  const file = fileIn(state)
+  const bytes = await unlessAbsent(readBounded(file, MOST_BYTES).then((found) => found ?? NO_FILE)).catch(
+    cannot(`read "${file}"`),
+  )
+  if (bytes === undefined) return NO_LINKS
+  const { data } = LINKS.safeParse(bytes.length > MOST_BYTES ? undefined : parseJson(Buffer.from(bytes).toString()))
+  if (data !== undefined) return data
+  const message = `Cannot read "${file}": it is damaged; it says what was put into agents' folders, so look before you remove it`
+  throw new SyncError('store-failed', message)
+}
+
+/** Replaces the file in one step; it is on the disk when this returns. Only for the one writer. */
+export async function writeLinks(state: string, { skills, folders }: Links): Promise<void> {
+  const written = {
+    skills: Object.fromEntries(skills),
+    folders: Object.fromEntries(
+      [...folders].map(([path, { entries, ...rest }]) => [path, { ...rest, entries: Object.fromEntries(entries) }]),
+    ),
+  }
+  const text = indentedJson(written)
+  // Whatever is written can be read again.
+  if (Buffer.byteLength(text) > MOST_BYTES)
+    throw new SyncError(
+      'store-failed',
+      `Cannot write "${fileIn(state)}": there are more links than ${MOST_BYTES} bytes hold`,
+    )
+  await writeWhole(fileIn(state), text)
+}
+
+function fileIn(state: string): string {
+  return join(state, 'links.json')
+}
+
+/** Some 100,000 links. */
+const MOST_BYTES = 2 ** 24
+
+/** A pipe or a folder holds no record either. */
+const NO_FILE = new Uint8Array()
+
+export const NAME = z.string().refine((text) => isSkillName(text))
+
+export const LINKED_SKILL = z.object({ source: z.string().refine(isSourceId), path: z.string() })
+
+export const USE = z.object({ agent: z.string(), project: z.string().optional() })
+
+export const ONLY = z.object({ sources: z.array(z.string()), skills: z.array(z.string()) })
+
+export const ENTRY = z.object({
+  targets: z.array(z.string()).max(2),
+  digests: z.array(z.string().regex(/^[0-9a-f]{64}$/)).max(4),
+})
+
+const FOLDER = z.object({
+  uses: z.array(USE),
+  made: z.array(z.string()),
+  copies: z.boolean(),
+  only: ONLY.optional(),
+  entries: byKey(NAME, ENTRY),
+})
+
+const LINKS = z.object({ skills: byKey(NAME, LINKED_SKILL), folders: byKey(z.string(), FOLDER) })
+
+/** A map: what a plain object answers to without having it is no name of ours. */
+function byKey<Value extends z.ZodType>(
+  key: z.ZodType<string, string>,
+  value: Value,
+): z.ZodType<ReadonlyMap<string, z.output<Value>>> {
+  return z.record(key, value).transform((found) => new Map(Object.entries(found)))
+}

@@ -1,0 +1,28 @@
+import { readdir } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { isSkillName } from '../../sync/skill-md/skill-name.ts'
+import { unlessAbsent } from '../../sync/store/files/disk-error.ts'
+import { SkillLinks } from '../../sync/store/skills/skill-links.ts'
+import { StateFolder } from '../../sync/store/files/state-folder.ts'
+import type { Config } from '../config/config.ts'
+import { foundAt } from './agent-folder.ts'
+import type { Entry } from './link-record.ts'
+
+/** The links in a folder that lead to ours: they are nobody else's, also where the record of them was lost. */
+export async function strayLinks(folder: string, { state, limits }: Config): Promise<ReadonlyMap<string, Entry>> {
+  // The state folder itself may be lost.
+  const links = new SkillLinks(new StateFolder(resolve(state)))
+  const strays = new Map<string, Entry>()
+  for (const name of (await unlessAbsent(readdir(folder))) ?? []) {
+    if (!isSkillName(name)) continue
+    const entry = strayEntry(name, links)
+    const { kind } = await foundAt(join(folder, name), entry, limits.skill)
+    if (kind === 'link') strays.set(name, entry)
+  }
+  return strays
+}
+
+/** What is known of a link whose record was lost. */
+export function strayEntry(name: string, links: SkillLinks): Entry {
+  return { targets: [links.pathOf(name)], digests: [] }
+}

@@ -1,0 +1,125 @@
+import { open, readdir, rename, stat, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { cannot, isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
+import { makeFolder } from '../../sync/store/files/state-folder.ts'
+import { Turn } from '../../sync/store/files/file-lock.ts'
+import { AuditFile } from './audit-file.ts'
+import type { AuditConfig } from '../config/config.ts'
+
+/** The file of reads that is written; those before it are `audit-<number>.jsonl`, the highest number the youngest. */
+export const AUDIT_FILE = 'audit.jsonl'
+
+/** The files of each kind of line: reads, decisions on known clients, and refusals of unknown ones. */
+export type AuditName = 'audit' | 'decisions' | 'strangers'
+
+/**
+ * Lines in a folder of bounded files, which any number of processes write at once: each piece goes out in one write at the end of
+ * the file, and only whose turn it is gives the file another name. A process that comes and goes leaves nothing of its own.
+ */
+export class AuditFiles {
+  readonly #folder: string
+  readonly #limits: AuditConfig
+  readonly #now: () => number
+  readonly #name: string
+  readonly #numberedName: RegExp
+
+  /** `now` is the wall clock, for what killed processes left. The files are `<name>.jsonl` and `<name>-<number>.jsonl`. */
+  constructor(folder: string, limits: AuditConfig, now: () => number, name: AuditName = 'audit') {
+    this.#folder = folder
+    this.#limits = limits
+    this.#now = now
+    this.#name = name
+    this.#numberedName = new RegExp(`^${name}-([1-9]\\d{0,14})\\.jsonl$`)
+  }
+
+  /** Takes from the lines, oldest first, those that are written. `store-failed` where the disk refuses the next one. */
+  async append(lines: string[]): Promise<void> {
+    makeFolder(this.#folder, 0o700)
+    await this.#appendAll(lines).catch(cannot('write the audit log'))
+  }
+
+  async #appendAll(lines: string[]): Promise<void> {
+    while (lines.length > 0) {
+      if (await this.#appendSome(lines)) continue
+      if (await this.#rotate(Buffer.byteLength(lines[0] ?? ''))) continue
+      // Another process has it in hand, or had and was killed. The file may outgrow its limit for so long, and not without end.
+      if (!(await this.#appendSome(lines, 2))) return
+    }
+  }
+
+  /** False where the file has no room: it is full, times so many. */
+  async #appendSome(lines: string[], times = 1): Promise<boolean> {
+    const { bytes } = this.#limits
+    await using file = await AuditFile.open(this.#path)
+    return await file.write(lines, { limit: bytes * times, atOnce: bytes / PIECES })
+  }
+
+  /** Gives the full file its number, and removes those that are too many. False where another process does. */
+  async #rotate(needed: number): Promise<boolean> {
+    await using turn = await Turn.takeIfFree(
+      join(this.#folder, this.#name === 'audit' ? 'rotating' : `rotating-${this.#name}`),
+      this.#now,
+    )
+    if (turn === undefined) return false
+    // Whose turn it was before may have done it already.
+    const found = await unlessAbsent(stat(this.#path))
+    if (found === undefined || found.size === 0 || found.size + needed <= this.#limits.bytes) return true
+    const numbers = await this.#numbersBelowLast()
+    const next = await this.#reserve((numbers.at(-1) ?? 0) + 1)
+    const isMoved = (await turn.isOurs()) && (await isDone(rename(this.#path, this.#numbered(next))))
+    if (!isMoved) {
+      await unlessAbsent(unlink(this.#numbered(next)))
+      return false
+    }
+    const all = [...numbers, next]
+    for (const old of all.slice(0, Math.max(0, all.length + 1 - this.#limits.files))) {
+      await unlessAbsent(unlink(this.#numbered(old)))
+    }
+    return true
+  }
+
+  /** A number that nobody else has: also where the turn was taken away, no file is ever put over another that has lines. */
+  async #reserve(number: number): Promise<number> {
+    try {
+      await using _made = await open(this.#numbered(number), 'wx', 0o600)
+      return number
+    } catch (error) {
+      if (!isDiskError(error, 'EEXIST')) throw error
+      return this.#reserve(number + 1)
+    }
+  }
+
+  /** Those that there are, oldest first. Where somebody made the last of all they begin anew: each number has a next one. */
+  async #numbersBelowLast(): Promise<readonly number[]> {
+    const numbers = await this.#numbers()
+    if (numbers.at(-1) !== LAST_NUMBER) return numbers
+    for (const [index, number] of numbers.entries()) {
+      // None is in the way: each of the earlier has its new name by now.
+      await unlessAbsent(rename(this.#numbered(number), this.#numbered(index + 1)))
+    }
+    return this.#numbers()
+  }
+
+  async #numbers(): Promise<readonly number[]> {
+    const entries = await readdir(this.#folder, { withFileTypes: true })
+    const found = entries.flatMap((entry) => (entry.isFile() ? (this.#numberedName.exec(entry.name)?.[1] ?? []) : []))
+    return found.map(Number).toSorted((a, b) => a - b)
+  }
+
+  #numbered(number: number): string {
+    return join(this.#folder, `${this.#name}-${number}.jsonl`)
+  }
+
+  get #path(): string {
+    return join(this.#folder, `${this.#name}.jsonl`)
+  }
+}
+
+async function isDone(moved: Promise<void>): Promise<boolean> {
+  return (await unlessAbsent(moved.then(() => true))) ?? false
+}
+
+/** A thousand processes that write at the same moment outgrow a file by no more than its size. */
+const PIECES = 1_024
+
+const LAST_NUMBER = 999_999_999_999_999

@@ -1,0 +1,158 @@
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import type { AuditEvent } from '../../serve/audit.ts'
+import type { Serving } from '../../serve/mcp/core/methods.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { isDiskError } from '../../sync/store/files/disk-error.ts'
+import { ignoreAbort } from '../../base/abort-error.ts'
+import { AuditFiles } from './audit-files.ts'
+import type { AuditName } from './audit-files.ts'
+import { AuditRate } from './audit-rate.ts'
+import type { CountedEvent } from './audit-rate.ts'
+import { AuditSpool } from './audit-spool.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { AuditConfig, Config } from '../config/config.ts'
+import type { Log } from '../base/log.ts'
+
+/** By which way clients come; of those over stdio, the process and its user say who it is. */
+export type Via = { readonly via: 'http' } | { readonly via: 'stdio'; readonly user: string; readonly pid: number }
+
+/** The record of who asked for what, in `audit/` of the state folder. Undefined where the configuration turns it off. */
+export function auditLogOf(
+  config: Pick<Config, 'audit' | 'state'>,
+  via: Via['via'],
+  log: Log,
+  clock: Clock,
+): AuditLog | undefined {
+  if (config.audit === undefined) return undefined
+  const files = auditFolderOf(join(config.state, 'audit'), config.audit, clock)
+  return new AuditLog(files, via === 'http' ? { via } : { via, user: userName(), pid: process.pid }, log, clock)
+}
+
+/** What is served, with all that is asked for remembered. */
+export function withAudit(serving: Serving, log: AuditLog | undefined): Serving {
+  return log === undefined ? serving : { ...serving, audit: log.record }
+}
+
+/** The same, with a line of the log for each thing that is asked for, at the level that is for those who look for a fault. */
+export function withRequestLog(serving: Serving, log: Log): Serving {
+  const { audit } = serving
+  return {
+    ...serving,
+    audit: (event) => {
+      const { asked, of, client, generation, why } = event
+      log.debug(event.allowed ? 'request-answered' : 'request-refused', { asked, of, client, generation, why })
+      audit?.(event)
+    },
+  }
+}
+
+/** Collects events and writes them, a moment later, together. What the disk refuses is counted, and disturbs no client. */
+export class AuditLog implements AsyncDisposable {
+  readonly #via: Via
+  readonly #log: Log
+  readonly #clock: Clock
+  readonly #stop = new AbortController()
+  readonly #spools: Readonly<Record<AuditName, AuditSpool>>
+  readonly #rates = { decisions: new AuditRate(), strangers: new AuditRate() }
+  #writing: Promise<void> | undefined
+
+  constructor(files: AuditFolder, via: Via, log: Log, clock: Clock) {
+    this.#via = via
+    this.#log = log
+    this.#clock = clock
+    const spool = (name: AuditName): AuditSpool =>
+      new AuditSpool(files[name], (lost) => this.#lineOf({ asked: 'audit/lost', lost }))
+    this.#spools = { decisions: spool('decisions'), strangers: spool('strangers'), audit: spool('audit') }
+  }
+
+  /** An `Audit`. */
+  readonly record = (event: AuditEvent): void => {
+    const name = this.#nameOf(event)
+    if (name === 'audit' || this.#rates[name].admits(event, this.#clock.monotonicMs()))
+      this.#spools[name].add(this.#lineOf(event))
+    // It rejects only in a way that is to end the process.
+    this.#writing ??= this.#writeSoon()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    await this.#writing
+    this.#addCounted((rate) => rate.takeAll())
+    await this.#write()
+  }
+
+  async #writeSoon(): Promise<void> {
+    const { signal } = this.#stop
+    while (this.#isWaiting && !signal.aborted) {
+      await this.#clock.wait(FLUSH_MS, signal).catch(ignoreAbort)
+      this.#addCounted((rate) => rate.takeDue(this.#clock.monotonicMs()))
+      await this.#write()
+    }
+    this.#writing = undefined
+  }
+
+  get #isWaiting(): boolean {
+    const { decisions, strangers } = this.#rates
+    return decisions.isCounting || strangers.isCounting || Object.values(this.#spools).some((spool) => !spool.isEmpty)
+  }
+
+  /** The files of an event. Clients over stdio are users of this machine, and known. */
+  #nameOf({ asked, allowed, principal }: AuditEvent): AuditName {
+    if (allowed && !LOGINS.has(asked)) return 'audit'
+    return principal === undefined && this.#via.via === 'http' ? 'strangers' : 'decisions'
+  }
+
+  #addCounted(take: (rate: AuditRate) => readonly CountedEvent[]): void {
+    for (const name of ['decisions', 'strangers'] as const)
+      for (const event of take(this.#rates[name])) this.#spools[name].add(this.#lineOf(event))
+  }
+
+  /** What the disk refuses is tried again with what comes next. */
+  async #write(): Promise<void> {
+    const failures: SyncError[] = []
+    for (const spool of Object.values(this.#spools))
+      await spool.write().catch((error: unknown) => failures.push(asRefusal(error)))
+    const [failure] = failures
+    if (failure === undefined) return this.#log.recovery('audit-not-written', '')
+    const { code, message } = failure
+    this.#log.failure('error', 'audit-not-written', { source: '', code, message })
+  }
+
+  #lineOf(what: object): string {
+    return `${JSON.stringify({ at: this.#clock.now().toISOString(), ...this.#via, ...what })}\n`
+  }
+}
+
+/** Files of each kind, so that lines of one kind push out none of another. */
+export type AuditFolder = Readonly<Record<AuditName, Pick<AuditFiles, 'append'>>>
+
+function auditFolderOf(folder: string, { bytes, files }: AuditConfig, clock: Clock): AuditFolder {
+  const share = (name: AuditName, eighths: number): AuditFiles => {
+    const limits = { bytes: Math.max(1, Math.floor((bytes * eighths) / 8)), files }
+    return new AuditFiles(folder, limits, () => clock.now().getTime(), name)
+  }
+  return { audit: share('audit', 6), decisions: share('decisions', 1), strangers: share('strangers', 1) }
+}
+
+/** Allowed requests that stay with the refusals. */
+const LOGINS: ReadonlySet<string> = new Set(['POST /login', 'POST /logout'])
+
+/** A kill loses no more than this, and the numbers of a minute. */
+const FLUSH_MS = 500
+
+/** The refusal of the disk; anything else is thrown on. */
+function asRefusal(error: unknown): SyncError {
+  if (error instanceof SyncError && error.code === 'store-failed') return error
+  throw error
+}
+
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch (error) {
+    if (!isDiskError(error)) throw error
+    // A user without an entry in the system's list has its number.
+    return String(process.getuid?.() ?? '')
+  }
+}

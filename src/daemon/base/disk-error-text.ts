@@ -1,0 +1,25 @@
+import { codeOf } from '../../base/error-code.ts'
+
+/** Why a file could not be opened, in words. */
+export function whyNotOpened(cause: unknown): string {
+  const code = codeOf(cause)
+  if (code === 'ENOENT') return 'no such file'
+  return code === undefined ? 'it cannot be opened' : whyNotUsed({ code })
+}
+
+/** Why a path that somebody named cannot be used, in words where the code is not plain. */
+export function whyNotUsed({ code }: { readonly code: string }): string {
+  return WORDS.get(code) ?? code
+}
+
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', 'there is nothing of that name'],
+  ['ENOTDIR', 'a part of the path is no folder'],
+  ['EEXIST', 'it is no folder'],
+  ['EACCES', 'permission denied'],
+  ['EPERM', 'permission denied'],
+  ['EROFS', 'the disk cannot be written to'],
+  ['ENOSPC', 'the disk is full'],
+  ['ELOOP', 'a link in it leads to itself'],
+  ['ENAMETOOLONG', 'the name is too long'],
+])

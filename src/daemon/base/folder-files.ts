@@ -1,0 +1,185 @@
+import { constants } from 'node:fs'
+import type { Dirent } from 'node:fs'
+import { lstat, open, readdir, realpath } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
+import { SKILL_LIMITS } from '../../sync/model/skill.ts'
+import type { SkillLimits } from '../../sync/model/skill.ts'
+import { isDiskError } from '../../sync/store/files/disk-error.ts'
+import { firstBytes } from './plain-file.ts'
+
+/** One file of a skill's folder, as it is copied. */
+export interface FolderFile {
+  /** Relative to the folder. */
+  readonly path: string
+  readonly executable: boolean
+  readonly bytes: Uint8Array
+}
+
+/** Something in a folder that keeps it from being taken as a skill. */
+export class FolderFault extends Error {
+  override readonly name = 'FolderFault'
+  /** Relative to the folder. */
+  readonly path: string
+
+  constructor(path: string, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.path = path
+  }
+}
+
+/**
+ * Every file of a skill's folder but those in `.git`. A link to a file inside of the folder is that file; any other link, and
+ * all that is neither file nor folder, is a `FolderFault` and is never opened.
+ */
+export async function filesOf(folder: string): Promise<FolderFile[]> {
+  const walk = new Walk(await realpath(folder), AUTHORED)
+  await walk.into('', 0)
+  return walk.files
+}
+
+/** Every file of a folder that has nothing but files and folders with files in them; for all else it is a `FolderFault`. */
+export async function filesAsWritten(folder: string): Promise<FolderFile[]> {
+  const walk = new Walk(await realpath(folder), WRITTEN)
+  await walk.into('', 0)
+  return walk.files
+}
+
+/** The files of a copy that an agent worked with. */
+export interface UsedFiles {
+  readonly files: readonly FolderFile[]
+  /** What programs leave behind by themselves; a skill can have such files too. Undefined where there are too many of them. */
+  readonly leavings: readonly FolderFile[] | undefined
+}
+
+/** The same as `filesAsWritten`, with what programs leave behind by themselves apart. */
+export async function filesAsUsed(folder: string, limits: SkillLimits): Promise<UsedFiles> {
+  const walk = new Walk(await realpath(folder), USED, limits)
+  await walk.into('', 0)
+  return { files: [...walk.files], leavings: await walk.leavings() }
+}
+
+/** One file of a skill's folder alone, by the rules of `filesOf`. */
+export async function fileOf(folder: string, path: string): Promise<FolderFile> {
+  const walk = new Walk(await realpath(folder), AUTHORED)
+  await walk.take(path, await lstat(join(folder, path)))
+  const [file] = walk.files
+  if (file === undefined) throw new FolderFault(path, 'is a folder')
+  return file
+}
+
+/** Who made the folder that is walked through: people, or this program, which writes neither links nor empty folders. */
+interface Rules {
+  readonly passedOver: readonly string[]
+  readonly isPlain: boolean
+  readonly isUsed: boolean
+}
+
+const AUTHORED: Rules = { passedOver: ['.git'], isPlain: false, isUsed: false }
+
+/** What a digest did not cover would be lost without a word. */
+const WRITTEN: Rules = { passedOver: [], isPlain: true, isUsed: false }
+
+const USED: Rules = { passedOver: [], isPlain: true, isUsed: true }
+
+const MOST_LEVELS = 64
+
+/** Whether a file is like those that Python makes beside the modules that it loads, or the Finder in a folder. */
+export function isLeaving(path: string): boolean {
+  const name = basename(path)
+  return name === '.DS_Store' || (name.endsWith('.pyc') && basename(dirname(path)) === CACHE)
+}
+
+const CACHE = '__pycache__'
+
+class Walk {
+  readonly files: FolderFile[] = []
+  readonly #folder: string
+  readonly #rules: Rules
+  readonly #limits: SkillLimits
+  readonly #left: string[] = []
+  #entries = 0
+  #bytes = 0
+
+  constructor(folder: string, rules: Rules, limits = SKILL_LIMITS) {
+    this.#folder = folder
+    this.#rules = rules
+    this.#limits = limits
+  }
+
+  async into(path: string, level: number): Promise<void> {
+    if (level > MOST_LEVELS) throw new FolderFault(path, `lies more than ${MOST_LEVELS} folders deep`)
+    const entries = await readdir(join(this.#folder, path), { withFileTypes: true })
+    if (this.#rules.isPlain && entries.length === 0 && !this.#mayBeEmpty(path)) throw new FolderFault(path, 'is empty')
+    for (const entry of entries) {
+      if (this.#rules.passedOver.includes(entry.name)) continue
+      this.#entries += 1
+      // Folders count as files do: a tree of nothing else ends too.
+      const most = 16 * this.#limits.files
+      if (this.#entries > most) throw new FolderFault('', `holds over ${most} files and folders`)
+      const below = join(path, entry.name)
+      if (entry.isDirectory()) await this.into(below, level + 1)
+      else if (this.#rules.isUsed && entry.isFile() && isLeaving(below)) this.#left.push(below)
+      else await this.take(below, entry)
+    }
+  }
+
+  /** They may be more than a skill has room for. */
+  async leavings(): Promise<readonly FolderFile[] | undefined> {
+    const before = this.files.length
+    try {
+      for (const path of this.#left) await this.take(path, await lstat(join(this.#folder, path)))
+      return this.files.slice(before)
+    } catch (error) {
+      if (error instanceof FolderFault) return undefined
+      throw error
+    }
+  }
+
+  /** Whoever clears it of its files leaves the folder. */
+  #mayBeEmpty(path: string): boolean {
+    return this.#rules.isUsed && basename(path) === CACHE
+  }
+
+  async take(path: string, entry: Kind): Promise<void> {
+    if (this.files.length >= this.#limits.files)
+      throw new FolderFault('', `holds over ${this.#limits.files} files, the most that a skill may have`)
+    if (this.#rules.isPlain && entry.isSymbolicLink()) throw new FolderFault(path, 'is a link')
+    const left = this.#limits.bytes - this.#bytes
+    const file = await readPlain(entry.isSymbolicLink() ? await this.#targetOf(path) : join(this.#folder, path), left)
+    if (file === undefined) throw new FolderFault(path, 'is neither a file, nor a folder, nor a link to a file')
+    if (file === 'changing') throw new FolderFault(path, 'changed while it was read; try again')
+    if (file === 'too-large') throw new FolderFault(path, `makes the skill larger than ${this.#limits.bytes} bytes`)
+    this.#bytes += file.bytes.length
+    this.files.push({ path, ...file })
+  }
+
+  async #targetOf(path: string): Promise<string> {
+    const target = await realpath(join(this.#folder, path)).catch((cause: unknown) => {
+      if (isDiskError(cause)) throw new FolderFault(path, `is a link that leads nowhere (${cause.code})`, { cause })
+      throw cause
+    })
+    const inside = relative(this.#folder, target)
+    if (isAbsolute(inside) || inside.split(sep).some((segment) => segment === '..' || segment === '.git'))
+      throw new FolderFault(path, 'is a link that leads out of the skill')
+    return target
+  }
+}
+
+type Kind = Pick<Dirent, 'isSymbolicLink'>
+
+/** Undefined for what is no file. Opened without waiting, since what is there may be a pipe by now. */
+async function readPlain(
+  path: string,
+  mostBytes: number,
+): Promise<Omit<FolderFile, 'path'> | 'too-large' | 'changing' | undefined> {
+  const kind = await lstat(path)
+  if (!kind.isFile()) return undefined
+  await using handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  const before = await handle.stat({ bigint: true })
+  if (!before.isFile()) return undefined
+  if (before.size > mostBytes) return 'too-large'
+  const bytes = await firstBytes(handle, Number(before.size))
+  const after = await handle.stat({ bigint: true })
+  if (BigInt(bytes.length) !== after.size || after.mtimeNs !== before.mtimeNs) return 'changing'
+  return { executable: (before.mode & BigInt(constants.S_IXUSR)) !== 0n, bytes }
+}

@@ -1,0 +1,114 @@
+import type { Clock } from '../../base/clock.ts'
+import { lineOf, type LogFields, type LogFormat } from './log-line.ts'
+import type { Redactor } from './redactor.ts'
+
+/** From the least of lines to the most. */
+const LEVELS = ['error', 'warn', 'info', 'debug'] as const
+export type LogLevel = (typeof LEVELS)[number]
+
+export function isLogLevel(text: string): text is LogLevel {
+  const levels: readonly string[] = LEVELS
+  return levels.includes(text)
+}
+
+export interface LogOptions {
+  /** The least of what is written. */
+  readonly level: LogLevel
+  readonly stream: { write(text: string): unknown }
+  readonly format: LogFormat
+  /** The journal takes the stream, and reads a priority at the head of each line. */
+  readonly journal: boolean
+  readonly clock: Clock
+  readonly redactor: Redactor
+}
+
+/** What failed, and how. */
+export interface Failure extends LogFields {
+  readonly source: string
+  readonly code: string
+}
+
+/** What the process says of itself. An event is a few words in kebab case that stay the same; the fields say the rest. */
+export interface Log {
+  error(event: string, fields?: LogFields): void
+  warn(event: string, fields?: LogFields): void
+  info(event: string, fields?: LogFields): void
+  debug(event: string, fields?: LogFields): void
+  /**
+   * Writes a failure, unless the last one of the event and source had the same code, and the same cause where it is given. The
+   * next line about it, of another failure or of the recovery, says as `repeated` how many were left out.
+   */
+  failure(level: 'error' | 'warn' | 'info', event: string, failure: Failure, cause?: string): void
+  /** Writes that what failed does not any more, if it did. */
+  recovery(event: string, source: string): void
+}
+
+export function createLog(options: LogOptions): Log {
+  return new LineLog(options)
+}
+
+class LineLog implements Log {
+  readonly #options: LogOptions
+  readonly #failures = new Map<string, Failing>()
+
+  constructor(options: LogOptions) {
+    this.#options = options
+  }
+
+  error(event: string, fields: LogFields = {}): void {
+    this.#write('error', event, fields)
+  }
+
+  warn(event: string, fields: LogFields = {}): void {
+    this.#write('warn', event, fields)
+  }
+
+  info(event: string, fields: LogFields = {}): void {
+    this.#write('info', event, fields)
+  }
+
+  debug(event: string, fields: LogFields = {}): void {
+    this.#write('debug', event, fields)
+  }
+
+  failure(level: 'error' | 'warn' | 'info', event: string, failure: Failure, cause?: string): void {
+    const key = `${event} ${failure.source}`
+    const last = this.#failures.get(key)
+    if (last?.code === failure.code && last.cause === cause) {
+      last.repeated += 1
+      return
+    }
+    this.#failures.set(key, { code: failure.code, cause, repeated: 0 })
+    this.#write(level, event, { ...failure, repeated: repeatedOf(last) })
+  }
+
+  recovery(event: string, source: string): void {
+    const key = `${event} ${source}`
+    const last = this.#failures.get(key)
+    if (last === undefined) return
+    this.#failures.delete(key)
+    this.#write('info', 'recovered', { source, from: event, code: last.code, repeated: repeatedOf(last) })
+  }
+
+  #write(level: LogLevel, event: string, fields: LogFields): void {
+    const { stream, format, journal, clock, redactor, level: least } = this.#options
+    if (LEVELS.indexOf(level) > LEVELS.indexOf(least)) return
+    const line = lineOf({ time: clock.now(), level, event }, fields, format, redactor)
+    stream.write(`${journal ? PRIORITIES[level] : ''}${line}\n`)
+  }
+}
+
+/** The failure that an event and source had last. */
+interface Failing {
+  readonly code: string
+  readonly cause: string | undefined
+  /** How many of the same came after the one that was written. */
+  repeated: number
+}
+
+function repeatedOf(last: Failing | undefined): number | undefined {
+  return last === undefined || last.repeated === 0 ? undefined : last.repeated
+}
+
+/** As syslog counts them. */
+const PRIORITIES: Readonly<Record<LogLevel, string>> = { error: '<3>', warn: '<4>', info: '<6>', debug: '<7>' }

@@ -1,0 +1,93 @@
+import type { Dirent } from 'node:fs'
+import { lstat, readdir, realpath, stat } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
+import { comparePaths } from '../../sync/model/digest.ts'
+import { isDiskError } from '../../sync/store/files/disk-error.ts'
+import { isPassedOver } from '../../sync/upstream/folder/folder-walk.ts'
+import { UsageError } from './usage-error.ts'
+import { whyNotUsed } from './disk-error-text.ts'
+
+/** Where skills lie below what was named on the command line. */
+export interface SkillFolders {
+  /** The folder that was named, or that of the SKILL.md that was named; without links in its path. */
+  readonly root: string
+  /** The same folder in the words of whoever named it. */
+  readonly named: string
+  /** Absolute, sorted. What lies below one of them belongs to it. */
+  readonly folders: readonly string[]
+  /** Folders that could not be looked into, each with the error. */
+  readonly closed: readonly (readonly [string, string])[]
+}
+
+/**
+ * Looks for skills at a path, which is a SKILL.md, the folder of a skill or a folder of skills, or a link to one of them. A
+ * SKILL.md stands for the folder that it was named in, though it may be a link itself. Links below the path are not followed.
+ */
+export async function skillFoldersAt(path: string, signal: AbortSignal): Promise<SkillFolders> {
+  if (basename(path) === DOCUMENT && !(await lstat(path).catch(notThere(path))).isDirectory())
+    return oneAt(await realpath(dirname(path)).catch(notThere(path)), dirname(path))
+  const real = await realpath(path).catch(notThere(path))
+  const kind = await stat(real).catch(notThere(path))
+  if (kind.isFile() && basename(real) === DOCUMENT) return oneAt(dirname(real), dirname(real))
+  if (!kind.isDirectory())
+    throw new UsageError(`"${path}" is neither a folder nor a ${DOCUMENT}; name the folder that the skill lies in`)
+  const found = await foldersBelow(real, path, signal)
+  if (found.folders.length === 0 && found.closed.length === 0)
+    throw new UsageError(`There is no ${DOCUMENT} in "${path}" or below it; name the folder that the skill lies in`)
+  return found
+}
+
+function oneAt(root: string, named: string): SkillFolders {
+  return { root, named, folders: [root], closed: [] }
+}
+
+/** What makes a folder a skill. */
+export const DOCUMENT = 'SKILL.md'
+
+const MOST_FOLDERS = 20_000
+
+async function foldersBelow(root: string, named: string, signal: AbortSignal): Promise<SkillFolders> {
+  const folders: string[] = []
+  const closed: [string, string][] = []
+  const waiting = [root]
+  for (let seen = 1; waiting.length > 0; seen += 1) {
+    if (seen > MOST_FOLDERS)
+      throw new UsageError(`"${named}" holds over ${MOST_FOLDERS} folders; name the one that the skills lie in`)
+    signal.throwIfAborted()
+    const folder = waiting.pop() ?? root
+    const entries = await entriesOf(folder)
+    if (typeof entries === 'string') closed.push([folder, entries])
+    else if (entries.some((entry) => entry.name === DOCUMENT && !entry.isDirectory())) folders.push(folder)
+    else waiting.push(...entries.filter(isLookedInto).map(({ name }) => join(folder, name)))
+  }
+  return { root, named, folders: folders.toSorted(comparePaths), closed }
+}
+
+function isLookedInto(entry: Dirent): boolean {
+  return entry.isDirectory() && !isPassedOver(entry.name)
+}
+
+async function entriesOf(folder: string): Promise<Dirent[] | string> {
+  try {
+    return await readdir(folder, { withFileTypes: true })
+  } catch (error) {
+    if (isDiskError(error)) return error.code
+    throw error
+  }
+}
+
+/** Whether the path is that of the folder or lies below it. Both are absolute. */
+export function isWithin(path: string, folder: string): boolean {
+  const inside = relative(folder, path)
+  return inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)
+}
+
+function notThere(path: string): (error: unknown) => never {
+  return (error) => {
+    if (isDiskError(error))
+      throw new UsageError(`Cannot read "${path}": ${whyNotUsed(error)}; name a ${DOCUMENT} or a folder`, {
+        cause: error,
+      })
+    throw error
+  }
+}

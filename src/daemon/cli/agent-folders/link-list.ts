@@ -1,0 +1,59 @@
+import { countOf } from '../../../base/plural.ts'
+import type { Config } from '../../config/config.ts'
+import { AGENTS } from '../../agent-folders/agents.ts'
+import type { Agent } from '../../agent-folders/agents.ts'
+import { agentsHere, foldersNow, linkCommandOf } from '../../agent-folders/folder-status.ts'
+import type { FolderNow } from '../../agent-folders/folder-status.ts'
+import type { Use } from '../../agent-folders/link-record.ts'
+import { printable } from '../../base/log-line.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { printJson, printLines } from '../command.ts'
+import type { Context, ExitStatus } from '../command.ts'
+import { useText } from './link-text.ts'
+
+/** The agents that there are, which of them are here, and how what is linked for them stands to what is served. */
+export async function listLinks(context: Context, config: Config): Promise<ExitStatus> {
+  await agreeWithDaemon(config, context.signal)
+  const folders = await foldersNow(config)
+  const here = await agentsHere(context.environment)
+  const agents = AGENTS.map((agent) => ({
+    agent,
+    folder: agent.user(context.environment),
+    isHere: here.includes(agent),
+    isLinked: folders.some(({ uses }) => uses.some((use) => isOfUser(use, agent))),
+  }))
+  if (context.json) {
+    const shown = agents.map(({ agent: { id, title }, ...rest }) => ({ id, title, ...rest }))
+    printJson(context, { agents: shown, folders })
+    return 0
+  }
+  const others = agents.filter(({ isLinked }) => !isLinked)
+  printLines(context, [
+    ...folders.flatMap(linesOfFolder),
+    ...others.map(({ agent, folder, isHere }) =>
+      printable(`${agent.id}: not linked${hereText(agent, isHere)}; ${folder}`),
+    ),
+  ])
+  return 0
+}
+
+function isOfUser({ agent, project }: Use, { id }: Agent): boolean {
+  return agent === id && project === undefined
+}
+
+function hereText({ home }: Agent, isHere: boolean): string {
+  if (home === undefined) return ''
+  return isHere ? ', and on this machine' : ''
+}
+
+function linesOfFolder(now: FolderNow): string[] {
+  const { folder, uses, copies, current, behind, gone, blocked } = now
+  const what = `${countOf(current.length, 'skill')} ${copies ? 'copied' : 'linked'}`
+  const again = linkCommandOf(now)
+  return [
+    `${uses.map(useText).join(', ')}: ${what}; ${folder}`,
+    ...(behind.length > 0 ? [`  ${behind.join(', ')}: not there, or older; ${again}`] : []),
+    ...(gone.length > 0 ? [`  ${gone.join(', ')}: not served any more; ${again}`] : []),
+    ...(blocked.length > 0 ? [`  ${blocked.join(', ')}: kept out by something else; ${again} says by what`] : []),
+  ].map(printable)
+}

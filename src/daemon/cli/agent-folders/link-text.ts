@@ -1,0 +1,97 @@
+import { countOf } from '../../../base/plural.ts'
+import type { Done } from '../../agent-folders/apply-plan.ts'
+import type { LeftOut } from '../../agent-folders/unlinkable-skills.ts'
+import type { LinkedSkill, Use } from '../../agent-folders/link-record.ts'
+import { printable } from '../../base/log-line.ts'
+import type { ExitStatus } from '../command.ts'
+
+/** What became of one folder. */
+export interface FolderEnd {
+  readonly folder: string
+  readonly uses: readonly Use[]
+  readonly copies: boolean
+  readonly done: readonly Done[]
+  /** What else one has to know. */
+  readonly cautions: readonly string[]
+  /** How many skills are of other MCP servers. */
+  readonly ofUpstream: number
+}
+
+/** What failed outweighs what waits for a person. */
+export function exitOf(ends: readonly FolderEnd[]): ExitStatus {
+  const all = new Set(ends.flatMap(({ done }) => done.map(({ end }) => end)))
+  if (all.has('failed')) return 1
+  return all.has('left') || all.has('clash') ? 3 : 0
+}
+
+export function linesOf({ folder, uses, done, cautions, ofUpstream }: FolderEnd): string[] {
+  const kept = done.filter(({ end }) => end === 'kept').length
+  const moved = done.filter(({ end }) => end !== 'kept')
+  const lines = [
+    `${uses.map(useText).join(', ')}: ${folder}`,
+    ...moved.map((one) => `  ${lineOf(one)}`),
+    ...(kept > 0 ? [`  = ${countOf(kept, 'skill')} as before`] : []),
+    ...(done.length === 0 && cautions.length === 0 ? ['  nothing to put there, and nothing of ours'] : []),
+    ...(ofUpstream > 0 ? [`  - ${countOf(ofUpstream, 'skill')} of other MCP servers: never in a folder`] : []),
+    ...cautions.map((caution) => `  - ${caution}`),
+  ]
+  return lines.map(printable)
+}
+
+/** A skill that is in none of the folders, and why. */
+export function leftOutLine({ source, path, why }: LeftOut): string {
+  return printable(`- ${source}/${path} is not linked: ${why}`)
+}
+
+/** For whom a folder is. */
+export function useText({ agent, project }: Use): string {
+  return project === undefined ? agent : `${agent} in ${project}`
+}
+
+function lineOf({ name, end, isRenewed, skill, linked, why }: Done): string {
+  const of = skill === undefined ? '' : ` (${skill.source}/${skill.skill.path})`
+  switch (end) {
+    case 'kept':
+      return `= ${name}${of}`
+    case 'linked':
+    case 'copied':
+      return `${isRenewed === true ? '~' : '+'} ${name}${of} ${end}${isRenewed === true ? ' anew' : ''}`
+    case 'removed':
+      return `- ${name}${linked === undefined ? '' : ` (${placeText(linked)})`} removed`
+    case 'left':
+      return `! ${name}${of} left alone: ${why}${skill === undefined ? '' : '; move that away, or disable the skill'}`
+    case 'clash':
+      return `! ${name}${of} is not linked: ${linked === undefined ? 'another' : placeText(linked)} has the name; disable that and link every agent again to have this one`
+    case 'failed':
+      return `! ${name}${of} failed: ${why}`
+    default:
+      return end satisfies never
+  }
+}
+
+function placeText({ source, path }: LinkedSkill): string {
+  return `${source}/${path}`
+}
+
+export function endInJson({ folder, uses, copies, done, cautions, ofUpstream }: FolderEnd): object {
+  return {
+    folder,
+    uses,
+    copies,
+    cautions,
+    ofUpstream,
+    skills: done.map(({ name, end, isRenewed, skill, linked, why }) => ({
+      name,
+      end,
+      ...(isRenewed !== undefined && { isRenewed }),
+      ...(skill !== undefined && {
+        source: skill.source,
+        path: skill.skill.path,
+        uri: skill.uri,
+        digest: skill.digest,
+      }),
+      ...(linked !== undefined && { standsFor: linked }),
+      ...(why !== undefined && { why }),
+    })),
+  }
+}

@@ -1,0 +1,193 @@
+import { isDiskError } from '../../../sync/store/files/disk-error.ts'
+import { expectOwnFolder } from '../../../sync/store/files/folder-owner.ts'
+import type { Config } from '../../config/config.ts'
+import { ControlError } from '../../control/control-client.ts'
+import { whyNotUsed } from '../../base/disk-error-text.ts'
+import { futurePath } from '../../base/resolve-path.ts'
+import { AGENTS, cautionsFor, folderOf } from '../../agent-folders/agents.ts'
+import { applied, foreseen } from '../../agent-folders/apply-plan.ts'
+import type { Recording } from '../../agent-folders/apply-plan.ts'
+import { planOf } from '../../agent-folders/folder-plan.ts'
+import type { LeftOut } from '../../agent-folders/unlinkable-skills.ts'
+import { linkedState } from '../../agent-folders/link-context.ts'
+import type { LinkedState } from '../../agent-folders/link-context.ts'
+import { readLinks } from '../../agent-folders/links-file.ts'
+import type { Only, Use } from '../../agent-folders/link-record.ts'
+import { theOnly, theOnlyIfAny } from '../../status/named-skill.ts'
+import type { Named } from '../../status/named-skill.ts'
+import { isWithin } from '../../base/skill-folders.ts'
+import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { withWriter } from '../daemon-client.ts'
+import { MODE_OPTIONS, configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+import { listLinks } from './link-list.ts'
+import { AGENT_OPERANDS, DRY_RUN_OPTION, PROJECT_OPTION, agentsOf, projectOf, recordingOf } from './link-operands.ts'
+import { endInJson, exitOf, leftOutLine, linesOf } from './link-text.ts'
+import type { FolderEnd } from './link-text.ts'
+
+export const link: Command = {
+  name: 'link',
+  summary: 'Put what is served into the folders that agents read; without AGENT, what is there',
+  operands: AGENT_OPERANDS,
+  details: `
+  AGENT is ${AGENTS.map(({ id }) => id).join(', ')}.
+  Each skill is a link to the version that is served, which the daemon switches. Again: what came since, and what went.
+  What is in such a folder already and is not ours is left, and told. So is each skill that has no place in a folder.
+`,
+  options: {
+    project: PROJECT_OPTION,
+    skill: {
+      type: 'string',
+      multiple: true,
+      value: 'SKILL',
+      help: 'only this one: id, URI, SOURCE/PATH, SOURCE/NAME, path or name; may be repeated',
+      offers: 'skills',
+    },
+    only: {
+      type: 'string',
+      multiple: true,
+      value: 'SOURCE',
+      help: 'only those of this source; may be repeated',
+      offers: 'sources',
+    },
+    copy: { type: 'boolean', help: 'copies in place of links; they stay as they are until this is run again' },
+    'dry-run': DRY_RUN_OPTION,
+    ...MODE_OPTIONS,
+  },
+  async run(context) {
+    const config = await configOf(context)
+    if (context.operands.length === 0) return listLinks(context, config)
+    const targets = await targetsOf(context, config)
+    // The daemon of another user could not switch what root puts into its own folders.
+    await expectOwnFolder(config.state, { asReader: false })
+    await agreeWithDaemon(config, context.signal)
+    const isDry = context.values['dry-run'] === true
+    const { ends, leftOut } = isDry
+      ? await linked(context, config, targets, undefined)
+      : await withWriter(context, config, (ask) => linked(context, config, targets, recordingOf(ask)))
+    if (context.json) printJson(context, { dryRun: isDry, folders: ends.map(endInJson), leftOut })
+    else printLines(context, [...ends.flatMap(linesOf), ...leftOut.map(leftOutLine)])
+    return exitOf(ends)
+  },
+}
+
+/** A folder that one or more of the named agents read. */
+interface Target {
+  readonly folder: string
+  readonly uses: readonly Use[]
+}
+
+/** Each folder once, whichever way it is reached: a link in its path may lead to that of another agent. */
+async function targetsOf(context: Context, config: Config): Promise<readonly Target[]> {
+  const project = await projectOf(context)
+  const targets = new Map<string, Use[]>()
+  for (const agent of agentsOf(context.operands)) {
+    const place = folderOf(agent, project, context.environment)
+    const folder = await placeOf(place, place)
+    expectInside(folder, project)
+    await expectApart(folder, config)
+    const uses = targets.get(folder) ?? []
+    targets.set(folder, [...uses, { agent: agent.id, project }])
+  }
+  return [...targets].map(([folder, uses]) => ({ folder, uses }))
+}
+
+/** Where a path leads. Of one beside the folder that cannot be followed, nobody knows whether it leads there. */
+async function placeOf(path: string, folder: string): Promise<string> {
+  try {
+    return await futurePath(path)
+  } catch (error) {
+    if (!isDiskError(error)) throw error
+    const why =
+      path === folder
+        ? `${whyNotUsed(error)}; mend that, or name another agent`
+        : `whether it is apart from "${path}" cannot be told: ${whyNotUsed(error)}; mend that`
+    throw new ControlError('cannot-link', `Cannot link into "${folder}": ${why}`, { cause: error })
+  }
+}
+
+/** What a repository holds is somebody else's: a link in it decides no place outside of it. */
+function expectInside(folder: string, project: string | undefined): void {
+  if (project === undefined || isWithin(folder, project)) return
+  throw new UsageError(`Cannot link into "${folder}": a link leads there from "${project}", which it is not in`)
+}
+
+/** In a folder that is a source, the links would be looked at as skills of that source, and in ours nobody looks for any. */
+async function expectApart(folder: string, { state, sources }: Config): Promise<void> {
+  const own = await placeOf(state, folder)
+  if (isWithin(folder, own) || isWithin(own, folder))
+    throw new UsageError(`Cannot link into "${folder}": the state folder is "${state}"; name another --state`)
+  for (const { source } of sources) {
+    if (source.kind === 'directory' && isWithin(folder, await placeOf(source.path, folder)))
+      throw new UsageError(`Cannot link into "${folder}": it is what the source "${source.id}" is made from`)
+  }
+}
+
+interface Linked {
+  readonly ends: readonly FolderEnd[]
+  /** The skills that were asked for (all, where none is named) and are put into no folder. */
+  readonly leftOut: readonly LeftOut[]
+}
+
+/** Without anybody to write it down, only what would be done. */
+async function linked(
+  context: Context,
+  config: Config,
+  targets: readonly Target[],
+  recording: Recording | undefined,
+): Promise<Linked> {
+  const served = await servedState(config)
+  const only = onlyOf(context, served)
+  const ends: Omit<FolderEnd, 'cautions'>[] = []
+  for (const { folder, uses } of targets) {
+    // Anew for each: a name that was given in one of them is given in all.
+    const state = { ...served, links: await readLinks(config.state) }
+    const plan = await planOf({ folder, only, copies: context.values['copy'] === true }, state)
+    const done = recording === undefined ? foreseen(plan) : await applied(plan, uses, state, recording, context.signal)
+    ends.push({ folder, uses, copies: plan.copies, done, ofUpstream: state.ofUpstream })
+  }
+  const links = await readLinks(config.state)
+  return {
+    ends: ends.map((end) => Object.assign(end, { cautions: cautionsFor(end.uses, end.copies, links) })),
+    leftOut: served.leftOut.filter(({ source }) => only === undefined || only.sources.includes(source)),
+  }
+}
+
+async function servedState(config: Config): Promise<LinkedState> {
+  const state = await linkedState(config)
+  if (state !== undefined && state.isServing) return state
+  throw new ControlError(
+    'nothing-served',
+    'Cannot link: nothing is served yet; skillsyncd sync brings the first skills',
+  )
+}
+
+/** What was asked for, in words that mean the same tomorrow; undefined for all. */
+function onlyOf({ values }: Context, state: LinkedState): Only | undefined {
+  const [sources, skills] = [textsOf(values['only']), textsOf(values['skill'])]
+  if (sources.length === 0 && skills.length === 0) return undefined
+  return {
+    sources: sources.length === 0 ? [] : sourcesOf(sources, state.config),
+    skills: skills.map((asked) => theOneToLink(state, asked)).map(({ source, path }) => `${source}/${path}`),
+  }
+}
+
+function theOneToLink({ linkable, offered, leftOut, upstream }: LinkedState, asked: string): Named {
+  const ids = new Map(offered.listed.map(({ skill, id }) => [skill, id]))
+  const named = linkable.map(({ source, uri, name, skill }): Named => {
+    const id = ids.get(skill)
+    return { source, uri, name, path: skill.path, ...(id !== undefined && { id }) }
+  })
+  const found = theOnlyIfAny(named, asked)
+  if (found !== undefined) return found
+  const { source, path, why } = theOnly(
+    [...leftOut, ...upstream].map((one) => Object.assign({ uri: undefined }, one)),
+    asked,
+  )
+  throw new ControlError('cannot-link', `Cannot link "${source}/${path}": ${why}`)
+}
+
+function textsOf(values: unknown): readonly string[] {
+  return Array.isArray(values) ? values.map(String) : []
+}

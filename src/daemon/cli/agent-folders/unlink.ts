@@ -1,0 +1,161 @@
+import { isDiskError } from '../../../sync/store/files/disk-error.ts'
+import { ControlError } from '../../control/control-client.ts'
+import { whyNotUsed } from '../../base/disk-error-text.ts'
+import { futurePath } from '../../base/resolve-path.ts'
+import { AGENTS, folderOf } from '../../agent-folders/agents.ts'
+import { removed, whyNot } from '../../agent-folders/apply-plan.ts'
+import type { Done, Recording } from '../../agent-folders/apply-plan.ts'
+import { removeMade, sweep } from '../../agent-folders/agent-folder.ts'
+import { readLinks } from '../../agent-folders/links-file.ts'
+import { isSameUse } from '../../agent-folders/link-record.ts'
+import type { LinkedFolder, Links, Use } from '../../agent-folders/link-record.ts'
+import { strayLinks } from '../../agent-folders/orphan-links.ts'
+import { isWithin } from '../../base/skill-folders.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import type { Config } from '../../config/config.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { withWriter } from '../daemon-client.ts'
+import { MODE_OPTIONS, configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+import { AGENT_OPERANDS, DRY_RUN_OPTION, PROJECT_OPTION, agentsOf, projectOf, recordingOf } from './link-operands.ts'
+import { endInJson, exitOf, linesOf, useText } from './link-text.ts'
+import type { FolderEnd } from './link-text.ts'
+
+export const unlink: Command = {
+  name: 'unlink',
+  summary: 'Take out of the folders of agents what link put there, and nothing else',
+  operands: AGENT_OPERANDS,
+  details: `
+  AGENT is ${AGENTS.map(({ id }) => id).join(', ')}.
+`,
+  options: {
+    all: { type: 'boolean', help: "every agent, the user's own and in every project" },
+    project: PROJECT_OPTION,
+    'dry-run': DRY_RUN_OPTION,
+    ...MODE_OPTIONS,
+  },
+  async run(context) {
+    const isAll = context.values['all'] === true
+    if (isAll === context.operands.length > 0)
+      throw new UsageError('"unlink" wants the names of agents, or --all; skillsyncd link shows what is linked')
+    const config = await configOf(context)
+    const asked = await askedOf(context, isAll)
+    await agreeWithDaemon(config, context.signal)
+    const isDry = context.values['dry-run'] === true
+    const ends = isDry
+      ? (await partings(await readLinks(config.state), asked, config)).map(foreseen)
+      : await withWriter(context, config, async (ask) => unlinked(config, asked, recordingOf(ask), context.signal))
+    if (context.json) printJson(context, { dryRun: isDry, folders: ends.map(endInJson) })
+    else printLines(context, ends.length === 0 ? ['nothing is linked there'] : ends.flatMap(linesOf))
+    return exitOf(ends)
+  },
+}
+
+/** Who is to be unlinked. */
+interface Asked {
+  readonly isAll: boolean
+  /** Of all, those whose folders are known without a record. */
+  readonly places: readonly { readonly use: Use; readonly place: string }[]
+}
+
+async function askedOf(context: Context, isAll: boolean): Promise<Asked> {
+  const project = isAll ? undefined : await projectOf(context)
+  const places = (isAll ? AGENTS : agentsOf(context.operands)).map((agent) => ({
+    use: { agent: agent.id, project },
+    place: folderOf(agent, project, context.environment),
+  }))
+  return { isAll, places }
+}
+
+/** A folder, and who does not read it for us any more. */
+interface Parting {
+  readonly path: string
+  readonly folder: LinkedFolder
+  readonly uses: readonly Use[]
+  /** Nobody else has it linked. */
+  readonly isLast: boolean
+}
+
+async function partings(links: Links, asked: Asked, config: Config): Promise<readonly Parting[]> {
+  const written = writtenPartings(links, asked).map(async (parting) => withStrays(parting, config))
+  return [...(await Promise.all(written)), ...(await unwrittenPartings(links, asked, config))]
+}
+
+/** Where nobody may look, what is written down cannot be removed either, and that is told. */
+async function withStrays(parting: Parting, config: Config): Promise<Parting> {
+  const { path, folder } = parting
+  const strays = await strayLinks(path, config).catch((error: unknown) => {
+    if (isDiskError(error)) return []
+    throw error
+  })
+  return { ...parting, folder: { ...folder, entries: new Map([...strays, ...folder.entries]) } }
+}
+
+function writtenPartings({ folders }: Links, { isAll, places }: Asked): readonly Parting[] {
+  return [...folders].flatMap(([path, folder]) => {
+    const leaving = folder.uses.filter((use) => isAll || places.some((other) => isSameUse(use, other.use)))
+    if (leaving.length === 0 && !isAll) return []
+    return [{ path, folder, uses: leaving, isLast: leaving.length === folder.uses.length }]
+  })
+}
+
+/** The folders with links of ours of which nothing is written down. */
+async function unwrittenPartings(links: Links, { isAll, places }: Asked, config: Config): Promise<readonly Parting[]> {
+  const found = new Map<string, Parting>()
+  for (const { use, place } of places) {
+    const look = futurePath(place).then(async (path) => ({ path, entries: await strayLinks(path, config) }))
+    const seen = await look.catch((error: unknown) => {
+      if (!isDiskError(error)) throw error
+      if (isAll) return undefined
+      const message = `Cannot tell what is linked in "${place}": ${whyNotUsed(error)}; mend that`
+      throw new ControlError('cannot-unlink', message, { cause: error })
+    })
+    if (seen === undefined || seen.entries.size === 0 || links.folders.has(seen.path)) continue
+    const { path, entries } = seen
+    // As for `link`: what a repository holds decides no place outside of it.
+    if (use.project !== undefined && !isWithin(path, use.project)) continue
+    const uses = [...(found.get(path)?.uses ?? []), use]
+    found.set(path, { path, folder: { uses, made: [], copies: false, entries }, uses, isLast: true })
+  }
+  return [...found.values()]
+}
+
+/** Nobody is to go on copying into a folder that is unlinked: what lies about there is left over, however young. */
+async function tidied(path: string, { entries, made }: LinkedFolder, config: Config): Promise<void> {
+  // What cannot be swept is in nobody's way.
+  await sweep(path, entries.values(), config.limits.skill, Number.POSITIVE_INFINITY).catch(whyNot)
+  await removeMade(made)
+}
+
+/** What `unlinked` would do, as far as one can tell. */
+function foreseen({ path, folder, uses, isLast }: Parting): FolderEnd {
+  const names = isLast ? [...folder.entries.keys()] : []
+  const done = names.map((name) => ({ name, end: 'removed' }) as const)
+  return endOf({ path, folder, uses, isLast }, done)
+}
+
+function endOf({ path, folder, uses, isLast }: Parting, done: readonly Done[]): FolderEnd {
+  const others = folder.uses.filter((use) => !uses.some((other) => isSameUse(use, other)))
+  const cautions = isLast ? [] : [`what is there stays, for ${others.map(useText).join(', ')}`]
+  return { folder: path, uses, copies: folder.copies, done, cautions, ofUpstream: 0 }
+}
+
+/** What was put there is removed first and forgotten last: what a kill leaves is found again. */
+async function unlinked(config: Config, asked: Asked, recording: Recording, signal: AbortSignal): Promise<FolderEnd[]> {
+  const links = await readLinks(config.state)
+  const ends: FolderEnd[] = []
+  for (const parting of await partings(links, asked, config)) {
+    signal.throwIfAborted()
+    const { path, folder } = parting
+    const done: Done[] = []
+    for (const [name, entry] of parting.isLast ? folder.entries : []) {
+      done.push(await removed(path, { name, linked: links.skills.get(name), entry }, { config }))
+    }
+    const gone = done.filter(({ end }) => end !== 'failed').map(({ name }) => name)
+    const isAllGone = gone.length === done.length
+    if (parting.isLast && isAllGone) await tidied(path, folder, config)
+    await recording.drop({ folder: path, names: gone, uses: isAllGone ? parting.uses : [] })
+    ends.push(endOf(parting, done))
+  }
+  return ends
+}

@@ -1,0 +1,42 @@
+import { createInterface } from 'node:readline'
+import type { Interface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import { printable } from '../base/log-line.ts'
+
+export interface QuestionsOptions {
+  readonly input: Readable
+  readonly output: Writable
+  readonly signal: AbortSignal
+}
+
+/** Asks a person on a terminal, who answers with a line each time. */
+export class Questions implements Disposable {
+  readonly #output: Writable
+  readonly #signal: AbortSignal
+  readonly #lines: Interface
+  readonly #answers: AsyncIterator<string>
+
+  constructor({ input, output, signal }: QuestionsOptions) {
+    this.#output = output
+    this.#signal = signal
+    this.#lines = createInterface({ input, signal })
+    this.#answers = this.#lines[Symbol.asyncIterator]()
+  }
+
+  /** The answer; undefined where there is none: an empty line, or the end of what is typed. */
+  async ask(question: string): Promise<string | undefined> {
+    this.#output.write(`${printable(question)} `)
+    const { value, done } = await this.#answers.next()
+    this.#signal.throwIfAborted()
+    if (done === true) this.#output.write('\n')
+    return done === true || value.trim() === '' ? undefined : value.trim()
+  }
+
+  tell(text: string): void {
+    this.#output.write(`${printable(text)}\n`)
+  }
+
+  [Symbol.dispose](): void {
+    this.#lines.close()
+  }
+}

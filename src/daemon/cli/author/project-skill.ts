@@ -1,0 +1,138 @@
+import { basename } from 'node:path'
+import type { ContractFault } from '../../../sync/skill-md/contract/contract-error.ts'
+import { CONTRACT_KEY } from '../../../sync/skill-md/contract/contract.ts'
+import { FRONTMATTER_LIMITS, readFrontmatter } from '../../../sync/skill-md/frontmatter.ts'
+import { project } from '../../../sync/skill-md/projection.ts'
+import type { Profile, ProjectionFault } from '../../../sync/skill-md/projection.ts'
+import { readContract } from '../../../sync/skill-md/contract/read-contract.ts'
+import { reconstruct } from '../../../sync/skill-md/restore-projection.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { isDiskError } from '../../../sync/store/files/disk-error.ts'
+import { whyNotUsed } from '../../base/disk-error-text.ts'
+import { FolderFault, fileOf, filesOf } from '../../base/folder-files.ts'
+import type { OutputFolder } from '../../base/output-folder.ts'
+import { DOCUMENT, isWithin } from '../../base/skill-folders.ts'
+
+/** What is made of a SKILL.md: a projection for somebody, or what a projection was made from. */
+export type Making = { readonly kind: 'project'; readonly profile: Profile } | { readonly kind: 'reverse' }
+
+/** What became of one skill. */
+export type Made<Result> = ({ readonly kind: 'made' } & Result) | Failed
+
+/** All that keeps one skill from being made. */
+export interface Failed {
+  readonly kind: 'failed'
+  readonly faults: readonly PlacedFault[]
+}
+
+/** Where in a skill's folder something is wrong; with a field, where it is one of SKILL.md. */
+export interface PlacedFault {
+  readonly path: string
+  readonly field?: string
+  readonly message: string
+}
+
+/** A SKILL.md that was made. */
+export interface Document {
+  readonly name: string
+  readonly bytes: Uint8Array
+  /** The fields that were left out. */
+  readonly dropped: readonly string[]
+}
+
+/** The SKILL.md of one skill; nothing else of its folder is looked at. */
+export async function documentOf(folder: string, making: Making): Promise<Made<Document>> {
+  return unlessFaulty(async () => made({ bytes: (await fileOf(folder, DOCUMENT)).bytes, folder }, making))
+}
+
+/** A whole folder that was made. */
+export interface Copy extends Omit<Document, 'bytes'> {
+  readonly to: string
+  readonly status: 'written' | 'unchanged'
+  /** Each SKILL.md of a skill inside of this one: copied as it is. */
+  readonly nested: readonly string[]
+}
+
+/** Puts a copy of the whole folder into the output, with another SKILL.md. `taken` has the names that are there by now. */
+export async function copyTo(
+  output: OutputFolder,
+  folder: string,
+  making: Making,
+  { taken, signal }: { readonly taken: Map<string, string>; readonly signal: AbortSignal },
+): Promise<Made<Copy>> {
+  return unlessFaulty(async () => {
+    const files = await filesOf(folder)
+    const document = files.find(({ path }) => path === DOCUMENT)
+    if (document === undefined) throw new FolderFault(DOCUMENT, 'is not there any more')
+    const result = made({ bytes: document.bytes, folder, files: files.map(({ path }) => path) }, making)
+    if (result.kind === 'failed') return result
+    const { name, bytes, dropped } = result
+    const other = taken.get(name)
+    if (other !== undefined) return failed([{ path: DOCUMENT, field: 'name', message: `is that of "${other}" too` }])
+    if (isWithin(folder, output.pathOf(name)))
+      return failed([{ path: '', message: 'lies where its copy would go; name another --out' }])
+    const status = await output.put(
+      name,
+      files.map((file) => (file === document ? { ...file, bytes } : file)),
+      signal,
+    )
+    taken.set(name, folder)
+    const nested = files.map(({ path }) => path).filter((path) => path.endsWith(`/${DOCUMENT}`))
+    return { kind: 'made', name, dropped, status, to: output.pathOf(name), nested }
+  })
+}
+
+/** A SKILL.md, where it lies, and what lies there with it where that was looked at. */
+interface Authored {
+  readonly bytes: Uint8Array
+  readonly folder: string
+  readonly files?: readonly string[]
+}
+
+function made(authored: Authored, making: Making): Made<Document> {
+  const { bytes, folder } = authored
+  if (making.kind === 'reverse') {
+    const result = reconstruct(bytes)
+    return result.ok ? { kind: 'made', name: result.name, bytes: result.bytes, dropped: [] } : inDocument(result.faults)
+  }
+  const violations = violationsOf(authored)
+  if (violations.length > 0) return inDocument(violations.map(({ path, message }) => ({ field: path, message })))
+  const result = project(bytes, making.profile, basename(folder))
+  if (!result.ok) return inDocument(result.faults)
+  const { name, bytes: written, dropped } = result
+  const back = reconstruct(written)
+  if (!back.ok)
+    return inDocument(back.faults.map(({ field, message }) => ({ field, message: `${NO_WAY_BACK}: ${message}` })))
+  return { kind: 'made', name, bytes: written, dropped }
+}
+
+const NO_WAY_BACK = 'would not come back with --reverse'
+
+/** A block that is there has to keep the contract: what is broken would be handed on as it is. */
+function violationsOf({ bytes, folder, files }: Authored): readonly ContractFault[] {
+  const read = readFrontmatter(bytes, FRONTMATTER_LIMITS)
+  if (!read.ok || read.frontmatter[CONTRACT_KEY] === undefined) return []
+  const contract = readContract(read.frontmatter, basename(folder), files)
+  return contract.ok ? [] : contract.violations
+}
+
+function inDocument(faults: readonly ProjectionFault[]): Failed {
+  return failed(faults.map(({ field, message }) => ({ path: DOCUMENT, field, message })))
+}
+
+function failed(faults: readonly PlacedFault[]): Failed {
+  return { kind: 'failed', faults }
+}
+
+/** One skill that cannot be read or written is no reason to leave out the others. */
+async function unlessFaulty<Result>(work: () => Promise<Made<Result>>): Promise<Made<Result>> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof FolderFault) return failed([{ path: error.path, message: error.message }])
+    if (error instanceof SyncError) return failed([{ path: '', message: error.message }])
+    if (isDiskError(error))
+      return failed([{ path: '', message: `cannot be read or written: ${whyNotUsed(error)} (${error.message})` }])
+    throw error
+  }
+}

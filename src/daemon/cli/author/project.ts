@@ -1,0 +1,189 @@
+import { join, relative, resolve } from 'node:path'
+import type { Profile } from '../../../sync/skill-md/projection.ts'
+import { utf8 } from '../../../sync/skill-md/frontmatter.ts'
+import { isDiskError } from '../../../sync/store/files/disk-error.ts'
+import { systemClock } from '../../../base/clock.ts'
+import { printable } from '../../base/log-line.ts'
+import { whyNotUsed } from '../../base/disk-error-text.ts'
+import { futurePath } from '../../base/resolve-path.ts'
+import { OutputFolder } from '../../base/output-folder.ts'
+import { copyTo, documentOf } from './project-skill.ts'
+import type { Copy, Document, Failed, Made, Making } from './project-skill.ts'
+import { isWithin, skillFoldersAt } from '../../base/skill-folders.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { printJson, printLines } from '../command.ts'
+import type { Command, Context, ExitStatus } from '../command.ts'
+
+/** Projections of skills, on stdout or in a folder of their own, and the way back. */
+export const project: Command = {
+  name: 'project',
+  summary: 'A skill with standard frontmatter alone, for uploads and validators that refuse the rest',
+  operands: { text: 'PATH', most: 1, offers: ['files'] },
+  needsConfiguration: false,
+  details: `
+  PATH is a SKILL.md, the folder of a skill, or a folder of skills. One SKILL.md goes to stdout; with --out each skill
+  is copied whole to DIR/NAME, and replaced there only while it is as it was written. Needs no configuration.
+`,
+  options: {
+    out: { type: 'string', value: 'DIR', help: 'where copies go; not inside of PATH', offers: 'folders' },
+    profile: {
+      type: 'string',
+      value: 'P',
+      help: 'strict: the six standard fields (the default); claude-code: those of that client too',
+      offers: ['strict', 'claude-code'],
+    },
+    reverse: {
+      type: 'boolean',
+      help: 'the other way: what a projection was made from, but for the fields that it left out',
+    },
+  },
+  async run(context) {
+    const [path] = context.operands
+    if (path === undefined)
+      throw new UsageError(
+        '"project" wants the path of a skill, or of a folder of skills; see skillsyncd project --help',
+      )
+    const making = makingOf(context)
+    const { root, named, folders, closed } = await skillFoldersAt(path, context.signal)
+    const shown = (folder: string): string => join(named, relative(root, folder))
+    const unread = closed.map(([folder, code]): Named<Failed> => {
+      const faults = [{ path: '', message: `cannot be looked into: ${whyNotUsed({ code })}` }]
+      return { path: shown(folder), kind: 'failed', faults }
+    })
+    const out = context.values['out']
+    if (typeof out === 'string') {
+      const output = await outputAt(out, root)
+      return printCopies(context, [...(await copies(output, folders, making, shown, context.signal)), ...unread])
+    }
+    const [folder, other] = folders
+    if (other !== undefined)
+      throw new UsageError(`"${path}" holds more than one skill; say with --out where they go, or name one of them`)
+    // Where nobody can look there may be another one.
+    if (folder === undefined || unread.length > 0) return printNothing(context, unread)
+    return printDocument(context, { path: shown(folder), ...(await documentOf(folder, making)) })
+  },
+}
+
+type Named<Result> = Result & { readonly path: string }
+
+function makingOf({ values }: Context): Making {
+  const profile = values['profile'] ?? 'strict'
+  if (!isProfile(profile)) throw new UsageError(`--profile is strict or claude-code, not ${JSON.stringify(profile)}`)
+  if (values['reverse'] !== true) return { kind: 'project', profile }
+  if (values['profile'] !== undefined)
+    throw new UsageError('--reverse and --profile exclude each other: the way back is the same for all profiles')
+  return { kind: 'reverse' }
+}
+
+function isProfile(text: unknown): text is Profile {
+  return text === 'strict' || text === 'claude-code'
+}
+
+/** Copies among what they are made from would be skills of it, and be projected in their turn. */
+async function outputAt(out: string, root: string): Promise<OutputFolder> {
+  if (out === '') throw new UsageError('--out "" names no folder; name one that is not inside of PATH')
+  try {
+    const real = await futurePath(resolve(out))
+    if (isWithin(real, root))
+      throw new UsageError(`--out "${out}" lies inside of what is projected; name a folder beside it`)
+    return await OutputFolder.open(real, () => systemClock.now().getTime())
+  } catch (error) {
+    if (isDiskError(error))
+      throw new UsageError(`Cannot write to --out "${out}": ${whyNotUsed(error)}; name another folder`, {
+        cause: error,
+      })
+    throw error
+  }
+}
+
+async function copies(
+  output: OutputFolder,
+  folders: readonly string[],
+  making: Making,
+  shown: (folder: string) => string,
+  signal: AbortSignal,
+): Promise<Named<Made<Copy>>[]> {
+  const made: Named<Made<Copy>>[] = []
+  const taken = new Map<string, string>()
+  for (const folder of folders) {
+    signal.throwIfAborted()
+    made.push({ path: shown(folder), ...(await copyTo(output, folder, making, { taken, signal })) })
+  }
+  return made
+}
+
+function printCopies(context: Context, all: readonly Named<Made<Copy>>[]): ExitStatus {
+  const [skills, failed] = [all.filter(isMade), all.filter(isFailed)]
+  if (context.json) printJson(context, { skills: skills.map(withoutKind), failed: failed.flatMap(faultsOf) })
+  else printLines(context, skills.flatMap(linesOf))
+  return ended(context, failed)
+}
+
+function linesOf({ path, to, status, dropped, nested }: Named<Copy>): string[] {
+  return [
+    `${printable(path)} ${status === 'written' ? 'to' : 'is unchanged at'} ${printable(to)}${leftOut(dropped)}`,
+    ...nested.map((inner) => `- ${printable(join(path, inner))} is copied as it is: a skill inside of another one`),
+  ]
+}
+
+function printNothing(context: Context, failed: readonly Named<Failed>[]): ExitStatus {
+  if (context.json) printJson(context, { skills: [], failed: failed.flatMap(faultsOf) })
+  return ended(context, failed)
+}
+
+function printDocument(context: Context, result: Named<Made<Document>>): ExitStatus {
+  const { streams, json, quiet } = context
+  if (!isMade(result)) return printNothing(context, [result])
+  const { path, name, bytes, dropped } = result
+  // What the author wrote is given back to the byte, so it goes past the filter of secrets.
+  if (json)
+    streams.stdout.write(
+      `${JSON.stringify({ skills: [{ path, name, dropped, ...textOf(bytes) }], failed: [] }, null, 2)}\n`,
+    )
+  else streams.stdout.write(bytes)
+  if (!json && !quiet && dropped.length > 0) streams.stderr.write(`${printable(path)}${leftOut(dropped)}\n`)
+  return 0
+}
+
+function textOf(bytes: Uint8Array): { readonly document: string } | { readonly base64: string } {
+  const document = utf8(bytes)
+  return document === undefined ? { base64: Buffer.from(bytes).toString('base64') } : { document }
+}
+
+function leftOut(dropped: readonly string[]): string {
+  if (dropped.length === 0) return ''
+  const fields = dropped.length === 1 ? 'one field' : `${dropped.length} fields`
+  return `; ${fields} left out: ${printable(dropped.join(', '))}`
+}
+
+function ended({ streams, json, redactor }: Context, failed: readonly Named<Failed>[]): ExitStatus {
+  if (!json)
+    for (const fault of failed.flatMap(faultsOf)) streams.stderr.write(`! ${redactor.clean(faultLine(fault))}\n`)
+  return failed.length === 0 ? 0 : 1
+}
+
+interface Shown {
+  readonly path: string
+  readonly field?: string
+  readonly message: string
+}
+
+function faultsOf({ path, faults }: Named<Failed>): Shown[] {
+  return faults.map((fault) => ({ ...fault, path: join(path, fault.path) }))
+}
+
+function faultLine({ path, field, message }: Shown): string {
+  return printable(field === undefined ? `${path}: ${message}` : `${path}: ${field} ${message}`)
+}
+
+function isMade<Result>(one: Named<Made<Result>>): one is Named<{ readonly kind: 'made' } & Result> {
+  return one.kind === 'made'
+}
+
+function isFailed<Result>(one: Named<Made<Result>>): one is Named<Failed> {
+  return one.kind === 'failed'
+}
+
+function withoutKind({ kind: _kind, ...rest }: Named<{ readonly kind: 'made' } & Copy>): object {
+  return rest
+}

@@ -1,0 +1,158 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readOfficially } from '../../../serve/official-reader.ts'
+import { countOf } from '../../../base/plural.ts'
+import type { Level } from '../../../sync/lint/lint-skill.ts'
+import { validate as validateTree } from '../../../sync/lint/lint.ts'
+import type { Validation } from '../../../sync/lint/lint.ts'
+import { FRONTMATTER_LIMITS } from '../../../sync/skill-md/frontmatter.ts'
+import { SKILL_LIMITS } from '../../../sync/model/skill.ts'
+import type { Selection } from '../../../sync/model/source.ts'
+import type { Rules } from '../../../sync/survey/survey-rules.ts'
+import { cannot } from '../../../sync/store/files/disk-error.ts'
+import { readFolder } from '../../../sync/upstream/folder/folder-tree.ts'
+import { FETCH_LIMITS } from '../../../sync/upstream/upstream.ts'
+import { printable } from '../../base/log-line.ts'
+import { reportOf } from './report.ts'
+import type { Report, Reported, ReportedSkill } from './report.ts'
+import { rootsOf } from './roots.ts'
+import type { Root } from './roots.ts'
+import { sarifOf } from './sarif.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { printJson, printLines } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+
+export const validate: Command = {
+  name: 'validate',
+  summary: 'For authors and their CI: what is wrong with skills, where, and how it is mended',
+  operands: { text: '[PATH…]', most: Number.POSITIVE_INFINITY, offers: ['files'] },
+  needsConfiguration: false,
+  details: `
+  PATH is a skill's folder, a file of a skill, or a folder of skills; without one, the folder you are in.
+  Needs no configuration and no network. Ends with 3 for an error. docs/validate.md explains each rule.
+`,
+  options: {
+    level: {
+      type: 'string',
+      value: 'LEVEL',
+      help: 'spec: the specification, the default; skills-ref: what its reference validator refuses too',
+      offers: ['spec', 'skills-ref'],
+    },
+    contract: { type: 'boolean', help: 'ask every skill for the x-personal-mcp block' },
+    strict: { type: 'boolean', help: 'exit with 3 for a warning too' },
+    sarif: { type: 'boolean', help: 'the result as SARIF 2.1.0, for code hosts' },
+  },
+  async run(context) {
+    const { operands, values } = context
+    if (context.json && values['sarif'] === true) throw new UsageError('--json and --sarif exclude each other')
+    const asked: Asked = { level: levelOf(values['level']), contract: values['contract'] === true }
+    const { roots, outside } = await rootsOf(operands.length === 0 ? ['.'] : operands, process.cwd())
+    noteOutside(context, outside)
+    const report = reportOf(await validateAll(roots, asked, context.signal))
+    if (values['sarif'] === true) printJson(context, sarifOf(report, process.cwd()))
+    else if (context.json) printJson(context, jsonOf(report, asked))
+    else printLines(context, linesOf(report))
+    return report.errors > 0 || (values['strict'] === true && report.warnings > 0) ? 3 : 0
+  },
+}
+
+function noteOutside({ streams, redactor, quiet }: Context, outside: readonly string[]): void {
+  if (quiet) return
+  for (const path of outside)
+    streams.stderr.write(`skillsyncd: ${redactor.clean(printable(path))} lies in no skill and is passed over\n`)
+}
+
+interface Asked {
+  readonly level: Level
+  readonly contract: boolean
+}
+
+function levelOf(value: unknown): Level {
+  if (value === undefined || value === 'spec') return 'spec'
+  if (value === 'skills-ref') return value
+  throw new UsageError('--level is one of spec, skills-ref')
+}
+
+interface Validated {
+  readonly root: Root
+  readonly validation: Validation
+}
+
+async function validateAll(roots: readonly Root[], asked: Asked, signal: AbortSignal): Promise<Validated[]> {
+  const scratch = await mkdtemp(join(tmpdir(), 'skillsyncd-validate-')).catch(cannot('make a scratch folder'))
+  try {
+    const validated: Validated[] = []
+    for (const root of roots) validated.push({ root, validation: await validateRoot(root, asked, scratch, signal) })
+    return validated
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
+}
+
+async function validateRoot(root: Root, asked: Asked, scratch: string, signal: AbortSignal): Promise<Validation> {
+  const reading = { root: '', docs: undefined, limits: FETCH_LIMITS, scratch }
+  await using tree = await readFolder(root.folder, reading, signal)
+  const validating = { rules: rulesOf(asked), level: asked.level, folder: root.name, readOfficially }
+  const validation = await validateTree(tree, validating, signal)
+  // A check that looks at nothing and is content would be green for ever.
+  if (validation.skills.length === 0) {
+    const isLinked = validation.flaws.some(({ rule }) => rule === 'link-refused')
+    const why = isLinked ? '; links that lead out of it are not followed, name what they lead to' : ''
+    throw new UsageError(`There is no SKILL.md in "${root.shown === '' ? '.' : root.shown}" or below${why}`)
+  }
+  return validation
+}
+
+/** As a source that sets nothing is surveyed. */
+function rulesOf({ contract }: Asked): Rules {
+  const all: Selection = {
+    root: '',
+    include: ['**'],
+    exclude: [],
+    unlisted: [],
+    names: 'remap',
+    nested: 'as-skills',
+    strict: false,
+    lfs: 'leave-out',
+    hiddenUnicode: 'deceptive',
+    contract,
+    docs: undefined,
+  }
+  return { selection: all, limits: { skill: SKILL_LIMITS, frontmatter: FRONTMATTER_LIMITS, fetch: FETCH_LIMITS } }
+}
+
+function linesOf(report: Report): string[] {
+  const { skills, findings, errors, warnings } = report
+  const texts = findings.flatMap(textsOf)
+  const passed = skills.filter(passes).length
+  return [
+    ...texts,
+    `${countOf(skills.length, 'skill')}, ${passed} pass, ${countOf(errors, 'error')}, ${countOf(warnings, 'warning')}`,
+  ]
+}
+
+function textsOf({ path, line, column, rule, sheet, message }: Reported): string[] {
+  return [
+    `${printable(path)}:${line}:${column}  ${sheet.severity}  ${rule}  ${printable(message)}`,
+    `    ${sheet.mend}`,
+  ]
+}
+
+function passes({ errors }: ReportedSkill): boolean {
+  return errors === 0
+}
+
+/** The form is documented: keys are added, never changed. */
+function jsonOf({ skills, findings, errors, warnings }: Report, { level, contract }: Asked): object {
+  return {
+    level,
+    contract,
+    summary: { skills: skills.length, pass: skills.filter(passes).length, errors, warnings },
+    skills: skills.map((skill) => ({ ...skill, name: skill.name ?? null, pass: passes(skill) })),
+    findings: findings.map(({ path, line, column, rule, sheet, message }) => {
+      const { severity, by, mend } = sheet
+      return { path, line, column, severity, by, rule, message, mend }
+    }),
+  }
+}

@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { countOf } from '../../../base/plural.ts'
+import { shellWord } from '../../../base/shell-word.ts'
+import { declarationOf } from '../../../sync/model/approvals.ts'
+import type { Config } from '../../config/config.ts'
+import { ControlError } from '../../control/control-client.ts'
+import { skillOperand } from '../../status/decision-text.ts'
+import { printable } from '../../base/log-line.ts'
+import { theOnly } from '../../status/named-skill.ts'
+import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
+import { readSkillRows } from '../../status/skill-rows.ts'
+import type { SkillRow } from '../../status/skill-rows.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { withWriter } from '../daemon-client.ts'
+import type { AskWriter } from '../daemon-client.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Context, ExitStatus } from '../command.ts'
+import { isYes } from '../confirm.ts'
+
+/** Lets skills of other MCP servers be served, each as exactly what was declared of it when it was shown. */
+export async function approveSkills(context: Context): Promise<ExitStatus> {
+  const config = await configOf(context)
+  await agreeWithDaemon(config, context.signal)
+  const { targets, id } = operandsOf(context)
+  const waiting = await waitingFor(targets, config)
+  const now = declarationsId(waiting)
+  if (id === undefined) showWaiting(context, targets, waiting, now)
+  const isMeant =
+    id === now || (id === undefined && (await isYes(context, `Approve ${countOf(waiting.length, 'skill')}?`)))
+  if (!isMeant && id === undefined) throw new UsageError(`"approve" takes what is named: ${lineFor(targets, now)}`)
+  if (!isMeant) {
+    const changed = `what is declared by now is not what was shown as ${id}`
+    throw new ControlError(
+      'nothing-to-decide',
+      `Cannot approve ${targets.join(' ')}: ${changed}; without it, approve shows it`,
+    )
+  }
+  const approved = await withWriter(context, config, (ask) => approveEach(waiting, ask))
+  if (context.json) printJson(context, { skills: approved })
+  else printLines(context, approved.map(lineOf))
+  return 0
+}
+
+type Waiting = Awaited<ReturnType<typeof readSkillRows>>
+
+/** The last operand may be the id of what was shown: no skill is called so. */
+function operandsOf({ operands }: Context): { readonly targets: readonly string[]; readonly id: string | undefined } {
+  const last = operands.at(-1)
+  return last !== undefined && /^[0-9a-f]{64}$/.test(last)
+    ? { targets: operands.slice(0, -1), id: last }
+    : { targets: operands, id: undefined }
+}
+
+async function waitingFor(targets: readonly string[], config: Config): Promise<Waiting> {
+  const known = await readSkillRows(config)
+  const rows = known.map(({ row }) => row)
+  const wanted = new Set(targets.flatMap((target) => meant(rows, target, config)))
+  return known.filter(({ row }) => wanted.has(row))
+}
+
+/** SHA-256 of what is declared of these skills, which they are approved as. The same for each order of them. */
+export function declarationsId(skills: Waiting): string {
+  const declared = skills.map(({ row: { source, path }, skill }) =>
+    JSON.stringify([source, path, declarationOf(skill)]),
+  )
+  return createHash('sha256').update(declared.toSorted().join('\n')).digest('hex')
+}
+
+function showWaiting(context: Context, targets: readonly string[], waiting: Waiting, id: string): void {
+  if (context.json) {
+    const skills = waiting.map(({ row: { source, path, uri, upstream, digest, description } }) => {
+      return { source, path, uri, upstream, digest, description }
+    })
+    printJson(context, { waiting: skills, id, approve: lineFor(targets, id) })
+    return
+  }
+  const lines = waiting.flatMap(({ row, skill }) => {
+    const operand = skillOperand(row.source, row.path)
+    return [
+      `${row.source}/${row.path}: ${countOf(skill.files.length, 'file')}, digest ${row.digest ?? 'none'}`,
+      ...(row.description === undefined ? [] : [`  ${row.description}`]),
+      `  skillsyncd preview ${operand} shows its SKILL.md`,
+    ]
+  })
+  printLines(context, lines.map(printable))
+}
+
+/** The command line that approves exactly what was shown. */
+export function lineFor(targets: readonly string[], id: string): string {
+  return `skillsyncd approve ${targets.map(shellWord).join(' ')} ${id}`
+}
+
+function meant(rows: readonly SkillRow[], operand: string, config: Config): readonly SkillRow[] {
+  const waiting = rows.filter(({ source, pending }) => pending && operand === `${source}/`)
+  if (waiting.length > 0) return waiting
+  if (operand.endsWith('/') && !operand.includes('://')) {
+    const [source] = sourcesOf([operand.slice(0, -1)], config)
+    throw new ControlError('nothing-to-decide', `No skill of "${source}" waits for approval`)
+  }
+  const skill = theOnly(rows, operand)
+  if (skill.pending) return [skill]
+  const why = skill.standing === 'withheld' ? 'it is withheld for another reason' : 'it does not wait for that'
+  throw new ControlError('nothing-to-decide', `Cannot approve "${skill.source}/${skill.path}": ${why}`)
+}
+
+interface Approved {
+  readonly source: string
+  readonly path: string
+  readonly uri: string | undefined
+  readonly digest: string | undefined
+}
+
+async function approveEach(skills: Waiting, ask: AskWriter): Promise<Approved[]> {
+  const approved: Approved[] = []
+  for (const { row, skill } of skills) {
+    const { source, path, uri, digest } = row
+    ANSWER.parse(await ask('approve-skill', { source, path, declaration: declarationOf(skill) }))
+    approved.push({ source, path, uri, digest })
+  }
+  return approved
+}
+
+const ANSWER = z.object({ isNew: z.boolean() })
+
+function lineOf({ source, path, digest }: Approved): string {
+  return printable(`${source}/${path}: approved as ${digest?.slice(0, 12) ?? 'it is'}`)
+}

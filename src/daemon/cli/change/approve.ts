@@ -1,0 +1,188 @@
+import { z } from 'zod'
+import { commitWords } from '../../../serve/page/format.ts'
+import { described } from '../../../sync/pull/move-policy.ts'
+import { isObjectId, type ObjectId, type Revision } from '../../../sync/model/revision.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import type { Config } from '../../config/config.ts'
+import { printable } from '../../base/log-line.ts'
+import { sourcesOf } from '../../control/requests.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { withWriter } from '../daemon-client.ts'
+import type { AskWriter } from '../daemon-client.ts'
+import { approveSkills } from './approve-skills.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context, ExitStatus } from '../command.ts'
+import { commitNamed } from './commit-operand.ts'
+import { decided } from './decide.ts'
+import { compared, differencesOf, printDifferences } from './diff.ts'
+import { contentsOf, sideOf } from './diff-side.ts'
+import { candidateOf, withLooking } from '../store-reader.ts'
+import { SkillTexts } from './skill-texts.ts'
+import { isYes } from '../confirm.ts'
+
+export const approve: Command = {
+  name: 'approve',
+  summary: 'Take the revision, or the skills, that wait for a decision',
+  operands: {
+    text: 'SOURCE [ID] | SKILL… [ID] | SOURCE/ [ID]',
+    most: Number.POSITIVE_INFINITY,
+    offers: ['sources', 'skills'],
+  },
+  details: `
+  Without ID it shows what waits, with its difference from what is served, and takes nothing; on a terminal it asks.
+  ID is the full id that was shown: of the commit, or of the tag object where the ref is an annotated tag. First
+  digits are not enough, since a commit with the same ones is easily made. Where something else waits by then,
+  nothing is taken.
+  SKILL is SOURCE/PATH or the URI of a skill of an MCP source; SOURCE/ means all of its skills that wait. Their ID
+  stands for exactly what was declared when they were shown, files and frontmatter: anything else waits again.
+`,
+  async run(context) {
+    const isOfSkills = context.operands.some((operand) => operand.includes('/'))
+    return isOfSkills ? approveSkills(context) : approveRevision(context)
+  },
+}
+
+export const reject: Command = {
+  name: 'reject',
+  summary: 'Pass over the revision that waits for a decision; the next one is looked at',
+  operands: { text: 'SOURCE [COMMIT]', most: 2, offers: ['sources', []] },
+  details: `
+  COMMIT, in full or its first digits, makes sure that it is the one that was shown.
+`,
+  async run(context) {
+    const config = await configOf(context)
+    const source = sourceIn(context, config)
+    const commit = commitNamed(context.operands[1])
+    return withWriter(context, config, async (ask) => {
+      const waiting = await waitingOf(ask, source, 'reject')
+      const isMeant = commit === undefined || waiting.commit.startsWith(commit) || waiting.tag?.startsWith(commit)
+      // The writer says what waits in place of what was named.
+      const named = isMeant === true ? identityIn(waiting) : { commit }
+      const done = `rejected ${described(waiting)}`
+      return decided(context, { verb: 'reject', ids: [source], named, done, moves: () => true }, ask)
+    })
+  },
+}
+
+/** What waits of a source, as the writer of its state folder tells it. */
+type Waiting = z.infer<typeof WAITING>
+
+const ID = z.string().refine(isObjectId)
+const REVISION = z.object({ ref: z.string(), commit: ID, tag: ID.optional() })
+const WAITING = z
+  .object({ revision: REVISION, code: z.string(), message: z.string() })
+  .transform(({ revision, ...why }) => ({ ...revision, ...why }))
+
+async function waitingOf(ask: AskWriter, source: SourceId, verb: 'approve' | 'reject'): Promise<Waiting> {
+  return WAITING.parse(await ask('waiting', { source, verb }))
+}
+
+function identityIn({ commit, tag }: Pick<Waiting, 'commit' | 'tag'>): {
+  readonly commit: ObjectId
+  readonly tag?: ObjectId
+} {
+  return tag === undefined ? { commit } : { commit, tag }
+}
+
+async function approveRevision(context: Context): Promise<ExitStatus> {
+  const config = await configOf(context)
+  const source = sourceIn(context, config)
+  const id = idIn(context.operands)
+  if (id !== undefined)
+    return withWriter(context, config, async (ask) => taken(context, source, await named(ask, source, id), ask))
+  const waiting = await shown(context, config, source)
+  // What this process holds as the writer it does not hold while a person reads.
+  if (!(await isYes(context, `Approve ${described(waiting)}?`)))
+    throw new UsageError(`"approve" takes what is named: ${lineFor(source, waiting)}`)
+  return withWriter(context, config, async (ask) => taken(context, source, waiting, ask))
+}
+
+/** Binds the writer to exactly this: where something else waits by then, it refuses. */
+async function taken(
+  context: Context,
+  source: SourceId,
+  waiting: Pick<Waiting, 'commit' | 'tag'>,
+  ask: AskWriter,
+): Promise<ExitStatus> {
+  const done = `approved ${described(waiting)}`
+  const making = { verb: 'approve', ids: [source], named: identityIn(waiting), done, moves: () => true } as const
+  return decided(context, making, ask)
+}
+
+/** A tag object names its commit too; the commit alone says nothing of the tag object that was shown with it. */
+async function named(ask: AskWriter, source: SourceId, id: ObjectId): Promise<Pick<Waiting, 'commit' | 'tag'>> {
+  const waiting = await waitingOf(ask, source, 'approve')
+  return waiting.tag === id ? waiting : { commit: id }
+}
+
+function sourceIn({ operands }: Context, config: Config): SourceId {
+  const [source, , more] = operands
+  if (source === undefined) throw new UsageError('the id of a source is wanted; skillsyncd status shows them')
+  if (more !== undefined) throw new UsageError(`one source is decided on at a time, and "${more}" is one operand more`)
+  const [id] = sourcesOf([source], config)
+  if (id === undefined) throw new TypeError('One source that was named came to none')
+  return id
+}
+
+function idIn([source, text]: readonly string[]): ObjectId | undefined {
+  if (text === undefined) return undefined
+  const id = text.toLowerCase()
+  if (isObjectId(id)) return id
+  throw new UsageError(`"${text}" is no full id, of 40 or 64 hex digits; skillsyncd approve ${source} shows what waits`)
+}
+
+/** The command line that takes exactly what was shown. */
+function lineFor(source: SourceId, { commit, tag }: Waiting): string {
+  return `skillsyncd approve ${source} ${tag ?? commit}`
+}
+
+/** Prints what waits of a source, and how it differs from what is served. */
+async function shown(context: Context, config: Config, source: SourceId): Promise<Waiting> {
+  const served = await sideOf('served', [source], context, config)
+  return withLooking(context, config, async (looking) => {
+    const waiting = await waitingOf(looking.ask, source, 'approve')
+    const snapshot = await candidateOf(looking, source, waiting.commit)
+    // It was taken by its commit alone.
+    const revision = { asked: snapshot.revision.asked, ...placeIn(waiting) }
+    const after = new Map([[source, { ...contentsOf(snapshot), revision }]])
+    const ends = compared(served, after, new Set([source]))
+    const texts = new SkillTexts(looking.store)
+    if (context.json) printJson(context, jsonOf(source, waiting, snapshot, await differencesOf(ends, texts, true)))
+    else {
+      printLines(context, headOf(source, waiting, snapshot))
+      await printDifferences(context, ends, texts)
+    }
+    return waiting
+  })
+}
+
+function placeIn({ ref, ...rest }: Waiting): Omit<Revision, 'asked'> {
+  return { ref, ...identityIn(rest) }
+}
+
+/** The words of the commit, of one that somebody made. */
+function wordsIn(waiting: Waiting, { revision, proof }: Snapshot): ReturnType<typeof commitWords> {
+  return commitWords({ revision: { ...revision, ref: waiting.ref }, proof })
+}
+
+function headOf(source: SourceId, waiting: Waiting, snapshot: Snapshot): string[] {
+  const words = wordsIn(waiting, snapshot)
+  const by = words && `  by ${words.author}${words.at === undefined ? '' : ` on ${words.at}`}: ${words.subject}`
+  return [
+    `${source}: ${waiting.code}: ${printable(waiting.message)}`,
+    `  ${printable(waiting.ref)} at ${described(waiting)}`,
+    ...(by === undefined ? [] : [printable(by)]),
+  ]
+}
+
+function jsonOf(source: SourceId, waiting: Waiting, snapshot: Snapshot, changes: object[]): object {
+  const { code, message } = waiting
+  const words = wordsIn(waiting, snapshot)
+  return {
+    source,
+    waiting: { ...placeIn(waiting), code, message, ...words },
+    changes,
+    approve: lineFor(source, waiting),
+  }
+}

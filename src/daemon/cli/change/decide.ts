@@ -1,0 +1,179 @@
+import { UNDECIDED, type Decision, type Decisions } from '../../../sync/model/decisions.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { Store } from '../../../sync/store/store.ts'
+import type { Config } from '../../config/config.ts'
+import { ControlError } from '../../control/control-client.ts'
+import type { Named, Verb } from '../../pull/decide.ts'
+import { printable } from '../../base/log-line.ts'
+import { sourcesOf } from '../../control/requests.ts'
+import type { SyncEnd } from '../../status/pull-result.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { withWriter } from '../daemon-client.ts'
+import type { AskWriter } from '../daemon-client.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context, ExitStatus } from '../command.ts'
+import { commitNamed } from './commit-operand.ts'
+import { exitOfPulls, linesOfPull, pulled } from '../pull-results.ts'
+
+/** A decision about sources, as a command. */
+interface Deciding {
+  readonly verb: Verb
+  readonly summary: string
+  readonly details: string
+  /** `all`: about any number of sources, or all that `isMeant`; `named`: at least one; `commit`: one, with a commit. */
+  readonly operands: 'all' | 'named' | 'commit'
+  /** Which sources are meant where none is named. */
+  readonly isMeant?: (decision: Decision) => boolean
+  /** What became of the source. */
+  readonly done: string
+  /** Whether the source may move by it, so that it is pulled at once. */
+  readonly moves: (commit: string | undefined) => boolean
+}
+
+const OPERANDS = {
+  all: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  named: { text: 'SOURCE…', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  commit: { text: 'SOURCE [COMMIT]', most: 2, offers: ['sources', []] },
+} as const
+
+const ALWAYS = (): boolean => true
+const NEVER = (): boolean => false
+
+export const pause = deciding({
+  verb: 'pause',
+  summary: 'Do not look at a source until it is resumed',
+  details: 'Without SOURCE: all of them. What is served is served on.',
+  operands: 'all',
+  isMeant: ({ paused }) => paused === undefined,
+  done: 'paused; what is served is served on until skillsyncd resume',
+  moves: NEVER,
+})
+
+export const resume = deciding({
+  verb: 'resume',
+  summary: 'Look at a paused source again, now and on its schedule',
+  details: 'Without SOURCE: all that are paused.',
+  operands: 'all',
+  isMeant: ({ paused }) => paused !== undefined,
+  done: 'resumed',
+  moves: ALWAYS,
+})
+
+export const pin = deciding({
+  verb: 'pin',
+  summary: 'Keep a source at a commit, wherever its ref goes',
+  details: 'Without COMMIT: the one that is served. Another one by its full id, and it is taken now.',
+  operands: 'commit',
+  done: 'pinned until skillsyncd unpin',
+  moves: (commit) => commit !== undefined,
+})
+
+export const unpin = deciding({
+  verb: 'unpin',
+  summary: 'Let a pinned source follow its ref again',
+  details: 'It is pulled at once.',
+  operands: 'named',
+  done: 'unpinned',
+  moves: ALWAYS,
+})
+
+export const release = deciding({
+  verb: 'release',
+  summary: 'Let a source that was rolled back follow its ref again',
+  details: 'Without SOURCE: all that a rollback holds. They are pulled at once.',
+  operands: 'all',
+  isMeant: ({ frozen, skipped }) => frozen?.by === 'rollback' || skipped?.by === 'rollback',
+  done: 'released',
+  moves: ALWAYS,
+})
+
+function deciding(kind: Deciding): Command {
+  return {
+    name: kind.verb,
+    summary: kind.summary,
+    operands: OPERANDS[kind.operands],
+    details: `\n  ${kind.details}\n`,
+    async run(context) {
+      const config = await configOf(context)
+      const commit = kind.operands === 'commit' ? commitNamed(context.operands[1]) : undefined
+      const ids = await meant(kind, context, config)
+      return withWriter(context, config, (ask) => decided(context, { ...kind, ids, named: { commit } }, ask))
+    },
+  }
+}
+
+/** A decision as it is to be made. */
+export interface Making extends Pick<Deciding, 'verb' | 'done' | 'moves'> {
+  readonly ids: readonly SourceId[]
+  readonly named: Named
+}
+
+/** Has the writer decide, pulls what may move by that, and prints what became of it. */
+export async function decided(context: Context, making: Making, ask: AskWriter): Promise<ExitStatus> {
+  const made = await decideEach(making, ask)
+  const moving = making.moves(making.named.commit) ? made.filter(({ error }) => error === undefined) : []
+  const ids = moving.map(({ source }) => source)
+  const { ends } = await pulled(context, ids, ask)
+  print(context, making, made, ends)
+  return made.some(({ error }) => error !== undefined) ? 1 : exitOfPulls(ends)
+}
+
+/** The sources that are named, or those that the decision can be about. */
+async function meant(kind: Deciding, { operands }: Context, config: Config): Promise<readonly SourceId[]> {
+  const named = kind.operands === 'commit' ? operands.slice(0, 1) : operands
+  if (named.length > 0) return sourcesOf(named, config)
+  if (kind.isMeant === undefined)
+    throw new UsageError(`"${kind.verb}" wants the id of a source; skillsyncd status shows them`)
+  const decisions = await decisionsOf(config)
+  const ids = sourcesOf([], config).filter((id) => kind.isMeant?.(decisions.get(id) ?? UNDECIDED))
+  if (ids.length > 0) return ids
+  throw new ControlError('nothing-to-decide', `There is no source to ${kind.verb}; skillsyncd status shows them all`)
+}
+
+async function decisionsOf(config: Config): Promise<Decisions> {
+  return (await Store.openExisting(config.state))?.decisions.read() ?? new Map<SourceId, Decision>()
+}
+
+/** What became of the decision about one source. */
+interface Decided {
+  readonly source: SourceId
+  /** Why there was nothing to decide. */
+  readonly error?: ControlError
+}
+
+/** One after the other; where there is nothing to decide about one, the others are decided all the same. */
+async function decideEach({ ids, verb, named }: Making, ask: AskWriter): Promise<Decided[]> {
+  const made: Decided[] = []
+  for (const source of ids) {
+    try {
+      await ask('decide', { source, verb, ...named })
+      made.push({ source })
+    } catch (error) {
+      const isNothing = error instanceof ControlError && error.code === 'nothing-to-decide'
+      // Of one source it is the whole answer.
+      if (!isNothing || ids.length === 1) throw error
+      made.push({ source, error })
+    }
+  }
+  return made
+}
+
+function print(context: Context, { verb, done }: Making, made: readonly Decided[], ends: readonly SyncEnd[]): void {
+  const endOf = (id: SourceId): SyncEnd | undefined => ends.find(({ source }) => source === id)
+  if (context.json) {
+    const rows = made.map(({ source, error }) => ({
+      source,
+      decision: verb,
+      ...(error !== undefined && { error: { code: error.code, message: error.message } }),
+      ...(endOf(source) !== undefined && { pull: endOf(source) }),
+    }))
+    printJson(context, { sources: rows })
+    return
+  }
+  const lines = made.flatMap(({ source, error }) => {
+    if (error !== undefined) return [`${source}: ${printable(error.message)}`]
+    const end = endOf(source)
+    return [`${source}: ${done}`, ...(end === undefined ? [] : linesOfPull(end))]
+  })
+  printLines(context, lines)
+}

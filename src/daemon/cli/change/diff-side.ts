@@ -1,0 +1,92 @@
+import { resolve } from 'node:path'
+import { skillsToLock } from '../../../sync/model/lock.ts'
+import type { Lock, LockedSkill } from '../../../sync/model/lock.ts'
+import type { Revision } from '../../../sync/model/revision.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { currentCatalog } from '../../../sync/pull/publisher.ts'
+import { readLock } from '../../../sync/store/lock-file.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { admissionOf } from '../../trust/serving-policy.ts'
+import { idsOf } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { ControlError } from '../../control/control-client.ts'
+import { lockFileOf } from '../../trust/lock-rules.ts'
+import type { Context } from '../command.ts'
+import { candidateOf, failureIn, withLooking } from '../store-reader.ts'
+import type { Failure } from '../store-reader.ts'
+
+/** One side of a comparison: what it has of each source. A source that is not in it has no skills there. */
+export type Side = ReadonlyMap<SourceId, SideSource>
+
+/** What a side has of a source, or why that is not known. */
+export type SideSource = { readonly failure: Failure } | Contents
+
+export interface Contents {
+  readonly revision: Revision
+  /** By their true path. */
+  readonly skills: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>
+  /** Digest of the docs. */
+  readonly docs: string | undefined
+}
+
+/** `lock`, `served`, `upstream`, the number of a generation, or the path of a lock file. */
+export async function sideOf(name: string, ids: readonly SourceId[], context: Context, config: Config): Promise<Side> {
+  switch (name) {
+    case 'lock':
+      return ofLock(await expectedLock(lockFileOf(config)))
+    case 'served':
+      return served(config)
+    case 'upstream':
+      return upstream(ids, context, config)
+    default:
+      return /^\d+$/.test(name) ? generation(Number(name), config) : ofLock(await expectedLock(resolve(name)))
+  }
+}
+
+async function expectedLock(file: string): Promise<Lock> {
+  const lock = await readLock(file)
+  if (lock !== undefined) return lock
+  throw new SyncError('lock-mismatch', `Cannot compare with the lock "${file}": there is none`)
+}
+
+function ofLock({ sources }: Lock): Side {
+  return sources
+}
+
+async function served(config: Config): Promise<Side> {
+  const store = await Store.openExisting(config.state)
+  if (store === undefined) return new Map()
+  return ofSnapshots((await currentCatalog(store, idsOf(config), admissionOf(config))).snapshots)
+}
+
+async function generation(number: number, config: Config): Promise<Side> {
+  const store = await Store.openExisting(config.state)
+  const found = await store?.generations.read(number)
+  if (store === undefined || found === undefined)
+    throw new ControlError('unknown-generation', `There is no generation ${number} in "${config.state}" any more`)
+  return ofSnapshots(await Promise.all(found.sources.map(({ snapshot }) => store.snapshots.read(snapshot))))
+}
+
+function ofSnapshots(snapshots: readonly Snapshot[]): Side {
+  return new Map(snapshots.map((snapshot) => [snapshot.source, contentsOf(snapshot)]))
+}
+
+/** What a snapshot has of its source. */
+export function contentsOf(snapshot: Snapshot): Contents {
+  return { revision: snapshot.revision, skills: skillsToLock(snapshot), docs: snapshot.docs?.digest }
+}
+
+async function upstream(ids: readonly SourceId[], context: Context, config: Config): Promise<Side> {
+  return withLooking(context, config, async (looking) => {
+    const found = ids.map(async (id): Promise<readonly [SourceId, SideSource]> => {
+      try {
+        return [id, contentsOf(await candidateOf(looking, id))]
+      } catch (error) {
+        return [id, { failure: failureIn(error) }]
+      }
+    })
+    return new Map(await Promise.all(found))
+  })
+}

@@ -1,0 +1,241 @@
+import { docsChange, skillChanges } from '../../../sync/model/lock.ts'
+import type { SkillChange } from '../../../sync/model/lock.ts'
+import { comparePaths } from '../../../sync/model/digest.ts'
+import type { Revision } from '../../../sync/model/revision.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { readLock } from '../../../sync/store/lock-file.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { idsOf } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { lockRead, standingIn } from '../../trust/lock-rules.ts'
+import type { LockStanding } from '../../trust/lock-rules.ts'
+import { isFollowed, standingText } from '../../status/lock-text.ts'
+import { printable } from '../../base/log-line.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context, ExitStatus } from '../command.ts'
+import { sideOf } from './diff-side.ts'
+import type { Contents, Side, SideSource } from './diff-side.ts'
+import type { Failure } from '../store-reader.ts'
+import { SkillTexts } from './skill-texts.ts'
+
+export const diff: Command = {
+  name: 'diff',
+  summary: 'What differs between two sides, skill by skill; exit status 3 where something does',
+  operands: { text: '[A] [B]', most: 2, offers: [['lock', 'served', 'upstream']] },
+  details: `
+  A side is lock, served, upstream, the number of a generation, or the path of a lock file (./3 for one called 3).
+  A is the lock, or what is served where there is no lock; B is upstream, which is fetched and not served for that.
+`,
+  options: {
+    only: {
+      type: 'string',
+      value: 'ID',
+      multiple: true,
+      help: 'compare this source alone; may be repeated',
+      offers: 'sources',
+    },
+    text: { type: 'boolean', help: 'with --json: the changes of each SKILL.md too' },
+  },
+  async run(context) {
+    const config = await configOf(context)
+    const [a = await defaultSide(config), b = 'upstream'] = context.operands
+    const only = onlyOf(context)
+    const ids = idsOf(config).filter((id) => only?.has(id) ?? true)
+    const before = await sideOf(a, ids, context, config)
+    const after = await sideOf(b, ids, context, config)
+    const ends = compared(before, after, only)
+    if (only !== undefined) expectKnown(only, before, after, config)
+    const texts = new SkillTexts(await Store.openExisting(config.state))
+    const standings = await standingsOf(config, context)
+    if (context.json) {
+      const differences = await differencesOf(ends, texts, context.values['text'] === true)
+      printJson(context, {
+        a,
+        b,
+        sources: ends.map((end, at) => withStanding(differences[at], standings.get(end.source))),
+      })
+    } else {
+      await printDifferences(context, ends, texts)
+      if (a === 'lock' || b === 'lock') printLines(context, unfollowedLines(ends, standings))
+    }
+    return statusOf(ends)
+  },
+}
+
+async function defaultSide({ lock }: Config): Promise<string> {
+  return lock !== undefined && (await readLock(lock)) !== undefined ? 'lock' : 'served'
+}
+
+function onlyOf({ values }: Context): ReadonlySet<string> | undefined {
+  const { only } = values
+  return Array.isArray(only) ? new Set(only.map(String)) : undefined
+}
+
+/** A source may be in a lock alone, and not configured any more. */
+function expectKnown(only: ReadonlySet<string>, before: Side, after: Side, config: Config): void {
+  const known = new Set<string>([...before.keys(), ...after.keys(), ...idsOf(config)])
+  for (const id of only) if (!known.has(id)) throw new UsageError(`--only: no source is called "${id}" on either side`)
+}
+
+/** What differs of one source, or why that is not known. */
+type End =
+  | { readonly source: SourceId; readonly failure: Failure }
+  | {
+      readonly source: SourceId
+      readonly from: Revision | undefined
+      readonly to: Revision | undefined
+      readonly skills: readonly Change[]
+      /** What became of the docs, where anything did. */
+      readonly docs?: SkillChange['change']
+    }
+
+interface Change {
+  readonly path: string
+  readonly change: SkillChange['change'] | 'renamed'
+  /** Their names and digests, on the sides that have the skill. */
+  readonly from: Version | undefined
+  readonly to: Version | undefined
+}
+
+interface Version {
+  readonly name: string
+  readonly digest: string
+}
+
+/** What differs between two sides, source by source. */
+export function compared(before: Side, after: Side, only: ReadonlySet<string> | undefined): End[] {
+  const ids = [...new Set([...before.keys(), ...after.keys()])].filter((id) => only?.has(id) ?? true)
+  return ids.toSorted(comparePaths).map((source) => endOf(source, before.get(source), after.get(source)))
+}
+
+function endOf(source: SourceId, before: SideSource | undefined, after: SideSource | undefined): End {
+  for (const side of [before, after])
+    if (side !== undefined && 'failure' in side) return { source, failure: side.failure }
+  const [from, to] = [contentsIn(before), contentsIn(after)]
+  const docs = docsChange(from?.docs, to?.docs)
+  const skills = changesOf(from?.skills, to?.skills)
+  return { source, from: from?.revision, to: to?.revision, skills, ...(docs !== undefined && { docs }) }
+}
+
+function contentsIn(side: SideSource | undefined): Contents | undefined {
+  return side === undefined || 'failure' in side ? undefined : side
+}
+
+function changesOf(from: Contents['skills'] = new Map(), to: Contents['skills'] = new Map()): Change[] {
+  return skillChanges(from, to).map(({ path, change }) => {
+    const [old, current] = [from.get(path), to.get(path)]
+    const isSameContent = old?.digest === current?.digest
+    return {
+      path,
+      change: isSameContent ? 'renamed' : change,
+      from: versionOf(old),
+      to: versionOf(current),
+    }
+  })
+}
+
+function versionOf(skill: Version | undefined): Version | undefined {
+  return skill && { name: skill.name, digest: skill.digest }
+}
+
+function isEqual(end: End): boolean {
+  if ('failure' in end) return false
+  return (
+    end.skills.length === 0 &&
+    end.docs === undefined &&
+    end.from?.commit === end.to?.commit &&
+    end.from?.tag === end.to?.tag
+  )
+}
+
+function statusOf(ends: readonly End[]): ExitStatus {
+  if (ends.some((end) => 'failure' in end)) return 1
+  return ends.every(isEqual) ? 0 : 3
+}
+
+/** How each configured source stands to the lock. */
+async function standingsOf(config: Config, { signal }: Context): Promise<Standings> {
+  const lock = await lockRead(config)
+  const mode = (await agreeWithDaemon(config, signal)) ?? config.mode
+  const decisions = await (await Store.openExisting(config.state))?.decisions.read()
+  return new Map(
+    config.sources.map(({ source }) => [
+      source.id,
+      standingIn(lock, { ...config, mode }, source, decisions?.get(source.id)),
+    ]),
+  )
+}
+
+type Standings = ReadonlyMap<SourceId, LockStanding>
+
+/** A difference to a lock that is not followed is one that nothing comes of. */
+function unfollowedLines(ends: readonly End[], standings: Standings): string[] {
+  const differing = ends.filter((end) => !isEqual(end))
+  return differing.flatMap(({ source }) => {
+    const standing = standings.get(source)
+    const text = standing === undefined || isFollowed(standing) ? undefined : standingText(standing)
+    return text === undefined ? [] : [`${source}: lock: ${text}`]
+  })
+}
+
+function withStanding(difference: object | undefined, lock: LockStanding | undefined): object {
+  return { ...difference, ...(lock !== undefined && { lock }) }
+}
+
+/** Differences as plain data. */
+export async function differencesOf(ends: readonly End[], texts: SkillTexts, withText: boolean): Promise<object[]> {
+  const sources: object[] = []
+  for (const end of ends) {
+    if ('failure' in end) sources.push({ source: end.source, error: end.failure })
+    else sources.push({ ...end, skills: withText ? await withTexts(end.skills, texts) : end.skills })
+  }
+  return sources
+}
+
+async function withTexts(skills: readonly Change[], texts: SkillTexts): Promise<object[]> {
+  const told: object[] = []
+  for (const skill of skills) {
+    const text = await textOf(skill, texts)
+    told.push({ ...skill, ...(text.length > 0 && { text }) })
+  }
+  return told
+}
+
+/** Only of a skill that is on both sides with another content. */
+async function textOf({ change, from, to }: Change, texts: SkillTexts): Promise<string[]> {
+  if (change !== 'changed' || from === undefined || to === undefined) return []
+  return texts.diff(from.digest, to.digest)
+}
+
+/** Prints differences, a skill at a time: of a large change no more than that is held. */
+export async function printDifferences(context: Context, ends: readonly End[], texts: SkillTexts): Promise<void> {
+  if (ends.every(isEqual)) printLines(context, ['no difference'])
+  for (const end of ends) {
+    if (isEqual(end)) continue
+    printLines(context, [headOf(end)])
+    for (const skill of 'failure' in end ? [] : end.skills) {
+      const text = await textOf(skill, texts)
+      printLines(context, [lineOf(skill)].concat(text.map((line) => `    ${line}`)))
+    }
+    if (!('failure' in end) && end.docs !== undefined) printLines(context, [`  ${end.docs.padEnd(7)} the docs folder`])
+  }
+}
+
+function headOf(end: End): string {
+  if ('failure' in end) return `${end.source}: not known (${end.failure.code}): ${printable(end.failure.message)}`
+  return `${end.source}: ${placeOf(end.from)} to ${placeOf(end.to)}`
+}
+
+function placeOf(revision: Revision | undefined): string {
+  if (revision === undefined) return 'nothing'
+  const { ref, commit, tag } = revision
+  return `${printable(ref)} at ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`
+}
+
+function lineOf({ path, change, from, to }: Change): string {
+  const isRenamed = from !== undefined && to !== undefined && from.name !== to.name
+  const names = isRenamed ? `: "${printable(from.name)}" is "${printable(to.name)}" now` : ''
+  return `  ${change.padEnd(7)} ${printable(path) || 'the root'}${names}`
+}

@@ -1,0 +1,209 @@
+import { z } from 'zod'
+import { uriOf } from '../../../sync/model/skill-uri.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { idsOf } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { disabledText, matchedText } from '../../status/decision-text.ts'
+import { printable } from '../../base/log-line.ts'
+import { theOnlyIfAny } from '../../status/named-skill.ts'
+import type { Named } from '../../status/named-skill.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { readRows } from '../../status/skill-rows.ts'
+import type { SkillRow } from '../../status/skill-rows.ts'
+import type { DisabledBy } from '../../status/status.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { withWriter } from '../daemon-client.ts'
+import type { AskWriter } from '../daemon-client.ts'
+import { MODE_OPTIONS, configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context, Options } from '../command.ts'
+
+/** A decision about skills, as a command. */
+interface Disabling {
+  readonly name: 'disable' | 'enable'
+  readonly summary: string
+  readonly details: string
+  readonly options: Options
+}
+
+const SOURCE_ONLY = 'source-only'
+
+export const disable = disabling({
+  name: 'disable',
+  summary: 'Take a skill out of service at once, until it is enabled',
+  details: `It stays disabled through restarts, pulls, and while its source does not have it; also under another name, at another
+  place, and wherever else there is the same SKILL.md. A skill that holds files of it is out of service with it.`,
+  options: {
+    ...MODE_OPTIONS,
+    [SOURCE_ONLY]: { type: 'boolean', help: 'leave in service what has the same content in other sources' },
+  },
+})
+
+export const enable = disabling({
+  name: 'enable',
+  summary: 'Serve a disabled skill again',
+  details: 'At once, if its source has it, and all that was out of service with it.',
+  options: MODE_OPTIONS,
+})
+
+function disabling(kind: Disabling): Command {
+  return {
+    name: kind.name,
+    summary: kind.summary,
+    operands: { text: 'SKILL…', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
+    details: `
+  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name, whatever the case of letters.
+  ${kind.details}
+`,
+    options: kind.options,
+    async run(context) {
+      if (context.operands.length === 0)
+        throw new UsageError(`"${kind.name}" wants the URI, path or name of a skill; skillsyncd list shows them`)
+      const config = await configOf(context)
+      await agreeWithDaemon(config, context.signal)
+      const { skills, unknown } = await meant(kind, context, config)
+      const sourceOnly = context.values[SOURCE_ONLY] === true
+      const decided =
+        skills.length === 0 ? [] : await withWriter(context, config, (ask) => decide(kind, { skills, sourceOnly }, ask))
+      print(context, kind, decided, unknown)
+      return unknown.length === 0 ? 0 : 1
+    },
+  }
+}
+
+interface Meant {
+  /** Each once. */
+  readonly skills: readonly Named[]
+  /** What no skill is called. */
+  readonly unknown: readonly string[]
+}
+
+/** Nothing is decided where one of the names can mean several skills. */
+async function meant({ name }: Disabling, { operands }: Context, config: Config): Promise<Meant> {
+  const known = await knownSkills(config, name)
+  const skills = new Set<Named>()
+  const unknown: string[] = []
+  for (const asked of operands) {
+    const skill = known.gone.find(({ source, path }) => asked === `${source}/${path}`) ?? theOnlyIfAny(known.all, asked)
+    if (skill === undefined) unknown.push(asked)
+    else skills.add(skill)
+  }
+  return { skills: [...skills], unknown }
+}
+
+interface Known {
+  /** All that the state folder has, and what is disabled without being there in any form. */
+  readonly all: readonly Named[]
+  /** What is disabled and not where it was. */
+  readonly gone: readonly Named[]
+}
+
+async function knownSkills(config: Config, name: Disabling['name']): Promise<Known> {
+  const rows = (await readRows(config)).map((row) => callableIn(row, name))
+  const store = await Store.openExisting(config.state)
+  await store?.decisions.read()
+  const there = new Set(rows.map(({ source, path }) => `${source}/${path}`))
+  const elsewhere = new Set(rows.map(({ disabledBy }) => disabledBy?.as))
+  const gone = [...(store?.decisions.disabled ?? [])].flatMap(([source, entries]) =>
+    [...entries]
+      .filter(([path]) => idsOf(config).includes(source) && !there.has(`${source}/${path}`))
+      .map(
+        ([
+          path,
+          {
+            places: [place],
+          },
+        ]): Named => {
+          const uri = place?.servedPath === undefined ? undefined : uriOf(source, `${place.servedPath}/SKILL.md`)
+          return { source, path, uri, name: place?.name }
+        },
+      ),
+  )
+  // What such a one is called by, it is called by where it is now.
+  const lost = gone.filter(({ source, path }) => !elsewhere.has(`${source}/${path}`))
+  return { all: [...rows, ...lost], gone }
+}
+
+/** A skill that is disabled leaves a shorter id to the others of its name, and that is not what a person wants enabled. */
+function callableIn(row: SkillRow, command: Disabling['name']): SkillRow {
+  if (command === 'disable' || row.disabled) return row
+  const { id: _, ...others } = row
+  return others
+}
+
+/** What became of one skill. */
+interface Decided {
+  readonly source: string
+  readonly path: string
+  readonly uri: string | undefined
+  /** It was as it was asked for before. */
+  readonly already: boolean
+  /** The other skills that went out of service, or came back, with it: how many, and the first of them. */
+  readonly others: { readonly count: number; readonly places: Answer['places'] }
+  /** What keeps it out of service all the same. */
+  readonly still?: DisabledBy
+}
+
+async function decide(
+  { name }: Disabling,
+  { skills, sourceOnly }: Pick<Meant, 'skills'> & { readonly sourceOnly: boolean },
+  ask: AskWriter,
+): Promise<Decided[]> {
+  const decided: Decided[] = []
+  for (const { source, path, uri } of skills) {
+    const asked = { source, path, disabled: name === 'disable', sourceOnly }
+    const { isNew, count, places, still } = ANSWER.parse(await ask('disable', asked))
+    const others = places.filter(({ place }) => place !== `${source}/${path}`)
+    const isAmong = others.length < places.length
+    decided.push({
+      source,
+      path,
+      uri,
+      already: !isNew,
+      others: { count: isAmong ? count - 1 : count, places: others },
+      ...(still !== undefined && { still }),
+    })
+  }
+  return decided
+}
+
+const BY = z.object({ as: z.string(), by: z.enum(['path', 'uri', 'name', 'content', 'holds']) })
+const ANSWER = z.object({
+  isNew: z.boolean(),
+  count: z.number(),
+  places: z.array(BY.extend({ place: z.string() })),
+  still: BY.optional(),
+})
+type Answer = z.infer<typeof ANSWER>
+
+function print(context: Context, { name }: Disabling, decided: readonly Decided[], unknown: readonly string[]): void {
+  for (const asked of unknown) {
+    const warning = `no skill is called "${asked}", so nothing was changed for it; skillsyncd list shows them`
+    context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(printable(warning))}\n`)
+  }
+  const disabled = name === 'disable'
+  if (context.json) {
+    printJson(context, { skills: decided.map((row) => ({ ...row, disabled })), unknown })
+    return
+  }
+  printLines(
+    context,
+    decided.flatMap((row) => linesOf(row, disabled)),
+  )
+}
+
+function linesOf({ source, path, already, others, still }: Decided, disabled: boolean): string[] {
+  const what = disabled
+    ? disabledText(source, path)
+    : still === undefined
+      ? 'enabled'
+      : disabledText(source, path, still)
+  const isKept = !disabled && still !== undefined
+  const lines = [`${source}/${path}: ${already && !isKept ? 'already ' : ''}${what}`]
+  const { count, places } = others
+  for (const { place, by } of places.slice(0, MOST_SHOWN))
+    lines.push(disabled ? `  ${place} is out of service too: ${matchedText(by)} it` : `  ${place} is in service too`)
+  if (count > MOST_SHOWN) lines.push(`  and ${count - MOST_SHOWN} more; skillsyncd list shows them`)
+  return lines.map(printable)
+}
+
+const MOST_SHOWN = 10

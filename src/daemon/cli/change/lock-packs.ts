@@ -1,0 +1,78 @@
+import { countOf } from '../../../base/plural.ts'
+import { asLocked } from '../../../sync/model/lock.ts'
+import type { Lock, LockedPack } from '../../../sync/model/lock.ts'
+import { canHold, lockedPackOf } from '../../../sync/catalog/pack.ts'
+import type { Pack } from '../../../sync/catalog/pack.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import { changeLock } from '../../../sync/store/lock-file.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { systemClock } from '../../../base/clock.ts'
+import type { Config } from '../../config/config.ts'
+
+/** What became of one pack in the lock. `why`: nobody can tell what it holds, and what the lock says of it does not fit. */
+export interface PackEnd {
+  readonly id: string
+  readonly skills?: number
+  readonly why?: string
+}
+
+/**
+ * Writes what the packs hold of the locked sources: that follows from those and from the configuration, so it is written anew
+ * with either. `looked`: snapshots that may be locked without being served yet.
+ */
+export async function lockPacks(
+  config: Config,
+  file: string,
+  looked: readonly Snapshot[],
+  signal: AbortSignal,
+): Promise<{ readonly isWritten: boolean; readonly ends: readonly PackEnd[] }> {
+  const known = [...looked, ...(await servedSnapshots(config))]
+  let ends: readonly PackEnd[] = []
+  const change = (whole: Lock): Lock => {
+    // An entry may outlive its source.
+    const configured = [...whole.sources].filter(([id]) => config.sources.some(({ source }) => source.id === id))
+    const lock = { ...whole, sources: new Map(configured) }
+    const snapshots = lockedSnapshots(lock, config, known)
+    const packs = config.packs.map((pack) => lockedOrBefore(pack, lock, snapshots))
+    ends = packs.map(({ end }) => end)
+    return { ...whole, packs: new Map(packs.flatMap(({ end, locked }) => (locked ? [[end.id, locked]] : []))) }
+  }
+  return { isWritten: await changeLock(file, change, () => systemClock.now().getTime(), signal), ends }
+}
+
+export function lineOfPack({ id, skills = 0, why }: PackEnd): string {
+  return why === undefined ? `pack ${id}: ${countOf(skills, 'skill')}` : `pack ${id}: not locked: ${why}`
+}
+
+async function servedSnapshots({ state }: Config): Promise<readonly Snapshot[]> {
+  const store = await Store.openExisting(state)
+  if (store === undefined) return []
+  const held = (await store.generations.current())?.sources ?? []
+  return Promise.all(held.map(({ snapshot }) => store.snapshots.read(snapshot)))
+}
+
+/** Of each source the snapshot that is locked, where it is here. */
+function lockedSnapshots(lock: Lock, { sources }: Config, known: readonly Snapshot[]): readonly Snapshot[] {
+  return sources.flatMap(({ source: { id } }) => {
+    const entry = lock.sources.get(id)
+    const locked = entry && known.flatMap((one) => (one.source === id && asLocked(entry, one)) || [])
+    return locked?.slice(0, 1) ?? []
+  })
+}
+
+interface Locked {
+  readonly end: PackEnd
+  readonly locked: LockedPack | undefined
+}
+
+function lockedOrBefore(pack: Pack, lock: Lock, snapshots: readonly Snapshot[]): Locked {
+  const { id } = pack
+  const before = lock.packs.get(id)
+  const locked = lockedPackOf(pack, lock, snapshots, before)
+  if (locked !== undefined) return { end: { id, skills: locked.skills.length }, locked }
+  const absent = [...lock.sources.keys()].filter(
+    (source) => canHold(pack, source) && !snapshots.some((one) => one.source === source),
+  )
+  const named = absent.map((source) => `"${source}"`).join(', ')
+  return { end: { id, why: `the locked commit of ${named} is not here; try skillsyncd update` }, locked: before }
+}

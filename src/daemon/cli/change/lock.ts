@@ -1,0 +1,133 @@
+import { countOf } from '../../../base/plural.ts'
+import { entryOf } from '../../../sync/model/lock.ts'
+import type { Lock, LockEntry } from '../../../sync/model/lock.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import type { Source } from '../../../sync/model/source.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { changeLock, readLock } from '../../../sync/store/lock-file.ts'
+import { systemClock } from '../../../base/clock.ts'
+import { configuredIn } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { lockFileOf } from '../../trust/lock-rules.ts'
+import { useText } from '../../status/lock-text.ts'
+import { printable } from '../../base/log-line.ts'
+import { sourcesOf } from '../../control/requests.ts'
+import { SYNC_END } from '../../status/pull-result.ts'
+import type { SyncEnd } from '../../status/pull-result.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+import { candidateOf, eachCounted, expectLockable, failureIn, withLooking } from '../store-reader.ts'
+import { lineOfPack, lockPacks } from './lock-packs.ts'
+import type { PackEnd } from './lock-packs.ts'
+import type { Looking } from '../store-reader.ts'
+
+export const lock: Command = {
+  name: 'lock',
+  summary: 'Write what is missing into the lock; what is there stays',
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  details: `
+  The lock is written beside the configuration, for your repository. What is in it is served from then on, unless the
+  configuration says lock: ignore; skillsyncd update moves it.
+`,
+  options: { prune: { type: 'boolean', help: 'take out sources that are not configured any more' } },
+  async run(context) {
+    const config = await configOf(context)
+    const file = lockFileOf(config)
+    const before = await readLock(file)
+    const missing = [...new Set(sourcesOf(context.operands, config))].filter((id) => before?.sources.has(id) !== true)
+    const ends = missing.length === 0 ? [] : await entriesFor(missing, context, config)
+    const added = ends.flatMap(({ id, entry }) => (entry === undefined ? [] : [[id, entry] as const]))
+    const isWritten = await changeLock(
+      file,
+      (now) => merged(now, added, config, context),
+      () => systemClock.now().getTime(),
+      context.signal,
+    )
+    const looked = ends.flatMap(({ snapshot }) => snapshot ?? [])
+    const packs = await lockPacks(config, file, looked, context.signal)
+    print(context, config, file, { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends })
+    return ends.some(({ entry }) => entry === undefined) || packs.ends.some(({ why }) => why !== undefined) ? 1 : 0
+  },
+}
+
+interface End {
+  readonly id: SourceId
+  readonly entry: LockEntry | undefined
+  readonly snapshot?: Snapshot
+  readonly why?: string
+}
+
+interface Done {
+  readonly isWritten: boolean
+  readonly ends: readonly End[]
+  readonly packs: readonly PackEnd[]
+}
+
+/** What is served is locked, once it was looked at: what waits for a decision is not agreed on by locking. */
+async function entriesFor(ids: readonly SourceId[], context: Context, config: Config): Promise<End[]> {
+  const sources = ids.map((id) => configuredIn(config, id))
+  return withLooking(context, config, (looking) =>
+    eachCounted(context, sources, 'looked at', ({ source }) => entryFor(source, looking)),
+  )
+}
+
+async function entryFor(source: Source, looking: Looking): Promise<End> {
+  const { id } = source
+  try {
+    // Nothing of a source that follows the lock is served before it is locked.
+    const snapshot = source.update === 'locked' ? await candidateOf(looking, id) : await served(source, looking)
+    if (typeof snapshot === 'string') return { id, entry: undefined, why: snapshot }
+    expectLockable(source, snapshot)
+    return { id, entry: entryOf(source, snapshot), snapshot }
+  } catch (error) {
+    return { id, entry: undefined, why: failureIn(error).message }
+  }
+}
+
+async function served(source: Source, { ask, store }: Looking): Promise<Snapshot | string> {
+  const { id } = source
+  let end: SyncEnd | undefined
+  await ask('sync', { sources: [id] }, (event) => (end = SYNC_END.parse(event)))
+  const held = (await store.generations.current())?.sources.find((candidate) => candidate.source === id)
+  if (held === undefined || end?.outcome === 'failed') return end?.message ?? 'nothing of it is served'
+  const snapshot = await store.snapshots.read(held.snapshot)
+  // What is held back may be of another address than the configuration names by now.
+  return snapshot.url === source.url ? snapshot : `what is served is of ${snapshot.url}; ${end?.message ?? ''}`
+}
+
+/** Somebody may have written meanwhile: what is there now stays. */
+function merged(
+  now: Lock,
+  added: readonly (readonly [SourceId, LockEntry])[],
+  config: Config,
+  { values }: Context,
+): Lock {
+  const sources = new Map([...added, ...now.sources])
+  const known = new Set<SourceId>(config.sources.map(({ source }) => source.id))
+  if (values['prune'] === true) for (const id of sources.keys()) if (!known.has(id)) sources.delete(id)
+  return { ...now, sources }
+}
+
+function print(context: Context, config: Config, file: string, { isWritten, ends, packs }: Done): void {
+  if (context.json) {
+    const sources = ends.map(({ id, entry, why }) => ({
+      source: id,
+      ...(entry === undefined
+        ? { error: why }
+        : { commit: entry.revision.commit, ref: entry.revision.ref, skills: entry.skills.size }),
+    }))
+    const use = config.lockUse
+    printJson(context, { lock: file, use, written: isWritten, sources, ...(packs.length > 0 && { packs }) })
+    return
+  }
+  const lines = ends.map(({ id, entry, why }) =>
+    entry === undefined
+      ? `${id}: not locked: ${printable(why ?? '')}`
+      : `${id}: locked ${printable(entry.revision.ref)} at ${entry.revision.commit}, ${countOf(entry.skills.size, 'skill')}`,
+  )
+  printLines(context, [
+    ...lines,
+    ...packs.map(lineOfPack),
+    `${isWritten ? `wrote ${file}` : `${file} is as it was`}: ${useText(config)}`,
+  ])
+}

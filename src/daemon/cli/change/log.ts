@@ -1,0 +1,69 @@
+import { Store } from '../../../sync/store/store.ts'
+import type { Config } from '../../config/config.ts'
+import { historyOf } from '../../status/history.ts'
+import type { Moment, Move } from '../../status/history.ts'
+import { printable } from '../../base/log-line.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+
+/** As many as anybody reads at once. */
+export const SHOWN_MOMENTS = 20
+
+export const log: Command = {
+  name: 'log',
+  summary: 'The generations that are kept, newest first: what moved, when and why',
+  options: {
+    number: { type: 'string', short: 'n', value: 'N', help: `the newest N of them; default: ${SHOWN_MOMENTS}` },
+  },
+  async run(context) {
+    const most = mostOf(context)
+    const config = await configOf(context)
+    await agreeWithDaemon(config, context.signal)
+    const moments = await momentsOf(config, most)
+    if (context.json) printJson(context, { generations: moments.map(rowOf) })
+    else printLines(context, moments.flatMap(linesOfMoment))
+    return 0
+  },
+}
+
+function mostOf({ values }: Context): number {
+  const asked = values['number']
+  if (typeof asked !== 'string') return SHOWN_MOMENTS
+  if (!/^[1-9]\d{0,5}$/.test(asked)) throw new UsageError('-n is a number of generations, 1 or more')
+  return Number(asked)
+}
+
+/** Of a state folder that nobody has written yet: none. */
+export async function momentsOf(config: Config, most: number): Promise<Moment[]> {
+  const store = await Store.openExisting(config.state)
+  return store === undefined ? [] : historyOf(store, most)
+}
+
+function rowOf({ generation, createdAt, isServed, cause, damage, moves }: Moment) {
+  return { generation, createdAt, served: isServed, cause, damage, sources: moves }
+}
+
+/** One generation for people: a line about it, and one for each source that moved. */
+export function linesOfMoment(moment: Moment): string[] {
+  const { generation, createdAt, isServed, damage, moves } = moment
+  const mark = isServed ? '* ' : '  '
+  const lines = [`${mark}${generation}  ${createdAt ?? ''}  ${causeText(moment)}${isServed ? '  (served)' : ''}`]
+  for (const what of damage) lines.push(`    ! ${printable(what)}`)
+  if (moves === undefined) return [...lines, '    what was before is not known any more']
+  return [...lines, ...(moves.length === 0 ? ['    nothing moved'] : moves.map((move) => `    ${lineOfMove(move)}`))]
+}
+
+function causeText({ cause }: Moment): string {
+  if (cause === undefined) return 'cause not known'
+  const { action, trigger, source, rewritten } = cause
+  const about = source === undefined ? '' : ` of ${source}`
+  return `${action}${about} by ${trigger}${rewritten === true ? ', history rewritten' : ''}`
+}
+
+function lineOfMove({ source, from, to, skills: { added, changed, removed }, docs }: Move): string {
+  const counts = `+${added} ~${changed} -${removed} skills${docs === undefined ? '' : `, docs ${docs}`}`
+  if (from === to) return `${source}  ${from} as before: ${counts}`
+  return `${source}  ${from ?? 'nothing'} -> ${to ?? 'nothing'}: ${counts}`
+}

@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import { printable } from '../../base/log-line.ts'
+import { sourcesOf } from '../../control/requests.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { withWriter } from '../daemon-client.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+import { commitNamed } from './commit-operand.ts'
+import { SHOWN_MOMENTS, linesOfMoment, momentsOf } from './log.ts'
+
+export const rollback: Command = {
+  name: 'rollback',
+  summary: 'Serve again what was served before: a generation, or one source at a commit',
+  operands: { text: 'GENERATION | SOURCE COMMIT', most: 2, offers: ['sources', []] },
+  details: `
+  GENERATION is a number of skillsyncd log. COMMIT is the id of a commit, or its first digits where it is kept.
+`,
+  options: {
+    hold: {
+      type: 'boolean',
+      help: 'stay there until skillsyncd release; without it what was left is passed over, and the commit after it is taken by itself',
+    },
+  },
+  async run(context) {
+    const { operands, values } = context
+    const config = await configOf(context)
+    if (operands.length === 0) {
+      printLines(context, (await momentsOf(config, SHOWN_MOMENTS)).flatMap(linesOfMoment))
+      throw new UsageError('"rollback" wants the number of a generation, or a source and a commit')
+    }
+    const [id] = operands.length === 2 ? sourcesOf(operands.slice(0, 1), config) : []
+    const target = id === undefined ? { generation: numberOf(operands[0]) } : { source: id, commit: commitOf(operands) }
+    const hold = values['hold'] === true
+    const done = await withWriter(context, config, (ask) => ask('rollback', { ...target, hold }))
+    print(context, z.array(ROLLED_BACK).parse(done))
+    return 0
+  },
+}
+
+function numberOf(text: string | undefined): number {
+  if (text !== undefined && /^[1-9]\d{0,14}$/.test(text)) return Number(text)
+  throw new UsageError(`"${text}" is no number of a generation; to roll one source back, name its commit too`)
+}
+
+function commitOf([, commit]: readonly string[]): string | undefined {
+  return commitNamed(commit)
+}
+
+const REVISION = z.object({ ref: z.string(), commit: z.string() })
+const DECISION = z.object({
+  paused: z.literal(true).optional(),
+  frozen: z.object({ by: z.enum(['pin', 'rollback']) }).optional(),
+  skipped: z.object({ commit: z.string() }).optional(),
+})
+const ROLLED_BACK = z.object({
+  source: z.string(),
+  from: REVISION.optional(),
+  to: REVISION,
+  decision: DECISION,
+})
+type RolledBack = z.infer<typeof ROLLED_BACK>
+
+function print(context: Context, done: readonly RolledBack[]): void {
+  if (context.json) {
+    const sources = done.map(({ source, from, to, decision }) => ({
+      source,
+      from: from?.commit,
+      to: to.commit,
+      ref: to.ref,
+      held: decision.frozen !== undefined,
+      skipped: decision.skipped?.commit,
+    }))
+    printJson(context, { sources })
+    return
+  }
+  const lines = done.flatMap((one) => [
+    `${one.source}: ${one.from?.commit ?? 'nothing'} -> ${one.to.commit} (${printable(one.to.ref)})`,
+    `  ${nextOf(one)}`,
+  ])
+  printLines(context, lines)
+}
+
+/** What becomes of the source by itself. */
+function nextOf({ source, decision: { paused, frozen, skipped } }: RolledBack): string {
+  if (frozen !== undefined) return `held until skillsyncd ${frozen.by === 'pin' ? 'unpin' : 'release'} ${source}`
+  if (paused === true) return `not looked at until skillsyncd resume ${source}`
+  if (skipped === undefined) return 'its ref is followed as before'
+  return `the commit after ${skipped.commit} is taken by itself; skillsyncd release ${source} takes that one again`
+}

@@ -1,0 +1,72 @@
+import { isOfUpstream } from '../../../sync/model/skill.ts'
+import type { Skill, SkillFile, UpstreamSkill } from '../../../sync/model/skill.ts'
+import { Damaged } from '../../../sync/model/sync-error.ts'
+import type { Store } from '../../../sync/store/store.ts'
+import { storedSkill } from '../../../sync/pull/fetch-snapshot.ts'
+import { printableText } from '../../base/log-line.ts'
+import { hunksOf } from '../../../base/text-diff.ts'
+
+/** Above that a SKILL.md is told of, and not compared line by line. */
+const MOST_BYTES = 2 ** 20
+
+/** The texts of skill versions, as far as the store has them. */
+export class SkillTexts {
+  readonly #store: Store | undefined
+  #known: Promise<ReadonlyMap<string, Skill>> | undefined
+
+  constructor(store: Store | undefined) {
+    this.#store = store
+  }
+
+  /** The lines of a unified diff from one version's SKILL.md to another's, or one that says why there is none. */
+  async diff(from: string, to: string): Promise<string[]> {
+    const before = await this.#textOf(from)
+    if (typeof before !== 'string') return [`(${before.why})`]
+    const after = await this.#textOf(to)
+    return typeof after === 'string' ? diffLines(before, after) : [`(${after.why})`]
+  }
+
+  async #textOf(digest: string): Promise<string | { readonly why: string }> {
+    this.#known ??= this.#index()
+    const skill = (await this.#known).get(digest)
+    const file = skill?.files.find(({ path }) => path === 'SKILL.md')
+    if (skill === undefined || file === undefined) return { why: `the store does not have ${digest}` }
+    if (file.size > MOST_BYTES) return { why: `SKILL.md of ${digest} has ${file.size} bytes, over ${MOST_BYTES}` }
+    return this.#read(skill, file)
+  }
+
+  async #read(skill: Skill, file: SkillFile): Promise<string | { readonly why: string }> {
+    if (isOfUpstream(skill)) return this.#readUpstream(skill, file)
+    try {
+      return (await this.#store?.skills.read(storedSkill(skill), file))?.toString('utf8') ?? ''
+    } catch (error) {
+      if (error instanceof Damaged) return { why: error.message }
+      throw error
+    }
+  }
+
+  async #readUpstream({ upstream }: UpstreamSkill, file: SkillFile): Promise<string | { readonly why: string }> {
+    const kept = await this.#store?.upstreams.read(upstream.source, file)
+    if (kept?.kind === 'whole') return Buffer.from(kept.bytes).toString('utf8')
+    return { why: `the store does not have SKILL.md of a skill of "${upstream.source}": nobody has read it` }
+  }
+
+  /** A lock names a version by its digest alone; its files are known to a snapshot that holds it. */
+  async #index(): Promise<ReadonlyMap<string, Skill>> {
+    const known = new Map<string, Skill>()
+    for (const digest of (await this.#store?.snapshots.digests()) ?? []) {
+      const snapshot = await this.#store?.snapshots.readWhole(digest)
+      for (const skill of snapshot?.skills ?? []) if (skill.digest !== undefined) known.set(skill.digest, skill)
+    }
+    return known
+  }
+}
+
+async function diffLines(before: string, after: string): Promise<string[]> {
+  const hunks = await hunksOf(before, after)
+  if (hunks === undefined) return ['(the two SKILL.md have too little in common to be compared by line)']
+  if (hunks.length === 0) return ['(SKILL.md is the same; other files differ)']
+  return hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) =>
+    [`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`].concat(lines.map(printableText)),
+  )
+}

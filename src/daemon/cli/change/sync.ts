@@ -1,0 +1,21 @@
+import { sourcesOf } from '../../control/requests.ts'
+import { withWriter } from '../daemon-client.ts'
+import { MODE_OPTIONS, configOf, printJson, printLines } from '../command.ts'
+import type { Command } from '../command.ts'
+import { exitOfPulls, linesOfProblems, linesOfPull, pulled } from '../pull-results.ts'
+
+export const sync: Command = {
+  name: 'sync',
+  summary: 'Pull now: by the running daemon, or without one',
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  options: MODE_OPTIONS,
+  async run(context) {
+    const config = await configOf(context)
+    const ids = sourcesOf(context.operands, config)
+    const { ends, problems } = await withWriter(context, config, (ask) => pulled(context, ids, ask))
+    if (context.json) printJson(context, { sources: ends, problems })
+    else printLines(context, [...ends.flatMap(linesOfPull), ...linesOfProblems(problems)])
+    const exit = exitOfPulls(ends)
+    return exit === 0 && problems.length > 0 ? 3 : exit
+  },
+}

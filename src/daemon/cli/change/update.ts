@@ -1,0 +1,259 @@
+import { countOf } from '../../../base/plural.ts'
+import { described } from '../../../sync/pull/move-policy.ts'
+import { UNDECIDED, identityOf, isAbout, isWanted } from '../../../sync/model/decisions.ts'
+import { docsChange, entryOf, skillChanges } from '../../../sync/model/lock.ts'
+import type { Lock, LockEntry, SkillChange } from '../../../sync/model/lock.ts'
+import { isObjectId, type ObjectId } from '../../../sync/model/revision.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import type { Source } from '../../../sync/model/source.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { SyncError, isByChoice, isSyncErrorCode } from '../../../sync/model/sync-error.ts'
+import { changeLock, readLock } from '../../../sync/store/lock-file.ts'
+import { systemClock } from '../../../base/clock.ts'
+import { configuredIn } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { ControlError } from '../../control/control-client.ts'
+import { isWaiting } from '../../pull/decide.ts'
+import { followedBy, lockFileOf } from '../../trust/lock-rules.ts'
+import { useText } from '../../status/lock-text.ts'
+import { printable } from '../../base/log-line.ts'
+import { sourcesOf } from '../../control/requests.ts'
+import { signersTexts } from '../../base/signer-text.ts'
+import { SYNC_END } from '../../status/pull-result.ts'
+import type { SyncEnd } from '../../status/pull-result.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import type { AskWriter } from '../daemon-client.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context, ExitStatus } from '../command.ts'
+import { candidateOf, eachCounted, expectLockable, failureIn, withLooking } from '../store-reader.ts'
+import { lineOfPack, lockPacks } from './lock-packs.ts'
+import type { PackEnd } from './lock-packs.ts'
+import type { Failure, Looking } from '../store-reader.ts'
+import { exitOfPulls, linesOfPull } from '../pull-results.ts'
+
+export const update: Command = {
+  name: 'update',
+  summary: 'Move the lock on purpose: to what upstream has now, or to one commit',
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  details: `
+  What the lock lacks is added. Then the sources are pulled, so that what is served follows. A source that fails
+  keeps its entry; the others are done. What waits for a decision waits on: --precise, which names it, is the yes to
+  it. A source with update: review is not locked at what was never approved, unless --precise names that.
+`,
+  options: {
+    precise: {
+      type: 'string',
+      value: 'COMMIT',
+      help: 'the full id of the commit to lock; with exactly one SOURCE',
+    },
+  },
+  async run(context) {
+    const config = await configOf(context)
+    const file = lockFileOf(config)
+    const ids = [...new Set(sourcesOf(context.operands, config))]
+    const precise = preciseOf(context)
+    // One that cannot be read is told before anything is fetched for it.
+    await readLock(file)
+    const done = await updated(context, config, file, ids, precise)
+    if (context.json) printJson(context, jsonOf(file, config, done))
+    else {
+      const wrote = `${file} is ${done.isWritten ? 'written' : 'as it was'}: ${useText(config)}`
+      printLines(context, [...done.ends.flatMap(linesOf), ...done.packs.map(lineOfPack), wrote])
+    }
+    return done.packs.some(({ why }) => why !== undefined) ? 1 : statusOf(done.ends)
+  },
+}
+
+function preciseOf({ values, operands }: Context): ObjectId | undefined {
+  const { precise } = values
+  if (precise === undefined) return undefined
+  if (operands.length !== 1) throw new UsageError('--precise wants exactly one source beside it')
+  if (typeof precise === 'string' && isObjectId(precise)) return precise
+  throw new UsageError('--precise wants a full commit id, 40 or 64 lower-case hex digits')
+}
+
+interface Done {
+  readonly isWritten: boolean
+  readonly ends: readonly End[]
+  readonly packs: readonly PackEnd[]
+}
+
+/** What became of one source: of its entry, then of what is served. */
+type End =
+  | { readonly id: SourceId; readonly failure: Failure }
+  | { readonly id: SourceId; readonly before: LockEntry | undefined; readonly after: LockEntry; readonly sync: SyncEnd }
+
+async function updated(
+  context: Context,
+  config: Config,
+  file: string,
+  ids: readonly SourceId[],
+  precise: ObjectId | undefined,
+): Promise<Done> {
+  return withLooking(context, config, async (looking) => {
+    const sources = ids.map((id) => configuredIn(config, id))
+    const looks = await eachCounted(context, sources, 'looked at', ({ source }) => lookAt(source, looking, precise))
+    const { isWritten, moves } = await written(file, looks, context.signal)
+    const ends = await eachCounted(context, looks, 'pulled', async (look): Promise<End> => {
+      const { id } = look.source
+      const move = moves.get(id)
+      if ('failure' in look) return { id, failure: look.failure }
+      if (move === undefined) throw new TypeError('A source that was looked at has no entry')
+      const { before, after } = move
+      const isNamed = precise !== undefined
+      const end = isNamed ? await servedAsNamed(look.source, after, looking.ask, config) : await pulled(id, looking.ask)
+      return { id, before, after, sync: await besideUpstream(end, looking.ask) }
+    })
+    const looked = looks.flatMap((look) => ('snapshot' in look ? [look.snapshot] : []))
+    // Where nothing could be looked at, no empty lock is made either.
+    if (looked.length === 0) return { isWritten, ends, packs: [] }
+    const packs = await lockPacks(config, file, looked, context.signal)
+    return { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends }
+  })
+}
+
+type Look =
+  | { readonly source: Source; readonly snapshot: Snapshot }
+  | { readonly source: Source; readonly failure: Failure }
+
+async function lookAt(source: Source, looking: Looking, precise: ObjectId | undefined): Promise<Look> {
+  try {
+    const snapshot = await candidateOf(looking, source.id, precise)
+    expectLockable(source, snapshot)
+    if (source.update === 'review' && precise === undefined) await expectSeen(source, snapshot, looking)
+    return { source, snapshot }
+  } catch (error) {
+    return { source, failure: failureIn(error) }
+  }
+}
+
+/** A lock lets a commit be served: one that no operator was shown is not written into it in passing. */
+async function expectSeen({ id }: Source, { revision }: Snapshot, { store }: Looking): Promise<void> {
+  const held = (await store.generations.current())?.sources.find(({ source }) => source === id)
+  const served = held && (await store.snapshots.readWhole(held.snapshot))?.revision
+  if (served !== undefined && isAbout(identityOf(served), revision)) return
+  if (isWanted((await store.decisions.read()).get(id) ?? UNDECIDED, revision)) return
+  const message = `Cannot lock "${id}" at ${described(revision)}: it waits for approval; skillsyncd update ${id} --precise ${revision.commit} names it`
+  throw new SyncError('awaiting-approval', message)
+}
+
+interface Move {
+  readonly before: LockEntry | undefined
+  readonly after: LockEntry
+}
+
+/** The lock as it is when its turn comes is what is changed: others may have written since it was read. */
+async function written(
+  file: string,
+  looks: readonly Look[],
+  signal: AbortSignal,
+): Promise<{ readonly isWritten: boolean; readonly moves: ReadonlyMap<SourceId, Move> }> {
+  const moves = new Map<SourceId, Move>()
+  // Where nothing was found to write, no empty lock is made either.
+  if (looks.every((look) => 'failure' in look)) return { isWritten: false, moves }
+  const change = (lock: Lock): Lock => {
+    const sources = new Map(lock.sources)
+    for (const look of looks) {
+      if ('failure' in look) continue
+      const { source, snapshot } = look
+      const before = lock.sources.get(source.id)
+      const after = entryOf(source, snapshot, before)
+      moves.set(source.id, { before, after })
+      sources.set(source.id, after)
+    }
+    return { ...lock, sources }
+  }
+  const isWritten = await changeLock(file, change, () => systemClock.now().getTime(), signal)
+  return { isWritten, moves }
+}
+
+/** Lets what is served follow. Where the very commit that was named waits for a person, this person has just said yes. */
+async function servedAsNamed(source: Source, locked: LockEntry, ask: AskWriter, config: Config): Promise<SyncEnd> {
+  const { id } = source
+  const first = await pulled(id, ask)
+  // What was served had to be mended before: that took the whole pull.
+  const end = first.outcome === 'updated' && isForPerson(first) ? await pulled(id, ask) : first
+  const { commit } = locked.revision
+  if (followedBy(config, source) !== undefined || end.commit !== commit || !waitsForYes(end)) return end
+  try {
+    await ask('decide', { source: id, verb: 'approve', commit })
+  } catch (error) {
+    // Somebody decided meanwhile: the next pull tells what came of it.
+    if (!(error instanceof ControlError) || error.code !== 'nothing-to-decide') throw error
+  }
+  return pulled(id, ask)
+}
+
+/** What was taken from the store says nothing of upstream: another look does, so that no status has to leave it open. */
+async function besideUpstream(end: SyncEnd, ask: AskWriter): Promise<SyncEnd> {
+  if (end.outcome !== 'updated' || end.upstream !== undefined) return end
+  const { upstream } = await pulled(end.source, ask)
+  return { ...end, ...(upstream !== undefined && { upstream }) }
+}
+
+/** What somebody turned away on purpose is not approved in passing. */
+function waitsForYes(end: SyncEnd): boolean {
+  return end.outcome === 'held' && isForPerson(end)
+}
+
+function isForPerson({ code }: SyncEnd): boolean {
+  return code !== undefined && isSyncErrorCode(code) && isWaiting(code) && !isByChoice(code)
+}
+
+async function pulled(id: string, ask: AskWriter): Promise<SyncEnd> {
+  let end: SyncEnd | undefined
+  await ask('sync', { sources: [id] }, (event) => (end = SYNC_END.parse(event)))
+  if (end === undefined) throw new ControlError('bad-answer', `The daemon does not say how the pull of "${id}" ended`)
+  return end
+}
+
+function statusOf(ends: readonly End[]): ExitStatus {
+  if (ends.some((end) => 'failure' in end)) return 1
+  return exitOfPulls(ends.flatMap((end) => ('failure' in end ? [] : [end.sync])))
+}
+
+function jsonOf(file: string, { lockUse: use }: Config, { isWritten, ends, packs }: Done): object {
+  const sources = ends.map((end) => {
+    if ('failure' in end) return { source: end.id, error: end.failure }
+    const { id, before, after, sync } = end
+    const docs = docsChange(before?.docs, after.docs)
+    return {
+      source: id,
+      ...(before !== undefined && { from: placeOf(before) }),
+      to: placeOf(after),
+      ...(after.signers !== undefined && { signers: after.signers }),
+      skills: changesOf(before, after).map(({ path, change }) => ({ path, change })),
+      ...(docs !== undefined && { docs }),
+      sync,
+    }
+  })
+  return { lock: file, use, written: isWritten, sources, ...(packs.length > 0 && { packs }) }
+}
+
+function placeOf({ revision: { ref, commit, tag } }: LockEntry): object {
+  return { ref, commit, ...(tag !== undefined && { tag }) }
+}
+
+function changesOf(before: LockEntry | undefined, after: LockEntry): SkillChange[] {
+  return skillChanges(before?.skills ?? new Map(), after.skills)
+}
+
+function linesOf(end: End): string[] {
+  if ('failure' in end) return [`${end.id}: not updated (${end.failure.code}): ${printable(end.failure.message)}`]
+  const { id, before, after, sync } = end
+  const docs = docsChange(before?.docs, after.docs)
+  return [
+    `${id}: ${moveText(before, after)}`,
+    ...signersTexts(after.signers).map((text) => `  signed: ${printable(text)}`),
+    ...changesOf(before, after).map(({ path, change }) => `  ${change.padEnd(7)} ${printable(path) || 'the root'}`),
+    ...(docs === undefined ? [] : [`  ${docs.padEnd(7)} the docs folder`]),
+    ...linesOfPull(sync),
+  ]
+}
+
+function moveText(before: LockEntry | undefined, { revision: { ref, commit }, skills }: LockEntry): string {
+  const at = `${printable(ref)} at ${commit}`
+  if (before === undefined) return `locked ${at}, ${countOf(skills.size, 'skill')}`
+  if (before.revision.commit === commit) return `unmoved, ${at}`
+  return `moved from ${printable(before.revision.ref)} at ${before.revision.commit} to ${at}`
+}

@@ -1,0 +1,195 @@
+import { inspect, parseArgs } from 'node:util'
+import { VERSION } from '../../serve/version.ts'
+import { SyncError, mendOf, unsuppressed } from '../../sync/model/sync-error.ts'
+import { UsageError } from '../base/usage-error.ts'
+import type { Command, Commands, Context, ExitStatus, Streams } from './command.ts'
+import { isAbortError } from '../../base/abort-error.ts'
+import { ConfigError } from '../config/config-error.ts'
+import { processEnvironment } from '../config/process-environment.ts'
+import { ControlError } from '../control/control-client.ts'
+import { helpOf, helpOfCommand, optionsOf } from './help/help.ts'
+import { isLogLevel } from '../base/log.ts'
+import { printable } from '../base/log-line.ts'
+import { Redactor } from '../base/redactor.ts'
+
+/** Every command, in the order of the help. Each is loaded when it is asked for: what it needs is most of a short run. */
+export const COMMANDS: Commands = new Map([
+  ['init', async () => (await import('./run/init.ts')).init],
+  ['start', async () => (await import('./run/start.ts')).start],
+  ['reload', async () => (await import('./run/reload.ts')).reload],
+  ['mcp', async () => (await import('./run/mcp.ts')).mcp],
+  ['sync', async () => (await import('./change/sync.ts')).sync],
+  ['status', async () => (await import('./show/status.ts')).status],
+  ['list', async () => (await import('./show/list.ts')).list],
+  ['show', async () => (await import('./show/show.ts')).show],
+  ['search', async () => (await import('./show/search.ts')).search],
+  ['why', async () => (await import('./show/why.ts')).why],
+  ['lock', async () => (await import('./change/lock.ts')).lock],
+  ['update', async () => (await import('./change/update.ts')).update],
+  ['outdated', async () => (await import('./change/outdated.ts')).outdated],
+  ['diff', async () => (await import('./change/diff.ts')).diff],
+  ['verify', async () => (await import('./verify/verify.ts')).verify],
+  ['log', async () => (await import('./change/log.ts')).log],
+  ['rollback', async () => (await import('./change/rollback.ts')).rollback],
+  ['release', async () => (await import('./change/decide.ts')).release],
+  ['pin', async () => (await import('./change/decide.ts')).pin],
+  ['unpin', async () => (await import('./change/decide.ts')).unpin],
+  ['pause', async () => (await import('./change/decide.ts')).pause],
+  ['resume', async () => (await import('./change/decide.ts')).resume],
+  ['approve', async () => (await import('./change/approve.ts')).approve],
+  ['reject', async () => (await import('./change/approve.ts')).reject],
+  ['disable', async () => (await import('./change/disable.ts')).disable],
+  ['enable', async () => (await import('./change/disable.ts')).enable],
+  ['preview', async () => (await import('./mcp-sources/preview.ts')).preview],
+  ['inspect', async () => (await import('./mcp-sources/preview.ts')).inspect],
+  ['mirror', async () => (await import('./mcp-sources/mirror.ts')).mirror],
+  ['link', async () => (await import('./agent-folders/link.ts')).link],
+  ['unlink', async () => (await import('./agent-folders/unlink.ts')).unlink],
+  ['templates', async () => (await import('./mcp-sources/templates.ts')).templates],
+  ['resolve', async () => (await import('./mcp-sources/resolve.ts')).resolve],
+  ['add-uri', async () => (await import('./mcp-sources/add-uri.ts')).addUri],
+  ['export', async () => (await import('./sbom/export.ts')).exportBill],
+  ['doctor', async () => (await import('./doctor/doctor.ts')).doctor],
+  ['validate', async () => (await import('./author/validate.ts')).validate],
+  ['token', async () => (await import('./run/token.ts')).token],
+  ['service', async () => (await import('./run/service.ts')).service],
+  ['project', async () => (await import('./author/project.ts')).project],
+  ['completion', async () => (await import('./help/completion.ts')).completion],
+  ['instructions', async () => (await import('./show/instructions.ts')).instructions],
+])
+
+/** Runs one command line. Results go to stdout, everything else to stderr. */
+export async function run(
+  args: readonly string[],
+  process: Streams & Signals,
+  environment = processEnvironment(),
+): Promise<ExitStatus> {
+  const redactor = new Redactor()
+  // Node would show it as it is, with whatever secret stands in it.
+  process.on('uncaughtException', (error) => {
+    process.stderr.write(`skillsyncd: ended by a fault of this program: ${redactor.clean(inspect(error))}\n`)
+    process.exit(1)
+  })
+  try {
+    const [name, ...rest] = args
+    if (name === undefined || name === 'help' || name === '--help' || name === '-h')
+      return print(process, helpOf(await Promise.all([...COMMANDS.values()].map((load) => load()))))
+    if (name === '--version' || name === '-V') return print(process, `${VERSION}\n`)
+    const load = COMMANDS.get(name)
+    if (load === undefined) throw unknownCommand(name)
+    return await runCommand(await load(), rest, { process, environment, redactor })
+  } catch (error) {
+    const failure = failureOf(error)
+    if (failure === undefined) throw error
+    process.stderr.write(`skillsyncd: ${redactor.clean(failure.text)}\n`)
+    return failure.status
+  }
+}
+
+/** Other servers have no commands, and the line for a client is written as they have it: `--skills-dir DIR` alone. */
+function unknownCommand(name: string): UsageError {
+  const isOption = /^--(?:skills-dir|source|config|state|form|pack)(?:=|$)/.test(name)
+  if (isOption)
+    return new UsageError(`The command stands before its options: skillsyncd mcp ${name.split('=', 1)[0]} …`)
+  return new UsageError(`There is no command "${name}"; skillsyncd --help lists them`)
+}
+
+interface Caller extends Pick<Context, 'environment' | 'redactor'> {
+  readonly process: Streams & Signals
+}
+
+async function runCommand(
+  command: Command,
+  args: readonly string[],
+  { process, environment, redactor }: Caller,
+): Promise<ExitStatus> {
+  const { values, positionals } = parsed(command, args)
+  if (values['help'] === true) return print(process, helpOfCommand(command))
+  if (positionals.length > (command.operands?.most ?? 0))
+    throw new UsageError(`"${command.name}" takes no "${positionals.at(-1)}"; see skillsyncd ${command.name} --help`)
+  const logLevel = values['log-level'] ?? 'info'
+  if (typeof logLevel !== 'string' || !isLogLevel(logLevel))
+    throw new UsageError('--log-level is one of error, warn, info, debug')
+  const context: Context = {
+    streams: process,
+    environment,
+    redactor,
+    operands: positionals,
+    values,
+    json: values['json'] === true,
+    quiet: values['quiet'] === true,
+    logLevel: values['quiet'] === true ? 'error' : logLevel,
+    signal: stopSignal(process, command.name),
+    onHangUp: (listener) => void process.on('SIGHUP', listener),
+    commands: COMMANDS,
+  }
+  return command.run(context)
+}
+
+function parsed(command: Command, args: readonly string[]): ReturnType<typeof parseArgs> {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: optionsOf(command),
+      allowPositionals: true,
+      strict: true,
+    })
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    // Node goes on about what else could have been meant.
+    const [fault = ''] = error.message.split('. To specify')
+    throw new UsageError(`${fault}; see skillsyncd ${command.name} --help`, { cause: error })
+  }
+}
+
+/** Ours alone: what stops the process without a name for it is a fault of the program, and is shown as one. */
+function failureOf(thrown: unknown): { readonly text: string; readonly status: ExitStatus } | undefined {
+  const error = unsuppressed(thrown)
+  if (error instanceof UsageError || error instanceof ConfigError) return { text: error.message, status: 2 }
+  if (isAbortError(error)) return { text: 'stopped', status: 1 }
+  if (error instanceof SyncError) return { text: `${printable(error.message)}\n  ${mendOf(error.code)}`, status: 1 }
+  if (error instanceof ControlError)
+    return { text: printable(error.message), status: WRONG_USAGE.has(error.code) ? 2 : 1 }
+  return undefined
+}
+
+/** What was asked for does not go with the configuration. */
+const WRONG_USAGE: ReadonlySet<string> = new Set(['other-config', 'unknown-source', 'bad-config', 'needs-restart'])
+
+/** What of a process a command line needs to be stopped, and to end in its own words. */
+export interface Signals {
+  on(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown
+  on(event: 'uncaughtException', listener: (error: unknown) => void): unknown
+  exit(status: number): never
+}
+
+/** Raised by the first signal. The second ends the process on the spot, and so does a call to a disk that does not come back. */
+function stopSignal(process: Streams & Signals, command: string): AbortSignal {
+  const controller = new AbortController()
+  const stop = (): void => {
+    if (controller.signal.aborted) process.exit(1)
+    controller.abort(new DOMException('The process was asked to stop', 'AbortError'))
+    setTimeout(() => endHung(process), SERVERS.has(command) ? SERVER_MS : COMMAND_MS).unref()
+  }
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
+  return controller.signal
+}
+
+function endHung(process: Streams & Signals): never {
+  process.stderr.write(
+    'skillsyncd: stopped without waiting for what hangs: a disk, most likely that of the state folder\n',
+  )
+  process.exit(1)
+}
+
+/** Commands that end the requests of clients and write their state. A service manager kills after half a minute. */
+const SERVERS: ReadonlySet<string> = new Set(['start', 'mcp'])
+const SERVER_MS = 25_000
+/** Pulls that a command began have five seconds of it to end. */
+const COMMAND_MS = 10_000
+
+function print(process: Streams, text: string): ExitStatus {
+  process.stdout.write(text)
+  return 0
+}

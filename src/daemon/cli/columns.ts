@@ -1,0 +1,38 @@
+import { printable } from '../base/log-line.ts'
+import { printLines } from './command.ts'
+import type { Context } from './command.ts'
+
+/**
+ * Writes rows of cells as lines, each column as wide as its widest cell. A terminal is given lines of its own width, in which a long
+ * cell takes no more than half of it; a pipe or a file is given all of each line.
+ */
+export function printRows(context: Context, rows: readonly (readonly string[])[]): void {
+  const { isTTY, columns = 80 } = context.streams.stdout
+  const width = isTTY === true ? columns : undefined
+  const cells = rows.map((row) => row.map(printable))
+  const widths = widthsOf(cells, width === undefined ? Number.POSITIVE_INFINITY : Math.floor(width / 2))
+  printLines(
+    context,
+    cells.map((row) => cutTo(lineOf(row, widths), width)),
+  )
+}
+
+/** The widths of all columns but the last, which needs none. */
+function widthsOf(rows: readonly (readonly string[])[], most: number): readonly number[] {
+  const widths: number[] = []
+  for (const row of rows)
+    for (const [column, { length }] of row.slice(0, -1).entries())
+      widths[column] = Math.max(widths[column] ?? 0, Math.min(length, most))
+  return widths
+}
+
+function lineOf(row: readonly string[], widths: readonly number[]): string {
+  return row
+    .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+    .join('  ')
+    .trimEnd()
+}
+
+function cutTo(line: string, width: number | undefined): string {
+  return width !== undefined && line.length > width ? `${line.slice(0, width - 1)}…` : line
+}

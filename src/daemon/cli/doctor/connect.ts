@@ -1,0 +1,88 @@
+import type { Config } from '../../config/config.ts'
+import { connect, tokenFor, type EraEnd } from '../../connect/connect.ts'
+import { ControlError } from '../../control/control-client.ts'
+import { systemClock } from '../../../base/clock.ts'
+import { verdicts } from './check.ts'
+import type { Checked } from './check.ts'
+import { request } from '../../control/requests.ts'
+import { isObject } from '../../../base/canonical-json.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { configOf, progressOf } from '../command.ts'
+import type { Context } from '../command.ts'
+
+/** The outcome for the clients of both eras, for programs and as checks. */
+export interface Connected {
+  readonly url: string
+  readonly eras: readonly EraEnd[]
+  readonly checks: readonly Checked[]
+}
+
+/** Opens the address that is named or configured as a client of each era. */
+export async function connected(context: Context): Promise<Connected> {
+  const { environment, redactor, signal, values } = context
+  if (values['offline'] === true) throw new UsageError('--connect and --offline exclude each other')
+  const file = values['token-file']
+  const token = await tokenFor(typeof file === 'string' ? file : undefined, environment, redactor)
+  const url = await addressOf(context)
+  using progress = progressOf(context)
+  progress.show(`opening ${url.href}`)
+  const now = (): number => systemClock.monotonicMs()
+  const eras = await connect({ url, token, environment, redactor, now, signal })
+  progress.show('')
+  return { url: url.href, eras, checks: eras.flatMap(checksOf) }
+}
+
+/** Installs the package beside this program, where it is found. */
+const SDK_INSTALL = 'npm install --global @modelcontextprotocol/sdk@1'
+
+function checksOf({ era, client, steps }: EraEnd): Checked[] {
+  if (steps === undefined) {
+    const { warn } = verdicts('connect', era)
+    return [warn(`${client} is not installed, so the era of 2025-11-25 was not tried`, `${SDK_INSTALL} brings it`)]
+  }
+  return steps.map(({ step, state, ms, message, mend = '' }) => {
+    const { ok, ...bad } = verdicts('connect', `${era} ${step}`)
+    const text = `${message} (${ms} ms)`
+    return state === 'ok' ? ok(text) : bad[state](text, mend)
+  })
+}
+
+async function addressOf(context: Context): Promise<URL> {
+  const [named, ...more] = context.operands
+  if (more.length > 0) throw new UsageError('"doctor --connect" wants one address at most')
+  if (named !== undefined) return endpointOf(named)
+  const config = await configOf(context)
+  const { publicUrl } = config.serve.http
+  return endpointOf(publicUrl ?? (await listeningAt(config, context.signal)))
+}
+
+/** An origin alone is that of a hub, whose clients are at `/mcp`. */
+function endpointOf(text: string): URL {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol)) throw new UsageError(`"${text}" is no http(s) address`)
+  if (url.username !== '' || url.password !== '' || url.search !== '')
+    throw new UsageError('The address must hold no user, password or query; a token is given by --token-file')
+  return url.pathname === '/' ? new URL('/mcp', url) : url
+}
+
+/** The address at which the daemon says that it listens, else the one that is configured. */
+async function listeningAt(config: Config, signal: AbortSignal): Promise<string> {
+  const { host, port } = config.serve.http
+  const http = await httpStatusOf(config, signal)
+  if (typeof http?.['url'] === 'string') return http['url']
+  if (port === 0) throw new UsageError('No daemon runs that could say at which port it listens; name the address')
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+async function httpStatusOf(config: Config, signal: AbortSignal) {
+  try {
+    const answer = await request(config, 'status', {}, { signal })
+    const http = isObject(answer?.result) ? answer.result['http'] : undefined
+    return isObject(http) ? http : undefined
+  } catch (error) {
+    // One with another configuration listens where that says.
+    if (error instanceof ControlError || error instanceof SyncError) return undefined
+    throw error
+  }
+}

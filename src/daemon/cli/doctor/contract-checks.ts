@@ -1,0 +1,68 @@
+import { countOf } from '../../../base/plural.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { contractProblems, problemsOf, type ContractProblem } from '../../../sync/catalog/contract-problems.ts'
+import type { Source } from '../../../sync/model/source.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { currentCatalog } from '../../../sync/pull/publisher.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { admissionOf } from '../../trust/serving-policy.ts'
+import { idsOf, type Config } from '../../config/config.ts'
+import { problemNotes } from '../../status/contract-log.ts'
+import { isContractUnserved, unservedContractsText } from '../../status/unserved-contract.ts'
+import { verdicts } from './check.ts'
+import type { Check, Checked } from './check.ts'
+
+/** The skills that keep the contract, against each other. `whole`: dependencies lead to sources that are not asked about, too. */
+export function contractChecks(whole: Config, asked: readonly SourceId[]): Check[] {
+  return asked.length === 0 ? [] : [{ name: 'contract', look: async () => contractChecked(whole, asked) }]
+}
+
+async function contractChecked(config: Config, asked: readonly SourceId[]): Promise<Checked[]> {
+  const catalog = await servedCatalog(config)
+  if (catalog === undefined) return []
+  const sources = config.sources.flatMap(({ source }) => (asked.includes(source.id) ? [source] : []))
+  const unserved = sources.flatMap((source) => unservedChecked(source, catalog))
+  return sources.some(({ contract }) => contract) ? [...heldChecked(catalog, asked), ...unserved] : unserved
+}
+
+/** No fault: most who have the block want nothing of it here. */
+function unservedChecked(source: Source, { snapshots }: Catalog): Checked[] {
+  const skills = snapshots.find((snapshot) => snapshot.source === source.id)?.skills ?? []
+  const count = skills.filter((skill) => isContractUnserved(source, skill)).length
+  return count === 0 ? [] : [verdicts('contract', source.id).ok(unservedContractsText(count))]
+}
+
+function heldChecked(catalog: Catalog, asked: readonly SourceId[]): Checked[] {
+  const notes = problemNotes(problemsOf(new Set(asked), contractProblems(catalog)))
+  if (notes.length > 0) return notes.map(({ code, message }) => problemChecked(code, message))
+  const held = [...catalog.skills.values()].filter(({ source, skill }) => asked.includes(source) && skill.contract)
+  return [
+    verdicts('contract').ok(`${countOf(held.length, 'skill')} of the contract, and no two that do not fit together`),
+  ]
+}
+
+/** Undefined where it cannot be read: other checks say why. */
+async function servedCatalog(config: Config): Promise<Catalog | undefined> {
+  try {
+    const store = await Store.openExisting(config.state)
+    await store?.decisions.read()
+    return store && (await currentCatalog(store, idsOf(config), admissionOf(config)))
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    return undefined
+  }
+}
+
+function problemChecked(code: ContractProblem['kind'], message: string): Checked {
+  const { warn, fail } = verdicts('contract')
+  const text = `${code}: ${message}`
+  // A dependency is what an author says of a skill that is served all the same.
+  return code === 'id-clash' ? fail(text, MENDS[code]) : warn(text, MENDS[code])
+}
+
+const MENDS: Readonly<Record<ContractProblem['kind'], string>> = {
+  'id-clash': 'Rename all but one in their repositories, or take the others out with skillsyncd disable',
+  'dependency-missing': 'Correct depends_on in the repository, or serve a skill that has the id',
+  'dependency-cycle': 'Take one of the dependencies out in the repository',
+}

@@ -1,0 +1,111 @@
+import { constants } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
+import { readAuthorities } from '../../credentials/ca-file.ts'
+import { readSecret } from '../../config/auth.ts'
+import type { ConfiguredSource } from '../../config/config.ts'
+import { whyNotOpened } from '../../base/disk-error-text.ts'
+import { codeOf } from '../../../base/error-code.ts'
+import { readTrust } from '../../trust/trust.ts'
+import { verdicts } from './check.ts'
+import type { Check, Checked, Ground } from './check.ts'
+import { isOverSsh } from './program-checks.ts'
+import { secretsIn } from './secrets.ts'
+import type { NamedSecret } from './secrets.ts'
+
+/** What we are let in by, and whom we trust. Secrets are read as a pull reads them, and shown to nobody. */
+export function credentialChecks(ground: Ground): Check[] {
+  const secrets = secretsIn(ground.config).map((secret): Check => {
+    return { name: 'secret', subject: secret.name, look: async () => secretChecked(secret, ground) }
+  })
+  return [...secrets, ...ground.config.sources.flatMap((configured) => trustChecks(configured, ground))]
+}
+
+async function secretChecked(secret: NamedSecret, { environment, redactor }: Ground): Promise<Checked[]> {
+  const { reference, use, name, whose } = secret
+  const { ok, warn, fail } = verdicts('secret', name)
+  const needed = `for ${whose.join(', ')}`
+  if (reference.kind === 'credential' && environment.credentials === undefined)
+    return [warn(`the service manager hands it over to the service alone, ${needed}`, AS_SERVICE)]
+  try {
+    // Such a file is read by ssh alone.
+    if (use === 'ssh-key' && reference.kind === 'file') await expectReadable(reference.path, name)
+    else await readSecret(reference, environment, redactor, use === 'line' ? 'line' : 'lines')
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    return [fail(`${error.message}, ${needed}`, reference.kind === 'env' ? OF_VARIABLE : mendOf(error.code))]
+  }
+  const mode = reference.kind === 'file' ? (await stat(reference.path)).mode & 0o777 : 0
+  const readers = `it can be read, ${needed}`
+  if (use === 'ssh-key' && (mode & 0o077) !== 0)
+    return [fail(`others can read it (mode ${mode.toString(8)}), and ssh refuses such a key`, CHMOD)]
+  if ((mode & 0o007) !== 0)
+    return [
+      warn(`${readers}; so can everybody on this machine (mode ${mode.toString(8)})`, `${CHMOD}, and a new secret`),
+    ]
+  return [ok(readers)]
+}
+
+async function expectReadable(path: string, name: string): Promise<void> {
+  await access(path, constants.R_OK).catch((cause: unknown) => {
+    throw new SyncError('credentials-rejected', `Cannot read the ${name}: ${whyNotOpened(cause)}`, { cause })
+  })
+}
+
+const CHMOD = 'chmod 600 for the file'
+const AS_SERVICE = 'See the journal of the service for what it could not use; nothing of it can be looked at from here'
+const OF_VARIABLE = 'Set it; one that only the service has is seen where doctor runs as the service does'
+
+/** Files that say whom a source trusts. */
+function trustChecks(configured: ConfiguredSource, ground: Ground): Check[] {
+  const { source, ca, signed } = configured
+  const { ok } = verdicts('trust', source.id)
+  const check = (look: () => Promise<Checked>): Check => {
+    return { name: 'trust', subject: source.id, look: async () => [await look()] }
+  }
+  const checks: Check[] = []
+  if (ca !== undefined)
+    checks.push(
+      check(async () => {
+        await readAuthorities(ca)
+        return ok(`the certificates in "${ca}" can be read`)
+      }),
+    )
+  if (signed !== undefined)
+    checks.push(
+      check(async () => {
+        await readTrust(signed)
+        return ok('the files of its signers can be read')
+      }),
+    )
+  if (isOverSsh(configured)) checks.push(check(async () => hostKeysChecked(configured, ground)))
+  return checks
+}
+
+/** Which hosts are known decides ssh itself; without any file none is. */
+async function hostKeysChecked({ source, access: by }: ConfiguredSource, { environment }: Ground): Promise<Checked> {
+  const { ok, fail } = verdicts('trust', source.id)
+  const named = by.kind === 'ssh' ? by.knownHosts : undefined
+  const files = named === undefined ? [join(environment.home, '.ssh', 'known_hosts'), ...SYSTEM_HOSTS] : [named]
+  const readable = (await Promise.all(files.map(async (file) => ((await isReadable(file)) ? file : undefined)))).find(
+    (file) => file !== undefined,
+  )
+  if (readable !== undefined) return ok(`known hosts are in "${readable}"`)
+  return fail(
+    `no known hosts can be read: "${files.join('", "')}"`,
+    'Put the host key of its host there, as the host publishes it (ssh-keyscan shows what answers now)',
+  )
+}
+
+const SYSTEM_HOSTS = ['/etc/ssh/ssh_known_hosts', '/etc/ssh/ssh_known_hosts2'] as const
+
+async function isReadable(file: string): Promise<boolean> {
+  try {
+    await access(file, constants.R_OK)
+    return true
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error
+    return false
+  }
+}

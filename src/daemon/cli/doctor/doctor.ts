@@ -1,0 +1,146 @@
+import { resolve } from 'node:path'
+import { countOf } from '../../../base/plural.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { systemClock } from '../../../base/clock.ts'
+import { configOfSources } from '../../config/command-line-config.ts'
+import { ConfigError } from '../../config/config-error.ts'
+import { idsOf } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { verdicts } from './check.ts'
+import type { Check, Checked, Ground } from './check.ts'
+import { contractChecks } from './contract-checks.ts'
+import { credentialChecks } from './credential-checks.ts'
+import { examine } from './run-checks.ts'
+import { folderChecks } from './folder-checks.ts'
+import { hostChecks } from './host-checks.ts'
+import { linkChecks } from './link-checks.ts'
+import { listenChecks } from './listen-checks.ts'
+import { programChecks } from './program-checks.ts'
+import { secondOpinions } from './second-opinion.ts'
+import { serviceChecks } from './service-checks.ts'
+import { stateChecks } from './state-checks.ts'
+import { writerChecks } from './writer-checks.ts'
+import { printable } from '../../base/log-line.ts'
+import { sourcesOf } from '../../control/requests.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { withWriter } from '../daemon-client.ts'
+import { configOf, printJson, printLines, progressOf } from '../command.ts'
+import type { Command, Context, ExitStatus } from '../command.ts'
+import { connected } from './connect.ts'
+
+/** Each makes its checks of the configuration. A group more is a line more. */
+const GROUPS: readonly ((ground: Ground) => Check[])[] = [
+  programChecks,
+  stateChecks,
+  writerChecks,
+  listenChecks,
+  credentialChecks,
+  folderChecks,
+  linkChecks,
+  serviceChecks,
+]
+
+/** Those that ask others. */
+const AWAY: readonly ((ground: Ground) => Check[])[] = [hostChecks]
+
+export const doctor: Command = {
+  name: 'doctor',
+  summary: 'What would keep it from working on this machine; exits with 3 where something would',
+  operands: { text: '[SOURCE… | URL]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  details: `
+  With sources only those are looked at, and isomorphic-git fetches the commit that is served of each once more, to
+  compare all files of its skills.
+  With --connect nothing else is looked at: the address that is configured, or the one that is named, is opened as a
+  client of either era of MCP opens it, which lists, reads, verifies and subscribes. A token is taken from a file or
+  from the variable SKILLSYNCD_TOKEN, a proxy from HTTP_PROXY and HTTPS_PROXY.
+`,
+  options: {
+    connect: { type: 'boolean', help: 'open the address as clients of both eras, through what stands before it' },
+    'token-file': {
+      type: 'string',
+      value: 'FILE',
+      help: 'with --connect: the file of the token that is sent',
+      offers: 'files',
+    },
+    offline: { type: 'boolean', help: 'ask no host whether it can be reached' },
+    strict: { type: 'boolean', help: 'a warning counts too' },
+  },
+  async run(context) {
+    if (context.values['connect'] === true) {
+      const { checks, ...ends } = await connected(context)
+      return concluded(context, checks, ends)
+    }
+    if (context.values['token-file'] !== undefined)
+      throw new UsageError('--token-file means something with --connect alone')
+    const { environment, redactor, signal, values } = context
+    const { config: whole, told } = await configured(context)
+    const named = told.state === 'ok' && context.operands.length > 0 ? sourcesOf(context.operands, whole) : []
+    const config = named.length === 0 ? whole : sourcesAlone(whole, named)
+    const ground = { config, whole, environment, redactor, clock: systemClock }
+    const groups = values['offline'] === true ? GROUPS : [...GROUPS, ...AWAY]
+    const checks = [...groups.flatMap((group) => group(ground)), ...contractChecks(whole, idsOf(config))]
+    const found = [told, ...(await examine(checks, systemClock, signal))]
+    const all = [...found, ...(values['offline'] === true ? [] : await seconds(context, whole, named))]
+    return concluded(context, all)
+  },
+}
+
+/** Prints what was found, for programs with more beside it. */
+function concluded(context: Context, all: readonly Checked[], more: object = {}): ExitStatus {
+  print(context, all, more)
+  const counts = context.values['strict'] === true ? ['warn', 'fail'] : ['fail']
+  return all.some(({ state }) => counts.includes(state)) ? 3 : 0
+}
+
+function sourcesAlone(config: Config, named: readonly SourceId[]): Config {
+  return { ...config, sources: config.sources.filter(({ source }) => named.includes(source.id)) }
+}
+
+async function seconds(context: Context, config: Config, named: readonly SourceId[]): Promise<readonly Checked[]> {
+  using progress = progressOf(context)
+  const ground = { config, show: (text: string): void => progress.show(text), signal: context.signal }
+  const checked = await secondOpinions(named, ground, (work) => withWriter(context, config, work))
+  progress.show('')
+  return checked
+}
+
+/** A configuration that cannot be used hides nothing of the machine: the rest is looked at without sources. */
+async function configured(context: Context): Promise<{ readonly config: Config; readonly told: Checked }> {
+  const { ok, fail } = verdicts('configuration')
+  try {
+    // Whoever asks with --offline asks the same daemon.
+    const config = { ...(await configOf(context)), mode: { locked: false, offline: false } }
+    const where = config.file ?? 'the command line'
+    return { config, told: ok(`${where}: valid, ${countOf(config.sources.length, 'source')}`) }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const { environment, values } = context
+    const state = typeof values['state'] === 'string' ? values['state'] : environment.state
+    const config = { ...configOfSources([ANY], environment), sources: [], state: resolve(state) }
+    return { config, told: fail(error.message, 'Mend what the message names; sources are not looked at until then') }
+  }
+}
+
+/** A configuration has one at least. It is taken out again. */
+const ANY = 'https://localhost/any.git'
+
+function print(context: Context, all: readonly Checked[], more: object): void {
+  const offline = context.values['offline'] === true
+  const count = (wanted: Checked['state']) => all.filter(({ state }) => state === wanted).length
+  const [ok, warn, fail] = [count('ok'), count('warn'), count('fail')]
+  if (context.json) {
+    printJson(context, { ok: fail === 0, counts: { ok, warn, fail }, offline, ...more, checks: all })
+    return
+  }
+  const shown = context.quiet ? all.filter(({ state }) => state !== 'ok') : all
+  const verdict = fail + warn === 0 ? 'nothing found' : `${countOf(fail, 'fault')}, ${countOf(warn, 'warning')}`
+  const hosts = offline ? '; no host was asked' : ''
+  printLines(context, [...shown.flatMap(linesOf), `${countOf(all.length, 'check')}: ${verdict}${hosts}`])
+}
+
+function linesOf({ check, state, subject, message, mend }: Checked): string[] {
+  const about = subject === undefined ? check : `${check} ${printable(subject)}`
+  const [first = '', ...rest] = message.split('\n').map(printable)
+  const lines = [`${state.padEnd(4)}  ${about}: ${first}`, ...rest.map((line) => `        ${line}`)]
+  return mend === undefined ? lines : [...lines, `        → ${printable(mend)}`]
+}

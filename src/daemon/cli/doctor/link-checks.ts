@@ -1,0 +1,37 @@
+import { countOf } from '../../../base/plural.ts'
+import type { Config } from '../../config/config.ts'
+import { foldersNow, isAsServed, linkCommandOf } from '../../agent-folders/folder-status.ts'
+import type { FolderNow } from '../../agent-folders/folder-status.ts'
+import { verdicts } from './check.ts'
+import type { Check, Checked, Ground } from './check.ts'
+
+/** Whether agents find what is served. Their folders are in the state, so one check looks at all of them. */
+export function linkChecks({ config }: Ground): Check[] {
+  return [{ name: 'links', look: async () => linksChecked(config) }]
+}
+
+async function linksChecked(config: Config): Promise<readonly Checked[]> {
+  return (await foldersNow(config)).map(folderChecked)
+}
+
+function folderChecked(now: FolderNow): Checked {
+  const { folder, copies, current, behind, gone, blocked } = now
+  const { ok, warn } = verdicts('links', folder)
+  if (isAsServed(now)) return ok(`${countOf(current.length, 'skill')} ${copies ? 'copied' : 'linked'}, as served`)
+  const parts = [
+    told(behind, 'not there, or older'),
+    told(gone, 'not served any more'),
+    told(blocked, 'kept out by something else'),
+  ]
+  return warn(parts.filter((part) => part !== '').join('; '), linkCommandOf(now))
+}
+
+function told(names: readonly string[], what: string): string {
+  if (names.length === 0) return ''
+  const first = names.slice(0, MOST_NAMED)
+  const more = names.length > first.length ? ` and ${names.length - first.length} more` : ''
+  return `${first.join(', ')}${more}: ${what}`
+}
+
+/** skillsyncd link names all. */
+const MOST_NAMED = 5

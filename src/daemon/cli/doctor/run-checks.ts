@@ -1,0 +1,50 @@
+import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
+import { inParallel } from '../../../base/parallel.ts'
+import type { Clock } from '../../../base/clock.ts'
+import { verdicts } from './check.ts'
+import type { Check, Checked } from './check.ts'
+
+/** Looks at everything side by side, in bounded time. What one check meets, and how long it takes, is no other's concern. */
+export async function examine(
+  checks: readonly Check[],
+  clock: Pick<Clock, 'wait'>,
+  signal: AbortSignal,
+): Promise<readonly Checked[]> {
+  const found = new Map<Check, readonly Checked[]>()
+  await inParallel(checks, AT_ONCE, async (check) => void found.set(check, await looked(check, clock, signal)), signal)
+  return checks.flatMap((check) => found.get(check) ?? [])
+}
+
+/** A source more is a host more: with hundreds of them they take turns. */
+const AT_ONCE = 64
+
+/** Resolvers and connections give up by themselves only after minutes. */
+const MOST_MS = 10_000
+
+async function looked(check: Check, clock: Pick<Clock, 'wait'>, signal: AbortSignal): Promise<readonly Checked[]> {
+  const over = new AbortController()
+  const limited = AbortSignal.any([signal, over.signal])
+  const late = clock.wait(MOST_MS, limited).then(() => [noAnswer(check)])
+  try {
+    return await Promise.race([check.look(limited), late])
+  } catch (error) {
+    signal.throwIfAborted()
+    return [thrown(check, error)]
+  } finally {
+    over.abort()
+    // Its end is of no interest any more.
+    late.catch(() => {})
+  }
+}
+
+function noAnswer({ name, subject }: Check): Checked {
+  const message = `no answer within ${MOST_MS / 1000} s`
+  return verdicts(name, subject).fail(message, 'Try again; if it stays, what it waits for hangs: a disk or the network')
+}
+
+function thrown({ name, subject }: Check, error: unknown): Checked {
+  const { fail } = verdicts(name, subject)
+  if (error instanceof SyncError) return fail(error.message, mendOf(error.code))
+  const why = error instanceof Error ? error.message : String(error)
+  return fail(`this could not be looked at: ${why}`, 'The message names what stood in the way')
+}

@@ -1,0 +1,82 @@
+import { countOf } from '../../../base/plural.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
+import { Store } from '../../../sync/store/store.ts'
+import type { AskWriter } from '../daemon-client.ts'
+import type { Config } from '../../config/config.ts'
+import { ControlError } from '../../control/control-client.ts'
+import type { Remark } from '../verify/finding.ts'
+import { secondRemarks } from '../verify/second-opinion-checks.ts'
+import { filesAreWhole } from '../verify/store-checks.ts'
+import { verifyingOf } from '../verify/verify-context.ts'
+import { verdicts } from './check.ts'
+import type { Checked } from './check.ts'
+
+/** The configuration, progress and signal with which sources are compared. */
+export interface SecondGround {
+  readonly config: Config
+  readonly show: (text: string) => void
+  readonly signal: AbortSignal
+}
+
+/**
+ * Compares what is served of these sources with what is stored, and with what isomorphic-git fetches: as many minutes as a pull may
+ * take. `withWriter` has the one writer of the state folder do the asking.
+ */
+export async function secondOpinions(
+  ids: readonly SourceId[],
+  { config, show, signal }: SecondGround,
+  withWriter: (work: (ask: AskWriter) => Promise<Checked[]>) => Promise<Checked[]>,
+): Promise<readonly Checked[]> {
+  if (ids.length === 0) return []
+  const store = await Store.openExisting(config.state)
+  const verifying = await verifyingOf(config, store, { named: new Set(ids), show }, signal)
+  const stored: Remark[] = []
+  for await (const remark of filesAreWhole(verifying)) if (remark.kind === 'finding') stored.push(remark)
+  const served = new Set<string>(verifying.snapshots.map(({ source }) => source))
+  try {
+    return await withWriter(async (ask) => {
+      const all: Checked[] = []
+      for (const id of ids) {
+        signal.throwIfAborted()
+        show(`isomorphic-git fetches ${id}`)
+        all.push(...(served.has(id) ? await checked(id, stored, ask) : [notServed(id)]))
+      }
+      return all
+    })
+  } catch (error) {
+    if (error instanceof SyncError) return ids.map((id) => verdicts(CHECK, id).fail(error.message, mendOf(error.code)))
+    if (!(error instanceof ControlError)) throw error
+    return ids.map((id) => verdicts(CHECK, id).fail(error.message, 'The message names what stood in the way'))
+  }
+}
+
+const CHECK = 'second-opinion'
+
+async function checked(id: SourceId, stored: readonly Remark[], ask: AskWriter): Promise<Checked[]> {
+  const { ok, warn, fail } = verdicts(CHECK, id)
+  const { remarks, files } = await secondRemarks(id, ask)
+  const findings = [
+    ...stored.filter(({ source }) => source === id),
+    ...remarks.filter(({ kind }) => kind === 'finding'),
+  ]
+  const notes = remarks.filter(({ kind }) => kind === 'note')
+  return [
+    ...findings.map((remark) => fail(textOf(remark), `docs/troubleshooting.md explains ${remark.code}`)),
+    ...notes.map((remark) => warn(textOf(remark), MEND)),
+    ...(findings.length + notes.length === 0
+      ? [ok(`isomorphic-git has ${countOf(files ?? 0, 'file')} as they are served`)]
+      : []),
+  ]
+}
+
+const MEND = 'docs/doctor.md says for which sources that is so by their kind'
+
+function notServed(id: SourceId): Checked {
+  return verdicts(CHECK, id).warn('nothing is served of it yet', `skillsyncd sync ${id} brings it`)
+}
+
+function textOf({ skill, path, message }: Remark): string {
+  const place = [skill, path].filter((part) => part !== undefined && part !== '').join(' ')
+  return place === '' ? message : `${place}: ${message}`
+}

@@ -1,0 +1,73 @@
+import { nameOf } from '../../config/auth.ts'
+import type { Access, ProgramValue, SecretReference } from '../../config/auth.ts'
+import type { GateConfig } from '../../config/gate.ts'
+import type { Config, ConfiguredSource } from '../../config/config.ts'
+
+/** One secret that the configuration names, and who needs it. */
+export interface NamedSecret {
+  readonly name: string
+  readonly reference: SecretReference
+  readonly use: SecretUse
+  readonly whose: readonly string[]
+}
+
+/** `ssh-key`: ssh reads the file itself, and none that others could read. */
+export type SecretUse = 'line' | 'lines' | 'ssh-key'
+
+/** Every secret that the configuration names, each once. */
+export function secretsIn({ sources, gate }: Config): NamedSecret[] {
+  const named = new Map<string, NamedSecret>()
+  for (const { reference, use, whose } of [
+    ...sources.flatMap(secretsOf),
+    ...(gate === undefined ? [] : ofGate(gate)),
+  ]) {
+    const name = nameOf(reference)
+    const key = JSON.stringify([name, use])
+    const before = named.get(key)?.whose ?? []
+    named.set(key, { name, reference, use, whose: [...new Set([...before, whose])] })
+  }
+  return [...named.values()]
+}
+
+interface Needed extends Pick<NamedSecret, 'reference' | 'use'> {
+  readonly whose: string
+}
+
+function secretsOf({ source, access, proxy, webhook, programEnv = {} }: ConfiguredSource): Needed[] {
+  const whose = `"${source.id}"`
+  const ofProxy = proxy.kind === 'named' ? ofAccess(proxy.access, whose) : []
+  const ofWebhook = webhook === undefined ? [] : [{ reference: webhook.secret, use: 'line' as const, whose }]
+  return [...ofAccess(access, whose), ...ofProxy, ...ofWebhook, ...ofValues(programEnv, whose)]
+}
+
+function ofAccess(access: Access, whose: string): Needed[] {
+  const needed = (reference: SecretReference, use: SecretUse = 'line'): Needed => ({ reference, use, whose })
+  switch (access.kind) {
+    case 'none':
+      return []
+    case 'basic':
+      return [needed(access.password)]
+    case 'header':
+      return [needed(access.value)]
+    case 'bearer':
+      return [needed(access.token)]
+    case 'github-app':
+      return [needed(access.privateKey, 'lines')]
+    case 'helper':
+      return ofValues(access.env, whose)
+    case 'ssh':
+      return [needed(access.key, 'ssh-key'), ...(access.passphrase === undefined ? [] : [needed(access.passphrase)])]
+    default:
+      return access satisfies never
+  }
+}
+
+function ofGate({ asked }: GateConfig): Needed[] {
+  return asked.kind === 'program' ? ofValues(asked.env, 'the gate') : ofAccess(asked.access, 'the gate')
+}
+
+function ofValues(values: Readonly<Record<string, ProgramValue>>, whose: string): Needed[] {
+  return Object.values(values).flatMap((value) =>
+    value.kind === 'value' ? [] : [{ reference: value, use: 'line' as const, whose }],
+  )
+}

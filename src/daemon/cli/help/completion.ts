@@ -1,0 +1,95 @@
+import { parseArgs } from 'node:util'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { bashScript } from './bash.ts'
+import { fishScript } from './fish.ts'
+import { typingOf } from './command-model.ts'
+import type { Typing } from './command-model.ts'
+import { zshScript } from './zsh.ts'
+import { idsOf } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { ConfigError } from '../../config/config-error.ts'
+import { CONFIGURING } from './help.ts'
+import { readRows } from '../../status/skill-rows.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { configOf, printLines } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+
+const SHELLS: Readonly<Record<string, (typings: readonly Typing[]) => string>> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+}
+
+/** What the scripts ask for while somebody types. */
+const ASKED: Readonly<Record<string, (config: Config) => Promise<readonly string[]>>> = {
+  sources: async (config) => idsOf(config),
+  packs: async ({ packs }) => packs.map(({ id }) => id),
+  skills: async (config) =>
+    (await readRows(config)).flatMap(({ source, path, id, name = '' }) =>
+      [id, `${source}/${path === '' ? name : path}`].filter((text) => text !== undefined),
+    ),
+}
+
+export const completion: Command = {
+  name: 'completion',
+  summary: 'The script that has a shell complete commands, options, sources and skills',
+  operands: {
+    text: 'bash | zsh | fish',
+    most: Number.POSITIVE_INFINITY,
+    offers: [Object.keys(SHELLS), []],
+  },
+  needsConfiguration: false,
+  details: `
+  Have your shell read it when it starts:
+
+    bash: source <(skillsyncd completion bash), in ~/.bashrc
+    zsh:  source <(skillsyncd completion zsh), in ~/.zshrc and after compinit
+    fish: skillsyncd completion fish > ~/.config/fish/completions/skillsyncd.fish
+
+  Needs no configuration. Sources, skills and packs are read from the configuration and the state
+  folder that the line being typed names, whether a daemon runs or not: the scripts ask for them by
+  skillsyncd completion sources|skills|packs -- WORD…
+`,
+  async run(context) {
+    const [what = '', ...line] = context.operands
+    const [script, asked] = [entryOf(SHELLS, what), entryOf(ASKED, what)]
+    if (asked !== undefined) {
+      printLines(context, [...new Set(await answered(asked, line, context))].filter(isPlainWord))
+      return 0
+    }
+    if (script === undefined || line.length > 0)
+      throw new UsageError('"completion" wants bash, zsh or fish; see skillsyncd completion --help')
+    const commands = await Promise.all([...context.commands.values()].map((load) => load()))
+    context.streams.stdout.write(script(commands.map(typingOf)))
+    return 0
+  },
+}
+
+function entryOf<Value>(table: Readonly<Record<string, Value>>, key: string): Value | undefined {
+  return Object.hasOwn(table, key) ? table[key] : undefined
+}
+
+/** Who types is told nothing of what is wrong: the command itself will. */
+async function answered(
+  asked: (config: Config) => Promise<readonly string[]>,
+  line: readonly string[],
+  context: Context,
+): Promise<readonly string[]> {
+  try {
+    return await asked(await configOf({ ...context, values: configuringIn(line, context) }))
+  } catch (error) {
+    if (error instanceof ConfigError || error instanceof UsageError || error instanceof SyncError) return []
+    throw error
+  }
+}
+
+/** The options of a line that is not all typed yet, those that name its configuration. A shell has expanded nothing in it. */
+function configuringIn(line: readonly string[], { environment }: Context): Context['values'] {
+  const args = line.map((word) => word.replace(/^~(?=\/)/, environment.home))
+  return parseArgs({ args, options: CONFIGURING, strict: false, allowPositionals: true }).values
+}
+
+/** Whether it is one word to every shell, whatever stands beside it: what a repository calls a skill is typed by nobody's hand. */
+function isPlainWord(text: string): boolean {
+  return /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._/@+-]*$/u.test(text)
+}

@@ -1,0 +1,91 @@
+import { NOTHING } from './command-model.ts'
+import type { Typing } from './command-model.ts'
+
+/** The script that teaches zsh what can be typed after `skillsyncd`, sourced or as a file `_skillsyncd` in `$fpath`. */
+export function zshScript(typings: readonly Typing[]): string {
+  const commands = [...typings.map(({ command, summary }) => [command, summary] as const), HELP, VERSION]
+  return `#compdef skillsyncd
+# What can be typed after skillsyncd, for zsh.
+
+_skillsyncd() {
+  local current=$words[CURRENT] option=$words[CURRENT-1] command=$words[2] offer='' valued='' word
+  local -a options operands offered
+  local -i skip=0 count=1 at
+  if ((CURRENT == 2)); then
+    offered=(
+${commands.map(([word, text]) => `      ${described(word, text)}`).join('\n')}
+    )
+    _describe -t commands command offered
+    return
+  fi
+  if [[ $current == --*=* ]]; then
+    option=\${current%%=*}
+    compset -P '*='
+  fi
+  case $command in
+${typings.map(commandCase).join('\n')}
+  *) return 1 ;;
+  esac
+  if [[ -z $offer ]]; then
+    if [[ $current == -* ]]; then
+      _describe -o option options
+      return
+    fi
+    for ((at = 3; at < CURRENT; at++)); do
+      word=$words[at]
+      if ((skip)); then
+        skip=0
+      elif [[ " $valued " == *" $word "* ]]; then
+        skip=1
+      elif [[ $word != -* ]]; then
+        ((count++))
+      fi
+    done
+    ((count > $#operands)) && count=$#operands
+    offer=$operands[count]
+  fi
+  case $offer in
+  ${NOTHING}) return 1 ;;
+  files) _files ;;
+  folders) _files -/ ;;
+  '='*) compadd -- \${(s: :)offer#=} ;;
+  *)
+    offered=("\${(@f)$($words[1] completion $offer -- "\${(@)words[2,CURRENT-1]}" 2>/dev/null </dev/null)}")
+    [[ -n $offered ]] && compadd -- $offered
+    ;;
+  esac
+}
+
+if [[ $funcstack[1] == _skillsyncd ]]; then
+  _skillsyncd "$@"
+else
+  compdef _skillsyncd skillsyncd
+fi
+`
+}
+
+const HELP = ['help', 'every command'] as const
+const VERSION = ['--version', 'the version of this program'] as const
+
+function commandCase({ command, options, valued, operands }: Typing): string {
+  const values = valued.map(({ words, offer }) => `    ${words.join(' | ')}) offer=${quoted(offer)} ;;`)
+  return `  ${command})
+    options=(
+${options.map(({ word, help }) => `      ${described(word, help)}`).join('\n')}
+    )
+    valued='${valued.flatMap(({ words }) => words).join(' ')}'
+    operands=(${operands.map(quoted).join(' ')})
+    case $option in
+${values.join('\n')}
+    esac
+    ;;`
+}
+
+/** As `_describe` reads it: a colon parts the word from its text. */
+function described(word: string, text: string): string {
+  return quoted(`${word}:${text.replaceAll(/[\\:]/g, String.raw`\$&`)}`)
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+}

@@ -1,0 +1,42 @@
+import type { Addition } from '../../mcp-sources/named-skills.ts'
+import { printable } from '../../base/log-line.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { ADDITION, UNVERIFIED, printAdded } from './addition-output.ts'
+import { withWriter } from '../daemon-client.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+
+export const addUri: Command = {
+  name: 'add-uri',
+  summary: 'Add a skill that an MCP source lists nowhere, by its URI',
+  operands: { text: 'SOURCE URI', most: 2, offers: ['sources', []] },
+  details: `
+  URI is that of its SKILL.md, as the server of the source calls it. The server is asked whether it has a skill there;
+  from then on each look at it asks again. What is added is judged, bounded and approved like any other skill.
+`,
+  options: { unverified: UNVERIFIED, remove: { type: 'boolean', help: 'take it back' } },
+  async run(context) {
+    const [source, uri] = context.operands
+    if (source === undefined || uri === undefined)
+      throw new UsageError('"add-uri" wants a source and the URI of a SKILL.md, as its server calls it')
+    const config = await configOf(context)
+    const isRemoved = context.values['remove'] === true
+    const isUnverified = context.values['unverified'] === true
+    if (isRemoved && isUnverified) throw new UsageError('--remove and --unverified exclude each other')
+    const answer = await withWriter(context, config, (ask) =>
+      isRemoved ? ask('remove-uri', { source, uri }) : ask('add-uri', { source, uri, isUnverified }),
+    )
+    const skill = ADDITION.parse(answer)
+    if (isRemoved) printRemoved(context, skill)
+    else printAdded(context, skill)
+    return 0
+  },
+}
+
+function printRemoved(context: Context, skill: Addition): void {
+  const { source, path, standing } = skill
+  // Its server may list it by now, and the last skill of a source does not go without a word.
+  const left = standing === undefined ? '' : `; it is still there: skillsyncd status ${source} says why`
+  if (context.json) printJson(context, { skill })
+  else printLines(context, [printable(`${source}/${path}: taken back${left}`)])
+}

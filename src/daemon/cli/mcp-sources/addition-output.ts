@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import type { Addition } from '../../mcp-sources/named-skills.ts'
+import { printable } from '../../base/log-line.ts'
+import { printJson, printLines } from '../command.ts'
+import type { Context, Option } from '../command.ts'
+
+/** An `Addition` as the one writer tells of it. */
+export const ADDITION = z.object({
+  source: z.string(),
+  path: z.string(),
+  upstream: z.string(),
+  standing: z.enum(['served', 'unlisted', 'tools', 'withheld']).optional(),
+  pending: z.boolean(),
+  findings: z.array(z.string()),
+})
+
+/** The option of those commands that add a skill. */
+export const UNVERIFIED: Option = {
+  type: 'boolean',
+  help: 'on a server of an older revision, which cannot tell what is a skill: read the SKILL.md there, and take it and the files beside it for what they are then',
+}
+
+export function printAdded(context: Context, added: Addition): void {
+  if (context.json) printJson(context, { skill: added })
+  else printLines(context, [`${added.source}/${added.path}: ${stateOf(added)}`, ...noteLines(added)].map(printable))
+}
+
+function stateOf({ source, path, standing, pending }: Addition): string {
+  if (standing === undefined) return `added, and not here yet; skillsyncd status ${source} says why`
+  if (standing === 'withheld') return 'added, and withheld'
+  if (pending) return `added; it waits for skillsyncd approve ${source}/${path}`
+  return standing === 'tools' ? 'added, for the tools only' : `added, and ${standing}`
+}
+
+function noteLines({ findings }: Addition): readonly string[] {
+  return findings.map((message) => `  ${message}`)
+}

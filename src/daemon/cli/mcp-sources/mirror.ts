@@ -1,0 +1,148 @@
+import { countOf } from '../../../base/plural.ts'
+import { isOfUpstream } from '../../../sync/model/skill.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import type { Config } from '../../config/config.ts'
+import { ControlError } from '../../control/control-client.ts'
+import { printable } from '../../base/log-line.ts'
+import { theOnly } from '../../status/named-skill.ts'
+import type { Progress } from '../../base/progress.ts'
+import { readSkillRows } from '../../status/skill-rows.ts'
+import type { SkillRow } from '../../status/skill-rows.ts'
+import type { Verified } from '../../status/verified-files.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { withWriter } from '../daemon-client.ts'
+import type { AskWriter } from '../daemon-client.ts'
+import { configOf, printJson, printLines, progressOf } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+
+export const mirror: Command = {
+  name: 'mirror',
+  summary: 'Fetch all files of a skill of an MCP source now, and check them',
+  operands: { text: 'SKILL…', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
+  details: `
+  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name. Without this command a file is fetched when
+  somebody first reads it, as the extension asks of hosts. What was fetched is served on while the server is down.
+  A skill that was withheld because other bytes came is looked at once more.
+  Where the server does not say how large the files are, and the skill is withheld for that, they are measured so, from
+  now on whenever they change; skillsyncd add-uri SOURCE URI --remove ends that.
+`,
+  async run(context) {
+    if (context.operands.length === 0)
+      throw new UsageError('"mirror" wants the URI, path or name of a skill; skillsyncd list shows them')
+    const config = await configOf(context)
+    await agreeWithDaemon(config, context.signal)
+    const rows = await readSkillRows(config)
+    const wanted = context.operands.map((asked) => meant(rows, asked))
+    using progress = progressOf(context)
+    const mirrored = await withWriter(context, config, (ask) => mirrorEach(wanted, { config, ask, progress }))
+    print(context, mirrored)
+    return mirrored.some(({ error }) => error !== undefined) ? 1 : 0
+  },
+}
+
+type Rows = Awaited<ReturnType<typeof readSkillRows>>
+
+function meant(rows: Rows, asked: string): SkillRow {
+  const found = theOnly(
+    rows.map(({ row }) => row),
+    asked,
+  )
+  const skill = rows.find(({ row }) => row === found)?.skill
+  if (skill !== undefined && isOfUpstream(skill)) return found
+  throw new ControlError('nothing-to-decide', `"${found.source}/${found.path}" is of no MCP source: all of it is here`)
+}
+
+interface Mirrored {
+  readonly source: string
+  readonly path: string
+  readonly files: number
+  readonly bytes: number
+  /** The files whose bytes have the declared digest; absent where no file of the skill is known. */
+  readonly verified?: Verified
+  /** What kept it from being whole. */
+  readonly error?: { readonly code: string; readonly message: string }
+}
+
+interface Mirroring {
+  readonly config: Config
+  readonly ask: AskWriter
+  readonly progress: Progress
+}
+
+/** One that cannot be had whole keeps no other from it. */
+async function mirrorEach(wanted: readonly SkillRow[], { config, ask, progress }: Mirroring): Promise<Mirrored[]> {
+  const mirrored: Mirrored[] = []
+  for (const [index, row] of wanted.entries()) {
+    const text = `${index} of ${countOf(wanted.length, 'skill')}: ${row.source}/${row.path}`
+    progress.count(index, wanted.length, text)
+    mirrored.push(await mirrorOne(row, config, ask))
+  }
+  return mirrored
+}
+
+async function mirrorOne(row: SkillRow, config: Config, ask: AskWriter): Promise<Mirrored> {
+  const { source, path, disabled } = row
+  let [count, bytes] = [0, 0]
+  let { verified } = row
+  try {
+    if (disabled)
+      throw new ControlError('disabled', `Cannot mirror "${source}/${path}": it is disabled; enable it first`)
+    const ready = await prepared(row, config, ask)
+    const { files } = ready
+    verified = ready.verified
+    if (files.length === 0) throw new ControlError('withheld', `Cannot mirror "${source}/${path}": ${WITHHELD}`)
+    for (const file of files) {
+      await ask('bring', { source, path, file: file.path })
+      count += 1
+      bytes += file.size
+    }
+    return { source, path, files: count, bytes, ...verifiedAfter(verified, count) }
+  } catch (error) {
+    const isExpected = error instanceof ControlError || error instanceof SyncError
+    if (!isExpected) throw error
+    const told = { code: error.code, message: error.message }
+    return { source, path, files: count, bytes, ...verifiedAfter(verified, count), error: told }
+  }
+}
+
+/** So many files came, or were here, and were compared. */
+function verifiedAfter(before: Verified | undefined, count: number): { readonly verified?: Verified } {
+  if (before === undefined) return {}
+  const { of, undeclared } = before
+  return { verified: { files: undeclared === 0 ? Math.max(before.files, count) : 0, of, undeclared } }
+}
+
+const WITHHELD = 'it is withheld; skillsyncd show says why'
+
+/** What it is once its files were read to learn how large they are, or what was found in them before is forgotten. */
+async function prepared(row: SkillRow, config: Config, ask: AskWriter): Promise<SkillRow> {
+  const { source, path, findings } = row
+  const rules = new Set(findings.map(({ rule }) => rule))
+  if (rules.has('size-unknown')) await ask('measure', { source, path })
+  else if (rules.has('content-mismatch')) await ask('recheck', { source, path })
+  else return row
+  const rows = (await readSkillRows(config)).map((known) => known.row)
+  return rows.find((now) => now.source === source && now.path === path) ?? row
+}
+
+function checkedText(verified: Verified | undefined): string {
+  if (verified === undefined) return ''
+  if (verified.undeclared > 0)
+    return '; nothing says whether they are what they should be: the server declares no digests'
+  return '; each has the digest that the server declares'
+}
+
+function print(context: Context, mirrored: readonly Mirrored[]): void {
+  if (context.json) {
+    printJson(context, { skills: mirrored })
+    return
+  }
+  const lines = mirrored.map(({ source, path, files, bytes, verified, error }) => {
+    const what = `${source}/${path}: ${countOf(files, 'file')}, ${bytes} bytes`
+    return printable(
+      error === undefined ? `${what}${checkedText(verified)}` : `${what}; then ${error.code}: ${error.message}`,
+    )
+  })
+  printLines(context, lines)
+}

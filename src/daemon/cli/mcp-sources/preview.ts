@@ -1,0 +1,129 @@
+import { shown } from '../../../sync/skill-md/contract/contract-value.ts'
+import { asUntrusted } from '../../../serve/mcp/tools/untrusted.ts'
+import { withDeceitEscaped } from '../../../sync/skill-md/hidden-unicode.ts'
+import type { JsonObject } from '../../../sync/skill-md/frontmatter.ts'
+import { isOfUpstream } from '../../../sync/model/skill.ts'
+import type { Skill, SkillFile } from '../../../sync/model/skill.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { storedSkill } from '../../../sync/pull/fetch-snapshot.ts'
+import type { Config } from '../../config/config.ts'
+import { ControlError } from '../../control/control-client.ts'
+import { readKept } from '../../mcp-sources/stored-file.ts'
+import { printable, printableText } from '../../base/log-line.ts'
+import { theOnly } from '../../status/named-skill.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { readSkillRows } from '../../status/skill-rows.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { declarationsId, lineFor } from '../change/approve-skills.ts'
+import { withWriter } from '../daemon-client.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+
+export const preview: Command = {
+  name: 'preview',
+  summary: 'Read the SKILL.md of a skill before anybody is served it',
+  operands: { text: 'SKILL', most: 1, offers: ['skills'] },
+  details: `
+  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name. Nothing follows from it: a skill that waits
+  for approval waits on, and no model is given it. One of an MCP source is asked for, and checked as it is for clients;
+  with --json, and where the output is no terminal, its text is marked as get_skill marks it, since a model may read it.
+`,
+  async run(context) {
+    const [asked] = context.operands
+    if (asked === undefined)
+      throw new UsageError('"preview" wants the URI, path or name of a skill; skillsyncd list shows them')
+    const config = await configOf(context)
+    await agreeWithDaemon(config, context.signal)
+    const rows = await readSkillRows(config)
+    const row = theOnly(
+      rows.map((one) => one.row),
+      asked,
+    )
+    const found = rows.find((one) => one.row === row)
+    if (found === undefined) throw new TypeError('A row that was found is one of the rows')
+    print(context, await previewOf(context, config, found))
+    return 0
+  },
+}
+
+/** What other clients call it. */
+export const inspect: Command = { ...preview, name: 'inspect', summary: 'The same as preview' }
+
+type Found = Awaited<ReturnType<typeof readSkillRows>>[number]
+
+/** A skill as a person looks at it. */
+interface Preview {
+  readonly source: string
+  readonly path: string
+  readonly uri: string | undefined
+  /** What its own server calls it, where it is of another one. */
+  readonly upstream: string | undefined
+  readonly pending: boolean
+  /** The command line that lets exactly this be served, of one that waits for it. */
+  readonly approve?: string
+  readonly digest: string | undefined
+  /** What it asks of whoever loads it. Nobody here acts on it. */
+  readonly requests: JsonObject
+  /** The SKILL.md, whole. One of an MCP server is marked as `get_skill` marks it, unless a person reads it on a terminal. */
+  readonly content: string
+}
+
+async function previewOf(context: Context, config: Config, { row, skill }: Found): Promise<Preview> {
+  const { source, path, uri, upstream, pending, digest } = row
+  const name = `${source}/${path}`
+  const file = skill.files.find((candidate) => candidate.path === 'SKILL.md')
+  if (row.disabled) throw new ControlError('disabled', `Cannot preview "${name}": it is disabled; enable it first`)
+  if (skill.standing === 'withheld' || file === undefined)
+    throw new ControlError('withheld', `Cannot preview "${name}": it is withheld; skillsyncd show says why`)
+  const text = (await bytesOf(context, config, skill, file)).toString('utf8')
+  const content =
+    isOfUpstream(skill) && !isForPerson(context) ? asUntrusted(withDeceitEscaped(text), skill.upstream) : text
+  const approve = pending ? { approve: lineFor([name], declarationsId([{ row, skill }])) } : {}
+  const requests = requestsIn(skill.frontmatter)
+  return { source, path, uri, upstream, pending, ...approve, digest, requests, content }
+}
+
+/** True on a terminal. Output to a file or to another program may reach a model. */
+function isForPerson({ json, streams }: Context): boolean {
+  return !json && streams.stdout.isTTY === true
+}
+
+async function bytesOf(context: Context, config: Config, skill: Skill, file: SkillFile): Promise<Buffer> {
+  const store = await Store.open(config.state)
+  if (!isOfUpstream(skill)) return store.skills.read(storedSkill(skill), file)
+  const { source } = skill.upstream
+  const kept = await readKept(skill, file, { store, config }, context.signal)
+  if (kept.kind === 'whole') return Buffer.from(kept.bytes)
+  await withWriter(context, config, (ask) => ask('bring', { source, path: skill.path, file: file.path }))
+  const brought = await readKept(skill, file, { store, config }, context.signal)
+  if (brought.kind === 'whole') return Buffer.from(brought.bytes)
+  throw new ControlError('unknown-skill', `Cannot preview "${source}/${skill.path}": its SKILL.md is not in the store`)
+}
+
+/** The fields that clients may act on. */
+const REQUESTS = ['allowed-tools', 'disallowed-tools', 'hooks', 'model', 'context', 'agent', 'shell'] as const
+
+function requestsIn(frontmatter: JsonObject | undefined): JsonObject {
+  const entries = REQUESTS.flatMap((key) => {
+    const value = frontmatter?.[key]
+    return value === undefined ? [] : [[key, value] as const]
+  })
+  return Object.fromEntries(entries)
+}
+
+function print(context: Context, found: Preview): void {
+  if (context.json) {
+    printJson(context, found)
+    return
+  }
+  const { source, path, upstream, approve, digest, requests, content } = found
+  const from = upstream === undefined ? source : `the MCP server "${source}", where it is ${upstream}`
+  printLines(context, [
+    `${printable(`${source}/${path}`)}: from ${printable(from)}`,
+    ...(digest === undefined ? [] : [`digest ${digest}`]),
+    ...(approve === undefined ? [] : [printable(`it waits for ${approve}`)]),
+    ...Object.entries(requests).map(([key, value]) => printable(`requests ${key}: ${shown(value)}`)),
+    '',
+    ...content.split('\n').map((line) => printableText(line.replace(/\r$/, ''))),
+  ])
+}

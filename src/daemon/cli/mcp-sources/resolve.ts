@@ -1,0 +1,100 @@
+import { shown } from '../../../sync/skill-md/contract/contract-value.ts'
+import { readTemplate } from '../../../sync/upstream/mcp/template.ts'
+import { ControlError } from '../../control/control-client.ts'
+import { Questions } from '../ask.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { ADDITION, UNVERIFIED, printAdded } from './addition-output.ts'
+import { withWriter } from '../daemon-client.ts'
+import type { AskWriter } from '../daemon-client.ts'
+import { configOf } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+import { SPACES } from './templates.ts'
+import { valueFor } from './template-values.ts'
+
+export const resolve: Command = {
+  name: 'resolve',
+  summary: 'Add the skill that a template of an MCP source leads to',
+  operands: {
+    text: 'SOURCE NUMBER|TEMPLATE [VARIABLE=VALUE…]',
+    most: Number.POSITIVE_INFINITY,
+    offers: ['sources', []],
+  },
+  details: `
+  NUMBER is that of skillsyncd templates SOURCE. On a terminal you are asked for each variable that has no VALUE, with
+  what the server has for it; elsewhere that is an error. What comes of it is added as by skillsyncd add-uri, which
+  takes it back too.
+`,
+  options: { unverified: UNVERIFIED },
+  async run(context) {
+    const [source, which, ...rest] = context.operands
+    if (source === undefined || which === undefined)
+      throw new UsageError('"resolve" wants a source and a template of it; skillsyncd templates shows them')
+    const given = valuesIn(rest)
+    const config = await configOf(context)
+    const isUnverified = context.values['unverified'] === true
+    const answer = await withWriter(context, config, async (ask) => {
+      const template = await chosen(source, which, ask)
+      const values = await allValues({ source, ...template }, given, context, ask)
+      return values && ask('resolve', { source, template: template.text, values, isUnverified })
+    })
+    if (answer === undefined) {
+      context.streams.stderr.write('skillsyncd: cancelled; nothing was added\n')
+      return 1
+    }
+    printAdded(context, ADDITION.parse(answer))
+    return 0
+  },
+}
+
+interface Chosen {
+  readonly text: string
+  readonly variables: readonly string[]
+}
+
+function valuesIn(operands: readonly string[]): ReadonlyMap<string, string> {
+  const values = new Map<string, string>()
+  for (const operand of operands) {
+    const at = operand.indexOf('=')
+    if (at < 1) throw new UsageError(`"${operand}" is not of the form VARIABLE=VALUE`)
+    const name = operand.slice(0, at)
+    if (values.has(name)) throw new UsageError(`"${name}" has two values`)
+    values.set(name, operand.slice(at + 1))
+  }
+  return values
+}
+
+/** A template that is named in full is judged before anybody is asked. */
+async function chosen(source: string, which: string, ask: AskWriter): Promise<Chosen> {
+  const isNumber = /^\d+$/.test(which)
+  const read = isNumber ? undefined : readTemplate(which)
+  if (read?.ok === false) throw new ControlError('template-refused', `Cannot resolve ${shown(which)}: ${read.why}`)
+  const { spaces } = SPACES.parse(await ask('templates', { source }))
+  const space = isNumber ? spaces[Number(which) - 1] : spaces.find(({ template }) => template === which)
+  if (space !== undefined) return { text: space.template, variables: space.variables }
+  const there = spaces.length === 0 ? 'it has none' : `skillsyncd templates ${source} shows those that it has`
+  throw new ControlError('unknown-template', `"${source}" has no template ${shown(which)} for skills; ${there}`)
+}
+
+/** Undefined where the person who is asked gives none. */
+async function allValues(
+  { source, text, variables }: Chosen & { readonly source: string },
+  given: ReadonlyMap<string, string>,
+  context: Context,
+  ask: AskWriter,
+): Promise<Readonly<Record<string, string>> | undefined> {
+  const stranger = [...given.keys()].find((name) => !variables.includes(name))
+  if (stranger !== undefined) throw new UsageError(`${text} has no variable "${stranger}"`)
+  const missing = variables.filter((name) => !given.has(name))
+  const { stdin: input, stdout, stderr: output } = context.streams
+  if (missing.length > 0 && (stdout.isTTY !== true || context.json))
+    throw new UsageError(`${text} wants a value for "${missing.join('", "')}"; write ${missing[0]}=VALUE`)
+  using questions = missing.length === 0 ? undefined : new Questions({ input, output, signal: context.signal })
+  const values = new Map(given)
+  for (const variable of missing) {
+    const asked = { source, template: text, variable, values: Object.fromEntries(values) }
+    const value = questions && (await valueFor(asked, questions, ask))
+    if (value === undefined) return undefined
+    values.set(variable, value)
+  }
+  return Object.fromEntries(values)
+}

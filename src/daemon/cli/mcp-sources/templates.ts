@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { configuredIn } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { printable } from '../../base/log-line.ts'
+import { sourcesOf } from '../../control/requests.ts'
+import { withWriter } from '../daemon-client.ts'
+import type { AskWriter } from '../daemon-client.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+import { failureIn } from '../store-reader.ts'
+import type { Failure } from '../store-reader.ts'
+
+export const templates: Command = {
+  name: 'templates',
+  summary: 'The templates for skills that MCP sources have and list nowhere',
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  details: `
+  Each with its number, for skillsyncd resolve. The servers are asked now. Without SOURCE, all sources of kind mcp are.
+`,
+  async run(context) {
+    const config = await configOf(context)
+    const sources = wanted(context, config)
+    const offers = sources.length === 0 ? [] : await withWriter(context, config, async (ask) => offersOf(sources, ask))
+    print(context, offers)
+    return offers.some(({ error }) => error !== undefined) ? 1 : 0
+  },
+}
+
+/** The one writer's answer about a source. */
+export const SPACES = z.object({
+  spaces: z.array(
+    z.object({
+      template: z.string(),
+      variables: z.array(z.string()),
+      name: z.string().optional(),
+      description: z.string().optional(),
+    }),
+  ),
+  refused: z.array(z.object({ template: z.string(), why: z.string() })),
+})
+
+type Spaces = z.infer<typeof SPACES>
+
+interface Offer extends Spaces {
+  readonly source: string
+  /** Why the source could not be asked. */
+  readonly error?: Failure
+}
+
+function wanted({ operands }: Context, config: Config): readonly string[] {
+  const named = sourcesOf(operands, config)
+  return operands.length > 0 ? named : named.filter((id) => configuredIn(config, id).source.kind === 'mcp')
+}
+
+/** All at once: one that is silent delays no other. */
+async function offersOf(sources: readonly string[], ask: AskWriter): Promise<Offer[]> {
+  return Promise.all(
+    sources.map(async (source) => {
+      try {
+        return { source, ...SPACES.parse(await ask('templates', { source })) }
+      } catch (error) {
+        return { source, spaces: [], refused: [], error: failureIn(error) }
+      }
+    }),
+  )
+}
+
+function print(context: Context, offers: readonly Offer[]): void {
+  if (context.json) {
+    printJson(context, {
+      sources: offers.map(({ spaces, ...rest }) => {
+        return { ...rest, spaces: spaces.map((space, index) => ({ number: index + 1, ...space })) }
+      }),
+    })
+    return
+  }
+  printLines(context, offers.flatMap(linesOf).map(printable))
+  for (const line of offers.flatMap(remarksOf))
+    context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(printable(line))}\n`)
+}
+
+function linesOf({ source, spaces }: Offer): readonly string[] {
+  return spaces.map(({ template, variables, name, description }, index) => {
+    const about = [name, description].filter((text) => text !== undefined).join(': ')
+    const filled = variables.length === 0 ? 'no variables' : variables.join(', ')
+    return `${source} ${index + 1}  ${template} (${filled})${about === '' ? '' : `  ${about.replaceAll(/\s+/g, ' ')}`}`
+  })
+}
+
+function remarksOf({ source, spaces, refused, error }: Offer): readonly string[] {
+  if (error !== undefined) return [`"${source}": ${error.code}: ${error.message}`]
+  const none = spaces.length === 0 && refused.length === 0 ? [`"${source}" has no templates for skills`] : []
+  return [...none, ...refused.map(({ template, why }) => `"${source}": ${template} is left out: ${why}`)]
+}

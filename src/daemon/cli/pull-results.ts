@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { countOf } from '../../base/plural.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
+import { isFollowed } from '../status/lock-text.ts'
+import { printable } from '../base/log-line.ts'
+import { SYNC_END } from '../status/pull-result.ts'
+import type { SyncEnd } from '../status/pull-result.ts'
+import type { AskWriter } from './daemon-client.ts'
+import { progressOf } from './command.ts'
+import type { Context, ExitStatus } from './command.ts'
+
+/** The outcome of each source, in their order, and the problems between skills in which they have a part. */
+export interface Pulled {
+  readonly ends: readonly SyncEnd[]
+  readonly problems: readonly Problem[]
+}
+
+/** Pulls these sources now. Where it has got to is shown meanwhile. */
+export async function pulled(context: Context, ids: readonly SourceId[], ask: AskWriter): Promise<Pulled> {
+  if (ids.length === 0) return { ends: [], problems: [] }
+  using progress = progressOf(context)
+  const ends: SyncEnd[] = []
+  progress.count(0, ids.length, `pulling ${ids.length === 1 ? ids[0] : countOf(ids.length, 'source')}`)
+  const answer = await ask('sync', { sources: ids }, (event) => {
+    const end = SYNC_END.parse(event)
+    ends.push(end)
+    const text = `${ends.length} of ${countOf(ids.length, 'source')}: ${end.source} ${end.outcome}`
+    progress.count(ends.length, ids.length, text)
+  })
+  // A daemon of another version answers nothing.
+  const { problems = [] } = ANSWER.parse(answer ?? {})
+  return { ends: ids.flatMap((id) => ends.filter(({ source }) => source === id)), problems }
+}
+
+const PROBLEM = z.object({ code: z.string(), message: z.string() })
+type Problem = z.infer<typeof PROBLEM>
+const ANSWER = z.object({ problems: z.array(PROBLEM).optional() })
+
+/** Pulls that failed outweigh those that wait for a person; what somebody decided earlier is no finding. */
+export function exitOfPulls(ends: readonly SyncEnd[]): ExitStatus {
+  if (ends.some(({ outcome }) => outcome === 'failed')) return 1
+  const isFound = ({ code }: SyncEnd): boolean => code !== undefined && isSyncErrorCode(code) && !isByChoice(code)
+  return ends.some(isFound) ? 3 : 0
+}
+
+/** What is served, and where upstream is, unless that is the same. */
+function placeText({ ref, commit, upstream, lock }: SyncEnd): string {
+  const isLocked = lock !== undefined && isFollowed(lock) && lock.commit === commit
+  const at = commit === undefined ? 'nothing is served' : `${printable(ref ?? '')} at ${commit.slice(0, 12)}`
+  const served = isLocked ? `${at} (locked)` : at
+  if (upstream?.commit === commit || ref === commit) return served
+  return upstream === undefined
+    ? `${served}; upstream was not asked`
+    : `${served}; upstream is at ${upstream.commit.slice(0, 12)}`
+}
+
+/** The problems between skills as lines of text. */
+export function linesOfProblems(problems: readonly Problem[]): string[] {
+  return problems.map(({ code, message }) => `! ${code}: ${printable(message)}`)
+}
+
+/** How one pull ended, for people. */
+export function linesOfPull(end: SyncEnd): string[] {
+  const { source, outcome, skills, code, message, mend } = end
+  const why = code === undefined ? [] : [`${source}: ${outcome} (${code}): ${printable(message ?? '')}`, `  ${mend}`]
+  if (outcome === 'failed' || outcome === 'held') return why
+  const at = placeText(end)
+  if (skills === undefined) return code === undefined ? [`${source}: unchanged, ${at}`] : why
+  const { seen, clean, noted, tools, withheld, links = 0, pending } = skills
+  const served = `${clean + noted} of ${countOf(seen, 'skill')} served (${noted} with a note), ${tools} for tools only, ${withheld} withheld`
+  const stray = links === 0 ? '' : `, ${countOf(links, 'link')} to nothing`
+  const waiting = pending === 0 ? [] : [`  ${pending} waiting for skillsyncd approve ${source}/`]
+  return [`${source}: updated, ${at}: ${served}${stray}`, ...waiting, ...why]
+}

@@ -1,0 +1,65 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ObjectId, Revision } from '../../../sync/model/revision.ts'
+import { joinPath } from '../../../base/paths.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import type { Tree } from '../../../sync/model/tree.ts'
+import { openUpstream } from '../../../sync/upstream/open.ts'
+import { NOTHING_KNOWN } from '../../../sync/upstream/upstream.ts'
+import { systemClock } from '../../../base/clock.ts'
+import type { Config } from '../../config/config.ts'
+import { sshAccessOf } from '../../config/auth.ts'
+import { Keyring } from '../../credentials/keyring.ts'
+import type { Parts } from '../../context.ts'
+import { cleanedError, ownFolders } from '../../pull/pull-context.ts'
+
+/** What a source has, seen before anything of it is kept. */
+export interface FirstLook {
+  readonly revision: Revision
+  /** Folders that hold a SKILL.md, from the top of the repository, in their order. */
+  readonly skills: readonly string[]
+}
+
+/** Looks at the first source of a configuration that nobody uses yet: no state folder is written, and no skill is read. */
+export async function firstLook(
+  config: Config,
+  { environment, redactor }: Pick<Parts, 'environment' | 'redactor'>,
+  signal: AbortSignal,
+): Promise<FirstLook> {
+  const [configured] = config.sources
+  if (configured === undefined || configured.source.kind === 'mcp') throw new TypeError('There is nothing to look at')
+  const { limits, programs } = config
+  const keyring = new Keyring({ environment, redactor, clock: systemClock, fetchMs: limits.fetch.totalMs })
+  const scratch = await mkdtemp(join(tmpdir(), 'skillsyncd-'))
+  try {
+    const upstream = openUpstream(configured.source, {
+      scratch,
+      limits: limits.fetch,
+      way: keyring.wayTo(configured),
+      programs: {
+        ...programs,
+        path: environment.path,
+        access: sshAccessOf(configured.access, environment, redactor),
+      },
+      apart: ownFolders(config, environment),
+    })
+    const revision = await upstream.resolve(signal)
+    await using tree = await upstream.fetch(revision, NOTHING_KNOWN, signal)
+    return { revision, skills: skillFolders(tree, tree.root, '') }
+  } catch (error) {
+    throw error instanceof SyncError ? cleanedError(error, redactor) : error
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
+}
+
+/** The fetch has bounded how many entries there are, and how deep they lie. */
+function skillFolders(tree: Tree, id: ObjectId, path: string): string[] {
+  const entries = tree.list(id)
+  const isSkill = entries.some(({ name, kind }) => name === 'SKILL.md' && kind !== 'folder')
+  const below = entries.flatMap(({ name, kind, id: entry }) =>
+    kind === 'folder' ? skillFolders(tree, entry, joinPath(path, name)) : [],
+  )
+  return isSkill ? [path, ...below] : below
+}

@@ -1,0 +1,99 @@
+import { lstat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { isObjectId } from '../../../sync/model/revision.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
+import { parseConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { addressOf, idFrom } from '../../config/command-line-config.ts'
+import type { Environment } from '../../config/environment.ts'
+import { startingText } from '../../config/init-template.ts'
+import type { Seen, StartingSource } from '../../config/init-template.ts'
+import { firstLook } from './init-probe.ts'
+import type { FirstLook } from './init-probe.ts'
+import type { Redactor } from '../../base/redactor.ts'
+
+/** A source that somebody wants, not named yet. */
+export type Found = Omit<StartingSource, 'id'>
+
+/** What is looked with. */
+interface Looking {
+  readonly environment: Environment
+  readonly redactor: Redactor
+  readonly signal: AbortSignal
+}
+
+export interface Candidate {
+  readonly place: StartingSource['place']
+  readonly config: Config
+  /** The folder, of what is named by a path. */
+  readonly folder: string | undefined
+}
+
+/** What an address or a path names; or what is wrong with it, without a part of it. */
+export function candidateOf(text: string, looking: Looking): Candidate | string {
+  const path = text.startsWith('~/') ? join(looking.environment.home, text.slice(2)) : text
+  const url = addressOf(path)
+  const config = configOf({ url }, looking)
+  if (typeof config === 'string') return config
+  return { place: { url }, config, folder: url === path ? undefined : resolve(path) }
+}
+
+function configOf(place: StartingSource['place'], { environment }: Looking): Config | string {
+  const config = parseConfig(startingText([{ id: 'source', place, seen: undefined }]), '/unused', environment)
+  return Array.isArray(config) ? (config[0]?.message ?? '') : config
+}
+
+/** What is there, or why that cannot be told. A folder that is no repository is one of skills. */
+export async function looked({ place, config, folder }: Candidate, looking: Looking): Promise<Found | SyncError> {
+  try {
+    return { place, seen: seenOf(await firstLook(config, looking, looking.signal), true) }
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    if (folder === undefined || error.code !== 'repository-not-found') return error
+    const plain = configOf({ path: folder }, looking)
+    if (typeof plain === 'string' || (await unlessAbsent(lstat(folder)))?.isDirectory() !== true) return error
+    return lookedInto(folder, plain, looking)
+  }
+}
+
+async function lookedInto(folder: string, config: Config, looking: Looking): Promise<Found | SyncError> {
+  try {
+    return { place: { path: folder }, seen: seenOf(await firstLook(config, looking, looking.signal), false) }
+  } catch (error) {
+    if (error instanceof SyncError) return error
+    throw error
+  }
+}
+
+/** Where skills are kept in most repositories that hold something else too. */
+const USUAL_ROOT = 'skills'
+
+function seenOf({ revision: { ref, commit }, skills }: FirstLook, isRepository: boolean): Seen {
+  const below = skills.filter((path) => path.startsWith(`${USUAL_ROOT}/`)).length
+  const root = below > 0 ? USUAL_ROOT : ''
+  return {
+    branch: isRepository ? branchOf(ref) : undefined,
+    commit,
+    skills: root === '' ? skills.length : below,
+    elsewhere: root === '' ? 0 : skills.length - below,
+    root,
+  }
+}
+
+/** Its short name, where that can mean nothing else in a configuration: a server may call its branch anything. */
+function branchOf(ref: string): string | undefined {
+  const name = /^refs\/heads\/(\w[\w-]*(?:[./]\w[\w-]*)*)$/.exec(ref)?.[1]
+  return name === undefined || isObjectId(name) || name.endsWith('.lock') ? undefined : name
+}
+
+/** By the repository; where that is called as most are, by whose it is. */
+export function idOf(place: StartingSource['place']): string {
+  const address = 'url' in place ? place.url : place.path
+  const id = idFrom(address)
+  const [owner = ''] = address
+    .replace(/\/+$/, '')
+    .split(/[/\\:]/)
+    .slice(-2)
+  return id === 'skills' || id === 'agent-skills' ? idFrom(owner === '' ? id : owner) : id
+}

@@ -1,0 +1,176 @@
+import { lstat } from 'node:fs/promises'
+import { relative, resolve } from 'node:path'
+import { countOf } from '../../../base/plural.ts'
+import { shellWord } from '../../../base/shell-word.ts'
+import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
+import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.ts'
+import { parseConfig } from '../../config/config.ts'
+import { named } from '../../config/command-line-config.ts'
+import { seenText, startingText } from '../../config/init-template.ts'
+import type { StartingSource } from '../../config/init-template.ts'
+import { printable } from '../../base/log-line.ts'
+import { writeNew } from '../../base/new-file.ts'
+import { Questions } from '../ask.ts'
+import { candidateOf, idOf, looked } from './init-source.ts'
+import type { Found } from './init-source.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { printJson, printLines, progressOf } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+import { whyNotUsed } from '../../base/disk-error-text.ts'
+
+export const init: Command = {
+  name: 'init',
+  summary: 'Write a configuration to start from, with the repositories that you name',
+  operands: { text: '[URL…]', most: Number.POSITIVE_INFINITY, offers: ['folders'] },
+  needsConfiguration: false,
+  details: `
+  URL is the address of a git repository, or the path of one or of a plain folder. Each is looked at first: can it be
+  reached, which branch does it have, and does it hold skills, below skills/ or elsewhere? Without URL you are asked
+  on a terminal. No secret goes into the file: what a private repository needs is named there under auth.
+`,
+  options: {
+    config: {
+      type: 'string',
+      short: 'c',
+      value: 'FILE',
+      help: 'the file to write; default: ./skillsyncd.yaml',
+      offers: 'files',
+    },
+    force: { type: 'boolean', help: 'write it in the place of one that is there' },
+    offline: { type: 'boolean', help: 'look at nothing' },
+  },
+  async run(context) {
+    const { values, operands } = context
+    const file = fileOf(values)
+    const isForced = values['force'] === true
+    if (!isForced && (await isThere(file))) throw alreadyThere(file)
+    const found = operands.length > 0 ? await lookedAt(operands, context) : await answers(context)
+    if (found === undefined) return 1
+    const sources = named(withoutRepetition(found).map((one) => [idOf(one.place), one])).map(
+      ({ id, place: { place, seen } }) => ({
+        id,
+        place,
+        seen,
+      }),
+    )
+    const text = startingText(sources)
+    // What it says is ours but for the addresses, and those were parsed one by one.
+    if (Array.isArray(parseConfig(text, file, context.environment)))
+      throw new TypeError('The configuration that was made is none')
+    if (!(await writeNew(file, text, isForced))) throw alreadyThere(file)
+    print(context, file, sources)
+    return 0
+  },
+}
+
+function fileOf({ config }: Context['values']): string {
+  if (config === '') throw new UsageError('--config names no file')
+  return resolve(typeof config === 'string' ? config : 'skillsyncd.yaml')
+}
+
+async function isThere(file: string): Promise<boolean> {
+  try {
+    return (await unlessAbsent(lstat(file))) !== undefined
+  } catch (error) {
+    if (!isDiskError(error)) throw error
+    throw new UsageError(`Cannot write "${file}": ${whyNotUsed(error)}; name another file with --config`)
+  }
+}
+
+function alreadyThere(file: string): UsageError {
+  return new UsageError(
+    `Cannot write "${file}": it is there already; --force replaces it, --config FILE names another one`,
+  )
+}
+
+/** Who names one place twice means one source. */
+function withoutRepetition(found: readonly Found[]): readonly Found[] {
+  return [...new Map(found.map((one) => [JSON.stringify(one.place), one])).values()]
+}
+
+/** Undefined where one of them cannot be used: each is told. */
+async function lookedAt(texts: readonly string[], context: Context): Promise<readonly Found[] | undefined> {
+  const candidates = texts.map((text, index) => {
+    const candidate = candidateOf(text, context)
+    if (typeof candidate === 'string')
+      throw new UsageError(`Cannot use ${texts.length > 1 ? `address ${index + 1}` : 'the address'}: it ${candidate}`)
+    return candidate
+  })
+  if (context.values['offline'] === true) return candidates.map(({ place }) => ({ place, seen: undefined }))
+  using progress = progressOf(context)
+  const found: Found[] = []
+  const failed: string[] = []
+  for (const [index, candidate] of candidates.entries()) {
+    progress.count(index, candidates.length, `looking at ${index + 1} of ${countOf(candidates.length, 'place')}`)
+    const look = await looked(candidate, context)
+    if (look instanceof SyncError) failed.push(...failureLines(look))
+    else found.push(look)
+  }
+  progress.show('')
+  if (failed.length === 0) return found
+  const lines = [...failed, 'Nothing was written; with --offline it is, and nobody is asked']
+  context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(lines.join('\n'))}\n`)
+  return undefined
+}
+
+/** What a person names on a terminal. Undefined where that is nothing. */
+async function answers(context: Context): Promise<readonly Found[] | undefined> {
+  const { stdin: input, stderr: output } = context.streams
+  if (input.isTTY !== true || output.isTTY !== true || context.json)
+    throw new UsageError(
+      '"init" wants the address of a repository: skillsyncd init https://git.example.com/team/skills',
+    )
+  using questions = new Questions({ input, output, signal: context.signal })
+  questions.tell(
+    'Which repositories hold your skills? An https or ssh address, or a path; an empty line when that is all.',
+  )
+  const found: Found[] = []
+  for (;;) {
+    const text = await questions.ask(`${found.length + 1}:`)
+    if (text === undefined) break
+    const one = await answered(text, questions, context)
+    if (one !== undefined) found.push(one)
+  }
+  if (found.length > 0) return found
+  questions.tell('nothing was written')
+  return undefined
+}
+
+/** Undefined where it is not to be used. */
+async function answered(text: string, questions: Questions, context: Context): Promise<Found | undefined> {
+  const candidate = candidateOf(text, context)
+  if (typeof candidate === 'string') {
+    questions.tell(`  it ${candidate}`)
+    return undefined
+  }
+  if (context.values['offline'] === true) return { place: candidate.place, seen: undefined }
+  const look = await looked(candidate, context)
+  if (!(look instanceof SyncError)) {
+    if (look.seen !== undefined) questions.tell(`  ${seenText(look.seen)}`)
+    return look
+  }
+  for (const line of failureLines(look)) questions.tell(`  ${context.redactor.clean(line)}`)
+  const answer = await questions.ask('  Write it all the same? [y/N]')
+  return answer !== undefined && /^y(?:es)?$/i.test(answer) ? { place: candidate.place, seen: undefined } : undefined
+}
+
+function failureLines({ code, message }: SyncError): string[] {
+  return [`${printable(message)} (${code})`, `  ${mendOf(code)}`]
+}
+
+function print(context: Context, file: string, sources: readonly StartingSource[]): void {
+  if (context.json) {
+    printJson(context, { config: file, sources: sources.map(({ id, place, seen }) => ({ id, ...place, ...seen })) })
+    return
+  }
+  const option = relative(resolve('skillsyncd.yaml'), file) === '' ? '' : ` --config ${shellWord(file)}`
+  printLines(context, [
+    ...sources.map(({ id, seen }) => printable(`${id}: ${seen === undefined ? 'not looked at' : seenText(seen)}`)),
+    `wrote ${printable(file)}`,
+    '',
+    'Next:',
+    `  skillsyncd start${option}     serves it at http://127.0.0.1:8741/mcp, until you stop it`,
+    `  skillsyncd status${option}    what is served, from which commit, and what is wrong`,
+    `  skillsyncd lock${option}      pins what is served, in skills.lock, for your repository`,
+  ])
+}

@@ -1,0 +1,139 @@
+import { servingFor, viewOf } from '../../../serve/mcp/core/methods.ts'
+import { NO_HOLDER } from '../../../serve/fair-shares.ts'
+import { NONE } from '../../../serve/views.ts'
+import { serveStream } from '../../../serve/stdio/stdio.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { ignoreAbort, isAbortError } from '../../../base/abort-error.ts'
+import { auditLogOf, withAudit, withRequestLog } from '../../audit/audit-log.ts'
+import { systemClock } from '../../../base/clock.ts'
+import { Follower } from '../../process/follower.ts'
+import type { Config } from '../../config/config.ts'
+import { expectLock } from '../../trust/lock-rules.ts'
+import type { Log } from '../../base/log.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { HeldByOther } from '../../control/write-lock.ts'
+import { Writer } from '../../process/writer.ts'
+import { MODE_OPTIONS, configOf, logOf } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+import { packsNamed } from '../pack-option.ts'
+
+/** The first answer of a state folder that holds nothing yet waits so long for the first pull. */
+const FIRST_PULL_MS = 5_000
+
+/** How often a follower looks whether anybody writes, if no call finds out that nobody does. */
+const TAKE_OVER_MS = 10_000
+
+/** Who was quicker listens soon, and is asked so often whether it does. One that never will, such as a sync, costs calls no more. */
+const LISTENS_MS = 100
+const MOST_ASKED = 5
+
+export const mcp: Command = {
+  name: 'mcp',
+  summary: 'Serve one MCP client over stdio',
+  options: {
+    ...MODE_OPTIONS,
+    pack: {
+      type: 'string',
+      value: 'P,…',
+      multiple: true,
+      help: 'what these packs hold, and nothing else; default: everything',
+      offers: 'packs',
+    },
+  },
+  async run(context) {
+    const config = await configOf(context)
+    const packs = packsNamed(context.values['pack'], config)
+    await expectLock(config)
+    await agreeWithDaemon(config, context.signal)
+    const log = logOf(context)
+    const ended = new AbortController()
+    const signal = AbortSignal.any([context.signal, ended.signal])
+    await using follower = await Follower.open(config, log, systemClock)
+    await using audit = auditLogOf(config, 'stdio', log, systemClock)
+    const keeping = keepWriting(context, config, log, follower, signal)
+    try {
+      await follower.hasGeneration(FIRST_PULL_MS, signal)
+      const { serving } = follower
+      const view = viewOf(serving, packs && new Set(packs), NO_HOLDER) ?? NONE
+      const served = withAudit(servingFor(serving, view), audit)
+      await serveStream(
+        context.logLevel === 'debug' ? withRequestLog(served, log) : served,
+        context.streams.stdin,
+        context.streams.stdout,
+        context.signal,
+      )
+    } finally {
+      ended.abort()
+      await keeping
+    }
+    return 0
+  },
+}
+
+/** Writes the state folder while nobody else does; goes on as a follower when a daemon asks for the lock. */
+async function keepWriting(
+  context: Context,
+  config: Config,
+  log: Log,
+  follower: Follower,
+  signal: AbortSignal,
+): Promise<void> {
+  let nobody = new AbortController()
+  let asked = 0
+  while (!signal.aborted) {
+    const isHandedOver = await write(context, config, log, follower, signal).catch((error: unknown) => {
+      if (signal.aborted && isAbortError(error)) return false
+      // A folder that cannot be written can be read all the same.
+      if (!(error instanceof SyncError)) throw error
+      log.failure('warn', 'cannot-write', { source: '', code: error.code, message: error.message })
+      return false
+    })
+    asked = nobody.signal.aborted ? asked + 1 : 0
+    if (asked > 0) await systemClock.wait(LISTENS_MS, signal).catch(ignoreAbort)
+    const found = (nobody = new AbortController())
+    // Whoever asked for the lock is about to take it.
+    follower.writesElsewhere(isHandedOver || asked >= MOST_ASKED ? undefined : () => found.abort())
+    await systemClock.wait(TAKE_OVER_MS, AbortSignal.any([signal, found.signal])).catch(ignoreAbort)
+  }
+}
+
+/** Pulls on schedule until the end or a handover, and says whether it was that. Ends at once where somebody else writes. */
+async function write(
+  context: Context,
+  config: Config,
+  log: Log,
+  follower: Follower,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { environment, redactor } = context
+  const handedOver = Promise.withResolvers<true>()
+  const handlers = {
+    handover: async (): Promise<null> => {
+      handedOver.resolve(true)
+      return null
+    },
+  }
+  const writer = await Writer.open({ config, environment, log, redactor, command: 'mcp', handlers }, signal)
+  if ('heldBy' in writer) return false
+  await using _writer = writer
+  using _reading = follower.readWith(writer.daemon.serving.read)
+  using _looking = follower.lookWith((source) => writer.daemon.look(source))
+  // A look rejects only in a way that is to end the process.
+  using _listening = writer.daemon.registry.listen(() => void follower.look())
+  await writer.daemon.tellChanges()
+  writer.daemon.poll()
+  const isHandedOver = await Promise.race([handedOver.promise, aborted(AbortSignal.any([signal, writer.lost]))])
+  const { reason }: { readonly reason: unknown } = writer.lost
+  if (reason instanceof HeldByOther) {
+    const { code, message } = reason
+    log.failure('warn', 'cannot-write', { source: '', code, message })
+  }
+  return isHandedOver
+}
+
+async function aborted(signal: AbortSignal): Promise<false> {
+  const { promise, resolve } = Promise.withResolvers<false>()
+  if (signal.aborted) return false
+  signal.addEventListener('abort', () => resolve(false), { once: true })
+  return promise
+}

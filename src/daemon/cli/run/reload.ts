@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { ControlError } from '../../control/control-client.ts'
+import { holderOf } from '../../control/daemon-lock.ts'
+import { request } from '../../control/requests.ts'
+import { ELSEWHERE_MEND, processText } from '../../control/write-lock.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command } from '../command.ts'
+
+export const reload: Command = {
+  name: 'reload',
+  summary: 'Have the running daemon apply the configuration, or say why not',
+  details: `
+  Sources that are gone are out of service when it ends, and new ones are pulled. What is refused changes nothing: the
+  daemon goes on as it was. Address, state folder and limits of connections take a restart.
+`,
+  async run(context) {
+    const config = await configOf(context)
+    const holder = await holderOf(config.state)
+    // What a client started reads its configuration when that client starts it again.
+    if (holder !== undefined && holder.command !== 'start')
+      throw new ControlError(
+        'no-daemon',
+        `Cannot reload: process ${holder.pid} (skillsyncd ${holder.command}) is no daemon`,
+      )
+    const answer = await request(config, 'reload', {}, { signal: context.signal, timeoutMs: RELOAD_MS })
+    if (answer === undefined && holder?.isElsewhere === true)
+      throw new ControlError(
+        'no-daemon',
+        `Cannot reload: ${processText(holder)} has the lock and cannot be asked from here; ${ELSEWHERE_MEND}`,
+      )
+    if (answer === undefined)
+      throw new ControlError(
+        'no-daemon',
+        `Cannot reload: no daemon runs for "${config.state}"; skillsyncd start runs one`,
+      )
+    const reloaded = RELOADED.parse(answer.result)
+    if (context.json) printJson(context, reloaded)
+    else printLines(context, linesOf(reloaded))
+    return 0
+  },
+}
+
+/** Pulls that are under way are stopped, and have their time to end. */
+const RELOAD_MS = 120_000
+
+const IDS = z.array(z.string())
+const RELOADED = z.object({ added: IDS, removed: IDS, changed: IDS, isNew: z.boolean() })
+
+function linesOf({ added, removed, changed, isNew }: z.infer<typeof RELOADED>): string[] {
+  if (!isNew) return ['nothing to apply: the daemon has this configuration']
+  const lines = [
+    ...added.map((id) => `added ${id}`),
+    ...removed.map((id) => `removed ${id}`),
+    ...changed.map((id) => `changed ${id}`),
+  ]
+  return lines.length === 0 ? ['applied; no source is another'] : lines
+}

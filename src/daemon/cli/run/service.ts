@@ -1,0 +1,189 @@
+import { access } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { makeFolders } from '../../../sync/store/files/make-folders.ts'
+import { readConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { printable } from '../../base/log-line.ts'
+import { analyze } from '../../service/analyze.ts'
+import type { Checked } from '../../service/analyze.ts'
+import { install, whatIsAt } from '../../service/install.ts'
+import { launchAgent } from '../../service/launch-agent.ts'
+import { programFiles } from '../../program-files.ts'
+import { expectSystemSees, expectUserSees, hiddenFolders } from '../../service/sandbox.ts'
+import { systemUnits, userUnits } from '../../service/units.ts'
+import type { Service, ServiceFile } from '../../service/units.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { printJson, printLines } from '../command.ts'
+import type { Command, Context, ExitStatus } from '../command.ts'
+
+export const service: Command = {
+  name: 'service',
+  summary: 'Have the daemon run by systemd or launchd: print, install or verify its units',
+  operands: { text: 'print | install | verify', most: 1, offers: [['print', 'install', 'verify']] },
+  needsConfiguration: false,
+  details: `
+  The units run this program with this Node, so install both where they stay. verify asks systemd-analyze, of what is
+  installed or would be; it ends with 3 for a fault. Nothing is started: install says what to do next.
+`,
+  options: {
+    user: { type: 'boolean', help: 'for you alone, without root; default: for the system' },
+    launchd: { type: 'boolean', help: 'for launchd, as on macOS, where it is the default' },
+    config: {
+      type: 'string',
+      short: 'c',
+      value: 'FILE',
+      help: "what it is started with; default: /etc/skillsyncd/skillsyncd.yaml, with --user the user's",
+      offers: 'files',
+    },
+    state: {
+      type: 'string',
+      value: 'DIR',
+      help: "with --user: the state folder, in place of the configuration's",
+      offers: 'folders',
+    },
+    force: { type: 'boolean', help: 'with install: replace a file that skillsyncd did not write' },
+  },
+  async run(context) {
+    const [verb] = context.operands
+    if (context.values['force'] === true && verb !== 'install')
+      throw new UsageError('--force goes with "service install"')
+    switch (verb) {
+      case 'print':
+        return printFiles(context, await plannedOf(context))
+      case 'install':
+        return installFiles(context, await plannedOf(context))
+      case 'verify':
+        return verifyFiles(context, await plannedOf(context))
+      default:
+        throw new UsageError('"service" wants print, install or verify; see skillsyncd service --help')
+    }
+  },
+}
+
+type Scope = 'system' | 'user' | 'launchd'
+
+/** The files, and what goes with them. */
+interface Planned {
+  readonly scope: Scope
+  readonly service: Service
+  readonly config: Config
+  readonly files: readonly ServiceFile[]
+}
+
+async function plannedOf(context: Context): Promise<Planned> {
+  const { environment, values } = context
+  const scope = scopeOf(context)
+  if (scope === 'system' && values['state'] !== undefined)
+    throw new UsageError('The state of the system service is /var/lib/skillsyncd; --state goes with --user')
+  const file = await configFileOf(context, scope)
+  const state = typeof values['state'] === 'string' ? values['state'] : undefined
+  const config = await readConfig({ file, state }, environment)
+  const program = await programFiles()
+  const service: Service = { program, config: file, state: config.state, http: config.serve.http }
+  const unwritable = [program.node, program.main, file, config.state].find((path) => /\p{Cc}/u.test(path))
+  if (unwritable !== undefined)
+    throw new UsageError(`Cannot make a service of "${printable(unwritable)}": it has control characters`)
+  switch (scope) {
+    case 'system':
+      await expectSystemSees(service)
+      return { scope, service, config, files: await systemUnits(service) }
+    case 'user':
+      await expectUserSees(service)
+      return { scope, service, config, files: await userUnits(service, environment.configHome) }
+    case 'launchd':
+      return { scope, service, config, files: [await launchAgent(service, environment.home)] }
+    default:
+      return scope satisfies never
+  }
+}
+
+function scopeOf({ values }: Context): Scope {
+  if (values['launchd'] === true) return 'launchd'
+  if (process.platform === 'darwin') return 'launchd'
+  return values['user'] === true ? 'user' : 'system'
+}
+
+async function configFileOf({ environment, values }: Context, scope: Scope): Promise<string> {
+  const folder = scope === 'system' ? '/etc' : environment.configHome
+  const file = resolve(
+    typeof values['config'] === 'string' ? values['config'] : join(folder, 'skillsyncd/skillsyncd.yaml'),
+  )
+  await access(file).catch((cause: unknown) => {
+    throw new UsageError(
+      `Cannot make a service of "${file}": there is no such configuration; write it, or name one with --config`,
+      { cause },
+    )
+  })
+  return file
+}
+
+function printFiles(context: Context, { files }: Planned): ExitStatus {
+  if (context.json) printJson(context, { files })
+  else
+    printLines(
+      context,
+      files.map(({ path, text }) => `# ${path}\n${text}`),
+    )
+  return 0
+}
+
+async function installFiles(context: Context, { scope, service, config, files }: Planned): Promise<ExitStatus> {
+  const installed = await install(files, context.values['force'] === true)
+  // The sandbox is laid over what is there when it starts.
+  if (scope === 'user') await makeFolders(service.state, 0o700)
+  const unseen = scope === 'system' ? await hiddenFolders(config) : []
+  const notes = unseen.map((path) => `the service does not see the folder "${path}": its sandbox hides it`)
+  const next = nextSteps(scope, files)
+  if (context.json) printJson(context, { files: installed, notes, next })
+  else
+    printLines(context, [
+      ...installed.map(({ path, change }) => `${change.padEnd(9)} ${path}`),
+      ...notes.map((note) => `note      ${note}`),
+      'next:',
+      ...next.map((command) => `  ${command}`),
+    ])
+  return 0
+}
+
+function nextSteps(scope: Scope, files: readonly ServiceFile[]): readonly string[] {
+  if (scope === 'launchd') return files.map(({ path }) => `launchctl bootstrap gui/$(id -u) '${path}'`)
+  const systemctl = scope === 'user' ? 'systemctl --user' : 'systemctl'
+  const units = files.length > 1 ? 'skillsyncd.socket skillsyncd.service' : 'skillsyncd.service'
+  return [
+    `${systemctl} daemon-reload`,
+    `${systemctl} enable --now ${units}`,
+    ...(scope === 'user' ? ['loginctl enable-linger    # to have it run while you are not logged in'] : []),
+  ]
+}
+
+async function verifyFiles(context: Context, { scope, files }: Planned): Promise<ExitStatus> {
+  if (scope === 'launchd')
+    throw new UsageError('Cannot verify a property list here: try plutil -lint on what print gives')
+  const checked = await analyze(files, scope, context.environment, context.signal)
+  if (checked === undefined) {
+    context.streams.stderr.write(
+      'skillsyncd: Cannot verify the units: systemd-analyze is not on PATH, so there is no systemd here\n',
+    )
+    return 1
+  }
+  const all = [...checked, ...(await Promise.all(files.map(whetherInstalled)))]
+  if (context.json) printJson(context, { checks: all })
+  else
+    printLines(
+      context,
+      all.flatMap(({ check, ok, said }) => [
+        `${ok ? 'ok    ' : 'fault '} ${check}`,
+        ...said.map((line) => `       ${printable(line)}`),
+      ]),
+    )
+  return all.every(({ ok }) => ok) ? 0 : 3
+}
+
+/** One that is not there is no fault. */
+async function whetherInstalled(file: ServiceFile): Promise<Checked> {
+  const there = await whatIsAt(file)
+  const check = there === 'nothing' ? `not installed: ${file.path}` : `installed: ${file.path}`
+  if (there === 'ours' || there === 'foreign')
+    return { check, ok: false, said: ['it is not what this program would write; try skillsyncd service install'] }
+  return { check, ok: true, said: [] }
+}

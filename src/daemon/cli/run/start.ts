@@ -1,0 +1,126 @@
+import { once } from 'node:events'
+import { inspect } from 'node:util'
+import { systemClock } from '../../../base/clock.ts'
+import type { Config, ListenAddress } from '../../config/config.ts'
+import type { Environment } from '../../config/environment.ts'
+import { isLoopback } from '../../config/loopback.ts'
+import { ControlError } from '../../control/control-client.ts'
+import type { Daemon } from '../../daemon.ts'
+import { whileServing } from '../../process/http-server.ts'
+import { takeSockets } from '../../service/handed-sockets.ts'
+import type { HandedSocket, HandedSockets } from '../../service/handed-sockets.ts'
+import type { Log } from '../../base/log.ts'
+import { metricsPlaceOf } from '../../metrics/metrics-place.ts'
+import { notifySocketAt } from '../../service/notify-socket.ts'
+import { Reload } from '../../process/reload.ts'
+import type { Reloaded } from '../../process/reload.ts'
+import { ServiceNotifier } from '../../service/systemd.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { becomeWriter } from '../../process/writer.ts'
+import { MODE_OPTIONS, configOf, logOf } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+
+export const start: Command = {
+  name: 'start',
+  summary: 'Run the daemon: pull on schedule, serve over HTTP',
+  options: {
+    port: { type: 'string', value: 'N', help: 'the port to listen on; 0 picks a free one' },
+    host: { type: 'string', value: 'NAME', help: 'the address to listen on; off loopback, clients need a token' },
+    ...MODE_OPTIONS,
+  },
+  async run(context) {
+    const { environment, redactor, signal, streams } = context
+    const config = await configOf(context)
+    const sockets = takeSockets(environment.manager.sockets)
+    const listen = listenOn(context, config, sockets)
+    const place = metricsPlaceOf(config, listen, sockets.operations ?? config.serve.operations)
+    const log = logOf(context)
+    await using manager = notifierOf(environment, log)
+    const reloading = Promise.withResolvers<Reload>()
+    // Whoever asks before all is up waits for that.
+    const reloaded = async (work: (reload: Reload) => Promise<Reloaded>): Promise<Reloaded> => {
+      const reload = await reloading.promise
+      return manager.reloading(async () => work(reload))
+    }
+    const handlers = { reload: async (params: unknown) => reloaded(async (reload) => reload.answer(params)) }
+    context.onHangUp(() => {
+      reloaded(async (reload) => reload.again()).catch((error: unknown) => logNotReloaded(log, error))
+    })
+    await using writer = await becomeWriter(
+      { config, environment, log, redactor, command: 'start', handlers, servesReadOnly: true },
+      signal,
+    )
+    await whileServing(writer, { listen, sockets, place, log }, async ({ url, operationsUrl, serve }) => {
+      streams.stdout.write(`${url}/mcp\n`)
+      logStart(log, writer.daemon, operationsUrl)
+      await writer.daemon.tellChanges()
+      writer.serveWith(serve)
+      writer.daemon.poll()
+      const { file } = config
+      const read = file === undefined ? undefined : async () => configOf(withFile(context, file))
+      const listenBy = (by: Config): ListenAddress => listenOn(context, by, sockets)
+      reloading.resolve(new Reload({ writer, read, listenBy, isApart: operationsUrl !== undefined, serve, log }))
+      manager.ready(() => writer.daemon.standing)
+      const ended = AbortSignal.any([signal, writer.lost])
+      if (!ended.aborted) await once(ended, 'abort')
+      log.info('stopping')
+      manager.stopping()
+      if (!signal.aborted) writer.lost.throwIfAborted()
+    })
+    return 0
+  },
+}
+
+/** Where several are looked for, a reload reads the one that was found. */
+function withFile(context: Context, config: string): Context {
+  return { ...context, values: { ...context.values, config } }
+}
+
+/** The address of the socket that we were handed, else what the options or the configuration say. */
+function listenOn(context: Context, config: Config, { http, operations }: HandedSockets): ListenAddress {
+  const listen = http === undefined ? addressOf(context, config) : handedAddress(context, http)
+  const isApart = operations !== undefined || config.serve.operations !== undefined
+  if (!isLoopback(listen.host) && !isApart && config.sources.some(({ webhook }) => webhook)) {
+    throw new UsageError(
+      `Cannot listen on "${listen.host}": off loopback, webhooks are taken at an address of their own; set serve.operations`,
+    )
+  }
+  return listen
+}
+
+function addressOf({ values }: Context, config: Config): ListenAddress {
+  const { host: configuredHost, port: configuredPort } = config.serve.http
+  const host = typeof values['host'] === 'string' ? values['host'] : configuredHost
+  const port = typeof values['port'] === 'string' ? portOf(values['port']) : configuredPort
+  if (port === undefined || port > 65_535) throw new UsageError('--port is a number from 0 to 65535')
+  return { host, port }
+}
+
+/** What stands in the unit of the socket wins over the configuration. On the command line it may be meant otherwise. */
+function handedAddress({ values }: Context, { host, port }: HandedSocket): ListenAddress {
+  const given = ['host', 'port'].find((name) => values[name] !== undefined)
+  if (given !== undefined)
+    throw new UsageError(`The service manager handed over a socket: set its ListenStream, and not --${given}`)
+  return { host, port }
+}
+
+/** Tells the service manager, if one wants to know. */
+function notifierOf({ manager, path }: Environment, log: Log): ServiceNotifier {
+  const socket = manager.notify === undefined ? undefined : notifySocketAt(manager.notify, { path })
+  return new ServiceNotifier({ socket, manager, clock: systemClock, log })
+}
+
+/** Undefined for what is no decimal number: `Number` takes the empty text for 0, and so for any free port. */
+function portOf(text: string): number | undefined {
+  return /^\d{1,5}$/.test(text) ? Number(text) : undefined
+}
+
+/** Nobody waits for an answer to a signal. */
+function logNotReloaded(log: Log, error: unknown): void {
+  log.error('not-reloaded', { error: error instanceof ControlError ? error.message : inspect(error) })
+}
+
+function logStart(log: Log, { config, registry }: Daemon, operations: string | undefined): void {
+  const skills = registry.catalog.listed.length
+  log.info('started', { state: config.state, sources: config.sources.length, skills, operations })
+}

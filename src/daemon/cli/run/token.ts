@@ -1,0 +1,209 @@
+import { SCOPES } from '../../../serve/principal.ts'
+import { countOf } from '../../../base/plural.ts'
+import type { Scope } from '../../../serve/principal.ts'
+import { systemClock } from '../../../base/clock.ts'
+import type { Config } from '../../config/config.ts'
+import { durationOf } from '../../config/scalars.ts'
+import { ControlError } from '../../control/control-client.ts'
+import { whyNotOpened } from '../../base/disk-error-text.ts'
+import { printable } from '../../base/log-line.ts'
+import { readBounded } from '../../base/plain-file.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { Tokens, isExpired, isTokenName, madeElsewhere, newToken } from '../../http/tokens.ts'
+import type { Token } from '../../http/tokens.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { withWriter } from '../daemon-client.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context, ExitStatus } from '../command.ts'
+import { packsNamed } from '../pack-option.ts'
+
+/** What clients of MCP ask for. */
+const OF_CLIENTS: readonly Scope[] = SCOPES.filter((scope) => !['page', 'well-known', 'metrics'].includes(scope))
+
+export const token: Command = {
+  name: 'token',
+  summary: 'Who may ask over HTTP: add, list and revoke tokens',
+  operands: { text: 'add NAME | list | revoke NAME', most: 2, offers: [['add', 'list', 'revoke'], []] },
+  details: `
+  add prints the token on stdout, once: only a hash of it is kept. A running daemon heeds each change at once.
+  With --from it takes one that was made elsewhere, sks_ and 32 random bytes in base64url, and prints nothing of it.
+`,
+  options: {
+    scope: {
+      type: 'string',
+      value: 'S,…',
+      multiple: true,
+      help: `what it opens: ${SCOPES.join(', ')}; default: ${OF_CLIENTS.join(', ')}`,
+      offers: SCOPES,
+    },
+    pack: {
+      type: 'string',
+      value: 'P,…',
+      multiple: true,
+      help: 'the packs that its bearer sees, and nothing else; default: everything',
+      offers: 'packs',
+    },
+    expires: { type: 'string', value: 'T', help: 'for how long, such as 90d, or never; default: 90d' },
+    from: {
+      type: 'string',
+      value: 'FILE',
+      help: 'the token is the one in this file; that it is there already is no error',
+      offers: 'files',
+    },
+  },
+  async run(context) {
+    const [verb, name] = context.operands
+    if (verb !== 'add') refuseOptionsOfAdd(context, verb)
+    if (verb === 'list' && name === undefined) return listTokens(context)
+    if (verb === 'add' && name !== undefined) return addToken(context, name)
+    if (verb === 'revoke' && name !== undefined) return revokeToken(context, name)
+    throw new UsageError('"token" wants add NAME, list or revoke NAME; see skillsyncd token --help')
+  },
+}
+
+function refuseOptionsOfAdd({ values }: Context, verb: string | undefined): void {
+  const given = ['scope', 'pack', 'expires', 'from'].find((name) => values[name] !== undefined)
+  if (given !== undefined && isVerb(verb))
+    throw new UsageError(`--${given} goes with "token add", not with "token ${verb}"`)
+}
+
+function isVerb(text: string | undefined): boolean {
+  return text === 'list' || text === 'revoke'
+}
+
+async function addToken(context: Context, name: string): Promise<ExitStatus> {
+  if (!isTokenName(name))
+    throw new UsageError('The name of a token has 1 to 64 letters, digits, dots, hyphens and underscores')
+  const config = await configOf(context)
+  const scopes = scopesOf(context.values['scope'])
+  const packs = packsNamed(context.values['pack'], config)
+  expectOfUse(scopes, packs)
+  const created = systemClock.now()
+  const expires = expiryOf(context.values['expires'] ?? '90d', created)
+  const { from } = context.values
+  const given = typeof from === 'string' ? await tokenIn(from) : undefined
+  const { secret, sha256 } = given === undefined ? newToken() : { secret: undefined, ...given }
+  const added: Token = {
+    name,
+    sha256,
+    scopes,
+    ...(packs && { packs }),
+    created: created.toISOString(),
+    ...(expires && { expires }),
+  }
+  // The daemon is told the hash alone: what it does not know it cannot let slip.
+  const adding = withWriter(context, config, (ask) => ask('token-add', { token: added }))
+  if (secret === undefined) return printGiven(context, added, await isThereAlready(adding, config, added))
+  await adding
+  const { streams, json, quiet } = context
+  // This once it is meant to be seen, so it goes past the filter of secrets.
+  streams.stdout.write(
+    json ? `${JSON.stringify({ ...shown(added, created), token: secret }, null, 2)}\n` : `${secret}\n`,
+  )
+  if (!json && !quiet)
+    streams.stderr.write(
+      `${name} opens ${scopes.join(', ')}${ofPacks(added)}; ${expiryText(added)}. It is not shown again.\n`,
+    )
+  return 0
+}
+
+async function tokenIn(file: string): Promise<{ readonly sha256: string }> {
+  const bytes = await readBounded(file, MOST_BYTES).catch((cause: unknown) => {
+    throw new UsageError(`Cannot read the token in "${file}": ${whyNotOpened(cause)}`, { cause })
+  })
+  const made = bytes && madeElsewhere(Buffer.from(bytes).toString('latin1').trimEnd())
+  if (made === undefined)
+    throw new UsageError(
+      `Cannot use what is in "${file}": a token is sks_ and 32 random bytes in base64url, and no more`,
+    )
+  return made
+}
+
+const MOST_BYTES = 1024
+
+/** Whoever starts a machine anew adds its token again. */
+async function isThereAlready(adding: Promise<unknown>, { state }: Config, { name, sha256 }: Token): Promise<boolean> {
+  try {
+    await adding
+    return false
+  } catch (error) {
+    if (!(error instanceof ControlError) || error.code !== 'token-exists') throw error
+    const tokens = await new Tokens(state, () => systemClock.now()).read()
+    if (tokens.some((one) => one.name === name && one.sha256 === sha256)) return true
+    throw error
+  }
+}
+
+function printGiven(context: Context, added: Token, isThere: boolean): ExitStatus {
+  if (context.json) printJson(context, shown(added, systemClock.now()))
+  else printLines(context, [`${added.name} is ${isThere ? 'there already, as it was' : `added; ${expiryText(added)}`}`])
+  return 0
+}
+
+async function revokeToken(context: Context, name: string): Promise<ExitStatus> {
+  const config = await configOf(context)
+  await withWriter(context, config, (ask) => ask('token-revoke', { name }))
+  if (context.json) printJson(context, { name, revoked: true })
+  else printLines(context, [`${printable(name)} is revoked`])
+  return 0
+}
+
+async function listTokens(context: Context): Promise<ExitStatus> {
+  const config = await configOf(context)
+  await agreeWithDaemon(config, context.signal)
+  const now = systemClock.now()
+  const tokens = await new Tokens(config.state, () => now).read()
+  if (context.json) printJson(context, { tokens: tokens.map((one) => shown(one, now)) })
+  else printLines(context, tokens.length === 0 ? ['there are no tokens'] : tokens.map((one) => lineOf(one, now)))
+  return 0
+}
+
+/** Without the hash: it is of no use to anybody who looks. */
+function shown({ sha256: _sha256, ...rest }: Token, now: Date): object {
+  return { ...rest, expired: isExpired({ ...rest, sha256: _sha256 }, now) }
+}
+
+function lineOf(one: Token, now: Date): string {
+  const expiry = isExpired(one, now) ? `expired ${one.expires}` : expiryText(one)
+  return `${one.name.padEnd(24)} ${one.scopes.join(',')}${ofPacks(one)}  since ${one.created}  ${expiry}`
+}
+
+function expiryText({ expires }: Token): string {
+  return expires === undefined ? 'never expires' : `expires ${expires}`
+}
+
+function scopesOf(given: unknown): readonly Scope[] {
+  if (!Array.isArray(given)) return OF_CLIENTS
+  const named = given.flatMap((list) => String(list).split(','))
+  const unknown = named.find((name) => !SCOPES.some((scope) => scope === name))
+  if (unknown !== undefined)
+    throw new UsageError(`--scope is a list of ${SCOPES.join(', ')}; ${quoted(unknown)} is none`)
+  return SCOPES.filter((scope) => named.includes(scope))
+}
+
+function expectOfUse(scopes: readonly Scope[], packs: readonly string[] | undefined): void {
+  if (packs !== undefined && scopes.includes('metrics'))
+    throw new UsageError('The figures are of everything that is served; leave out --pack, or metrics')
+}
+
+function ofPacks({ packs }: Pick<Token, 'packs'>): string {
+  return packs === undefined ? '' : ` of ${countOf(packs.length, 'pack')}: ${packs.join(', ')}`
+}
+
+function expiryOf(given: unknown, created: Date): string | undefined {
+  if (given === 'never') return undefined
+  const ms = durationOf(String(given))
+  if (ms === undefined)
+    throw new UsageError(`--expires is a duration such as 12h or 90d, or never; ${quoted(String(given))} is none`)
+  if (ms > MOST_MS) throw new UsageError(`--expires is ${MOST} at most, or never`)
+  return new Date(created.getTime() + ms).toISOString()
+}
+
+/** Ten years, as for the durations of the configuration. */
+const MOST = '3650d'
+const MOST_MS = 3_650 * 86_400_000
+
+/** What stands where it does not belong may be a token. */
+function quoted(text: string): string {
+  return text.includes('sks_') ? 'what looks like a token' : `"${printable(text)}"`
+}

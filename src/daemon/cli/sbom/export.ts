@@ -1,0 +1,86 @@
+import { resolve } from 'node:path'
+import { writeWhole } from '../../../sync/store/files/atomic.ts'
+import { Store } from '../../../sync/store/store.ts'
+import type { Config } from '../../config/config.ts'
+import { ControlError } from '../../control/control-client.ts'
+import { billOf } from './bill.ts'
+import type { Bill } from './bill.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { configOf, logOf } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+
+/** Each form is loaded when it is asked for. */
+const FORMATS: ReadonlyMap<string, () => Promise<(bill: Bill) => string>> = new Map([
+  ['cyclonedx', async () => (await import('./cyclonedx.ts')).cycloneDxOf],
+  ['spdx', async () => (await import('./spdx.ts')).spdxOf],
+])
+
+export const exportBill: Command = {
+  name: 'export',
+  summary: 'The SBOM of a generation: every skill and file with its digest, origin, signer and license',
+  options: {
+    format: {
+      type: 'string',
+      value: 'F',
+      help: 'cyclonedx (1.6) or spdx (2.3), both as JSON; default: cyclonedx',
+      offers: ['cyclonedx', 'spdx'],
+    },
+    generation: { type: 'string', value: 'N', help: 'one that is kept; default: the one that is served' },
+    output: {
+      type: 'string',
+      value: 'FILE',
+      help: 'where it is written; default: the standard output',
+      offers: 'files',
+    },
+  },
+  async run(context) {
+    const load = formatOf(context)
+    const number = numberOf(context)
+    const file = outputOf(context)
+    const config = await configOf(context)
+    const [bill, form] = await Promise.all([billIn(config, number), load()])
+    const text = `${form(bill)}\n`
+    if (file === undefined) context.streams.stdout.write(text)
+    else {
+      await writeWhole(file, text)
+      logOf(context).info('exported', { file, generation: bill.generation, skills: bill.skills.length })
+    }
+    return 0
+  },
+}
+
+function formatOf({ values }: Context): () => Promise<(bill: Bill) => string> {
+  const format = values['format'] ?? 'cyclonedx'
+  const load = typeof format === 'string' ? FORMATS.get(format) : undefined
+  if (load === undefined) throw new UsageError(`--format is one of ${[...FORMATS.keys()].join(', ')}`)
+  return load
+}
+
+function numberOf({ values }: Context): number | undefined {
+  const text = values['generation']
+  if (text === undefined) return undefined
+  if (typeof text === 'string' && /^[1-9]\d{0,9}$/.test(text)) return Number(text)
+  throw new UsageError('--generation is the number of a generation; skillsyncd log lists them')
+}
+
+function outputOf({ values }: Context): string | undefined {
+  const file = values['output']
+  if (file === '') throw new UsageError('--output names no file')
+  return typeof file === 'string' ? resolve(file) : undefined
+}
+
+async function billIn(config: Config, number: number | undefined): Promise<Bill> {
+  const store = await Store.openExisting(config.state)
+  const generation = await (number === undefined ? store?.generations.current() : store?.generations.read(number))
+  if (store === undefined || generation === undefined) throw missing(config, number)
+  const snapshots = await Promise.all(generation.sources.map(({ snapshot }) => store.snapshots.read(snapshot)))
+  return billOf(generation, snapshots)
+}
+
+function missing({ state }: Config, number: number | undefined): ControlError {
+  const why =
+    number === undefined
+      ? `nothing has been pulled into "${state}" so far; try skillsyncd sync`
+      : `there is no generation ${number} in "${state}" any more; skillsyncd log lists those that are kept`
+  return new ControlError('unknown-generation', `Cannot write an SBOM: ${why}`)
+}

@@ -1,0 +1,25 @@
+import { INSTRUCTIONS } from '../../../serve/mcp/tools/instructions.ts'
+import { printJson } from '../command.ts'
+import type { Command } from '../command.ts'
+
+/** The guide for agents, as the prompt `init-skills` gives it. */
+export const instructions: Command = {
+  name: 'instructions',
+  summary: 'The guide for agents that the prompt init-skills gives, for AGENTS.md and the like',
+  needsConfiguration: false,
+  details: `
+  Needs no configuration and no daemon: skillsyncd instructions >> AGENTS.md
+`,
+  options: {
+    'no-xml': { type: 'boolean', help: 'without the line <skills-mcp-instructions> before it and the one after it' },
+  },
+  async run(context) {
+    const text = context.values['no-xml'] === true ? INSTRUCTIONS : `<${TAG}>\n${INSTRUCTIONS}</${TAG}>\n`
+    if (context.json) printJson(context, { instructions: text })
+    else context.streams.stdout.write(text)
+    return 0
+  },
+}
+
+/** Whoever appends the guide to a file of theirs sees, and their agents see, where it begins and ends. */
+const TAG = 'skills-mcp-instructions'

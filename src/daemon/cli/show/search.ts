@@ -1,0 +1,92 @@
+import { countOf } from '../../../base/plural.ts'
+import { hitsWithin } from '../../../serve/search/hits.ts'
+import type { Hit } from '../../../serve/search/hits.ts'
+import { DEFAULT_HITS, LEAST_TOKENS, MOST_CHARACTERS, MOST_HITS } from '../../../serve/search/query.ts'
+import { SkillIndex } from '../../../serve/search/skill-index.ts'
+import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
+import { Store } from '../../../sync/store/store.ts'
+import type { Config } from '../../config/config.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { headingsOf, searchedOf } from '../../search/search-documents.ts'
+import { readOffered } from '../../status/skill-rows.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { printRows } from '../columns.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+import { packsNamed } from '../pack-option.ts'
+
+export const search: Command = {
+  name: 'search',
+  summary: 'The skills that fit some words best',
+  operands: { text: 'TEXT…', most: Number.POSITIVE_INFINITY, offers: [[]] },
+  options: {
+    limit: { type: 'string', value: 'N', help: `so many at the most, up to ${MOST_HITS} (default: ${DEFAULT_HITS})` },
+    'max-tokens': {
+      type: 'string',
+      value: 'N',
+      help: 'shorten the result to so many tokens, four bytes of its JSON each',
+    },
+    pack: {
+      type: 'string',
+      value: 'P,…',
+      multiple: true,
+      help: 'only in these packs, as their clients find it',
+      offers: 'packs',
+    },
+  },
+  details: `What a model is told by the tool search_skills, and beside it the skills that only people call.
+  Words are looked for in names, descriptions, when_to_use, tags and headings; typing errors are
+  forgiven. A skill that lies in several places is found once; --json names its places. --max-tokens
+  counts the JSON without its indentation.`,
+  async run(context) {
+    const text = context.operands.join(' ')
+    if (text.trim() === '') throw new UsageError('Say what to search for: skillsyncd search TEXT')
+    if (text.length > MOST_CHARACTERS)
+      throw new UsageError(`The text has ${text.length} characters, and ${MOST_CHARACTERS} are read at the most`)
+    const limit = numberIn(context, 'limit', 1, MOST_HITS) ?? DEFAULT_HITS
+    const maxTokens = numberIn(context, 'max-tokens', LEAST_TOKENS, Number.MAX_SAFE_INTEGER)
+    const config = await configOf(context)
+    const packs = packsNamed(context.values['pack'], config)
+    await agreeWithDaemon(config, context.signal)
+    const offered = await readOffered(config, packs)
+    const skills = await found(config, offered.once, { text, limit })
+    const hits = hitsWithin(skills, maxTokens, (skill) => offered.placesOf(skill))
+    if (context.json) printJson(context, hits)
+    else if (hits.skills.length === 0) printLines(context, ['Nothing was found; try fewer or other words'])
+    else {
+      printRows(context, hits.skills.map(cellsOf))
+      if (hits.omitted !== undefined) printLines(context, [`${hits.omitted} more left out`])
+    }
+    return 0
+  },
+}
+
+function cellsOf({ id, source, places = [], description }: Hit): readonly string[] {
+  const more = places.length > 1 ? `, ${countOf(places.length - 1, 'more place')}` : ''
+  return [id, `${source}${more}`, description.replaceAll(/\s+/g, ' ')]
+}
+
+/** In what the state folder has, whether a daemon runs or not. */
+async function found(
+  { state }: Config,
+  skills: readonly Offered[],
+  { text, limit }: { readonly text: string; readonly limit: number },
+): Promise<readonly Offered[]> {
+  const store = await Store.openExisting(state)
+  const byId = new Map(skills.map((offered) => [offered.id, offered]))
+  const index = new SkillIndex()
+  for (const offered of skills) {
+    const { text: searchable, document } = searchedOf(offered)
+    const headings = store && document && (await headingsOf(store, document))
+    index.set({ ...searchable, headings: headings ?? '' })
+  }
+  return index.find(text, limit).flatMap((id) => byId.get(id) ?? [])
+}
+
+function numberIn({ values }: Context, name: string, least: number, most: number): number | undefined {
+  const value = values[name]
+  if (value === undefined) return undefined
+  const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
+  if (number >= least && number <= most) return number
+  throw new UsageError(`--${name} is a number from ${least}${most < 1e9 ? ` to ${most}` : ' on'}`)
+}

@@ -1,0 +1,83 @@
+import { countOf } from '../../../base/plural.ts'
+import type { Contract } from '../../../sync/skill-md/contract/contract.ts'
+import { disabledText, pendingText, stateText } from '../../status/decision-text.ts'
+import { printable } from '../../base/log-line.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { theOnly } from '../../status/named-skill.ts'
+import { readRows } from '../../status/skill-rows.ts'
+import type { SkillRow } from '../../status/skill-rows.ts'
+import { UNSERVED_CONTRACT } from '../../status/unserved-contract.ts'
+import { verifiedText } from '../../status/verified-files.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command } from '../command.ts'
+
+export const show: Command = {
+  name: 'show',
+  summary: 'One skill: from which commit, with which files and digests, with which findings',
+  operands: { text: 'SKILL', most: 1, offers: ['skills'] },
+  details: `
+  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name.
+`,
+  async run(context) {
+    const [asked] = context.operands
+    if (asked === undefined)
+      throw new UsageError('"show" wants the URI, path or name of a skill; skillsyncd list shows them')
+    const config = await configOf(context)
+    await agreeWithDaemon(config, context.signal)
+    const row = theOnly(await readRows(config), asked)
+    if (context.json) printJson(context, row)
+    else printLines(context, linesOf(row))
+    return 0
+  },
+}
+
+function linesOf(row: SkillRow): string[] {
+  const {
+    name,
+    path,
+    source,
+    uri,
+    upstream,
+    disabled,
+    pending,
+    description,
+    commit,
+    ref,
+    digest,
+    size,
+    files,
+    contract,
+    findings,
+  } = row
+  return [
+    `${printable(name ?? path)} (${stateText(row)})`,
+    ...(description === undefined ? [] : [`  ${printable(description.replaceAll(/\s+/g, ' '))}`]),
+    ...(uri === undefined ? [] : [`  uri     ${uri}`]),
+    `  from    ${source}, ${path === '' ? 'the root' : printable(path)}, ${printable(ref)} at ${commit}`,
+    ...(upstream === undefined ? [] : [`  there   ${printable(upstream)}`]),
+    ...(digest === undefined ? [] : [`  digest  ${digest}, ${countOf(files.length, 'file')}, ${size} bytes`]),
+    ...(row.verified === undefined ? [] : [`  checked ${verifiedText(row.verified)}`]),
+    ...contractLines(contract),
+    ...(row.hasUnservedContract === true ? [`  - ${UNSERVED_CONTRACT}`] : []),
+    ...(disabled ? [`  ! ${printable(disabledText(source, path, row.disabledBy))}`] : []),
+    ...(pending ? [`  ! ${printable(pendingText(source, path))}`] : []),
+    ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),
+    ...files.map(
+      (file) =>
+        `  ${file.digest}  ${String(file.size).padStart(9)}  ${printable(file.path)}${file.executable ? ' *' : ''}`,
+    ),
+  ]
+}
+
+function contractLines(contract: Contract | undefined): string[] {
+  if (contract === undefined) return []
+  const { version, tags, dependsOn, references } = contract
+  const named: readonly (readonly [string, readonly string[]])[] = [
+    ['tags', tags],
+    ['depends on', dependsOn],
+    ['references', references.map(({ id }) => id)],
+  ]
+  const parts = named.flatMap(([what, names]) => (names.length === 0 ? [] : [`${what} ${names.join(', ')}`]))
+  return [`  contract ${printable([version, ...parts].join('; '))}`]
+}

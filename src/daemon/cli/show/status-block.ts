@@ -1,0 +1,206 @@
+import { fileURLToPath } from 'node:url'
+import { countOf } from '../../../base/plural.ts'
+import type { ListingForm } from '../../../sync/model/listing-form.ts'
+import type { Tally } from '../../../sync/model/snapshot.ts'
+import type { Signers } from '../../../sync/model/signers.ts'
+import { agoText, dueText, sinceText } from '../../../base/age-text.ts'
+import { decisionTexts, matchedText, skillOperand } from '../../status/decision-text.ts'
+import { printable } from '../../base/log-line.ts'
+import { isFollowed, standingText } from '../../status/lock-text.ts'
+import { signersTexts } from '../../base/signer-text.ts'
+import type { Condition, HttpStatus, SourceFinding, SourceStatus } from '../../status/status.ts'
+import { unservedContractsText } from '../../status/unserved-contract.ts'
+import { verifiedText } from '../../status/verified-files.ts'
+import { isFixed, isKept, isUpToDate } from '../../status/urgency.ts'
+
+export interface BlockLook {
+  readonly now: Date
+  readonly http: HttpStatus | undefined
+  /** Every finding too. */
+  readonly all: boolean
+}
+
+/** All that there is to say of one source. */
+export function blockOf(source: SourceStatus, look: BlockLook): string[] {
+  return [...sourceLines(source, look), ...privacyLines(source, look.http)]
+}
+
+function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
+  const { id, ref, update, decision, served, condition, tally, nextPoll, lookingSince } = source
+  const lines = [
+    `${id}  ${placeOf(source)}${ref === undefined ? '' : `  ${ref}`}${update === 'auto' ? '' : `  update: ${update}`}`,
+    `  ${freshness(source, now)}`,
+    ...movedLines(source),
+    ...lockLines(source),
+    ...formLines(source),
+    ...rebuiltLines(served),
+    ...signerLines(served?.signers),
+    `  ${tallyText(tally)}`,
+    ...disabledLines(source),
+    ...pendingLines(source),
+    ...unservedLines(source),
+    ...mismatchLines(source),
+    ...verifiedLines(source),
+    ...fetchedLines(source),
+  ]
+  for (const text of decisionTexts(decision, id)) lines.push(`  ${text}`)
+  if (lookingSince !== undefined) lines.push(`  looking, for ${sinceText(lookingSince, now)} now`)
+  else if (nextPoll !== undefined) lines.push(`  next poll ${dueText(nextPoll, now)}`)
+  if (condition !== undefined)
+    lines.push(`  ! ${condition.code}: ${printable(condition.message)}`, `    ${mendLine(condition)}`)
+  return [...lines, ...findingLines(source, all)]
+}
+
+function tallyText({ seen, clean, noted, tools, withheld, links, disabled, pending }: Tally): string {
+  return [
+    `${seen} SKILL.md: ${clean} served, ${noted} served with a note, ${tools} for tools only, ${withheld} withheld`,
+    ...(links === 0 ? [] : [`${countOf(links, 'link')} to nothing, called as a skill that is served`]),
+    ...(disabled === 0 ? [] : [`${disabled} disabled`]),
+    ...(pending === 0 ? [] : [`${pending} waiting for approval`]),
+  ].join(', ')
+}
+
+/** Hosts drop such redirects in time. */
+function movedLines({ movedTo }: SourceStatus): string[] {
+  return movedTo === undefined
+    ? []
+    : [`  ! source-moved: its host redirects to ${printable(movedTo)}; write that into \`url\``]
+}
+
+function rebuiltLines(served: SourceStatus['served']): string[] {
+  if (served?.rebuiltFrom === undefined) return []
+  return [`  its commit was gone: its skills are those of ${served.rebuiltFrom} that have the locked digests`]
+}
+
+function unservedLines({ unservedContracts }: SourceStatus): string[] {
+  return unservedContracts === 0 ? [] : [`  ${unservedContractsText(unservedContracts)}`]
+}
+
+function verifiedLines({ verified }: SourceStatus): string[] {
+  return verified === undefined ? [] : [`  checked: ${verifiedText(verified)}`]
+}
+
+function fetchedLines({ fetched }: SourceStatus): string[] {
+  if (fetched === undefined || fetched.bytes === 0) return []
+  return [`  ${fetched.bytes} bytes of its files came in the last hour, of ${fetched.most} (budgets.hourly_bytes)`]
+}
+
+/** What a server of today answers to is not worth a line. */
+function formLines({ form }: SourceStatus): string[] {
+  return form === undefined || form === 'skills/list' ? [] : [`  told by ${FORM_TEXTS[form]}`]
+}
+
+const FORM_TEXTS: Readonly<Record<Exclude<ListingForm, 'skills/list'>, string>> = {
+  index: 'skill://index.json, the way of older servers',
+  fastmcp: 'its resources, the way of FastMCP',
+  uris: 'the URIs in the configuration alone',
+  none: 'nothing: it lists no skills in any form that is known',
+}
+
+/** One token is one who asks, as far as anybody can tell; over stdio it is the user of the system. */
+function privacyLines({ isPrivate }: SourceStatus, http: HttpStatus | undefined): string[] {
+  if (isPrivate !== true || http === undefined) return []
+  const { required, count } = http.tokens
+  if (required && count === 1) return []
+  return [
+    '  its server calls what it lists private to the credential that it is sent; here whoever may ask is given it',
+  ]
+}
+
+function placeOf({ kind, url }: SourceStatus): string {
+  return kind === 'directory' ? `the folder ${printable(fileURLToPath(url))}` : url
+}
+
+function disabledLines(source: SourceStatus): string[] {
+  return [...decidedLines(source), ...returnedLines(source)]
+}
+
+/** The skills that are out of service since another was disabled, or this one at another place. */
+function returnedLines({ id, disabled: { matching, matches } }: SourceStatus): string[] {
+  const elsewhere = matches.filter(({ as, path }) => as !== `${id}/${path}`)
+  const lines = elsewhere
+    .slice(0, SHOWN_DISABLED)
+    .map(({ path, as, by }) =>
+      printable(`  ! disabled-returns: ${id}/${path} is out of service: ${matchedText(by)} ${as}`),
+    )
+  const left = matching - matches.length + elsewhere.length - lines.length
+  return left > 0 ? [...lines, `  ${left} more are out of service for one that is disabled`] : lines
+}
+
+function decidedLines({ id, disabled: { count, paths } }: SourceStatus): string[] {
+  const lines = paths
+    .slice(0, SHOWN_DISABLED)
+    .map((path) => `  disabled until skillsyncd enable ${printable(skillOperand(id, path))}`)
+  const left = count - lines.length
+  return left > 0 ? [...lines, `  ${left} more are disabled; skillsyncd list shows them`] : lines
+}
+
+function pendingLines({ id, pending: { count, paths } }: SourceStatus): string[] {
+  const lines = paths
+    .slice(0, SHOWN_DISABLED)
+    .map((path) => `  waits for skillsyncd approve ${printable(skillOperand(id, path))}`)
+  const left = count - lines.length
+  return left > 0
+    ? [...lines, `  ${left} more wait; skillsyncd list shows them, skillsyncd approve ${id}/ takes all`]
+    : lines
+}
+
+/** The findings say what came. */
+function mismatchLines({ id, mismatched: { count, paths } }: SourceStatus): string[] {
+  const lines = paths
+    .slice(0, SHOWN_DISABLED)
+    .map(
+      (path) => `  ! content-mismatch: skillsyncd mirror ${printable(skillOperand(id, path))} has its files read again`,
+    )
+  const left = count - lines.length
+  return left > 0 ? [...lines, `  ${left} more are withheld for other bytes; skillsyncd list shows them`] : lines
+}
+
+const SHOWN_DISABLED = 5
+
+/** What a person can try, and with which credential. */
+export function mendLine({ mend, credential }: Condition): string {
+  return credential === undefined ? mend : `${mend}: ${printable(credential)}`
+}
+
+function signerLines(signers: Signers | undefined): string[] {
+  return [...signersTexts(signers)].map((text) => `  signed: ${printable(text)}`)
+}
+
+/** "Up to date" is never said without the two commits that prove it, nor of what a person keeps from moving. */
+function freshness(source: SourceStatus, now: Date): string {
+  const { kind, served, upstream, lastAttempt, condition, decision, lock } = source
+  if (served === undefined)
+    return lastAttempt === undefined ? 'never pulled' : `nothing is served; last tried ${agoText(lastAttempt, now)}`
+  const from = served.url === undefined ? '' : ` of ${served.url}, where the source was`
+  const at = `serves ${served.ref} at ${served.commit.slice(0, 12)}${from}`
+  const where = WHERE[kind]
+  if (isFixed(source)) return `${at}; the configuration names this commit, and ${where} is not asked for another`
+  if (upstream === undefined && isFollowed(lock) && lock.commit === served.commit)
+    return `serves the locked commit ${served.commit.slice(0, 12)} of ${served.ref}; ${where} was not asked yet`
+  if (upstream === undefined) return `${at}; ${where} was not asked yet`
+  const seen = `${where} was at ${upstream.commit.slice(0, 12)} ${agoText(upstream.at, now)}`
+  if (served.commit !== upstream.commit) return `${at}; behind: ${seen}`
+  if (condition === undefined && !isKept(decision) && isUpToDate(source)) return `${at}; up to date: ${seen}`
+  return lastAttempt === undefined ? `${at}; ${seen}` : `${at}; ${seen}, last tried ${agoText(lastAttempt, now)}`
+}
+
+function lockLines({ lock }: SourceStatus): string[] {
+  const text = standingText(lock)
+  return text === undefined ? [] : [`  lock: ${text}`]
+}
+
+const WHERE = { git: 'upstream', directory: 'the folder', mcp: 'the server' } as const
+
+function findingLines({ findings }: SourceStatus, all: boolean): string[] {
+  const isUrgent = ({ standing }: SourceFinding): boolean => standing !== 'served' && standing !== 'link'
+  const shown = all ? findings : findings.filter(isUrgent).slice(0, SHOWN_FINDINGS)
+  const lines = shown.map(
+    ({ standing, rule, path, message }) => `  - ${standing} ${rule} ${printable(path)}: ${printable(message)}`,
+  )
+  const left = findings.length - shown.length
+  return left > 0 ? [...lines, `  ${left} more findings; --findings shows them`] : lines
+}
+
+/** As many as fit on a screen with the rest. */
+const SHOWN_FINDINGS = 5

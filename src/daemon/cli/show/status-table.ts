@@ -1,0 +1,111 @@
+import { printable } from '../../base/log-line.ts'
+import { agoText, dueText } from '../../../base/age-text.ts'
+import { isFollowed } from '../../status/lock-text.ts'
+import type { Condition, SourceStatus } from '../../status/status.ts'
+import { isFixed, isKept, isUpToDate, urgencyOf } from '../../status/urgency.ts'
+import type { Urgency } from '../../status/urgency.ts'
+import type { Paint } from '../colors.ts'
+import { mendLine } from './status-block.ts'
+
+export interface TableLook {
+  readonly now: Date
+  /** How wide the terminal is. */
+  readonly columns: number
+  readonly paint: Paint
+}
+
+/** Sources in a line each, in the order they are given; what is wrong is said in full once for each kind of it. */
+export function tableOf(sources: readonly SourceStatus[], look: TableLook): string[] {
+  const { now, columns, paint } = look
+  const rows = sources.map((source) => ({ source, urgency: urgencyOf(source, now), cells: cellsOf(source, look) }))
+  const widths = widthsOf([HEAD, ...rows.map(({ cells }) => cells)], columns)
+  const lines = [paint('dim', `  ${lineOf(HEAD, widths)}`)]
+  const told = new Set<string>()
+  for (const { source, urgency, cells } of rows) {
+    lines.push(painted(`${MARKS[urgency]} ${lineOf(cells, widths)}`, urgency, paint))
+    const { condition } = source
+    if (condition === undefined || !URGENT.has(urgency) || told.has(condition.mend)) continue
+    told.add(condition.mend)
+    lines.push(...reasonOf(condition, columns))
+  }
+  return lines
+}
+
+/** The name gives way: all else is short, and says how it stands. */
+function widthsOf(rows: readonly (readonly string[])[], columns: number): number[] {
+  const [name = 0, ...others] = HEAD.map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)))
+  const taken = others.reduce((sum, width) => sum + width + GAP.length, MARK_COLUMNS)
+  return [Math.max(LEAST_NAME, Math.min(name, columns - taken)), ...others]
+}
+
+const HEAD = ['SOURCE', 'SERVES', 'UPSTREAM', 'IS', 'SEEN', 'NEXT'] as const
+const GAP = '  '
+const MARK_COLUMNS = 2
+const LEAST_NAME = 8
+const MARKS: Readonly<Record<Urgency, string>> = { person: '!', retried: '~', chosen: '-', well: ' ' }
+const URGENT: ReadonlySet<Urgency> = new Set<Urgency>(['person', 'retried'])
+const COLOURS = { person: 'red', retried: 'yellow', chosen: 'dim' } as const
+
+function painted(line: string, urgency: Urgency, paint: Paint): string {
+  return urgency === 'well' ? line : paint(COLOURS[urgency], line)
+}
+
+function cellsOf(source: SourceStatus, { now, columns }: TableLook): readonly string[] {
+  const { id, served, upstream, nextPoll, lookingSince } = source
+  const digits = columns < WIDE ? 7 : 12
+  const next = nextPoll === undefined ? '-' : dueText(nextPoll, now)
+  return [
+    id,
+    served?.commit.slice(0, digits) ?? '-',
+    upstream?.commit.slice(0, digits) ?? '-',
+    stateOf(source),
+    upstream === undefined ? 'never' : agoText(upstream.at, now),
+    lookingSince === undefined ? next : 'looking',
+  ]
+}
+
+const WIDE = 100
+
+/** "Up to date" stands beside the two commits that prove it, and not where a person keeps the source from moving. */
+function stateOf(source: SourceStatus): string {
+  const { served, upstream, lastAttempt, condition, decision, tally, mismatched } = source
+  if (condition !== undefined) return condition.code
+  if (served === undefined) return lastAttempt === undefined ? 'never pulled' : 'nothing served'
+  if (isKept(decision)) return decision.paused === true ? 'paused' : 'pinned'
+  if (mismatched.count > 0) return 'content-mismatch'
+  if (tally.pending > 0) return `${tally.pending} to approve`
+  if (isFixed(source)) return 'fixed'
+  if (isUpToDate(source)) return 'up to date'
+  if (isFollowed(source.lock)) return 'locked'
+  return upstream === undefined ? 'not asked yet' : 'behind'
+}
+
+function lineOf(cells: readonly string[], widths: readonly number[]): string {
+  const fitted = widths.map((width, column) => cutTo(cells[column] ?? '', width).padEnd(width))
+  return fitted.join(GAP).trimEnd()
+}
+
+function cutTo(text: string, columns: number): string {
+  return text.length <= columns ? text : `${text.slice(0, columns - 1)}…`
+}
+
+function reasonOf(condition: Condition, columns: number): string[] {
+  return [
+    ...wrapped(printable(condition.message), '    ', '    ', columns),
+    ...wrapped(mendLine(condition), '    → ', '      ', columns),
+  ]
+}
+
+/** Whole words, so that commands and addresses can be copied; a word that is longer than a line stays whole too. */
+function wrapped(text: string, first: string, next: string, columns: number): string[] {
+  const lines: string[] = []
+  let line = first
+  for (const word of text.split(' ')) {
+    const isEmpty = line === first || line === next
+    if (!isEmpty && line.length + 1 + word.length > columns) {
+      lines.push(line)
+      line = next + word
+    } else line += isEmpty ? word : ` ${word}`
+  }
+  return [...lines, line]
+}

@@ -1,0 +1,290 @@
+import { countOf } from '../../../base/plural.ts'
+import { NONE_APPROVED } from '../../../sync/model/approvals.ts'
+import { EMPTY_CATALOG } from '../../../sync/catalog/catalog.ts'
+import { problemsOf } from '../../../sync/catalog/contract-problems.ts'
+import type { Decision } from '../../../sync/model/decisions.ts'
+import { NO_DISABLED_SKILLS } from '../../../sync/model/disabled-skills.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { currentState } from '../../../sync/pull/publisher.ts'
+import { recordAt } from '../../../sync/store/source-records.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { admissionOf } from '../../trust/serving-policy.ts'
+import { idsOf } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { VERSION } from '../../../serve/version.ts'
+import { ControlError } from '../../control/control-client.ts'
+import { holderOf, isAtWork } from '../../control/daemon-lock.ts'
+import { GLANCE_MS } from '../../control/lease.ts'
+import { foldersNow, isAsServed, linkCommandOf } from '../../agent-folders/folder-status.ts'
+import type { FolderNow } from '../../agent-folders/folder-status.ts'
+import { lockRead } from '../../trust/lock-rules.ts'
+import { printable } from '../../base/log-line.ts'
+import { noticesOf, unlessUnreadable } from '../../status/upgrade-notices.ts'
+import { unreadyText } from '../../status/readiness.ts'
+import { request, sourcesOf } from '../../control/requests.ts'
+import { keptOf } from '../../status/skill-rows.ts'
+import { statusOf, withFindings } from '../../status/status.ts'
+import type { DaemonStatus, HttpStatus, SourceStatus, Status, WriterElsewhere } from '../../status/status.ts'
+import { agoText } from '../../../base/age-text.ts'
+import { systemClock } from '../../../base/clock.ts'
+import { processText } from '../../control/write-lock.ts'
+import type { Kept } from '../../status/verified-files.ts'
+import { URGENCIES, isUpToDate, urgencyOf } from '../../status/urgency.ts'
+import type { Urgency } from '../../status/urgency.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+import { paintFor } from '../colors.ts'
+import type { Paint } from '../colors.ts'
+import { blockOf } from './status-block.ts'
+import { tableOf } from './status-table.ts'
+import type { TableLook } from './status-table.ts'
+
+export const status: Command = {
+  name: 'status',
+  summary: 'What is served, from which commit, how old, and what is wrong',
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  details: `
+  With sources, or where there are few: all of each. Else a line for each, the most urgent first (! needs a person,
+  ~ is tried again, - is so by choice). Times are exact with --json.
+`,
+  options: {
+    check: { type: 'boolean', help: 'exit with 3 where something needs a person' },
+    findings: { type: 'boolean', help: 'every finding, not only how many there are' },
+  },
+  async run(context) {
+    const config = await configOf(context)
+    const ids = new Set(sourcesOf(context.operands, config))
+    const whole = await statusNow(context, config, context.operands.length === 0 ? undefined : ids)
+    const now = systemClock.now()
+    const sources = whole.sources.filter(({ id }) => ids.has(id))
+    const attention = attentionOf(sources, now)
+    const linked = await linkedNow(config)
+    if (context.json) printJson(context, { ...whole, sources, attention, ...linked })
+    else {
+      const sorted = { ...whole, sources: byUrgency(sources, now) }
+      printLines(context, linesOf(sorted, { attention, ...linked }, lookOf(context, now)))
+    }
+    const areLost = whole.decisionsLost !== undefined || whole.servedLost.length > 0
+    const needsPerson = attention.person > 0 || areLost || problemsOf(ids, whole.problems).length > 0
+    return context.values['check'] === true && needsPerson ? 3 : 0
+  },
+}
+
+/** What the daemon does not know: it writes in no folder of an agent's. */
+interface Linked {
+  readonly folders: readonly FolderNow[]
+  /** Why they cannot be told. */
+  readonly foldersError?: string
+}
+
+/** What was linked is no reason to say nothing of the rest. */
+async function linkedNow(config: Config): Promise<Linked> {
+  try {
+    return { folders: await foldersNow(config) }
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    return { folders: [], foldersError: error.message }
+  }
+}
+
+interface Beside extends Linked {
+  readonly attention: Attention
+}
+
+/** How many sources want what. */
+type Attention = Readonly<Record<Urgency, number>> & { readonly upToDate: number }
+
+function attentionOf(sources: readonly SourceStatus[], now: Date): Attention {
+  const count = (wanted: Urgency) => sources.filter((source) => urgencyOf(source, now) === wanted).length
+  const upToDate = sources.filter((source) => urgencyOf(source, now) === 'well' && isUpToDate(source)).length
+  return { person: count('person'), retried: count('retried'), chosen: count('chosen'), well: count('well'), upToDate }
+}
+
+function byUrgency(sources: readonly SourceStatus[], now: Date): SourceStatus[] {
+  const rank = (source: SourceStatus) => URGENCIES.indexOf(urgencyOf(source, now))
+  return sources.toSorted((a, b) => rank(a) - rank(b))
+}
+
+interface Look extends TableLook {
+  /** Every finding too. */
+  readonly all: boolean
+  /** All of each source, however many there are. */
+  readonly inFull: boolean
+}
+
+function lookOf(context: Context, now: Date): Look {
+  const { streams, operands, values } = context
+  const { isTTY, columns } = streams.stdout
+  const all = values['findings'] === true
+  const width = isTTY === true ? (columns ?? TERMINAL_COLUMNS) : FILE_COLUMNS
+  return { now, columns: width, paint: paintFor(context), all, inFull: all || operands.length > 0 }
+}
+
+const TERMINAL_COLUMNS = 80
+/** What is no terminal has no width. */
+const FILE_COLUMNS = 120
+
+/** `about`: the sources that were named, where some were. */
+async function statusNow({ signal }: Context, config: Config, about?: ReadonlySet<string>): Promise<Status> {
+  const answer = await request(config, 'status', {}, { signal })
+  const store = await Store.openExisting(config.state)
+  const ids = idsOf(config)
+  // A daemon says itself what was decided, as it knows it: a damaged file does not keep it from that.
+  const decisions = answer === undefined ? await store?.decisions.read() : undefined
+  const { catalog, lost } =
+    store === undefined ? { catalog: EMPTY_CATALOG, lost: [] } : await currentState(store, ids, admissionOf(config))
+  const kept: Kept = store === undefined ? new Map() : await keptOf(catalog, store)
+  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config, { kept, about })
+  const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
+  const lock = await lockRead(config)
+  const known = decisions ?? new Map<SourceId, Decision>()
+  const now = statusOf({
+    config,
+    catalog,
+    recordOf: (source) => recordAt(records.get(source.id), source),
+    decisions: known,
+    disabled: store?.decisions.disabled ?? NO_DISABLED_SKILLS,
+    loss: store?.decisions.loss,
+    lost,
+    approvals: store?.decisions.approvals ?? NONE_APPROVED,
+    lock,
+    notices:
+      store === undefined ? [] : await unlessUnreadable(noticesOf({ config, store, lock, decisions: known }), []),
+    nextPolls: new Map<SourceId, Date>(),
+    lookingSince: new Map<SourceId, Date>(),
+    fetchedFrom: undefined,
+    startedAt: undefined,
+    http: undefined,
+  })
+  const elsewhere = await writerElsewhere(config, signal)
+  return withFindings({ ...now, ...(elsewhere !== undefined && { elsewhere }) }, catalog, config, { kept, about })
+}
+
+/** The process that writes and cannot be asked from here. */
+async function writerElsewhere({ state }: Config, signal: AbortSignal): Promise<WriterElsewhere | undefined> {
+  const holder = await holderOf(state)
+  if (holder?.isElsewhere !== true) return undefined
+  const isAlive = await isAtWork(state, holder, { clock: systemClock, signal, ms: GLANCE_MS })
+  return { pid: holder.pid, command: holder.command, isAlive }
+}
+
+/** Another version of this program may say other things in its status. */
+function ofThisVersion(result: unknown): Status {
+  if (isStatus(result)) return result
+  throw new ControlError('other-version', 'The daemon is another version of this program; restart it')
+}
+
+function isStatus(result: unknown): result is Status {
+  return typeof result === 'object' && result !== null && 'version' in result && result.version === VERSION
+}
+
+function linesOf(now: Status, { attention, folders, foldersError }: Beside, look: Look): string[] {
+  const daemon =
+    now.daemon === undefined
+      ? absenceText(now.elsewhere)
+      : `daemon ${now.daemon.pid}, started ${agoText(now.daemon.startedAt, look.now)}${modeText(now.daemon)}`
+  const head = `skillsyncd ${now.version}: ${daemon}; generation ${now.generation}, ${countOf(now.skills, 'skill')} served`
+  const clients =
+    now.http && `${now.http.url}/mcp: ${countOf(now.http.sessions, 'session')}, ${countOf(now.http.streams, 'stream')}`
+  const access = now.http && accessText(now.http.tokens)
+  const hooks = now.http?.operations && `${now.http.operations.url}/hooks: webhooks`
+  return [
+    head,
+    `state ${now.state}`,
+    ...lockLines(now),
+    ...now.notices.map(({ message }) => look.paint('yellow', `! ${printable(message)}`)),
+    ...[clients, access, hooks].filter((line) => line !== undefined),
+    ...(now.decisionsLost === undefined
+      ? []
+      : [look.paint('red', printable(`! decisions-lost: ${now.decisionsLost}`))]),
+    ...now.servedLost.map(({ message }) => look.paint('red', printable(`! served-lost: ${message}`))),
+    ...(now.readOnly === undefined ? [] : [look.paint('red', printable(`read-only: ${now.readOnly.message}`))]),
+    ...(now.http?.unready ?? []).map((unready) => look.paint('red', `not ready: ${unreadyText(unready)}`)),
+    ...folders.filter((folder) => !isAsServed(folder)).map(folderText),
+    ...(foldersError === undefined ? [] : [printable(foldersError)]),
+    attentionLine(now.sources, attention, look.paint),
+    ...sourceLines(now, look),
+    ...collisionLines(now),
+    ...problemLines(now, look.all),
+  ]
+}
+
+function absenceText(elsewhere: WriterElsewhere | undefined): string {
+  if (elsewhere === undefined) return 'no daemon runs'
+  const who = processText({ ...elsewhere, isElsewhere: true })
+  if (elsewhere.isAlive) return `${who} writes, and cannot be asked from here`
+  return `no daemon runs here; ${who} has the lock and left its lease as it is for ${GLANCE_MS / 1000} s`
+}
+
+function modeText({ locked, offline }: DaemonStatus): string {
+  const switches = [locked ? '--locked' : '', offline ? '--offline' : ''].filter((text) => text !== '')
+  return switches.length === 0 ? '' : ` with ${switches.join(' ')}`
+}
+
+/** Of a lock that is not there nothing is said, unless a source has to follow it: that says so itself. */
+function lockLines({ lock, sources }: Status): string[] {
+  if (lock === undefined || !lock.isThere) return []
+  const file = `lock ${printable(lock.file)}`
+  if (lock.error !== undefined) return [`${file}: cannot be read: ${printable(lock.error)}`]
+  const ignored = lock.use === 'ignore' ? ' (lock: ignore)' : ''
+  return [`${file}: followed by ${lock.followed} of ${countOf(sources.length, 'source')}${ignored}`]
+}
+
+function sourceLines({ sources, http }: Status, look: Look): string[] {
+  if (look.inFull || sources.length <= MOST_IN_FULL)
+    return sources.flatMap((source) => ['', ...blockOf(source, { http, now: look.now, all: look.all })])
+  return ['', ...tableOf(sources, look), '', look.paint('dim', 'skillsyncd status SOURCE tells all of one')]
+}
+
+/** More of them are no screen any more. */
+const MOST_IN_FULL = 2
+
+function attentionLine(
+  sources: readonly SourceStatus[],
+  { person, retried, chosen, upToDate }: Attention,
+  paint: Paint,
+): string {
+  const withheld = sources.reduce((sum, { tally }) => sum + tally.withheld, 0)
+  const parts = [
+    person === 0 ? '' : paint('red', `${person} need${person === 1 ? 's' : ''} a person`),
+    retried === 0 ? '' : paint('yellow', `${retried} tried again`),
+    chosen === 0 ? '' : `${chosen} kept by choice`,
+    upToDate === 0 ? '' : paint('green', `${upToDate} up to date`),
+  ].filter((part) => part !== '')
+  const text = `${countOf(sources.length, 'source')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}`
+  return withheld === 0 ? text : `${text}; ${countOf(withheld, 'skill')} withheld`
+}
+
+function folderText(now: FolderNow): string {
+  const amiss = now.behind.length + now.gone.length + now.blocked.length
+  return printable(`${now.folder}: ${countOf(amiss, 'skill')} not as served; ${linkCommandOf(now)}`)
+}
+
+function accessText({ required, count }: HttpStatus['tokens']): string {
+  const need = required ? 'a token is required' : 'no token is required'
+  if (count === undefined) return `${need}; they cannot be read, so nobody is let in by one`
+  if (count < 2) return `${need}; there is ${count === 0 ? 'none' : 'one'}`
+  return `${need}; there are ${count}`
+}
+
+function collisionLines({ collisions: { count, names } }: Status): string[] {
+  if (count === 0) return []
+  const lines = names.slice(0, SHOWN_FINDINGS).map(({ name, count: skills, uris }) => {
+    return `  - ${printable(name)}: ${printable(uris.join(', '))}${skills > uris.length ? `, ${skills - uris.length} more` : ''}`
+  })
+  const left = count - lines.length
+  return ['', 'Names that skills of different sources share:', ...lines, ...(left > 0 ? [`  ${left} more`] : [])]
+}
+
+function problemLines({ problems }: Status, all: boolean): string[] {
+  if (problems.length === 0) return []
+  const shown = all ? problems : problems.slice(0, SHOWN_FINDINGS)
+  const lines = shown.map(({ kind, message }) => `  - ${kind}: ${printable(message)}`)
+  const left = problems.length - shown.length
+  const more = left > 0 ? [`  ${left} more; --findings shows them`] : []
+  return ['', 'Between skills of the contract:', ...lines, ...more]
+}
+
+/** As many as fit on a screen with the rest. */
+const SHOWN_FINDINGS = 5

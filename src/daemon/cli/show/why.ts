@@ -1,0 +1,175 @@
+import { FOLDER_REF, LISTING_REF } from '../../../sync/model/revision.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { readLock } from '../../../sync/store/lock-file.ts'
+import { admissionOf } from '../../trust/serving-policy.ts'
+import { currentCatalog } from '../../../sync/pull/publisher.ts'
+import { idsOf } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { ControlError } from '../../control/control-client.ts'
+import { decisionTexts, disabledText, pendingText, stateText } from '../../status/decision-text.ts'
+import { standingIn } from '../../trust/lock-rules.ts'
+import type { LockStanding } from '../../trust/lock-rules.ts'
+import { printable } from '../../base/log-line.ts'
+import { provenanceOf } from '../../status/provenance.ts'
+import type { LockSide, LockedAs, Provenance } from '../../status/provenance.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { signersTexts } from '../../base/signer-text.ts'
+import { theOnly } from '../../status/named-skill.ts'
+import { readRows } from '../../status/skill-rows.ts'
+import type { SkillRow } from '../../status/skill-rows.ts'
+import { UNSERVED_CONTRACT } from '../../status/unserved-contract.ts'
+import { verifiedText } from '../../status/verified-files.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { configOf, printJson, printLines } from '../command.ts'
+import type { Command } from '../command.ts'
+
+export const why: Command = {
+  name: 'why',
+  summary: 'Why one skill is served as it is, or is not: by which rule, lock and decision, since when',
+  operands: { text: 'SKILL', most: 1, offers: ['skills'] },
+  details: `
+  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name.
+`,
+  async run(context) {
+    const [asked] = context.operands
+    if (asked === undefined)
+      throw new UsageError('"why" wants the URI, path or name of a skill; skillsyncd list shows them')
+    const config = await configOf(context)
+    const mode = await agreeWithDaemon(config, context.signal)
+    const running = mode === undefined ? config : { ...config, mode }
+    const provenance = await provenanceFor(theOnly(await readRows(config), asked), running)
+    if (context.json) printJson(context, provenance)
+    else printLines(context, linesOf(provenance))
+    return 0
+  },
+}
+
+async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance> {
+  const store = await Store.openExisting(config.state)
+  const configured = config.sources.find(({ source }) => source.id === row.source)
+  const snapshots = store && (await currentCatalog(store, idsOf(config), admissionOf(config))).snapshots
+  const snapshot = snapshots?.find(({ source }) => source === row.source)
+  const skill = snapshot?.skills.find(({ path }) => path === row.path)
+  if (store === undefined || configured === undefined || snapshot === undefined || skill === undefined)
+    throw new ControlError('unknown-skill', `"${row.source}/${row.path}" was taken away meanwhile`)
+  const { source } = configured
+  const lock = config.lock === undefined ? undefined : await readLock(config.lock)
+  const decision = (await store.decisions.read()).get(source.id)
+  const side: LockSide = {
+    standing: standingIn(lock, config, source, decision),
+    entry: lock?.sources.get(source.id),
+  }
+  return provenanceOf(
+    {
+      source,
+      snapshot,
+      skill,
+      uri: row.uri,
+      disabled: row.disabled,
+      disabledBy: row.disabledBy,
+      pending: row.pending,
+      verified: row.verified,
+    },
+    side,
+    store,
+  )
+}
+
+function linesOf(told: Provenance): string[] {
+  const { name, path, source, url, digest, rebuiltFrom, findings } = told
+  return [
+    `${printable(name ?? path)} (${stateText(told)})`,
+    `  source  ${source}, ${url}`,
+    `  ${revisionText(told)}`,
+    ...upstreamTexts(told.upstream).map((text) => `  server  ${printable(text)}`),
+    ...(told.verified === undefined ? [] : [`  checked ${verifiedText(told.verified)}`]),
+    `  rule    ${printable(ruleText(told))}`,
+    `  update  ${updateText(told)}`,
+    ...decisionTexts(told.decision, source).map((text) => `  ! ${text}`),
+    ...(told.disabled ? [`  ! ${printable(disabledText(source, path, told.disabledBy))}`] : []),
+    ...(told.pending ? [`  ! ${printable(pendingText(source, path))}`] : []),
+    `  lock    ${lockText(told.lock)}`,
+    ...signersTexts(told.signers).map((text) => `  signed  ${printable(text)}`),
+    ...(rebuiltFrom === undefined
+      ? []
+      : [`  from    ${rebuiltFrom}, by the locked digest: the commit itself was gone`]),
+    ...(digest === undefined ? [] : [`  digest  ${digest}`]),
+    `  since   ${sinceText(told)}`,
+    ...(told.hasUnservedContract === true ? [`  - ${UNSERVED_CONTRACT}`] : []),
+    ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),
+  ]
+}
+
+function revisionText({ asked, ref, commit, tag }: Provenance): string {
+  if (ref === FOLDER_REF) return `folder  as of content ${commit}`
+  if (ref === LISTING_REF) return `listing ${commit}`
+  return `ref     ${printable(asked)} -> ${printable(ref)} -> ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`
+}
+
+function upstreamTexts(upstream: Provenance['upstream']): string[] {
+  if (upstream === undefined) return []
+  const { uri, approved } = upstream
+  const by = approved === undefined ? [] : [`approved by ${approved.by} on ${approved.at}, as it is declared now`]
+  return [`calls it ${uri}`, ...by]
+}
+
+/** What is no repository, by its ref. */
+const PLACES: Readonly<Record<string, { readonly root: string; readonly followed: string }>> = {
+  [FOLDER_REF]: { root: 'folder', followed: 'folder' },
+  [LISTING_REF]: { root: 'server', followed: 'listing' },
+}
+
+const UPDATES = {
+  locked: 'locked: only the lock moves it',
+  review: 'review: each commit waits for skillsyncd approve',
+} as const
+
+/** What moves the source: where it follows the lock, that alone. */
+function updateText({ update, ref, lock: { follows, source } }: Provenance): string {
+  if (follows && source.by === '--locked') return `${update}, but the daemon runs with --locked: only the lock moves it`
+  if (follows && source.by === undefined) return `${update}, but there is a lock: only the lock moves it`
+  return update === 'auto' ? `auto: the ${PLACES[ref]?.followed ?? 'ref'} is followed` : UPDATES[update]
+}
+
+function ruleText({ path, name, ref, rule: { root, include, unlisted, renamed } }: Provenance): string {
+  const where = `${path === '' ? 'the root itself' : `"${path}"`} below ${root === '' ? `the root of the ${PLACES[ref]?.root ?? 'repository'}` : `root "${root}"`}`
+  const taken = include === undefined ? ', which no include takes any more' : `, taken by include "${include}"`
+  const hidden = unlisted === undefined ? '' : `, in no list by unlisted "${unlisted}"`
+  return `${where}${taken}${hidden}${renamed ? `; served by its name, "${name}"` : ''}`
+}
+
+function lockText(lock: LockedAs): string {
+  const follows = lock.follows
+    ? ', and nothing else is served of its source'
+    : `, ${UNFOLLOWED[lock.source.state] ?? 'which its source does not follow'}`
+  switch (lock.state) {
+    case 'no-lock':
+      return 'there is none'
+    case 'source-not-locked':
+      return 'has nothing of its source; skillsyncd lock adds it'
+    case 'not-locked':
+      return `does not have it${follows}`
+    case 'same':
+      return `has it with this digest, at ${lock.commit}${follows}`
+    case 'other':
+      return `has it with digest ${lock.digest}, at ${lock.commit}${follows}`
+    default:
+      return lock satisfies never
+  }
+}
+
+const UNFOLLOWED: Partial<Record<LockStanding['state'], string>> = {
+  ignored: 'which is not followed (lock: ignore)',
+  overruled: 'which is not followed while the source is pinned or held',
+  differs: 'which is for another configuration of its source',
+}
+
+function sinceText({ since, standing, disabled, pending }: Provenance): string {
+  if (disabled) return 'not served; a person disabled it'
+  if (pending) return 'not served; nobody has approved what is declared now'
+  if (since === undefined) return standing === 'withheld' ? 'not served; the findings say why' : 'not known'
+  const { generation, createdAt, isOldestKept, approvedAt } = since
+  if (approvedAt !== undefined)
+    return `served with this digest since it was approved on ${approvedAt}, in generation ${generation} of ${createdAt}`
+  return `served with this digest since generation ${generation} of ${createdAt}${isOldestKept ? ', the oldest that is kept, or longer' : ''}`
+}

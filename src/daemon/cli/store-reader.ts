@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { countOf } from '../../base/plural.ts'
+import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { Source } from '../../sync/model/source.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { Store } from '../../sync/store/store.ts'
+import { unreadPlace } from '../../sync/survey/unreadable-parts.ts'
+import type { Config } from '../config/config.ts'
+import { ControlError } from '../control/control-client.ts'
+import { withWriter } from './daemon-client.ts'
+import type { AskWriter } from './daemon-client.ts'
+import { progressOf } from './command.ts'
+import type { Context } from './command.ts'
+
+/** The writer looks at sources for a command; what it saw is read from the store that it writes. */
+export interface Looking {
+  readonly ask: AskWriter
+  readonly store: Store
+}
+
+/** Has sources looked at: by the running daemon, or by this process where there is none. */
+export async function withLooking<Result>(
+  context: Context,
+  config: Config,
+  work: (looking: Looking) => Promise<Result>,
+): Promise<Result> {
+  return withWriter(context, config, async (ask) => {
+    const store = await Store.openExisting(config.state)
+    if (store === undefined)
+      throw new ControlError('other-state', `The daemon writes another state folder than "${config.state}"`)
+    return work({ ask, store })
+  })
+}
+
+/** Does something with all sources at once, and counts those that are done. */
+export async function eachCounted<Item extends { readonly source: Source }, Result>(
+  context: Context,
+  items: readonly Item[],
+  what: string,
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  using progress = progressOf(context)
+  let done = 0
+  const sources = countOf(items.length, 'source')
+  progress.count(0, items.length, `0 of ${sources} ${what}`)
+  const results = items.map(async (item) => {
+    const result = await work(item)
+    done += 1
+    progress.count(done, items.length, `${done} of ${sources} ${what}: ${item.source.id}`)
+    return result
+  })
+  return await Promise.all(results)
+}
+
+/** What upstream has of a source, or had at one commit. It is in the store then, and not served for that. */
+export async function candidateOf({ ask, store }: Looking, source: SourceId, commit?: ObjectId): Promise<Snapshot> {
+  const asked = { source, ...(commit !== undefined && { commit }) }
+  const { snapshot } = HELD.parse(await ask('candidate', asked))
+  return store.snapshots.read(snapshot)
+}
+
+/** What could not all be read makes a commit of its own, which no machine that can read it comes to: nobody could go by its lock. */
+export function expectLockable({ id }: Source, snapshot: Snapshot): void {
+  const place = unreadPlace(snapshot)
+  if (place === undefined) return
+  const why = `not all of it could be read: ${JSON.stringify(place.path)}: ${place.message}`
+  const tries = 'make that readable, or take it out of the folder, and lock it again'
+  throw new SyncError('source-unreachable', `Cannot lock "${id}" at ${snapshot.revision.commit}: ${why}; ${tries}`)
+}
+
+const HELD = z.object({ snapshot: z.string() })
+
+/** Where the ref of a source points upstream. Nothing is fetched. */
+export async function revisionOf(ask: AskWriter, { id, ref: asked }: Source): Promise<Revision> {
+  const { ref, commit, tag } = FOUND.parse(await ask('revision', { source: id }))
+  return { asked, ref, commit, ...(tag !== undefined && { tag }) }
+}
+
+const ID = z.string().refine(isObjectId)
+const FOUND = z.object({ ref: z.string(), commit: ID, tag: ID.optional() })
+
+/** Why one source came to nothing, while the others go on. */
+export interface Failure {
+  readonly code: string
+  readonly message: string
+}
+
+/** The failure that the error tells of, whether a daemon or this process met it. Whatever else it is, is thrown again. */
+export function failureIn(error: unknown): Failure {
+  if (error instanceof ControlError || error instanceof SyncError) return { code: error.code, message: error.message }
+  throw error
+}

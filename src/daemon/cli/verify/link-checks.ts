@@ -1,0 +1,15 @@
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { readLinks } from '../../agent-folders/links-file.ts'
+import { finding } from './finding.ts'
+import type { Remark } from './finding.ts'
+import type { Verifying } from './verify-context.ts'
+
+/** What was put into agents' folders: where that is not known, nobody can take it out again. */
+export async function* linksAreWhole({ config }: Verifying): AsyncGenerator<Remark> {
+  try {
+    await readLinks(config.state)
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    yield finding('links-damaged', error.message)
+  }
+}

@@ -1,0 +1,104 @@
+import { asLocked, docsChange, isLocked, mismatchesOf, skillChanges, skillsToLock } from '../../../sync/model/lock.ts'
+import type { Lock, LockEntry, Mismatch } from '../../../sync/model/lock.ts'
+import { choicesDigestOf, packDigestOf, packMismatches } from '../../../sync/catalog/pack.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { readLock } from '../../../sync/store/lock-file.ts'
+import type { Config } from '../../config/config.ts'
+import { followedBy, isLockHeeded, sentence } from '../../trust/lock-rules.ts'
+import { finding, note } from './finding.ts'
+import type { Remark } from './finding.ts'
+import type { Verifying } from './verify-context.ts'
+
+/** The lock: whether it can be read, fits the configuration, and is what is served. */
+export async function* lockAgrees(verifying: Verifying): AsyncGenerator<Remark> {
+  const { config } = verifying
+  try {
+    const lock = config.lock === undefined ? undefined : await readLock(config.lock)
+    if (lock === undefined) yield* missing(config)
+    else yield* compared(lock, verifying)
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    yield finding('lock-unreadable', error.message)
+  }
+}
+
+function* missing(config: Config): Generator<Remark> {
+  for (const { source } of config.sources) {
+    if (followedBy(config, source) !== undefined)
+      yield finding('lock-missing', `follows the lock, and there is none; skillsyncd lock makes one`, {
+        source: source.id,
+      })
+  }
+}
+
+function* compared(lock: Lock, verifying: Verifying): Generator<Remark> {
+  const { config, snapshots, store } = verifying
+  const decisions = store?.decisions.known
+  const sources = config.sources.map(({ source }) => source)
+  for (const mismatch of mismatchesOf(lock, sources)) yield mismatchRemark(mismatch, lock, config)
+  for (const source of sources) {
+    const entry = lock.sources.get(source.id)
+    if (entry === undefined) continue
+    const snapshot = snapshots.find((candidate) => candidate.source === source.id)
+    const isHeeded = isLockHeeded(config, source, decisions?.get(source.id))
+    if (!isHeeded) yield note('lock-not-followed', unheeded(config), { source: source.id })
+    const remark = isHeeded ? finding : note
+    if (snapshot === undefined)
+      yield remark('lock-not-served', 'is in the lock, and nothing of it is served', { source: source.id })
+    else if (!isLocked(entry, snapshot)) yield* differences(entry, snapshot, remark)
+  }
+  yield* packsCompared(lock, verifying)
+}
+
+function unheeded({ lockUse }: Config): string {
+  if (lockUse === 'ignore') return 'is in the lock, which is not followed (lock: ignore)'
+  return 'is in the lock, which is not followed while the source is pinned or held'
+}
+
+/** A pack is as locked where its choices and its skills are. While a source may move on, what it holds may too. */
+function* packsCompared(lock: Lock, { config, snapshots }: Verifying): Generator<Remark> {
+  const remark = config.mode.locked ? finding : note
+  for (const mismatch of packMismatches(lock.packs, config.packs)) yield remark('lock-mismatch', sentence(mismatch))
+  const areLocked = config.sources.every(({ source }) => followedBy(config, source) !== undefined)
+  const held = snapshots.map((one) => heldBy(lock, one))
+  for (const pack of config.packs) {
+    const locked = lock.packs.get(pack.id)
+    if (locked === undefined || locked.choices !== choicesDigestOf([pack])) continue
+    if (locked.digest !== packDigestOf(pack, held))
+      yield (areLocked ? finding : note)('lock-differs', `"pack ${pack.id}" holds other skills than the locked ones`)
+  }
+}
+
+/** A pack has of a source what the entry of that has. */
+function heldBy({ sources }: Lock, snapshot: Snapshot): Snapshot {
+  const entry = sources.get(snapshot.source)
+  return (entry && asLocked(entry, snapshot)) ?? snapshot
+}
+
+/** What nobody follows may be incomplete; an entry that says something else than the configuration never is right. */
+function mismatchRemark(mismatch: Mismatch, lock: Lock, config: Config): Remark {
+  const configured = config.sources.find(({ source }) => source.id === mismatch.source)
+  const follows = configured === undefined ? config.mode.locked : followedBy(config, configured.source) !== undefined
+  const isThere = configured !== undefined && lock.sources.has(configured.source.id)
+  const remark = follows || isThere ? finding : note
+  return remark('lock-mismatch', sentence(mismatch), { source: mismatch.source })
+}
+
+function* differences(entry: LockEntry, snapshot: Snapshot, remark: typeof finding | typeof note): Generator<Remark> {
+  const { source, revision } = snapshot
+  if (snapshot.url !== entry.url)
+    yield remark('lock-differs', `is served from ${snapshot.url}, locked is ${entry.url}`, { source })
+  if (revision.commit !== entry.revision.commit)
+    yield remark('lock-differs', `is served at ${revision.commit}, locked is ${entry.revision.commit}`, { source })
+  for (const { path, change } of skillChanges(entry.skills, skillsToLock(snapshot)))
+    yield remark('lock-differs', WORDS[change], { source, skill: path })
+  const docs = docsChange(entry.docs, snapshot.docs?.digest)
+  if (docs !== undefined) yield remark('lock-differs', `the docs folder ${WORDS[docs]}`, { source })
+}
+
+const WORDS = {
+  added: 'is served and not in the lock',
+  removed: 'is in the lock and not served',
+  changed: 'is served with another digest or name than the locked one',
+} as const

@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto'
+import type { ObjectId } from '../../../sync/model/revision.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import { proofOf } from '../../../sync/pull/fetch-snapshot.ts'
+import { finding, note } from './finding.ts'
+import type { Remark } from './finding.ts'
+import type { Verifying } from './verify-context.ts'
+
+/** The raw objects of every snapshot that is kept: their ids say that nobody wrote them but who made the commit. */
+export async function* proofsHold({ store, signal }: Verifying): AsyncGenerator<Remark> {
+  for (const digest of (await store?.snapshots.digests()) ?? []) {
+    signal.throwIfAborted()
+    const snapshot = await store?.snapshots.readWhole(digest)
+    if (snapshot !== undefined) yield* proofRemarks(snapshot)
+  }
+}
+
+/** What is wrong with the proof of one snapshot. */
+export function* proofRemarks(snapshot: Snapshot): Generator<Remark> {
+  const { source, revision, tree, rebuiltFrom } = snapshot
+  if (rebuiltFrom !== undefined) {
+    const message = `commit ${revision.commit} was gone when its skills were had from "${rebuiltFrom}" by their locked digests`
+    yield note('proof-missing', message, { source })
+    return
+  }
+  const { commit, tag } = proofOf(snapshot)
+  const damaged = (message: string): Remark => finding('proof-damaged', message, { source })
+  if (!isOf(revision.commit, 'commit', commit))
+    yield damaged(`the commit object that is kept is not ${revision.commit}`)
+  else if (!Buffer.from(commit).toString('latin1').startsWith(`tree ${tree}\n`))
+    yield damaged(`commit ${revision.commit} does not name the tree ${tree} that was taken`)
+  if (revision.tag === undefined) return
+  if (tag === undefined)
+    yield note('proof-missing', `the tag object ${revision.tag} was gone when its commit was taken`, { source })
+  else if (!isOf(revision.tag, 'tag', tag)) yield damaged(`the tag object that is kept is not ${revision.tag}`)
+}
+
+/** Ids of 64 digits are those of a SHA-256 repository. */
+function isOf(id: ObjectId, type: 'commit' | 'tag', bytes: Uint8Array): boolean {
+  const hash = createHash(id.length === 64 ? 'sha256' : 'sha1')
+  return hash.update(`${type} ${bytes.length}\0`).update(bytes).digest('hex') === id
+}

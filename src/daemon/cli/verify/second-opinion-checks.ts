@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { countOf } from '../../../base/plural.ts'
+import { shellWord } from '../../../base/shell-word.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { ControlError } from '../../control/control-client.ts'
+import { finding, note } from './finding.ts'
+import type { Remark } from './finding.ts'
+
+/** A second opinion, as the writer answers it. */
+const OPINION = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('compared'),
+    files: z.number(),
+    differences: z.array(z.object({ skill: z.string().optional(), path: z.string(), message: z.string() })),
+    more: z.number(),
+  }),
+  z.object({ kind: z.literal('not-compared'), why: z.string() }),
+])
+type Opinion = z.infer<typeof OPINION>
+
+/** Remarks of the second opinion on one source, and how many files were compared for it. */
+export interface SecondRemarks {
+  readonly remarks: readonly Remark[]
+  /** Undefined where nothing was compared. */
+  readonly files?: number
+}
+
+/** Has the commit that is served of a source fetched once more by isomorphic-git, and says in which files the two differ. */
+export async function secondRemarks(
+  source: SourceId,
+  ask: (method: string, params: object) => Promise<unknown>,
+): Promise<SecondRemarks> {
+  try {
+    const opinion = OPINION.nullable().parse((await ask('second-opinion', { source })) ?? null)
+    return opinion === null ? { remarks: [] } : remarksOf(source, opinion)
+  } catch (error) {
+    if (!(error instanceof SyncError) && !(error instanceof ControlError)) throw error
+    return { remarks: [finding(error.code, error.message, { source })] }
+  }
+}
+
+function remarksOf(source: SourceId, opinion: Opinion): SecondRemarks {
+  if (opinion.kind === 'not-compared') {
+    const message = `could not be compared once more by isomorphic-git: ${opinion.why}; ${INSTEAD}`
+    return { remarks: [note('not-compared', message, { source })] }
+  }
+  const { files, differences, more } = opinion
+  const remarks = differences.map(({ skill, path, message }) =>
+    finding('second-opinion-differs', `${message}; ${mendOf(source, skill)}`, {
+      source,
+      path,
+      ...(skill !== undefined && { skill }),
+    }),
+  )
+  const rest = `${countOf(more, 'more file')} of what is served differ`
+  return { files, remarks: more === 0 ? remarks : [...remarks, finding('second-opinion-differs', rest, { source })] }
+}
+
+/** The checks that were made without a second opinion. */
+const INSTEAD = 'the files that are stored are compared with their digests, and the commit with its id'
+
+function mendOf(source: SourceId, skill: string | undefined): string {
+  if (skill === undefined) return 'serve nothing of it until it is clear which of the two is right'
+  const command = `skillsyncd disable ${shellWord(`${source}/${skill}`)}`
+  return `${command} takes the skill out of service until it is clear which of the two is right`
+}

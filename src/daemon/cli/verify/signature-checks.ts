@@ -1,0 +1,13 @@
+import { refusalOf } from '../../trust/serving-policy.ts'
+import { finding } from './finding.ts'
+import type { Remark } from './finding.ts'
+import type { Verifying } from './verify-context.ts'
+
+/** Whether what is served is signed by those who have to have signed it, by the keys that are trusted now. */
+export async function* signaturesHold({ config, snapshots }: Verifying): AsyncGenerator<Remark> {
+  for (const snapshot of snapshots) {
+    const refusal = await refusalOf(config, snapshot)
+    if (refusal?.code === 'revision-unverified')
+      yield finding(refusal.code, refusal.message, { source: snapshot.source })
+  }
+}

@@ -1,0 +1,148 @@
+import type { Generation } from '../../../sync/model/generation.ts'
+import { isOfUpstream } from '../../../sync/model/skill.ts'
+import type { UpstreamSkill } from '../../../sync/model/skill.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import type { Store } from '../../../sync/store/store.ts'
+import type { StoredSkill } from '../../../sync/store/skills/stored-path.ts'
+import { storedOf } from '../../../sync/pull/fetch-snapshot.ts'
+import { finding, note } from './finding.ts'
+import type { Remark } from './finding.ts'
+import type { Verifying } from './verify-context.ts'
+
+/** What people decided: a hold that cannot be read is not kept. */
+export async function* decisionsAreWhole({ store }: Verifying): AsyncGenerator<Remark> {
+  try {
+    await store?.decisions.read()
+    if (store?.decisions.loss !== undefined) yield finding('decisions-lost', store.decisions.loss.message)
+    if (store?.decisions.damage !== undefined) yield finding('decisions-damaged', store.decisions.damage.message)
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    yield finding('decisions-damaged', error.message)
+  }
+}
+
+/** The generation that is served, and each snapshot that it names. */
+export async function* servedIsWhole({ store, served }: Verifying): AsyncGenerator<Remark> {
+  if (store === undefined) return
+  for (const number of await store.generations.numbers()) {
+    if (number <= (served?.number ?? 0)) break
+    if (await isWhole(store, number)) yield note('generation-unpublished', unpublished(number))
+    else yield finding('generation-damaged', `generation ${number} cannot be served${instead(served)}`)
+  }
+  if (served !== undefined) yield* damagedSnapshots(store, served)
+  else if ((await store.generations.numbers()).length === 0 && (await store.generations.isPointed()))
+    yield finding('generation-damaged', 'all generations are gone, and "current" points to one')
+}
+
+/** Newer than what is served, and whole: the process was killed before it had it served. */
+function unpublished(number: number): string {
+  return `generation ${number} was written and not published: the process ended in between; the next sync makes up for it`
+}
+
+async function isWhole(store: Store, number: number): Promise<boolean> {
+  const generation = await store.generations.read(number)
+  if (generation === undefined) return false
+  const snapshots = generation.sources.map(({ snapshot }) => store.snapshots.has(snapshot))
+  return (await Promise.all(snapshots)).every(Boolean)
+}
+
+function instead(served: Generation | undefined): string {
+  return served === undefined ? ', and there is no other' : `; ${served.number} is, in its place`
+}
+
+async function* damagedSnapshots(store: Store, { number, sources }: Generation): AsyncGenerator<Remark> {
+  for (const { source, snapshot } of sources) {
+    if ((await store.snapshots.readWhole(snapshot)) !== undefined) continue
+    yield finding('snapshot-damaged', `the snapshot ${snapshot} of generation ${number} is damaged or gone`, { source })
+  }
+}
+
+/** Every file of what is served, read and hashed. */
+export async function* filesAreWhole(verifying: Verifying): AsyncGenerator<Remark> {
+  for (const snapshot of verifying.snapshots) yield* inspected(snapshot, verifying)
+}
+
+async function* inspected(snapshot: Snapshot, verifying: Verifying): AsyncGenerator<Remark> {
+  const { store, named, looked, show, signal } = verifying
+  const { source } = snapshot
+  if (!named.has(source)) return
+  for (const skill of snapshot.skills.filter(isOfUpstream)) yield* keptOf(skill, verifying)
+  for (const [stored, of] of storedWithNames(snapshot)) {
+    if (store === undefined) return
+    const place = store.skills.folderOf(stored)
+    if (looked.has(place)) continue
+    signal.throwIfAborted()
+    looked.add(place)
+    if (looked.size % SHOWN_EVERY === 0) show(`${looked.size} skills looked at`)
+    const { damage, strangers } = await store.skills.inspect(stored)
+    for (const { path, problem } of damage) yield finding('file-damaged', problem, { source, ...of, path })
+    for (const path of strangers)
+      yield note('stranger', `lies in ${place} and is not of ${'skill' in of ? 'the skill' : 'the docs'}`, {
+        source,
+        path,
+      })
+  }
+}
+
+/** Of a skill of another MCP server those files that somebody wanted. */
+async function* keptOf(skill: UpstreamSkill, { store, looked, signal }: Verifying): AsyncGenerator<Remark> {
+  const { source } = skill.upstream
+  const place = `${source}/${skill.path}`
+  if (store === undefined || looked.has(place)) return
+  looked.add(place)
+  for (const file of skill.files) {
+    signal.throwIfAborted()
+    const kept = await store.upstreams.read(source, file)
+    if (kept.kind === 'damaged') yield finding('file-damaged', kept.why, { source, skill: skill.path, path: file.path })
+  }
+}
+
+/** All that is stored of a snapshot in folders, and the skill that each is of. */
+function storedWithNames({ skills, docs }: Snapshot): (readonly [StoredSkill, { readonly skill?: string }])[] {
+  const kept = skills.filter(
+    (skill) => skill.digest !== undefined && skill.standing !== 'withheld' && !isOfUpstream(skill),
+  )
+  const named = kept.map((skill) => [storedOf(skill), { skill: skill.path }] as const)
+  return docs === undefined ? named : [...named, [storedOf(docs), {}]]
+}
+
+/** So many skills, a line of progress. */
+const SHOWN_EVERY = 100
+
+/** The generations that are kept besides: what a rollback can go back to. */
+export async function* keptAreWhole(verifying: Verifying): AsyncGenerator<Remark> {
+  for await (const { generation, snapshots } of kept(verifying)) {
+    if (typeof generation === 'number') {
+      yield finding('generation-damaged', `generation ${generation} cannot be read`)
+      continue
+    }
+    if (verifying.store !== undefined) yield* damagedSnapshots(verifying.store, generation)
+    for (const snapshot of snapshots) yield* inspected(snapshot, verifying)
+  }
+}
+
+interface Kept {
+  /** The number alone where it cannot be read. */
+  readonly generation: Generation | number
+  /** Those of its snapshots that were in none before. */
+  readonly snapshots: readonly Snapshot[]
+}
+
+async function* kept({ store, served, show, signal }: Verifying): AsyncGenerator<Kept> {
+  if (store === undefined) return
+  const seen = new Set(served?.sources.map(({ snapshot }) => snapshot))
+  for (const number of await store.generations.numbers()) {
+    if (number >= (served?.number ?? 0)) continue
+    signal.throwIfAborted()
+    show(`generation ${number}`)
+    const generation = await store.generations.read(number)
+    const snapshots: Snapshot[] = []
+    for (const { snapshot } of generation?.sources ?? []) {
+      const read = seen.has(snapshot) ? undefined : await store.snapshots.readWhole(snapshot)
+      seen.add(snapshot)
+      if (read !== undefined) snapshots.push(read)
+    }
+    yield { generation: generation ?? number, snapshots }
+  }
+}

@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { described } from '../../../sync/pull/move-policy.ts'
+import { FOLDER_REF } from '../../../sync/model/revision.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { ControlError } from '../../control/control-client.ts'
+import { finding, note } from './finding.ts'
+import type { Remark } from './finding.ts'
+
+const REVISION = z.object({ ref: z.string(), commit: z.string(), tag: z.string().optional() })
+
+/** What upstream has beside what is served, as the writer answers it. */
+const COMPARISON = z.object({
+  served: REVISION.optional(),
+  revision: REVISION,
+  relation: z.enum(['descends', 'rewritten', 'unknown']).optional(),
+  isGone: z.boolean().optional(),
+})
+type Comparison = z.infer<typeof COMPARISON>
+
+/** Asks upstream about one source, and says in what it departs from what is served. */
+export async function upstreamRemarks(
+  source: SourceId,
+  ask: (method: string, params: object) => Promise<unknown>,
+): Promise<Remark[]> {
+  try {
+    return [...remarksOf(source, COMPARISON.parse(await ask('compare', { source })))]
+  } catch (error) {
+    if (!(error instanceof SyncError) && !(error instanceof ControlError)) throw error
+    return [finding(error.code, error.message, { source })]
+  }
+}
+
+function* remarksOf(source: SourceId, { served, revision, relation, isGone }: Comparison): Generator<Remark> {
+  if (served === undefined || (served.commit === revision.commit && served.tag === revision.tag)) return
+  const moved = `${revision.ref} is at ${described(revision)} upstream, and ${described(served)} is served`
+  const isSameRef = served.ref === revision.ref
+  if (isSameRef && served.ref === FOLDER_REF) {
+    const holds = `the folder holds ${revision.commit} now, and ${served.commit} is served`
+    yield note('upstream-moved', holds, { source })
+    return
+  }
+  if (isGone === true)
+    yield finding('commit-gone', `upstream does not have ${served.commit} any more; the store does`, { source })
+  if (isSameRef && served.ref.startsWith('refs/tags/'))
+    yield finding('tag-moved', `the tag was moved: ${moved}`, { source })
+  else if (isSameRef && relation === 'rewritten')
+    yield finding('history-rewritten', `the branch was rewritten: ${moved}`, { source })
+  else
+    yield note('upstream-moved', relation === 'unknown' ? `${moved}; whether it leads there is not known` : moved, {
+      source,
+    })
+}

@@ -1,0 +1,133 @@
+import { isObject } from '../../base/canonical-json.ts'
+import { normal, withDefaults } from './defaults.ts'
+import { isLoopbackUrl } from './loopback.ts'
+import { keyText } from './config-error.ts'
+import type { Fault, KeyPath } from './config-error.ts'
+import { isSshAddress } from './scalars.ts'
+
+/** What is wrong with the ways in which sources are reached, those that `defaults` says included. */
+export function accessFaults(sources: readonly unknown[], defaults: readonly unknown[]): Fault[] {
+  const usable = defaults.filter(hasMatch)
+  return [
+    ...sources.flatMap((source, index) => [
+      ...wayFaults(source, ['sources', index]),
+      ...misuseFaults(source, usable, ['sources', index]),
+    ]),
+    ...defaults.flatMap((entry, index) => [
+      ...wayFaults(entry, ['defaults', index]),
+      ...matchFaults(entry, defaults.slice(0, index), ['defaults', index]),
+    ]),
+  ]
+}
+
+type Entry = Readonly<Record<string, unknown>>
+
+/** Whether it says which addresses it is about. */
+export function hasMatch(entry: unknown): entry is Entry & { readonly match: string } {
+  return isObject(entry) && typeof entry['match'] === 'string'
+}
+
+function matchFaults(entry: unknown, earlier: readonly unknown[], path: KeyPath): Fault[] {
+  if (!hasMatch(entry)) return []
+  const faults = timeFaults(entry, path)
+  const same = earlier.findIndex((other) => hasMatch(other) && normal(other.match) === normal(entry.match))
+  if (same === -1) return faults
+  const message = `means the same addresses as ${keyText(['defaults', same])}; make one of the two`
+  return [...faults, { path: [...path, 'match'], message }]
+}
+
+/** `schedule` and `every` in one entry. */
+export function timeFaults(entry: Entry, path: KeyPath): Fault[] {
+  if (!Object.hasOwn(entry, 'schedule') || !Object.hasOwn(entry, 'every')) return []
+  return [{ path: [...path, 'every'], at: 'key', message: 'stands beside `schedule`; keep one of the two' }]
+}
+
+/** What is wrong with `auth` and `proxy` by themselves. */
+function wayFaults(entry: unknown, path: KeyPath): Fault[] {
+  if (!isObject(entry)) return []
+  const { auth, proxy } = entry
+  const faults = authFaults(auth, [...path, 'auth'])
+  if (!isObject(proxy) || !isObject(proxy['auth'])) return faults
+  const ofProxy: KeyPath = [...path, 'proxy', 'auth', 'header']
+  return [...faults, ...headerFaults(proxy['auth']['header'], ofProxy, OF_THE_CONNECTION)]
+}
+
+function authFaults(auth: unknown, path: KeyPath): Fault[] {
+  if (!isObject(auth)) return []
+  const { github_app: app, header } = auth
+  const faults = headerFaults(header, [...path, 'header'], [...OF_THE_CONNECTION, ...OF_PROXIES])
+  const api = isObject(app) ? app['api_url'] : undefined
+  const message = typeof api === 'string' ? apiMisuse(api) : undefined
+  return message === undefined ? faults : [...faults, { path: [...path, 'github_app', 'api_url'], message }]
+}
+
+function apiMisuse(api: string): string | undefined {
+  const url = URL.parse(api)
+  if (url === null) return undefined
+  if (url.search !== '' || url.hash !== '') return 'must not hold a query or a fragment'
+  return isOpen(url) ? IN_CLEAR : undefined
+}
+
+const IN_CLEAR = 'would cross the network in clear over http:; use https'
+
+function headerFaults(header: unknown, path: KeyPath, reserved: readonly string[]): Fault[] {
+  const name = isObject(header) ? header['name'] : undefined
+  if (typeof name !== 'string' || !reserved.includes(name.toLowerCase())) return []
+  const message = 'is a header that HTTP or git needs for itself; no credential can be sent in it'
+  return [{ path: [...path, 'name'], message }]
+}
+
+/** Headers that say how a message is sent, or what it is (RFC 9110, 7.6.1), and those that git sends. */
+const OF_THE_CONNECTION = [
+  'accept',
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'git-protocol',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'location',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'user-agent',
+]
+
+const OF_PROXIES = ['proxy-authenticate', 'proxy-authorization']
+
+/** A credential beside an address where it must not stand, whoever of the two said it. */
+function misuseFaults(source: unknown, defaults: readonly (Entry & { readonly match: string })[], path: KeyPath) {
+  const key = isObject(source) && typeof source['mcp'] === 'string' ? 'mcp' : 'url'
+  const url = isObject(source) ? source[key] : undefined
+  if (!isObject(source) || typeof url !== 'string') return []
+  const merged: Entry = withDefaults(source, url, defaults)
+  const misuse = merged['auth'] === undefined ? undefined : authMisuse(url, merged['auth'], merged['proxy'])
+  if (misuse === undefined) return []
+  if (Object.hasOwn(source, 'auth')) return [{ path: [...path, 'auth'], at: 'key', message: misuse } satisfies Fault]
+  return [{ path: [...path, key], message: `is given an \`auth\` by \`defaults\`, which ${misuse}` } satisfies Fault]
+}
+
+/** Why a credential must not stand beside this address. */
+export function authMisuse(address: unknown, auth: unknown, proxy: unknown): string | undefined {
+  if (typeof address !== 'string') return undefined
+  const isForSsh = isObject(auth) && Object.hasOwn(auth, 'ssh')
+  if (isSshAddress(address))
+    return isForSsh ? undefined : 'must be `ssh` for an address of ssh; a token has no use there'
+  const url = URL.parse(address)
+  if (url === null) return undefined
+  if (isForSsh) return '`ssh` has no use with this address; it goes with ssh://… and git@host:path'
+  if (url.protocol === 'file:') return 'has no use with a file: address; remove it'
+  if (isOpen(url)) return IN_CLEAR
+  const between = isObject(proxy) && typeof proxy['url'] === 'string' ? URL.parse(proxy['url']) : null
+  return url.protocol === 'http:' && between !== null && !isLoopbackUrl(between) ? IN_CLEAR : undefined
+}
+
+function isOpen(url: URL): boolean {
+  return url.protocol === 'http:' && !isLoopbackUrl(url)
+}

@@ -1,0 +1,212 @@
+import { isObject } from '../../base/canonical-json.ts'
+import { accessFaults, authMisuse, timeFaults } from './auth-rules.ts'
+import { backendFaults } from './backend-rules.ts'
+import { fallbackFaults } from './fallback-rules.ts'
+import { laterFaults } from './unsupported-keys.ts'
+import { isLoopbackUrl } from './loopback.ts'
+import { keyText, looksLikeSecret } from './config-error.ts'
+import type { Fault, KeyPath } from './config-error.ts'
+
+/**
+ * What is wrong between keys, beside what is wrong with each: asked of the plain value, so that it is found in the same
+ * pass even where single keys are broken.
+ */
+export function ruleFaults(value: unknown): Fault[] {
+  const sources = entriesOf(value, 'sources')
+  return [
+    ...duplicateIds(sources, 'sources'),
+    ...duplicateIds(entriesOf(value, 'packs'), 'packs'),
+    ...docsOwners(sources),
+    ...sources.flatMap((source, index) => sourceFaults(source, ['sources', index])),
+    ...fallbackFaults(sources),
+    ...addressFaults(value),
+    ...oauthFaults(value),
+    ...gateFaults(isObject(value) ? value['gate'] : undefined),
+    ...accessFaults(sources, entriesOf(value, 'defaults')),
+    ...backendFaults(sources, entriesOf(value, 'defaults')),
+    ...inlineSecrets(value, []),
+    ...laterFaults(value),
+  ]
+}
+
+function entriesOf(value: unknown, key: string): readonly unknown[] {
+  const list = isObject(value) ? value[key] : undefined
+  return Array.isArray(list) ? list : []
+}
+
+function duplicateIds(entries: readonly unknown[], key: string): Fault[] {
+  const first = new Map<string, number>()
+  return entries.flatMap((entry, index): Fault[] => {
+    const id = isObject(entry) ? entry['id'] : undefined
+    if (typeof id !== 'string') return []
+    const earlier = first.get(id)
+    if (earlier !== undefined) {
+      return [{ path: [key, index, 'id'], message: `is the id of ${keyText([key, earlier])} too; ids must differ` }]
+    }
+    first.set(id, index)
+    return []
+  })
+}
+
+/** `resource://docs/` names no source, so one alone can own it; one that is switched off owns nothing. */
+function docsOwners(sources: readonly unknown[]): Fault[] {
+  const isOwner = (source: unknown): boolean =>
+    isObject(source) && Object.hasOwn(source, 'docs') && source['enabled'] !== false
+  const owners = sources.flatMap((source, index) => (isOwner(source) ? [index] : []))
+  const [first = 0, ...others] = owners
+  const message = `cannot own resource://docs/ beside ${keyText(['sources', first, 'docs'])}; keep one of them`
+  return others.map((index) => ({ path: ['sources', index, 'docs'], at: 'key', message }))
+}
+
+function sourceFaults(source: unknown, path: KeyPath): Fault[] {
+  if (!isObject(source)) return []
+  const faults: Fault[] = []
+  const places = ['url', 'path', 'mcp'].filter((key) => Object.hasOwn(source, key))
+  if (places.length === 0)
+    faults.push({ path, message: 'needs `url`, the address of a git repository, `path`, a folder, or `mcp`, a server' })
+  if (places.length > 1) faults.push({ path, message: `has ${inWords(places)}; keep one of them` })
+  const isServer = Object.hasOwn(source, 'mcp')
+  if (isServer && source['unverifiable'] === 'serve' && source['approval'] !== 'none')
+    faults.push({ path: [...path, 'unverifiable'], message: UNAPPROVABLE })
+  const strays = places.length === 1 ? strayFaults(source, path) : []
+  return [...faults, ...timeFaults(source, path), ...strays, ...programFaults(source, path)]
+}
+
+const UNAPPROVABLE =
+  'is "serve", which goes with `approval: none` alone: an approval is of certain files, and these may be others at each reading'
+
+/** What is said of one kind of source and has no meaning for this one. */
+function strayFaults(source: Readonly<Record<string, unknown>>, path: KeyPath): Fault[] {
+  const strays = STRAYS.filter(({ goesWith }) => !goesWith.some((place) => Object.hasOwn(source, place)))
+  return strays.flatMap(({ goesWith, keys }) =>
+    Object.entries(keys)
+      .filter(([key]) => Object.hasOwn(source, key))
+      .map(([key, why]): Fault => ({
+        path: [...path, key],
+        at: 'key',
+        message: `goes with ${inWords(goesWith)} alone: ${why}`,
+      })),
+  )
+}
+
+interface Stray {
+  readonly goesWith: readonly string[]
+  readonly keys: Readonly<Record<string, string>>
+}
+
+const STRAYS: readonly Stray[] = [
+  {
+    goesWith: ['url'],
+    keys: {
+      ref: 'only a repository has branches and tags',
+      signed: 'only a repository has commits that somebody could sign',
+      webhook: 'a folder is watched, and a server is listened to',
+      backend: 'it says what speaks git',
+      fallback: 'only a repository has commits that could vanish from it',
+    },
+  },
+  {
+    goesWith: ['url', 'mcp'],
+    keys: {
+      auth: 'nobody is asked for a folder',
+      ca: 'nobody is asked for a folder',
+      proxy: 'nobody is asked for a folder',
+    },
+  },
+  {
+    goesWith: ['path'],
+    keys: { links: 'a repository and a server have no folders of this disk beside them' },
+  },
+  {
+    goesWith: ['url', 'path'],
+    keys: {
+      root: 'a server has no folders',
+      lfs: 'a server has no pointers of git',
+      docs: 'a server lists skills alone',
+    },
+  },
+  {
+    goesWith: ['mcp'],
+    keys: {
+      approval: 'it is about skills of another server',
+      fetch: 'it is about skills of another server',
+      budgets: 'it is about skills of another server',
+      unverifiable: 'it is about skills of another server',
+      packed: 'it is about skills of another server',
+      uris: 'it is about skills of another server',
+    },
+  },
+]
+
+/** A program is reached over no network, and is sent no credential. */
+function programFaults(source: Readonly<Record<string, unknown>>, path: KeyPath): Fault[] {
+  if (!isObject(source['mcp'])) return []
+  return ['auth', 'ca', 'proxy']
+    .filter((key) => Object.hasOwn(source, key))
+    .map((key): Fault => {
+      const message = 'goes with the address of a server alone: a program has what it needs in its `env`'
+      return { path: [...path, key], at: 'key', message }
+    })
+}
+
+function gateFaults(gate: unknown): Fault[] {
+  if (!isObject(gate)) return []
+  const strangers = Object.hasOwn(gate, 'url') ? ['args', 'env'] : ['auth']
+  const faults = strangers
+    .filter((key) => Object.hasOwn(gate, key))
+    .map((key): Fault => ({
+      path: ['gate', key],
+      at: 'key',
+      message: `goes with \`${key === 'auth' ? 'url' : 'command'}\` alone`,
+    }))
+  const misuse = Object.hasOwn(gate, 'auth') ? authMisuse(gate['url'], gate['auth'], undefined) : undefined
+  return misuse === undefined ? faults : [...faults, { path: ['gate', 'auth'], at: 'key', message: misuse }]
+}
+
+/** Two listeners at one address. What they are if nothing is said is said by the schema too. */
+function addressFaults(value: unknown): Fault[] {
+  const serve = isObject(value) ? value['serve'] : undefined
+  if (!isObject(serve) || !isObject(serve['operations'])) return []
+  const { host = LOOPBACK, port } = serve['operations']
+  const { host: httpHost = LOOPBACK, port: httpPort = 8741 } = isObject(serve['http']) ? serve['http'] : {}
+  if (port === 0 || port !== httpPort || host !== httpHost) return []
+  return [{ path: ['serve', 'operations', 'port'], message: 'is the address of `serve.http` too; they must differ' }]
+}
+
+/** Who could change the keys of an issuer on their way could make tokens. */
+function oauthFaults(value: unknown): Fault[] {
+  const serve = isObject(value) ? value['serve'] : undefined
+  const oauth = isObject(serve) ? serve['oauth'] : undefined
+  const issuer = isObject(oauth) ? oauth['issuer'] : undefined
+  const url = typeof issuer === 'string' ? URL.parse(issuer) : null
+  const path = ['serve', 'oauth', 'issuer']
+  if (url?.protocol === 'http:' && !isLoopbackUrl(url)) {
+    return [{ path, message: 'must be an https address, unless it is on this machine' }]
+  }
+  if (url !== null && (url.search !== '' || url.hash !== '')) {
+    return [{ path, message: 'must not have a query or a fragment' }]
+  }
+  return []
+}
+
+const LOOPBACK = '127.0.0.1'
+
+function inWords(keys: readonly string[]): string {
+  return keys.map((key) => `\`${key}\``).join(' and ')
+}
+
+/** Text in the form of a well-known kind of token, wherever it stands. */
+function inlineSecrets(value: unknown, path: KeyPath): Fault[] {
+  if (typeof value === 'string') {
+    return looksLikeSecret(value)
+      ? [
+          {
+            path,
+            message: 'holds what looks like a secret; keep secrets out of this file and name where they are read from',
+          },
+        ]
+      : []
+  }
+  if (Array.isArray(value)) return value.flatMap((entry, index) => inlineSecrets(entry, [...path, index]))
+  return isObject(value) ? Object.entries(value).flatMap(([key, below]) => inlineSecrets(below, [...path, key])) : []
+}

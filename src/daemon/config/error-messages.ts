@@ -1,0 +1,103 @@
+import type { z } from 'zod'
+import { editDistance } from '../../base/edit-distance.ts'
+import type { Fault, KeyPath } from './config-error.ts'
+import { keysAt, nameable } from './schema-json.ts'
+import type { SchemaNode } from './schema-json.ts'
+
+type Issue = z.core.$ZodIssue
+type RawIssue = z.core.$ZodRawIssue
+
+/** How a configuration is read. Once: what zod makes for the next one takes longer than it saves this one. */
+export const READING = { error: explain, jitless: true } as const
+
+/** What is wrong, in our words, where the schema itself has none for it. No message repeats the value. */
+function explain(issue: RawIssue): string {
+  if (issue.code === 'invalid_type') return wrongType(issue.expected, issue.input)
+  if (issue.code === 'invalid_value') return `must be ${issue.values.map(String).join(' or ')}`
+  if (issue.code === 'too_small') {
+    return issue.origin === 'string' || issue.origin === 'array'
+      ? 'must not be empty'
+      : `must be ${issue.minimum} at least`
+  }
+  if (issue.code === 'too_big') {
+    return issue.origin === 'string' ? `is over ${issue.maximum} characters` : `must be ${issue.maximum} at most`
+  }
+  return 'has a form that is not allowed here'
+}
+
+function wrongType(expected: string, input: unknown): string {
+  if (input === undefined) return 'is missing'
+  if (input === null) return 'is empty; give it a value, or remove the key'
+  if (expected === 'string' && typeof input !== 'object') return 'must be text; put the value in quotes'
+  return `must be ${TYPES[expected] ?? expected}`
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping of keys to values',
+  record: 'a mapping of keys to values',
+}
+
+/** The issues as faults, each at its own key. */
+export function faultsOf(issues: readonly Issue[], schema: SchemaNode, above: KeyPath = []): Fault[] {
+  return issues.flatMap((issue): Fault[] => {
+    const path = [...above, ...issue.path.map((part) => (typeof part === 'number' ? part : String(part)))]
+    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(schema, path, key))
+    if (issue.code === 'invalid_union') return ofChoice(issue, schema, path)
+    return [{ path, message: issue.message }]
+  })
+}
+
+/** Where one of the forms was clearly meant, what is wrong with that one says more than the names of all. */
+function ofChoice(issue: z.core.$ZodIssueInvalidUnion, schema: SchemaNode, path: KeyPath): Fault[] {
+  const meant = issue.errors.filter((form) =>
+    form.every(({ code, path }) => path.length > 0 || code !== 'invalid_type'),
+  )
+  const [form] = meant
+  return meant.length === 1 && form !== undefined && form.every(({ code }) => code !== 'invalid_value')
+    ? faultsOf(form, schema, path)
+    : [{ path, message: issue.message }]
+}
+
+function unknownKey(schema: SchemaNode, above: KeyPath, key: string): Fault {
+  const path = [...above, key]
+  const known = keysAt(schema, above)
+  const what = nameable(schema, path) === path ? 'is not a key that is known here' : 'holds a key that is not known'
+  return { path, at: 'key', message: what + suggestion(key, known) }
+}
+
+function suggestion(key: string, known: readonly string[]): string {
+  const synonym = SYNONYMS[key.toLowerCase()]
+  const near = synonym !== undefined && known.includes(synonym) ? synonym : nearest(key, known)
+  if (near !== undefined) return `; did you mean \`${near}\`?`
+  return known.length > 12 ? '' : `; known are ${known.map((name) => `\`${name}\``).join(', ')}`
+}
+
+/** What others call it. */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  branch: 'ref',
+  commit: 'ref',
+  cron: 'schedule',
+  git: 'url',
+  interval: 'every',
+  name: 'id',
+  period: 'every',
+  repo: 'url',
+  repository: 'url',
+  rev: 'ref',
+  tag: 'ref',
+  uri: 'url',
+}
+
+function nearest(key: string, known: readonly string[]): string | undefined {
+  const plain = (text: string) => text.toLowerCase().replaceAll('-', '_')
+  const ranked = known
+    .map((candidate) => ({ candidate, distance: editDistance(plain(key), plain(candidate)) }))
+    .filter(({ candidate, distance }) => distance <= Math.max(1, Math.floor(candidate.length / 3)))
+    .toSorted((a, b) => a.distance - b.distance)
+  return ranked[0]?.candidate
+}

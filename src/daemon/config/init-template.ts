@@ -1,0 +1,70 @@
+import { stringify } from 'yaml'
+import { countOf } from '../../base/plural.ts'
+import { printable } from '../base/log-line.ts'
+
+/** A source as the first configuration has it. */
+export interface StartingSource {
+  readonly id: string
+  readonly place: { readonly url: string } | { readonly path: string }
+  /** What was seen of it; undefined where nobody has looked, or could. */
+  readonly seen: Seen | undefined
+}
+
+export interface Seen {
+  /** The branch that its HEAD names; undefined where that is none with a plain name, and of a folder. */
+  readonly branch: string | undefined
+  readonly commit: string
+  /** The skills below `root`, and those that are elsewhere. */
+  readonly skills: number
+  readonly elsewhere: number
+  readonly root: string
+}
+
+/** A configuration to start from: what was asked for, and beside it, as comments, what one comes to want next. */
+export function startingText(sources: readonly StartingSource[]): string {
+  return `# What skillsyncd mirrors, and how it serves that. Written by skillsyncd init, and yours from here on. All keys are explained
+# in config/skillsyncd.yaml of the package; what is wrong with one is told with its line when a command reads this file.
+
+sources:
+${sources.map(sourceText).join('\n')}
+# Where MCP clients connect. Off loopback each of them needs a token: skillsyncd token add NAME.
+serve:
+  http: { host: 127.0.0.1, port: 8741 }
+
+# The folder that holds all that survives a restart.
+# state: ~/.local/state/skillsyncd
+`
+}
+
+function sourceText({ id, place, seen }: StartingSource): string {
+  const lines = [
+    ...(seen === undefined ? ['# Nobody has looked at it yet.'] : [`# ${seenText(seen)}`]),
+    `- id: ${scalar(id)} # the first segment of its URIs: skill://${id}/…`,
+    ...('url' in place ? urlLines(place.url, seen) : [`  path: ${scalar(place.path)} # a plain folder, watched`]),
+    ...(seen === undefined || seen.root === '' ? [] : [`  root: ${seen.root} # paths of skills are relative to it`]),
+    '  # update: locked # serve what skills.lock says; skillsyncd lock writes it, skillsyncd update moves it',
+  ]
+  return lines.map((line) => `  ${line}\n`).join('')
+}
+
+function urlLines(url: string, seen: Seen | undefined): string[] {
+  return [
+    `  url: ${scalar(url)}`,
+    ...(seen?.branch === undefined ? [] : [`  ref: ${scalar(seen.branch)} # a branch, a tag or a full commit id`]),
+    '  every: 5m # how often it is looked at',
+    '  # If it is private: a secret is named here, and never written. auth takes ssh keys, apps and helpers too.',
+    '  # auth: { token: { env: SKILLS_TOKEN } }',
+  ]
+}
+
+/** What the repository was like, in a line. */
+export function seenText({ branch, commit, skills, elsewhere, root }: Seen): string {
+  const where = root === '' ? '' : ` below ${root}/`
+  const rest = elsewhere === 0 ? '' : `; ${elsewhere} elsewhere, which \`root\` leaves out`
+  const at = branch === undefined ? commit.slice(0, 12) : `${printable(branch)} at ${commit.slice(0, 12)}`
+  return `${at}: ${countOf(skills, 'skill')}${where}${rest}`
+}
+
+function scalar(text: string): string {
+  return stringify(text, { lineWidth: 0 }).trimEnd()
+}

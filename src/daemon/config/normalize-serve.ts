@@ -1,0 +1,62 @@
+import type { WebConfig } from '../../serve/page/http/web-routes.ts'
+import type { FormsConfig, HttpAddress, ServeConfig } from './config.ts'
+import type { OAuthConfig } from '../http/oauth.ts'
+import type { ConfigFile } from './schema.ts'
+
+type ServeEntry = ConfigFile['serve']
+
+/** Where MCP clients connect, and by which names. */
+export function httpAddressOf(entry: ServeEntry['http']): HttpAddress {
+  return {
+    host: entry.host,
+    port: entry.port,
+    publicUrl: entry.public_url,
+    allowedHosts: entry.allowed_hosts ?? [],
+    allowedOrigins: entry.allowed_origins ?? [],
+    trustedProxies: entry.trusted_proxies ?? [],
+  }
+}
+
+/** What is offered besides MCP. */
+export function webOf({ public: open = [], well_known: wellKnown, page }: ServeEntry): WebConfig {
+  return {
+    wellKnown: wellKnown?.enabled !== false,
+    page: page?.enabled === false ? undefined : { title: page?.title ?? 'Agent Skills' },
+    open: new Set(open),
+  }
+}
+
+/** Whose tokens are accepted besides ours. */
+export function oauthOf(entry: ServeEntry['oauth']): OAuthConfig | undefined {
+  if (entry === undefined) return undefined
+  const { issuer, audience, scopes = [], token_type: tokenType = 'jwt', keys_max_age: keysMaxAgeMs = DAY_MS } = entry
+  return { issuer, audience, scopes, tokenType, keysMaxAgeMs }
+}
+
+const DAY_MS = 86_400_000
+
+/** In which forms skills are offered. */
+export function formsOf({ resources, index, templates, contract }: ServeEntry): FormsConfig {
+  return {
+    index: index?.enabled === false ? 'off' : (index?.templates ?? 'omit'),
+    templates: templates?.map(({ uri }) => uri) ?? [],
+    resources: { list: resources?.list ?? 'skills', synthetic: resources?.synthetic ?? 'hide' },
+    contract: contract?.enabled !== false,
+  }
+}
+
+/** What is offered to models besides resources. */
+export function modelSurfacesOf({
+  tools,
+  search,
+  prompts,
+}: ServeEntry): Pick<ServeConfig, 'tools' | 'search' | 'prompts'> {
+  return {
+    tools:
+      tools?.enabled === false ? undefined : { paths: tools?.paths ?? 'auto', waitMs: tools?.wait ?? TOOL_WAIT_MS },
+    search: search?.enabled !== false,
+    prompts: prompts?.enabled === false ? 'off' : (prompts?.skills ?? 'none'),
+  }
+}
+
+const TOOL_WAIT_MS = 2_000

@@ -1,0 +1,353 @@
+import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/archive.ts'
+import type { Choice, Pack } from '../../sync/catalog/pack.ts'
+import type { AskedRef } from '../../sync/model/revision.ts'
+import type { Brakes, Budgets, McpPlace, McpSource, Schedule, Source } from '../../sync/model/source.ts'
+import type { ProxyChoice } from '../credentials/proxy.ts'
+import { TOKEN_USERNAME } from './auth.ts'
+import type { Access, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './auth.ts'
+import { withDefaults } from './defaults.ts'
+import type { Environment } from './environment.ts'
+import { gateOf } from './gate.ts'
+import type { ConfigFile } from './schema.ts'
+import { formsOf, httpAddressOf, modelSurfacesOf, oauthOf, webOf } from './normalize-serve.ts'
+import type { AuditConfig, Config, ConfiguredSource, HttpLimits, Limits, Mode } from './config.ts'
+import type { SignedBy } from '../trust/trust.ts'
+
+type SourceEntry = ConfigFile['sources'][number]
+type AuthEntry = NonNullable<SourceEntry['auth']>
+type HelperEntry = NonNullable<AuthEntry['helper']>
+type SecretEntry = NonNullable<AuthEntry['token']>
+type SignedEntry = NonNullable<SourceEntry['signed']>
+type LimitsEntry = ConfigFile['limits']
+
+/** What a checked file means here: paths made absolute, access settled, and what is disabled left out. */
+export function configOf(file: ConfigFile, fileName: string, environment: Environment): Config {
+  const absolute = (path: string) => absolutePath(path, dirname(fileName), environment)
+  const settling = {
+    absolute,
+    access: (auth: AuthEntry | undefined) => fixedAccessOf(auth, absolute),
+    reference: (entry: SecretEntry) => referenceOf(entry, absolute),
+  }
+  const enabled = file.sources
+    .filter((source) => source.enabled)
+    .map((source) => withDefaults(source, addressOf(source), file.defaults ?? []))
+  return {
+    file: resolve(fileName),
+    sources: enabled.map((entry) => configuredOf(entry, absolute)),
+    serve: {
+      http: httpAddressOf(file.serve.http),
+      operations: file.serve.operations,
+      ttlMs: file.serve.ttl,
+      web: webOf(file.serve),
+      oauth: oauthOf(file.serve.oauth),
+      metrics: file.serve.metrics?.enabled,
+      instructions: file.serve.instructions,
+      ...formsOf(file.serve),
+      ...modelSurfacesOf(file.serve),
+    },
+    packs: file.packs?.map(packOf) ?? [],
+    state: file.state === undefined ? environment.state : absolute(file.state),
+    runtime: environment.runtime,
+    lock: isLockUse(file.lock) ? join(dirname(resolve(fileName)), 'skills.lock') : absolute(file.lock),
+    lockUse: file.lock === 'ignore' ? 'ignore' : 'follow',
+    mode: FREE,
+    retention: {
+      generations: file.retention.generations,
+      youngerThanMs: file.retention.younger_than,
+      bytes: file.limits.disk.bytes,
+    },
+    limits: limitsOf(file.limits),
+    audit: auditOf(file.audit),
+    gate: file.gate && gateOf(file.gate, settling),
+    programs: {
+      git: programOf(file.programs?.git ?? 'git', absolute),
+      ssh: programOf(file.programs?.ssh ?? 'ssh', absolute),
+    },
+  }
+}
+
+/** A word in place of a path: the lock is in its usual place then. */
+function isLockUse(lock: ConfigFile['lock']): lock is 'follow' | 'ignore' | undefined {
+  return lock === undefined || lock === 'follow' || lock === 'ignore'
+}
+
+function packOf({ id, description, include, exclude = [] }: NonNullable<ConfigFile['packs']>[number]): Pack {
+  return { id, description, include: include.map(choiceOf), exclude: exclude.map(choiceOf) }
+}
+
+function choiceOf({ source, path, name, tag }: { readonly [Key in keyof Choice]: string | undefined }): Choice {
+  return {
+    ...(source !== undefined && { source }),
+    ...(path !== undefined && { path }),
+    ...(name !== undefined && { name }),
+    ...(tag !== undefined && { tag }),
+  }
+}
+
+/** What `defaults` are matched with. */
+function addressOf({ url, mcp }: SourceEntry): string {
+  return url ?? (typeof mcp === 'string' ? mcp : '')
+}
+
+/** A bare name is looked up in PATH. */
+function programOf(program: string, absolute: (path: string) => string): string {
+  return program.includes('/') ? absolute(program) : program
+}
+
+function auditOf(entry: ConfigFile['audit']): AuditConfig | undefined {
+  if (entry?.enabled === false) return undefined
+  return { bytes: entry?.bytes ?? AUDIT.bytes, files: entry?.files ?? AUDIT.files }
+}
+
+const AUDIT: AuditConfig = { bytes: 2 ** 23, files: 8 }
+
+const FREE: Mode = { locked: false, offline: false }
+
+function absolutePath(path: string, folder: string, environment: Environment): string {
+  if (path === '~' || path.startsWith('~/')) return join(environment.home, path.slice(1))
+  return resolve(folder, path)
+}
+
+type Absolute = (path: string) => string
+
+function configuredOf(entry: SourceEntry, absolute: Absolute): ConfiguredSource {
+  const program = typeof entry.mcp === 'object' ? programValuesOf(entry.mcp.env, absolute) : undefined
+  return {
+    source: sourceOf(entry, absolute),
+    access: entry.mcp === undefined ? accessOf(entry.auth, absolute) : bearerOf(entry.auth, absolute),
+    ...(program !== undefined && { programEnv: program }),
+    ca: entry.ca === undefined ? undefined : absolute(entry.ca),
+    proxy: proxyOf(entry.proxy, absolute),
+    webhook: webhookOf(entry.webhook, absolute),
+    signed: signedOf(entry.signed, absolute),
+    ...(entry.fallback !== undefined && { fallback: entry.fallback }),
+    required: entry.required,
+    maxAgeMs: entry.max_age,
+    archives: ARCHIVE_FORMATS.filter((format) => entry.archives?.includes(format)),
+  }
+}
+
+function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
+  const {
+    id,
+    url,
+    path,
+    links = 'inside',
+    update,
+    contract = false,
+    docs,
+    root,
+    include,
+    exclude,
+    unlisted,
+    names,
+    nested,
+    strict,
+    lfs,
+    policy,
+  } = entry
+  const hiddenUnicode = policy?.['hidden-unicode'] ?? 'deceptive'
+  const selection = { root, include, exclude, unlisted, names, nested, strict, lfs, hiddenUnicode, contract, docs }
+  const following = { ref: askedOf(entry), update, brakes: brakesOf(entry), schedule: scheduleOf(entry) }
+  if (path !== undefined) {
+    const folder = absolute(path)
+    return { kind: 'directory', id, url: pathToFileURL(folder).href, path: folder, links, ...following, ...selection }
+  }
+  if (entry.mcp !== undefined) return { ...mcpOf(entry, entry.mcp, absolute), ...following, ...selection }
+  // The rules between keys refuse a file with a source that is nowhere before this is asked.
+  if (url === undefined) throw new TypeError('A source without an address was let through')
+  return { kind: 'git', id, url, backend: entry.backend ?? 'auto', ...following, ...selection }
+}
+
+type OfMcp = Pick<
+  McpSource,
+  'kind' | 'id' | 'url' | 'place' | 'approval' | 'fetching' | 'budgets' | 'packed' | 'unverifiable' | 'uris'
+>
+
+function mcpOf(entry: SourceEntry, mcp: NonNullable<SourceEntry['mcp']>, absolute: Absolute): OfMcp {
+  const place = placeOf(mcp, absolute)
+  return {
+    kind: 'mcp',
+    id: entry.id,
+    url: place.kind === 'http' ? place.url : `program:${[place.command, ...place.args].map(encodeURI).join(' ')}`,
+    place,
+    approval: entry.approval ?? 'required',
+    fetching: entry.fetch ?? 'lazy',
+    budgets: budgetsOf(entry.budgets),
+    packed: entry.packed ?? 'ignore',
+    unverifiable: entry.unverifiable ?? 'withhold',
+    uris: entry.uris ?? [],
+  }
+}
+
+function placeOf(mcp: NonNullable<SourceEntry['mcp']>, absolute: Absolute): McpPlace {
+  if (typeof mcp === 'string') return { kind: 'http', url: mcp }
+  return { kind: 'program', command: programOf(mcp.command, absolute), args: mcp.args ?? [] }
+}
+
+function budgetsOf(entry: SourceEntry['budgets']): Budgets {
+  return {
+    fileBytes: entry?.file_bytes ?? 2 ** 24,
+    listing: {
+      bytes: entry?.listing_bytes ?? 2 ** 26,
+      pages: entry?.listing_pages ?? 1000,
+      entries: entry?.listing_entries ?? 50_000,
+      timeoutMs: entry?.listing_timeout ?? 60_000,
+    },
+    storedBytes: entry?.stored_bytes ?? 2 ** 30,
+    hourlyBytes: entry?.hourly_bytes ?? 200 * 2 ** 20,
+  }
+}
+
+function askedOf({ ref }: SourceEntry): AskedRef {
+  if (typeof ref !== 'object') return ref
+  return { range: ref.range, prefix: ref.prefix ?? '', prereleases: ref.prereleases ?? false }
+}
+
+function brakesOf({ brakes }: SourceEntry): Brakes {
+  return {
+    movedTag: brakes?.moved_tag ?? 'hold',
+    massDeletion: brakes?.mass_deletion ?? 'hold',
+    olderCommit: brakes?.older_commit ?? 'hold',
+  }
+}
+
+/** Every five minutes, if nothing else is said. */
+const PERIOD_MS = 300_000
+
+/** A look at a folder that did not change asks nobody anything. It is watched besides, where that works. */
+const FOLDER_PERIOD_MS = 30_000
+
+function scheduleOf({ schedule, every, path }: SourceEntry): Schedule {
+  if (schedule !== undefined) return { kind: 'cron', expression: schedule }
+  return { kind: 'every', periodMs: every ?? (path === undefined ? PERIOD_MS : FOLDER_PERIOD_MS) }
+}
+
+function accessOf(auth: AuthEntry | undefined, absolute: Absolute): Access {
+  if (auth?.github_app !== undefined) {
+    const { app_id: appId, installation_id: installationId, private_key: key, api_url: apiUrl } = auth.github_app
+    const privateKey = referenceOf(key, absolute)
+    return { kind: 'github-app', appId, installationId, privateKey, apiUrl: apiUrl ?? GITHUB_API }
+  }
+  if (auth?.ssh !== undefined) {
+    const { key, passphrase, known_hosts: hosts } = auth.ssh
+    return {
+      kind: 'ssh',
+      key: referenceOf(key, absolute),
+      passphrase: passphrase && referenceOf(passphrase, absolute),
+      knownHosts: hosts && absolute(hosts),
+    }
+  }
+  return auth?.helper === undefined ? fixedAccessOf(auth, absolute) : helperOf(auth.helper, absolute)
+}
+
+const GITHUB_API = 'https://api.github.com'
+
+function fixedAccessOf(
+  auth: (Pick<AuthEntry, 'basic' | 'header'> & Partial<Pick<AuthEntry, 'token' | 'username'>>) | undefined,
+  absolute: Absolute,
+): FixedAccess {
+  if (auth?.basic !== undefined) {
+    return { kind: 'basic', username: auth.basic.username, password: referenceOf(auth.basic.password, absolute) }
+  }
+  if (auth?.token !== undefined) {
+    return { kind: 'basic', username: auth.username ?? TOKEN_USERNAME, password: referenceOf(auth.token, absolute) }
+  }
+  if (auth?.header !== undefined) {
+    return { kind: 'header', name: auth.header.name, value: referenceOf(auth.header.value, absolute) }
+  }
+  return { kind: 'none' }
+}
+
+function webhookOf(entry: SourceEntry['webhook'], absolute: (path: string) => string): ConfiguredSource['webhook'] {
+  return entry && { provider: entry.provider, secret: referenceOf(entry.secret, absolute) }
+}
+
+/** What an MCP server is sent: a token is a bearer token there, whatever git hosts make of it. */
+function bearerOf(auth: AuthEntry | undefined, absolute: Absolute): Access {
+  if (auth?.token === undefined || auth.username !== undefined) return accessOf(auth, absolute)
+  return { kind: 'bearer', token: referenceOf(auth.token, absolute) }
+}
+
+function helperOf({ command, args = [], env, timeout }: HelperEntry, absolute: Absolute): CredentialHelper {
+  return {
+    kind: 'helper',
+    command: programOf(command, absolute),
+    args,
+    env: programValuesOf(env, absolute),
+    timeoutMs: timeout ?? HELPER_MS,
+  }
+}
+
+function programValuesOf(env: HelperEntry['env'], absolute: Absolute): Readonly<Record<string, ProgramValue>> {
+  const values = Object.entries(env ?? {}).map(([name, entry]): [string, ProgramValue] => [
+    name,
+    'value' in entry ? { kind: 'value', value: entry.value } : referenceOf(entry, absolute),
+  ])
+  return Object.fromEntries(values)
+}
+
+const HELPER_MS = 30_000
+
+function proxyOf(proxy: SourceEntry['proxy'], absolute: Absolute): ProxyChoice {
+  if (proxy === undefined) return { kind: 'variables' }
+  if (proxy === 'none') return { kind: 'none' }
+  return { kind: 'named', url: new URL(proxy.url).origin, access: fixedAccessOf(proxy.auth, absolute) }
+}
+
+function referenceOf(entry: SecretEntry, absolute: Absolute): SecretReference {
+  if (entry.env !== undefined) return { kind: 'env', name: entry.env }
+  if (entry.file !== undefined) return { kind: 'file', path: absolute(entry.file) }
+  return { kind: 'credential', name: entry.credential ?? '' }
+}
+
+function signedOf(entry: SignedEntry | undefined, absolute: (path: string) => string): SignedBy | undefined {
+  if (entry === undefined) return undefined
+  const { require, allowed_signers: signers, keyring, grace: graceMs } = entry
+  return {
+    require,
+    allowedSigners: signers === undefined ? undefined : absolute(signers),
+    keyring: keyring === undefined ? undefined : absolute(keyring),
+    graceMs,
+  }
+}
+
+function limitsOf({ skill, frontmatter, repository, fetch, listing, http, disk }: LimitsEntry): Limits {
+  return {
+    skill,
+    frontmatter,
+    fetch: {
+      connectMs: fetch.connect_timeout,
+      idleMs: fetch.idle_timeout,
+      totalMs: fetch.total_timeout,
+      packBytes: repository.bytes,
+      files: repository.files,
+      // A file larger than a skill may be is of no use to us.
+      blobBytes: skill.bytes,
+      segmentBytes: repository.segment_bytes,
+      pathBytes: repository.path_bytes,
+      depth: repository.depth,
+    },
+    fetches: { concurrency: fetch.concurrency, perHost: fetch.concurrency_per_host },
+    listing,
+    http: httpLimitsOf(http),
+    disk,
+  }
+}
+
+function httpLimitsOf(entry: LimitsEntry['http']): HttpLimits {
+  return {
+    bodyBytes: entry.body_bytes,
+    headersMs: entry.header_timeout,
+    requestMs: entry.request_timeout,
+    connections: entry.connections,
+    connectionsPerAddress: entry.connections_per_address,
+    rate: entry.rate && { requests: entry.rate.requests, perMs: entry.rate.per },
+    streams: entry.streams,
+    streamBytes: entry.stream_bytes,
+    sessions: entry.sessions,
+    sessionIdleMs: entry.session_idle_timeout,
+  }
+}

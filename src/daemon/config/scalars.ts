@@ -1,0 +1,267 @@
+import { isIP } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import { isSourceId } from '../../sync/model/source-id.ts'
+import { readSkillUri } from '../../sync/model/upstream-uri.ts'
+import { cronTimeOf, isCronExpression } from '../base/cron-time.ts'
+
+// The kinds of value that keys share. Each checks itself, so that every problem of a file is found in one pass.
+
+const CONTROL = /\p{Cc}/u
+const CONTROL_BUT_BREAKS = /(?![\t\n\r])\p{Cc}/u
+const CONTROL_FOUND = 'holds a control character'
+
+/** Text of one line. */
+export function line(maximum = 4096): z.ZodString {
+  return z.string().min(1).max(maximum).refine(isPlain, CONTROL_FOUND)
+}
+
+/** Text of any number of lines. */
+export function prose(maximum: number): z.ZodString {
+  return z
+    .string()
+    .min(1)
+    .max(maximum)
+    .refine((text) => !CONTROL_BUT_BREAKS.test(text), CONTROL_FOUND)
+}
+
+function isPlain(text: string): boolean {
+  return !CONTROL.test(text)
+}
+
+/** A file or folder; made absolute later, when the place of the configuration is known. */
+export function path(): z.ZodString {
+  return line()
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const DURATION = /^([1-9][0-9]{0,8})(ms|s|m|h|d)$/
+
+/** `250ms`, `30s`, `5m`, `1h`, `30d`, read as milliseconds. */
+export function duration({ least = '1ms', most = '3650d' } = {}) {
+  const [leastMs, mostMs] = [durationMs(least), durationMs(most)]
+  const form = 'must be a duration such as 30s, 5m or 1h (ms, s, m, h or d)'
+  return z
+    .string({ error: form })
+    .regex(DURATION, form)
+    .transform(durationMs)
+    .refine((ms) => ms >= leastMs, `must be ${least} at least`)
+    .refine((ms) => ms <= mostMs, `must be ${most} at most`)
+}
+
+/** The milliseconds of a duration; undefined for what is none. */
+export function durationOf(text: string): number | undefined {
+  return DURATION.test(text) ? durationMs(text) : undefined
+}
+
+function durationMs(text: string): number {
+  return measured(text, DURATION, UNITS_MS)
+}
+
+function measured(text: string, shape: RegExp, units: Readonly<Record<string, number>>): number {
+  const [, count, unit = ''] = shape.exec(text) ?? []
+  return Number(count) * (units[unit] ?? Number.NaN)
+}
+
+/** The shortest text for a number of milliseconds. */
+export function durationText(ms: number): string {
+  return scaled(ms, Object.entries(UNITS_MS))
+}
+
+const UNITS_BYTES: Readonly<Record<string, number>> = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 }
+const BYTES = /^([1-9][0-9]{0,8})(B|KiB|MiB|GiB|TiB)$/
+
+/** `64KiB`, `16MiB`, `2GiB`, or a bare number of bytes. */
+export function bytes() {
+  const form = 'must be a size such as 64KiB, 16MiB or 2GiB (B, KiB, MiB, GiB or TiB)'
+  const text = z
+    .string()
+    .regex(BYTES, form)
+    .transform((size) => measured(size, BYTES, UNITS_BYTES))
+  return z.union([text, z.int().min(1)], { error: form })
+}
+
+/** The shortest text for a number of bytes. */
+export function bytesText(size: number): string {
+  return scaled(size, Object.entries(UNITS_BYTES))
+}
+
+function scaled(value: number, units: readonly (readonly [string, number])[]): string {
+  const [unit, factor] = units.findLast(([, factor]) => value % factor === 0) ?? ['', 1]
+  return `${value / factor}${unit}`
+}
+
+/** A whole number, 1 at least. */
+export function count(most = 1_000_000_000): z.ZodInt {
+  return z.int().min(1).max(most)
+}
+
+/** A TCP port; 0 picks a free one. */
+export function port(): z.ZodInt {
+  return z.int().min(0).max(65_535)
+}
+
+/** Where to listen: an address or a host name. */
+export function host() {
+  const form = 'must be an address or a host name, without a port and without brackets'
+  return line(253).refine((text) => isIP(text) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(text), form)
+}
+
+/** The id of a source or of a pack. */
+export function id() {
+  const form = 'must be 1 to 64 of a-z, 0-9 and single inner hyphens'
+  return z
+    .string()
+    .meta({ pattern: '^[a-z0-9]+(?:-[a-z0-9]+)*$', maxLength: 64 })
+    .transform((text, context) => {
+      if (isSourceId(text)) return text
+      context.issues.push({ code: 'custom', input: text, message: form })
+      return z.NEVER
+    })
+}
+
+/** Five fields, or six with seconds first; `@hourly` and its like too. */
+export function cron() {
+  const form = 'is no cron expression; write minute, hour, day of month, month, day of week, such as "*/5 * * * *"'
+  return line(200)
+    .refine((text) => isCronExpression(text), { error: form, abort: true })
+    .refine(comesRound, 'names a day that never comes')
+}
+
+/** False for the thirty-first of February. The start is fixed, so that the answer is. */
+function comesRound(expression: string): boolean {
+  try {
+    return cronTimeOf(expression).getNextDateFrom(new Date(Date.UTC(2024, 0, 1))).isValid
+  } catch {
+    // The library throws nothing but this: it looked through all years to come and found no day.
+    return false
+  }
+}
+
+/** Globs over paths that are relative to a source's root. */
+export function globs() {
+  return z.array(
+    line(1024)
+      .refine((glob) => !glob.startsWith('/'), 'is relative to the root; write it without the leading slash')
+      .refine((glob) => !glob.startsWith('!'), 'must not begin with "!"; use `exclude`'),
+  )
+}
+
+/** A folder inside a repository. The empty text is the repository itself, and so is a dot. */
+export function folder() {
+  return z
+    .string()
+    .max(4096)
+    .refine(isPlain, CONTROL_FOUND)
+    .transform((text) => text.replace(/^\.(?:\/|$)/, '').replace(/\/$/, ''))
+    .refine(
+      (text) => text === '' || text.split('/').every((part) => part !== '' && part !== '.' && part !== '..'),
+      'must be a path inside the repository, such as skills or packages/skills',
+    )
+}
+
+/** By the rules of git-check-ref-format, which a full commit id keeps too. */
+export function ref() {
+  return line(1024).refine(
+    (text) => !/[ ~^:?*[\\]|\.\.|@\{|\/\/|^[-/]|[/.]$|\.lock$/.test(text),
+    'must be a branch, a tag, refs/… or a full commit id',
+  )
+}
+
+/** Addresses of git that only the git program can reach. */
+const SSH = /^(?:ssh|git\+ssh|ssh\+git):\/\//i
+const SCP_LIKE = /^(?!(?:https?|file):)(?:\w[\w.-]*@)?\w[\w.-]*:(?!:|\/\/|[0-9]+\/).+$/i
+
+/** Whether the address is one for ssh: `ssh://…`, or `git@host:path`. */
+export function isSshAddress(text: string): boolean {
+  return SSH.test(text) || SCP_LIKE.test(text)
+}
+
+/** The address of a git repository. Read as the WHATWG says, so that two spellings of one address are one. */
+export function gitUrl() {
+  return line().transform((text, context) => {
+    const message = gitUrlFault(text)
+    if (message === undefined) return isSshAddress(text) ? text : new URL(text).href
+    context.issues.push({ code: 'custom', input: text, message })
+    return z.NEVER
+  })
+}
+
+/** What addresses of git repositories begin with: of one host at least. */
+export function addressPrefix(): z.ZodString {
+  return line().superRefine((text, context) => {
+    const message = prefixFault(text)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
+}
+
+function prefixFault(text: string): string | undefined {
+  // All that is at one host over ssh, in the short form.
+  return /^[\w.-]+@[\w.-]+:?$/.test(text) ? undefined : gitUrlFault(text)
+}
+
+const MUST_BEGIN = 'must begin with https://, http://, ssh:// or file:///'
+const GIT_SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'file:'])
+
+/** What is wrong with the address, without a part of it: any part may be the secret. */
+function gitUrlFault(text: string): string | undefined {
+  if (isSshAddress(text) && !SSH.test(text)) {
+    // `user:password@host/path` looks like a path on a host that is called as the user.
+    return /^[^@/]*:[^/]*@/.test(text) ? INLINE_SECRET_IN_URL : undefined
+  }
+  // `ext::sh -c …`: git runs a program `git-remote-ext` for it, which may run any other (gitremote-helpers).
+  if (/^\w[\w+.-]*::/.test(text)) return `names a transport of git's own; it ${MUST_BEGIN}`
+  const url = URL.parse(text)
+  if (url === null) return MUST_BEGIN
+  if (url.password !== '' || (url.username !== '' && !SSH.test(text))) return INLINE_SECRET_IN_URL
+  if (url.search !== '' || url.hash !== '') return 'must not hold a query or a fragment; a credential goes into `auth`'
+  if (SSH.test(text)) return sshUrlFault(url)
+  if (!GIT_SCHEMES.has(url.protocol)) return MUST_BEGIN
+  if (!text.slice(url.protocol.length).startsWith('//')) return 'must have two slashes after the scheme'
+  return url.protocol === 'file:' ? fileUrlFault(url) : undefined
+}
+
+/** What ssh could take for an option is no name. */
+function sshUrlFault({ hostname, username }: URL): string | undefined {
+  return hostname === '' || /^(?:-|%2d)/i.test(hostname) || /^(?:-|%2d)/i.test(username)
+    ? 'must name a host, such as ssh://git@host.example/path'
+    : undefined
+}
+
+const INLINE_SECRET_IN_URL =
+  'holds a user name or a password; name it in `auth` as { env: … }, { file: … } or { credential: … }'
+
+function fileUrlFault(url: URL): string | undefined {
+  if (url.host !== '') return 'must name no host: file:///…, with three slashes'
+  try {
+    fileURLToPath(url)
+    return undefined
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof URIError) return 'is no path that this machine could open'
+    throw error
+  }
+}
+
+/** The address of a web endpoint, by http(s). */
+export function webUrl() {
+  return line().refine((text) => {
+    const url = URL.parse(text)
+    return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
+  }, 'must be an http(s) address without a user name or a password')
+}
+
+/** The endpoint of an MCP server. It stands in the lock, where no secret may: none goes into it. */
+export function serverUrl() {
+  return webUrl().refine((text) => {
+    const url = URL.parse(text)
+    return url === null || (url.search === '' && url.hash === '')
+  }, 'must not hold a query or a fragment; a credential goes into `auth`')
+}
+
+/** What a server is asked for on an operator's word: the SKILL.md of a skill. */
+export function skillUri() {
+  return line().superRefine((text, context) => {
+    const read = readSkillUri(text)
+    if (!read.ok) context.addIssue({ code: 'custom', message: `cannot be added: ${read.why}` })
+  })
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import type { Additions } from '../mcp-sources/named-skills.ts'
+import type { ControlHandlers } from './control.ts'
+import { parsed } from './request-params.ts'
+
+/** What a running daemon can be asked about skills that no server lists. `sourceOf` checks a request and gives its source. */
+export function additionHandlers(additions: Additions, sourceOf: (params: unknown) => SourceId): ControlHandlers {
+  return {
+    async templates(params, _, signal) {
+      return additions.spaces(sourceOf(params), signal)
+    },
+    async complete(params, _, signal) {
+      return additions.complete(sourceOf(params), parsed(COMPLETE, params), signal)
+    },
+    async resolve(params, _, signal) {
+      const { template, values, isUnverified } = parsed(RESOLVE, params)
+      return additions.resolve(sourceOf(params), { template, values, isUnverified }, signal)
+    },
+    async 'add-uri'(params, _, signal) {
+      const { uri, isUnverified } = parsed(ADD_URI, params)
+      return additions.add(sourceOf(params), { uri, isUnverified }, signal)
+    },
+    async measure(params) {
+      await additions.measure(sourceOf(params), parsed(MEASURE, params).path)
+      return {}
+    },
+    async 'remove-uri'(params) {
+      return additions.remove(sourceOf(params), parsed(REMOVE_URI, params).uri)
+    },
+  }
+}
+
+const VALUES = z.record(z.string(), z.string())
+const COMPLETE = z.object({ template: z.string(), variable: z.string(), values: VALUES })
+const RESOLVE = z.object({ template: z.string(), values: VALUES, isUnverified: z.boolean() })
+const ADD_URI = z.object({ uri: z.string(), isUnverified: z.boolean() })
+const MEASURE = z.object({ path: z.string() })
+const REMOVE_URI = z.object({ uri: z.string() })

@@ -1,0 +1,107 @@
+import { connect, type Socket } from 'node:net'
+import { isObject } from '../../base/canonical-json.ts'
+import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
+import { codeOf } from '../../base/error-code.ts'
+
+/** What came of a request to the daemon. `nobody`: there is none to ask. */
+export type Answer = { readonly kind: 'answered'; readonly result: unknown } | { readonly kind: 'nobody' }
+
+/**
+ * Why a request failed. The code is that of a `SyncError`; `unknown-method`, `bad-request`, `limit-exceeded`, `stopped`,
+ * `internal`, or one that a handler chose; of the connection itself, `timed-out`, `connection-lost` or `bad-answer`.
+ */
+export class ControlError extends Error {
+  override readonly name = 'ControlError'
+  readonly code: string
+
+  constructor(code: string, message: string, options: { cause?: unknown } = {}) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+export interface Ask {
+  readonly onEvent: (event: unknown) => void
+  readonly signal: AbortSignal
+  /** The longest silence of the daemon. A stopped one takes the request and says nothing. */
+  readonly timeoutMs: number
+}
+
+/** Asks the daemon that listens on the socket. Rejects with a `ControlError`, or with the signal's reason. */
+export async function askDaemon(socketPath: string, method: string, params: unknown, ask: Ask): Promise<Answer> {
+  ask.signal.throwIfAborted()
+  const request = `${JSON.stringify({ method, params })}\n`
+  if (Buffer.byteLength(request) > LINE_BYTES) throw tooLong('request')
+  const socket = connect(socketPath)
+  const abort = (): void => void socket.destroy(ask.signal.reason)
+  ask.signal.addEventListener('abort', abort)
+  try {
+    return await answerOf(socket, request, ask)
+  } finally {
+    ask.signal.removeEventListener('abort', abort)
+    socket.destroy()
+  }
+}
+
+/** Whether somebody listens on the socket, even if stopped or busy. */
+export async function answers(socketPath: string): Promise<boolean> {
+  const socket = connect(socketPath)
+  try {
+    return await new Promise((resolve) => {
+      socket.once('connect', () => resolve(true))
+      // A full queue of connections has a listener at its other end.
+      socket.once('error', (error) => resolve(codeOf(error) === 'EAGAIN'))
+    })
+  } finally {
+    socket.destroy()
+  }
+}
+
+function answerOf(socket: Socket, request: string, { onEvent, signal, timeoutMs }: Ask): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const silent = new ControlError('timed-out', `The daemon has said nothing for ${timeoutMs / 1000} s`)
+    socket.setTimeout(timeoutMs, () => socket.destroy(silent))
+    socket.once('connect', () => socket.write(request))
+    socket.on('error', (error) => {
+      if (signal.aborted || error instanceof ControlError) reject(error)
+      else if (isNobody(error)) resolve({ kind: 'nobody' })
+      else reject(new ControlError('connection-lost', `Cannot ask the daemon: ${error.message}`, { cause: error }))
+    })
+    socket.once('close', () => reject(new ControlError('connection-lost', 'The daemon hung up without an answer')))
+    const onLine = (line: string): void => {
+      try {
+        const answer = readReply(line, onEvent)
+        if (answer !== undefined) resolve(answer)
+      } catch (error) {
+        reject(error)
+      }
+    }
+    readLines(socket, onLine, () => reject(tooLong('answer')))
+  })
+}
+
+/** The answer that a line is; undefined for one that is an event. */
+function readReply(line: string, onEvent: (event: unknown) => void): Answer | undefined {
+  const { event, result, error } = parseLine(line) ?? {}
+  if (result !== undefined) return { kind: 'answered', result }
+  if (error !== undefined) throw toldError(error)
+  if (event === undefined)
+    throw new ControlError('bad-answer', 'The daemon answered with what is no event, result or error')
+  onEvent(event)
+  return undefined
+}
+
+function toldError(error: unknown): ControlError {
+  const { code, message } = isObject(error) ? error : {}
+  return new ControlError(String(code), String(message))
+}
+
+/** Connecting says so where the socket is gone, or was left by a process that is gone. */
+function isNobody(error: Error): boolean {
+  const code = codeOf(error)
+  return code === 'ENOENT' || code === 'ECONNREFUSED'
+}
+
+function tooLong(what: string): ControlError {
+  return new ControlError('limit-exceeded', `The ${what} is over ${LINE_BYTES} bytes`)
+}

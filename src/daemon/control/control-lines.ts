@@ -1,0 +1,35 @@
+import type { Socket } from 'node:net'
+import { parseJson } from '../../base/json-value.ts'
+import { isObject } from '../../base/canonical-json.ts'
+
+/** The longest line that either end of the control socket takes, its newline included. */
+export const LINE_BYTES = 1_048_576
+
+/** Calls back with each line that arrives, in order; once with `onTooLong` instead, and then no more. */
+export function readLines(socket: Socket, onLine: (line: string) => void, onTooLong: () => void): void {
+  let parts: Buffer[] = []
+  let bytes = 0
+  let over = false
+  socket.on('data', (chunk: Buffer) => {
+    for (let rest = chunk; rest.length > 0 && !over;) {
+      const feed = rest.indexOf(0x0a)
+      const part = feed === -1 ? rest : rest.subarray(0, feed + 1)
+      rest = rest.subarray(part.length)
+      bytes += part.length
+      over = bytes > LINE_BYTES
+      if (over) return onTooLong()
+      parts.push(part)
+      if (feed === -1) return
+      const line = Buffer.concat(parts).toString('utf8')
+      parts = []
+      bytes = 0
+      onLine(line)
+    }
+  })
+}
+
+/** The object that a line is, or undefined. */
+export function parseLine(line: string): Readonly<Record<string, unknown>> | undefined {
+  const value = parseJson(line)
+  return isObject(value) ? value : undefined
+}

@@ -1,0 +1,22 @@
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { ControlError } from './control-client.ts'
+import type { ControlHandler, ControlHandlers } from './control.ts'
+import type { Redactor } from '../base/redactor.ts'
+
+/** The handlers, with secrets taken out of whatever they answer, send or say of an error. */
+export function redacted(handlers: ControlHandlers, redactor: Redactor): ControlHandlers {
+  const entries = Object.entries(handlers).map(([method, handler]) => [method, redactedOne(handler, redactor)] as const)
+  return Object.fromEntries(entries)
+}
+
+function redactedOne(handler: ControlHandler, redactor: Redactor): ControlHandler {
+  return async (params, send, signal) => {
+    try {
+      return redactor.cleanAll(await handler(params, (event) => send(redactor.cleanAll(event)), signal))
+    } catch (error) {
+      if (error instanceof ControlError) throw new ControlError(error.code, redactor.clean(error.message))
+      if (error instanceof SyncError) throw new SyncError(error.code, redactor.clean(error.message))
+      throw error
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import { z } from 'zod'
+import type { ControlHandlers } from './control.ts'
+import { ENTRY, LINKED_SKILL, NAME, ONLY, USE } from '../agent-folders/links-file.ts'
+import type { Linking } from '../agent-folders/link-sync.ts'
+import { parsed } from './request-params.ts'
+
+/** What a running daemon can be asked about agents' folders. `check` is that of each request. */
+export function linkHandlers(linking: Linking, check: (params: unknown) => unknown): ControlHandlers {
+  return {
+    async link(params) {
+      check(params)
+      return linking.put(parsed(PUT, params))
+    },
+    async unlink(params) {
+      check(params)
+      await linking.drop(parsed(DROP, params))
+      return null
+    },
+  }
+}
+
+const PUT = z.object({
+  folder: z.string(),
+  uses: z.array(USE),
+  made: z.array(z.string()),
+  copies: z.boolean(),
+  only: ONLY.optional(),
+  skills: z.array(LINKED_SKILL.extend({ ...ENTRY.shape, name: NAME })),
+})
+
+const DROP = z.object({ folder: z.string(), uses: z.array(USE), names: z.array(NAME) })

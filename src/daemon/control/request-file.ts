@@ -1,0 +1,101 @@
+import type { Refused, Unread } from '../../serve/content.ts'
+import { knownOf } from '../../sync/survey/listing-mismatches.ts'
+import { hiddenInText, refusalIn, textKeyOf } from '../../sync/survey/listing-hidden-text.ts'
+import type { SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import type { Store } from '../../sync/store/store.ts'
+import { isAbortError } from '../../base/abort-error.ts'
+import { configuredIn } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { ControlError } from './control-client.ts'
+import { readKept } from '../mcp-sources/stored-file.ts'
+import type { Log } from '../base/log.ts'
+import { request } from './requests.ts'
+import { ContentMismatch, TextRefused } from '../mcp-sources/refused-skill.ts'
+
+export interface AskedFileParts {
+  readonly config: Config
+  readonly store: Store
+  readonly signal: AbortSignal
+  readonly log: Log
+}
+
+/** Files of skills of other MCP servers, for a process that writes nothing. */
+export class AskedFiles {
+  readonly #parts: AskedFileParts
+  /** The names of texts that were searched for hidden characters here, and have none. */
+  readonly #plain = new Set<string>()
+
+  constructor(parts: AskedFileParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * A file from the store, else whoever writes that is asked to bring it there, or why it cannot be had.
+   */
+  async read(skill: UpstreamSkill, file: SkillFile): Promise<Uint8Array | Unread> {
+    const { config, signal } = this.#parts
+    const { source } = skill.upstream
+    try {
+      const kept = await this.#kept(skill, file)
+      if (kept !== 'not-now') return kept
+      await request(config, 'bring', { source, path: skill.path, file: file.path }, { signal, timeoutMs: WAIT_MS })
+      return await this.#kept(skill, file)
+    } catch (error) {
+      if (!(error instanceof ControlError) && !(error instanceof SyncError) && !isAbortError(error)) throw error
+      return this.#unread(skill, error)
+    }
+  }
+
+  async #kept(skill: UpstreamSkill, file: SkillFile): Promise<Uint8Array | Refused | 'not-now'> {
+    const { signal, ...parts } = this.#parts
+    const kept = await readKept(skill, file, parts, signal)
+    const belied = await this.#belied(skill)
+    if (belied !== undefined) return belied
+    if (kept.kind !== 'whole') return 'not-now'
+    return this.#refusal(skill, file, kept.bytes) ?? kept.bytes
+  }
+
+  /** The writer's reason, where it is about the file. */
+  async #unread(skill: UpstreamSkill, error: Error): Promise<Unread> {
+    const { source } = skill.upstream
+    if (!('code' in error) || typeof error.code !== 'string') return 'not-now'
+    const { code, message } = error
+    this.#parts.log.failure('warn', 'content-not-fetched', { source, code, message })
+    if (code === 'content-refused') return (await this.#refused(skill)) ?? { kind: 'refused', why: message }
+    return code === 'limit-exceeded' ? { kind: 'refused', why: message } : 'not-now'
+  }
+
+  /** Undefined where the reason is none that is kept. */
+  async #refused(skill: UpstreamSkill): Promise<Refused | undefined> {
+    const { store, config } = this.#parts
+    const { source } = configuredIn(config, skill.upstream.source)
+    const finding = refusalIn(skill, await store.upstreams.texts(source.id), source.hiddenUnicode)
+    return finding === undefined ? this.#belied(skill) : new TextRefused(skill, finding).unread
+  }
+
+  /** Returns the refusal that the writer recorded. It counts at once, and not from the next generation. */
+  async #belied(skill: UpstreamSkill): Promise<Refused | undefined> {
+    const why = knownOf(skill, await this.#parts.store.upstreams.mismatches(skill.upstream.source))
+    return why === undefined ? undefined : new ContentMismatch(skill, why).unread
+  }
+
+  /** What a writer of an earlier version kept was never searched. */
+  #refusal(skill: UpstreamSkill, file: SkillFile, bytes: Uint8Array): Refused | undefined {
+    const key = textKeyOf(file)
+    if (this.#plain.has(key)) return undefined
+    const hidden = hiddenInText(file, bytes)
+    if (hidden === undefined) {
+      if (this.#plain.size < MOST_PLAIN) this.#plain.add(key)
+      return undefined
+    }
+    const { source } = configuredIn(this.#parts.config, skill.upstream.source)
+    const finding = refusalIn({ ...skill, files: [file] }, new Map([[key, hidden]]), source.hiddenUnicode)
+    return finding && new TextRefused(skill, finding).unread
+  }
+}
+
+/** As long as the server has for its answer. */
+const WAIT_MS = 60_000
+
+const MOST_PLAIN = 16_384

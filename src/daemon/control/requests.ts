@@ -1,0 +1,282 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { isObjectId } from '../../sync/model/revision.ts'
+import { isSourceId } from '../../sync/model/source-id.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { idsOf } from '../config/config.ts'
+import { configText } from '../config/config-name.ts'
+import { problemNotes } from '../status/contract-log.ts'
+import type { Config, Mode } from '../config/config.ts'
+import { additionHandlers } from './addition-requests.ts'
+import { askDaemon, ControlError } from './control-client.ts'
+import { unlockedSocketOf } from './control-path.ts'
+import type { ControlHandlers } from './control.ts'
+import { holderOf, socketOf } from './daemon-lock.ts'
+import { linkHandlers } from './link-requests.ts'
+import type { Daemon } from '../daemon.ts'
+import { VERBS } from '../pull/decide.ts'
+import { parsed } from './request-params.ts'
+import type { RollbackTarget } from '../pull/rollback.ts'
+import { syncEndOf } from '../status/pull-result.ts'
+import { TOKEN } from '../http/tokens.ts'
+import { expectOwnEntries, expectOwnFolder } from '../../sync/store/files/folder-owner.ts'
+import { whileWanted } from '../../base/abortable.ts'
+
+/** What a running daemon can be asked over its socket. Each request names the configuration of the one who asks. */
+export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers {
+  // Who reads the state folder for a client is shown what is here now, whatever it was configured with when it started.
+  const ofReader = (params: unknown): Request => {
+    const asked = requestIn(params)
+    expectMode(asked.mode, config)
+    return asked
+  }
+  const checked = (params: unknown): Request => {
+    if (requestIn(params).config !== configDigest(config)) throw otherConfig(config)
+    return ofReader(params)
+  }
+  return {
+    async hello(params) {
+      checked(params)
+      return config.mode
+    },
+    async status(params) {
+      checked(params)
+      await daemon.lock.read()
+      // There can be more than a line of the socket takes: the client reads them from the state folder.
+      return daemon.status(true)
+    },
+    async sync(params, send) {
+      const ids = sourcesOf(checked(params).sources, config)
+      const ends = ids.map(async (id) => {
+        const [end] = await daemon.sync([id])
+        if (end !== undefined) send(syncEndOf(...end, daemon.besidePull(id)))
+      })
+      await Promise.all(ends)
+      const problems = problemNotes(await daemon.contractProblems(ids))
+      return { problems: problems.map(({ code, message }) => ({ code, message })) }
+    },
+    async look(params) {
+      const [source] = ofReader(params).sources ?? []
+      await daemon.look(source === undefined ? undefined : idOf(source, config))
+      return null
+    },
+    async bring(params, _, signal) {
+      ofReader(params)
+      const { source, path, file } = parsed(BRING, params)
+      await whileWanted(daemon.upstreams.bring(idOf(source, config), path, file), signal)
+      return null
+    },
+    async recheck(params) {
+      checked(params)
+      const { source, path } = parsed(RECHECK, params)
+      await daemon.upstreams.recheck(idOf(source, config), path)
+      return null
+    },
+    async waiting(params) {
+      checked(params)
+      const { source, verb } = parsed(WAITING, params)
+      return daemon.waiting(idOf(source, config), verb)
+    },
+    async decide(params) {
+      checked(params)
+      const { source, verb, ...named } = parsed(DECIDE, params)
+      await daemon.decide(idOf(source, config), verb, named)
+      return null
+    },
+    async disable(params) {
+      checked(params)
+      const { source, path, disabled, sourceOnly } = parsed(DISABLE, params)
+      return daemon.disable(idOf(source, config), path, disabled, sourceOnly)
+    },
+    async 'approve-skill'(params) {
+      checked(params)
+      const { source, path, declaration } = parsed(APPROVE_SKILL, params)
+      return { isNew: await daemon.upstreams.approve(idOf(source, config), path, declaration) }
+    },
+    ...linkHandlers(daemon.linking, checked),
+    ...additionHandlers(daemon.upstreams.additions, (params) => {
+      checked(params)
+      return idOf(parsed(OF_SOURCE, params).source, config)
+    }),
+    async revision(params, _, signal) {
+      checked(params)
+      return daemon.revision(idOf(parsed(CANDIDATE, params).source, config), signal)
+    },
+    async compare(params, _, signal) {
+      checked(params)
+      return daemon.compare(idOf(parsed(CANDIDATE, params).source, config), signal)
+    },
+    async 'second-opinion'(params, _, signal) {
+      checked(params)
+      return daemon.secondOpinion(idOf(parsed(OF_SOURCE, params).source, config), signal)
+    },
+    async candidate(params, _, signal) {
+      checked(params)
+      const { source, commit } = parsed(CANDIDATE, params)
+      if (commit !== undefined && !isObjectId(commit))
+        throw new ControlError('unknown-commit', `"${commit}" is no full commit id`)
+      return (await daemon.candidate(idOf(source, config), commit, signal)).held
+    },
+    async rollback(params, _, signal) {
+      checked(params)
+      const { generation, source, commit, hold } = parsed(ROLLBACK, params)
+      return daemon.rollback(targetOf(generation, source, commit, config), hold, signal)
+    },
+    async 'token-add'(params) {
+      checked(params)
+      await daemon.tokens.add(parsed(ADD_TOKEN, params).token)
+      return null
+    },
+    async 'token-revoke'(params) {
+      checked(params)
+      await daemon.tokens.revoke(parsed(REVOKE_TOKEN, params).name)
+      return null
+    },
+  }
+}
+
+function requestIn(params: unknown): Request {
+  const { data, success } = REQUEST.safeParse(params)
+  // Whoever is not of this version may ask anything: that is no reason to end.
+  if (!success) throw new ControlError('bad-request', 'The request does not name its configuration, or its sources')
+  return data
+}
+
+function targetOf(
+  generation: number | undefined,
+  source: string | undefined,
+  commit: string | undefined,
+  config: Config,
+): RollbackTarget {
+  if (source !== undefined && commit !== undefined && commit !== '')
+    return { kind: 'commit', source: idOf(source, config), commit }
+  if (generation !== undefined) return { kind: 'generation', number: generation }
+  throw new ControlError('bad-request', 'The request names neither a generation, nor a source and a commit')
+}
+
+function idOf(source: string, config: Config): SourceId {
+  const [id] = sourcesOf([source], config)
+  if (id === undefined) throw new TypeError('One source that was named came to none')
+  return id
+}
+
+/** Who asks for more caution than the daemon was started with would be told of success without it. */
+function expectMode(mode: Mode | undefined, config: Config): void {
+  for (const [key, flag] of [
+    ['locked', '--locked'],
+    ['offline', '--offline'],
+  ] as const) {
+    if (mode?.[key] !== true || config.mode[key]) continue
+    throw new ControlError(
+      'other-config',
+      `The daemon that runs for "${config.state}" was not started with ${flag}; restart it so, or stop it first`,
+    )
+  }
+}
+
+const MODE = z.object({ locked: z.boolean(), offline: z.boolean() })
+const REQUEST = z.object({ config: z.string(), mode: MODE.optional(), sources: z.array(z.string()).optional() })
+type Request = z.infer<typeof REQUEST>
+
+const OF_SOURCE = z.object({ source: z.string() })
+const WAITING = z.object({ source: z.string(), verb: z.enum(['approve', 'reject']) })
+const DECIDE = z.object({
+  source: z.string(),
+  verb: z.enum(VERBS),
+  commit: z.string().optional(),
+  tag: z.string().optional(),
+})
+const DISABLE = z.object({
+  source: z.string(),
+  path: z.string(),
+  disabled: z.boolean(),
+  sourceOnly: z.boolean().optional(),
+})
+const RECHECK = z.object({ source: z.string(), path: z.string() })
+const BRING = z.object({ source: z.string(), path: z.string(), file: z.string() })
+const APPROVE_SKILL = z.object({ source: z.string(), path: z.string(), declaration: z.string() })
+const ADD_TOKEN = z.object({ token: TOKEN })
+const REVOKE_TOKEN = z.object({ name: z.string() })
+const CANDIDATE = z.object({ source: z.string(), commit: z.string().optional() })
+const ROLLBACK = z.object({
+  generation: z.number().optional(),
+  source: z.string().optional(),
+  commit: z.string().optional(),
+  hold: z.boolean(),
+})
+
+/** The ids that were named, or all. One that is not configured is a mistake of the one who asks. */
+export function sourcesOf(named: readonly string[] | undefined, config: Config): SourceId[] {
+  const configured = idsOf(config)
+  if (named === undefined || named.length === 0) return configured
+  return [...new Set(named)].map((id) => {
+    if (isSourceId(id) && configured.includes(id)) return id
+    throw new ControlError('unknown-source', `No source is called "${id}"; there are ${configured.join(', ')}`)
+  })
+}
+
+/** Asks the daemon of the configuration's state folder. Undefined where none runs. */
+export async function request(
+  config: Config,
+  method: string,
+  params: object,
+  waiting: { readonly onEvent?: (event: unknown) => void; readonly signal: AbortSignal; readonly timeoutMs?: number },
+): Promise<{ readonly result: unknown } | undefined> {
+  const socket = await socketToAsk(config)
+  if (socket === undefined) return undefined
+  const { onEvent = () => {}, signal, timeoutMs = ANSWER_MS } = waiting
+  const answer = await askDaemon(
+    socket,
+    method,
+    { ...params, config: configDigest(config), mode: config.mode },
+    { onEvent, signal, timeoutMs },
+  )
+  return answer.kind === 'nobody' ? undefined : { result: answer.result }
+}
+
+/**
+ * Where a daemon listens it has said itself: its runtime folder need not be that of the one who asks. One that found a disk which
+ * takes no lock could not say it, and is looked for where it would be; without a runtime folder it is not found.
+ */
+async function socketToAsk({ state, runtime }: Config): Promise<string | undefined> {
+  // A lock that another user put there would name a socket of that user.
+  await expectOwnFolder(state, { asReader: true })
+  await expectOwnEntries(state, { asReader: true })
+  const holder = await holderOf(state)
+  return holder === undefined ? unlockedSocketOf(state, runtime) : socketOf(holder)
+}
+
+const ANSWER_MS = 10_000
+
+/**
+ * The mode of the daemon that runs for the state folder, undefined where none answers. Throws where one runs with another
+ * configuration: what it has is not what was asked about. One that says nothing, because it is stopped or hangs, is no reason
+ * not to read what it wrote.
+ */
+export async function agreeWithDaemon(config: Config, signal: AbortSignal): Promise<Mode | undefined> {
+  try {
+    const answer = await request(config, 'hello', {}, { signal, timeoutMs: HELLO_MS })
+    // Another version of this program says nothing of it.
+    return MODE.safeParse(answer?.result).data
+  } catch (error) {
+    if (!(error instanceof ControlError) || !SAYS_NOTHING.has(error.code)) throw error
+    return undefined
+  }
+}
+
+const HELLO_MS = 2_000
+const SAYS_NOTHING: ReadonlySet<string> = new Set(['timed-out', 'connection-lost'])
+
+/** Equal for two processes that were given the same configuration, however they name the places of it. */
+export function configDigest(config: Config): string {
+  const { file: _file, state: _state, runtime: _runtime, lock: _lock, mode: _mode, ...meant } = config
+  return createHash('sha256').update(configText(meant)).digest('hex')
+}
+
+function otherConfig(config: Config): ControlError {
+  const running = config.file === undefined ? 'sources named on its command line' : `"${config.file}"`
+  return new ControlError(
+    'other-config',
+    `The daemon that runs for "${config.state}" has another configuration (${running}); name that one, or have the daemon apply yours: skillsyncd reload`,
+  )
+}

@@ -1,0 +1,37 @@
+import { X509Certificate } from 'node:crypto'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { whyNotOpened } from '../base/disk-error-text.ts'
+import { readBounded } from '../base/plain-file.ts'
+
+/** The certificates of a PEM file and nothing else of it. One that cannot be used is `tls-failed`. */
+export async function readAuthorities(path: string): Promise<string> {
+  const bytes = await readBounded(path, MAXIMUM_BYTES).catch((cause: unknown) => {
+    throw failed(`Cannot read the certificates in "${path}": ${whyNotOpened(cause)}`, cause)
+  })
+  if (bytes === undefined) throw failed(`Cannot read the certificates in "${path}": it is not a plain file`)
+  if (bytes.length > MAXIMUM_BYTES) {
+    throw failed(`Cannot use the certificates in "${path}": it is over ${MAXIMUM_BYTES} bytes`)
+  }
+  const certificates = Buffer.from(bytes).toString('latin1').match(CERTIFICATE) ?? []
+  if (certificates.length === 0) throw failed(`Cannot use the certificates in "${path}": there is none in PEM form`)
+  certificates.forEach((certificate, index) => expectCertificate(certificate, index, path))
+  return `${certificates.join('\n')}\n`
+}
+
+/** The authorities of a whole system come to a quarter of this. */
+const MAXIMUM_BYTES = 1_048_576
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+
+function expectCertificate(pem: string, index: number, path: string): void {
+  try {
+    // A damaged one would be passed over in silence when the connection is made.
+    void new X509Certificate(pem)
+  } catch (cause) {
+    throw failed(`Cannot use the certificates in "${path}": number ${index + 1} is damaged`, cause)
+  }
+}
+
+function failed(message: string, cause?: unknown): SyncError {
+  return new SyncError('tls-failed', message, { cause })
+}

@@ -1,0 +1,166 @@
+import { utf8 } from '../../sync/skill-md/frontmatter.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { basicOf } from '../config/auth.ts'
+import type { CredentialHelper } from '../config/auth.ts'
+import type { Environment } from '../config/environment.ts'
+import { programVariables } from './program-variables.ts'
+import { ProgramFailure, runProgram } from '../base/run-program.ts'
+import type { ProgramEnd } from '../base/run-program.ts'
+import type { Redactor } from '../base/redactor.ts'
+
+// A helper is asked as git asks it: an operation as its last argument, attributes as lines on its standard input.
+// The protocol is that of gitcredentials(7) and git-credential(1).
+
+/** What a helper is asked with. */
+export interface HelperAsking {
+  readonly url: URL
+  readonly environment: Environment
+  readonly redactor: Redactor
+  readonly now: Date
+  readonly signal: AbortSignal
+}
+
+/** What a helper gave. */
+export interface HelperAnswer {
+  readonly headers: Readonly<Record<string, string>>
+  /** What it is told again if this is to be stored or erased. */
+  readonly description: readonly string[]
+  /** It is not to be stored. */
+  readonly isEphemeral: boolean
+}
+
+/**
+ * Asks for the credential of this repository and, of a helper that has none, for that of its host: some keep one for each
+ * path, most keep one for a host and find nothing under a path.
+ */
+export async function askHelper(helper: CredentialHelper, asking: HelperAsking): Promise<HelperAnswer> {
+  const what = `Cannot get a credential from the helper "${helper.command}"`
+  for (const place of placesOf(asking.url)) {
+    const { status, stdout } = await run(helper, 'get', [...CAPABILITIES, ...place], asking)
+    if (status !== 0) throw rejected(`${what}: it ends with ${status === null ? 'a signal' : `status ${status}`}`)
+    const attributes = attributesOf(stdout)
+    if (attributes === undefined) throw rejected(`${what}: it says what is no list of attributes`)
+    const answer = answerOf(attributes, place, asking.redactor)
+    if (hasExpired(attributes, asking.now)) throw rejected(`${what}: the one that it gives has expired`)
+    if (answer !== undefined) return answer
+    if (isTrue(attributes.get('quit'))) break
+  }
+  throw rejected(`${what}: it gives none`)
+}
+
+/** The credential did its work, or the host refused it. What a helper makes of that is its own affair, as with git. */
+export async function tellHelper(
+  helper: CredentialHelper,
+  operation: 'store' | 'erase',
+  { description }: HelperAnswer,
+  asking: HelperAsking,
+): Promise<void> {
+  await run(helper, operation, description, asking).catch((error: unknown) => {
+    if (!(error instanceof SyncError)) throw error
+  })
+}
+
+const CAPABILITIES = ['capability[]=authtype', 'capability[]=state']
+
+function placesOf({ protocol, host, pathname }: URL): readonly (readonly string[])[] {
+  const ofHost = [`protocol=${protocol.slice(0, -1)}`, `host=${host}`]
+  const path = decoded(pathname.slice(1))
+  return path === '' ? [ofHost] : [[...ofHost, `path=${path}`], ofHost]
+}
+
+/** What a line cannot carry stays encoded. */
+function decoded(path: string): string {
+  try {
+    const text = decodeURIComponent(path)
+    return /[\0\n\r]/.test(text) ? path : text
+  } catch {
+    return path
+  }
+}
+
+async function run(
+  helper: CredentialHelper,
+  operation: string,
+  lines: readonly string[],
+  { environment, redactor, signal }: HelperAsking,
+): Promise<ProgramEnd> {
+  const { command, args, timeoutMs } = helper
+  const call = {
+    command,
+    args: [...args, operation],
+    env: await programVariables(helper.env, environment, redactor),
+    input: lines.map((line) => `${line}\n`).join(''),
+  }
+  try {
+    return await runProgram(call, { timeoutMs, outputBytes: OUTPUT_BYTES, signal })
+  } catch (cause) {
+    if (!(cause instanceof ProgramFailure)) throw cause
+    throw rejected(`Cannot ask the credential helper "${command}": ${cause.message}`)
+  }
+}
+
+/** A token can come to some kilobytes. */
+const OUTPUT_BYTES = 65_536
+
+type Attributes = ReadonlyMap<string, string>
+
+/** Up to the first empty line; of several with one name the last. `state[]` alone is a list, and is kept whole. */
+function attributesOf(stdout: Uint8Array): Attributes | undefined {
+  const text = utf8(stdout)
+  if (text === undefined) return undefined
+  const attributes = new Map<string, string>()
+  for (const line of text.split('\n').map((line) => line.replace(/\r$/, ''))) {
+    if (line === '') break
+    const [, name, value] = /^([^=]+)=(\P{Cc}*)$/u.exec(line) ?? []
+    if (name === undefined || value === undefined) return undefined
+    const earlier = name === 'state[]' ? attributes.get(name) : undefined
+    attributes.set(name, earlier === undefined ? value : `${earlier}\n${value}`)
+  }
+  return attributes
+}
+
+function answerOf(attributes: Attributes, place: readonly string[], redactor: Redactor): HelperAnswer | undefined {
+  for (const name of SECRETS) redactor.add(attributes.get(name) ?? '')
+  const authorization = authorizationOf(attributes, redactor)
+  if (authorization === undefined) return undefined
+  const told = TOLD.flatMap((name) => (attributes.get(name) ?? undefined)?.split('\n').map((v) => `${name}=${v}`) ?? [])
+  const capabilities = attributes.has('authtype') || attributes.has('state[]') ? CAPABILITIES : []
+  return {
+    headers: { authorization },
+    description: [...capabilities, ...place, ...told],
+    isEphemeral: isTrue(attributes.get('ephemeral')),
+  }
+}
+
+const SECRETS = ['password', 'credential', 'oauth_refresh_token', 'state[]']
+
+/** What git gives back to a helper. */
+const TOLD = [
+  'username',
+  'password',
+  'password_expiry_utc',
+  'oauth_refresh_token',
+  'authtype',
+  'credential',
+  'state[]',
+] as const
+
+function authorizationOf(attributes: Attributes, redactor: Redactor): string | undefined {
+  const [type, credential] = [attributes.get('authtype') ?? '', attributes.get('credential') ?? '']
+  if (type !== '' && credential !== '') return `${type} ${credential}`
+  const password = attributes.get('password') ?? ''
+  return password === '' ? undefined : basicOf(attributes.get('username') ?? '', password, redactor)
+}
+
+function hasExpired(attributes: Attributes, now: Date): boolean {
+  const expiry = attributes.get('password_expiry_utc')
+  return expiry !== undefined && /^[0-9]{1,15}$/.test(expiry) && Number(expiry) * 1000 <= now.getTime()
+}
+
+function isTrue(value: string | undefined): boolean {
+  return value !== undefined && /^(?:1|true|yes|on)$/i.test(value)
+}
+
+function rejected(message: string): SyncError {
+  return new SyncError('credentials-rejected', message)
+}

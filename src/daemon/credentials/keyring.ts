@@ -1,0 +1,147 @@
+import type { Outcome } from '../../sync/model/outcome.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { CredentialRefused } from '../../sync/model/sync-error.ts'
+import type { Reach } from '../../sync/upstream/upstream.ts'
+import { bareHost } from '../../base/bare-host.ts'
+import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'
+import type { Route, Way } from '../../sync/upstream/http/host-access.ts'
+import { readAuthorities } from './ca-file.ts'
+import type { Clock } from '../../base/clock.ts'
+import { BlankSecret, basicOf, headersOf, TOKEN_USERNAME } from '../config/auth.ts'
+import type { CredentialHelper } from '../config/auth.ts'
+import type { Environment } from '../config/environment.ts'
+import type { ConfiguredSource } from '../config/config.ts'
+import type { HostNames } from '../base/host-names.ts'
+import { askHelper, tellHelper } from './credential-helper.ts'
+import type { HelperAnswer } from './credential-helper.ts'
+import { AppTokens } from './github-app.ts'
+import { proxyTo } from './proxy.ts'
+import type { Redactor } from '../base/redactor.ts'
+
+export interface KeyringOptions {
+  readonly environment: Environment
+  /** Is told of every secret that is read, before it is used. */
+  readonly redactor: Redactor
+  readonly clock: Clock
+  /** Undefined where each connection looks names up by itself. */
+  readonly names?: Pick<HostNames, 'addressesOf'>
+  /** How long a fetch may take. */
+  readonly fetchMs: number
+}
+
+/** What all pulls are let in with: it reads secrets anew for each use, and keeps in memory what was given for a while. */
+export class Keyring {
+  readonly #options: KeyringOptions
+  readonly #appTokens: AppTokens
+  /** What the helpers gave for the pulls that run. */
+  readonly #answers = new Map<SourceId, HelperAnswer>()
+  /** What was sent last to each address with each access, and the pull that went on with it once its secret was blank. */
+  readonly #sent = new Map<string, { readonly headers: Way['headers']; readonly blankIn?: symbol }>()
+  /** What helpers were told to store, which needs no second telling. */
+  readonly #stored = new Map<SourceId, string>()
+
+  constructor(options: KeyringOptions) {
+    this.#options = options
+    this.#appTokens = new AppTokens(options)
+  }
+
+  /** How one pull reaches its source. A helper is asked once for all of it, as git asks it once. */
+  wayTo(configured: ConfiguredSource): Reach['way'] {
+    const url = URL.parse(configured.source.url)
+    if (url === null || !/^https?:$/.test(url.protocol)) return async () => PLAIN_WAY
+    this.#answers.delete(configured.source.id)
+    const pull = Symbol(configured.source.id)
+    return async (signal) => ({
+      route: await this.#routeTo(url, configured, signal),
+      headers: await this.#headersOrLast(pull, configured, () => this.#headersFor(url, configured, signal)),
+    })
+  }
+
+  /** A secret that is blank may be in the middle of being written: one pull goes on with what was sent before. */
+  async #headersOrLast(
+    pull: symbol,
+    { source, access }: ConfiguredSource,
+    read: () => Promise<Way['headers']>,
+  ): Promise<Way['headers']> {
+    // Nothing is sent elsewhere than it was sent before.
+    const key = JSON.stringify([source.url, access])
+    try {
+      const headers = await read()
+      if (access.kind !== 'helper' && access.kind !== 'github-app') this.#sent.set(key, { headers })
+      return headers
+    } catch (error) {
+      const sent = this.#sent.get(key)
+      const isFirst = sent !== undefined && (sent.blankIn ?? pull) === pull
+      if (!(error instanceof BlankSecret) || !isFirst) throw error
+      this.#sent.set(key, { headers: sent.headers, blankIn: pull })
+      return sent.headers
+    }
+  }
+
+  /** How the pull ended: what the host refused is not given again, what it took may be stored. */
+  async heard({ source, access }: ConfiguredSource, outcome: Outcome, signal: AbortSignal): Promise<void> {
+    const isRefused = outcome.kind === 'failed' && outcome.error instanceof CredentialRefused
+    if (isRefused && access.kind === 'github-app') this.#appTokens.forget(access)
+    const answer = this.#answers.get(source.id)
+    this.#answers.delete(source.id)
+    if (access.kind !== 'helper' || answer === undefined) return
+    const url = new URL(source.url)
+    if (isRefused) await this.#erase(access, answer, url, source.id, signal)
+    else if (outcome.kind !== 'failed') await this.#store(access, answer, url, source.id, signal)
+  }
+
+  async #headersFor(url: URL, configured: ConfiguredSource, signal: AbortSignal): Promise<Way['headers']> {
+    const { environment, redactor } = this.#options
+    const { access, source } = configured
+    switch (access.kind) {
+      case 'github-app': {
+        const route = await this.#routeTo(new URL(access.apiUrl), configured, signal)
+        const token = await this.#appTokens.tokenFor(access, route, signal)
+        return { authorization: basicOf(TOKEN_USERNAME, token, redactor) }
+      }
+      case 'helper': {
+        const answer = this.#answers.get(source.id) ?? (await askHelper(access, this.#asking(url, signal)))
+        this.#answers.set(source.id, answer)
+        return answer.headers
+      }
+      // Over ssh it is the git program that says who we are.
+      case 'ssh':
+        return {}
+      case 'none':
+      case 'basic':
+      case 'bearer':
+      case 'header':
+        return headersOf(access, environment, redactor)
+      default:
+        return access satisfies never
+    }
+  }
+
+  async #routeTo(url: URL, configured: ConfiguredSource, signal: AbortSignal): Promise<Route> {
+    const { environment, redactor, names } = this.#options
+    const { ca } = configured
+    const proxy = await proxyTo(url, configured.proxy, environment, redactor)
+    // The git program looks names up in a process of its own.
+    const isOurs = configured.source.kind !== 'git' || configured.source.backend !== 'system'
+    const host = bareHost(proxy === undefined ? url : new URL(proxy.url))
+    const known = names && isOurs ? { host, addresses: await names.addressesOf(host, signal) } : undefined
+    return { ca: ca === undefined ? undefined : await readAuthorities(ca), proxy, ...(known && { known }) }
+  }
+
+  async #erase(helper: CredentialHelper, answer: HelperAnswer, url: URL, id: SourceId, signal: AbortSignal) {
+    this.#stored.delete(id)
+    await tellHelper(helper, 'erase', answer, this.#asking(url, signal))
+  }
+
+  async #store(helper: CredentialHelper, answer: HelperAnswer, url: URL, id: SourceId, signal: AbortSignal) {
+    const told = answer.description.join('\n')
+    if (answer.isEphemeral || this.#stored.get(id) === told) return
+    await tellHelper(helper, 'store', answer, this.#asking(url, signal))
+    this.#stored.set(id, told)
+  }
+
+  #asking(url: URL, signal: AbortSignal) {
+    const { environment, redactor, clock } = this.#options
+    return { url, environment, redactor, now: clock.now(), signal }
+  }
+}

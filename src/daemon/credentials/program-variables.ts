@@ -1,0 +1,19 @@
+import { readSecret } from '../config/auth.ts'
+import type { ProgramValue } from '../config/auth.ts'
+import type { Environment } from '../config/environment.ts'
+import type { Redactor } from '../base/redactor.ts'
+
+/** The environment of a program: PATH, HOME and what the operator gave it. Secrets are read anew by each call. */
+export async function programVariables(
+  values: Readonly<Record<string, ProgramValue>>,
+  environment: Environment,
+  redactor: Redactor,
+): Promise<Readonly<Record<string, string>>> {
+  const variables: Record<string, string> = { HOME: environment.home }
+  const path = environment.variable('PATH')
+  if (path !== undefined) variables['PATH'] = path
+  for (const [name, value] of Object.entries(values)) {
+    variables[name] = value.kind === 'value' ? value.value : await readSecret(value, environment, redactor, 'lines')
+  }
+  return variables
+}

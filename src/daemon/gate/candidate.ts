@@ -1,0 +1,122 @@
+import { inPathOrder } from '../../sync/model/digest.ts'
+import { docsChange } from '../../sync/model/lock.ts'
+import type { Finding } from '../../sync/skill-md/finding.ts'
+import { isOfUpstream } from '../../sync/model/skill.ts'
+import type { Skill, Standing } from '../../sync/model/skill.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import { storedOf } from '../../sync/pull/fetch-snapshot.ts'
+import type { SkillStore } from '../../sync/store/skills/skills.ts'
+
+/** What a gate is asked about: what one source would serve, beside what it serves now. `docs/gate.md` is its specification. */
+export interface Candidate {
+  readonly version: 1
+  readonly source: string
+  readonly url: string
+  /** As the repository calls it: `refs/heads/main`. */
+  readonly ref: string
+  readonly commit: string
+  /** What is served now; null for a source that serves nothing yet. */
+  readonly previousCommit: string | null
+  /** In the order of their paths, those that are removed too. */
+  readonly skills: readonly CandidateSkill[]
+  /** Those that belong to no skill. */
+  readonly findings: readonly Finding[]
+  /** The docs folder, where the source has one. */
+  readonly docs?: CandidateDocs
+}
+
+/** Like a skill; `removed` where there are none and were some. */
+export type CandidateDocs = Pick<CandidateSkill, 'digest' | 'change' | 'folder' | 'files' | 'findings'>
+
+export interface CandidateSkill {
+  readonly path: string
+  readonly name: string | null
+  readonly digest: string | null
+  readonly standing: Standing
+  readonly change: 'added' | 'changed' | 'removed' | 'unchanged'
+  /**
+   * Where the files lie that would be served, absolute, to be read and never written; null where none would be, and where they
+   * are asked of another MCP server when somebody wants them.
+   */
+  readonly folder: string | null
+  readonly files: readonly CandidateFile[]
+  readonly findings: readonly Finding[]
+}
+
+export interface CandidateFile {
+  readonly path: string
+  readonly size: number
+  readonly sha256: string
+  readonly executable: boolean
+}
+
+/** The document for a snapshot that was kept and is not published. */
+export function candidateOf(
+  next: Snapshot,
+  previous: Snapshot | undefined,
+  store: Pick<SkillStore, 'folderOf'>,
+): Candidate {
+  const before = new Map(previous?.skills.map((skill) => [skill.path, skill]))
+  const after = new Set(next.skills.map(({ path }) => path))
+  const removed = [...before.values()].filter(({ path }) => !after.has(path))
+  const skills = [
+    ...next.skills.map((skill) => candidateSkill(skill, changeOf(before.get(skill.path), skill), store)),
+    ...removed.map((skill) => candidateSkill(skill, 'removed', store)),
+  ]
+  return {
+    version: 1,
+    source: next.source,
+    url: next.url,
+    ref: next.revision.ref,
+    commit: next.revision.commit,
+    previousCommit: previous?.revision.commit ?? null,
+    skills: inPathOrder(skills),
+    findings: next.findings,
+    ...(next.docsFolder !== undefined && { docs: candidateDocs(next, previous, store) }),
+  }
+}
+
+function candidateDocs(
+  { docs, docsFolder }: Snapshot,
+  previous: Snapshot | undefined,
+  store: Pick<SkillStore, 'folderOf'>,
+): CandidateDocs {
+  return {
+    digest: docs?.digest ?? null,
+    change: docsChange(previous?.docs?.digest, docs?.digest) ?? 'unchanged',
+    folder: docs === undefined ? null : store.folderOf(storedOf(docs)),
+    files: docs?.files.map(fileOf) ?? [],
+    findings: docsFolder?.findings ?? [],
+  }
+}
+
+/** What a reader of the skill could notice. */
+function changeOf(before: Skill | undefined, after: Skill): CandidateSkill['change'] {
+  if (before === undefined) return 'added'
+  const isSame =
+    before.digest === after.digest && before.standing === after.standing && before.servedPath === after.servedPath
+  return isSame ? 'unchanged' : 'changed'
+}
+
+function candidateSkill(
+  skill: Skill,
+  change: CandidateSkill['change'],
+  store: Pick<SkillStore, 'folderOf'>,
+): CandidateSkill {
+  const { path, name = null, digest = null, standing, findings } = skill
+  const isThere = change !== 'removed' && standing !== 'withheld' && digest !== null
+  return {
+    path,
+    name,
+    digest,
+    standing,
+    change,
+    folder: isThere && !isOfUpstream(skill) ? store.folderOf(storedOf(skill)) : null,
+    files: isThere ? skill.files.map(fileOf) : [],
+    findings,
+  }
+}
+
+function fileOf({ path, size, sha256, executable }: Skill['files'][number]): CandidateFile {
+  return { path, size, sha256, executable }
+}

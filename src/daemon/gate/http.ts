@@ -1,0 +1,64 @@
+import { isObject } from '../../base/canonical-json.ts'
+import { exchange } from '../../sync/upstream/http/http-exchange.ts'
+import type { Answer } from '../../sync/upstream/http/http-exchange.ts'
+import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'
+import { textWithin } from '../base/response-text.ts'
+import { headersOf, readSecret } from '../config/auth.ts'
+import type { GateAccess, GateAddress } from '../config/gate.ts'
+import { codeOf } from '../../base/error-code.ts'
+import type { Gate, Verdict } from './gate.ts'
+import { Unanswered } from './unanswered.ts'
+
+/** Posts the document. The answer is JSON, with a status of 2xx; nothing is followed, so that no secret goes elsewhere. */
+export async function askAddress(
+  document: Uint8Array,
+  { url, access }: GateAddress,
+  gate: Gate,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const credential = await credentialFor(access, gate)
+  signal.throwIfAborted()
+  const headers = { 'content-type': 'application/json', accept: 'application/json', ...credential }
+  try {
+    const { route } = PLAIN_WAY
+    return await verdictIn(await exchange(url, { method: 'POST', headers, body: document, signal, route }))
+  } catch (cause) {
+    if (cause instanceof Unanswered || !(cause instanceof Error)) throw cause
+    throw new Unanswered(`the connection failed (${codeOf(cause) ?? cause.name})`, { cause })
+  }
+}
+
+async function credentialFor(access: GateAccess, gate: Gate): Promise<Readonly<Record<string, string>>> {
+  const { environment, redactor } = gate
+  if (access.kind !== 'bearer') return headersOf(access, environment, redactor)
+  return { authorization: `Bearer ${await readSecret(access.token, environment, redactor)}` }
+}
+
+async function verdictIn(answer: Answer): Promise<Verdict> {
+  if (answer.status < 200 || answer.status > 299) {
+    answer.giveUp()
+    throw new Unanswered(`it answers ${answer.status}`)
+  }
+  const said = jsonOf(await bodyOf(answer))
+  const [verdict, reason] = isObject(said) ? [said['verdict'], said['reason']] : []
+  if (verdict === 'publish') return { kind: 'publish' }
+  if (verdict !== 'refuse' && verdict !== 'hold') throw new Unanswered('its answer is no verdict')
+  return { kind: verdict, reason: typeof reason === 'string' && reason.trim() !== '' ? reason : 'it gave no reason' }
+}
+
+async function bodyOf(answer: Answer): Promise<string> {
+  const text = await textWithin(MOST_BYTES, answer)
+  if (text === undefined) throw new Unanswered(`its answer is over ${MOST_BYTES} bytes`)
+  return text
+}
+
+const MOST_BYTES = 65_536
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,118 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process'
+import type { Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { readSecret } from '../config/auth.ts'
+import type { GateProgram } from '../config/gate.ts'
+import { codeOf } from '../../base/error-code.ts'
+import type { Gate, Verdict } from './gate.ts'
+import { Unanswered } from './unanswered.ts'
+
+/**
+ * Runs the program with the document on its standard input. Its exit status is the answer: 0 publish, 3 hold, any other
+ * refuse. It ends with all that it started when it has answered, or when the signal aborts.
+ */
+export async function askProgram(
+  document: Uint8Array,
+  program: GateProgram,
+  gate: Gate,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const env = await variablesOf(program, gate)
+  signal.throwIfAborted()
+  const child = started(program, env)
+  const abort = () => killGroup(child)
+  signal.addEventListener('abort', abort)
+  try {
+    // One that decides without reading all of it breaks the pipe.
+    child.stdin.on('error', () => {}).end(document)
+    const [stdout, stderr] = [new Start(child.stdout), new Start(child.stderr)]
+    const end = await endOf(child)
+    // What it left behind goes too, and lets go of its output.
+    killGroup(child)
+    signal.throwIfAborted()
+    if (end.status === null) throw new Unanswered(`it was ended by ${end.by}`)
+    await Promise.all([stdout.whole(signal), stderr.whole(signal)])
+    return verdictOf(end.status, [stdout.text(), stderr.text()])
+  } finally {
+    signal.removeEventListener('abort', abort)
+    // A process that left the group may hold the other ends for ever.
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
+  }
+}
+
+const HOLD = 3
+
+function verdictOf(status: number, said: readonly string[]): Verdict {
+  if (status === 0) return { kind: 'publish' }
+  const reason = said.find((text) => text.trim() !== '') ?? `it ended with status ${status} and gave no reason`
+  return { kind: status === HOLD ? 'hold' : 'refuse', reason }
+}
+
+/** Nothing of our own environment but PATH and HOME: a gate needs none of our secrets. */
+async function variablesOf({ env }: GateProgram, { environment, redactor }: Gate): Promise<Record<string, string>> {
+  const variables: Record<string, string> = { PATH: environment.variable('PATH') ?? USUAL_PATH, HOME: environment.home }
+  for (const [name, value] of Object.entries(env)) {
+    variables[name] = value.kind === 'value' ? value.value : await readSecret(value, environment, redactor)
+  }
+  return variables
+}
+
+const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin'
+
+/** In a process group of its own, so that whatever it starts can be ended with it. */
+function started({ command, args }: GateProgram, env: Record<string, string>): ChildProcessWithoutNullStreams {
+  try {
+    return spawn(command, args, { env, cwd: '/', detached: true, stdio: 'pipe' })
+  } catch (cause) {
+    throw unstarted(cause)
+  }
+}
+
+async function endOf(child: ChildProcess): Promise<{ readonly status: number | null; readonly by: string | null }> {
+  return new Promise((resolve, reject) => {
+    child.once('error', (cause) => reject(unstarted(cause)))
+    child.once('exit', (status, by) => resolve({ status, by }))
+  })
+}
+
+function unstarted(cause: unknown): Unanswered {
+  return new Unanswered(`it cannot be started: ${codeOf(cause) ?? String(cause)}`, { cause })
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch (error) {
+    // Nobody of the group is left; some systems say EPERM of those who are ended and not yet buried.
+    if (codeOf(error) !== 'ESRCH' && codeOf(error) !== 'EPERM') throw error
+  }
+}
+
+/** The first bytes of a stream. The rest is read and forgotten, so that nobody waits for us to take it. */
+class Start {
+  readonly #stream: Readable
+  readonly #pieces: Buffer[] = []
+  #room = MOST_BYTES
+
+  constructor(stream: Readable) {
+    this.#stream = stream
+    stream.on('data', (piece: Buffer) => {
+      if (this.#room > 0) this.#pieces.push(piece.subarray(0, this.#room))
+      this.#room -= piece.length
+    })
+    stream.on('error', () => {})
+  }
+
+  /** Resolves at the end of the stream. Where a process that left its group keeps it open, the signal ends that. */
+  async whole(signal: AbortSignal): Promise<void> {
+    await finished(this.#stream, { signal, cleanup: true }).catch(() => {})
+  }
+
+  text(): string {
+    return Buffer.concat(this.#pieces).toString('utf8')
+  }
+}
+
+const MOST_BYTES = 4_096

@@ -1,0 +1,42 @@
+import { parentPort } from 'node:worker_threads'
+import type { SourceChange } from '../../serve/page/page-data.ts'
+import { Store } from '../../sync/store/store.ts'
+import { comparisonOf } from '../status/comparison.ts'
+import type { Compared } from '../status/comparison.ts'
+import { historyOf } from '../status/history.ts'
+import type { Moment } from '../status/history.ts'
+
+// The thread in which generations of the past are read: each can take as long as a start, and the process has clients waiting.
+
+export type PastQuestion =
+  | { readonly kind: 'history'; readonly state: string; readonly most: number }
+  | {
+      readonly kind: 'compare'
+      readonly state: string
+      readonly from: number
+      readonly to: number
+      readonly sources: readonly Compared[]
+    }
+
+export type PastAnswer =
+  | { readonly kind: 'history'; readonly moments: readonly Moment[] }
+  | { readonly kind: 'compare'; readonly sources: readonly SourceChange[] | undefined }
+
+parentPort?.on('message', (question: PastQuestion) => {
+  // Where it fails the thread ends, and nobody is given an answer.
+  void answer(question).then((answer) => parentPort?.postMessage(answer, []))
+})
+
+async function answer(question: PastQuestion): Promise<PastAnswer> {
+  const store = await Store.openExisting(question.state)
+  switch (question.kind) {
+    case 'history':
+      return { kind: 'history', moments: store === undefined ? [] : await historyOf(store, question.most) }
+    case 'compare': {
+      const { from, to, sources } = question
+      return { kind: 'compare', sources: store && (await comparisonOf(store, from, to, sources)) }
+    }
+    default:
+      return question satisfies never
+  }
+}

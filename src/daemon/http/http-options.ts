@@ -1,0 +1,60 @@
+import type { HttpOptions } from '../../serve/http/server.ts'
+import type { OAuthOptions } from '../../serve/http/access/protected-resource.ts'
+import type { Clock } from '../../base/clock.ts'
+import { isLoopback, isLoopbackUrl } from '../config/loopback.ts'
+import type { Config, ListenAddress } from '../config/config.ts'
+import type { PageNews } from './page-data.ts'
+import type { Tokens } from './tokens.ts'
+import { threadMs } from '../../base/thread-time.ts'
+
+/** How often an idle stream carries a comment. */
+const KEEP_ALIVE_MS = 15_000
+
+interface EdgeParts {
+  readonly listen: ListenAddress
+  readonly tokens: Tokens
+  /** The authorization server whose tokens are accepted. */
+  readonly oauth: OAuthOptions | undefined
+  readonly clock: Pick<Clock, 'monotonicMs'>
+  /** What people are told of the daemon on its page. */
+  readonly news: Pick<PageNews, 'host'>
+  readonly onError: HttpOptions['onError']
+}
+
+/** The HTTP side that the configuration asks for. */
+export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
+  const { listen, tokens, oauth, clock, news, onError } = parts
+  const required = isTokenRequired(config, listen)
+  const { page, ...web } = config.serve.web
+  const { publicUrl, allowedHosts, allowedOrigins, trustedProxies } = config.serve.http
+  const { sessions, sessionIdleMs, ...limits } = config.limits.http
+  return {
+    ...listen,
+    limits: { ...limits, keepAliveMs: KEEP_ALIVE_MS, sessions: { sessions, idleMs: sessionIdleMs } },
+    trustedProxies,
+    names: { hosts: allowedHosts, publicUrl, origins: allowedOrigins },
+    access: {
+      authenticate: async (token) => tokens.principalOf(token),
+      isGone: (principalId) => tokens.isGone(principalId),
+      isTokenRequired: required,
+    },
+    web: { ...web, page: page && { ...page, host: { ...news.host, isTokenRequired: required } } },
+    ...(oauth !== undefined && { oauth }),
+    now: () => clock.monotonicMs(),
+    spentMs: threadMs,
+    onError,
+  }
+}
+
+/** Whether clients need one. */
+export function isTokenRequired(config: Config, listen: ListenAddress): boolean {
+  return config.serve.oauth !== undefined || reachedFromElsewhereBy(config, listen) !== undefined
+}
+
+/** What has us reached from other machines: our address, or a name that a proxy passes on. Undefined where nothing does. */
+export function reachedFromElsewhereBy({ serve: { http } }: Config, { host }: ListenAddress): string | undefined {
+  if (!isLoopback(host)) return `the address "${host}"`
+  if (http.publicUrl !== undefined && !isLoopbackUrl(new URL(http.publicUrl))) return 'serve.http.public_url'
+  const urls = http.allowedHosts.map((name) => URL.parse(`http://${name}`))
+  return urls.every((url) => url !== null && isLoopbackUrl(url)) ? undefined : 'serve.http.allowed_hosts'
+}

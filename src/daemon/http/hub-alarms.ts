@@ -1,0 +1,62 @@
+import type { HubAlarm } from '../../serve/page/page-data.ts'
+import { printable } from '../base/log-line.ts'
+import { unreadyText } from '../status/readiness.ts'
+import type { Status } from '../status/status.ts'
+
+/**
+ * The alarms of the hub itself and of its store, the worst first: all that `skillsyncd status` prints in red. `clean` takes out of a
+ * message what readers of the page are not to see.
+ */
+export function alarmsOf(status: Status, clean: (text: string) => string): readonly HubAlarm[] {
+  const alarms = [...ofStore(status), ...ofLock(status), ...ofAnswers(status), ...moved(status), ...noticed(status)]
+  return alarms.map(({ code, message, mend, source }) => alarm(code, clean(printable(message)), mend, source))
+}
+
+function ofStore({ decisionsLost, readOnly, servedLost }: Status): readonly HubAlarm[] {
+  const alarms: HubAlarm[] = []
+  if (decisionsLost !== undefined) alarms.push(alarm('decisions-lost', decisionsLost, DECIDE))
+  if (readOnly !== undefined)
+    alarms.push(alarm('read-only', readOnly.message, `${readOnly.mend}; ${explained(readOnly.code)}`))
+  const lost = servedLost.map(({ source, message }) =>
+    alarm('served-lost', message, `skillsyncd sync ${source} fetches it again; ${explained('served-lost')}`, source),
+  )
+  return [...alarms, ...lost]
+}
+
+const DECIDE = `Decide again what the message says; ${explained('decisions-lost')}`
+
+function ofLock({ lock }: Status): readonly HubAlarm[] {
+  if (lock?.error === undefined) return []
+  return [alarm('lock-unreadable', lock.error, `Put back a lock that can be read; ${explained('lock-unreadable')}`)]
+}
+
+function ofAnswers({ http }: Status): readonly HubAlarm[] {
+  const unready = (http?.unready ?? []).map((reason) =>
+    alarm('not-ready', `/readyz sends requests elsewhere: ${unreadyText(reason)}`, NOT_READY, reason.source),
+  )
+  if (http === undefined || http.tokens.count !== undefined) return unready
+  return [...unready, alarm('tokens-unreadable', 'The tokens cannot be read, so none opens anything', TOKENS)]
+}
+
+const NOT_READY = 'Mend what is said of the source, or leave out `required`; docs/operations.md explains /readyz'
+const TOKENS = 'skillsyncd token list says why'
+
+function moved({ sources }: Status): readonly HubAlarm[] {
+  return sources.flatMap(({ id, movedTo }) => {
+    if (movedTo === undefined) return []
+    const mend = `Write that into \`url\`; ${explained('source-moved')}`
+    return [alarm('source-moved', `The host of ${id} redirects to ${movedTo}`, mend, id)]
+  })
+}
+
+function noticed({ notices }: Status): readonly HubAlarm[] {
+  return notices.map(({ change, message }) => alarm(change, message, 'It is said once; CHANGELOG.md has it'))
+}
+
+function alarm(code: string, message: string, mend: string, source?: string): HubAlarm {
+  return { code, message, mend, ...(source !== undefined && { source }) }
+}
+
+function explained(code: string): string {
+  return `docs/troubleshooting.md explains ${code}`
+}

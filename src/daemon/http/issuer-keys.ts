@@ -1,0 +1,170 @@
+import { createLocalJWKSet } from 'jose'
+import type { LocalJWKSet } from 'jose'
+import { z } from 'zod'
+import { parseJson } from '../../base/json-value.ts'
+import { exchange } from '../../sync/upstream/http/http-exchange.ts'
+import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'
+import { textWithin } from '../base/response-text.ts'
+import type { Clock } from '../../base/clock.ts'
+import { isLoopbackUrl } from '../config/loopback.ts'
+import { codeOf } from '../../base/error-code.ts'
+
+/** What is known of an issuer of tokens. */
+export interface IssuerKeys {
+  /** As it calls itself: what its tokens say. */
+  readonly issuer: string
+  readonly keys: LocalJWKSet
+}
+
+interface Held extends IssuerKeys {
+  readonly fetchedMs: number
+}
+
+interface Parts {
+  readonly clock: Pick<Clock, 'monotonicMs'>
+  /** For how long keys are used that could not be fetched again. */
+  readonly maxAgeMs: number
+  /** Is told how each attempt ended: of a failure why, in words without a secret. */
+  readonly told: (failure: string | undefined) => void
+}
+
+/**
+ * The keys of one issuer, found by its metadata (RFC 8414, or OpenID Connect Discovery), and fetched when the first token
+ * comes. They are looked at again every five minutes, and for a key that is not among them; never oftener than every ten
+ * seconds, whatever tokens come. While the issuer is down those that are known are kept, until they are too old.
+ */
+export class Issuer {
+  readonly #url: string
+  readonly #parts: Parts
+  #held: Held | undefined
+  #askedMs = Number.NEGATIVE_INFINITY
+  #asking: Promise<void> | undefined
+
+  constructor(url: string, parts: Parts) {
+    this.#url = url
+    this.#parts = parts
+  }
+
+  /**
+   * Undefined where the issuer could not be asked yet, or not for too long: a key that it has taken back since would count for
+   * ever. Old ones are good while new ones are on their way.
+   */
+  async keys(): Promise<IssuerKeys | undefined> {
+    if (this.#ageMs > this.#parts.maxAgeMs) await this.#ask()
+    else if (this.#ageMs > FRESH_MS) void this.#ask()
+    return this.#ageMs > this.#parts.maxAgeMs ? undefined : this.#held
+  }
+
+  /** For a token whose key is not among those that are known: others than before, or undefined. */
+  async newerThan(known: IssuerKeys): Promise<IssuerKeys | undefined> {
+    await this.#ask()
+    return this.#held === known ? undefined : this.#held
+  }
+
+  get #ageMs(): number {
+    return this.#parts.clock.monotonicMs() - (this.#held?.fetchedMs ?? Number.NEGATIVE_INFINITY)
+  }
+
+  /** Never fails: what could not be fetched is told, and asked for again later. */
+  async #ask(): Promise<void> {
+    const { clock } = this.#parts
+    if (this.#asking === undefined && clock.monotonicMs() - this.#askedMs >= APART_MS) {
+      this.#askedMs = clock.monotonicMs()
+      this.#asking = this.#fetch().finally(() => (this.#asking = undefined))
+    }
+    await this.#asking
+  }
+
+  async #fetch(): Promise<void> {
+    try {
+      const found = await keysOf(this.#url)
+      this.#held = { ...found, fetchedMs: this.#parts.clock.monotonicMs() }
+      this.#parts.told(undefined)
+    } catch (error) {
+      if (!(error instanceof Error)) throw error
+      const code = codeOf(error)
+      this.#parts.told(error instanceof Unusable ? error.message : `the connection failed (${code ?? error.name})`)
+    }
+  }
+}
+
+const FRESH_MS = 300_000
+const APART_MS = 10_000
+const TIMEOUT_MS = 10_000
+const MOST_BYTES = 262_144
+const MOST_KEYS = 100
+
+/** What the issuer says cannot be used. */
+class Unusable extends Error {
+  override readonly name = 'Unusable'
+}
+
+async function keysOf(url: string): Promise<IssuerKeys> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  const { issuer, jwks_uri: address } = await metadataOf(url, signal)
+  const { keys } = parsed(KEYS, await fetched(address, signal), 'its keys')
+  if (keys.length > MOST_KEYS) throw new Unusable(`it has over ${MOST_KEYS} keys`)
+  return { issuer, keys: createLocalJWKSet({ keys }) }
+}
+
+async function metadataOf(url: string, signal: AbortSignal): Promise<z.output<typeof METADATA>> {
+  for (const address of metadataAddresses(url)) {
+    const text = await fetched(address, signal, [404, 400, 403, 405])
+    if (text === undefined) continue
+    const metadata = parsed(METADATA, text, 'its metadata')
+    // Another issuer's metadata would have us accept its tokens in this one's name (RFC 8414, 3.3).
+    if (withoutSlash(metadata.issuer) !== withoutSlash(url)) throw new Unusable('its metadata is of another issuer')
+    if (!isSafe(metadata.jwks_uri, url)) throw new Unusable('its keys are not at an https address')
+    return metadata
+  }
+  throw new Unusable('it has no metadata where RFC 8414 and OpenID Connect Discovery put them')
+}
+
+/** RFC 8414, 3.1, its form for OpenID Connect, and OpenID Connect Discovery, 4. */
+function metadataAddresses(url: string): string[] {
+  const { origin, pathname } = new URL(url)
+  const path = withoutSlash(pathname)
+  const inserted = ['oauth-authorization-server', 'openid-configuration'].map(
+    (name) => `${origin}/.well-known/${name}${path}`,
+  )
+  return path === '' ? inserted : [...inserted, `${origin}${path}/.well-known/openid-configuration`]
+}
+
+function withoutSlash(text: string): string {
+  return text.replace(/\/$/, '')
+}
+
+/** In clear only on this machine, and only for an issuer that is here itself. */
+function isSafe(address: string, issuer: string): boolean {
+  const url = URL.parse(address)
+  if (url?.protocol === 'https:') return true
+  return url?.protocol === 'http:' && isLoopbackUrl(url) && isLoopbackUrl(new URL(issuer))
+}
+
+async function fetched(address: string, signal: AbortSignal): Promise<string>
+async function fetched(address: string, signal: AbortSignal, absent: readonly number[]): Promise<string | undefined>
+async function fetched(
+  address: string,
+  signal: AbortSignal,
+  absent: readonly number[] = [],
+): Promise<string | undefined> {
+  const { route } = PLAIN_WAY
+  const answer = await exchange(address, { method: 'GET', headers: { accept: 'application/json' }, route, signal })
+  if (answer.status !== 200) {
+    answer.giveUp()
+    if (absent.includes(answer.status)) return undefined
+    throw new Unusable(`it answers ${answer.status}`)
+  }
+  const text = await textWithin(MOST_BYTES, answer)
+  if (text === undefined) throw new Unusable(`its answer is over ${MOST_BYTES} bytes`)
+  return text
+}
+
+function parsed<Shape extends z.ZodType>(shape: Shape, text: string, what: string): z.output<Shape> {
+  const { data, success } = shape.safeParse(parseJson(text))
+  if (!success) throw new Unusable(`${what} cannot be read`)
+  return data
+}
+
+const METADATA = z.object({ issuer: z.string(), jwks_uri: z.string() })
+const KEYS = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) })

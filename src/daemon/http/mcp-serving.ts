@@ -1,0 +1,125 @@
+import { hash } from 'node:crypto'
+import { Archives } from '../../serve/mcp/resources/archive.ts'
+import { templateCompletion } from '../../serve/mcp/tools/completion.ts'
+import { catalogPrompt } from '../../serve/mcp/tools/catalog-prompt.ts'
+import { ContractForm } from '../../serve/mcp/resources/contract.ts'
+import type { ContractAsked } from '../../serve/mcp/resources/contract.ts'
+import type { DocsOwner } from '../../serve/mcp/resources/contract-docs.ts'
+import type { Forms } from '../../serve/mcp/resources/compatibility.ts'
+import { IndexDocument } from '../../serve/mcp/resources/index-document.ts'
+import type { Lacking } from '../../serve/mcp/tools/unserved-sources.ts'
+import type { Serving } from '../../serve/mcp/core/methods.ts'
+import { PROMPTS } from '../../serve/mcp/tools/prompts.ts'
+import { skillPrompts } from '../../serve/mcp/tools/skill-prompts.ts'
+import { skillSpaceOf } from '../../serve/mcp/resources/skill-template.ts'
+import type { ToolHost } from '../../serve/mcp/tools/tool-document.ts'
+import { skillTools } from '../../serve/mcp/tools/tools.ts'
+import type { Registry } from '../../serve/registry.ts'
+import type { Finder } from '../../serve/search/finder.ts'
+import { canHold } from '../../sync/catalog/pack.ts'
+import { WHOLE } from '../../serve/views.ts'
+import type { ViewName, Views } from '../../serve/views.ts'
+import { foldersIn } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { lackingUnnamed } from '../status/unserved-sources.ts'
+
+/** The files of the catalog, and of which skills none is given out. */
+type Reading = Pick<Serving, 'read' | 'isRefused'>
+
+/** What the answers to clients are made from, of everything and of each part that somebody may see alone. */
+export function servingOf(config: Config, views: Views, reading: Reading, host: ToolHost, finder?: Finder): Serving {
+  const whole = registryServing(config, views.registryOf(WHOLE), reading, host, finder)
+  return { ...whole, packs: { views, of: (view) => packServing(config, views, view, reading, host, finder) } }
+}
+
+/** What the operator says of the whole, and of sources that the packs can hold nothing of, tells of what they need not have. */
+function packServing(
+  config: Config,
+  views: Views,
+  view: ViewName,
+  reading: Reading,
+  host: ToolHost,
+  finder: Finder | undefined,
+): Serving {
+  const packs = views.packsOf(view)
+  const said = packs.flatMap(({ description }) => description ?? [])
+  const sources = config.sources.filter(({ source }) => packs.some((pack) => canHold(pack, source.id)))
+  const { instructions: _instructions, ...serve } = config.serve
+  const instructions = said.length === 0 ? undefined : said.join('\n\n')
+  const narrowed = { ...config, sources, serve: { ...serve, instructions, templates: [] } }
+  // The view has nothing of a source that its packs choose nothing of, so the whole is asked.
+  const lacking = async (): Promise<Lacking> => lackingUnnamed(views.registryOf(WHOLE).catalog, sources)
+  return registryServing(narrowed, views.registryOf(view), reading, { ...host, lacking }, finder)
+}
+
+function registryServing(
+  config: Config,
+  registry: Registry,
+  reading: Reading,
+  host: ToolHost,
+  finder: Finder | undefined,
+): Serving {
+  const { instructions, ttlMs, tools, prompts, search } = config.serve
+  const { listing: pages } = config.limits
+  const { read } = reading
+  const forms = formsOf(config)
+  return {
+    registry,
+    ...reading,
+    pages,
+    cache: { ttlMs, cacheScope: cacheScopeOf(config) },
+    forms,
+    surfaces: [
+      templateCompletion(registry, forms),
+      ...(tools === undefined
+        ? []
+        : [
+            skillTools({ registry, read, pages }, { ...host, folders: foldersIn(config) }, search ? finder : undefined),
+          ]),
+      ...(prompts === 'off' ? [] : [PROMPTS, catalogPrompt(registry)]),
+      ...(forms.skillPrompts ? [skillPrompts({ registry, read, pages }, host)] : []),
+    ],
+    ...(instructions !== undefined && { instructions }),
+  }
+}
+
+function formsOf(config: Config): Forms {
+  const { sources, serve } = config
+  const { index, templates, resources } = serve
+  const contract = serve.contract ? contractAskedOf(config) : undefined
+  const archives = new Archives(new Map(sources.map((configured) => [configured.source.id, configured.archives])))
+  const offered = sources.flatMap(({ source: { id }, archives: formats }) =>
+    formats.length > 0 ? [[id, formats]] : [],
+  )
+  const inOrder = offered.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1))
+  const hasSkills = serve.prompts === 'user-invocable'
+  // Without the switch the digest is what it was before there was one: no session hears of an upgrade.
+  const made = [index, templates, resources, contract, inOrder, ...(hasSkills ? ['prompts'] : [])]
+  return {
+    digest: hash('sha256', JSON.stringify(made), 'base64url').slice(0, 16),
+    index: index === 'off' ? undefined : new IndexDocument(archives, index === 'include' ? templates : []),
+    archives,
+    // The configuration was checked: each of them is one.
+    spaces: templates.map(skillSpaceOf).filter((space) => 'segments' in space),
+    contract: contract && new ContractForm(contract),
+    resources,
+    skillPrompts: hasSkills,
+  }
+}
+
+/** Undefined where no source is held to the contract, and none has docs. */
+function contractAskedOf({ sources }: Config): ContractAsked | undefined {
+  const ofSkills = sources.some(({ source }) => source.contract)
+  const [docs] = sources.flatMap(({ source: { id, docs: folder, root } }): DocsOwner[] =>
+    folder === undefined ? [] : [{ source: id, folder, root }],
+  )
+  return ofSkills || docs !== undefined ? { ofSkills, docs } : undefined
+}
+
+/**
+ * Whoever can ask at all is answered alike. But what another server gave us by our credential it may have given for us alone,
+ * and may say so only when a file is read: then nobody between us and a client may hand it on.
+ */
+function cacheScopeOf({ sources }: Config): Serving['cache']['cacheScope'] {
+  return sources.some(({ source }) => source.kind === 'mcp') ? 'private' : 'public'
+}

@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto'
+import { errors, jwtVerify } from 'jose'
+import type { JWTPayload, JWTVerifyOptions, JWTVerifyResult } from 'jose'
+import { openedBy } from '../../serve/http/access/protected-resource.ts'
+import type { OAuthOptions } from '../../serve/http/access/protected-resource.ts'
+import type { Principal } from '../../serve/principal.ts'
+import { isPackId } from '../../sync/catalog/pack.ts'
+import type { Clock } from '../../base/clock.ts'
+import { Issuer } from './issuer-keys.ts'
+import type { IssuerKeys } from './issuer-keys.ts'
+import type { Log } from '../base/log.ts'
+
+/** The authorization server whose tokens are accepted. */
+export interface OAuthConfig {
+  readonly issuer: string
+  /** What a token must be meant for. Undefined for the address of MCP. */
+  readonly audience: string | undefined
+  /** What a token must allow, all of them, to open everything. */
+  readonly scopes: readonly string[]
+  /** `at+jwt`: only tokens of that type (RFC 9068, 2.1). `jwt`: also those that name no type of their own. */
+  readonly tokenType: 'at+jwt' | 'jwt'
+  /** Keys that were fetched longer ago are not used. */
+  readonly keysMaxAgeMs: number
+}
+
+export interface OAuthParts {
+  readonly clock: Clock
+  readonly log: Log
+  /** Whether there are packs, at the moment: then a token says which of them it opens. */
+  readonly hasPacks: () => boolean
+}
+
+/** Signed with a key that only the issuer has. With a secret that is shared, whoever checks a token could make one. */
+const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+
+/** How far the clock of the issuer may be from ours. */
+const TOLERANCE_S = 5
+
+/** Access tokens that are JWT (RFC 9068, and what others make of it), checked against the keys of the issuer. */
+export function oauthOf(
+  { issuer: url, audience, scopes, tokenType, keysMaxAgeMs }: OAuthConfig,
+  { clock, log, hasPacks }: OAuthParts,
+): OAuthOptions {
+  const issuer = new Issuer(url, { clock, maxAgeMs: keysMaxAgeMs, told: (failure) => report(log, url, failure) })
+  const verified = async (token: string, resource: string, known: IssuerKeys): Promise<JWTPayload> => {
+    const result = await verifiedWith(token, known, {
+      issuer: known.issuer,
+      audience: audience ?? resource,
+      algorithms: ALGORITHMS,
+      requiredClaims: ['exp', 'aud', 'iss'],
+      clockTolerance: TOLERANCE_S,
+      currentDate: clock.now(),
+    })
+    if (isAccessToken(result, tokenType)) return result.payload
+    throw new errors.JWTClaimValidationFailed('not an access token', result.payload, 'typ')
+  }
+  const principal = (payload: JWTPayload): Principal => principalIn(payload, scopes, { clock, hasPacks })
+  return {
+    issuer: url,
+    scopes,
+    packScopeAt: (path) => (hasPacks() ? packScopeAt(path) : undefined),
+    async authenticate(token, resource) {
+      if (!JWT.test(token)) return undefined
+      const known = await issuer.keys()
+      if (known === undefined) return 'unavailable'
+      try {
+        return principal(await verified(token, resource, known))
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) return unlessRefused(error)
+      }
+      const newer = await issuer.newerThan(known)
+      if (newer === undefined) return undefined
+      return verified(token, resource, newer).then(principal, unlessRefused)
+    },
+  }
+}
+
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
+
+/** Throws what jose does where no key of the issuer fits. */
+async function verifiedWith(token: string, { keys }: IssuerKeys, options: JWTVerifyOptions): Promise<JWTVerifyResult> {
+  try {
+    return await jwtVerify(token, keys, options)
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+    let tried = 0
+    for await (const key of error) {
+      const verified = await jwtVerify(token, key, options).catch(unlessRefused)
+      if (verified !== undefined) return verified
+      tried += 1
+      if (tried === MOST_TRIED) break
+    }
+    throw error
+  }
+}
+
+/** A token that does not name its key costs a signature for each that may be it. */
+const MOST_TRIED = 4
+
+/**
+ * False for other tokens that an issuer signs with the same keys: ID tokens, logout tokens, refresh tokens. Issuers from before
+ * RFC 9068 give access tokens the type `JWT` or none, as they do ID tokens; those are known by claims that only they have.
+ */
+function isAccessToken({ protectedHeader, payload }: JWTVerifyResult, expected: OAuthConfig['tokenType']): boolean {
+  const type = protectedHeader.typ?.toLowerCase().replace(/^application\//, '') ?? 'jwt'
+  if (type === 'at+jwt' || expected === 'at+jwt') return type === 'at+jwt'
+  if (type !== 'jwt' || CLAIMS_OF_OTHERS.some((claim) => Object.hasOwn(payload, claim))) return false
+  const { typ } = payload
+  return typeof typ !== 'string' || !TYPES_OF_OTHERS.has(typ.toLowerCase())
+}
+
+/** ID tokens have hashes (OpenID Connect Core, 3.1.3.6 and 3.3.2.11), security events and logout tokens have events (RFC 8417, 2.2). */
+const CLAIMS_OF_OTHERS = ['at_hash', 'c_hash', 's_hash', 'events']
+
+/** The claim by which Keycloak tells its tokens apart. */
+const TYPES_OF_OTHERS: ReadonlySet<string> = new Set(['id', 'refresh', 'offline', 'logout'])
+
+/** A key that the issuer offers and nobody can use is as good as none. */
+function unlessRefused(error: unknown): undefined {
+  const isRefused = error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException
+  if (!isRefused) throw error
+}
+
+function principalIn(
+  payload: JWTPayload,
+  needed: readonly string[],
+  { clock, hasPacks }: Pick<OAuthParts, 'clock' | 'hasPacks'>,
+): Principal {
+  const { iss, exp = 0 } = payload
+  const words = new Set(scopesIn(payload))
+  const had = hasPacks()
+  const packs = had ? packsIn(words) : undefined
+  return {
+    id: idOf(iss, ...bearerIn(payload)),
+    scopes: openedBy(words, needed),
+    ...(packs !== undefined && { packs }),
+    // With the first pack, and with the last one, it opens something else: whoever is let in by it has to ask again.
+    isOver: () => clock.now().getTime() >= (exp + TOLERANCE_S) * 1000 || hasPacks() !== had,
+  }
+}
+
+/**
+ * The packs that its bearer sees; undefined for everything. Clients choose the scopes that they ask for: to leave one out must
+ * not open more.
+ */
+function packsIn(words: ReadonlySet<string>): ReadonlySet<string> | undefined {
+  if (words.has(`${PACK}*`)) return undefined
+  const named = [...words].filter((word) => word.startsWith(PACK)).map((word) => word.slice(PACK.length))
+  return new Set(named.filter(isPackId))
+}
+
+/** Whether or not there is such a pack: who has no token does not learn that. */
+function packScopeAt(path: string): string {
+  const id = /^\/mcp\/([^/]+)$/.exec(path)?.[1]
+  return `${PACK}${id !== undefined && isPackId(id) ? id : '*'}`
+}
+
+const PACK = 'pack:'
+
+/** A program that asks for itself has no subject with some issuers. */
+function bearerIn(payload: JWTPayload): readonly [claim: string, value: string] {
+  for (const claim of ['sub', 'client_id', 'azp']) {
+    const value = payload[claim]
+    if (typeof value === 'string') return [claim, value]
+  }
+  return ['', 'unnamed']
+}
+
+/** Readable at its head. By its hash it is nobody else's: the head is cut, and a program may be called as a person is. */
+function idOf(issuer: string | undefined, claim: string, value: string): string {
+  const hash = createHash('sha256').update(JSON.stringify([issuer, claim, value]))
+  return `oauth:${value.replaceAll(/\p{C}/gu, '?').slice(0, 100)}#${hash.digest('hex').slice(0, 32)}`
+}
+
+/** `scope` in words (RFC 9068, 2.2.3); `scp`, in words or as a list, of those who came before it. */
+function scopesIn(payload: JWTPayload): string[] {
+  return [payload['scope'], payload['scp']]
+    .flat()
+    .flatMap((said) => (typeof said === 'string' ? said.split(' ') : []))
+    .filter((scope) => scope !== '')
+}
+
+function report(log: Log, issuer: string, failure: string | undefined): void {
+  if (failure === undefined) return log.recovery('issuer-not-asked', '')
+  const message = `Cannot learn the keys of "${issuer}": ${failure}`
+  log.failure('warn', 'issuer-not-asked', { source: '', code: 'issuer-not-asked', message }, failure)
+}

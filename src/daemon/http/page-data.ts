@@ -1,0 +1,261 @@
+import { fileURLToPath } from 'node:url'
+import type {
+  HubAlarm,
+  Misfit,
+  Moment,
+  PageHost,
+  Problem,
+  SkillChange,
+  SourceChange,
+  SourceHealth,
+} from '../../serve/page/page-data.ts'
+import { SideThread } from '../../serve/page/worker-client.ts'
+import type { Registry } from '../../serve/registry.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
+import type { ContractProblem } from '../../sync/catalog/contract-problems.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { matcher } from '../../base/globs.ts'
+import type { Config, ConfiguredSource } from '../config/config.ts'
+import { decisionTexts } from '../status/decision-text.ts'
+import type { Move, Moment as Past } from '../status/history.ts'
+import type { PastAnswer, PastQuestion } from './history-worker.ts'
+import { alarmsOf } from './hub-alarms.ts'
+import { isFollowed, standingText } from '../status/lock-text.ts'
+import { isBelow, misfitsIn, skillProblemsOf } from './page-problems.ts'
+import type { Around } from './page-problems.ts'
+import type { Parts } from '../context.ts'
+import { signersTexts } from '../base/signer-text.ts'
+import type { SourceStatus, Status } from '../status/status.ts'
+import { isFixed } from '../status/urgency.ts'
+
+/** What of the daemon the page is told of. */
+export interface NewsParts extends Pick<Parts, 'store' | 'clock' | 'redactor'> {
+  readonly config: Config
+  readonly registry: Registry
+  readonly status: () => Status
+  /** The problems between skills of the contract that were found last. */
+  readonly contractProblems: () => readonly ContractProblem[]
+  readonly pendingOf: (id: SourceId) => readonly string[]
+  /** Whether a lock has a say about what is served of a source. */
+  readonly isBound: (id: SourceId) => boolean
+}
+
+/** What people are told of the daemon on its page. */
+export class PageNews implements AsyncDisposable {
+  readonly host: Omit<PageHost, 'isTokenRequired'>
+  readonly #parts: NewsParts
+  readonly #past = new SideThread<PastQuestion, PastAnswer>(new URL('./history-worker.js', import.meta.url), {
+    deadlineMs: 10_000,
+    heapMb: 1_024,
+    waiting: 8,
+  })
+  /** Of one catalog. */
+  #problems: { readonly catalog: Catalog; readonly problems: readonly Problem[] } | undefined
+  /** Kept for one catalog and the problems that were found in it. */
+  #misfits:
+    | { readonly catalog: Catalog; readonly of: readonly ContractProblem[]; readonly misfits: readonly Misfit[] }
+    | undefined
+  #status: StatusNow | undefined
+  /** Of one catalog: what was found out of the past once. */
+  #known: { readonly catalog: Catalog; readonly answers: Map<string, Promise<PastAnswer | undefined>> } | undefined
+
+  constructor(parts: NewsParts) {
+    const { redactor, clock } = parts
+    this.#parts = parts
+    this.host = {
+      clean: (text) => redactor.clean(text),
+      now: () => clock.now(),
+      sources: () => this.#now().sources,
+      problems: () => this.#problemsNow(),
+      alarms: () => this.#now().alarms,
+      misfits: () => this.#misfitsNow(),
+      history: () => this.#history(),
+      compare: (from, to) => this.#compare(from, to),
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#past[Symbol.asyncDispose]()
+  }
+
+  /** A status goes through all skills: whoever looks again within a second is shown the same. */
+  #now(): StatusNow {
+    const { clock, status } = this.#parts
+    const nowMs = clock.monotonicMs()
+    if (this.#status !== undefined && nowMs - this.#status.atMs < 1_000) return this.#status
+    const clean = (text: string): string => this.#clean(text)
+    const now = status()
+    const sources = now.sources.map((source) => healthOf(source, clean))
+    const alarms = alarmsOf(now, clean)
+    this.#status = { atMs: nowMs, sources, alarms }
+    return this.#status
+  }
+
+  /** Without secrets and without paths of this machine. */
+  #clean(text: string): string {
+    const { redactor, config } = this.#parts
+    const withoutLock = config.lock === undefined ? text : text.replaceAll(config.lock, 'skills.lock')
+    return redactor.clean(withoutLock.replaceAll(config.state, 'the state folder'))
+  }
+
+  #misfitsNow(): readonly Misfit[] {
+    const { catalog } = this.#parts.registry
+    const of = this.#parts.contractProblems()
+    if (this.#misfits?.catalog === catalog && this.#misfits.of === of) return this.#misfits.misfits
+    const misfits = misfitsIn(catalog, of)
+    this.#misfits = { catalog, of, misfits }
+    return misfits
+  }
+
+  #problemsNow(): readonly Problem[] {
+    const { registry, config } = this.#parts
+    const { catalog } = registry
+    if (this.#problems?.catalog === catalog) return this.#problems.problems
+    const problems = catalog.snapshots.flatMap((snapshot) => {
+      const configured = config.sources.find(({ source }) => source.id === snapshot.source)
+      return configured === undefined
+        ? []
+        : skillProblemsOf(snapshot, { ...this.#around(snapshot.source), configured, catalog })
+    })
+    const sorted = problems.toSorted((a, b) => ORDER.indexOf(a.standing) - ORDER.indexOf(b.standing))
+    this.#problems = { catalog, problems: sorted }
+    return sorted
+  }
+
+  #around(source: SourceId): Pick<Around, 'disabled' | 'pending'> {
+    const { store, pendingOf } = this.#parts
+    return { disabled: store.decisions.disabled, pending: new Set(pendingOf(source)) }
+  }
+
+  async #history(): Promise<readonly Moment[] | undefined> {
+    const { config } = this.#parts
+    const answer = await this.#ask('history', { kind: 'history', state: config.state, most: MOST_MOMENTS })
+    if (answer?.kind !== 'history') return undefined
+    const configured = new Set(config.sources.map(({ source }) => source.id))
+    return answer.moments.map((past) => momentOf(past, configured))
+  }
+
+  async #compare(from: number, to: number): Promise<readonly SourceChange[] | undefined> {
+    const { config, registry, isBound } = this.#parts
+    const sources = config.sources.map((configured) => ({
+      source: configured.source.id,
+      withText: isTextFree(configured, isBound(configured.source.id)),
+    }))
+    const texts = sources.map(({ withText }) => Number(withText)).join('')
+    const answer = await this.#ask(`${from} ${to} ${texts}`, {
+      kind: 'compare',
+      state: config.state,
+      from,
+      to,
+      sources,
+    })
+    if (answer?.kind !== 'compare') return undefined
+    const served = new Set(registry.catalog.listed.map(({ source, skill }) => `${source}/${skill.path}`))
+    return answer.sources?.map((change) => withoutHidden(change, config, served))
+  }
+
+  /** What cannot be told now is asked anew by whoever comes next. */
+  async #ask(key: string, question: PastQuestion): Promise<PastAnswer | undefined> {
+    const { catalog } = this.#parts.registry
+    if (this.#known?.catalog !== catalog || this.#known.answers.size > MOST_ANSWERS)
+      this.#known = { catalog, answers: new Map() }
+    const { answers } = this.#known
+    const asked = answers.get(key) ?? this.#past.ask(question)
+    answers.set(key, asked)
+    const answer = await asked
+    if (answer === undefined) answers.delete(key)
+    return answer
+  }
+}
+
+interface StatusNow {
+  readonly atMs: number
+  readonly sources: readonly SourceHealth[]
+  readonly alarms: readonly HubAlarm[]
+}
+
+const MOST_MOMENTS = 30
+const MOST_ANSWERS = 16
+
+const ORDER: readonly Problem['standing'][] = ['withheld', 'tools', 'pending', 'disabled', 'source', 'link', 'noted']
+
+function healthOf(status: SourceStatus, clean: (text: string) => string): SourceHealth {
+  const { id, kind, served, upstream, condition } = status
+  const lockText = standingText(status.lock)
+  return {
+    id,
+    kind,
+    place: clean(placeText(status.url)),
+    ref: status.ref,
+    update: status.update,
+    lock: lockText === undefined ? undefined : { text: lockText, isFollowed: isFollowed(status.lock) },
+    isFixed: isFixed(status),
+    served: served && {
+      commit: served.commit,
+      ref: served.ref,
+      ...(served.url !== undefined && { place: clean(placeText(served.url)) }),
+    },
+    signers: signersTexts(served?.signers),
+    upstream,
+    lastAttempt: status.lastAttempt,
+    lastSuccess: status.lastSuccess,
+    nextPoll: status.nextPoll,
+    isLooking: status.lookingSince !== undefined,
+    condition: condition && {
+      code: condition.code,
+      message: clean(withoutPath(condition.message, status.url)),
+      mend: condition.mend,
+    },
+    decisions: decisionTexts(status.decision, id),
+    tally: status.tally,
+    form: status.form,
+  }
+}
+
+/** Over HTTP nobody is told a path of this machine, nor what is started on it. */
+function placeText(url: string): string {
+  if (url.startsWith('file:')) return 'on the hub itself'
+  return url.startsWith('program:') ? 'a program on the hub' : url
+}
+
+function withoutPath(message: string, url: string): string {
+  if (!url.startsWith('file:')) return message
+  return message.replaceAll(fileURLToPath(url), 'the folder').replaceAll(url, 'the folder')
+}
+
+function momentOf({ generation, createdAt, isServed, cause, moves }: Past, configured: ReadonlySet<SourceId>): Moment {
+  const by = cause && `${cause.action}${cause.source === undefined ? '' : ` of ${cause.source}`} by ${cause.trigger}`
+  return {
+    generation,
+    createdAt,
+    isServed,
+    cause: cause?.rewritten === true ? `${by}, history rewritten` : by,
+    moves: moves?.filter(({ source }) => configured.has(source)).map(moveOf),
+  }
+}
+
+function moveOf({ source, from, to, skills }: Move): Exclude<Moment['moves'], undefined>[number] {
+  return { source, from, to, ...skills }
+}
+
+/**
+ * Whether people may read what its skills said earlier. Where a lock or signatures bind a source, what they let through now is
+ * all that is shown of it; what another server gave is not kept for that.
+ */
+function isTextFree({ source, signed }: ConfiguredSource, isBound: boolean): boolean {
+  return source.kind !== 'mcp' && !isBound && signed === undefined
+}
+
+/** Without skills that are in no list, and without the text of any that is not served at this moment. */
+function withoutHidden(change: SourceChange, { sources }: Config, served: ReadonlySet<string>): SourceChange {
+  const source = sources.find(({ source: { id } }) => id === change.source)?.source
+  const isHidden = isBelow(matcher(source?.unlisted ?? []))
+  const skills = change.skills
+    .filter(({ path }) => !isHidden(path))
+    .map((skill) => (served.has(`${change.source}/${skill.path}`) ? skill : withoutText(skill)))
+  return { ...change, skills }
+}
+
+function withoutText({ path, name, change, files, moreFiles }: SkillChange): SkillChange {
+  return { path, name, change, files, moreFiles, diff: undefined }
+}

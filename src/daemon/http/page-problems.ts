@@ -1,0 +1,113 @@
+import type { FoundWrong, Misfit, Problem } from '../../serve/page/page-data.ts'
+import { sheetOf } from '../../sync/lint/rules.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
+import type { ContractProblem } from '../../sync/catalog/contract-problems.ts'
+import { disabledIn } from '../../sync/model/disabled-matches.ts'
+import type { DisabledSkills } from '../../sync/model/disabled-skills.ts'
+import type { Finding } from '../../sync/skill-md/finding.ts'
+import { matcher } from '../../base/globs.ts'
+import type { Skill } from '../../sync/model/skill.ts'
+import { strayLinks } from '../../sync/model/snapshot.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { archiveFindings } from '../status/archive-findings.ts'
+import type { ConfiguredSource } from '../config/config.ts'
+import { disabledText, pendingText } from '../status/decision-text.ts'
+import { disabledBy } from '../status/status.ts'
+
+/** The context by which the problems of a source are judged, besides its snapshot. */
+export interface Around {
+  readonly catalog: Catalog
+  readonly configured: ConfiguredSource
+  readonly disabled: DisabledSkills
+  /** The folders of its skills that wait for a person. */
+  readonly pending: ReadonlySet<string>
+}
+
+/** The standing and findings of each skill of one source, but for skills that are in no list. */
+export function skillProblemsOf(snapshot: Snapshot, around: Around): Problem[] {
+  const { catalog, configured, pending } = around
+  const { source, skills, findings, docsFolder } = snapshot
+  const isHidden = isBelow(matcher(configured.source.unlisted))
+  const disabledHere = (skill: Skill): string | undefined => {
+    const match = disabled.get(skill.path)
+    // What another source has, and what is in no list, is not named here.
+    const isTold = match?.source === source && !isHidden(match.path)
+    return match && (isTold ? disabledText(source, skill.path, disabledBy(match)) : DISABLED_ELSEWHERE)
+  }
+  const disabled = disabledIn(snapshot, around.disabled)
+  const links = strayLinks(skills)
+  const ofArchives = Map.groupBy(archiveFindings(catalog, configured), ({ path }) => path)
+  const ofSkills = skills.flatMap((skill): Problem[] => {
+    if (skill.standing === 'unlisted' || isHidden(skill.path)) return []
+    const decided = decidedOf(skill, disabledHere(skill), pending.has(skill.path), source)
+    const found = decided ?? standingOf(skill, links.has(skill), ofArchives.get(skill.path))
+    return found === undefined ? [] : [{ source, path: skill.path, ...found }]
+  })
+  const others = [findings, docsFolder?.findings ?? []].flat().filter(({ path }) => !isHidden(path))
+  const ofSource: Problem = { source, path: '', standing: 'source', findings: others.map(withMend) }
+  return others.length === 0 ? ofSkills : [...ofSkills, ofSource]
+}
+
+const DISABLED_ELSEWHERE = 'disabled: in no list, and clients do not find it, since another skill is disabled'
+
+/** True of a path where it, or a folder above it, matches one of the globs. */
+export function isBelow(matches: (path: string) => boolean): (path: string) => boolean {
+  return (path) => {
+    const segments = path.split('/')
+    return segments.some((_, index) => matches(segments.slice(0, index + 1).join('/')))
+  }
+}
+
+type Found = Pick<Problem, 'standing' | 'findings'>
+
+/** The decision of a person about the skill, or the one that is due. */
+function decidedOf(
+  { path }: Skill,
+  disabled: string | undefined,
+  isPending: boolean,
+  source: SourceId,
+): Found | undefined {
+  if (disabled !== undefined) return { standing: 'disabled', findings: [{ rule: 'disabled', path, message: disabled }] }
+  if (isPending)
+    return { standing: 'pending', findings: [{ rule: 'pending', path, message: pendingText(source, path) }] }
+  return undefined
+}
+
+function standingOf(
+  { standing, findings }: Skill,
+  isStrayLink: boolean,
+  ofArchives: readonly Finding[] = [],
+): Found | undefined {
+  const found = [...findings, ...ofArchives].map(withMend)
+  if (isStrayLink) return { standing: 'link', findings: found }
+  if (standing === 'withheld' || standing === 'tools') return { standing, findings: found }
+  return found.length === 0 ? undefined : { standing: 'noted', findings: found }
+}
+
+/** A finding with the mend of its rule, as `validate` prints it. */
+function withMend(finding: Finding): FoundWrong {
+  const { mend } = sheetOf(finding.rule)
+  return finding.message.includes(mend) ? finding : { ...finding, mend }
+}
+
+/** The problems that name listed skills only: each message names all skills of its problem. */
+export function misfitsIn({ listed: all }: Catalog, problems: readonly ContractProblem[]): readonly Misfit[] {
+  if (problems.length === 0) return []
+  const listed = new Set(all.map(({ source, skill }) => placeOf({ source, path: skill.path })))
+  return problems
+    .filter(({ skills }) => skills.every((skill) => listed.has(placeOf(skill))))
+    .map(({ kind, message, skills }) => ({ kind, message, mend: MISFIT_MENDS[kind], skills }))
+}
+
+function placeOf({ source, path }: { readonly source: string; readonly path: string }): string {
+  return `${source}/${path}`
+}
+
+const MISFIT_MENDS: Readonly<Record<Misfit['kind'], string>> = {
+  'id-clash':
+    'Give all but one another id, or disable them: skillsyncd disable SOURCE/PATH. docs/contract.md explains it',
+  'dependency-missing':
+    'Add the skill that is missing, or take its id out of `depends_on`. docs/contract.md explains it',
+  'dependency-cycle': 'Take one of the ids out of `depends_on`. docs/contract.md explains it',
+}

@@ -1,0 +1,55 @@
+import { join } from 'node:path'
+import type { SharedDisk } from '../../serve/mcp/tools/tool-document.ts'
+import { isOfUpstream } from '../../sync/model/skill.ts'
+import type { DirectorySource, Source } from '../../sync/model/source.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { authoredDocument } from '../../sync/upstream/folder/read-authored.ts'
+import type { Store } from '../../sync/store/store.ts'
+import { storedSkill } from '../../sync/pull/fetch-snapshot.ts'
+import type { Config } from '../config/config.ts'
+import { KnownLock } from '../trust/known-lock.ts'
+import { isBound } from '../trust/lock-rules.ts'
+
+/** What clients that share this disk are told about where skills lie; undefined where they are not to be told. */
+export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefined {
+  if (config.serve.tools?.paths === 'omit') return undefined
+  const lock = new KnownLock(config)
+  return {
+    pathOf: (skill) => (isOfUpstream(skill) ? undefined : join(store.skills.folderOf(storedSkill(skill)), 'SKILL.md')),
+    async present(id, skill) {
+      const source = config.sources.find((configured) => configured.source.id === id)?.source
+      if (source === undefined || !isFollowedFreely(source, config, store)) return undefined
+      await lock.read()
+      if (isBound(lock.standingOf(source, store.decisions.of(id)))) return undefined
+      // What lies there was refused or held, or nobody knows what it is: it is not what is served.
+      if ((await store.records.read(id))?.condition !== undefined) return undefined
+      return authoredDocument(source, skill, config.limits.skill.bytes).catch(undefinedIfUnreadable)
+    },
+  }
+}
+
+/**
+ * Whether what lies in the folder is what is served, but for the moment until it is looked at. Where a lock, a gate or a person
+ * has a say, an agent that reads on from the path must not come to files that nobody admitted.
+ */
+function isFollowedFreely(source: Source, config: Config, store: Store): source is DirectorySource {
+  if (source.kind !== 'directory' || source.update !== 'auto') return false
+  if (config.gate !== undefined) return false
+  return isUndecided(source, store)
+}
+
+/** What is served is there all the same. */
+function undefinedIfUnreadable(error: unknown): undefined {
+  if (error instanceof SyncError) return undefined
+  throw error
+}
+
+function isUndecided({ id }: Source, { decisions }: Store): boolean {
+  try {
+    const { paused, frozen, skipped } = decisions.of(id)
+    return paused === undefined && frozen === undefined && skipped === undefined
+  } catch (error) {
+    if (error instanceof SyncError) return false
+    throw error
+  }
+}

@@ -1,0 +1,219 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
+import { SCOPES } from '../../serve/principal.ts'
+import type { Principal } from '../../serve/principal.ts'
+import { isPackId } from '../../sync/catalog/pack.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { writeWhole } from '../../sync/store/files/atomic.ts'
+import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
+import { parseJson } from '../../base/json-value.ts'
+import { indentedJson, isTime } from '../../base/canonical-json.ts'
+import { ControlError } from '../control/control-client.ts'
+
+/** A token at rest. Of the token itself there is a hash alone: it has 256 bits of chance, so that nobody finds it by trying. */
+export type Token = Readonly<z.infer<typeof TOKEN>>
+
+const TIME = z.string().refine(isTime)
+
+/** Whoever names more means everything. */
+const MOST_PACKS = 100
+
+/** What is written of a token, and asked of the daemon to write. */
+export const TOKEN = z.strictObject({
+  name: z.string().refine(isTokenName),
+  /** SHA-256, in hex. */
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  scopes: z.array(z.enum(SCOPES)).min(1).readonly(),
+  /** The packs that its bearer sees; everything, without it. */
+  packs: z.array(z.string().refine(isPackId)).min(1).max(MOST_PACKS).readonly().optional(),
+  created: TIME,
+  /** Never, without it. */
+  expires: TIME.optional(),
+})
+
+/** Whether a token can be called so. One that looks like a token was put where the name belongs. */
+export function isTokenName(text: string): boolean {
+  return /^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/i.test(text) && !text.startsWith(PREFIX)
+}
+
+/** By this people, and programs that look for secrets in the wrong places, know one of ours. */
+const PREFIX = 'sks_'
+
+/** A new token, and what is kept of it. */
+export function newToken(): { readonly secret: string; readonly sha256: string } {
+  const secret = PREFIX + randomBytes(32).toString('base64url')
+  return { secret, sha256: hashOf(secret).toString('hex') }
+}
+
+/** What is kept of a token that was made elsewhere; undefined for what has not the form of one. */
+export function madeElsewhere(secret: string): { readonly sha256: string } | undefined {
+  return SECRET.test(secret) ? { sha256: hashOf(secret).toString('hex') } : undefined
+}
+
+function hashOf(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest()
+}
+
+const SECRET = /^sks_[\w-]{43}$/
+
+/** More than anybody tells apart; each is looked at for each request. */
+const MOST_TOKENS = 1_000
+
+interface Known {
+  readonly token: Token
+  readonly hash: Buffer
+}
+
+/** The tokens of a state folder, `tokens.json`. One process writes it. A file that cannot be read lets nobody in. */
+export class Tokens {
+  readonly #file: string
+  readonly #now: () => Date
+  readonly #listeners = new Set<() => void>()
+  readonly #expectRight: () => Promise<void>
+  #known: readonly Known[] = []
+  #failure: SyncError | undefined
+  #last: Promise<unknown> = Promise.resolve()
+
+  /** `expectRight` throws where nothing may be written. */
+  constructor(statePath: string, now: () => Date, expectRight: () => Promise<void> = async () => {}) {
+    this.#expectRight = expectRight
+    this.#file = join(statePath, 'tokens.json')
+    this.#now = now
+  }
+
+  /** As this process last read or wrote them; undefined where they could not be read. Those that have expired are among them. */
+  get all(): readonly Token[] | undefined {
+    return this.#failure === undefined ? this.#known.map(({ token }) => token) : undefined
+  }
+
+  /** Whether one of them lets somebody in now. */
+  get isAnyInForce(): boolean {
+    return this.#known.some((one) => !this.#isOver(one))
+  }
+
+  /** Reads the file. Without it there are none; with a damaged one nobody knows, and everybody is kept out. */
+  async read(): Promise<readonly Token[]> {
+    try {
+      const tokens = await this.#read()
+      this.#hold(tokens)
+      return tokens
+    } catch (error) {
+      if (error instanceof SyncError) this.#failure = error
+      throw error
+    }
+  }
+
+  /** Whom a token stands for now. Whether it is one takes as long whichever it is, and whoever it belongs to. */
+  principalOf(secret: string): Principal | undefined {
+    if (!SECRET.test(secret)) return undefined
+    const hash = hashOf(secret)
+    let found: Known | undefined
+    for (const candidate of this.#known) if (timingSafeEqual(candidate.hash, hash)) found = candidate
+    if (found === undefined || this.#isOver(found)) return undefined
+    const { scopes, packs } = found.token
+    return {
+      id: idOf(found.token),
+      scopes: new Set(scopes),
+      ...(packs !== undefined && { packs: new Set(packs) }),
+      isOver: () => this.#isOver(found),
+    }
+  }
+
+  /** Whether it is the id of a token that was revoked. Where the tokens cannot be read, that is not known of any. */
+  isGone(principalId: string): boolean {
+    if (this.#failure !== undefined || !principalId.startsWith(KIND)) return false
+    return !this.#known.some(({ token }) => idOf(token) === principalId)
+  }
+
+  /** It is on the disk, and in force, when this returns. */
+  async add(token: Token): Promise<void> {
+    await this.#change((before) => {
+      if (before.some(({ token: { name } }) => name === token.name))
+        throw new ControlError(
+          'token-exists',
+          `There is a token "${token.name}" already; revoke it first, or use another name`,
+        )
+      const twin = before.find(({ token: { sha256 } }) => sha256 === token.sha256)
+      // Revoking one of the two names would end nothing.
+      if (twin !== undefined)
+        throw new ControlError('token-exists', `That token is there already, as "${twin.token.name}"; revoke it first`)
+      if (before.length >= MOST_TOKENS)
+        throw new ControlError('limit-exceeded', `There are ${MOST_TOKENS} tokens already; revoke some first`)
+      return [...before, known(token)]
+    })
+  }
+
+  /** It lets nobody in when this returns, and what goes on in its name is ended. */
+  async revoke(name: string): Promise<void> {
+    await this.#change((before) => {
+      const after = before.filter(({ token }) => token.name !== name)
+      if (after.length === before.length)
+        throw new ControlError('unknown-token', 'There is no token of that name; skillsyncd token list shows them')
+      return after
+    })
+  }
+
+  /** Calls back after each change. */
+  listen(listener: () => void): void {
+    this.#listeners.add(listener)
+  }
+
+  async #read(): Promise<readonly Token[]> {
+    const text = await unlessAbsent(readFile(this.#file, 'utf8')).catch(cannot(`read "${this.#file}"`))
+    if (text === undefined) return []
+    const { data, success } = FILE.safeParse(parseJson(text))
+    if (success) return data.tokens
+    const message = `Cannot read "${this.#file}": it is damaged; no token is accepted until it is mended, or removed and new ones are made`
+    throw new SyncError('store-failed', message)
+  }
+
+  async #change(change: (before: readonly Known[]) => readonly Known[]): Promise<void> {
+    const turn = this.#last.then(() => this.#write(change))
+    this.#last = turn.catch(() => {}) // The next in turn does not ask how this one went; its own caller is told.
+    return turn
+  }
+
+  async #write(change: (before: readonly Known[]) => readonly Known[]): Promise<void> {
+    // What somebody changed by hand is the base. A damaged file is not written over: it may be mended yet.
+    this.#hold(await this.#read())
+    const after = change(this.#known)
+    await this.#expectRight()
+    await writeWhole(this.#file, indentedJson({ tokens: after.map(({ token }) => token) }))
+    this.#known = after
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** A token that is as it was stays the one it was, so that what goes on in its name goes on. */
+  #hold(tokens: readonly Token[]): void {
+    const before = new Map(this.#known.map((one) => [one.token.sha256, one]))
+    this.#known = tokens.map((token) => {
+      const one = before.get(token.sha256)
+      return one !== undefined && isDeepStrictEqual(one.token, token) ? one : known(token)
+    })
+    this.#failure = undefined
+  }
+
+  #isOver(one: Known): boolean {
+    return !this.#known.includes(one) || isExpired(one.token, this.#now())
+  }
+}
+
+export function isExpired({ expires }: Token, now: Date): boolean {
+  return expires !== undefined && Date.parse(expires) <= now.getTime()
+}
+
+/** By its name alone, one that is added after it was revoked would find what the old one has open. */
+function idOf({ name, sha256 }: Token): string {
+  return `${KIND}${name}#${sha256.slice(0, 12)}`
+}
+
+const KIND = 'token:'
+
+function known(token: Token): Known {
+  return { token, hash: Buffer.from(token.sha256, 'hex') }
+}
+
+const FILE = z.strictObject({ tokens: z.array(TOKEN).readonly() })

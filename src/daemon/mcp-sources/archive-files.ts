@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import type { PackedFile } from '../../sync/model/skill.ts'
+import type { McpSource } from '../../sync/model/source.ts'
+import type { KnownRead, UpstreamFiles } from '../../sync/store/skills/upstream-files.ts'
+import type { Archives, Opened, Opening, ReadArchive } from '../../sync/upstream/mcp/archives.ts'
+import type { UnreadFile, Unusable } from '../../sync/upstream/mcp/file-cache.ts'
+import type { KnownReads } from './first-read-record.ts'
+import { overBudget } from './budgeted-read.ts'
+import type { MeteredReads } from './budgeted-read.ts'
+import { UNPACKED_BYTES } from './fetch-budget.ts'
+import type { Spendings } from './fetch-budget.ts'
+import type { UpstreamTexts } from './hidden-text.ts'
+
+export interface PackedReadsParts {
+  readonly files: UpstreamFiles
+  readonly known: KnownReads
+  readonly metered: MeteredReads
+  readonly spendings: Spendings
+  readonly texts: UpstreamTexts
+}
+
+/** The files that came in archives of one server: the store has them, and of the archives nothing is kept. */
+export class PackedReads implements Archives {
+  readonly #source: McpSource
+  readonly #parts: PackedReadsParts
+  /** Archives that are nothing to serve, until another is offered or this process ends. */
+  readonly #refusals = new Map<string, Refusal>()
+  /** Those of which something is lost. */
+  readonly #lost = new Set<string>()
+
+  constructor(source: McpSource, parts: PackedReadsParts) {
+    this.#source = source
+    this.#parts = parts
+  }
+
+  async read(archive: UnreadFile, opening: Opening): Promise<ReadArchive> {
+    const { known } = this.#parts
+    const found = await known.of(keyOf(archive.uri), archive)
+    const isWhole = found !== undefined && known.isFresh(found, archive) && !this.#lost.has(archive.uri)
+    const kept = isWhole ? await this.#kept(found) : undefined
+    if (kept !== undefined) return kept
+    const read = this.#refusalOf(archive) ?? (await this.#opened(archive, opening))
+    // What was served is not taken away because it cannot be looked at anew for an hour.
+    const stale = !read.ok && read.rule === 'not-read' && found !== undefined ? await this.#kept(found) : undefined
+    return stale ?? read
+  }
+
+  reread(uri: string): void {
+    this.#lost.add(uri)
+  }
+
+  async #kept({ files = [] }: KnownRead): Promise<ReadArchive | undefined> {
+    const document = files.find(({ path }) => path === 'SKILL.md')
+    if (document === undefined) return undefined
+    const kept = await this.#parts.files.read(this.#source.id, document)
+    return kept.kind === 'whole' ? { ok: true, files, document: kept.bytes } : undefined
+  }
+
+  async #opened(archive: UnreadFile, opening: Opening): Promise<ReadArchive> {
+    const { known, metered, spendings } = this.#parts
+    const { id } = this.#source
+    const room = spendings.unpackable(id)
+    if (room === 0) return lackOf(room)
+    const refusal = await metered.spend(archive)
+    if (refusal !== undefined) return notRead(refusal)
+    // What is told from here on may be about something newer than what comes.
+    const atMs = known.nowMs()
+    const fetched = metered.check(archive, await opening.fetch())
+    if (!fetched.ok) return fetched
+    const opened = await opening.unpack(fetched.bytes, room)
+    spendings.addUnpacked(id, opened.bytes)
+    return opened.ok ? this.#stored(archive, { ...fetched, atMs }, opened) : this.#refused(archive, opened, atMs)
+  }
+
+  async #stored(
+    { uri, said }: UnreadFile,
+    archive: { readonly sha256: string; readonly bytes: Uint8Array; readonly atMs: number },
+    { files: unpacked, bytes }: Extract<Opened, { ok: true }>,
+  ): Promise<ReadArchive> {
+    const { files: store, known, spendings, texts } = this.#parts
+    const refusal = await overBudget(spendings.store(this.#source, bytes))
+    if (refusal !== undefined) return notRead(refusal)
+    const files: PackedFile[] = []
+    for (const { path, bytes: content } of unpacked) {
+      const sha256 = createHash('sha256').update(content).digest('hex')
+      await texts.learn(this.#source, { path, sha256, called: `${uri} ${path}` }, content)
+      await store.keep(this.#source.id, sha256, content)
+      files.push({ path, sha256, size: content.byteLength })
+    }
+    const { sha256, bytes: packed, atMs } = archive
+    await known.remember(keyOf(uri), { sha256, size: packed.byteLength, said, atMs, files })
+    this.#lost.delete(uri)
+    const document = unpacked.find(({ path }) => path === 'SKILL.md')?.bytes ?? new Uint8Array()
+    return { ok: true, files, document }
+  }
+
+  #refused({ uri, said, sha256 }: UnreadFile, opened: Extract<Opened, { ok: false }>, atMs: number): Unusable {
+    const { spendings } = this.#parts
+    const { ok, rule, why, bytes, lacksRoom } = opened
+    const room = spendings.unpackable(this.#source.id) + bytes
+    const unusable = lacksRoom === true ? lackOf(room) : { ok, rule, why }
+    const [oldest] = this.#refusals.keys()
+    if (oldest !== undefined && this.#refusals.size >= MOST_REFUSALS) this.#refusals.delete(oldest)
+    this.#refusals.set(uri, { said, sha256, atMs, unusable, ...(lacksRoom && { room }) })
+    return unusable
+  }
+
+  /** Why the archive that is offered now is nothing to serve, if that is known. */
+  #refusalOf(archive: UnreadFile): Unusable | undefined {
+    const { known, spendings } = this.#parts
+    const refusal = this.#refusals.get(archive.uri)
+    const isSame = refusal?.said === archive.said && refusal.sha256 === archive.sha256
+    if (!isSame || !known.isFresh(refusal, archive)) return undefined
+    const hasRoom = refusal.room !== undefined && spendings.unpackable(this.#source.id) > refusal.room
+    return hasRoom ? undefined : refusal.unusable
+  }
+}
+
+interface Refusal {
+  readonly said: string
+  /** As it was declared. */
+  readonly sha256: string | undefined
+  readonly atMs: number
+  readonly unusable: Unusable
+  /** The bytes that it could have come to, where those were too few. */
+  readonly room?: number
+}
+
+const MOST_REFUSALS = 1_024
+
+/** No file has such a URI. */
+function keyOf(uri: string): string {
+  return `archive ${uri}`
+}
+
+function notRead(why: string): Unusable {
+  return { ok: false, rule: 'not-read', why }
+}
+
+function lackOf(room: number): Unusable {
+  const most = `the ${UNPACKED_BYTES} bytes that its archives may come to in an hour`
+  return notRead(`of ${most}, ${room} are left, and it comes to more`)
+}

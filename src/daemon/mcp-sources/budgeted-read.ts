@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto'
+import type { McpSource } from '../../sync/model/source.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import type { Contents } from '../../sync/upstream/mcp/contents.ts'
+import type { UnreadFile, Unusable } from '../../sync/upstream/mcp/file-cache.ts'
+import type { Spendings } from './fetch-budget.ts'
+
+/** What came, and is what the server says that it is. */
+export interface Fetched {
+  readonly ok: true
+  readonly sha256: string
+  readonly bytes: Uint8Array
+}
+
+/** Reading files of one server within its budgets, each held against what is declared of it. */
+export class MeteredReads {
+  readonly #source: McpSource
+  readonly #spendings: Spendings
+
+  constructor(source: McpSource, spendings: Spendings) {
+    this.#source = source
+    this.#spendings = spendings
+  }
+
+  /** Counts it as fetched; why it may not be, undefined where it may. */
+  async spend({ size }: UnreadFile): Promise<string | undefined> {
+    return overBudget(this.#spendings.spend(this.#source, size ?? UNKNOWN_BYTES))
+  }
+
+  check({ sha256: promised, size }: UnreadFile, sent: Contents): Fetched | Unusable {
+    const { id } = this.#source
+    if ('why' in sent) {
+      const { why, came, isTooLarge = false } = sent
+      this.#spendings.addBeyond(id, size ?? UNKNOWN_BYTES, came)
+      return { ok: false, rule: size === undefined && isTooLarge ? 'limit-bytes' : 'content-mismatch', why }
+    }
+    const { bytes } = sent
+    this.#spendings.add(id, bytes.byteLength - (size ?? UNKNOWN_BYTES))
+    const sha256 = createHash('sha256').update(bytes).digest('hex')
+    if (size !== undefined && size !== bytes.byteLength)
+      return mismatch(`it has ${bytes.byteLength} bytes, and ${size} are declared`)
+    if (promised !== undefined && promised !== sha256)
+      return mismatch(`its SHA-256 is ${sha256}, and ${promised} is declared`)
+    return { ok: true, sha256, bytes }
+  }
+}
+
+/** Counted of a file of which no size is declared, until it has come. */
+const UNKNOWN_BYTES = 1
+
+function mismatch(why: string): Unusable {
+  return { ok: false, rule: 'content-mismatch', why }
+}
+
+/** Why a budget has no room; undefined where it has. */
+export async function overBudget(spent: Promise<void>): Promise<string | undefined> {
+  try {
+    await spent
+    return undefined
+  } catch (error) {
+    if (error instanceof SyncError && error.code === 'limit-exceeded') return error.message
+    throw error
+  }
+}

@@ -1,0 +1,121 @@
+import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
+import type { Naming } from '../../sync/model/named-uris.ts'
+import type { McpSource } from '../../sync/model/source.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { selector } from '../../sync/survey/survey-rules.ts'
+import { McpConnection } from '../../sync/upstream/mcp/client/connection.ts'
+import { MCP_LIMITS } from '../../sync/upstream/mcp/client/address.ts'
+import type { McpAddress } from '../../sync/upstream/mcp/client/address.ts'
+import { ServerLink } from '../../sync/upstream/mcp/server-connection.ts'
+import type { LookRules, NamedSkill } from '../../sync/upstream/mcp/listing-context.ts'
+import type { McpServer } from '../../sync/upstream/mcp/server.ts'
+import { VERSION } from '../../serve/version.ts'
+import type { Config, ConfiguredSource } from '../config/config.ts'
+import { FirstReads } from './unverified-files.ts'
+import type { Keyring } from '../credentials/keyring.ts'
+import { KnownReads } from './first-read-record.ts'
+import { MeteredReads } from './budgeted-read.ts'
+import { PackedReads } from './archive-files.ts'
+import type { Parts } from '../context.ts'
+import { programVariables } from '../credentials/program-variables.ts'
+import type { Spendings } from './fetch-budget.ts'
+import type { UpstreamTexts } from './hidden-text.ts'
+
+export interface ServersParts extends Pick<Parts, 'store' | 'clock' | 'log' | 'environment' | 'redactor'> {
+  readonly keyring: Keyring
+  readonly spendings: Spendings
+  readonly limits: Config['limits']
+  readonly reader: DocumentReader
+  readonly texts: UpstreamTexts
+  /** A server said that something changed. */
+  readonly onNews: (id: SourceId) => void
+}
+
+/** The connections to the MCP servers that are sources, each opened when it is first of use. */
+export class Servers implements AsyncDisposable {
+  readonly #parts: ServersParts
+  readonly #servers = new Map<SourceId, McpServer>()
+
+  constructor(parts: ServersParts) {
+    this.#parts = parts
+  }
+
+  at(configured: ConfiguredSource, source: McpSource): McpServer {
+    const server = this.#servers.get(source.id) ?? this.#linkTo(configured, source)
+    this.#servers.set(source.id, server)
+    return server
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#servers.values()].map((server) => server[Symbol.asyncDispose]()))
+  }
+
+  #linkTo(configured: ConfiguredSource, source: McpSource): McpServer {
+    const { store, keyring, spendings, limits, texts, clock, onNews } = this.#parts
+    const { connectMs, idleMs, totalMs } = limits.fetch
+    const requestMs = Math.min(MCP_LIMITS.requestMs, totalMs)
+    const way = keyring.wayTo(configured)
+    const address = this.#addressOf(configured, source)
+    const options = { way, limits: { ...MCP_LIMITS, connectMs, idleMs, requestMs }, version: VERSION }
+    const known = new KnownReads(source, { files: store.upstreams, clock })
+    const reading = { files: store.upstreams, known, metered: new MeteredReads(source, spendings), texts }
+    return new ServerLink({
+      open: async (signal) => McpConnection.open(address, options, signal),
+      budget: source.budgets.listing,
+      rules: this.#rulesOf(source),
+      shelf: new FirstReads(source, reading),
+      archives: source.packed === 'read' ? new PackedReads(source, { ...reading, spendings }) : undefined,
+      clock,
+      onNews: (how) => {
+        if (how === 'told') known.expire()
+        onNews(source.id)
+      },
+    })
+  }
+
+  #rulesOf(source: McpSource): LookRules {
+    const { log, limits, reader } = this.#parts
+    const { skill, frontmatter, fetch } = limits
+    const told = new Set<string>()
+    // Before a person approved a skill, nothing of it is read that nobody asked for.
+    const isAllRead = source.fetching === 'all' && source.approval === 'none'
+    return {
+      skill,
+      frontmatter,
+      reader,
+      fileBytes: source.budgets.fileBytes,
+      connectMs: fetch.connectMs,
+      named: () => this.#namedOf(source),
+      isWanted: selector(source),
+      isMeasured: (uri) => isAllRead || this.#decidedOf(source).get(uri)?.measured === true,
+      takesDynamic: source.unverifiable === 'serve',
+      onOddity: (message) => {
+        // At each look it would be the same.
+        if (!told.has(message) && told.size < MOST_TOLD) log.warn('server-odd', { source: source.id, message })
+        told.add(message)
+      },
+    }
+  }
+
+  /** By the configuration, and by what was decided since. */
+  #namedOf(source: McpSource): readonly NamedSkill[] {
+    const decided = this.#decidedOf(source)
+    const more = [...decided].map(([uri, { unverified }]) => ({ uri, isUnverified: unverified === true }))
+    const plain = source.uris.filter((uri) => !decided.has(uri)).map((uri) => ({ uri, isUnverified: false }))
+    return [...plain, ...more]
+  }
+
+  #decidedOf({ id }: McpSource): ReadonlyMap<string, Naming> {
+    return this.#parts.store.decisions.namings.get(id) ?? new Map<string, Naming>()
+  }
+
+  #addressOf({ programEnv = {} }: ConfiguredSource, { place }: McpSource): McpAddress {
+    if (place.kind === 'http') return place
+    const { environment, redactor } = this.#parts
+    const { path, home } = environment
+    return { ...place, path, home, env: async () => programVariables(programEnv, environment, redactor) }
+  }
+}
+
+/** A server can be odd in another way each time. */
+const MOST_TOLD = 16

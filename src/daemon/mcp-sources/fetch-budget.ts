@@ -1,0 +1,77 @@
+import type { McpSource } from '../../sync/model/source.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import type { UpstreamFiles } from '../../sync/store/skills/upstream-files.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { FetchedBytes } from '../base/fetched-bytes.ts'
+import { HourlySums } from '../base/hourly-sums.ts'
+
+/** What was fetched from each MCP server in the last hour, and unpacked of it, against its budgets. */
+export class Spendings {
+  readonly #files: UpstreamFiles
+  readonly #spent: HourlySums
+  readonly #unpacked: HourlySums
+  readonly #all: FetchedBytes
+
+  /** `all`: counts what is never forgotten. */
+  constructor(clock: Clock, files: UpstreamFiles, all: FetchedBytes) {
+    this.#files = files
+    this.#all = all
+    this.#spent = new HourlySums(clock)
+    this.#unpacked = new HourlySums(clock)
+  }
+
+  /** Counts so many bytes that are about to be fetched; throws where a budget has no room for them. */
+  async spend(source: McpSource, bytes: number): Promise<void> {
+    const { id, budgets } = source
+    const sum = this.#spent.of(id)
+    if (sum + bytes > budgets.hourlyBytes) throw over(id, 'hourly_bytes', sum, bytes, budgets.hourlyBytes)
+    this.add(id, bytes)
+    await this.store(source, bytes)
+  }
+
+  /** Bytes of this hour. */
+  spent(id: SourceId): number {
+    return this.#spent.of(id)
+  }
+
+  /** Counts what came beyond what was counted before. Of the latter nothing is given back: it was asked for. */
+  addBeyond(id: SourceId, counted: number, came: number): void {
+    this.add(id, Math.max(0, came - counted))
+  }
+
+  /** Counts bytes that came beyond those that were expected. */
+  add(id: SourceId, bytes: number): void {
+    this.#spent.add(id, bytes)
+    this.#all.add(id, bytes)
+  }
+
+  /** Throws where the store has no room for so many bytes. */
+  async store({ id, budgets }: McpSource, bytes: number): Promise<void> {
+    const stored = await this.#files.bytes(id)
+    if (stored + bytes > budgets.storedBytes) throw over(id, 'stored_bytes', stored, bytes, budgets.storedBytes)
+  }
+
+  /** How many bytes the archives of a source may still come to in this hour. */
+  unpackable(id: SourceId): number {
+    return Math.max(0, UNPACKED_BYTES - this.#unpacked.of(id))
+  }
+
+  /** Counts bytes that an archive came to. */
+  addUnpacked(id: SourceId, bytes: number): void {
+    this.#unpacked.add(id, bytes)
+  }
+}
+
+/** All archives of one source in an hour: a small one can come to a thousand times its size. */
+export const UNPACKED_BYTES = 200 * 2 ** 20
+
+const FREED = {
+  hourly_bytes: 'as the hour passes, or once the operator raises the budget',
+  stored_bytes: 'once the operator raises the budget',
+} as const
+
+function over(id: SourceId, key: keyof typeof FREED, spent: number, bytes: number, most: number): SyncError {
+  const why = `Cannot fetch ${bytes} bytes from "${id}": ${spent} of budgets.${key} (${most}) are used up`
+  return new SyncError('limit-exceeded', `${why}; there is room again ${FREED[key]}`)
+}

@@ -1,0 +1,204 @@
+import { userInfo } from 'node:os'
+import { isUnread } from '../../serve/content.ts'
+import { declarationOf, pendingIn } from '../../sync/model/approvals.ts'
+import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
+import { disabledIn, type DisabledMatches } from '../../sync/model/disabled-matches.ts'
+import { hasEntryFault } from '../../sync/skill-md/entry-faults.ts'
+import { folderOf } from '../../base/paths.ts'
+import { isOfUpstream } from '../../sync/model/skill.ts'
+import type { Skill, SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { McpSource } from '../../sync/model/source.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import type { Current } from '../../sync/pull/fetch-snapshot.ts'
+import type { Watched } from '../../sync/upstream/mcp/server.ts'
+import { Additions } from './named-skills.ts'
+import type { Config } from '../config/config.ts'
+import { ControlError } from '../control/control-client.ts'
+import type { FetchedBytes } from '../base/fetched-bytes.ts'
+import type { Keyring } from '../credentials/keyring.ts'
+import type { Parts } from '../context.ts'
+import { Servers } from './connections.ts'
+import type { ServersParts } from './connections.ts'
+import { Spendings } from './fetch-budget.ts'
+import { UpstreamContents } from './content-reader.ts'
+import { UpstreamMismatches } from './mismatches.ts'
+import { UpstreamTexts } from './hidden-text.ts'
+
+export interface UpstreamsParts extends Parts {
+  readonly config: Config
+  readonly keyring: Keyring
+  readonly reader: DocumentReader
+  /** Counts the bytes of files that come. */
+  readonly fetched: FetchedBytes
+  readonly onNews: ServersParts['onNews']
+  readonly currentOf: (id: SourceId) => Current | undefined
+  /** Serves what may be served from now on. */
+  readonly serve: () => void
+  /** Takes the source anew, known or not. */
+  readonly retake: (id: SourceId) => Promise<unknown>
+  /** Says of what is served what was found in the files of the source. */
+  readonly judge: (source: McpSource) => Promise<void>
+  /** Looks at the source now. */
+  readonly pull: (id: SourceId) => Promise<unknown>
+}
+
+/** The sources that are other MCP servers: their connections, the files that came from them, and what people decide about both. */
+export class Upstreams implements AsyncDisposable {
+  readonly servers: Servers
+  readonly contents: UpstreamContents
+  readonly additions: Additions
+  readonly #parts: UpstreamsParts
+  readonly #spendings: Spendings
+  readonly #mismatches: UpstreamMismatches
+
+  constructor(parts: UpstreamsParts) {
+    this.#parts = parts
+    const spendings = new Spendings(parts.clock, parts.store.upstreams, parts.fetched)
+    this.#spendings = spendings
+    const texts = new UpstreamTexts(parts)
+    this.servers = new Servers({ ...parts, spendings, texts, limits: parts.config.limits })
+    const mismatches = new UpstreamMismatches(parts)
+    this.#mismatches = mismatches
+    this.contents = new UpstreamContents({ ...parts, servers: this.servers, spendings, texts, mismatches })
+    this.additions = new Additions({ ...parts, servers: this.servers })
+  }
+
+  /** How many bytes of files came from a source in the last hour. */
+  fetchedFrom(id: SourceId): number {
+    return this.#spendings.spent(id)
+  }
+
+  /** Has the servers tell of what was last taken from them. */
+  watch(): void {
+    const { config, currentOf } = this.#parts
+    for (const configured of config.sources) {
+      const { source } = configured
+      if (source.kind !== 'mcp' || config.mode.offline) continue
+      const current = currentOf(source.id)
+      // Before the first listing nobody knows what to ask for.
+      if (current === undefined) continue
+      this.servers.at(configured, source).watch(watchedOf(current.snapshot))
+    }
+  }
+
+  /**
+   * Has a file in the store; a `SyncError` where it cannot be had. Also of a skill that waits for a person, who wants to look at
+   * it; not of one that is withheld or disabled.
+   */
+  async bring(id: SourceId, path: string, file: string): Promise<void> {
+    const skill = this.#skillAt(id, path)
+    const found = skill?.files.find((candidate) => candidate.path === file)
+    const isDisabled = this.#disabledOf(id).has(path)
+    if (skill === undefined || found === undefined || skill.standing === 'withheld' || isDisabled)
+      throw new ControlError(
+        'unknown-skill',
+        `Cannot read "${file}" of "${id}/${path}": it is not there, or out of service`,
+      )
+    if (isOfUpstream(skill)) await this.contents.bring(skill, found)
+  }
+
+  /** Takes a skill that was withheld for other bytes for what is declared of it once more: its files are to be read again. */
+  async recheck(id: SourceId, path: string): Promise<void> {
+    const skill = this.#skillAt(id, path)
+    if (skill?.digest === undefined)
+      throw new ControlError('unknown-skill', `Cannot read the files of "${id}/${path}" again: none are declared`)
+    await this.#mismatches.forget(id, skill)
+    await this.#parts.retake(id)
+  }
+
+  /** Where the operator wants all files of a source, those that are not here are fetched, of what may be served. */
+  async fetchAll(source: McpSource, signal: AbortSignal): Promise<void> {
+    if (source.fetching === 'lazy' || this.#parts.config.mode.offline) return
+    try {
+      const refused = new Set<UpstreamSkill>()
+      for (const { skill, file } of await this.#missing(source)) {
+        signal.throwIfAborted()
+        // It is told where it is read. What is refused of one skill says nothing of the next one.
+        if (!refused.has(skill) && isUnread(await this.contents.read(skill, file))) refused.add(skill)
+      }
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error
+      const { code, message } = error
+      this.#parts.log.failure('warn', 'content-not-fetched', { source: source.id, code, message })
+    }
+  }
+
+  async #missing({ id, approval }: McpSource): Promise<{ readonly skill: UpstreamSkill; readonly file: SkillFile }[]> {
+    const { store, currentOf } = this.#parts
+    const snapshot = currentOf(id)?.snapshot
+    if (snapshot === undefined) return []
+    const { approvals } = store.decisions
+    const disabled = this.#disabledOf(id)
+    const pending = new Set(approval === 'required' ? pendingIn(snapshot, approvals) : [])
+    const missing: { readonly skill: UpstreamSkill; readonly file: SkillFile }[] = []
+    for (const skill of snapshot.skills.filter(isOfUpstream)) {
+      const isServed = skill.standing !== 'withheld' && !pending.has(skill) && !disabled.has(skill.path)
+      for (const file of isServed ? skill.files : []) {
+        if (!(await store.upstreams.has(id, file))) missing.push({ skill, file })
+      }
+    }
+    return missing
+  }
+
+  /** Lets a skill be served as it was declared when somebody looked. Says whether that is new. */
+  async approve(id: SourceId, path: string, declaration: string): Promise<boolean> {
+    const { clock, store, log, serve } = this.#parts
+    const skill = this.#skillAt(id, path)
+    if (skill === undefined || declarationOf(skill) !== declaration)
+      throw new ControlError(
+        'nothing-to-decide',
+        `Cannot approve "${id}/${path}": it is not what it was when you looked`,
+      )
+    const approval = { declaration, at: clock.now().toISOString(), by: userInfo().username }
+    const isNew = await store.decisions.approve(id, path, approval)
+    if (!isNew) return false
+    serve()
+    log.info('skill-approved', { source: id, skill: path, digest: skill.digest })
+    return true
+  }
+
+  /** Ends what is asked for, for those who read. The connections stay, for the pulls that are under way. */
+  async endReading(): Promise<void> {
+    await this.contents[Symbol.asyncDispose]()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.endReading()
+    await this.servers[Symbol.asyncDispose]()
+  }
+
+  #disabledOf(id: SourceId): DisabledMatches {
+    const { currentOf, store } = this.#parts
+    const current = currentOf(id)
+    return current === undefined ? new Map() : disabledIn(current.snapshot, store.decisions.disabled)
+  }
+
+  #skillAt(id: SourceId, path: string): Skill | undefined {
+    return this.#parts.currentOf(id)?.snapshot.skills.find((candidate) => candidate.path === path)
+  }
+}
+
+function watchedOf({ skills }: Snapshot): Watched {
+  const ofUpstream = skills.filter(isOfUpstream)
+  const omitted = ofUpstream.filter(hasEntryFault).map(({ upstream }) => folderOf(upstream.uri))
+  const uris = ofUpstream.map(({ upstream }) => upstream.archive ?? upstream.uri)
+  const folders = omitted.slice(0, MOST_WATCHED)
+  return { uris: uris.slice(0, MOST_WATCHED - folders.length), omitted: folders }
+}
+
+/** A server of its time has a document that names all skills of its list, which is watched too: of the rest that one tells. */
+const MOST_WATCHED = 512
+
+/** What came from a server that is configured no longer goes with it. Where that cannot be, nobody is given it all the same. */
+export async function forgetRemoved({ sources }: Config, { store, log }: Parts): Promise<void> {
+  const servers = sources.filter(({ source }) => source.kind === 'mcp').map(({ source }) => source.id)
+  try {
+    for (const id of await store.upstreams.forgetOthers(new Set(servers)))
+      log.info('upstream-forgotten', { source: id })
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    log.warn('upstream-not-forgotten', { code: error.code, message: error.message })
+  }
+}

@@ -1,0 +1,162 @@
+import { userInfo } from 'node:os'
+import { shown } from '../../sync/skill-md/contract/contract-value.ts'
+import { disabledIn } from '../../sync/model/disabled-matches.ts'
+import type { Skill, Standing } from '../../sync/model/skill.ts'
+import type { McpSource } from '../../sync/model/source.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { readSkillUri } from '../../sync/model/upstream-uri.ts'
+import { selector } from '../../sync/survey/survey-rules.ts'
+import type { Current } from '../../sync/pull/fetch-snapshot.ts'
+import type { Completed, Completing } from '../../sync/upstream/mcp/completion.ts'
+import type { NamedSkill } from '../../sync/upstream/mcp/listing-context.ts'
+import type { McpServer } from '../../sync/upstream/mcp/server.ts'
+import type { SkillSpaces } from '../../sync/upstream/mcp/skill-templates.ts'
+import { expanded, readTemplate } from '../../sync/upstream/mcp/template.ts'
+import { configuredIn } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { ControlError } from '../control/control-client.ts'
+import type { Parts } from '../context.ts'
+import type { Servers } from './connections.ts'
+import { pendingPaths } from '../status/status.ts'
+
+export interface AdditionsParts extends Pick<Parts, 'store' | 'clock' | 'log'> {
+  readonly config: Config
+  readonly servers: Servers
+  readonly currentOf: (id: SourceId) => Current | undefined
+  /** Looks at the source now, whatever comes of it. */
+  readonly pull: (id: SourceId) => Promise<unknown>
+}
+
+/** A template of a server, filled in. */
+interface FilledTemplate {
+  readonly template: string
+  readonly values: Readonly<Record<string, string>>
+  readonly isUnverified: boolean
+}
+
+/** What became of a skill that was named, after the look that followed. */
+export interface Addition {
+  readonly source: string
+  readonly path: string
+  /** What its own server calls it. */
+  readonly upstream: string
+  /** Absent where no look at the source has taken it yet, or one has let go of it. */
+  readonly standing?: Standing | undefined
+  readonly pending: boolean
+  readonly findings: readonly string[]
+}
+
+/** The skills that people add to those that a server lists: by their URIs, or by a template that leads to them. */
+export class Additions {
+  readonly #parts: AdditionsParts
+
+  constructor(parts: AdditionsParts) {
+    this.#parts = parts
+  }
+
+  async spaces(id: SourceId, signal: AbortSignal): Promise<SkillSpaces> {
+    return this.#serverOf(this.#sourceOf(id)).spaces(signal)
+  }
+
+  async complete(id: SourceId, completing: Completing, signal: AbortSignal): Promise<Completed> {
+    return this.#serverOf(this.#sourceOf(id)).complete(completing, signal)
+  }
+
+  /** Adds the skill that a template leads to. */
+  async resolve(
+    id: SourceId,
+    { template, values, isUnverified }: FilledTemplate,
+    signal: AbortSignal,
+  ): Promise<Addition> {
+    const read = readTemplate(template)
+    const made = read.ok ? expanded(read.template, new Map(Object.entries(values))) : read
+    if (!made.ok) throw new ControlError('template-refused', `Cannot resolve ${shown(template)}: ${made.why}`)
+    return this.add(id, { uri: made.uri, isUnverified }, signal)
+  }
+
+  /** Adds the skill at a URI, if the server has one there that is not here yet. */
+  async add(id: SourceId, named: NamedSkill, signal: AbortSignal): Promise<Addition> {
+    const source = this.#sourceOf(id)
+    const { uri } = named
+    const path = expectNew(named, source, this.#parts.currentOf(id)?.snapshot.skills)
+    const { entry, findings = [] } = await this.#serverOf(source).find(named, signal)
+    if (entry === undefined) throw refused(uri, findings.map(({ message }) => message).join('; '))
+    const { store, clock, log, pull } = this.#parts
+    const naming = { at: clock.now().toISOString(), by: userInfo().username }
+    await store.decisions.name(id, uri, { ...naming, ...(named.isUnverified && { unverified: true }) })
+    log.info('skill-named', { source: id, uri, unverified: named.isUnverified })
+    await pull(id)
+    return this.#additionAt(source, path, uri)
+  }
+
+  /** Has the files of a skill read, now and when they change, to learn the sizes that its server does not tell. */
+  async measure(id: SourceId, path: string): Promise<void> {
+    const { store, clock, log, pull, currentOf } = this.#parts
+    this.#serverOf(this.#sourceOf(id))
+    const snapshot = currentOf(id)?.snapshot
+    const skill = snapshot?.skills.find((candidate) => candidate.path === path)
+    const isDisabled = snapshot !== undefined && disabledIn(snapshot, store.decisions.disabled).has(path)
+    if (skill?.upstream === undefined || isDisabled)
+      throw new ControlError('unknown-skill', `Cannot read the files of "${id}/${path}": it is not there, or disabled`)
+    const { uri } = skill.upstream
+    const known = store.decisions.namings.get(id)?.get(uri)
+    const decided = { at: clock.now().toISOString(), by: userInfo().username, measured: true } as const
+    await store.decisions.name(id, uri, { ...decided, ...(known?.unverified && { unverified: true }) })
+    log.info('skill-measured', { source: id, uri })
+    await pull(id)
+  }
+
+  /** Takes an addition back. What the server lists by itself stays. */
+  async remove(id: SourceId, uri: string): Promise<Addition> {
+    const source = this.#sourceOf(id)
+    const { store, log, pull } = this.#parts
+    const isNew = await store.decisions.name(id, uri, undefined)
+    if (!isNew) {
+      const why = source.uris.includes(uri) ? 'the configuration names it' : 'nobody added it'
+      throw new ControlError('nothing-to-decide', `Cannot take ${shown(uri)} back from "${id}": ${why}`)
+    }
+    log.info('skill-unnamed', { source: id, uri })
+    await pull(id)
+    return this.#additionAt(source, pathIn(uri), uri)
+  }
+
+  #additionAt({ id }: McpSource, path: string, upstream: string): Addition {
+    const { config, store, currentOf } = this.#parts
+    const snapshot = currentOf(id)?.snapshot
+    const skill = snapshot?.skills.find((candidate) => candidate.path === path)
+    const pending = pendingPaths(configuredIn(config, id), snapshot, store.decisions.approvals).includes(path)
+    const findings = (skill?.findings ?? []).map(({ message }) => message)
+    return { source: id, path, upstream, standing: skill?.standing, pending, findings }
+  }
+
+  #sourceOf(id: SourceId): McpSource {
+    const { source } = configuredIn(this.#parts.config, id)
+    if (source.kind === 'mcp') return source
+    throw new ControlError('nothing-to-decide', `"${id}" is no MCP source: what it has is found in its files`)
+  }
+
+  #serverOf(source: McpSource): McpServer {
+    const { config, servers } = this.#parts
+    if (!config.mode.offline) return servers.at(configuredIn(config, source.id), source)
+    throw new SyncError('source-unreachable', `Cannot ask "${source.id}": --offline lets nobody be asked`)
+  }
+}
+
+/** The path that the skill will have. */
+function expectNew({ uri }: NamedSkill, source: McpSource, known: readonly Skill[] = []): string {
+  const path = pathIn(uri)
+  if (!selector(source)(path)) throw refused(uri, `include and exclude of "${source.id}" leave it out`)
+  if (!known.some((skill) => skill.path === path)) return path
+  throw new ControlError('already-there', `Cannot add ${shown(uri)}: "${source.id}/${path}" is there already`)
+}
+
+function pathIn(uri: string): string {
+  const read = readSkillUri(uri)
+  if (read.ok) return read.path
+  throw refused(uri, read.why)
+}
+
+function refused(uri: string, why: string): ControlError {
+  return new ControlError('uri-refused', `Cannot add ${shown(uri)}: ${why}`)
+}

@@ -1,0 +1,33 @@
+import { READ_HERE } from '../../sync/survey/document-reading.ts'
+import { frontmatterBy } from '../../sync/skill-md/document-reader.ts'
+import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
+import type { FrontmatterReading } from '../../sync/skill-md/frontmatter.ts'
+import type { SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
+import type { Store } from '../../sync/store/store.ts'
+import type { KeptFile } from '../../sync/store/skills/upstream-files.ts'
+import { mismatchOf } from '../../sync/survey/verify-listing.ts'
+import type { Config } from '../config/config.ts'
+
+/**
+ * What the store has of a file for this skill. A SKILL.md of these bytes may be there for another skill, whose entry has another
+ * frontmatter: what this one declares was never compared with it, and it is as good as absent.
+ */
+export async function readKept(
+  skill: UpstreamSkill,
+  file: SkillFile,
+  { store, config, reader = READ_HERE }: KeptParts,
+  signal: AbortSignal,
+): Promise<KeptFile> {
+  const kept = await store.upstreams.read(skill.upstream.source, file)
+  if (kept.kind !== 'whole' || file.path !== 'SKILL.md') return kept
+  const read = (bytes: Uint8Array): Promise<FrontmatterReading> =>
+    frontmatterBy(reader, bytes, config.limits.frontmatter, signal)
+  return (await mismatchOf(skill, file, kept.bytes, read)) === undefined ? kept : { kind: 'absent' }
+}
+
+interface KeptParts {
+  readonly store: Store
+  readonly config: Config
+  /** Undefined to read on this thread. */
+  readonly reader?: DocumentReader
+}

@@ -1,0 +1,86 @@
+import type { McpSource } from '../../sync/model/source.ts'
+import type { KnownRead, UpstreamFiles } from '../../sync/store/skills/upstream-files.ts'
+import type { Contents } from '../../sync/upstream/mcp/contents.ts'
+import type { ReadFile, Shelf, UnreadFile } from '../../sync/upstream/mcp/file-cache.ts'
+import type { KnownReads } from './first-read-record.ts'
+import type { MeteredReads } from './budgeted-read.ts'
+import type { UpstreamTexts } from './hidden-text.ts'
+
+export interface FirstReadsParts {
+  readonly files: UpstreamFiles
+  readonly known: KnownReads
+  readonly metered: MeteredReads
+  readonly texts: UpstreamTexts
+}
+
+/**
+ * The files of one server that promises nothing of them: each is taken for what it was when it was read, until the next look on
+ * the schedule, or until the server says that something changed.
+ */
+export class FirstReads implements Shelf {
+  readonly #source: McpSource
+  readonly #parts: FirstReadsParts
+
+  constructor(source: McpSource, parts: FirstReadsParts) {
+    this.#source = source
+    this.#parts = parts
+  }
+
+  async read(file: UnreadFile, wants: 'bytes' | 'digest', fetch: () => Promise<Contents>): Promise<ReadFile> {
+    const { known, metered } = this.#parts
+    const found = await this.#knownOf(file)
+    const kept = found !== undefined && known.isFresh(found, file) ? await this.#kept(file, found, wants) : undefined
+    if (kept !== undefined) return kept
+    const refusal = await metered.spend(file)
+    // What is told from here on may be about something newer than what comes.
+    const atMs = known.nowMs()
+    if (refusal === undefined) return this.#fetched(file, await fetch(), atMs)
+    // What was served is not taken away because it cannot be looked at anew for an hour.
+    const stale = found && (await this.#kept(file, found, wants))
+    return stale ?? { ok: false, rule: 'not-read', why: refusal }
+  }
+
+  async isKnown(file: UnreadFile): Promise<boolean> {
+    return (await this.#parts.known.of(file.uri, file)) !== undefined
+  }
+
+  async settle(): Promise<void> {
+    await this.#parts.known.settle()
+  }
+
+  async #knownOf(file: UnreadFile): Promise<Pick<KnownRead, 'sha256' | 'size' | 'atMs'> | undefined> {
+    const known = await this.#parts.known.of(file.uri, file)
+    const { sha256, size } = file
+    return sha256 !== undefined && size !== undefined ? { sha256, size, atMs: Infinity } : known
+  }
+
+  async #kept(
+    { uri }: UnreadFile,
+    { sha256, size }: Pick<KnownRead, 'sha256' | 'size'>,
+    wants: 'bytes' | 'digest',
+  ): Promise<ReadFile | undefined> {
+    if (wants === 'digest') return { ok: true, sha256, size, bytes: undefined }
+    const kept = await this.#parts.files.read(this.#source.id, { sha256, size })
+    if (kept.kind !== 'whole') return undefined
+    await this.#learn(uri, sha256, kept.bytes)
+    return { ok: true, sha256, size, bytes: kept.bytes }
+  }
+
+  async #fetched(file: UnreadFile, sent: Contents, atMs: number): Promise<ReadFile> {
+    const { files, known, metered } = this.#parts
+    const fetched = metered.check(file, sent)
+    if (!fetched.ok) return fetched
+    const { sha256, bytes } = fetched
+    const size = bytes.byteLength
+    await this.#learn(file.uri, sha256, bytes)
+    await files.keep(this.#source.id, sha256, bytes)
+    await known.remember(file.uri, { sha256, size, said: file.said, atMs })
+    return { ok: true, sha256, size, bytes }
+  }
+
+  /** Before there is an entry that could be served. */
+  async #learn(uri: string, sha256: string, bytes: Uint8Array): Promise<void> {
+    const path = uri.endsWith('/SKILL.md') ? 'SKILL.md' : uri
+    await this.#parts.texts.learn(this.#source, { path, sha256, called: uri }, bytes)
+  }
+}

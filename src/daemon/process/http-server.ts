@@ -1,0 +1,157 @@
+import { serveHttp } from '../../serve/http/server.ts'
+import type { HttpOptions, HttpServer } from '../../serve/http/server.ts'
+import type { Unready } from '../../serve/http/routes/health.ts'
+import type { Listener } from '../../serve/http/server/listener.ts'
+import { serveOperations } from '../../serve/http/operations-server.ts'
+import type { OperationsOptions } from '../../serve/http/operations-server.ts'
+import { WebhookEndpoint } from '../../serve/http/routes/webhook.ts'
+import type { Serving } from '../../serve/mcp/core/methods.ts'
+import { traceIds } from '../../base/trace-context.ts'
+import type { TraceContext } from '../../base/trace-context.ts'
+import { auditLogOf, withAudit } from '../audit/audit-log.ts'
+import { systemClock } from '../../base/clock.ts'
+import { isLoopback } from '../config/loopback.ts'
+import type { Config, ListenAddress } from '../config/config.ts'
+import { ControlError } from '../control/control-client.ts'
+import type { Daemon } from '../daemon.ts'
+import type { HandedSocket, HandedSockets } from '../service/handed-sockets.ts'
+import { httpOptionsOf, isTokenRequired, reachedFromElsewhereBy } from '../http/http-options.ts'
+import type { Log } from '../base/log.ts'
+import { Metrics } from '../metrics/metrics.ts'
+import type { MetricsPlace } from '../metrics/metrics-place.ts'
+import { UsageError } from '../base/usage-error.ts'
+import type { Writer } from './writer.ts'
+
+/** The HTTP side of a daemon, while it listens. */
+export interface Front {
+  /** With the port that was picked. */
+  readonly url: string
+  /** Where programs of the operator and of git hosts connect, if not there. */
+  readonly operationsUrl: string | undefined
+  /** Answers the clients that there are from this daemon from now on. */
+  readonly serve: (daemon: Daemon) => void
+}
+
+export interface FrontParts {
+  readonly listen: ListenAddress
+  readonly sockets: HandedSockets
+  readonly place: MetricsPlace
+  readonly log: Log
+}
+
+/** Serves clients over HTTP for as long as the work takes. */
+export async function whileServing(
+  writer: Pick<Writer, 'daemon'>,
+  parts: FrontParts,
+  work: (front: Front) => Promise<void>,
+): Promise<void> {
+  const { listen, sockets, place, log } = parts
+  const { config, tokens } = writer.daemon
+  expectSomebodyKnown(writer.daemon, listen)
+  const metrics = place === undefined ? undefined : new Metrics(() => writer.daemon.figures())
+  const webhooks = new WebhookEndpoint(writer.daemon.webhooks, config.limits.http.bodyBytes, () => systemClock.now())
+  const unready = (): readonly Unready[] => writer.daemon.unready
+  const isReadOnly = (): boolean => writer.daemon.isReadOnly
+  const edgeOf = (daemon: Daemon): HttpOptions => edgeOptions(daemon, listen, log)
+  await using operations = await operationsOf(sockets.operations ?? config.serve.operations, config, {
+    ...edgeOf(writer.daemon),
+    webhooks,
+    unready,
+    isReadOnly,
+    metrics,
+  })
+  await using sessionLog = writer.daemon.openSessions()
+  await using audit = auditLogOf(config, 'http', log, systemClock)
+  const servingOf = ({ serving }: Daemon): Serving =>
+    withAudit({ ...serving, ...(metrics !== undefined && { meter: metrics.counts }) }, audit)
+  const optionsOf = (daemon: Daemon): HttpOptions => ({
+    ...edgeOf(daemon),
+    sessionLog,
+    unready,
+    isReadOnly,
+    ...(operations === undefined && { webhooks }),
+    ...(place === 'beside' && metrics !== undefined && { metrics: metrics.text }),
+  })
+  const opening = { ...optionsOf(writer.daemon), handed: sockets.http?.handed }
+  await using http = await serveHttp(servingOf(writer.daemon), opening).catch((error: unknown) => {
+    throw listenError(listen, error, 'try --port 0')
+  })
+  tokens.listen(() => http.endWhatIsOver())
+  metrics?.isServedBy(() => http.figures())
+  tellStatus(writer.daemon, { listen, http, operations })
+  await work({
+    url: http.url,
+    operationsUrl: operations?.url,
+    serve(daemon) {
+      webhooks.serve(daemon.webhooks)
+      http.serve(servingOf(daemon), optionsOf(daemon))
+      tellStatus(daemon, { listen, http, operations })
+    },
+  })
+}
+
+/** A file of tokens that cannot be read keeps nobody from starting: it is mended while what is on loopback goes on. */
+function expectSomebodyKnown({ config, tokens, oauth }: Daemon, listen: ListenAddress): void {
+  const isAnybodyKnown = oauth !== undefined || tokens.all === undefined || tokens.isAnyInForce
+  if (isAnybodyKnown || !isTokenRequired(config, listen)) return
+  const why = `${reachedFromElsewhereBy(config, listen)} says that other machines reach it`
+  throw new UsageError(
+    `Cannot listen on "${listen.host}": clients need a token, since ${why}, and there is none that counts; make one with skillsyncd token add NAME`,
+  )
+}
+
+function edgeOptions({ config, tokens, oauth, news }: Daemon, listen: ListenAddress, log: Log): HttpOptions {
+  const onError: HttpOptions['onError'] = (error, trace) => logFailed(log, error, trace)
+  return httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, news, onError })
+}
+
+interface Listening {
+  readonly listen: ListenAddress
+  readonly http: HttpServer
+  readonly operations: Listener | undefined
+}
+
+/** The status tells of the HTTP side too. */
+function tellStatus(daemon: Daemon, { listen, http, operations }: Listening): void {
+  const { config, tokens } = daemon
+  const required = isTokenRequired(config, listen)
+  daemon.isServedBy(() => ({
+    url: http.url,
+    ...http.counts(),
+    unready: daemon.unready,
+    tokens: { required, ...(tokens.all && { count: tokens.all.length }) },
+    ...(operations !== undefined && { operations: { url: operations.url } }),
+  }))
+}
+
+interface Operations extends Omit<OperationsOptions, 'metrics' | 'meter'> {
+  readonly metrics: Metrics | undefined
+}
+
+/** Where it is reached from elsewhere, its figures need a token as well; what proves by itself who sent it never does. */
+async function operationsOf(
+  operations: ListenAddress | HandedSocket | undefined,
+  { serve: { web } }: Config,
+  { metrics, access, ...options }: Operations,
+): Promise<Listener | undefined> {
+  if (operations === undefined) return undefined
+  return serveOperations({
+    ...options,
+    ...operations,
+    access: { ...access, open: web.open, isTokenRequired: access.isTokenRequired || !isLoopback(operations.host) },
+    metrics: metrics?.text,
+    meter: metrics?.counts,
+  }).catch((error: unknown) => {
+    throw listenError(operations, error, 'set another port in serve.operations')
+  })
+}
+
+function listenError({ host, port }: ListenAddress, error: unknown, mend: string): unknown {
+  if (!(error instanceof Error) || !('code' in error)) return error
+  const why = error.code === 'EADDRINUSE' ? `another program listens there; ${mend}` : error.message
+  return new ControlError('cannot-listen', `Cannot listen on ${host}:${port}: ${why}`, { cause: error })
+}
+
+function logFailed(log: Log, error: unknown, trace: TraceContext | undefined): void {
+  log.error('request-failed', { error: error instanceof Error ? error : String(error), ...traceIds(trace) })
+}

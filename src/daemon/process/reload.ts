@@ -1,0 +1,174 @@
+import { z } from 'zod'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { idsOf } from '../config/config.ts'
+import type { Config, ConfiguredSource, ListenAddress } from '../config/config.ts'
+import { configText } from '../config/config-name.ts'
+import { ConfigError } from '../config/config-error.ts'
+import { ControlError } from '../control/control-client.ts'
+import type { Daemon } from '../daemon.ts'
+import { isTokenRequired } from '../http/http-options.ts'
+import { expectLock } from '../trust/lock-rules.ts'
+import type { Log } from '../base/log.ts'
+import { parsed } from '../control/request-params.ts'
+import { configDigest } from '../control/requests.ts'
+import { UsageError } from '../base/usage-error.ts'
+import type { Writer } from './writer.ts'
+
+/** What a reload changed. Empty lists: nothing about sources. */
+export interface Reloaded {
+  readonly added: readonly SourceId[]
+  readonly removed: readonly SourceId[]
+  readonly changed: readonly SourceId[]
+  /** Whether anything was another at all. */
+  readonly isNew: boolean
+}
+
+export interface ReloadParts {
+  readonly writer: Pick<Writer, 'daemon' | 'reload'>
+  /** Reads the file anew that the daemon was started with. Undefined where there was none. */
+  readonly read: (() => Promise<Config>) | undefined
+  /** Where to listen by a configuration; throws a `UsageError` where that may not be. */
+  readonly listenBy: (config: Config) => ListenAddress
+  /** Whether there is a second listener: it keeps the names that it was opened with. */
+  readonly isApart: boolean
+  /** Serves the clients that there are with what this one has. */
+  readonly serve: (daemon: Daemon) => void
+  readonly log: Log
+}
+
+/** Applies the configuration as it is now, whole or not at all: what is refused leaves everything as it was. */
+export class Reload {
+  readonly #parts: ReloadParts
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: ReloadParts) {
+    this.#parts = parts
+  }
+
+  /** Answers a request. */
+  async answer(params: unknown): Promise<Reloaded> {
+    const { config: asked } = parsed(REQUEST, params)
+    return this.again(asked)
+  }
+
+  /** `asked`: the digest of the configuration that whoever asks has read, if anybody did. Two at once go one after the other. */
+  async again(asked?: string): Promise<Reloaded> {
+    const reloaded = this.#last.then(async () => this.#reload(asked))
+    this.#last = reloaded.catch(() => {})
+    return reloaded
+  }
+
+  async #reload(asked: string | undefined): Promise<Reloaded> {
+    const { writer, serve, log } = this.#parts
+    const { config: before } = writer.daemon
+    const config = await this.#readConfig(asked)
+    // Whoever reloads has the lock as it is meant to be.
+    writer.daemon.lock.forget()
+    if (isSame(config, before)) return { added: [], removed: [], changed: [], isNew: false }
+    this.#expectApplicable(before, config)
+    await expectLock(config)
+    await writer.reload(config, serve)
+    const reloaded = { ...sourcesBetween(before, config), isNew: true }
+    const { added, removed, changed } = reloaded
+    log.info('reloaded', { sources: config.sources.length, added, removed, changed })
+    return reloaded
+  }
+
+  async #readConfig(asked: string | undefined): Promise<Config> {
+    const { read } = this.#parts
+    if (read === undefined)
+      throw new ControlError(
+        'no-config',
+        'Cannot reload: the sources were named on the command line of the daemon; restart it with others',
+      )
+    const config = await read().catch((error: unknown) => {
+      throw error instanceof ConfigError ? new ControlError('bad-config', error.message) : error
+    })
+    if (asked === undefined || configDigest(config) === asked) return config
+    throw new ControlError(
+      'other-config',
+      `Cannot reload: the daemon reads "${config.file}", and that is not the configuration that you have; name it with --config`,
+    )
+  }
+
+  #expectApplicable(before: Config, config: Config): void {
+    const fixed = fixedIn(before, config, this.#parts.isApart)
+    try {
+      const listen = this.#parts.listenBy(config)
+      const listening = this.#parts.listenBy(before)
+      if (!isSame(listen, listening)) fixed.unshift('serve.http.host or serve.http.port')
+      if (isTokenRequired(config, listen) !== isTokenRequired(before, listening))
+        fixed.push('whether clients need a token')
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error
+      throw new ControlError('bad-config', error.message, { cause: error })
+    }
+    if (fixed.length === 0) return
+    throw new ControlError(
+      'needs-restart',
+      `Cannot reload: what changed can only be set at the start (${fixed.join(', ')}); nothing was applied; restart the daemon`,
+    )
+  }
+}
+
+const REQUEST = z.object({ config: z.string() })
+
+/** The keys of what differs and is set once for a process: its folder, its listeners, who is let in, what connections cost. */
+function fixedIn(before: Config, after: Config, isApart: boolean): string[] {
+  const pairs: readonly Pair[] = [
+    ['state', before.state, after.state],
+    ['serve.operations', before.serve.operations, after.serve.operations],
+    ['serve.oauth', before.serve.oauth, after.serve.oauth],
+    ['serve.http.trusted_proxies', before.serve.http.trustedProxies, after.serve.http.trustedProxies],
+    ['limits.http', before.limits.http, after.limits.http],
+    ['limits.repository', pathLimitsOf(before), pathLimitsOf(after)],
+    ['audit', before.audit, after.audit],
+    ['serve.metrics', before.serve.metrics, after.serve.metrics],
+    ['metrics in serve.public', isPublic(before), isPublic(after)],
+    ...(isApart ? namesOf(before, after) : []),
+  ]
+  return pairs.filter(([, one, other]) => !isSame(one, other)).map(([key]) => key)
+}
+
+/** By which names whoever asks the second listener may call it. */
+function namesOf({ serve: { http: before } }: Config, { serve: { http: after } }: Config): readonly Pair[] {
+  return [
+    ['serve.http.allowed_hosts', before.allowedHosts, after.allowedHosts],
+    ['serve.http.public_url', before.publicUrl, after.publicUrl],
+  ]
+}
+
+/** A key, and what stands there in two configurations. */
+type Pair = readonly [key: string, before: unknown, after: unknown]
+
+/** Whether the figures are for everybody: at the address for operations too, which is opened once. */
+function isPublic({ serve: { web } }: Config): boolean {
+  return web.open.has('metrics')
+}
+
+/** Those of them that the store was opened with. */
+function pathLimitsOf({ limits: { fetch } }: Config): readonly number[] {
+  return [fetch.segmentBytes, fetch.pathBytes, fetch.depth]
+}
+
+function sourcesBetween(before: Config, after: Config): Pick<Reloaded, 'added' | 'removed' | 'changed'> {
+  const was = new Map(before.sources.map((configured) => [configured.source.id, configured]))
+  const is = new Set(idsOf(after))
+  return {
+    added: idsOf(after).filter((id) => !was.has(id)),
+    removed: idsOf(before).filter((id) => !is.has(id)),
+    changed: after.sources.filter((configured) => isChanged(configured, was.get(configured.source.id))).map(idOf),
+  }
+}
+
+function isChanged(configured: ConfiguredSource, before: ConfiguredSource | undefined): boolean {
+  return before !== undefined && !isSame(configured, before)
+}
+
+function idOf({ source }: ConfiguredSource): SourceId {
+  return source.id
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return configText(one) === configText(other)
+}

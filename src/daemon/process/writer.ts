@@ -1,0 +1,298 @@
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { isUnwritable } from '../../sync/store/files/disk-error.ts'
+import { Store } from '../../sync/store/store.ts'
+import { ignoreAbort, isAbortError } from '../../base/abort-error.ts'
+import { Changeover } from './reload-lock.ts'
+import { systemClock } from '../../base/clock.ts'
+import type { Environment } from '../config/environment.ts'
+import type { Config } from '../config/config.ts'
+import { askDaemon, ControlError } from '../control/control-client.ts'
+import { redacted } from '../control/control-redaction.ts'
+import { ControlServer } from '../control/control.ts'
+import type { ControlHandler, ControlHandlers } from '../control/control.ts'
+import { socketPathOf } from '../control/control-path.ts'
+import { isListening, socketOf } from '../control/daemon-lock.ts'
+import type { FoundHolder } from '../control/daemon-lock.ts'
+import { Daemon } from '../daemon.ts'
+import { TERM_MS } from '../control/lease.ts'
+import type { Log } from '../base/log.ts'
+import type { Parts } from '../context.ts'
+import type { Redactor } from '../base/redactor.ts'
+import { requestHandlers } from '../control/requests.ts'
+import { HeldByOther, processText, WriteRight } from '../control/write-lock.ts'
+
+/** What a process is, that wants to write a state folder. */
+export interface Candidate {
+  readonly config: Config
+  readonly environment: Environment
+  readonly log: Log
+  readonly redactor: Redactor
+  /** `start`, `mcp` or `sync`: told to whoever finds the lock. */
+  readonly command: string
+  /** What else it can be asked for. */
+  readonly handlers?: ControlHandlers
+  /** Whether what is stored is served where the disk takes no writes, until it does. */
+  readonly servesReadOnly?: boolean
+}
+
+/** The daemon of this process, with the lock that makes it the only one and the socket it is asked over. */
+export class Writer implements AsyncDisposable {
+  readonly #parts: Parts
+  readonly #right: WriteRight
+  readonly #control: ControlServer
+  readonly #changeover = new Changeover()
+  readonly #over = new AbortController()
+  #daemon: Daemon
+  #serve: (daemon: Daemon) => void = () => {}
+  #watching: Promise<void> = Promise.resolve()
+
+  private constructor(daemon: Daemon, parts: Parts, { right, socket, handlers }: Held) {
+    this.#daemon = daemon
+    this.#parts = parts
+    this.#right = right
+    const all = redacted({ ...this.#handlers(), ...handlers }, parts.redactor)
+    this.#control = new ControlServer(socket, all)
+  }
+
+  /** Another one after a reload. */
+  get daemon(): Daemon {
+    return this.#daemon
+  }
+
+  /** Takes the lock and loads the last generation, or says who has the lock. */
+  static async open(candidate: Candidate, signal: AbortSignal): Promise<Writer | { readonly heldBy: FoundHolder }> {
+    const { config, environment, log, redactor, handlers } = candidate
+    const socket = socketPathOf(config.state, environment.runtime)
+    const right = rightFor(candidate, socket)
+    const other = await right.take(signal)
+    if (other !== undefined) return other
+    try {
+      const store = await storeOf(candidate, right)
+      const readOnly = (): SyncError | undefined => right.readOnly
+      const parts = { store, clock: systemClock, log, environment, redactor, readOnly }
+      const writer = new Writer(await Daemon.start(config, parts), parts, { right, socket, handlers })
+      await writer.#listen()
+      writer.#watching = writer.#watch()
+      return writer
+    } catch (error) {
+      await right.release()
+      throw error
+    }
+  }
+
+  /** Raised, with the reason, once another process writes the folder: this one is to end. */
+  get lost(): AbortSignal {
+    return this.#right.lost
+  }
+
+  /** `serve` is called with the daemon that goes on where the disk takes writes again. */
+  serveWith(serve: (daemon: Daemon) => void): void {
+    this.#serve = serve
+  }
+
+  /**
+   * Nobody else may publish before what this daemon was publishing is on the disk, so the lock goes last. A pull that does not
+   * heed its signal in time publishes nothing any more.
+   */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort()
+    await this.#changeover.end(async () => this.#daemon[Symbol.asyncDispose]())
+    await this.#watching
+    await this.#control[Symbol.asyncDispose]()
+    await this.#right.release()
+  }
+
+  /** Where the disk takes no socket either, it is tried again: clients are served without it. */
+  async #listen(): Promise<void> {
+    try {
+      await this.#control.listen()
+    } catch (error) {
+      if (this.#right.readOnly === undefined || !isUnwritable(error)) throw error
+      this.#tellSocket(error)
+    }
+  }
+
+  /** Looks now and then whether its socket is there still, and whether a disk that took no writes does. */
+  async #watch(): Promise<void> {
+    const { signal } = this.#over
+    const { clock } = this.#parts
+    while (!signal.aborted) {
+      await clock.wait(LOOK_MS, signal).catch(ignoreAbort)
+      if (signal.aborted || this.lost.aborted) return
+      await this.#lookAtSocket()
+      if (this.#right.readOnly !== undefined) await this.#lookAtDisk().catch((error: unknown) => this.#tellDisk(error))
+    }
+  }
+
+  async #lookAtSocket(): Promise<void> {
+    const { log, environment } = this.#parts
+    const { state } = this.#daemon.config
+    try {
+      const isNew = await this.#control.listenAgain(() => socketPathOf(state, environment.runtime))
+      await this.#right.moveTo(this.#control.path)
+      if (isNew) log.warn('control-socket-made-again', { state })
+      log.recovery('control-socket-not-made', '')
+    } catch (error) {
+      this.#tellSocket(error)
+    }
+  }
+
+  #tellSocket(error: unknown): void {
+    if (!(error instanceof SyncError)) throw error
+    const { code, message } = error
+    this.#parts.log.failure('warn', 'control-socket-not-made', { source: '', code, message })
+  }
+
+  /** Nothing is told of the end. What a disk still refuses is looked at again. */
+  #tellDisk(error: unknown): void {
+    if (isAbortError(error)) return
+    if (!(error instanceof SyncError)) throw error
+    const { code, message } = error
+    this.#parts.log.failure('error', 'served-read-only', { source: '', code, message })
+  }
+
+  async #lookAtDisk(): Promise<void> {
+    const other = await this.#right.take(this.#over.signal, this.#control.isListening)
+    if (other !== undefined) return this.#right.lose(new HeldByOther(this.#daemon.config.state, other.heldBy))
+    if (this.#right.refusal !== undefined) return
+    await this.#changeover.change(
+      async () => this.#daemon.stop(),
+      async () => {
+        await using before = this.#daemon
+        this.#daemon = await this.#granted(before)
+        this.#parts.log.recovery('served-read-only', '')
+      },
+    )
+  }
+
+  /** The daemon that goes on with the right to write. A disk that says no again leaves one that reads, for the next look. */
+  async #granted(before: Daemon): Promise<Daemon> {
+    try {
+      this.#right.grant()
+      await this.#parts.store.sweep()
+      return goOn(await Daemon.start(before.config, this.#parts, before), this.#serve)
+    } catch (error) {
+      this.#right.revoke()
+      this.#daemon = goOn(await this.#again(before), this.#serve)
+      throw error
+    }
+  }
+
+  /**
+   * Has a daemon of this configuration go on where the one before stopped, of the same state folder. `serve` is called with it
+   * before what clients were served with is let go. Where it cannot start, the one before goes on, and the error is thrown.
+   */
+  async reload(config: Config, serve: (daemon: Daemon) => void): Promise<void> {
+    await this.#changeover.change(
+      async () => this.#daemon.stop(),
+      async () => {
+        await using before = this.#daemon
+        this.#daemon = await this.#after(before, config, serve)
+      },
+    )
+  }
+
+  async #after(before: Daemon, config: Config, serve: (daemon: Daemon) => void): Promise<Daemon> {
+    try {
+      return goOn(await Daemon.start(config, this.#parts, before), serve)
+    } catch (error) {
+      this.#daemon = goOn(await this.#again(before), serve)
+      throw error
+    }
+  }
+
+  async #again(before: Daemon): Promise<Daemon> {
+    return Daemon.start(before.config, this.#parts, before).catch((cause: unknown) => {
+      // No daemon at all is worse than a process that ends: that is started again.
+      throw new Error('Cannot go on with the configuration from before the reload', { cause })
+    })
+  }
+
+  /** Each asks the daemon that there is when its turn comes. */
+  #handlers(): ControlHandlers {
+    const methods = Object.keys(requestHandlers(this.#daemon, this.#daemon.config))
+    return Object.fromEntries(methods.map((method) => [method, this.#handler(method)]))
+  }
+
+  #handler(method: string): ControlHandler {
+    return async (params, send, signal) =>
+      this.#changeover.ask(signal, async (until) => {
+        const handler = requestHandlers(this.#daemon, this.#daemon.config)[method]
+        if (handler === undefined) throw new TypeError(`A daemon is asked for no "${method}"`)
+        return handler(params, send, until)
+      })
+  }
+}
+
+interface Held {
+  readonly right: WriteRight
+  readonly socket: string
+  readonly handlers: ControlHandlers | undefined
+}
+
+function rightFor({ config: { state }, log, command }: Candidate, socket: string): WriteRight {
+  const onWatch = (holder: FoundHolder): void => {
+    const message = `${processText(holder)} has the lock: its lease is watched for ${TERM_MS / 1000} s`
+    log.failure('info', 'lock-watched', { source: '', code: 'held', message }, holder.nonce)
+  }
+  return new WriteRight(state, { pid: process.pid, socket, command }, { clock: systemClock, onWatch })
+}
+
+/** The folder to be written, or to be read where the disk takes no writes. */
+async function storeOf({ config, log, servesReadOnly }: Candidate, right: WriteRight): Promise<Store> {
+  const { refusal } = right
+  const store = await Store.openExisting(config.state, { pathLimits: config.limits.fetch })
+  if (store === undefined || (refusal !== undefined && servesReadOnly !== true)) throw refusal ?? noStateFolder(config)
+  store.folder.guardWith(async () => right.expect())
+  if (refusal === undefined) {
+    right.grant()
+    await store.sweep()
+  } else {
+    const { code, message } = refusal
+    log.failure('error', 'served-read-only', { source: '', code, message })
+  }
+  return store
+}
+
+function noStateFolder({ state }: Config): SyncError {
+  return new SyncError('no-state-folder', `Cannot open the state folder "${state}": it was removed`)
+}
+
+function goOn(daemon: Daemon, serve: (daemon: Daemon) => void): Daemon {
+  serve(daemon)
+  daemon.poll()
+  return daemon
+}
+
+/** `Writer.open`, after asking an `mcp` that writes meanwhile to hand over. Throws where another daemon stays. */
+export async function becomeWriter(candidate: Candidate, signal: AbortSignal): Promise<Writer> {
+  for (let attempt = 1; ; attempt += 1) {
+    const writer = await Writer.open(candidate, signal)
+    if (!('heldBy' in writer)) return writer
+    const { heldBy } = writer
+    const isAsked = heldBy.command === 'mcp' && attempt <= HANDOVER_ATTEMPTS
+    if (!isAsked || (heldBy.isElsewhere === true && !(await isListening(heldBy))))
+      throw new HeldByOther(candidate.config.state, heldBy)
+    await askForLock(heldBy, signal)
+    await systemClock.wait(HANDOVER_PAUSE_MS, signal)
+  }
+}
+
+/** A writer that hangs up before it has answered is one that hands over. */
+async function askForLock(holder: FoundHolder, signal: AbortSignal): Promise<void> {
+  const socket = await socketOf(holder)
+  if (socket === undefined) return
+  try {
+    await askDaemon(socket, 'handover', {}, { onEvent: () => {}, signal, timeoutMs: HANDOVER_MS })
+  } catch (error) {
+    if (!(error instanceof ControlError)) throw error
+  }
+}
+
+/** How often a socket that is gone, and a disk that took no writes, are looked at. */
+const LOOK_MS = 2_000
+
+/** Together longer than a writer takes to end its running pulls. */
+const HANDOVER_ATTEMPTS = 100
+const HANDOVER_PAUSE_MS = 100
+const HANDOVER_MS = 10_000

@@ -1,0 +1,169 @@
+import PQueue from 'p-queue'
+import type { ObjectId, Revision } from '../../sync/model/revision.ts'
+import { isSameRevision } from '../../sync/model/revision.ts'
+import { UNDECIDED } from '../../sync/model/decisions.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import { isAway, type Source } from '../../sync/model/source.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { isByRules, knownTrees } from '../../sync/survey/survey-rules.ts'
+import { secondLook } from '../../sync/pull/second-opinion.ts'
+import { openUpstream, taken } from '../../sync/pull/fetch-snapshot.ts'
+import type { Current, Pull, Pulling } from '../../sync/pull/fetch-snapshot.ts'
+import type { SecondOpinion } from '../../sync/upstream/git/second-opinion/second-opinion.ts'
+import type { Relation, TreeUpstream } from '../../sync/upstream/upstream.ts'
+import { approached, step } from '../schedule/throttled-upstream.ts'
+import type { Config, ConfiguredSource } from '../config/config.ts'
+import type { HostNames } from '../base/host-names.ts'
+import { hostOf, type Hosts } from '../schedule/host-backoff.ts'
+import { Keyring } from '../credentials/keyring.ts'
+import { cleanedError, pullingOf } from './pull-context.ts'
+import type { ReachingParts } from './pull-context.ts'
+
+/** Where upstream is, and where what is served stands to it. */
+export interface Comparison {
+  readonly served: Revision | undefined
+  readonly revision: Revision
+  /** Of the served commit to the one upstream, where they differ. */
+  readonly relation?: Relation
+  /** Upstream gives the served commit to nobody any more. */
+  readonly isGone?: boolean
+}
+
+/** Looks at what upstream has, for those who have to decide: nothing of it is served for that. */
+export class Candidates {
+  readonly #config: Config
+  readonly #parts: ReachingParts
+  readonly #keyring: Keyring
+  readonly #hosts: Hosts
+  readonly #places: PQueue
+  /** Each holds all of a repository in memory: one at a time. */
+  readonly #secondPlace = new PQueue({ concurrency: 1 })
+
+  constructor(config: Config, parts: ReachingParts, { hosts, names }: { hosts: Hosts; names: HostNames }) {
+    const { environment, redactor, clock } = parts
+    // Of its own: a pull of the same source may be under way with what its helper gave.
+    this.#keyring = new Keyring({ environment, redactor, clock, names, fetchMs: config.limits.fetch.totalMs })
+    this.#hosts = hosts
+    this.#config = config
+    this.#parts = parts
+    this.#places = new PQueue({ concurrency: config.limits.fetches.concurrency })
+  }
+
+  /** Where the ref of a source points now. */
+  async revision(configured: ConfiguredSource, signal: AbortSignal): Promise<Revision> {
+    return this.#looking(configured, undefined, signal, async (one, scratch) =>
+      openUpstream(one, scratch).resolve(signal),
+    )
+  }
+
+  /** The snapshot of where its ref points now, or of one commit, in the store. `current` is what is served meanwhile. */
+  async take(
+    configured: ConfiguredSource,
+    current: Current | undefined,
+    precise: ObjectId | undefined,
+    signal: AbortSignal,
+  ): Promise<Current> {
+    const { source } = configured
+    return this.#looking(configured, current, signal, async (one, scratch) => {
+      const upstream = openUpstream(one, scratch)
+      const revision =
+        precise === undefined ? await upstream.resolve(signal) : { asked: source.ref, ref: precise, commit: precise }
+      if (current !== undefined && this.#isSame(current.snapshot, source, revision)) return current
+      const snapshot = await taken(one, revision, upstream)
+      const held = { source: source.id, snapshot: await this.#parts.store.snapshots.keep(snapshot, signal) }
+      return { held, snapshot }
+    })
+  }
+
+  #isSame(snapshot: Snapshot, source: Source, revision: Revision): boolean {
+    const isByThese = isByRules({ selection: source, limits: this.#config.limits }, snapshot)
+    return isByThese && snapshot.url === source.url && isSameRevision(snapshot.revision, revision)
+  }
+
+  /** What upstream has now beside what is served of it. */
+  async compare(configured: ConfiguredSource, current: Current | undefined, signal: AbortSignal): Promise<Comparison> {
+    return this.#looking(configured, current, signal, async (one, scratch) => {
+      const upstream = openUpstream(one, scratch)
+      const revision = await upstream.resolve(signal)
+      if (current === undefined) return { served: undefined, revision }
+      const served = current.snapshot.revision
+      if (served.commit === revision.commit) return { served, revision }
+      const relation = await upstream.relation(served.commit, revision.commit, signal)
+      // A folder or a server never has what it was: nothing is lost by that.
+      const isKept = relation === 'descends' || upstream.kind === 'listing' || configured.source.kind === 'directory'
+      const isGone = !isKept && (await this.#isGone(one, current, upstream))
+      return { served, revision, relation, isGone }
+    })
+  }
+
+  /** Compares the commit that is served with the same one as isomorphic-git fetches it. */
+  async secondOpinion(
+    configured: ConfiguredSource,
+    { snapshot }: Current,
+    signal: AbortSignal,
+  ): Promise<SecondOpinion> {
+    const { source } = configured
+    const manners = { source: source.id, host: hostOf(source), hosts: this.#hosts }
+    return this.#secondPlace.add(
+      () =>
+        this.#looking(configured, undefined, signal, ({ io }, scratch) =>
+          step(manners, () => secondLook(source, snapshot, { way: io.way, limits: io.limits.fetch, scratch }, signal)),
+        ),
+      { signal },
+    )
+  }
+
+  /** What the gate says against serving a candidate. */
+  async vetoOf(configured: ConfiguredSource, candidate: Current, current: Current | undefined, signal: AbortSignal) {
+    return this.#pullingOf(configured).gate?.(candidate.snapshot, current?.snapshot, signal)
+  }
+
+  /** Nothing but the commit is fetched: its trees are known. */
+  async #isGone({ source, signal }: Pull, { snapshot }: Current, upstream: TreeUpstream): Promise<boolean> {
+    const { asked, commit } = snapshot.revision
+    const known = knownTrees({ selection: source, limits: this.#config.limits }, snapshot)
+    try {
+      await using _tree = await upstream.fetch({ asked, ref: commit, commit }, known, signal)
+      return false
+    } catch (error) {
+      if (error instanceof SyncError && error.code === 'ref-not-found') return true
+      throw error
+    }
+  }
+
+  /** With the manners of a pull: a host that asked for a pause has it from those who only look, too. */
+  #pullingOf(configured: ConfiguredSource): Pulling {
+    const io = pullingOf(configured, this.#config, this.#parts, this.#keyring)
+    const host = hostOf(configured.source)
+    const manners = { source: configured.source.id, host, hosts: this.#hosts, fetching: async () => {} }
+    return { ...io, open: (source, reach) => approached(io.open(source, reach), manners) }
+  }
+
+  async #looking<Seen>(
+    configured: ConfiguredSource,
+    current: Current | undefined,
+    signal: AbortSignal,
+    look: (one: Pull, scratch: string) => Promise<Seen>,
+  ): Promise<Seen> {
+    const { source } = configured
+    if (this.#config.mode.offline && isAway(source))
+      throw new SyncError('source-unreachable', `Cannot look at "${source.id}": --offline lets nobody be asked`)
+    const io = this.#pullingOf(configured)
+    const one: Pull = { source, current, orders: { decision: UNDECIDED, offline: false }, io, signal }
+    return this.#places.add(
+      async () => {
+        await using scratch = await this.#parts.store.scratch()
+        try {
+          const seen = await look(one, scratch.path)
+          await this.#keyring.heard(configured, { kind: 'unchanged', revision: undefined }, signal)
+          return seen
+        } catch (error) {
+          if (!(error instanceof SyncError)) throw error
+          await this.#keyring.heard(configured, { kind: 'failed', error }, signal)
+          throw cleanedError(error, this.#parts.redactor)
+        }
+      },
+      { signal },
+    )
+  }
+}

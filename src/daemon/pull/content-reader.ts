@@ -1,0 +1,79 @@
+import type { NotNow, Stored, Unread } from '../../serve/content.ts'
+import type { Registry } from '../../serve/registry.ts'
+import { isOfUpstream } from '../../sync/model/skill.ts'
+import type { SkillFile } from '../../sync/model/skill.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { Damaged, SyncError } from '../../sync/model/sync-error.ts'
+import type { TraceContext } from '../../base/trace-context.ts'
+import { storedOf } from '../../sync/pull/fetch-snapshot.ts'
+import { ignoreAbort } from '../../base/abort-error.ts'
+import type { Parts } from '../context.ts'
+import type { UpstreamContents } from '../mcp-sources/content-reader.ts'
+
+/** How a source comes to have what it lost. */
+export interface Mending {
+  /** A stored file of the source is not what it was. Says whether that is news. */
+  markDamaged(source: SourceId): boolean
+  pull(source: SourceId): Promise<unknown>
+}
+
+/** The files of the store, as clients ask for them. */
+export class Contents {
+  readonly #parts: Pick<Parts, 'store' | 'log'>
+  readonly #registry: Registry
+  readonly #mending: Mending
+  readonly #upstream: UpstreamContents
+
+  constructor(parts: Pick<Parts, 'store' | 'log'>, registry: Registry, mending: Mending, upstream: UpstreamContents) {
+    this.#parts = parts
+    this.#registry = registry
+    this.#mending = mending
+    this.#upstream = upstream
+  }
+
+  /** The bytes, checked. A file that is damaged is fetched again. */
+  async read(kept: Stored, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | Unread> {
+    if (isOfUpstream(kept)) return this.#upstream.read(kept, file, trace)
+    try {
+      return await readStored(kept, file, this.#parts)
+    } catch (error) {
+      if (!(error instanceof Damaged)) throw error
+      this.#mend(kept, error)
+      return undefined
+    }
+  }
+
+  /** A stored file is not what it was: its sources are pulled as if nothing were known of them. */
+  #mend(kept: Stored, error: SyncError): void {
+    const what = 'kind' in kept ? {} : { skill: kept.path }
+    for (const snapshot of this.#registry.catalog.snapshots) {
+      const { source } = snapshot
+      if (!holds(snapshot, kept) || !this.#mending.markDamaged(source)) continue
+      this.#parts.log.warn('content-damaged', { source, ...what, message: error.message })
+      // Who asked for the file is not kept waiting; the outcome is reported like any other.
+      void this.#mending.pull(source).catch(ignoreAbort)
+    }
+  }
+}
+
+/** The bytes, checked. Throws `Damaged`; that the disk refuses for the moment is logged. */
+export async function readStored(
+  kept: Stored,
+  file: SkillFile,
+  { store, log }: Pick<Parts, 'store' | 'log'>,
+): Promise<Uint8Array | NotNow> {
+  try {
+    const bytes = await store.skills.read(storedOf(kept), file)
+    log.recovery('content-not-read', '')
+    return bytes
+  } catch (error) {
+    if (!(error instanceof SyncError) || error instanceof Damaged) throw error
+    log.failure('warn', 'content-not-read', { source: '', code: error.code, message: error.message })
+    return 'not-now'
+  }
+}
+
+function holds({ skills, docs }: Snapshot, kept: Stored): boolean {
+  return ('kind' in kept ? [docs] : skills).some((found) => found?.digest === kept.digest)
+}

@@ -1,0 +1,160 @@
+import { described } from '../../sync/pull/move-policy.ts'
+import { identityOf, isAbout, type Decision } from '../../sync/model/decisions.ts'
+import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
+import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
+import { ControlError } from '../control/control-client.ts'
+
+/** What a person can decide about a source. */
+export const VERBS = ['pause', 'resume', 'pin', 'unpin', 'release', 'approve', 'reject'] as const
+export type Verb = (typeof VERBS)[number]
+
+/** What an operator names with a decision. */
+export interface Named {
+  /** For `approve` and `reject` the full id; for `pin` its first digits are enough. */
+  readonly commit?: string | undefined
+  /** The tag object, where the ref is an annotated tag. */
+  readonly tag?: string | undefined
+}
+
+/** What a decision is made on. */
+export interface Situation extends Named {
+  readonly source: string
+  readonly served: Revision | undefined
+  /** What upstream had when it last answered, and is not served. */
+  readonly waiting: Revision | undefined
+  /** How many of its skills wait, each for itself. */
+  readonly pending: number
+}
+
+/** A revision that waits for a decision, and why. */
+export interface Held {
+  readonly revision: Revision
+  readonly code: SyncErrorCode
+  readonly message: string
+}
+
+/** What becomes of the decision about a source. Throws where there is nothing of the kind to decide, saying what there is. */
+export function decisionAfter(verb: Verb, before: Decision, situation: Situation): Decision {
+  const { paused, frozen, skipped, approved } = before
+  switch (verb) {
+    case 'pause':
+      return { ...before, paused: true }
+    case 'resume':
+      return without(before, 'paused', paused !== undefined, `"${situation.source}" is not paused`)
+    case 'pin':
+      return { ...before, frozen: { commit: commitToPin(situation), by: 'pin' } }
+    case 'unpin':
+      return without(before, 'frozen', frozen?.by === 'pin', notFrozen(situation.source, 'pinned', frozen, 'release'))
+    case 'release': {
+      const isHeld = frozen?.by === 'rollback' || skipped?.by === 'rollback'
+      if (!isHeld) throw nothing(notFrozen(situation.source, 'held by a rollback', frozen, 'unpin'))
+      return {
+        ...(paused !== undefined && { paused }),
+        ...(frozen?.by === 'pin' && { frozen }),
+        ...(skipped?.by === 'reject' && { skipped }),
+        ...(approved !== undefined && { approved }),
+      }
+    }
+    case 'approve': {
+      const candidate = candidateOf(situation, frozen, 'approve')
+      const rest = isAbout(skipped, candidate) ? omit(before, 'skipped') : before
+      return { ...rest, approved: identityOf(candidate) }
+    }
+    case 'reject': {
+      const candidate = candidateOf(situation, frozen, 'reject')
+      return { ...omit(before, 'approved'), skipped: { ...identityOf(candidate), by: 'reject' } }
+    }
+    default:
+      return verb satisfies never
+  }
+}
+
+/**
+ * What becomes of the decision about a source that is rolled back. `hold`: it stays there; else what was left is passed over.
+ * A pin moves along: it would take the source back at the next pull.
+ */
+export function decisionAfterRollback(
+  before: Decision,
+  from: Revision | undefined,
+  to: Revision,
+  hold: boolean,
+): Decision {
+  const { frozen: _frozen, skipped: _skipped, approved: _approved, ...rest } = before
+  if (hold) return { ...rest, frozen: { commit: to.commit, by: 'rollback' } }
+  if (before.frozen?.by === 'pin') return { ...rest, frozen: { commit: to.commit, by: 'pin' } }
+  const isLeft = from !== undefined && !isAbout(identityOf(from), to)
+  return { ...rest, ...(isLeft && { skipped: { ...identityOf(from), by: 'rollback' } }) }
+}
+
+function commitToPin({ source, served, commit }: Situation): ObjectId {
+  if (commit !== undefined && isObjectId(commit)) return commit
+  if (served === undefined)
+    throw nothing(`Nothing of "${source}" is served that it could be pinned at; name a full commit id`)
+  if (commit === undefined || served.commit.startsWith(commit)) return served.commit
+  throw nothing(`"${source}" serves ${served.commit}; to pin it elsewhere, name a full commit id`)
+}
+
+/** What waits, which has to be exactly what the operator named: something else may have come since that was shown. */
+function candidateOf(situation: Situation, frozen: Decision['frozen'], verb: 'approve' | 'reject'): Revision {
+  const { source, commit, tag } = situation
+  const waiting = expectWaiting(situation, frozen, verb)
+  if (commit === waiting.commit && tag === waiting.tag) return waiting
+  const named = commit === undefined ? 'what is not named' : described({ commit, tag })
+  throw nothing(
+    `Cannot ${verb} ${named}: what waits of "${source}" is ${described(waiting)}; skillsyncd approve ${source} shows it`,
+  )
+}
+
+/** What waits of a source. Throws where nothing does, saying what else there is to decide. */
+export function expectWaiting(
+  { source, waiting, pending }: Pick<Situation, 'source' | 'waiting' | 'pending'>,
+  frozen: Decision['frozen'],
+  verb: 'approve' | 'reject',
+): Revision {
+  if (frozen !== undefined) {
+    const way = frozen.by === 'pin' ? 'unpin' : 'release'
+    throw nothing(`"${source}" stays at ${frozen.commit}, whatever waits; skillsyncd ${way} ${source} lets it move`)
+  }
+  if (waiting === undefined && pending > 0 && verb === 'approve') {
+    const some = pending === 1 ? '1 of its skills waits' : `${pending} of its skills wait`
+    throw nothing(`No revision of "${source}" waits for a decision, but ${some}: skillsyncd approve ${source}/`)
+  }
+  if (waiting === undefined)
+    throw nothing(`Nothing of "${source}" waits for a decision; skillsyncd status shows what does`)
+  return waiting
+}
+
+/** Conditions under which what upstream had last waits for a person, or was turned away by one. */
+export function isWaiting(code: SyncErrorCode | undefined): boolean {
+  return code !== undefined && WAITING.has(code)
+}
+
+const WAITING: ReadonlySet<SyncErrorCode> = new Set([
+  'tag-moved',
+  'history-rewritten',
+  'default-branch-moved',
+  'mass-deletion',
+  'disabled-returns',
+  'awaiting-approval',
+  'rejected',
+  'rolled-back',
+])
+
+function notFrozen(source: string, how: string, frozen: Decision['frozen'], other: string): string {
+  return frozen === undefined
+    ? `"${source}" is not ${how}`
+    : `"${source}" is not ${how}; skillsyncd ${other} ${source} lets it move`
+}
+
+function without(before: Decision, part: keyof Decision, isThere: boolean, why: string): Decision {
+  if (!isThere) throw nothing(why)
+  return omit(before, part)
+}
+
+function omit(decision: Decision, part: keyof Decision): Decision {
+  return Object.fromEntries(Object.entries(decision).filter(([key]) => key !== part))
+}
+
+function nothing(message: string): ControlError {
+  return new ControlError('nothing-to-decide', message)
+}

@@ -1,0 +1,32 @@
+import { parentPort } from 'node:worker_threads'
+import { documentReading, linkedPathsIn } from '../../sync/survey/document-reading.ts'
+import { hiddenInText } from '../../sync/survey/listing-hidden-text.ts'
+import type { DocumentReading } from '../../sync/skill-md/document-reader.ts'
+import type { FrontmatterLimits } from '../../sync/skill-md/frontmatter.ts'
+import type { HiddenText } from '../../sync/skill-md/hidden-unicode.ts'
+
+// The thread in which documents of others are read that are long, or that say much of themselves.
+
+/** A document to read, one whose links are looked for, or a file in which hidden characters are: by its path in the skill. */
+export type DocumentQuestion =
+  | { readonly bytes: Uint8Array; readonly limits: FrontmatterLimits }
+  | { readonly document: Uint8Array }
+  | { readonly bytes: Uint8Array; readonly path: string }
+
+export type DocumentAnswer =
+  | DocumentReading
+  | { readonly linked: readonly string[] }
+  | { readonly found: HiddenText | undefined }
+
+// The YAML reader makes an error of each fault: to note where that was made takes longer than all else, and is of no use.
+Error.stackTraceLimit = 0
+
+parentPort?.on('message', (question: DocumentQuestion) => {
+  parentPort?.postMessage(answerTo(question), [])
+})
+
+function answerTo(question: DocumentQuestion): DocumentAnswer {
+  if ('limits' in question) return documentReading(question.bytes, question.limits)
+  if ('document' in question) return { linked: linkedPathsIn(question.document) }
+  return { found: hiddenInText(question, question.bytes) }
+}

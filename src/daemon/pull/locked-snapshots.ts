@@ -1,0 +1,20 @@
+import { isLocked } from '../../sync/model/lock.ts'
+import { readLock } from '../../sync/store/lock-file.ts'
+import type { Store } from '../../sync/store/store.ts'
+import type { Config } from '../config/config.ts'
+
+/**
+ * The snapshots that the lock names: upstream may not have them any more, so they stay whatever their age. Throws where the
+ * lock cannot be read, and then nothing is collected.
+ */
+export async function keptByLock(store: Store, { lock: file }: Config): Promise<ReadonlySet<string>> {
+  const lock = file === undefined ? undefined : await readLock(file)
+  const kept = new Set<string>()
+  if (lock === undefined) return kept
+  for (const digest of await store.snapshots.digests()) {
+    const snapshot = await store.snapshots.readWhole(digest)
+    const entry = snapshot && lock.sources.get(snapshot.source)
+    if (entry !== undefined && snapshot !== undefined && isLocked(entry, snapshot)) kept.add(digest)
+  }
+  return kept
+}

@@ -1,0 +1,98 @@
+import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
+import type { Outcome } from '../../sync/model/outcome.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import type { Pulling } from '../../sync/pull/fetch-snapshot.ts'
+import { openUpstream } from '../../sync/upstream/open.ts'
+import { sshAccessOf } from '../config/auth.ts'
+import type { Environment } from '../config/environment.ts'
+import type { GateConfig } from '../config/gate.ts'
+import { configuredIn } from '../config/config.ts'
+import type { Config, ConfiguredSource } from '../config/config.ts'
+import type { Parts } from '../context.ts'
+import { askGate } from '../gate/gate.ts'
+import { candidateOf } from '../gate/candidate.ts'
+import type { Keyring } from '../credentials/keyring.ts'
+import { proverOf } from '../trust/signature-policy.ts'
+import type { Redactor } from '../base/redactor.ts'
+import type { Servers } from '../mcp-sources/connections.ts'
+
+/** What sources are reached with. */
+export interface ReachingParts extends Parts {
+  readonly servers: Servers
+  readonly reader: DocumentReader
+}
+
+/** What a pull of this source works with. */
+export function pullingOf(
+  configured: ConfiguredSource,
+  config: Config,
+  parts: ReachingParts,
+  keyring: Keyring,
+): Pulling {
+  const { store, clock, environment, redactor, reader } = parts
+  const open = openerOf(config, parts)
+  const way = keyring.wayTo(configured)
+  const gate = config.gate && gateOf(config.gate, parts)
+  const prove = proverOf(configured, () => clock.now())
+  const { git, ssh } = config.programs
+  const access = sshAccessOf(configured.access, environment, redactor)
+  const programs = { git, ssh, path: environment.path, access }
+  const io = { store, open, limits: config.limits, way, programs, reader }
+  return { ...io, ...(gate && { gate }), ...(prove && { prove }) }
+}
+
+/** How any source is reached, except that no folder has what this program keeps for itself in it. */
+export function openerOf(
+  config: Config,
+  { environment, servers, open = openUpstream }: ReachingParts,
+): Pulling['open'] {
+  const apart = ownFolders(config, environment)
+  return (source, reach) => {
+    const server = source.kind === 'mcp' ? servers.at(configuredIn(config, source.id), source) : undefined
+    return open(source, { ...reach, apart, ...(server !== undefined && { server }) })
+  }
+}
+
+/** Where this program keeps copies of skills: its state folder, and where those of others of this user lie. */
+export function ownFolders(config: Config, environment: Environment): readonly string[] {
+  return [config.state, environment.state]
+}
+
+/** The operator's own gate, in the words of a pull. */
+function gateOf(config: GateConfig, { store, environment, redactor, clock, log }: Parts): NonNullable<Pulling['gate']> {
+  return async (next, earlier, signal) => {
+    const candidate = candidateOf(next, earlier, store.skills)
+    const verdict = await askGate(candidate, { config, environment, redactor, clock }, signal)
+    if (verdict.kind === 'publish') {
+      if (verdict.unanswered !== undefined)
+        log.warn('gate-unanswered', { source: next.source, message: verdict.unanswered })
+      return undefined
+    }
+    const what = `${next.revision.commit} of "${next.source}"`
+    return verdict.kind === 'hold'
+      ? new SyncError('awaiting-approval', `Cannot follow unseen: the gate holds ${what}: ${verdict.reason}`)
+      : new SyncError('content-refused', `Cannot serve ${what}: the gate refuses it: ${verdict.reason}`)
+  }
+}
+
+/** A server can say in its error what it was sent: a secret goes no further than this, to no file and to nobody who asks. */
+export function cleaned(outcome: Outcome, redactor: Redactor): Outcome {
+  switch (outcome.kind) {
+    case 'failed':
+      return { ...outcome, error: cleanedError(outcome.error, redactor) }
+    case 'held':
+      return { ...outcome, reason: cleanedError(outcome.reason, redactor) }
+    case 'unchanged':
+    case 'updated': {
+      const { drift } = outcome
+      return drift ? { ...outcome, drift: { ...drift, error: cleanedError(drift.error, redactor) } } : outcome
+    }
+    default:
+      return outcome satisfies never
+  }
+}
+
+export function cleanedError({ code, message, cause, retryAfterMs }: SyncError, redactor: Redactor): SyncError {
+  const options = { cause, ...(retryAfterMs !== undefined && { retryAfterMs }) }
+  return new SyncError(code, redactor.clean(message), options)
+}

@@ -1,0 +1,65 @@
+import type { Decision } from '../../sync/model/decisions.ts'
+import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
+import type { Source } from '../../sync/model/source.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import type { Store } from '../../sync/store/store.ts'
+import type { Current } from '../../sync/pull/fetch-snapshot.ts'
+import { ControlError } from '../control/control-client.ts'
+
+/** Where a rollback goes: a whole generation, or one source to a commit. */
+export type RollbackTarget =
+  | { readonly kind: 'generation'; readonly number: number }
+  | { readonly kind: 'commit'; readonly source: SourceId; readonly commit: string }
+
+/** What each source had in a generation, for those that have something else now. */
+export async function heldInGeneration(
+  store: Store,
+  number: number,
+  currentOf: (id: SourceId) => Current | undefined,
+  sources: readonly Source[],
+): Promise<ReadonlyMap<SourceId, Current>> {
+  const generation = await store.generations.read(number)
+  if (generation === undefined) {
+    const kept = (await store.generations.numbers()).join(', ')
+    throw new ControlError('unknown-generation', `There is no generation ${number}; kept are ${kept}`)
+  }
+  const back = new Map<SourceId, Current>()
+  for (const { id } of sources) {
+    const held = generation.sources.find(({ source }) => source === id)
+    if (held === undefined || held.snapshot === currentOf(id)?.held.snapshot) continue
+    back.set(id, { held, snapshot: await store.snapshots.read(held.snapshot) })
+  }
+  return back
+}
+
+/** The newest that the store has of a source at a commit, or at one that begins so. */
+export async function heldAtCommit(store: Store, source: SourceId, commit: string): Promise<Current | undefined> {
+  const found = new Map<ObjectId, Current>()
+  for (const number of await store.generations.numbers()) {
+    const held = (await store.generations.read(number))?.sources.find((candidate) => candidate.source === source)
+    const snapshot = held && (await store.snapshots.readWhole(held.snapshot))
+    if (held === undefined || snapshot === undefined || !snapshot.revision.commit.startsWith(commit)) continue
+    if (!found.has(snapshot.revision.commit)) found.set(snapshot.revision.commit, { held, snapshot })
+  }
+  if (found.size > 1)
+    throw new ControlError('ambiguous-commit', `"${commit}" can mean ${[...found.keys()].join(' or ')}`)
+  return [...found.values()][0]
+}
+
+/** A commit that the store does not have is fetched by its full id. */
+export function fullCommit(source: SourceId, commit: string): ObjectId {
+  if (isObjectId(commit)) return commit
+  throw new ControlError(
+    'unknown-commit',
+    `The store has no commit of "${source}" that begins with "${commit}"; a full id is fetched, skillsyncd log shows what is kept`,
+  )
+}
+
+/** What a rollback did to one source. */
+export interface RolledBack {
+  readonly source: SourceId
+  readonly from: Revision | undefined
+  readonly to: Revision
+  /** What stands from now on. */
+  readonly decision: Decision
+}

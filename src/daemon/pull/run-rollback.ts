@@ -1,0 +1,89 @@
+import { UNDECIDED, type Decision } from '../../sync/model/decisions.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import type { SyncError } from '../../sync/model/sync-error.ts'
+import type { Current } from '../../sync/pull/fetch-snapshot.ts'
+import { refusalOf } from '../trust/serving-policy.ts'
+import type { Candidates } from './candidates.ts'
+import type { Config } from '../config/config.ts'
+import { configuredIn } from '../config/config.ts'
+import { ControlError } from '../control/control-client.ts'
+import { decisionAfterRollback } from './decide.ts'
+import { followedBy, NotLocked } from '../trust/lock-rules.ts'
+import type { Parts } from '../context.ts'
+import type { Puller } from './puller.ts'
+import { fullCommit, heldAtCommit, heldInGeneration } from './rollback.ts'
+import type { RollbackTarget, RolledBack } from './rollback.ts'
+
+/** What a lock brings back at the next pull is left for good, or not at all. */
+function broughtBack(config: Config, id: SourceId, refusal: NotLocked): SyncError {
+  const { source } = configuredIn(config, id)
+  if (followedBy(config, source) !== undefined) return refusal
+  const tries = `--hold keeps it there, skillsyncd update ${id} --precise COMMIT moves the lock`
+  return new NotLocked(`${refusal.message}, which the next pull would bring back; ${tries}`)
+}
+
+/** Goes back to what was served before, and writes down that somebody decided so. */
+export class Rollbacks {
+  readonly #config: Config
+  readonly #parts: Pick<Parts, 'store'>
+  readonly #puller: Puller
+  readonly #candidates: Candidates
+
+  constructor(config: Config, parts: Pick<Parts, 'store'>, puller: Puller, candidates: Candidates) {
+    this.#config = config
+    this.#parts = parts
+    this.#puller = puller
+    this.#candidates = candidates
+  }
+
+  /** Ends with what it did to each source. Until the first is touched, `signal` stops it. */
+  async to(target: RollbackTarget, hold: boolean, signal: AbortSignal): Promise<readonly RolledBack[]> {
+    const back = await this.#backAt(target, signal)
+    if (back.size === 0)
+      throw new ControlError('nothing-to-decide', 'There is nothing to go back to: that is what is served')
+    for (const [id, { snapshot }] of back) {
+      const decision = decisionAfterRollback(UNDECIDED, undefined, snapshot.revision, hold)
+      const refusal = await refusalOf(this.#config, snapshot, decision)
+      if (refusal instanceof NotLocked && !hold) throw broughtBack(this.#config, id, refusal)
+      if (refusal !== undefined) throw refusal
+    }
+    signal.throwIfAborted()
+    const done: RolledBack[] = []
+    for (const [id, { snapshot }] of back) {
+      // A pull that is under way would publish what is being left.
+      await this.#puller.stop(id)
+      const from = this.#puller.currentOf(id)?.snapshot.revision
+      const to = snapshot.revision
+      const after = (before: Decision): Decision => decisionAfterRollback(before, from, to, hold)
+      done.push({ source: id, from, to, decision: await this.#parts.store.decisions.change(id, after) })
+    }
+    const source = target.kind === 'commit' ? { source: target.source } : {}
+    // What must be on the disk is not stopped half way.
+    await this.#puller.publish(back, { action: 'rollback', trigger: 'command', ...source })
+    return done
+  }
+
+  async #backAt(target: RollbackTarget, signal: AbortSignal): Promise<ReadonlyMap<SourceId, Current>> {
+    const { store } = this.#parts
+    const currentOf = (id: SourceId): Current | undefined => this.#puller.currentOf(id)
+    if (target.kind === 'generation') {
+      const sources = this.#config.sources.map(({ source }) => source)
+      return heldInGeneration(store, target.number, currentOf, sources)
+    }
+    const { source, commit } = target
+    if (currentOf(source)?.snapshot.revision.commit === commit) return new Map()
+    const held = (await heldAtCommit(store, source, commit)) ?? (await this.#vetted(source, commit, signal))
+    return held.held.snapshot === currentOf(source)?.held.snapshot ? new Map() : new Map([[source, held]])
+  }
+
+  /** What was never served is shown to the gate first, whoever asks for it. */
+  async #vetted(source: SourceId, commit: string, signal: AbortSignal): Promise<Current> {
+    const configured = configuredIn(this.#config, source)
+    const current = this.#puller.currentOf(source)
+    const candidate = await this.#candidates.take(configured, current, fullCommit(source, commit), signal)
+    const veto = await this.#candidates.vetoOf(configured, candidate, this.#puller.currentOf(source), signal)
+    // What the gate would have a person decide, a person is deciding.
+    if (veto !== undefined && veto.code !== 'awaiting-approval') throw veto
+    return candidate
+  }
+}

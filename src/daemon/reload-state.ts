@@ -1,0 +1,73 @@
+import type { OAuthOptions } from '../serve/http/access/protected-resource.ts'
+import { Registry } from '../serve/registry.ts'
+import { Views } from '../serve/views.ts'
+import type { Config } from './config/config.ts'
+import { ContractNews } from './status/contract-log.ts'
+import { FetchedBytes } from './base/fetched-bytes.ts'
+import { HostNames } from './base/host-names.ts'
+import { Hosts } from './schedule/host-backoff.ts'
+import { Linking } from './agent-folders/link-sync.ts'
+import type { Notice } from './status/upgrade-notices.ts'
+import type { OAuthConfig, OAuthParts } from './http/oauth.ts'
+import type { Parts } from './context.ts'
+import { PullCounts } from './base/pull-counts.ts'
+import { Tokens } from './http/tokens.ts'
+
+/** What a daemon hands on to the one that goes on with another configuration. */
+export interface Lasting {
+  readonly registry: Registry
+  /** Whoever sees packs alone listens to one of these. */
+  readonly views: Views
+  readonly tokens: Tokens
+  /** With the keys that it knows: while the issuer is down nobody could ask for them again. */
+  readonly oauth: OAuthOptions | undefined
+  /** Whoever wants to be left alone is left alone by the next one, too. */
+  readonly hosts: Hosts
+  /** Its last answers hold for the next daemon, too. */
+  readonly names: HostNames
+  readonly linking: Linking
+  /** Reports each problem once, also across a reload. */
+  readonly contract: ContractNews
+  /** What is counted goes up as long as the process lives. */
+  readonly pulls: PullCounts
+  readonly fetched: FetchedBytes
+  /** What this version does otherwise than the one before it, told for as long as the process lives. */
+  readonly notices: readonly Notice[]
+  readonly startedAt: Date
+}
+
+export async function lastingFor(
+  { state, limits, serve: { oauth } }: Config,
+  parts: Parts,
+  notices: readonly Notice[],
+): Promise<Lasting> {
+  const { clock } = parts
+  const registry = new Registry()
+  const views = new Views(registry, () => clock.monotonicMs())
+  const tokens = new Tokens(
+    state,
+    () => clock.now(),
+    async () => parts.store.folder.expectRight(),
+  )
+  const linking = new Linking(parts, registry)
+  registry.watch(() => linking.follow())
+  return {
+    registry,
+    views,
+    tokens,
+    oauth: oauth && (await oauthOf(oauth, { ...parts, hasPacks: () => views.packs.length > 0 })),
+    hosts: new Hosts(clock),
+    names: new HostNames(clock, limits.fetch.connectMs),
+    linking,
+    contract: new ContractNews(registry, parts.log),
+    pulls: new PullCounts(),
+    fetched: new FetchedBytes(),
+    notices,
+    startedAt: clock.now(),
+  }
+}
+
+/** Few have an issuer, and what checks its tokens takes long to load. */
+async function oauthOf(oauth: OAuthConfig, parts: OAuthParts): Promise<OAuthOptions> {
+  return (await import('./http/oauth.ts')).oauthOf(oauth, parts)
+}

@@ -1,0 +1,27 @@
+import type { Schedule } from '../../sync/model/source.ts'
+import type { Clock } from '../../base/clock.ts'
+import { lastPeriod, type LastPeriod } from './poller.ts'
+
+/** What lies between two looks by a schedule, as of now. That of a cron expression is worked out once for each of its times. */
+export class Periods {
+  readonly #clock: Pick<Clock, 'now'>
+  /** By cron expression, of which many sources can have the same. */
+  readonly #known = new Map<string, LastPeriod & { readonly sinceMs: number }>()
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock
+  }
+
+  /** In milliseconds; infinite where there were no two times. */
+  of(schedule: Schedule): number {
+    if (schedule.kind === 'every') return schedule.periodMs
+    const { expression } = schedule
+    const now = this.#clock.now()
+    const nowMs = now.getTime()
+    const known = this.#known.get(expression)
+    if (known !== undefined && known.sinceMs <= nowMs && nowMs < known.untilMs) return known.ms
+    const period = lastPeriod(expression, now)
+    this.#known.set(expression, { ...period, sinceMs: nowMs })
+    return period.ms
+  }
+}

@@ -1,0 +1,82 @@
+import type { ObjectId } from '../../sync/model/revision.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import type { Taken, Tree } from '../../sync/model/tree.ts'
+import type { Upstream } from '../../sync/upstream/upstream.ts'
+import { leftAlone, type Hosts } from './host-backoff.ts'
+
+/** What a pull heeds on its way to a source. */
+export interface Manners {
+  readonly source: SourceId
+  readonly host: string
+  readonly hosts: Hosts
+  /** Resolves once there is a place to fetch. */
+  readonly fetching: () => Promise<void>
+  /** Is told of the bytes of files that came. */
+  readonly onBytes?: (bytes: number) => void
+}
+
+/**
+ * The way to a source, taken with manners: before each step the host is looked at, which another source may have been told to
+ * leave alone meanwhile; when it asks for a pause, all its sources know at once; and nothing is fetched without a place.
+ */
+export function approached(upstream: Upstream, manners: Manners): Upstream {
+  const common = {
+    resolve: async (signal: AbortSignal) => step(manners, () => upstream.resolve(signal)),
+    relation: async (from: ObjectId, to: ObjectId, signal: AbortSignal) =>
+      step(manners, () => upstream.relation(from, to, signal)),
+  }
+  switch (upstream.kind) {
+    case 'tree':
+      return {
+        kind: 'tree',
+        ...common,
+        fetch: async (revision, known, signal) => {
+          await manners.fetching()
+          return treeOf(await step(manners, () => upstream.fetch(revision, known, signal)), manners)
+        },
+      }
+    case 'listing':
+      return {
+        kind: 'listing',
+        ...common,
+        list: async (revision, signal) => step(manners, () => upstream.list(revision, signal)),
+      }
+    default:
+      return upstream satisfies never
+  }
+}
+
+function treeOf(tree: Tree, manners: Manners): Tree {
+  return {
+    revision: tree.revision,
+    root: tree.root,
+    proof: tree.proof,
+    list: (id) => tree.list(id),
+    take: async (blobs, until) => {
+      const taken = await step(manners, () => tree.take(blobs, until))
+      if (manners.onBytes !== undefined) manners.onBytes(bytesOf(taken))
+      return taken
+    },
+    [Symbol.asyncDispose]: () => tree[Symbol.asyncDispose](),
+  }
+}
+
+function bytesOf(taken: ReadonlyMap<ObjectId, Taken>): number {
+  return [...taken.values()].reduce((sum, one) => sum + (one.kind === 'blob' ? one.size : 0), 0)
+}
+
+/** Asks a host one thing, unless it asked to be left alone; a pause that it asks for holds for all its sources. */
+export async function step<Result>(
+  { source, host, hosts }: Pick<Manners, 'source' | 'host' | 'hosts'>,
+  next: () => Promise<Result>,
+): Promise<Result> {
+  const closedMs = hosts.closedMs(host)
+  if (closedMs > 0) throw leftAlone(source, closedMs)
+  try {
+    return await next()
+  } catch (error) {
+    if (error instanceof SyncError && error.retryAfterMs !== undefined) hosts.close(host, error.retryAfterMs)
+    throw error
+  }
+}

@@ -1,0 +1,41 @@
+import type { Offered } from '../../sync/catalog/tool-catalog.ts'
+import { isOfUpstream } from '../../sync/model/skill.ts'
+import type { SkillFile } from '../../sync/model/skill.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import type { Store } from '../../sync/store/store.ts'
+import type { StoredSkill } from '../../sync/store/skills/stored-path.ts'
+import { storedOf } from '../../sync/pull/fetch-snapshot.ts'
+import { HEADED_BYTES, headingsIn } from '../../serve/search/headings.ts'
+import { searchableOf } from '../../serve/search/searchable.ts'
+import type { Searchable } from '../../serve/search/searchable.ts'
+
+/** A skill as it is searched, and where its headings are: plain data. */
+export interface Searched {
+  readonly text: Searchable
+  readonly document?: StoredDocument
+}
+
+/** A SKILL.md of the store. */
+export interface StoredDocument {
+  readonly skill: StoredSkill
+  readonly file: SkillFile
+}
+
+/** What is to be known of a skill to search it. Other MCP servers are asked for nothing: a skill of theirs has no headings here. */
+export function searchedOf(offered: Offered): Searched {
+  const text = searchableOf(offered)
+  const { skill } = offered
+  const file = skill.files.find(({ path }) => path === 'SKILL.md')
+  if (file === undefined || file.size > HEADED_BYTES || isOfUpstream(skill)) return { text }
+  return { text, document: { skill: { ...storedOf(skill), files: [] }, file } }
+}
+
+/** The headings of a stored SKILL.md; undefined where it is damaged or gone: whoever serves it sees to that. */
+export async function headingsOf(store: Store, { skill, file }: StoredDocument): Promise<string | undefined> {
+  try {
+    return headingsIn(await store.skills.read(skill, file))
+  } catch (error) {
+    if (error instanceof SyncError) return undefined
+    throw error
+  }
+}

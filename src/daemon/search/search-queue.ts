@@ -1,0 +1,76 @@
+import type { Steps } from '../../base/cooperative.ts'
+import { FairTime } from '../../serve/fair-scheduler.ts'
+import type { Holder } from '../../serve/fair-shares.ts'
+
+/** A search that has begun, in the thread that does it. */
+interface Begun {
+  readonly id: number
+  readonly index: number
+  readonly holder: Holder
+  readonly steps: Steps<string[]>
+}
+
+/** The end of a search. `ids`: of the skills found; undefined where the index has changed since it began. */
+export interface SearchEnd {
+  readonly id: number
+  readonly ids: readonly string[] | undefined
+}
+
+/**
+ * Searches under way, done step by step: the next step is one of the holder whose searches have taken least. They are ordered where
+ * they are done, since the way to another thread and back takes longer than most searches.
+ */
+export class SearchTurns {
+  readonly #spentMs: () => number
+  readonly #waiting = new FairTime<Begun>()
+  readonly #begun = new Map<number, Begun>()
+  #ended: SearchEnd[] = []
+
+  /** `spentMs`: milliseconds that this thread has worked. */
+  constructor(spentMs: () => number) {
+    this.#spentMs = spentMs
+  }
+
+  begin(search: Begun): void {
+    this.#begun.set(search.id, search)
+    this.#waiting.wait(search.holder, search)
+  }
+
+  /** Ends a search without an answer: none is waited for. */
+  drop(id: number): void {
+    const search = this.#begun.get(id)
+    if (search === undefined) return
+    this.#begun.delete(id)
+    this.#waiting.leave(search.holder, search)
+  }
+
+  /** Ends the searches of an index that is about to change. */
+  endIn(index: number): void {
+    for (const { id } of [...this.#begun.values()].filter((search) => search.index === index)) {
+      this.drop(id)
+      this.#ended.push({ id, ids: undefined })
+    }
+  }
+
+  /** Works for so long, or until nothing is left; returns what has ended since the last time. */
+  work(mostMs: number): readonly SearchEnd[] {
+    const endMs = this.#spentMs() + mostMs
+    for (let next = this.#waiting.next(); next !== undefined; next = this.#waiting.next()) {
+      const beganMs = this.#spentMs()
+      this.#step(next.piece)
+      const nowMs = this.#spentMs()
+      this.#waiting.spend(next.holder, nowMs - beganMs)
+      if (nowMs >= endMs) break
+    }
+    const ended = this.#ended
+    this.#ended = []
+    return ended
+  }
+
+  #step(search: Begun): void {
+    const step = search.steps.next()
+    if (step.done !== true) return this.#waiting.wait(search.holder, search, true)
+    this.#begun.delete(search.id)
+    this.#ended.push({ id: search.id, ids: step.value })
+  }
+}

@@ -1,0 +1,18 @@
+import { whyNoArchive } from '../../serve/mcp/resources/archive.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
+import type { ConfiguredSource } from '../config/config.ts'
+import type { SourceFinding } from './status.ts'
+
+/** What a person should know of the archives that a source is to offer: those that cannot be, with the skill and the reason. */
+export function archiveFindings(catalog: Catalog, { source, archives }: ConfiguredSource): SourceFinding[] {
+  if (archives.length === 0) return []
+  const served = [...catalog.skills.values()].filter((skill) => skill.source === source.id)
+  return served.flatMap((entry) =>
+    archives.flatMap((format): SourceFinding[] => {
+      const why = whyNoArchive(catalog, entry, format)
+      const { path, standing } = entry.skill
+      const message = `there is no ${format} of the skill: ${why}`
+      return why === undefined ? [] : [{ rule: 'archive-refused', path, message, standing }]
+    }),
+  )
+}

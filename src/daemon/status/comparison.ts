@@ -1,0 +1,151 @@
+import type { SkillChange, SourceChange, TextDiff } from '../../serve/page/page-data.ts'
+import type { Generation } from '../../sync/model/generation.ts'
+import { skillChanges, skillsToLock } from '../../sync/model/lock.ts'
+import { isInLists, isOfUpstream } from '../../sync/model/skill.ts'
+import type { Skill } from '../../sync/model/skill.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { Damaged } from '../../sync/model/sync-error.ts'
+import type { Store } from '../../sync/store/store.ts'
+import { storedSkill } from '../../sync/pull/fetch-snapshot.ts'
+import { hunksOf } from '../../base/text-diff.ts'
+
+/** Which sources are told of, and of which of them the text. */
+export interface Compared {
+  readonly source: SourceId
+  readonly withText: boolean
+}
+
+/** From one generation of the store to another, source by source. Undefined where one of them is gone, or not whole. */
+export async function comparisonOf(
+  store: Store,
+  from: number,
+  to: number,
+  sources: readonly Compared[],
+): Promise<readonly SourceChange[] | undefined> {
+  const [before, after] = [await generationOf(store, from), await generationOf(store, to)]
+  if (before === undefined || after === undefined) return undefined
+  const room = { lines: MOST_LINES }
+  const changes: SourceChange[] = []
+  for (const { source, withText } of sources) {
+    const [old, now] = [before, after].map(({ sources: held }) => held.find((one) => one.source === source)?.snapshot)
+    if (old === now) continue
+    const [was, is] = [await contentOf(store, old), await contentOf(store, now)]
+    if (was === undefined || is === undefined) return undefined
+    changes.push(await sourceChange(source, was.snapshot, is.snapshot, withText ? { store, room } : undefined))
+  }
+  return changes
+}
+
+/** Before the first generation there is none, and that is known. */
+async function generationOf(store: Store, number: number): Promise<Pick<Generation, 'sources'> | undefined> {
+  return number === 0 ? { sources: [] } : store.generations.read(number)
+}
+
+/** What a generation holds of a source. Undefined where that is damaged or gone. */
+async function contentOf(
+  store: Store,
+  digest: string | undefined,
+): Promise<{ readonly snapshot: Snapshot | undefined } | undefined> {
+  if (digest === undefined) return { snapshot: undefined }
+  const snapshot = await store.snapshots.readWhole(digest)
+  return snapshot && { snapshot }
+}
+
+/** Of all texts together, as many as anybody reads. */
+const MOST_LINES = 4_000
+const MOST_SKILLS = 200
+const MOST_FILES = 50
+
+/** What texts are read from, and how many lines of them may still be shown. */
+interface Texts {
+  readonly store: Store
+  readonly room: { lines: number }
+}
+
+async function sourceChange(
+  source: SourceId,
+  was: Snapshot | undefined,
+  is: Snapshot | undefined,
+  texts: Texts | undefined,
+): Promise<SourceChange> {
+  const [old, now] = [skillsIn(was), skillsIn(is)]
+  const all = skillChanges(was ? skillsToLock(was) : new Map(), is ? skillsToLock(is) : new Map())
+  const listed = all.filter(({ path }) => [old, now].every((skills) => isShown(skills.get(path))))
+  const skills: SkillChange[] = []
+  for (const { path, change } of listed.slice(0, MOST_SKILLS)) {
+    const [before, after] = [old.get(path), now.get(path)]
+    skills.push({
+      path,
+      name: after?.name ?? before?.name ?? path,
+      change,
+      ...filesBetween(before, after),
+      diff: before && after && texts && (await diffOf(before, after, texts)),
+    })
+  }
+  return {
+    source,
+    from: was?.revision.commit,
+    to: is?.revision.commit,
+    skills,
+    more: listed.length - skills.length,
+  }
+}
+
+function isShown(skill: Skill | undefined): boolean {
+  return skill === undefined || isInLists(skill)
+}
+
+function skillsIn(snapshot: Snapshot | undefined): ReadonlyMap<string, Skill> {
+  return new Map(snapshot?.skills.map((skill) => [skill.path, skill]))
+}
+
+/** Of a skill that came or went as a whole its files say nothing more. */
+function filesBetween(before: Skill | undefined, after: Skill | undefined): Pick<SkillChange, 'files' | 'moreFiles'> {
+  if (before === undefined || after === undefined) return { files: [], moreFiles: 0 }
+  const [old, now] = [before, after].map(({ files }) => new Map(files.map((file) => [file.path, file])))
+  const files = [...new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])])].flatMap((path): SkillChange['files'] => {
+    const [was, is] = [old?.get(path), now?.get(path)]
+    if (was === undefined) return [{ path, change: 'added' }]
+    if (is === undefined) return [{ path, change: 'removed' }]
+    return was.sha256 === is.sha256 && was.executable === is.executable ? [] : [{ path, change: 'changed' }]
+  })
+  return { files: files.slice(0, MOST_FILES), moreFiles: Math.max(0, files.length - MOST_FILES) }
+}
+
+async function diffOf(before: Skill, after: Skill, { store, room }: Texts): Promise<TextDiff | undefined> {
+  const [was, is] = [await documentOf(before, store), await documentOf(after, store)]
+  if (was === undefined || is === undefined)
+    return { why: 'The text of one of the two is not kept, or too long to compare.' }
+  if (was === is) return undefined
+  const hunks = await hunksOf(was, is)
+  if (hunks === undefined) return { why: 'The two have too little in common to be compared by line.' }
+  const lines = hunks.reduce((sum, hunk) => sum + hunk.lines.length, 0)
+  if (lines > room.lines)
+    return { why: `${lines} lines differ, too many to be shown here; skillsyncd diff shows them.` }
+  room.lines -= lines
+  return {
+    hunks: hunks.map(({ oldStart, newStart, lines: texts }) => ({
+      from: oldStart,
+      to: newStart,
+      lines: texts.map((line) =>
+        line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS).toWellFormed()}…` : line,
+      ),
+    })),
+  }
+}
+
+const MOST_CHARACTERS = 1_000
+
+async function documentOf(skill: Skill, store: Store): Promise<string | undefined> {
+  const file = skill.files.find(({ path }) => path === 'SKILL.md')
+  if (file === undefined || file.size > MOST_BYTES || isOfUpstream(skill)) return undefined
+  try {
+    return (await store.skills.read(storedSkill(skill), file)).toString('utf8')
+  } catch (error) {
+    if (error instanceof Damaged) return undefined
+    throw error
+  }
+}
+
+const MOST_BYTES = 2 ** 18

@@ -1,0 +1,123 @@
+import type { Cause, Generation } from '../../sync/model/generation.ts'
+import { docsChange, skillChanges, skillsToLock } from '../../sync/model/lock.ts'
+import type { LockedSkill, SkillChange } from '../../sync/model/lock.ts'
+import type { ObjectId } from '../../sync/model/revision.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import type { Store } from '../../sync/store/store.ts'
+
+/** One generation that the store has, as plain data. */
+export interface Moment {
+  readonly generation: number
+  readonly createdAt: string | undefined
+  readonly isServed: boolean
+  readonly cause: Cause | undefined
+  /** What is wrong with it, so that it cannot be served whole. */
+  readonly damage: readonly string[]
+  /** What moved since the generation before. Undefined where that one is not there, or not whole. */
+  readonly moves: readonly Move[] | undefined
+}
+
+/** What became of one source from one generation to the next. */
+export interface Move {
+  readonly source: SourceId
+  /** Undefined where there was nothing of it before. */
+  readonly from: ObjectId | undefined
+  /** Undefined where there is nothing of it any more. */
+  readonly to: ObjectId | undefined
+  readonly skills: { readonly added: number; readonly changed: number; readonly removed: number }
+  /** What became of the docs, where anything did. */
+  readonly docs?: SkillChange['change']
+}
+
+/** The newest generations of the store, newest first, at most so many. */
+export async function historyOf(store: Store, most: number): Promise<Moment[]> {
+  const contents = new Contents(store)
+  const served = (await store.generations.current())?.number
+  const numbers = await store.generations.numbers()
+  const moments: Moment[] = []
+  for (const [index, number] of numbers.slice(0, most).entries()) {
+    const generation = await store.generations.read(number)
+    const before = number === 1 ? NOTHING : await readWhole(store, numbers[index + 1])
+    moments.push({
+      generation: number,
+      createdAt: generation?.createdAt,
+      isServed: number === served,
+      cause: generation?.cause,
+      damage: generation === undefined ? ['its file is damaged'] : await damageOf(generation, contents),
+      moves: generation && before && (await movesBetween(before, generation, contents)),
+    })
+  }
+  return moments
+}
+
+/** Before the first generation there is none, and that is known. */
+const NOTHING: Pick<Generation, 'sources'> = { sources: [] }
+
+async function readWhole(store: Store, number: number | undefined): Promise<Generation | undefined> {
+  return number === undefined ? undefined : store.generations.read(number)
+}
+
+async function damageOf({ sources }: Generation, contents: Contents): Promise<string[]> {
+  const damage: string[] = []
+  for (const { source, snapshot } of sources) {
+    if ((await contents.of(snapshot)) === undefined) damage.push(`the snapshot ${snapshot} of "${source}" is damaged`)
+  }
+  return damage
+}
+
+/** Undefined where a snapshot that is needed cannot be read. */
+async function movesBetween(
+  before: Pick<Generation, 'sources'>,
+  after: Generation,
+  contents: Contents,
+): Promise<Move[] | undefined> {
+  const ids = new Set([...after.sources, ...before.sources].map(({ source }) => source))
+  const moves: Move[] = []
+  for (const source of ids) {
+    const [old, now] = [before, after].map(({ sources }) => sources.find((held) => held.source === source)?.snapshot)
+    if (old === now) continue
+    const [from, to] = [await contents.orNothing(old), await contents.orNothing(now)]
+    if (from === undefined || to === undefined) return undefined
+    const changes = skillChanges(from.skills, to.skills)
+    const count = (kind: 'added' | 'changed' | 'removed'): number =>
+      changes.filter(({ change }) => change === kind).length
+    const skills = { added: count('added'), changed: count('changed'), removed: count('removed') }
+    const docs = docsChange(from.docs, to.docs)
+    moves.push({ source, from: from.commit, to: to.commit, skills, ...(docs !== undefined && { docs }) })
+  }
+  return moves
+}
+
+/** What of a snapshot a history tells. */
+interface Content {
+  readonly commit: ObjectId | undefined
+  readonly skills: ReadonlyMap<string, LockedSkill>
+  readonly docs: string | undefined
+}
+
+/** Each snapshot is read once, however many generations name it. */
+class Contents {
+  readonly #store: Store
+  readonly #read = new Map<string, Content | undefined>()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** Undefined where it is damaged or gone. */
+  async of(digest: string): Promise<Content | undefined> {
+    if (this.#read.has(digest)) return this.#read.get(digest)
+    const snapshot = await this.#store.snapshots.readWhole(digest)
+    const content = snapshot && {
+      commit: snapshot.revision.commit,
+      skills: skillsToLock(snapshot),
+      docs: snapshot.docs?.digest,
+    }
+    this.#read.set(digest, content)
+    return content
+  }
+
+  async orNothing(digest: string | undefined): Promise<Content | undefined> {
+    return digest === undefined ? { commit: undefined, skills: new Map(), docs: undefined } : this.of(digest)
+  }
+}

@@ -1,0 +1,40 @@
+import type { Config } from '../config/config.ts'
+import type { LockStanding } from '../trust/lock-rules.ts'
+
+/** How a source stands to the lock, for people; undefined where there is nothing to say, since there is no lock. */
+export function standingText({ state, by, commit }: LockStanding): string | undefined {
+  const at = commit === undefined ? '' : ` at ${commit.slice(0, 12)}`
+  const why = by === undefined ? '' : ` (${by})`
+  switch (state) {
+    case 'followed':
+      return `followed${why},${at}`
+    case 'other-rules':
+      return `followed,${at}; it was made for another selection of skills: skillsyncd update moves it`
+    case 'differs':
+      return `is for another configuration of the source${why},${at}`
+    case 'absent':
+      return `has nothing of the source${why}; skillsyncd lock adds it`
+    case 'ignored':
+      return commit === undefined ? undefined : `not followed (lock: ignore); it has the source${at}`
+    case 'overruled':
+      return `not followed while the source is pinned or held; it has the source${at}`
+    case 'unreadable':
+      return `cannot be read${why}`
+    case 'missing':
+      return by === undefined ? undefined : `there is none${why}`
+    default:
+      return state satisfies never
+  }
+}
+
+/** What becomes of a lock that a command wrote: it is followed from now on, or the configuration has it otherwise. */
+export function useText({ lockUse, sources }: Config): string {
+  if (lockUse === 'follow') return 'what is in it is served, and skillsyncd update moves it'
+  const locked = sources.filter(({ source }) => source.update === 'locked').map(({ source }) => source.id)
+  return `not followed (lock: ignore), but with --locked${locked.length === 0 ? '' : `, and by ${locked.join(', ')}`}`
+}
+
+/** The same in one word, for a line that says more. */
+export function isFollowed({ state }: Pick<LockStanding, 'state'>): boolean {
+  return state === 'followed' || state === 'other-rules'
+}

@@ -1,0 +1,27 @@
+import type { SourceId } from '../../sync/model/source-id.ts'
+import type { Loss } from '../../sync/pull/publisher.ts'
+import type { Log } from '../base/log.ts'
+
+/** A source of which what was served is lost, in words. */
+export interface ServedLost {
+  readonly source: SourceId
+  readonly message: string
+}
+
+export function servedLost(lost: readonly Loss[]): readonly ServedLost[] {
+  return lost.map(({ source, instead }) => ({ source, message: textOf(source, instead) }))
+}
+
+/** Raises the alarm at a start: an upstream that is away does not bring it back. */
+export function tellLosses(lost: readonly Loss[], log: Pick<Log, 'failure'>): void {
+  for (const { source, message } of servedLost(lost))
+    log.failure('error', 'served-lost', { source, code: 'store-failed', message })
+}
+
+function textOf(source: SourceId, instead: Loss['instead']): string {
+  const served =
+    instead === undefined
+      ? 'nothing of it is served'
+      : `commit ${instead.revision.commit.slice(0, 12)}, which is older, is served`
+  return `Cannot serve what was served of "${source}": the state folder lost its snapshot or the generation that names it; ${served} until it can be fetched again`
+}

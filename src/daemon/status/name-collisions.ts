@@ -1,0 +1,45 @@
+import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
+import { contentKeyOf } from '../../sync/model/skill.ts'
+
+/** A name that skills of several sources have. None of them hides another. */
+export interface Collision {
+  readonly name: string
+  /** How many skills have it, and the URIs of the first of them. */
+  readonly count: number
+  readonly uris: readonly string[]
+}
+
+/**
+ * The names that skills of different sources share, in the order in which they are listed first. `about`: those of which one of these
+ * sources has a skill. Copies of one skill are one, and no collision.
+ */
+export function collisionsIn({ listed }: Catalog, about?: ReadonlySet<string>): Collisions {
+  const isMeant = (skills: readonly CatalogSkill[]): boolean =>
+    about === undefined || skills.some(({ source }) => about.has(source))
+  const shared = [...Map.groupBy(listed, ({ name }) => name)].filter(
+    ([, skills]) => areApart(skills) && isMeant(skills),
+  )
+  return {
+    count: shared.length,
+    names: shared.slice(0, MOST_NAMES).map(([name, skills]) => {
+      return { name, count: skills.length, uris: skills.slice(0, MOST_URIS).map(({ uri }) => uri) }
+    }),
+  }
+}
+
+/** The number of shared names, and the first of them. */
+export interface Collisions {
+  readonly count: number
+  readonly names: readonly Collision[]
+}
+
+function areApart([first, ...others]: readonly CatalogSkill[]): boolean {
+  if (first === undefined || !others.some(({ source }) => source !== first.source)) return false
+  const content = contentKeyOf(first.skill)
+  return others.some(({ skill }) => contentKeyOf(skill) !== content)
+}
+
+/** A status fits into a line of the socket, however long the URIs are. */
+const MOST_NAMES = 20
+const MOST_URIS = 3

@@ -1,0 +1,55 @@
+import { ControlError } from '../control/control-client.ts'
+
+/** What a skill can be called by. */
+export interface Named {
+  /** The id that search and the tools print, where they offer it or would without a decision of a person. */
+  readonly id?: string
+  readonly source: string
+  /** The true folder, relative to the source's root. */
+  readonly path: string
+  /** Of its SKILL.md, where it has one. */
+  readonly uri: string | undefined
+  readonly name: string | undefined
+}
+
+/** The one that a person means. Which of several is for the person to say. */
+export function theOnly<Skill extends Named>(all: readonly Skill[], asked: string): Skill {
+  const skill = theOnlyIfAny(all, asked)
+  if (skill !== undefined) return skill
+  throw new ControlError('unknown-skill', `No skill is called "${asked}"; skillsyncd list shows them`)
+}
+
+/** The same, and undefined where there is none. */
+export function theOnlyIfAny<Skill extends Named>(all: readonly Skill[], asked: string): Skill | undefined {
+  const skills = matching(all, asked)
+  const [skill, ...others] = skills
+  if (others.length === 0) return skill
+  const candidates = skills.map(({ source, path }) => `${source}/${path}`).join(', ')
+  throw new ControlError('ambiguous-skill', `"${asked}" can mean ${skills.length} skills: ${candidates}`)
+}
+
+/**
+ * Those that the text fits best: as URI or `source/path`, as the id that search prints, as `source/name`, as path or name alone;
+ * to the letter first, and then whatever the case of letters.
+ */
+function matching<Skill extends Named>(all: readonly Skill[], asked: string): readonly Skill[] {
+  for (const as of [toTheLetter, folded]) {
+    const wanted = as(asked)
+    for (const forms of [FULL, AS_OFFERED, OF_SOURCE, ALONE]) {
+      const found = all.filter((skill) => forms(skill).some((form) => as(form) === wanted))
+      if (found.length > 0) return found
+    }
+  }
+  return []
+}
+
+const FULL = ({ uri, source, path }: Named): string[] => [
+  ...(uri === undefined ? [] : [uri, uri.slice(0, -'/SKILL.md'.length)]),
+  `${source}/${path}`,
+]
+const AS_OFFERED = ({ id }: Named): string[] => (id === undefined ? [] : [id])
+const OF_SOURCE = ({ source, name }: Named): string[] => (name === undefined ? [] : [`${source}/${name}`])
+const ALONE = ({ path, name }: Named): string[] => (name === undefined ? [path] : [path, name])
+
+const toTheLetter = (text: string): string => text
+const folded = (text: string): string => text.normalize('NFC').toLowerCase()

@@ -1,0 +1,196 @@
+import { declarationOf } from '../../sync/model/approvals.ts'
+import type { Approval } from '../../sync/model/approvals.ts'
+import { UNDECIDED, type Decision } from '../../sync/model/decisions.ts'
+import type { Finding } from '../../sync/skill-md/finding.ts'
+import type { LockEntry } from '../../sync/model/lock.ts'
+import { baseName } from '../../base/paths.ts'
+import { askedText, type Revision } from '../../sync/model/revision.ts'
+import type { Skill, Standing } from '../../sync/model/skill.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import type { Source } from '../../sync/model/source.ts'
+import type { Signers } from '../../sync/model/signers.ts'
+import type { Store } from '../../sync/store/store.ts'
+import type { LockStanding } from '../trust/lock-rules.ts'
+import { isFollowed } from './lock-text.ts'
+import { matcher } from '../../base/globs.ts'
+import type { DisabledBy } from './status.ts'
+import { isContractUnserved } from './unserved-contract.ts'
+import type { Verified } from './verified-files.ts'
+
+/** Why a skill is served as it is, or not at all, as plain data. */
+export interface Provenance {
+  readonly source: string
+  readonly path: string
+  readonly name: string | undefined
+  readonly uri: string | undefined
+  readonly standing: Standing
+  readonly digest: string | undefined
+  readonly url: string
+  /** As the operator asked, and what that came to. */
+  readonly asked: string
+  readonly ref: string
+  readonly commit: string
+  readonly tag: string | undefined
+  readonly rule: SelectedBy
+  readonly update: Source['update']
+  readonly decision: Decision
+  /** A person took the skill out of service. */
+  readonly disabled: boolean
+  /** The skill that the person disabled, and by what this one is that: absent where none is. */
+  readonly disabledBy?: DisabledBy
+  /** It is of another MCP server, and waits for a person to approve it. */
+  readonly pending: boolean
+  /** Of another MCP server: what the skill is called there, and who let it through, where somebody has to. */
+  readonly upstream: { readonly uri: string; readonly approved: Pick<Approval, 'at' | 'by'> | undefined } | undefined
+  /** It has the block of the contract, and its source does not ask for it. */
+  readonly hasUnservedContract?: true
+  /** The checked files of a skill of another MCP server. */
+  readonly verified?: Verified
+  readonly lock: LockedAs
+  readonly signers: Signers | undefined
+  /** The source that the skill was had from, by its locked digest, where the commit was gone. */
+  readonly rebuiltFrom: SourceId | undefined
+  /** The oldest of the generations that follow on each other and serve this digest. Undefined where it is not served. */
+  readonly since: Since | undefined
+  readonly findings: readonly Finding[]
+}
+
+/** What of the configuration took the skill. */
+export interface SelectedBy {
+  readonly root: string
+  /** The glob that took it. */
+  readonly include: string | undefined
+  /** The glob that takes it out of every list. */
+  readonly unlisted: string | undefined
+  /** The folder is called otherwise than the skill, which is served by its name. */
+  readonly renamed: boolean
+}
+
+export interface Since {
+  readonly generation: number
+  readonly createdAt: string
+  /** Nothing older is kept: it may have been served for longer. */
+  readonly isOldestKept: boolean
+  /** When a person let it through, where that came after the generation. */
+  readonly approvedAt?: string
+}
+
+/** How the lock has the skill. `follows`: nothing else than what is locked is served of the source; `source`: how that stands to it. */
+export type LockedAs = { readonly follows: boolean; readonly source: LockStanding } & (
+  | { readonly state: 'no-lock' | 'source-not-locked' | 'not-locked' }
+  | { readonly state: 'same' | 'other'; readonly commit: string; readonly digest: string }
+)
+
+/** What is asked about: the skill as its snapshot has it. */
+export interface Asked {
+  readonly source: Source
+  readonly snapshot: Snapshot
+  readonly skill: Skill
+  readonly uri: string | undefined
+  readonly disabled: boolean
+  readonly disabledBy?: DisabledBy | undefined
+  readonly pending: boolean
+  readonly verified?: Verified | undefined
+}
+
+/** The lock's side. `entry`: undefined where the lock has none of the source. */
+export interface LockSide {
+  readonly standing: LockStanding
+  readonly entry: LockEntry | undefined
+}
+
+/** Puts together what is known of one skill. */
+export async function provenanceOf(asked: Asked, lock: LockSide, store: Store): Promise<Provenance> {
+  const { source, snapshot, skill, uri, disabled, disabledBy, pending, verified } = asked
+  const { revision, proof } = snapshot
+  const { path, name, standing, digest, findings } = skill
+  return {
+    source: source.id,
+    path,
+    name,
+    uri,
+    standing,
+    digest,
+    url: snapshot.url,
+    ...placeOf(revision),
+    rule: selectedBy(source, skill),
+    update: source.update,
+    decision: (await store.decisions.read()).get(source.id) ?? UNDECIDED,
+    disabled,
+    ...(disabledBy !== undefined && { disabledBy }),
+    pending,
+    upstream: upstreamOf(asked, store),
+    ...(isContractUnserved(source, skill) && { hasUnservedContract: true as const }),
+    ...(verified !== undefined && { verified }),
+    lock: lockedAs(skill, lock),
+    signers: proof.signers,
+    rebuiltFrom: snapshot.rebuiltFrom,
+    since: standing === 'withheld' || disabled || pending ? undefined : await sinceWhen(asked, store),
+    findings,
+  }
+}
+
+function upstreamOf({ source, skill }: Asked, store: Store): Provenance['upstream'] {
+  if (skill.upstream === undefined) return undefined
+  const approval = approvalOf(source, skill, store)
+  return { uri: skill.upstream.uri, approved: approval && { at: approval.at, by: approval.by } }
+}
+
+/** The approval of the present declaration, where the source requires one. */
+function approvalOf(source: Source, skill: Skill, { decisions }: Store): Approval | undefined {
+  if (source.kind !== 'mcp' || source.approval !== 'required') return undefined
+  const approval = decisions.approvals.get(source.id)?.get(skill.path)
+  return approval?.declaration === declarationOf(skill) ? approval : undefined
+}
+
+function placeOf({ asked, ref, commit, tag }: Revision): Pick<Provenance, 'asked' | 'ref' | 'commit' | 'tag'> {
+  return { asked: askedText(asked), ref, commit, tag }
+}
+
+function selectedBy({ root, include, unlisted }: Source, { path, name }: Skill): SelectedBy {
+  const first = (globs: readonly string[]): string | undefined => globs.find((glob) => matcher([glob])(path))
+  const renamed = path !== '' && name !== undefined && baseName(path) !== name
+  return { root, include: first(include), unlisted: first(unlisted), renamed }
+}
+
+function lockedAs(skill: Skill, { standing, entry }: LockSide): LockedAs {
+  const told = { follows: isFollowed(standing) || standing.by !== undefined, source: standing }
+  if (standing.state === 'missing') return { ...told, state: 'no-lock' }
+  if (entry === undefined) return { ...told, state: 'source-not-locked' }
+  const locked = entry.skills.get(skill.path)
+  if (locked === undefined) return { ...told, state: 'not-locked' }
+  const state = locked.digest === skill.digest ? 'same' : 'other'
+  return { ...told, state, commit: entry.revision.commit, digest: locked.digest }
+}
+
+/** Goes back as long as the generations serve the skill with this digest at this path, and to its approval at most. */
+async function sinceWhen({ source, skill }: Asked, store: Store): Promise<Since | undefined> {
+  const numbers = await store.generations.numbers()
+  const served = (await store.generations.current())?.number ?? 0
+  const same = new Map<string, boolean>()
+  const hasIt = async (digest: string): Promise<boolean> => {
+    const snapshot = await store.snapshots.readWhole(digest)
+    const held = snapshot?.skills.find(({ path }) => path === skill.path)
+    return held !== undefined && held.digest === skill.digest && held.standing !== 'withheld'
+  }
+  const approvedAt = approvalOf(source, skill, store)?.at
+  let since: Since | undefined
+  for (const number of numbers.filter((candidate) => candidate <= served)) {
+    const generation = await store.generations.read(number)
+    const held = generation?.sources.find((candidate) => candidate.source === source.id)
+    if (generation === undefined || held === undefined) return since
+    const isSame = same.get(held.snapshot) ?? (await hasIt(held.snapshot))
+    same.set(held.snapshot, isSame)
+    if (!isSame) return since
+    since = {
+      generation: number,
+      createdAt: generation.createdAt,
+      isOldestKept: number > 1 && number === numbers.at(-1),
+    }
+    // Before that it waited, with all that it has now.
+    if (approvedAt !== undefined && generation.createdAt <= approvedAt)
+      return { generation: number, createdAt: generation.createdAt, isOldestKept: false, approvedAt }
+  }
+  return since
+}

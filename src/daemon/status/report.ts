@@ -1,0 +1,231 @@
+import { followedIn } from '../../sync/pull/move-policy.ts'
+import { identityOf } from '../../sync/model/decisions.ts'
+import type { Moved } from '../../sync/model/skill-delta.ts'
+import type { Drift, Outcome } from '../../sync/model/outcome.ts'
+import { isObjectId, isSameRevision, type Revision } from '../../sync/model/revision.ts'
+import { tallyOf } from '../../sync/model/snapshot.ts'
+import type { Source } from '../../sync/model/source.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { SyncError, isByChoice, mendOf } from '../../sync/model/sync-error.ts'
+import { recordAt } from '../../sync/store/source-records.ts'
+import type { SourceRecord, SourceRecords } from '../../sync/store/source-records.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import type { PullCounts } from '../base/pull-counts.ts'
+
+/** What became of a pull is logged, counted and remembered here, and nowhere else. */
+export class Report {
+  readonly #records: SourceRecords
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #counts: PullCounts
+  readonly #last = new Map<SourceId, SourceRecord>()
+  /** The address to which each address of a source redirects, as far as this process knows. */
+  readonly #moved = new Map<string, string | undefined>()
+  /** When each record was written last by this process, on the monotonic clock. */
+  readonly #writtenMs = new Map<SourceId, number>()
+
+  private constructor(records: SourceRecords, { clock, log, counts }: ReportParts) {
+    this.#counts = counts
+    this.#records = records
+    this.#clock = clock
+    this.#log = log
+  }
+
+  static async open(records: SourceRecords, sources: readonly SourceId[], parts: ReportParts): Promise<Report> {
+    const report = new Report(records, parts)
+    for (const id of sources) {
+      const record = await records.read(id)
+      if (record !== undefined) report.#last.set(id, record)
+    }
+    return report
+  }
+
+  /** How it went where the source is now. */
+  recordOf(source: Pick<Source, 'id' | 'url'>): SourceRecord {
+    return recordAt(this.#last.get(source.id), source)
+  }
+
+  /** A new revision is about to be fetched; its outcome may be long in coming. */
+  resolved(source: Source, { ref, commit }: Revision): void {
+    this.#log.debug('source-resolved', { source: source.id, ref, commit })
+  }
+
+  /**
+   * Takes up where the host of a source redirects to, undefined where to nowhere, and warns once of each address. Sources of one
+   * address share listings, so what one of them learns holds for all.
+   */
+  found(source: Source, movedTo: string | undefined): void {
+    const known = this.#movedTo(source)
+    const now = movedTo !== undefined && movedTo.length > MOST_ADDRESS ? undefined : movedTo
+    this.#moved.set(source.url, now)
+    if (now === undefined || now === known) return
+    const message = `Its host redirects to "${now}"; write that address into the configuration`
+    this.#log.warn('source-moved', { source: source.id, message })
+  }
+
+  #movedTo(source: Source): string | undefined {
+    return this.#moved.has(source.url) ? this.#moved.get(source.url) : this.recordOf(source).movedTo
+  }
+
+  /** Tells of one outcome. It took so long, from its own start. */
+  async outcome(source: Source, outcome: Outcome, tookMs: number): Promise<void> {
+    this.#write(source, outcome, tookMs)
+    this.#counts.add(source.id, outcome, tookMs)
+    const now = this.#clock.now().toISOString()
+    const previous = this.recordOf(source)
+    const movedTo = this.#movedTo(source)
+    const record = { ...recordAfter(outcome, previous, now), url: source.url, movedTo }
+    this.#last.set(source.id, record)
+    // Only history: an unchanged poll mostly writes nothing, and a disk that is full must not stop the next poll.
+    const isWell = previous.condition === undefined && record.condition === undefined
+    const isNews = isElsewhere(previous.revision, record.revision) || previous.movedTo !== movedTo
+    if (outcome.kind === 'unchanged' && isWell && !isNews && this.#isRemembered(source.id)) return
+    await this.#remember(source.id, record)
+  }
+
+  /** How old it is has to be nearly true also for who reads it from the disk: the next process, or one that only follows. */
+  #isRemembered(source: SourceId): boolean {
+    const at = this.#writtenMs.get(source)
+    return at !== undefined && this.#clock.monotonicMs() - at < REMEMBERED_FOR_MS
+  }
+
+  async #remember(source: SourceId, record: SourceRecord): Promise<void> {
+    // Also where it fails: a disk that is full is not tried at each poll.
+    this.#writtenMs.set(source, this.#clock.monotonicMs())
+    try {
+      await this.#records.write(source, record)
+      this.#log.recovery('record-not-written', source)
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error
+      this.#log.failure('warn', 'record-not-written', { source, code: error.code, message: error.message })
+    }
+  }
+
+  #write(source: Source, outcome: Outcome, tookMs: number): void {
+    const common = { source: source.id, tookMs: Math.round(tookMs) }
+    switch (outcome.kind) {
+      case 'failed':
+        this.#log.failure('warn', 'pull-failed', { ...common, ...toldOf(outcome.error) })
+        return
+      case 'held':
+        this.#log.recovery('pull-failed', source.id)
+        this.#log.failure(isByChoice(outcome.reason.code) ? 'info' : 'warn', 'source-held', {
+          ...common,
+          ...toldOf(outcome.reason),
+          commit: outcome.revision?.commit,
+          ...mendFor(source, outcome.reason, outcome.revision),
+        })
+        return
+      case 'unchanged':
+        this.#recovered(source, outcome.drift)
+        this.#log.debug('source-unchanged', { ...common, commit: outcome.revision?.commit })
+        return
+      case 'updated': {
+        this.#recovered(source, outcome.drift)
+        const { seen, clean, noted, tools, withheld, links } = tallyOf(outcome.snapshot.skills)
+        const { ref, commit } = outcome.revision
+        const from = outcome.from?.commit
+        if (outcome.rewritten === true) this.#log.warn('history-rewritten', { source: source.id, ref, from, commit })
+        this.#log.info('source-updated', {
+          ...common,
+          ref,
+          commit,
+          ...(from !== commit && { from }),
+          seen,
+          served: clean + noted,
+          noted,
+          tools,
+          withheld,
+          ...(links > 0 && { links }),
+          moved: movedText(outcome.moved),
+        })
+        return
+      }
+      default:
+        outcome satisfies never
+    }
+  }
+
+  #recovered({ id }: Source, drift: Drift | undefined): void {
+    this.#log.recovery('pull-failed', id)
+    this.#log.recovery('source-held', id)
+    if (drift === undefined) this.#log.recovery('upstream-drifted', id)
+    else
+      this.#log.failure(isByChoice(drift.error.code) ? 'info' : 'warn', 'upstream-drifted', {
+        source: id,
+        ...toldOf(drift.error),
+        ...mendFor({ id }, drift.error, drift.newest),
+      })
+  }
+}
+
+/** Whether upstream is not where it was last seen: a process that reads the record must not take the one for the other. */
+function isElsewhere(before: Revision | undefined, now: Revision | undefined): boolean {
+  return before === undefined || now === undefined ? before !== now : !isSameRevision(before, now)
+}
+
+/** What tells of outcomes. */
+export interface ReportParts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly counts: PullCounts
+}
+
+/** What is remembered of a source after this outcome. */
+function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): SourceRecord {
+  const looked = { ...previous, lastAttempt: now }
+  switch (outcome.kind) {
+    case 'failed':
+      return { ...looked, condition: conditionOf(outcome.error) }
+    case 'held':
+      if (outcome.revision === undefined) return { ...previous, condition: conditionOf(outcome.reason) }
+      return { ...looked, lastSuccess: now, condition: conditionOf(outcome.reason), revision: outcome.revision }
+    case 'unchanged':
+      if (outcome.revision === undefined) return { ...previous, condition: undefined }
+      return {
+        ...looked,
+        lastSuccess: now,
+        condition: conditionOf(outcome.drift?.error),
+        revision: outcome.revision,
+        ...(outcome.followed !== undefined && { followed: outcome.followed }),
+      }
+    case 'updated': {
+      // Status and decisions are about what upstream has, and not about what is served instead of it.
+      const revision = outcome.drift?.newest ?? outcome.seen
+      const isAnswer = revision !== undefined || outcome.isFromStore !== true
+      return {
+        ...looked,
+        lastSuccess: isAnswer ? now : previous.lastSuccess,
+        condition: conditionOf(outcome.drift?.error),
+        revision,
+        // A commit by its id was pinned, or rolled back to: no ref led there.
+        ...(!isObjectId(outcome.revision.ref) && { followed: followedIn(outcome.snapshot) }),
+      }
+    }
+    default:
+      return outcome satisfies never
+  }
+}
+
+function conditionOf(error: SyncError | undefined): SourceRecord['condition'] {
+  return error && { code: error.code, message: error.message }
+}
+
+function movedText({ added, removed, changed }: Moved): string {
+  return `+${added} -${removed} ~${changed}`
+}
+
+/** What is to be done about what waits; of the rest, the code says it. */
+function mendFor({ id }: Pick<Source, 'id'>, { code }: SyncError, waiting: Revision | undefined) {
+  if (waiting === undefined || isByChoice(code)) return {}
+  return { mend: mendOf(code, { source: id, ...identityOf(waiting) }) }
+}
+
+function toldOf({ code, message, cause }: SyncError) {
+  return { code, message, cause: cause instanceof Error ? cause : undefined }
+}
+
+const REMEMBERED_FOR_MS = 3_600_000
+/** A host may answer with any length, and no person writes a longer one down. */
+const MOST_ADDRESS = 2_000

@@ -1,0 +1,192 @@
+import { placesTold } from '../../serve/search/hits.ts'
+import { EMPTY_CATALOG } from '../../sync/catalog/catalog.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
+import { packingCatalog } from '../../sync/catalog/catalog-packs.ts'
+import { atOnce } from '../../base/cooperative.ts'
+import type { Contract } from '../../sync/skill-md/contract/contract.ts'
+import { disabledIn } from '../../sync/model/disabled-matches.ts'
+import type { Finding } from '../../sync/skill-md/finding.ts'
+import { offeredIn } from '../../sync/catalog/tool-catalog.ts'
+import type { OfferedSkills } from '../../sync/catalog/tool-catalog.ts'
+import { packedIn } from '../../sync/catalog/pack.ts'
+import { uriOf } from '../../sync/model/skill-uri.ts'
+import { isOfUpstream } from '../../sync/model/skill.ts'
+import type { Skill, Standing } from '../../sync/model/skill.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import { currentCatalog } from '../../sync/pull/publisher.ts'
+import { Store } from '../../sync/store/store.ts'
+import { admissionOf } from '../trust/serving-policy.ts'
+import { configuredIn, idsOf } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { disabledBy, pendingPaths, type DisabledBy } from './status.ts'
+import { isContractUnserved } from './unserved-contract.ts'
+import { verifiedOf, type Kept, type Verified } from './verified-files.ts'
+
+/** One skill for people and for `--json`: what became of it, and from where it is. */
+export interface SkillRow {
+  readonly source: string
+  /** The true folder, relative to the source's root. */
+  readonly path: string
+  /**
+   * The id that search and the tools have for it, of one that is offered; of one that is disabled or waits for approval, the id that
+   * it has where no skill is. Absent of one that is withheld or in no list.
+   */
+  readonly id?: string
+  /** The ids of the places where this very content lies under this name, itself among them, where there are several: the first of them. */
+  readonly places?: readonly string[]
+  /** Of its SKILL.md; only where it is served, or would be if nobody had disabled it. */
+  readonly uri: string | undefined
+  /** What another MCP server calls it, where it is of one. */
+  readonly upstream?: string
+  /** A person took it out of service. */
+  readonly disabled: boolean
+  /** The skill that the person disabled, and by what this one is that: absent where none is. */
+  readonly disabledBy?: DisabledBy
+  /** It is of another MCP server, and waits for a person to approve it. */
+  readonly pending: boolean
+  readonly name: string | undefined
+  readonly description: string | undefined
+  readonly standing: Standing
+  /** The ids of the packs that it belongs to. */
+  readonly packs: readonly string[]
+  readonly commit: string
+  readonly ref: string
+  /** Of its content, as `docs/digest.md` defines it. */
+  readonly digest: string | undefined
+  readonly size: number
+  readonly files: readonly {
+    readonly path: string
+    readonly size: number
+    readonly digest: string
+    readonly executable: boolean
+  }[]
+  /** What its `x-personal-mcp` block says, where its source asks for that and it is kept. */
+  readonly contract?: Contract
+  /** It has such a block, and its source does not ask for it. */
+  readonly hasUnservedContract?: true
+  /** Present for skills of other MCP servers. */
+  readonly verified?: Verified
+  readonly findings: readonly Finding[]
+}
+
+/**
+ * A row for every SKILL.md that the state folder has of the sources, served or not. What is served is what it says, whether a
+ * daemon runs or not; one that is not there yet has none.
+ */
+export async function readRows(config: Config): Promise<SkillRow[]> {
+  return (await readSkillRows(config)).map(({ row }) => row)
+}
+
+/** The same rows, each with all that is known of its skill. */
+export async function readSkillRows(config: Config): Promise<{ readonly row: SkillRow; readonly skill: Skill }[]> {
+  const store = await Store.openExisting(config.state)
+  if (store === undefined) return []
+  await store.decisions.read()
+  const catalog = await currentCatalog(store, idsOf(config), admissionOf(config))
+  const known = { ids: idsIn(catalog), places: placesIn(catalog), kept: await keptOf(catalog, store) }
+  return catalog.snapshots.flatMap((snapshot) => rowsOf(snapshot, store, config, known))
+}
+
+/** The digests of the files that are here of other MCP servers, by source. */
+export async function keptOf({ snapshots }: Catalog, { upstreams }: Store): Promise<Kept> {
+  const sources = snapshots.filter(({ skills }) => skills.some(isOfUpstream)).map(({ source }) => source)
+  return new Map(await Promise.all(sources.map(async (id) => [id, await upstreams.kept(id)] as const)))
+}
+
+/** The ids of the skills that tools offer, and of those that they would if no person had decided anything. */
+function idsIn(catalog: Catalog): ReadonlyMap<Skill, string> {
+  const undecided: Catalog = { ...catalog, sources: [] }
+  return new Map([undecided, catalog].flatMap((of) => offeredIn(of).listed.map(({ skill, id }) => [skill, id])))
+}
+
+type Places = Pick<SkillRow, 'places'>
+
+function placesIn(catalog: Catalog): ReadonlyMap<Skill, Places> {
+  const offered = offeredIn(catalog)
+  return new Map(offered.listed.map((one) => [one.skill, placesTold(offered.placesOf(one))]))
+}
+
+/** Facts from the whole catalog, by the skill. */
+interface Known {
+  readonly ids: ReadonlyMap<Skill, string>
+  readonly places: ReadonlyMap<Skill, Places>
+  readonly kept: Kept
+}
+
+/**
+ * What tools offer of what the state folder has, in the order of ids, whether a daemon runs or not. With `packs`: what they offer
+ * to those who see these alone.
+ */
+export async function readOffered(config: Config, packs?: readonly string[]): Promise<OfferedSkills> {
+  const store = await Store.openExisting(config.state)
+  if (store === undefined) return offeredIn(EMPTY_CATALOG)
+  await store.decisions.read()
+  const whole = await currentCatalog(store, idsOf(config), admissionOf(config))
+  if (packs === undefined) return offeredIn(whole)
+  const named = config.packs.filter(({ id }) => packs.includes(id))
+  return offeredIn(atOnce(packingCatalog(whole, named)))
+}
+
+/** In the order of paths. */
+function rowsOf(
+  snapshot: Snapshot,
+  { decisions }: Store,
+  config: Config,
+  { ids, places, kept }: Known,
+): { readonly row: SkillRow; readonly skill: Skill }[] {
+  const { source, revision, skills } = snapshot
+  const configured = configuredIn(config, source)
+  const disabled = disabledIn(snapshot, decisions.disabled)
+  const pending = new Set(pendingPaths(configured, snapshot, decisions.approvals))
+  const packs = config.packs.map((pack) => ({ id: pack.id, skills: packedIn(snapshot, pack) }))
+  return skills.map((skill) => {
+    const match = disabled.get(skill.path)
+    const decided = {
+      disabled: match !== undefined,
+      ...(match !== undefined && { disabledBy: disabledBy(match) }),
+      pending: pending.has(skill.path),
+    }
+    const own = packs.filter(({ skills: packed }) => packed.has(skill)).map(({ id }) => id)
+    const verified = verifiedOf(skill, kept.get(source))
+    const row = {
+      ...rowOf(skill, source, revision, { ...decided, packs: own }, ids.get(skill)),
+      ...places.get(skill),
+      ...(verified !== undefined && { verified }),
+    }
+    return { row: isContractUnserved(configured.source, skill) ? { ...row, hasUnservedContract: true } : row, skill }
+  })
+}
+
+function rowOf(
+  skill: Skill,
+  source: string,
+  revision: { readonly commit: string; readonly ref: string },
+  decided: Pick<SkillRow, 'disabled' | 'disabledBy' | 'pending' | 'packs'>,
+  id: string | undefined,
+): SkillRow {
+  const { path, name, description, standing, digest, size, contract, findings, servedPath } = skill
+  const isServed = (standing === 'served' || standing === 'unlisted') && servedPath !== undefined
+  return {
+    source,
+    path,
+    ...(id !== undefined && { id }),
+    uri: isServed ? uriOf(source, `${servedPath}/SKILL.md`) : undefined,
+    ...decided,
+    name,
+    description,
+    standing,
+    commit: revision.commit,
+    ref: revision.ref,
+    digest,
+    size,
+    files: skill.files.map((file) => ({
+      path: file.path,
+      size: file.size,
+      digest: `sha256:${file.sha256}`,
+      executable: file.executable,
+    })),
+    ...(skill.upstream !== undefined && { upstream: skill.upstream.uri }),
+    ...(contract !== undefined && { contract }),
+    findings,
+  }
+}

@@ -1,0 +1,21 @@
+import { countOf } from '../../base/plural.ts'
+import { CONTRACT_KEY } from '../../sync/skill-md/contract/contract.ts'
+import type { Skill } from '../../sync/model/skill.ts'
+import type { Source } from '../../sync/model/source.ts'
+
+/** True of a skill that has the block of the contract where its source does not ask for it, so that nothing serves the block. */
+export function isContractUnserved({ contract }: Source, { frontmatter }: Skill): boolean {
+  return !contract && frontmatter !== undefined && Object.hasOwn(frontmatter, CONTRACT_KEY)
+}
+
+const MEND =
+  'contract: true on the source serves it at resource://, and holds every skill to the contract; so does --form contract'
+
+/** The hint for one skill. */
+export const UNSERVED_CONTRACT = `it has an ${CONTRACT_KEY} block: ${MEND}`
+
+/** The hint for several skills of one source. */
+export function unservedContractsText(count: number): string {
+  const have = count === 1 ? 'has' : 'have'
+  return `${countOf(count, 'skill')} ${have} an ${CONTRACT_KEY} block that nothing serves: ${MEND}`
+}

@@ -1,0 +1,29 @@
+import type { Lacking, LackingSource } from '../../serve/mcp/tools/unserved-sources.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
+import { recordAt } from '../../sync/store/source-records.ts'
+import type { Store } from '../../sync/store/store.ts'
+import type { Config } from '../config/config.ts'
+
+/** The sources of which a catalog has nothing, `MOST_NAMED` of them with the reasons as the state folder has them. */
+export async function lackingIn(catalog: Catalog, { sources }: Config, store: Store): Promise<Lacking> {
+  const lacking = withoutAny(catalog, sources)
+  const named = lacking.slice(0, MOST_NAMED).map(async ({ source }): Promise<LackingSource> => {
+    const { condition } = recordAt(await store.records.read(source.id), source)
+    const isPaused = store.decisions.of(source.id).paused === true
+    return { source: source.id, why: condition?.code ?? (isPaused ? 'paused' : 'first-pull') }
+  })
+  return { count: lacking.length, named: await Promise.all(named) }
+}
+
+/** The same for callers that may know of no source. */
+export function lackingUnnamed(catalog: Catalog, sources: Config['sources']): Lacking {
+  return { count: withoutAny(catalog, sources).length, named: [] }
+}
+
+function withoutAny({ snapshots }: Catalog, sources: Config['sources']): Config['sources'] {
+  const served = new Set(snapshots.map(({ source }) => source))
+  return sources.filter(({ source }) => !served.has(source.id))
+}
+
+/** Each costs a read of a file, and more are not told. */
+const MOST_NAMED = 16

@@ -1,0 +1,145 @@
+import { isOfSameRef, mismatchesOf, mismatchesWith } from '../../sync/model/lock.ts'
+import type { Lock, LockEntry, Mismatch } from '../../sync/model/lock.ts'
+import { UNDECIDED, type Decision } from '../../sync/model/decisions.ts'
+import { packMismatches } from '../../sync/catalog/pack.ts'
+import type { Source } from '../../sync/model/source.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { readLock } from '../../sync/store/lock-file.ts'
+import type { Config } from '../config/config.ts'
+
+/**
+ * The lock does not have what it would have to have. That there is none to read is the plain `SyncError`: it may be in the middle
+ * of a merge, and what is served was in it when it was last read.
+ */
+export class NotLocked extends SyncError {
+  constructor(message: string) {
+    super('lock-mismatch', message)
+  }
+}
+
+/** The lock as it was read: undefined where there is no file, the error where it cannot be read. */
+export type LockRead = Lock | SyncError | undefined
+
+/** What demands that a source follows the lock; undefined where the lock is followed only as far as it has the source. */
+export type FollowedBy = '--locked' | 'update: locked'
+
+/** How a source stands to the lock, as plain data. */
+export interface LockStanding {
+  /**
+   * `followed`: what is locked is served and nothing else. `other-rules`: the locked commit is, with the skills that the
+   * configuration selects. `differs`: the lock has another url or ref of the source, or other rules where it has to be followed.
+   * `absent`: it has nothing of the source. `missing`: there is no lock. `unreadable`: it cannot be read. `ignored`: the
+   * configuration has it so. `overruled`: the source is pinned, or a rollback holds it.
+   */
+  readonly state: 'followed' | 'other-rules' | 'differs' | 'absent' | 'missing' | 'unreadable' | 'ignored' | 'overruled'
+  /** What demands that it is followed, where something does: without its entry nothing is served. */
+  readonly by?: FollowedBy
+  /** The locked commit, followed or not. */
+  readonly commit?: string
+}
+
+/** What has to be known besides the lock. A person who pins a source on this machine outranks a lock that no switch demands. */
+export type Frozen = Pick<Decision, 'frozen'>
+
+export function followedBy({ mode }: Config, source: Source): FollowedBy | undefined {
+  if (mode.locked) return '--locked'
+  return source.update === 'locked' ? 'update: locked' : undefined
+}
+
+/** Whether an entry of the lock decides what is served of a source. */
+export function isLockHeeded(config: Config, source: Source, { frozen }: Frozen = UNDECIDED): boolean {
+  if (followedBy(config, source) !== undefined) return true
+  return config.lock !== undefined && config.lockUse === 'follow' && frozen === undefined
+}
+
+/** Whether the lock has, or may have, a say about what is served of the source. */
+export function isBound({ state, by }: LockStanding): boolean {
+  return by !== undefined || (state !== 'absent' && state !== 'missing' && state !== 'ignored' && state !== 'overruled')
+}
+
+/** Reads the lock of a configuration. */
+export async function lockRead({ lock }: Config): Promise<LockRead> {
+  try {
+    return lock === undefined ? undefined : await readLock(lock)
+  } catch (error) {
+    if (error instanceof SyncError) return error
+    throw error
+  }
+}
+
+export function standingIn(read: LockRead, config: Config, source: Source, decision: Frozen = UNDECIDED): LockStanding {
+  const by = followedBy(config, source)
+  const entry = read instanceof SyncError ? undefined : read?.sources.get(source.id)
+  const told = { ...(by !== undefined && { by }), ...(entry !== undefined && { commit: entry.revision.commit }) }
+  if (read === undefined) return { state: 'missing', ...told }
+  if (by === undefined && config.lockUse === 'ignore') return { state: 'ignored', ...told }
+  if (read instanceof SyncError) return { state: 'unreadable', ...told }
+  if (entry === undefined) return { state: 'absent', ...told }
+  if (!isLockHeeded(config, source, decision)) return { state: 'overruled', ...told }
+  if (mismatchesWith(entry, source).length === 0) return { state: 'followed', ...told }
+  return { state: by === undefined && isOfSameRef(entry, source) ? 'other-rules' : 'differs', ...told }
+}
+
+/**
+ * What the lock says of a source; undefined where it has no say. What does not fit the configuration is `lock-mismatch`, and so is
+ * what is missing where it is demanded.
+ */
+export function entryIn(read: LockRead, config: Config, source: Source, decision: Frozen): LockEntry | undefined {
+  const { state, by } = standingIn(read, config, source, decision)
+  if (by === undefined && state === 'differs') throw differing(read, config, source)
+  return bindingIn(read, config, source, decision)
+}
+
+/** The same as far as it says what may be served: an entry for another place says nothing of that, where it need not be there. */
+export function bindingIn(read: LockRead, config: Config, source: Source, decision: Frozen): LockEntry | undefined {
+  const { state, by } = standingIn(read, config, source, decision)
+  if (by === undefined && (!isLockHeeded(config, source, decision) || read === undefined)) return undefined
+  const lock = expected(read, config)
+  const entry = lock.sources.get(source.id)
+  if (entry !== undefined && state === 'followed') return entry
+  if (entry !== undefined && state === 'other-rules') return { ...entry, byOtherRules: true }
+  if (by === undefined) return undefined
+  throw unfit(config, mismatchesWith(entry, source))
+}
+
+/** What is served stays: no lock that was made for it takes it back. */
+function differing(read: LockRead, config: Config, source: Source): SyncError {
+  const entry = expected(read, config).sources.get(source.id)
+  const { message } = unfit(config, mismatchesWith(entry, source))
+  return new SyncError('lock-mismatch', `${message}; skillsyncd update ${source.id} moves the lock`)
+}
+
+/** For `--locked`: throws, with a line for each way in which lock and configuration differ. */
+export async function expectLock(config: Config): Promise<void> {
+  if (!config.mode.locked) return
+  const sources = config.sources.map(({ source }) => source)
+  const lock = expected(await lockRead(config), config)
+  const mismatches = [...mismatchesOf(lock, sources), ...packMismatches(lock.packs, config.packs)]
+  if (mismatches.length === 0) return
+  throw unfit(config, mismatches)
+}
+
+function expected(read: LockRead, config: Config): Lock {
+  const file = lockFileOf(config)
+  if (read instanceof SyncError) throw read
+  if (read === undefined)
+    throw new SyncError('lock-mismatch', `Cannot follow the lock "${file}": there is none; skillsyncd lock makes one`)
+  return read
+}
+
+function unfit({ lock }: Config, mismatches: readonly Mismatch[]): NotLocked {
+  return new NotLocked(`Cannot follow the lock "${lock}": ${mismatches.map(sentence).join('; ')}`)
+}
+
+export function sentence({ source, message }: Mismatch): string {
+  return `"${source}" ${message}`
+}
+
+/** Where a configuration has its lock. Sources of a command line have none. */
+export function lockFileOf({ lock }: Config): string {
+  if (lock !== undefined) return lock
+  throw new SyncError(
+    'lock-mismatch',
+    'Cannot use a lock: it belongs to a configuration file, and there is none; name one with --config',
+  )
+}

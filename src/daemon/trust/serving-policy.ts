@@ -1,0 +1,70 @@
+import { UNDECIDED, type Decision } from '../../sync/model/decisions.ts'
+import { isLocked } from '../../sync/model/lock.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import type { Admission } from '../../sync/pull/publisher.ts'
+import { proofOf } from '../../sync/pull/fetch-snapshot.ts'
+import type { Config } from '../config/config.ts'
+import { bindingIn, followedBy, lockRead, NotLocked } from './lock-rules.ts'
+import type { LockRead } from './lock-rules.ts'
+import { proverOf } from './signature-policy.ts'
+
+/** What may be served of a stored state under this configuration: what lock and signatures let through, as they are at the first look. */
+export function admissionOf(config: Config): Admission {
+  const reviewed = config.sources.filter(({ source }) => source.kind === 'mcp' && source.approval === 'required')
+  let lock: Promise<LockRead> | undefined
+  return {
+    async admits(snapshot, decisions) {
+      lock ??= lockRead(config)
+      const decision = decisions.get(snapshot.source) ?? UNDECIDED
+      return (await refusalBy(demanded(await lock, config, snapshot), config, snapshot, decision)) === undefined
+    },
+    reviewed: new Set(reviewed.map(({ source }) => source.id)),
+  }
+}
+
+/** Why what is served of a source may not stay, whatever a pull finds; undefined where it may. */
+export async function revocationOf(
+  config: Config,
+  snapshot: Snapshot,
+  decision: Decision,
+): Promise<SyncError | undefined> {
+  return refusalBy(demanded(await lockRead(config), config, snapshot), config, snapshot, decision)
+}
+
+/** The lock, where a switch demands it. Any other is taken up by a pull: until one has, what was served is served on. */
+function demanded(read: LockRead, config: Config, { source: id }: Snapshot): LockRead {
+  const configured = config.sources.find(({ source }) => source.id === id)
+  return configured !== undefined && followedBy(config, configured.source) !== undefined ? read : undefined
+}
+
+/** Why a stored snapshot may not be served; undefined where it may. A lock or a list that cannot be read lets nothing through. */
+export async function refusalOf(
+  config: Config,
+  snapshot: Snapshot,
+  decision: Decision = UNDECIDED,
+): Promise<SyncError | undefined> {
+  return refusalBy(await lockRead(config), config, snapshot, decision)
+}
+
+async function refusalBy(
+  read: LockRead,
+  config: Config,
+  snapshot: Snapshot,
+  decision: Decision,
+): Promise<SyncError | undefined> {
+  const configured = config.sources.find(({ source }) => source.id === snapshot.source)
+  if (configured === undefined) return new NotLocked(`Cannot serve "${snapshot.source}": it is not configured`)
+  try {
+    const entry = bindingIn(read, config, configured.source, decision)
+    if (entry !== undefined && !isLocked(entry, snapshot)) {
+      const at = `${snapshot.revision.commit} of "${snapshot.source}"`
+      return new NotLocked(`Cannot serve ${at}: it is not what the lock has`)
+    }
+    await proverOf(configured)?.(proofOf(snapshot), snapshot.revision, 'again')
+    return undefined
+  } catch (error) {
+    if (error instanceof SyncError) return error
+    throw error
+  }
+}

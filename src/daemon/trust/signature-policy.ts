@@ -1,0 +1,27 @@
+import type { Revision } from '../../sync/model/revision.ts'
+import { NotSigned, SignedLate } from '../../sync/model/sync-error.ts'
+import type { Proof } from '../../sync/model/tree.ts'
+import type { Signers } from '../../sync/model/signers.ts'
+import { prove } from '../../sync/signatures/verify-signature.ts'
+import type { Pulling } from '../../sync/pull/fetch-snapshot.ts'
+import type { ConfiguredSource } from '../config/config.ts'
+import { durationText } from '../config/scalars.ts'
+import { readTrust } from './trust.ts'
+
+/** Who signed a revision, by the keys that are trusted at this moment. Undefined where nobody has to have signed. */
+export function proverOf({ source, signed }: ConfiguredSource, now = () => new Date()): Pulling['prove'] {
+  if (signed === undefined) return undefined
+  return async (proof: Proof, { commit, ref }: Revision, sight): Promise<Signers> => {
+    const graceMs = sight === 'first' ? signed.graceMs : undefined
+    const proven = await prove({ ...proof, ref }, { ...(await readTrust(signed)), graceMs }, now())
+    const refusal = `Cannot take commit ${commit} of "${source.id}"`
+    if (proven.kind === 'refused') throw new NotSigned(`${refusal}: ${proven.why}`)
+    if (proven.kind === 'late') {
+      const since = `and comes for the first time more than ${durationText(signed.graceMs ?? 0)} (signed.grace) after that`
+      throw new SignedLate(
+        `${refusal}: ${proven.why}, ${since}; if you know it, put off the end of the key until it is taken`,
+      )
+    }
+    return { ...(proven.commit && { commit: proven.commit }), ...(proven.tag && { tag: proven.tag }) }
+  }
+}

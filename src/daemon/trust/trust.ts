@@ -1,0 +1,45 @@
+import { utf8 } from '../../sync/skill-md/frontmatter.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { TRUST_LIMITS } from '../../sync/model/signers.ts'
+import type { Requirement, Trust } from '../../sync/model/signers.ts'
+import { whyNotOpened } from '../base/disk-error-text.ts'
+import { readBounded } from '../base/plain-file.ts'
+
+/** What of a source has to be signed, and the files that say by whom; one of them at least. */
+export interface SignedBy {
+  readonly require: Requirement
+  /** Absolute paths. */
+  readonly allowedSigners: string | undefined
+  readonly keyring: string | undefined
+  /** The time after the end of a key's validity in which something signed by it may come for the first time; undefined: for ever. */
+  readonly graceMs: number | undefined
+}
+
+/**
+ * What the files say now. To be asked before each use, so that a key counts no more once it was taken out. A file that
+ * cannot be read is `revision-unverified`: without it nobody could have signed.
+ */
+export async function readTrust({ require, allowedSigners, keyring }: Omit<SignedBy, 'graceMs'>): Promise<Trust> {
+  const { allowedSignersBytes, keyringBytes } = TRUST_LIMITS
+  return {
+    require,
+    allowedSigners: await readText('the allowed signers', allowedSigners, allowedSignersBytes),
+    keyring: await readText('the keyring', keyring, keyringBytes),
+  }
+}
+
+async function readText(what: string, path: string | undefined, maximum: number): Promise<string | undefined> {
+  if (path === undefined) return undefined
+  const bytes = await readBounded(path, maximum).catch((cause: unknown) => {
+    throw unverified(`Cannot read ${what} "${path}": ${whyNotOpened(cause)}`, cause)
+  })
+  if (bytes === undefined) throw unverified(`Cannot read ${what} "${path}": it is not a plain file`)
+  if (bytes.length > maximum) throw unverified(`Cannot use ${what} "${path}": it is over ${maximum} bytes`)
+  const text = utf8(bytes)
+  if (text === undefined) throw unverified(`Cannot use ${what} "${path}": it is not valid UTF-8`)
+  return text
+}
+
+function unverified(message: string, cause?: unknown): SyncError {
+  return new SyncError('revision-unverified', message, { cause })
+}

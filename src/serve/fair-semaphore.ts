@@ -1,0 +1,44 @@
+import { Shares } from './fair-shares.ts'
+import type { Holder } from './fair-shares.ts'
+
+/** A place of one asker. Disposed when it is needed no more. */
+export interface Place extends Disposable {
+  readonly holder: Holder
+  /** Resolves once the place is given to another holder. */
+  readonly lost: Promise<void>
+}
+
+/** Places for a bounded number of askers. Once all are taken, the holder of most loses its youngest to the others. */
+export class SharedPlaces {
+  readonly #most: number
+  /** By place the function that takes it from its holder. */
+  readonly #lose = new Map<Place, () => void>()
+  readonly #shares = new Shares<Place>()
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /** Undefined where all places are taken, and the holder has its share of them. */
+  place(holder: Holder): Place | undefined {
+    const giver = this.#lose.size < this.#most ? undefined : this.#shares.giverTo(holder)
+    if (giver !== undefined) this.#give([...this.#shares.placesOf(giver)].at(-1))
+    if (this.#lose.size >= this.#most) return undefined
+    const { promise: lost, resolve } = Promise.withResolvers<void>()
+    const place: Place = { holder, lost, [Symbol.dispose]: () => this.#forget(place) }
+    this.#lose.set(place, resolve)
+    this.#shares.hold(holder, place)
+    return place
+  }
+
+  #give(place: Place | undefined): void {
+    if (place === undefined) return
+    this.#lose.get(place)?.()
+    this.#forget(place)
+  }
+
+  #forget(place: Place): void {
+    this.#lose.delete(place)
+    this.#shares.release(place.holder, place)
+  }
+}

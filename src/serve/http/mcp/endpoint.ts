@@ -1,0 +1,141 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { classifyInboundRequest, isJsonContentType } from '@modelcontextprotocol/server'
+import type { InboundLadderRejection } from '@modelcontextprotocol/server'
+import { isOver } from '../../principal.ts'
+import type { Principal } from '../../principal.ts'
+import { MAX_DEPTH, jsonBody } from '../server/request-body.ts'
+import { refuseBatch } from './batch.ts'
+import type { BatchBounds } from './batch.ts'
+import { disconnected } from '../server/client-gone.ts'
+import type { HttpAudit } from '../server/audit.ts'
+import type { LegacyEdge } from './legacy-endpoint.ts'
+import type { ModernEdge } from './modern-endpoint.ts'
+import { PlainRequests, routeOf } from './plain-request.ts'
+import { hasRoom, sendBusy, sendError } from '../server/response.ts'
+import type { Shortcut } from './fast-path.ts'
+
+/** The one endpoint of both eras. What the body says decides the era; headers only have to agree with it. */
+export class McpEndpoint {
+  readonly #modern: ModernEdge
+  readonly #legacy: LegacyEdge
+  readonly #shortcut: Shortcut
+  readonly #audit: HttpAudit
+  readonly #plain = new PlainRequests()
+  readonly #bodyBytes: number
+  readonly #batches: Pick<BatchBounds, 'rate' | 'holderOf' | 'turns'>
+  readonly #announced: (body: unknown) => number
+  readonly #ready: Bounds['ready']
+
+  constructor(
+    modern: ModernEdge,
+    legacy: LegacyEdge,
+    shortcut: Shortcut,
+    audit: HttpAudit,
+    { bodyBytes, batches, announced, ready }: Bounds,
+  ) {
+    this.#announced = announced
+    this.#ready = ready
+    this.#modern = modern
+    this.#legacy = legacy
+    this.#shortcut = shortcut
+    this.#audit = audit
+    this.#bodyBytes = bodyBytes
+    this.#batches = batches
+  }
+
+  async answer(request: IncomingMessage, response: ServerResponse, principal: Principal | undefined): Promise<void> {
+    switch (request.method) {
+      case 'POST':
+        return this.#post(request, response, principal)
+      case 'GET':
+        return this.#legacy.openStream(request, response, principal)
+      case 'DELETE':
+        return this.#legacy.endSession(request, response, principal)
+      default:
+        return sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: 'GET, POST, DELETE' } })
+    }
+  }
+
+  async #post(request: IncomingMessage, response: ServerResponse, principal: Principal | undefined): Promise<void> {
+    if (!isJsonContentType(request.headers['content-type'] ?? null)) {
+      return sendError(response, 415, -32000, 'The content type must be application/json')
+    }
+    const isHere = request.complete
+    const body = await jsonBody(request, this.#bodyBytes)
+    // Its turn was over before the body had come.
+    if (!isHere) await this.#goOn(request, response, principal)
+    if (body.ok) this.#audit.asks(response, body.json)
+    if (isOver(principal)) return refuseLapsed(response)
+    if (!body.ok) return refuseBody(response, body.why, this.#bodyBytes)
+    const { json } = body
+    if (Array.isArray(json) && refuseBatch(json, this.#batches, request, response, principal)) return
+    await this.#ready(json, () => disconnected(response))
+    if (!hasRoom(response, this.#announced(body.json))) return sendBusy(response, idOf(body.json))
+    const plain = this.#plain.read(body.json, request.headers)
+    if (plain !== undefined && (await this.#shortcut.answer(plain, principal, request, response))) return
+    const route =
+      plain === undefined
+        ? classifyInboundRequest({ httpMethod: 'POST', ...standardHeaders(request), body: body.json })
+        : routeOf(plain)
+    switch (route.kind) {
+      case 'reject':
+        return refuse(response, route, body.json)
+      case 'modern':
+        return this.#modern.answer(route, request, response, principal)
+      case 'legacy':
+        return this.#legacy.answer(body.json, request, response, principal)
+    }
+  }
+
+  #goOn(
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal | undefined,
+  ): Promise<void> | undefined {
+    const { turns, holderOf } = this.#batches
+    return turns.goOn(holderOf(request, principal), () => disconnected(response))
+  }
+}
+
+/** The bounds of what is read and answered. */
+interface Bounds {
+  readonly bodyBytes: number
+  readonly batches: Pick<BatchBounds, 'rate' | 'holderOf' | 'turns'>
+  /** About how large the answer to a body will be, where that is known before it is made. */
+  readonly announced: (body: unknown) => number
+  /** Makes ready, in slices, what that is read off. */
+  readonly ready: (body: unknown, signalOf: () => AbortSignal) => Promise<void>
+}
+
+/** A token can be revoked while its bearer is still sending. */
+function refuseLapsed(response: ServerResponse): void {
+  const headers = { 'www-authenticate': 'Bearer error="invalid_token"' }
+  sendError(response, 401, -32000, 'The token is not valid', { headers })
+}
+
+function standardHeaders(request: IncomingMessage): Record<string, string> {
+  const names = {
+    protocolVersionHeader: 'mcp-protocol-version',
+    mcpMethodHeader: 'mcp-method',
+    mcpNameHeader: 'mcp-name',
+  }
+  const given = Object.entries(names).map(([key, name]) => [key, request.headers[name]] as const)
+  return Object.fromEntries(given.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
+}
+
+function refuseBody(response: ServerResponse, why: 'too-large' | 'not-json' | 'too-deep', bodyBytes: number): void {
+  if (why === 'too-deep') return sendError(response, 400, -32600, `The body is nested more than ${MAX_DEPTH} deep`)
+  if (why === 'not-json') return sendError(response, 400, -32700, 'Parse error: the body is not JSON')
+  // What is left of the body is not read, so the connection cannot be used again.
+  return sendError(response, 413, -32000, `The body is over ${bodyBytes} bytes`, { headers: { connection: 'close' } })
+}
+
+function refuse(response: ServerResponse, rejection: InboundLadderRejection, body: unknown): void {
+  const { httpStatus, code, message, data } = rejection
+  sendError(response, httpStatus, code, message, { id: idOf(body), data })
+}
+
+function idOf(body: unknown): string | number | null {
+  if (typeof body !== 'object' || body === null || !('id' in body)) return null
+  return typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
+}

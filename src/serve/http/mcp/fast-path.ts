@@ -1,0 +1,76 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { isPlainlyAsked, textAnswer } from '../../mcp/core/response-cache.ts'
+import type { Answers } from '../../mcp/core/response-cache.ts'
+import { ANSWERED } from '../../mcp/core/audit-message.ts'
+import type { Caller } from '../../mcp/rpc/caller.ts'
+import { RpcError } from '../../mcp/rpc/rpc-error.ts'
+import { traceIn } from '../../mcp/rpc/trace.ts'
+import type { Principal } from '../../principal.ts'
+import type { BatchBounds } from './batch.ts'
+import { disconnected } from '../server/client-gone.ts'
+import type { HttpAudit } from '../server/audit.ts'
+import { SESSION_HEADER } from './legacy-endpoint.ts'
+import type { PlainRequest } from './plain-request.ts'
+import { sendError, sendJsonPieces } from '../server/response.ts'
+import type { SessionsOfView } from './sessions.ts'
+
+/**
+ * The way past the core, for a plain request whose answer is text already. What its edge would refuse takes the way through
+ * that edge.
+ */
+export class Shortcut {
+  readonly #answers: Answers
+  readonly #sessions: SessionsOfView
+  readonly #audit: HttpAudit
+  readonly #turns: Pick<BatchBounds, 'turns' | 'holderOf'>
+
+  constructor(
+    answers: Answers,
+    sessions: SessionsOfView,
+    audit: HttpAudit,
+    turns: Pick<BatchBounds, 'turns' | 'holderOf'>,
+  ) {
+    this.#answers = answers
+    this.#sessions = sessions
+    this.#audit = audit
+    this.#turns = turns
+  }
+
+  /** Whether the request was answered; nothing was done if not. */
+  async answer(
+    plain: PlainRequest,
+    principal: Principal | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<boolean> {
+    const { era, method, params } = plain
+    if (!isPlainlyAsked(method, params) || !this.#isAdmitted(plain, principal, request.headers)) return false
+    const tell = this.#audit.message(plain.message, request, response, principal)
+    const trace = traceIn(plain.message.params, request.headers)
+    const { turns, holderOf } = this.#turns
+    const turn: Caller['turn'] = () => turns.goOn(holderOf(request, principal), () => disconnected(response))
+    const caller = { era, turn, ...(principal && { principal }), ...(trace && { trace }) }
+    try {
+      const result = await this.#answers.resultOf(method, params, caller)
+      // The core tells of what is left to it.
+      if (result === undefined) return false
+      tell(ANSWERED)
+      sendJsonPieces(response, 200, textAnswer(plain.id, result).text)
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      tell({ error })
+      sendError(response, 200, error.code, error.message, { id: plain.id, data: error.data })
+    }
+    return true
+  }
+
+  #isAdmitted(
+    { era, method, params }: PlainRequest,
+    principal: Principal | undefined,
+    headers: IncomingHttpHeaders,
+  ): boolean {
+    if (era === 'modern') return method !== 'resources/read' || headers['mcp-name'] === params['uri']
+    const session = headers[SESSION_HEADER]
+    return typeof session === 'string' && this.#sessions.find(session, principal?.id) !== undefined
+  }
+}

@@ -1,0 +1,222 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { SUPPORTED_PROTOCOL_VERSIONS, isInitializeRequest, isJSONRPCRequest } from '@modelcontextprotocol/server'
+import type { JSONRPCRequest } from '@modelcontextprotocol/server'
+import { isPlainlyAsked, textAnswer } from '../../mcp/core/response-cache.ts'
+import type { Answers } from '../../mcp/core/response-cache.ts'
+import type { Caller } from '../../mcp/rpc/caller.ts'
+import { partsOpenTo } from '../../mcp/events/list-kinds.ts'
+import { servedTo } from '../../mcp/core/audit-message.ts'
+import type { Tell } from '../../mcp/core/audit-message.ts'
+import type { Response } from '../../mcp/core/multiplexer.ts'
+import type { Core } from '../../mcp/core/scoped-server.ts'
+import { INVALID_PARAMS, RpcError } from '../../mcp/rpc/rpc-error.ts'
+import { traceIn } from '../../mcp/rpc/trace.ts'
+import { isOver } from '../../principal.ts'
+import type { Principal } from '../../principal.ts'
+import { answerBatch, piecesOf } from './batch.ts'
+import type { Answer, BatchBounds, BatchServer } from './batch.ts'
+import { disconnected } from '../server/client-gone.ts'
+import type { HttpAudit } from '../server/audit.ts'
+import { EventStream, refusalOfStream } from '../server/event-stream.ts'
+import type { EventStreams } from '../server/event-stream.ts'
+import { sendError, sendJson, sendJsonPieces, sendNoStream, sendStatus } from '../server/response.ts'
+import type { Session } from './session.ts'
+import type { SessionsOfView } from './sessions.ts'
+
+export const SESSION_HEADER = 'mcp-session-id'
+
+/** What the wire of 2025-11-25 and earlier asks of an HTTP server around the core: sessions, and a stream for each. */
+export class LegacyEdge {
+  readonly #core: Core
+  readonly #sessions: SessionsOfView
+  readonly #streams: EventStreams
+  readonly #audit: HttpAudit
+  readonly #answers: Answers
+  readonly #batches: BatchBounds
+
+  constructor(
+    core: Core,
+    sessions: SessionsOfView,
+    streams: EventStreams,
+    audit: HttpAudit,
+    answers: Answers,
+    batches: BatchBounds,
+  ) {
+    this.#core = core
+    this.#answers = answers
+    this.#sessions = sessions
+    this.#streams = streams
+    this.#audit = audit
+    this.#batches = batches
+  }
+
+  async answer(
+    body: unknown,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal | undefined,
+  ): Promise<void> {
+    if (isJSONRPCRequest(body) && body.method === 'initialize')
+      return this.#initialize(body, request, response, principal)
+    const session = this.#sessionOf(request, response, principal)
+    if (session === undefined) return
+    const messages = Array.isArray(body) ? body : [body]
+    const requests = messages.filter((message) => isJSONRPCRequest(message))
+    if (requests.some(({ method }) => method === 'initialize'))
+      return sendError(response, 400, -32600, '`initialize` cannot be part of a batch')
+    // Notifications and answers ask for nothing, and we never ask the client for anything.
+    const [first] = requests
+    if (first === undefined) return sendStatus(response, 202)
+    const signal = disconnected(response)
+    const asking = { session, principal, signal }
+    const tellOf = (message: JSONRPCRequest): Tell => this.#audit.message(message, request, response, principal)
+    const serve: BatchServer['serve'] = async (message, goesOut) =>
+      servedTo(tellOf(message), signal, async () => goesOut(await this.#answer(message, request, asking)))
+    const { turns, holderOf } = this.#batches
+    const turn: BatchServer['turn'] = () => turns.begin(holderOf(request, principal), () => signal)
+    const unserved = (message: JSONRPCRequest, why: string): void => tellOf(message)({ refused: why })
+    const answer = Array.isArray(body)
+      ? await answerBatch(requests, { serve, turn, unserved }, this.#batches, signal)
+      : piecesOf(await serve(first, (answer) => answer))
+    await session.written
+    sendJsonPieces(response, 200, answer)
+  }
+
+  /** GET: the stream of a session's notifications. */
+  openStream(request: IncomingMessage, response: ServerResponse, principal: Principal | undefined): void {
+    const session = this.#sessionOf(request, response, principal)
+    if (session === undefined) return
+    if (!acceptsEvents(request)) return sendError(response, 406, -32000, 'The client must accept text/event-stream')
+    const refusal = refusalOfStream(response)
+    if (refusal !== undefined) return sendError(response, 400, -32000, refusal)
+    if (session.isListening) return sendError(response, 409, -32000, 'The session has a stream already')
+    const holder = this.#batches.holderOf(request, principal)
+    if (!this.#streams.hasRoomFor(holder)) return sendNoStream(response)
+    const headers = { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) }
+    const stream = new EventStream(response, headers, this.#streams.pendingBytes)
+    this.#streams.add(stream, () => {}, { holder, principal, view: session.view })
+    // The first bytes show a client that nothing on the way holds them back.
+    stream.keepAlive()
+    session.listenOn(stream, partsOpenTo(principal))
+    stream.onClose(() => this.#sessions.use(session))
+  }
+
+  /** DELETE: the client says that it is done. */
+  async endSession(
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal | undefined,
+  ): Promise<void> {
+    const session = this.#sessionOf(request, response, principal)
+    if (session === undefined) return
+    this.#sessions.close(session)
+    await session.written
+    sendStatus(response, 200)
+  }
+
+  async #initialize(
+    message: JSONRPCRequest,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal | undefined,
+  ): Promise<void> {
+    if (!isInitializeRequest(message)) {
+      const why = '`initialize` names a protocolVersion, capabilities and clientInfo'
+      return sendError(response, 400, INVALID_PARAMS, why, { id: message.id })
+    }
+    const opened = this.#sessions.open(principal?.id, this.#batches.holderOf(request, undefined))
+    if (opened === undefined) {
+      return sendError(response, 503, -32000, NO_SESSION, { id: message.id, headers: { 'retry-after': '30' } })
+    }
+    const { id, session } = opened
+    const signal = disconnected(response)
+    let isOpen = false
+    try {
+      const tell = this.#audit.message(message, request, response, principal)
+      const answer = await servedTo(tell, signal, async () =>
+        this.#serve(message, request, { session, principal, signal }),
+      )
+      if ('result' in answer) session.keep()
+      await session.written
+      isOpen = 'result' in answer && !signal.aborted
+      sendJson(response, 200, answer, isOpen ? { [SESSION_HEADER]: id } : {})
+    } finally {
+      // A client that was refused, or that left meanwhile, never learns the id.
+      if (!isOpen) this.#sessions.close(session)
+    }
+  }
+
+  /** As text where that is there: to write a large answer for each message of a batch takes longer than others should wait. */
+  async #answer(message: JSONRPCRequest, request: IncomingMessage, asking: Asking): Promise<Answer> {
+    const { id, method, params = {} } = message
+    if (!isPlainlyAsked(method, params) || isOver(asking.principal)) return this.#serve(message, request, asking)
+    try {
+      const result = await this.#answers.resultOf(method, params, this.#callerOf(message, request, asking))
+      return result === undefined ? await this.#serve(message, request, asking) : textAnswer(id, result)
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      const { code, data } = error
+      return { jsonrpc: '2.0', id, error: { code, message: error.message, data } }
+    }
+  }
+
+  async #serve(message: JSONRPCRequest, request: IncomingMessage, asking: Asking): Promise<Response> {
+    // A batch can take long enough for its token to be revoked.
+    if (isOver(asking.principal)) {
+      return { jsonrpc: '2.0', id: message.id, error: { code: -32000, message: 'The token is not valid' } }
+    }
+    return this.#core.serve(message, this.#callerOf(message, request, asking), asking.signal)
+  }
+
+  #callerOf(message: JSONRPCRequest, request: IncomingMessage, { session, principal, signal }: Asking): Caller {
+    const trace = traceIn(message.params, request.headers)
+    const { turns } = this.#batches
+    const holder = this.#batches.holderOf(request, principal)
+    return {
+      era: 'legacy',
+      subscriptions: session,
+      holder,
+      turn: () => turns.goOn(holder, () => signal),
+      ...(principal && { principal }),
+      ...(trace && { trace }),
+    }
+  }
+
+  #sessionOf(
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal | undefined,
+  ): Session | undefined {
+    const version = request.headers['mcp-protocol-version']
+    if (typeof version === 'string' && !SUPPORTED_PROTOCOL_VERSIONS.includes(version)) {
+      const supported = SUPPORTED_PROTOCOL_VERSIONS.join(', ')
+      sendError(
+        response,
+        400,
+        -32000,
+        `Bad Request: Unsupported protocol version: ${version} (supported versions: ${supported})`,
+      )
+      return undefined
+    }
+    const id = request.headers[SESSION_HEADER]
+    const session = typeof id === 'string' ? this.#sessions.find(id, principal?.id) : undefined
+    if (typeof id !== 'string') sendError(response, 400, -32000, 'Bad Request: Mcp-Session-Id header is required')
+    else if (session === undefined) sendError(response, 404, -32001, 'Session not found')
+    return session
+  }
+}
+
+const NO_SESSION =
+  'All sessions are in use, and this client has its share of them: end one (DELETE), or close a stream, and try again'
+
+/** Who asks in a session, and for how long. */
+interface Asking {
+  readonly session: Session
+  readonly principal: Principal | undefined
+  readonly signal: AbortSignal
+}
+
+function acceptsEvents(request: IncomingMessage): boolean {
+  const accept = request.headers.accept ?? '*/*'
+  return accept.includes('text/event-stream') || accept.includes('*/*') || accept.includes('text/*')
+}

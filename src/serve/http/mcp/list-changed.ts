@@ -1,0 +1,33 @@
+import type { ListPart } from '../../mcp/events/list-kinds.ts'
+
+/** What says that lists are another in these parts: a message for resources, and one for prompts. */
+export function listsChangedOf(parts: readonly ListPart[]): string[] {
+  return [
+    ...ofResources(parts.includes('skills'), parts.includes('contract')),
+    ...(parts.includes('prompts') ? [PROMPTS] : []),
+  ]
+}
+
+/** The parts that such a message is of; none for any other message. */
+export function partsOfListChanged(json: string): readonly ListPart[] {
+  return PARTS.get(json) ?? []
+}
+
+function ofResources(skills: boolean, contract: boolean): string[] {
+  if (skills) return [contract ? BOTH : SKILLS]
+  return contract ? [CONTRACT] : []
+}
+
+// One message in three spellings. To a client they say the same, and one that was not sent tells us of what it was.
+const SKILLS = '{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}'
+const CONTRACT = '{"method":"notifications/resources/list_changed","jsonrpc":"2.0"}'
+const BOTH = '{"jsonrpc":"2.0", "method":"notifications/resources/list_changed"}'
+
+const PROMPTS = '{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}'
+
+const PARTS: ReadonlyMap<string, readonly ListPart[]> = new Map([
+  [SKILLS, ['skills']],
+  [CONTRACT, ['contract']],
+  [BOTH, ['skills', 'contract']],
+  [PROMPTS, ['prompts']],
+])

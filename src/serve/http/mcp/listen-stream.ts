@@ -1,0 +1,163 @@
+import type { ServerResponse } from 'node:http'
+import type { JSONRPCRequest } from '@modelcontextprotocol/server'
+import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import { stepByStep } from '../../../base/cooperative.ts'
+import { MAX_SUBSCRIPTIONS } from '../../mcp/rpc/caller.ts'
+import type { Hub, Subscriber } from '../../mcp/events/subscriptions.ts'
+import { listenResult } from '../../mcp/rpc/listen-result.ts'
+import { formsFor } from '../../mcp/resources/compatibility.ts'
+import { partsOpenTo } from '../../mcp/events/list-kinds.ts'
+import type { ListPart } from '../../mcp/events/list-kinds.ts'
+import { servingAmong } from '../../mcp/resources/lookup.ts'
+import type { Serving } from '../../mcp/core/methods.ts'
+import { invalidParams, noRoomForSubscriptions, tooManySubscriptions } from '../../mcp/rpc/rpc-error.ts'
+import type { Principal } from '../../principal.ts'
+import type { Holder } from '../../fair-shares.ts'
+import type { ViewName } from '../../views.ts'
+import { EventStream } from '../server/event-stream.ts'
+import type { EventStreams } from '../server/event-stream.ts'
+
+const PARAMS = z.looseObject({
+  notifications: z.looseObject({
+    resourceSubscriptions: z.array(z.string()).optional(),
+    resourcesListChanged: z.boolean().optional(),
+    promptsListChanged: z.boolean().optional(),
+  }),
+})
+
+/** What of a filter is honoured: kinds that we send, and resources that we serve. */
+interface Honoured {
+  readonly resourceSubscriptions?: readonly string[]
+  readonly resourcesListChanged?: true
+  readonly promptsListChanged?: true
+}
+
+/** The part of a filter that is honoured, and the URIs in it: each as it was written, with its canonical form. */
+interface Filter {
+  readonly honoured: Honoured
+  readonly wanted: ReadonlyMap<string, string>
+}
+
+/**
+ * Reads the filter of a listen request, in slices: ten thousand URIs take longer than others should wait. It is about the catalog
+ * that is served once it resolves, for a caller that goes on in the same turn. Throws an `RpcError`.
+ */
+export async function filterOf(
+  { params }: Pick<JSONRPCRequest, 'params'>,
+  { registry, forms }: Pick<Serving, 'registry' | 'forms'>,
+  principal: Principal | undefined,
+): Promise<Filter> {
+  const parsed = PARAMS.safeParse(params)
+  if (!parsed.success) throw invalidParams('`notifications` is required, and is a filter of notifications')
+  const { resourceSubscriptions = [], resourcesListChanged, promptsListChanged } = parsed.data.notifications
+  const theirs = formsFor(principal, forms)
+  const wanted = await servedNow(registry, theirs, resourceSubscriptions)
+  if (wanted.size > MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
+  const honoured: Honoured = {
+    ...(wanted.size > 0 && { resourceSubscriptions: [...wanted.keys()] }),
+    ...(resourcesListChanged === true && { resourcesListChanged }),
+    ...(promptsListChanged === true && theirs.skillPrompts && { promptsListChanged }),
+  }
+  return { honoured, wanted }
+}
+
+/** Where another catalog was published meanwhile, what came with it is honoured, and what went is not. */
+async function servedNow(
+  registry: Serving['registry'],
+  forms: Serving['forms'],
+  uris: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  for (;;) {
+    const { catalog } = registry
+    const served = await stepByStep(servingAmong(catalog, forms, uris))
+    if (catalog === registry.catalog) return served
+  }
+}
+
+/**
+ * `subscriptions/listen` (2026-07-28): answers on the request's own stream. The acknowledgement is the first message and
+ * says what is honoured; every message carries the request's id; the last one, when we end it, is the result.
+ */
+export function listen(
+  { id }: Pick<JSONRPCRequest, 'id'>,
+  { honoured, wanted }: Filter,
+  hub: Hub,
+  streams: EventStreams,
+  response: ServerResponse,
+  { holder, principal, view }: Listening,
+): void {
+  if (wanted.size > 0 && !hub.hasRoomFor({ holder })) throw noRoomForSubscriptions()
+  const stream = new EventStream(response, {}, streams.pendingBytes)
+  const listener = new StreamSubscriber(stream, id, holder)
+  listener.acknowledge(honoured)
+  if (Object.keys(honoured).length === 0) return listener.finish()
+  for (const [asked, canonical] of wanted) hub.subscribe(listener, asked, canonical)
+  const parts = partsOf(honoured, partsOpenTo(principal))
+  if (parts.size > 0) hub.subscribeToLists(listener, parts)
+  const unsubscribe = (): void => {
+    hub.unsubscribeFromLists(listener)
+    for (const [asked, canonical] of wanted) hub.unsubscribe(listener, asked, canonical)
+  }
+  const farewell = (): void => {
+    listener.sendResult()
+    // Its client may be long in taking that, and whoever needs the room is not to wait for it.
+    unsubscribe()
+  }
+  streams.add(stream, farewell, { holder, principal, view })
+  stream.onClose(unsubscribe)
+}
+
+/** The client that listens. */
+export interface Listening {
+  readonly holder: Holder
+  readonly principal: Principal | undefined
+  readonly view: ViewName
+}
+
+function partsOf(honoured: Honoured, open: ReadonlySet<ListPart>): ReadonlySet<ListPart> {
+  const isAsked = (part: ListPart): boolean =>
+    (part === 'prompts' ? honoured.promptsListChanged : honoured.resourcesListChanged) === true
+  return new Set([...open].filter(isAsked))
+}
+
+class StreamSubscriber implements Subscriber {
+  readonly holder: Holder
+  readonly #stream: EventStream
+  readonly #id: JSONRPCRequest['id']
+
+  constructor(stream: EventStream, id: JSONRPCRequest['id'], holder: Holder) {
+    this.holder = holder
+    this.#stream = stream
+    this.#id = id
+  }
+
+  acknowledge(notifications: Honoured): void {
+    this.#notify('notifications/subscriptions/acknowledged', { notifications })
+  }
+
+  updated(_uri: string, message: string): void {
+    // The one thing that is not the same for all goes in before the two braces that end it.
+    const meta = `,"_meta":{"${SUBSCRIPTION_ID_META_KEY}":${JSON.stringify(this.#id)}}`
+    this.#stream.send(`${message.slice(0, -2)}${meta}}}`)
+  }
+
+  listChanged(parts: readonly ListPart[]): void {
+    if (parts.some((part) => part !== 'prompts')) this.#notify('notifications/resources/list_changed', {})
+    if (parts.includes('prompts')) this.#notify('notifications/prompts/list_changed', {})
+  }
+
+  sendResult(): void {
+    this.#stream.send(JSON.stringify(listenResult(this.#id)))
+  }
+
+  finish(): void {
+    this.sendResult()
+    this.#stream.end()
+  }
+
+  #notify(method: string, params: object): void {
+    const stamped = { ...params, _meta: { [SUBSCRIPTION_ID_META_KEY]: this.#id } }
+    this.#stream.send(JSON.stringify({ jsonrpc: '2.0', method, params: stamped }))
+  }
+}

@@ -1,0 +1,90 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { announcedBytes } from '../../mcp/tools/response-size.ts'
+import { Answers, contentCache } from '../../mcp/core/response-cache.ts'
+import { servingFor, viewOf } from '../../mcp/core/methods.ts'
+import type { Serving } from '../../mcp/core/methods.ts'
+import { readyFor } from '../../mcp/core/prepare.ts'
+import { ScopedCore } from '../../mcp/core/scoped-server.ts'
+import type { TextCache } from '../../mcp/rpc/text-cache.ts'
+import type { Principal } from '../../principal.ts'
+import type { ViewName } from '../../views.ts'
+import type { BatchBounds } from './batch.ts'
+import { ByView } from './per-view.ts'
+import type { EventStreams } from '../server/event-stream.ts'
+import type { HolderOf } from '../server/share-holder.ts'
+import type { HttpAudit } from '../server/audit.ts'
+import type { Routes } from '../server/listener.ts'
+import { LegacyEdge } from './legacy-endpoint.ts'
+import { ModernEdge } from './modern-endpoint.ts'
+import { McpEndpoint } from './endpoint.ts'
+import type { Rooms } from './view-hubs.ts'
+import { sendCrowded, sendError } from '../server/response.ts'
+import type { Sessions } from './sessions.ts'
+import { Shortcut } from './fast-path.ts'
+
+/** What MCP is answered with over HTTP. */
+export interface DoorParts {
+  readonly serving: Serving
+  readonly rooms: Pick<Rooms, 'of'>
+  readonly sessions: Sessions
+  readonly streams: EventStreams
+  readonly audit: HttpAudit
+  readonly holderOf: HolderOf
+  readonly bodyBytes: number
+  readonly batches: BatchBounds
+  /** Said where no route leads: of a pack that is not there for a caller, nobody learns more. */
+  readonly nothingHere: string
+}
+
+/** `/mcp`, with all that a caller sees, and `/mcp/<pack>`, with one pack of that. */
+export function mcpRoutes(parts: DoorParts): Routes {
+  const contents = contentCache()
+  const endpoints = new ByView(parts.serving, (view) => endpointOf(parts, view, contents))
+  const answer = async (
+    packs: ReadonlySet<string> | undefined,
+    principal: Principal | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> => {
+    const view = viewOf(parts.serving, packs, parts.holderOf(request, principal))
+    if (view === undefined) return sendCrowded(response)
+    return endpoints.of(view).answer(request, response, principal)
+  }
+  const route = { scope: 'skills', audit: 'refusals' } as const
+  return {
+    '/mcp': {
+      ...route,
+      answer: (request, response, { principal }) => answer(principal?.packs, principal, request, response),
+    },
+    '/mcp/': {
+      ...route,
+      answer: async (request: IncomingMessage, response: ServerResponse, { name, principal }) => {
+        if (!seesPack(parts.serving, name, principal)) return sendError(response, 404, -32000, parts.nothingHere)
+        return answer(new Set([name]), principal, request, response)
+      },
+    },
+  }
+}
+
+function seesPack({ packs }: Serving, id: string, principal: Principal | undefined): boolean {
+  return packs?.views.has(id) === true && principal?.packs?.has(id) !== false
+}
+
+function endpointOf(parts: DoorParts, view: ViewName, contents: TextCache): McpEndpoint {
+  const { serving: whole, rooms, sessions, streams, audit, bodyBytes, batches } = parts
+  const serving = servingFor(whole, view)
+  const ofView = sessions.in(view)
+  const answers = new Answers(serving, contents)
+  return new McpEndpoint(
+    new ModernEdge(new ScopedCore(serving, 'modern'), serving, rooms.of(view).hub, streams, audit, batches, view),
+    new LegacyEdge(new ScopedCore(serving, 'legacy'), ofView, streams, audit, answers, batches),
+    new Shortcut(answers, ofView, audit, batches),
+    audit,
+    {
+      bodyBytes,
+      batches,
+      announced: (body) => announcedBytes(serving.registry.catalog, serving.forms, body),
+      ready: async (body, signalOf) => readyFor(serving.registry.catalog, serving.forms, body, signalOf),
+    },
+  )
+}

@@ -1,0 +1,179 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { InboundModernRoute, JSONRPCRequest } from '@modelcontextprotocol/server'
+import { whileWanted } from '../../../base/abortable.ts'
+import type { Response } from '../../mcp/core/multiplexer.ts'
+import type { Core } from '../../mcp/core/scoped-server.ts'
+import type { Caller } from '../../mcp/rpc/caller.ts'
+import { ANSWERED, servedTo } from '../../mcp/core/audit-message.ts'
+import type { Tell } from '../../mcp/core/audit-message.ts'
+import { MODERN_REVISION } from '../../mcp/core/sdk-server.ts'
+import type { Hub } from '../../mcp/events/subscriptions.ts'
+import type { Serving } from '../../mcp/core/methods.ts'
+import { RpcError } from '../../mcp/rpc/rpc-error.ts'
+import { traceIn } from '../../mcp/rpc/trace.ts'
+import type { Principal } from '../../principal.ts'
+import type { ViewName } from '../../views.ts'
+import { refusalOfStream } from '../server/event-stream.ts'
+import type { BatchBounds } from './batch.ts'
+import type { EventStreams } from '../server/event-stream.ts'
+import type { HttpAudit } from '../server/audit.ts'
+import { filterOf, listen } from './listen-stream.ts'
+import type { Listening } from './listen-stream.ts'
+import { NO_STREAM, sendBusy, sendError, sendJson, sendNoStream, sendStatus } from '../server/response.ts'
+import { disconnected } from '../server/client-gone.ts'
+
+const HEADER_MISMATCH = -32020
+const UNSUPPORTED_REVISION = -32022
+
+/** What the wire of 2026-07-28 asks of an HTTP server around the core: revision, headers, streams, statuses. */
+export class ModernEdge {
+  readonly #core: Core
+  readonly #serving: Serving
+  readonly #hub: Hub
+  readonly #streams: EventStreams
+  readonly #audit: HttpAudit
+  readonly #turns: Pick<BatchBounds, 'turns' | 'holderOf'>
+  readonly #view: ViewName
+
+  constructor(
+    core: Core,
+    serving: Serving,
+    hub: Hub,
+    streams: EventStreams,
+    audit: HttpAudit,
+    turns: Pick<BatchBounds, 'turns' | 'holderOf'>,
+    view: ViewName,
+  ) {
+    this.#core = core
+    this.#serving = serving
+    this.#hub = hub
+    this.#streams = streams
+    this.#audit = audit
+    this.#turns = turns
+    this.#view = view
+  }
+
+  async answer(
+    route: InboundModernRoute,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal | undefined,
+  ): Promise<void> {
+    const id = route.messageKind === 'request' ? route.message.id : null
+    const { revision } = route.classification
+    if (revision !== MODERN_REVISION) {
+      const data = { supported: [MODERN_REVISION], requested: revision ?? 'unknown' }
+      return sendError(response, 400, UNSUPPORTED_REVISION, `Unsupported protocol version: ${data.requested}`, {
+        id,
+        data,
+      })
+    }
+    // A cancellation comes as the end of the request's own connection; no other notification means anything here.
+    if (route.messageKind === 'notification') return sendStatus(response, 202)
+    const tell = this.#audit.message(route.message, request, response, principal)
+    const mismatch = headerMismatch(route.message, request)
+    if (mismatch !== undefined) {
+      tell({ refused: mismatch })
+      return sendError(response, 400, HEADER_MISMATCH, `Bad Request: ${mismatch}`, { id })
+    }
+    if (route.message.method === 'subscriptions/listen') {
+      return this.#listen(
+        route.message,
+        response,
+        { holder: this.#turns.holderOf(request, principal), principal, view: this.#view },
+        tell,
+      )
+    }
+    const trace = traceIn(route.message.params, request.headers)
+    const { turns, holderOf } = this.#turns
+    const holder = holderOf(request, principal)
+    const answer = await servedTo(tell, disconnected(response), async (signal) => {
+      const turn: Caller['turn'] = () => turns.goOn(holder, () => signal)
+      const caller = { era: 'modern', holder, turn, ...(principal && { principal }), ...(trace && { trace }) } as const
+      return this.#core.serve(route.message, caller, signal)
+    })
+    sendJson(response, statusOf(answer), answer)
+  }
+
+  async #listen(message: JSONRPCRequest, response: ServerResponse, listening: Listening, tell: Tell): Promise<void> {
+    const { id } = message
+    try {
+      const gone = disconnected(response)
+      const filter = await whileWanted(filterOf(message, this.#serving, listening.principal), gone)
+      gone.throwIfAborted()
+      // From here on in one turn: the filter is about the catalog that is served in it.
+      const refusal = this.#refusalOf(id, response, listening)
+      if (refusal !== undefined) return tell({ refused: refusal })
+      listen(message, filter, this.#hub, this.#streams, response, listening)
+      tell(ANSWERED)
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      tell({ error })
+      sendError(response, 200, error.code, error.message, { id, data: error.data })
+    }
+  }
+
+  /** Answers a client that no stream is opened for, and gives the reason; undefined where there is none. */
+  #refusalOf(id: JSONRPCRequest['id'], response: ServerResponse, { holder }: Listening): string | undefined {
+    const refusal = refusalOfStream(response)
+    if (refusal !== undefined) {
+      sendError(response, 400, -32000, refusal, { id })
+      return refusal
+    }
+    // Its view was let go while the request was on its way: nothing would be told of it here.
+    if (this.#hub.isOver) {
+      sendBusy(response, id)
+      return 'its packs were let go'
+    }
+    if (this.#streams.hasRoomFor(holder)) return undefined
+    sendNoStream(response, id)
+    return NO_STREAM
+  }
+}
+
+/** The errors that the revision gives a status of its own; every other answer is an answer, whatever it says. */
+function statusOf(answer: Response): number {
+  if (!('error' in answer)) return 200
+  switch (answer.error.code) {
+    case -32601:
+      return 404
+    case HEADER_MISMATCH:
+    case -32021:
+    case UNSUPPORTED_REVISION:
+      return 400
+    default:
+      return 200
+  }
+}
+
+/** Which field of the params the `Mcp-Name` header repeats (SEP-2243, standard request headers). */
+const NAMED_BY: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+])
+
+/** The SDK compares the headers that are there; that they are there, and `Mcp-Name`, is checked here. */
+function headerMismatch(message: JSONRPCRequest, request: IncomingMessage): string | undefined {
+  for (const name of ['mcp-protocol-version', 'mcp-method']) {
+    if (request.headers[name] === undefined) return `the header ${name} is missing`
+  }
+  const field = NAMED_BY.get(message.method)
+  if (field === undefined) return undefined
+  const header = request.headers['mcp-name']
+  const name = typeof header === 'string' ? decodedHeader(header) : undefined
+  if (header !== undefined && name === undefined) return 'the header mcp-name is not well formed'
+  const value = message.params?.[field]
+  if (typeof value !== 'string') return undefined
+  if (header === undefined) return 'the header mcp-name is missing'
+  return name === value ? undefined : 'the header mcp-name and the body disagree'
+}
+
+/** A value that no header can carry comes as `=?base64?…?=`. Undefined for one that is not well formed. */
+function decodedHeader(header: string): string | undefined {
+  const value = header.trim()
+  if (!value.startsWith('=?base64?')) return value
+  const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(value)?.[1]
+  if (encoded === undefined || encoded.length % 4 !== 0) return undefined
+  return Buffer.from(encoded, 'base64').toString('utf8')
+}

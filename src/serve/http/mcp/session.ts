@@ -1,0 +1,269 @@
+import { isContractUri } from '../../../sync/catalog/contract-uri.ts'
+import { MAX_SUBSCRIPTIONS } from '../../mcp/rpc/caller.ts'
+import type { Subscriptions } from '../../mcp/rpc/caller.ts'
+import { updateOf } from '../../mcp/events/subscriptions.ts'
+import type { Hub, Subscriber } from '../../mcp/events/subscriptions.ts'
+import { listPartsOf } from '../../mcp/events/list-kinds.ts'
+import type { ListPart } from '../../mcp/events/list-kinds.ts'
+import { noRoomForSubscriptions, tooManySubscriptions } from '../../mcp/rpc/rpc-error.ts'
+import { holderOf } from '../../fair-shares.ts'
+import type { Holder } from '../../fair-shares.ts'
+import { WHOLE } from '../../views.ts'
+import type { ViewName } from '../../views.ts'
+import type { EventStream } from '../server/event-stream.ts'
+import { listsChangedOf, partsOfListChanged } from './list-changed.ts'
+import type { Past } from './missed-events.ts'
+import { nameOf } from './session-store.ts'
+import type { KeptSession, Mark, SessionLog, SessionRecord } from './session-store.ts'
+
+/** What all sessions of a server work with. */
+export interface SessionTools {
+  readonly hub: Hub
+  readonly log: SessionLog
+  readonly past: Past
+}
+
+/** Whose a session is, and what that one sees. */
+export interface Belonging {
+  readonly principalId: string | undefined
+  /** The network that its client asked from, where no principal is known. */
+  readonly address?: Holder | undefined
+  readonly view: ViewName
+}
+
+/** One client of the 2025 era: what it subscribed to, and the stream that it listens on. */
+export class Session implements Subscriber, Subscriptions {
+  /** What its id hashes to. */
+  readonly key: string
+  /** Whose it is. For everybody else it does not exist. */
+  readonly principalId: string | undefined
+  readonly #address: Holder | undefined
+  /** What it sees of the catalog. */
+  readonly view: ViewName
+  readonly #tools: SessionTools
+  readonly #subscribed = new Map<string, string>()
+  /** What happened while no stream was open that may hear of it: told when one is. No longer than the list of subscriptions. */
+  readonly #missed = new Set<string>()
+  readonly #missedLists = new Set<ListPart>()
+  /** What was served when it was last told, in an earlier life of the server. What it missed since is not looked up yet. */
+  #since: Mark | undefined
+  /** As the log has it: what was served before the first thing that it missed. */
+  #told: Mark | undefined
+  #stream: EventStream | undefined
+  /** What the token opens that the stream was opened with. One principal can come with more than one. */
+  #open: ReadonlySet<ListPart> = new Set()
+  /** What any of its streams opened. Nothing before the first. */
+  #opened: ReadonlySet<ListPart> = new Set()
+  #isKept = false
+  #isOver = false
+  #writing: Promise<void> | undefined
+
+  constructor(key: string, { principalId, address, view }: Belonging, tools: SessionTools) {
+    this.key = key
+    this.principalId = principalId
+    this.#address = address
+    this.view = view
+    this.#tools = tools
+    tools.hub.subscribeToLists(this)
+  }
+
+  /** The holder that it counts for: who opened it, wherever it is used from. */
+  get holder(): Holder {
+    return holderOf(this.principalId, this.#address)
+  }
+
+  get isListening(): boolean {
+    return this.#stream !== undefined
+  }
+
+  get hasSubscriptions(): boolean {
+    return this.#subscribed.size > 0
+  }
+
+  /** Whether the log knows of it. */
+  get isKept(): boolean {
+    return this.#isKept
+  }
+
+  /** Resolves when a restart would not undo what was asked of it so far. Undefined where that is so already. */
+  get written(): Promise<void> | undefined {
+    return this.#writing
+  }
+
+  /** From here on it outlives the process. */
+  keep(): void {
+    this.#isKept = true
+    this.#append(this.record(0))
+  }
+
+  /** Goes on where it was. */
+  restore({ subscriptions, told }: KeptSession): void {
+    this.#isKept = true
+    for (const [asked, canonical] of subscriptions) {
+      this.#subscribed.set(asked, canonical)
+      this.#tools.hub.subscribe(this, asked, canonical)
+    }
+    if (this.#tools.past.isNow(told)) return
+    this.#told = told
+    this.#since = told
+  }
+
+  /** From here on messages go to this stream. A session has one at a time. */
+  listenOn(stream: EventStream, open: ReadonlySet<ListPart>): void {
+    this.#stream = stream
+    this.#open = open
+    this.#opened = new Set([...this.#opened, ...open])
+    stream.onClose(() => {
+      if (this.#stream !== stream) return
+      this.#stream = undefined
+      for (const json of stream.unsent) this.#miss(json)
+    })
+    // A publish can bring more than a socket takes at once: what waits is taken a moment later.
+    stream.onClear(() => this.#stream === stream && this.logCaughtUp())
+    if (this.#since === undefined) this.#catchUp(stream)
+    else void this.#lookBack(stream, this.#since)
+  }
+
+  subscribe(asked: string, canonical: string): void {
+    // A batch goes on for a while after the session was ended: what it asks for then, nobody would take back.
+    if (this.#subscribed.has(asked) || this.#isOver) return
+    if (this.#subscribed.size >= MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
+    const { hub } = this.#tools
+    if (!hub.hasRoomFor(this)) throw noRoomForSubscriptions()
+    this.#subscribed.set(asked, canonical)
+    hub.subscribe(this, asked, canonical)
+    this.#append({ kind: 'subscribed', key: this.key, asked, canonical })
+  }
+
+  unsubscribe(asked: string): void {
+    if (this.#forget(asked)) this.#append({ kind: 'unsubscribed', key: this.key, asked })
+  }
+
+  updated(uri: string, message: string): void {
+    if (this.#isReached && this.#mayHear(uri)) this.#stream?.send(message)
+    else this.#missed.add(uri)
+  }
+
+  listChanged(parts: readonly ListPart[]): void {
+    for (const part of parts) this.#missedLists.add(part)
+    if (this.#isReached && this.#stream !== undefined) this.#tellLists(this.#stream)
+  }
+
+  end(): void {
+    this.#isOver = true
+    this.#tools.hub.unsubscribeFromLists(this)
+    for (const asked of this.#subscribed.keys()) this.#forget(asked)
+    this.#append({ kind: 'ended', key: this.key })
+    this.#isKept = false
+    this.#stream?.end()
+  }
+
+  /** What was served before the first thing that it missed. */
+  get told(): Mark | undefined {
+    return this.#told
+  }
+
+  /** All that the log is to know of it. */
+  record(idleMs: number): SessionRecord {
+    const { key, principalId, view } = this
+    return {
+      kind: 'opened',
+      key,
+      ...(view !== WHOLE && { view }),
+      idleMs,
+      subscriptions: this.#subscribed,
+      ...(principalId === undefined ? this.#address !== undefined && { address: this.#address } : { principalId }),
+      ...(this.#told !== undefined && { told: nameOf(this.#told) }),
+    }
+  }
+
+  logUse(): void {
+    this.#append({ kind: 'used', key: this.key, idleMs: 0 })
+  }
+
+  /** `told` was served before the last change. */
+  logMissed(told: Mark): void {
+    if (this.#told !== undefined || this.#isUpToDate) return
+    this.#told = told
+    this.#append({ kind: 'missed', key: this.key, told: nameOf(told) })
+  }
+
+  logCaughtUp(): void {
+    if (this.#told === undefined || !this.#isUpToDate) return
+    this.#told = undefined
+    this.#append({ kind: 'caught-up', key: this.key })
+  }
+
+  get #isReached(): boolean {
+    return this.#stream !== undefined && this.#since === undefined
+  }
+
+  get #isUpToDate(): boolean {
+    if (this.#since !== undefined || this.#missed.size > 0) return false
+    // A client that never came with a token for a part of the lists does not wait to hear of that.
+    const waitsFor = (part: ListPart): boolean => this.#opened.size === 0 || this.#opened.has(part)
+    if ([...this.#missedLists].some(waitsFor)) return false
+    return this.#stream?.isClear ?? true
+  }
+
+  /** What it missed before the server was started is what changed between two catalogs, and the older one is on the disk. */
+  async #lookBack(stream: EventStream, since: Mark): Promise<void> {
+    const events = await this.#tools.past.eventsSince(since)
+    if (this.#stream !== stream) return
+    this.#since = undefined
+    for (const [asked, canonical] of this.#subscribed) {
+      if (events === undefined || events.updated.has(canonical)) this.#missed.add(asked)
+    }
+    for (const part of events === undefined ? this.#tools.past.parts : listPartsOf(events)) this.#missedLists.add(part)
+    this.#catchUp(stream)
+  }
+
+  /** What this stream may not hear of waits for one that may. */
+  #catchUp(stream: EventStream): void {
+    for (const asked of [...this.#missed].filter((uri) => this.#mayHear(uri))) {
+      this.#missed.delete(asked)
+      stream.send(updateOf(asked))
+    }
+    this.#tellLists(stream)
+    this.logCaughtUp()
+  }
+
+  #tellLists(stream: EventStream): void {
+    const told = [...this.#missedLists].filter((part) => this.#open.has(part))
+    for (const part of told) this.#missedLists.delete(part)
+    for (const message of listsChangedOf(told)) stream.send(message)
+  }
+
+  #mayHear(asked: string): boolean {
+    return this.#open.has('contract') || !isContractUri(asked)
+  }
+
+  #miss(json: string): void {
+    const parts = partsOfListChanged(json)
+    for (const part of parts) this.#missedLists.add(part)
+    if (parts.length === 0 && this.#subscribed.has(uriOf(json))) this.#missed.add(uriOf(json))
+  }
+
+  #forget(asked: string): boolean {
+    const canonical = this.#subscribed.get(asked)
+    if (canonical === undefined) return false
+    this.#subscribed.delete(asked)
+    this.#missed.delete(asked)
+    this.#tools.hub.unsubscribe(this, asked, canonical)
+    return true
+  }
+
+  #append(record: SessionRecord): void {
+    if (!this.#isKept) return
+    const writing = this.#tools.log.append(record).finally(() => {
+      if (this.#writing === writing) this.#writing = undefined
+    })
+    this.#writing = writing
+  }
+}
+
+/** Of an update that is told already, the URI. */
+function uriOf(update: string): string {
+  const { params }: { params: { uri: string } } = JSON.parse(update)
+  return params.uri
+}

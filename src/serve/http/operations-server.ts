@@ -1,0 +1,54 @@
+import type { IncomingMessage } from 'node:http'
+import { NO_ROUTE } from '../meter.ts'
+import type { Meter } from '../meter.ts'
+import { Access } from './access/access.ts'
+import type { AccessRules } from './access/access.ts'
+import { admission, rateOf } from './access/authorize.ts'
+import type { RateOptions } from './access/authorize.ts'
+import { TrustedProxies } from './server/client-address.ts'
+import { Guard, refusalOfBrowser } from './access/host-check.ts'
+import type { Names } from './access/host-check.ts'
+import { healthRoutes } from './routes/health.ts'
+import type { Unready } from './routes/health.ts'
+import { holdersBehind } from './server/share-holder.ts'
+import { statusTo } from './server/audit.ts'
+import { openListener } from './server/listener.ts'
+import type { Listener, ListenerLimits, ListenerOptions, Site } from './server/listener.ts'
+import { metricsRoutes } from './routes/metrics.ts'
+import type { Metrics } from './routes/metrics.ts'
+import { hookRoutes } from './routes/webhook.ts'
+import type { WebhookEndpoint } from './routes/webhook.ts'
+
+/** What the second listener answers, and whom. */
+export interface OperationsOptions extends ListenerOptions {
+  readonly limits: ListenerLimits & RateOptions['limits']
+  readonly now: () => number
+  /** By which names it may be called besides the host; of webhooks none matters. */
+  readonly names?: Pick<Names, 'hosts'>
+  readonly webhooks: WebhookEndpoint
+  readonly metrics?: Metrics | undefined
+  readonly unready: () => readonly Unready[]
+  readonly isReadOnly?: () => boolean
+  readonly access: AccessRules
+  readonly meter?: Meter | undefined
+}
+
+/** Opens the second listener, for programs of the operator and of git hosts. It may lie off loopback, and has nothing for browsers. */
+export async function serveOperations(options: OperationsOptions): Promise<Listener> {
+  const { host, names, webhooks, metrics, unready, isReadOnly, access, meter } = options
+  const guard = new Guard({ ...names, host })
+  const holderOf = holdersBehind(new TrustedProxies(options.trustedProxies ?? []))
+  const isHook = ({ url = '/' }: IncomingMessage): boolean => url.startsWith('/hooks/')
+  const site: Site = {
+    refusalOf: (request) => refusalOfBrowser(request) ?? (isHook(request) ? undefined : guard.refusalOf(request)),
+    admit: admission(new Access(access), rateOf(options), holderOf),
+    answered: (_, response, { route }) => meter?.answered(route ?? NO_ROUTE, statusTo(response)),
+    routes: {
+      ...hookRoutes(webhooks),
+      ...healthRoutes({ unready, isReadOnly, isOpen: !access.isTokenRequired }),
+      ...(metrics !== undefined && metricsRoutes(metrics)),
+    },
+    nothingHere: 'Nothing is served at this path',
+  }
+  return openListener(() => site, options)
+}

@@ -1,0 +1,107 @@
+import type { Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { Shares } from '../../fair-shares.ts'
+import type { Holder } from '../../fair-shares.ts'
+import { bareAddress, networkOf } from './client-address.ts'
+import type { TrustedProxies } from './client-address.ts'
+import type { Connections } from './connections.ts'
+
+/**
+ * The places for connections, by address: whose token will come is not known yet. Once all are taken, one that comes has the
+ * place of another of the address that holds most: of one that is idle, and for another address also of one that is not.
+ */
+export class ConnectionPlaces implements Disposable {
+  readonly #most: number
+  readonly #proxies: TrustedProxies
+  readonly #connections: Pick<Connections, 'waitingOn'>
+  readonly #shares = new Shares<Socket>()
+  readonly #open = new Map<Socket, Holder>()
+  /** Those that were used since it was last looked for idle ones. */
+  readonly #used = new Set<Socket>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(server: Server, most: number, proxies: TrustedProxies, connections: Pick<Connections, 'waitingOn'>) {
+    this.#most = most
+    this.#proxies = proxies
+    this.#connections = connections
+    server.on('connection', (socket: Socket) => this.#take(socket))
+    server.on('request', ({ socket }, response: ServerResponse) => {
+      this.#use(socket)
+      response.once('close', () => this.#use(socket))
+    })
+    this.#timer = setInterval(() => this.endIdle(), LOOK_MS).unref()
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer)
+  }
+
+  /**
+   * While more than half of the places are taken, ends what was idle from one call to the next, of the address that holds most
+   * first. Called by a timer.
+   */
+  endIdle(): void {
+    const isLongIdle = (socket: Socket): boolean => !this.#used.has(socket)
+    while (this.#open.size > this.#most / 2) {
+      const socket = this.#idleOf(this.#shares.largest ?? '', isLongIdle)
+      if (socket === undefined) break
+      this.#end(socket)
+    }
+    this.#used.clear()
+  }
+
+  #take(socket: Socket): void {
+    const holder = networkOf(bareAddress(socket.remoteAddress))
+    if (this.#open.size >= this.#most && !this.#endOneFor(holder)) {
+      socket.destroy()
+      return
+    }
+    this.#open.set(socket, holder)
+    this.#shares.hold(holder, socket)
+    this.#used.add(socket)
+    socket.once('close', () => this.#forget(socket))
+  }
+
+  #use(socket: Socket): void {
+    const holder = this.#open.get(socket)
+    if (holder === undefined) return
+    this.#shares.use(holder, socket)
+    this.#used.add(socket)
+  }
+
+  /** Says whether there is a place then. */
+  #endOneFor(holder: Holder): boolean {
+    const giver = this.#shares.giverTo(holder)
+    const socket = this.#idleOf(giver ?? holder) ?? (giver === undefined ? undefined : this.#busyOf(giver))
+    if (socket === undefined) return false
+    this.#end(socket)
+    return true
+  }
+
+  #idleOf(holder: Holder, isWanted: (socket: Socket) => boolean = () => true): Socket | undefined {
+    for (const socket of this.#shares.placesOf(holder)) {
+      if (this.#connections.waitingOn(socket) === 0 && isWanted(socket)) return socket
+    }
+    return undefined
+  }
+
+  /** A proxy that is believed holds the connections of many: what is awaited on those is not its own. */
+  #busyOf(holder: Holder): Socket | undefined {
+    const [first] = this.#shares.placesOf(holder)
+    return this.#proxies.has(bareAddress(first?.remoteAddress)) ? undefined : first
+  }
+
+  #end(socket: Socket): void {
+    this.#forget(socket)
+    socket.destroy()
+  }
+
+  #forget(socket: Socket): void {
+    this.#shares.release(this.#open.get(socket) ?? '', socket)
+    this.#open.delete(socket)
+    this.#used.delete(socket)
+  }
+}
+
+/** Ten seconds idle, to twenty, while places are scarce; else Node's own deadline ends it. */
+const LOOK_MS = 10_000

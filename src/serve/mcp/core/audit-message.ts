@@ -1,0 +1,132 @@
+import type { Audit, AuditEvent } from '../../audit.ts'
+import { remembered, rememberedUri } from '../../audit.ts'
+import { isObject } from '../../../base/json-object.ts'
+import { METERED_METHODS } from '../../meter.ts'
+import type { MessageEnd, MeteredMethod } from '../../meter.ts'
+import type { Serving } from './methods.ts'
+
+/** A message of a client, as far as it is remembered. */
+interface Asking {
+  readonly method: string
+  readonly params?: unknown
+}
+
+/** Who asks, as far as that is known. */
+export type Asker = Pick<AuditEvent, 'principal' | 'address' | 'client' | 'trace_id' | 'span_id'>
+
+/** What became of a message: an answer of JSON-RPC, or why there is none. */
+export type End =
+  | { readonly result: unknown }
+  | { readonly error: { readonly message: string } }
+  | { readonly refused: string }
+
+/** To be called when it is known what became of a message; what follows the first call means nothing. */
+export type Tell = (end: End) => void
+
+/** The same in the words of figures. */
+export function messageEndOf(end: End): MessageEnd {
+  if ('refused' in end) return end.refused === UNWAITED ? 'left' : end.refused === FAULT ? 'error' : 'refused'
+  return refusalIn(end) === undefined ? 'ok' : 'error'
+}
+
+/** Of a message that was answered as it was asked for. */
+export const ANSWERED: End = { result: undefined }
+
+/**
+ * Remembers a message, once; one of a method that gives nothing away only where it is refused. To be called right before it is
+ * answered: an answer is made from the catalog of that moment. A tool or a prompt may wait for a newer one first.
+ */
+export function audited({ audit, registry }: Pick<Serving, 'audit' | 'registry'>, asking: Asking, asker: Asker): Tell {
+  const { method } = asking
+  if (audit === undefined) return NOTHING_TOLD
+  const { generation } = registry.catalog
+  let isTold = false
+  return (end) => {
+    if (isTold) return
+    isTold = true
+    const from = LOOKING.has(method) ? registry.catalog.generation : generation
+    tell(audit, asking, { ...asker, generation: from }, end)
+  }
+}
+
+const LOOKING: ReadonlySet<string> = new Set(['tools/call', 'prompts/list', 'prompts/get'])
+
+/** Serves a message until the signal says that nobody waits any more, and tells what became of it. */
+export async function servedTo<Answer extends End>(
+  tell: Tell,
+  signal: AbortSignal,
+  serve: (signal: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    const answer = await serve(signal)
+    tell(answer)
+    return answer
+  } catch (error) {
+    const isLeft = signal.aborted && error === signal.reason
+    tell({ refused: isLeft ? UNWAITED : FAULT })
+    throw error
+  }
+}
+
+/** Why there is no answer where it is our fault. */
+const FAULT = 'internal error'
+
+/** Why there is no answer for a client that left. */
+export const UNWAITED = 'nobody waited for the answer any more'
+
+const NOTHING_TOLD: Tell = () => {}
+
+/** What greets or helps to type: no skill is listed, read or called by it, and nobody is told of one. */
+const UNAUDITED: ReadonlySet<MeteredMethod> = new Set([
+  'initialize',
+  'ping',
+  'server/discover',
+  'completion/complete',
+  'other',
+])
+const AUDITED: ReadonlySet<string> = new Set(METERED_METHODS.filter((method) => !UNAUDITED.has(method)))
+
+function tell(audit: Audit, { method, params }: Asking, asker: Asker & Pick<AuditEvent, 'generation'>, end: End): void {
+  const why = refusalIn(end)
+  if (why === undefined && !AUDITED.has(method)) return
+  const of = isObject(params) ? subjectOf(method, params) : undefined
+  audit({
+    asked: AUDITED.has(method) ? method : remembered(method),
+    ...(of !== undefined && { of }),
+    ...asker,
+    allowed: why === undefined,
+    ...(why !== undefined && { why: remembered(why) }),
+  })
+}
+
+function subjectOf(method: string, params: Readonly<Record<string, unknown>>): string | undefined {
+  const { uri, name, arguments: given, notifications } = params
+  switch (method) {
+    case 'tools/call': {
+      const words = isObject(given) ? [given['id'], given['path']].filter((word) => typeof word === 'string') : []
+      return typeof name === 'string' ? remembered([name, ...words].join(' ')) : undefined
+    }
+    case 'prompts/get':
+      return typeof name === 'string' ? remembered(name) : undefined
+    case 'subscriptions/listen':
+      return listenedTo(isObject(notifications) ? notifications['resourceSubscriptions'] : undefined)
+    default:
+      return typeof uri === 'string' ? rememberedUri(uri) : undefined
+  }
+}
+
+function listenedTo(uris: unknown): string | undefined {
+  if (!Array.isArray(uris) || uris.length === 0) return undefined
+  const some = uris.slice(0, MOST_URIS).filter((uri) => typeof uri === 'string')
+  const more = uris.length > MOST_URIS ? [`and ${uris.length - MOST_URIS} more`] : []
+  return remembered([...some.map(rememberedUri), ...more].join(' '))
+}
+
+const MOST_URIS = 8
+
+function refusalIn(end: End): string | undefined {
+  if ('refused' in end) return end.refused
+  if ('error' in end) return end.error.message
+  // A tool says so in its result, in words that are for the model.
+  return isObject(end.result) && end.result['isError'] === true ? 'the tool answered with an error' : undefined
+}

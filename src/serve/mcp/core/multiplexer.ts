@@ -1,0 +1,147 @@
+import { PerRequestHTTPServerTransport } from '@modelcontextprotocol/server'
+import type {
+  JSONRPCErrorResponse,
+  JSONRPCMessage,
+  JSONRPCNotification,
+  JSONRPCRequest,
+  JSONRPCResultResponse,
+  MessageClassification,
+  RequestId,
+  Transport,
+} from '@modelcontextprotocol/server'
+import type { Caller, Era } from '../rpc/caller.ts'
+import { MODERN_REVISION } from './sdk-server.ts'
+import { withEraCode } from '../rpc/error-codes.ts'
+
+/** The answer to one request. */
+export type Response = JSONRPCResultResponse | JSONRPCErrorResponse
+
+/**
+ * One transport for all requests of one era: a server of the SDK binds to a single transport, and making one per request
+ * costs several times what answering does. Each request travels under an id of ours, so that callers with equal ids
+ * never meet.
+ */
+export interface Multiplexer {
+  readonly transport: Transport
+  /** Answers one request. Ends with an error when the signal says that nobody waits any more. */
+  serve(request: JSONRPCRequest, caller: Caller, signal: AbortSignal): Promise<Response>
+  /** Who made the request that travels under this id. */
+  callerOf(id: RequestId): Caller
+}
+
+interface Waiting {
+  readonly request: JSONRPCRequest
+  readonly caller: Caller
+  readonly answer: (response: Response) => void
+}
+
+/** Requests on their way, under ids of ours. */
+class Requests {
+  readonly #waiting = new Map<RequestId, Waiting>()
+  #last = 0
+
+  add(waiting: Waiting): number {
+    this.#last += 1
+    this.#waiting.set(this.#last, waiting)
+    return this.#last
+  }
+
+  drop(id: RequestId): void {
+    this.#waiting.delete(id)
+  }
+
+  callerOf(id: RequestId): Caller {
+    const waiting = this.#waiting.get(id)
+    if (waiting === undefined) throw new Error(`No request travels under the id ${id}`)
+    return waiting.caller
+  }
+
+  settle(message: JSONRPCMessage): void {
+    if (!('result' in message) && !('error' in message)) return
+    const waiting = message.id === undefined ? undefined : this.#waiting.get(message.id)
+    if (waiting === undefined || message.id === undefined) return
+    this.#waiting.delete(message.id)
+    const response = { ...message, id: waiting.request.id }
+    waiting.answer(withEraCode(response, waiting.caller.era, waiting.request.method))
+  }
+}
+
+type Deliver = (
+  message: JSONRPCRequest | JSONRPCNotification,
+  classification: MessageClassification | undefined,
+) => void
+
+function multiplex(
+  transport: Transport,
+  requests: Requests,
+  deliver: Deliver,
+  classification: MessageClassification | undefined,
+): Multiplexer {
+  return {
+    transport,
+    callerOf: (id) => requests.callerOf(id),
+    async serve(request, caller, signal) {
+      signal.throwIfAborted()
+      const { promise, resolve, reject } = Promise.withResolvers<Response>()
+      const id = requests.add({ request, caller, answer: resolve })
+      const cancel = (): void => {
+        requests.drop(id)
+        deliver({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } }, classification)
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', cancel, { once: true })
+      try {
+        deliver({ ...request, id }, classification)
+        return await promise
+      } finally {
+        signal.removeEventListener('abort', cancel)
+      }
+    },
+  }
+}
+
+/** The class is what binds a server to the modern revision; nothing of its one exchange is used. */
+class ModernTransport extends PerRequestHTTPServerTransport {
+  readonly #requests: Requests
+
+  constructor(requests: Requests) {
+    super({ classification: MODERN })
+    this.#requests = requests
+  }
+
+  override async start(): Promise<void> {}
+  override async close(): Promise<void> {}
+
+  override async send(message: JSONRPCMessage): Promise<void> {
+    this.#requests.settle(message)
+  }
+}
+
+class LegacyTransport implements Transport {
+  onmessage?: NonNullable<Transport['onmessage']>
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  readonly #requests: Requests
+
+  constructor(requests: Requests) {
+    this.#requests = requests
+  }
+
+  async start(): Promise<void> {}
+  async close(): Promise<void> {}
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    this.#requests.settle(message)
+  }
+}
+
+const MODERN: MessageClassification = { era: 'modern', revision: MODERN_REVISION }
+
+/** A multiplexer for the servers of one era. */
+export function multiplexerFor(era: Era): Multiplexer {
+  const requests = new Requests()
+  const transport = era === 'modern' ? new ModernTransport(requests) : new LegacyTransport(requests)
+  const deliver: Deliver = (message, classification) =>
+    transport.onmessage?.(message, classification === undefined ? undefined : { classification })
+  return multiplex(transport, requests, deliver, era === 'modern' ? MODERN : undefined)
+}

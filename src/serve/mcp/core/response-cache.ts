@@ -1,0 +1,219 @@
+import { declarationOf } from '../../../sync/model/approvals.ts'
+import type { CatalogFile } from '../../../sync/catalog/catalog-entry.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { stepByStep } from '../../../base/cooperative.ts'
+import type { Steps } from '../../../base/cooperative.ts'
+import { contentOf, inTurn, isUnread, whyUnread } from '../../content.ts'
+import type { CacheHint, Caller } from '../rpc/caller.ts'
+import { SERVER_META } from '../rpc/listen-result.ts'
+import type { Serving } from './methods.ts'
+import type { Params } from '../rpc/params.ts'
+import { describeFile } from '../resources/resources.ts'
+import { INTERNAL_ERROR, RpcError } from '../rpc/rpc-error.ts'
+import { getSkill, listSkills } from '../resources/skills.ts'
+import { INDEX_URI } from '../resources/derived-resources.ts'
+import { TextCache } from '../rpc/text-cache.ts'
+import { readingFor } from '../rpc/trace.ts'
+
+/** What is read most is held as text: the contents of files, and what is said of skills. */
+const CONTENT_BYTES = 64 * 2 ** 20
+const LISTING_BYTES = 32 * 2 ** 20
+
+/**
+ * What answers of any view are made of. By digest: the bytes that a listing promises are the same in each catalog. Only what was
+ * checked against it comes in.
+ */
+export function contentCache(): TextCache {
+  return new TextCache(CONTENT_BYTES)
+}
+
+/** A larger file costs more to send than to make ready. */
+const MAX_CONTENT_BYTES = 2 ** 20
+
+/** The `result` of an answer as JSON, in pieces. */
+type ResultText = readonly Uint8Array[]
+
+/** An answer as JSON, in pieces. It has a result, which is none of the values. */
+export interface TextAnswer {
+  readonly result: undefined
+  readonly text: readonly Uint8Array[]
+}
+
+/** The answer of the core to the request, with that result. */
+export function textAnswer(id: string | number, result: ResultText): TextAnswer {
+  return {
+    result: undefined,
+    text: [BEGINNING, ...result, Buffer.from(`,"jsonrpc":"2.0","id":${JSON.stringify(id)}}`)],
+  }
+}
+
+const BEGINNING = Buffer.from('{"result":')
+
+/** True of a request that may be answered so: it asks for nothing that the core alone knows. */
+export function isPlainlyAsked(method: string, params: Params): boolean {
+  return Object.hasOwn(PARAMS, method) && Object.keys(params).every((name) => name === PARAMS[method])
+}
+
+/** What is answered so, and the one param that it may have. */
+const PARAMS: Readonly<Record<string, string>> = {
+  'resources/read': 'uri',
+  'skills/get': 'uri',
+  'skills/list': 'cursor',
+}
+
+/**
+ * Results that are made into text once and not for each who asks: a change has all its subscribers ask at the same moment.
+ * They are those that the core makes, byte by byte. What is not simply there is left to it: refusals, other spellings of a
+ * URI, whatever a surface adds.
+ */
+export class Answers {
+  readonly #serving: Serving
+  /** What depends on who asks is nothing to be kept for others. */
+  readonly #endings: { readonly legacy: Endings; readonly modern: Endings; readonly modernPrivate: Endings }
+  readonly #contents: TextCache
+  #listings: Listings
+
+  constructor(serving: Serving, contents = contentCache()) {
+    this.#serving = serving
+    this.#contents = contents
+    this.#endings = {
+      legacy: endings('', ''),
+      modern: modernEndings(serving.cache),
+      modernPrivate: modernEndings({ ...serving.cache, cacheScope: 'private' }),
+    }
+    this.#listings = listingsOf(serving.registry.catalog)
+  }
+
+  /** Undefined where the core is to be asked. Throws an `RpcError` for what is refused and may be gone when the core looks. */
+  async resultOf(method: string, params: Params, caller: Caller): Promise<ResultText | undefined> {
+    const { catalog } = this.#serving.registry
+    const { uri, cursor } = params
+    const ending = this.#endingsFor(caller)
+    switch (method) {
+      case 'resources/read':
+        return typeof uri === 'string' ? this.#read(catalog, uri, ending, caller) : undefined
+      case 'skills/get':
+        if (typeof uri !== 'string' || fileAt(catalog, uri) === undefined) return undefined
+        return this.#listing(catalog, `get ${uri}`, () => getSkill(catalog, params), ending)
+      case 'skills/list':
+        if (cursor !== undefined && typeof cursor !== 'string') return undefined
+        return this.#listing(
+          catalog,
+          cursor === undefined ? 'list' : `list ${cursor}`,
+          () => listSkills(catalog, params, this.#serving.pages),
+          ending,
+        )
+      default:
+        return undefined
+    }
+  }
+
+  #endingsFor({ era, principal }: Caller): Endings {
+    if (era === 'legacy') return this.#endings.legacy
+    return principal === undefined ? this.#endings.modern : this.#endings.modernPrivate
+  }
+
+  async #read(catalog: Catalog, uri: string, ending: Endings, caller: Caller): Promise<ResultText | undefined> {
+    if (uri === INDEX_URI) return this.#index(catalog, ending, caller)
+    const listed = fileAt(catalog, uri)
+    if (listed === undefined || listed.file.size > MAX_CONTENT_BYTES) return undefined
+    if (this.#serving.isRefused?.(listed.skill) === true) return undefined
+    // With the size, which the listing promises as well.
+    const key = `${listed.file.sha256} ${listed.file.size} ${proverOf(listed)}`
+    const content = this.#contents.get(key) ?? (await this.#contents.add(key, () => this.#verified(listed, caller)))
+    if (content === undefined) return undefined
+    const { mimeType } = describeFile(listed)
+    const head = `{"contents":[{"uri":${JSON.stringify(uri)},"mimeType":${JSON.stringify(mimeType)},`
+    return [Buffer.from(head), content, ending.read]
+  }
+
+  /** To put the index of thousands of skills into JSON at one go takes longer than others should wait. */
+  async #index(catalog: Catalog, ending: Endings, caller: Caller): Promise<ResultText | undefined> {
+    const { forms, read } = this.#serving
+    // The core tells of a failure.
+    const pieces = await forms.index?.pieces(catalog, readingFor(caller, read)).catch(() => undefined)
+    if (pieces === undefined) return undefined
+    const head = `{"contents":[{"uri":"${INDEX_URI}","mimeType":"application/json","text":"`
+    const escaped = await stepByStep(escaping(pieces), caller.turn)
+    return [Buffer.from(head), ...escaped, Buffer.from('"}'), ending.read]
+  }
+
+  /** `"text":"…"}`: what of an answer is the same for each URI with this content. */
+  async #verified(listed: CatalogFile, caller: Caller): Promise<string | undefined> {
+    const content = await contentOf(listed, inTurn(readingFor(caller, this.#serving.read), caller.turn))
+    if (!isUnread(content)) return JSON.stringify(content).slice(1)
+    // What was read belied its skill, which may have left the catalog by now: the core would know nothing of it.
+    if (content !== undefined && content !== 'not-now')
+      throw new RpcError(INTERNAL_ERROR, whyUnread(content), { uri: listed.uri })
+    return undefined
+  }
+
+  async #listing(catalog: Catalog, key: string, make: () => object, ending: Endings): Promise<ResultText | undefined> {
+    if (this.#listings.catalog !== catalog) this.#listings = listingsOf(catalog)
+    const { texts } = this.#listings
+    const listing = texts.get(key) ?? (await texts.add(key, async () => withoutEnd(make)))
+    return listing && [listing, ending.listing]
+  }
+}
+
+/** What was said of the skills of one catalog, and goes with it. */
+interface Listings {
+  readonly catalog: Catalog
+  readonly texts: TextCache
+}
+
+function listingsOf(catalog: Catalog): Listings {
+  return { catalog, texts: new TextCache(LISTING_BYTES) }
+}
+
+/** The file at a URI that is spelt as it is listed. */
+function fileAt(catalog: Catalog, uri: string): CatalogFile | undefined {
+  return catalog.folders.has(uri) ? undefined : catalog.files.get(uri)
+}
+
+/** What of another MCP server is checked against its own entry each; all else has its digest to prove it. */
+function proverOf({ uri, skill }: CatalogFile): string {
+  return skill.upstream === undefined ? '' : `${uri} ${declarationOf(skill)}`
+}
+
+/** A result as text, up to where its era may add to it; undefined for one that is refused. */
+function withoutEnd(make: () => object): string | undefined {
+  try {
+    return JSON.stringify(make()).slice(0, -1)
+  } catch (error) {
+    if (error instanceof RpcError) return undefined
+    throw error
+  }
+}
+
+/** A text as it stands between the quotes of JSON. */
+function* escaping(pieces: readonly string[]): Steps<readonly Buffer[]> {
+  const escaped: Buffer[] = []
+  for (const piece of pieces) {
+    escaped.push(Buffer.from(JSON.stringify(piece).slice(1, -1)))
+    yield
+  }
+  return escaped
+}
+
+/** How a result ends. */
+interface Endings {
+  readonly read: Buffer
+  readonly listing: Buffer
+}
+
+/** What the modern era adds to a result, in the core's order: it has its own hints for `resources/read`, and ours for the rest. */
+function modernEndings(cache: CacheHint): Endings {
+  const { ttlMs, cacheScope } = cache
+  const hint = membersOf({ ttlMs, cacheScope })
+  const meta = membersOf({ _meta: SERVER_META })
+  return endings(`,"resultType":"complete",${hint},${meta}`, `,${membersOf(cache)},"resultType":"complete",${meta}`)
+}
+
+function endings(ofRead: string, ofListing: string): Endings {
+  return { read: Buffer.from(`]${ofRead}}`), listing: Buffer.from(`${ofListing}}`) }
+}
+
+function membersOf(value: object): string {
+  return JSON.stringify(value).slice(1, -1)
+}

@@ -1,0 +1,62 @@
+import type { Principal, Scope } from '../../principal.ts'
+import type { Caller, Era } from '../rpc/caller.ts'
+import { buildServer } from './sdk-server.ts'
+import { formsFor } from '../resources/compatibility.ts'
+import type { Serving } from './methods.ts'
+import { multiplexerFor } from './multiplexer.ts'
+import type { Multiplexer, Response } from './multiplexer.ts'
+import type { JSONRPCRequest } from '@modelcontextprotocol/server'
+
+/** What answers the requests of one era. */
+export type Core = Pick<Multiplexer, 'serve'>
+
+/**
+ * One core for each set of surfaces and forms that callers can have: what a caller's token does not open is neither declared nor
+ * known to it, and a server of the SDK declares one thing to all. There are as many as sets of scopes in use, made when the
+ * first caller of a set comes.
+ */
+export class ScopedCore implements Core {
+  readonly #serving: Serving
+  readonly #era: Era
+  readonly #scopes: readonly Scope[]
+  readonly #cores = new Map<string, Promise<Multiplexer>>()
+
+  constructor(serving: Serving, era: Era) {
+    this.#serving = serving
+    this.#era = era
+    const scopes = (serving.surfaces ?? []).flatMap(({ scope }) => scope ?? [])
+    this.#scopes = [...new Set<Scope>([...scopes, 'contract'])]
+  }
+
+  async serve(request: JSONRPCRequest, caller: Caller, signal: AbortSignal): Promise<Response> {
+    const core = await this.#coreFor(caller.principal)
+    return core.serve(request, caller, signal)
+  }
+
+  async #coreFor(principal: Principal | undefined): Promise<Multiplexer> {
+    const key = principal && this.#scopes.filter((scope) => principal.scopes.has(scope)).join(' ')
+    const known = this.#cores.get(key ?? EVERYBODY)
+    if (known !== undefined) return known
+    const core = coreOf(principal === undefined ? this.#serving : servingOpenTo(principal, this.#serving), this.#era)
+    this.#cores.set(key ?? EVERYBODY, core)
+    return core
+  }
+}
+
+/** No scope is called so. */
+const EVERYBODY = '*'
+
+/** What depends on who asks is nothing to be kept for others. */
+function servingOpenTo(principal: Principal, serving: Serving): Serving {
+  const { scopes } = principal
+  const surfaces = (serving.surfaces ?? []).filter(({ scope }) => scope === undefined || scopes.has(scope))
+  const forms = formsFor(principal, serving.forms)
+  return { ...serving, forms, surfaces, cache: { ...serving.cache, cacheScope: 'private' } }
+}
+
+async function coreOf(serving: Serving, era: Era): Promise<Multiplexer> {
+  const multiplexer = multiplexerFor(era)
+  const server = buildServer(serving, era, (context) => multiplexer.callerOf(context.mcpReq.id))
+  await server.connect(multiplexer.transport)
+  return multiplexer
+}

@@ -1,0 +1,84 @@
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import type { Contract } from '../../../sync/skill-md/contract/contract.ts'
+import type { ContractSkill } from '../../../sync/catalog/contract-skills.ts'
+import type { Steps } from '../../../base/cooperative.ts'
+import { sizeOfContract } from '../resources/contract.ts'
+import type { ContractFamily, ContractResource } from '../resources/contract.ts'
+import { describeContract, listedOfContract } from '../resources/contract-list.ts'
+import { contractTemplates } from '../resources/contract-templates.ts'
+import { indexText, missingOf, recordText } from '../resources/contract-text.ts'
+import type { Forms } from '../resources/compatibility.ts'
+import { MadeOnce } from '../../../base/memo.ts'
+
+/** The URIs of the family that came, went or changed their bytes. One that two skills claim is gone until one of them leaves it. */
+export function* changingContract(
+  before: Catalog,
+  after: Catalog,
+  { contract }: Pick<Forms, 'contract'>,
+): Steps<readonly string[]> {
+  if (contract === undefined) return []
+  const [was, is] = [yield* contract.steps(before), yield* contract.steps(after)]
+  const changed: string[] = []
+  for (const uri of new Set([...was.resources.keys(), ...is.resources.keys()])) {
+    if (!readsAlike(uri, was, is)) changed.push(uri)
+    yield
+  }
+  return changed
+}
+
+/** Whether the lists of resources and of templates say something else of the family. */
+export function isContractListChanged(before: Catalog, after: Catalog, forms: Forms): boolean {
+  if (forms.contract === undefined) return false
+  const [was, is] = [listedOfContract(before, forms), listedOfContract(after, forms)]
+  if (was.length !== is.length || was.some((resource, index) => !saysAlike(resource, is[index]))) return true
+  return templatesOf(forms.contract.of(before)) !== templatesOf(forms.contract.of(after))
+}
+
+function readsAlike(uri: string, before: ContractFamily, after: ContractFamily): boolean {
+  const [was, is] = [before.resources.get(uri), after.resources.get(uri)]
+  if (was === undefined || is === undefined) return false
+  if ('file' in was && 'file' in is) return digestOf(was) === digestOf(is)
+  if (was.kind === 'contract-record' && is.kind === 'contract-record') {
+    const isMissingAlike = missingOf(was.of, before).join() === missingOf(is.of, after).join()
+    return (isSame(was.of, is.of) && isMissingAlike) || recordText(was.of, before) === recordText(is.of, after)
+  }
+  return hasSameListed(before, after) || indexText(before) === indexText(after)
+}
+
+function hasSameListed({ listed: was }: ContractFamily, { listed: is }: ContractFamily): boolean {
+  return was.length === is.length && was.every((of, index) => isSame(of, is[index]))
+}
+
+function digestOf(resource: Extract<ContractResource, { readonly file: object }>): string {
+  return resource.kind === 'doc' ? resource.file.sha256 : resource.file.file.sha256
+}
+
+function saysAlike(was: ContractResource, is: ContractResource | undefined): boolean {
+  if (is === undefined || was.uri !== is.uri) return false
+  if (sizeOfContract(was) !== sizeOfContract(is)) return false
+  if ('of' in was && 'of' in is && isSame(was.of, is.of)) return true
+  return JSON.stringify(describeContract(was)) === JSON.stringify(describeContract(is))
+}
+
+/**
+ * Whether the same is said of both; what is said is made into text for those only of which it is not. There may be thousands
+ * of skills, and one that changed.
+ */
+function isSame({ contract, skill }: ContractSkill, other: ContractSkill | undefined): boolean {
+  if (other === undefined || skill.uri !== other.skill.uri || skill.description !== other.skill.description)
+    return false
+  return contract === other.contract || textOf(contract) === textOf(other.contract)
+}
+
+/** Each is compared with the one before it, and then with the one after. */
+const TEXTS = new MadeOnce<Contract, string>()
+
+function textOf(contract: Contract): string {
+  return TEXTS.of(contract, (from) => JSON.stringify(from))
+}
+
+function templatesOf(family: ContractFamily): string {
+  return contractTemplates(family)
+    .map(({ listed }) => listed.uriTemplate)
+    .join('\n')
+}

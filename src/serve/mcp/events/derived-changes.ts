@@ -1,0 +1,141 @@
+import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import type { Changes } from '../../../sync/catalog/changes.ts'
+import { filesOf } from '../../../sync/catalog/skill-files.ts'
+import { folderUrisAbove } from '../../../sync/model/skill-uri.ts'
+import type { Steps } from '../../../base/cooperative.ts'
+import { ARCHIVE_FORMATS } from '../resources/archive.ts'
+import type { Archive } from '../resources/archive.ts'
+import type { Forms } from '../resources/compatibility.ts'
+import { INDEX_URI, syntheticsOf } from '../resources/derived-resources.ts'
+import type { Synthetic } from '../resources/derived-resources.ts'
+
+/** The catalogs before and after a change, and what of the files changed. */
+export interface Step {
+  readonly before: Catalog
+  readonly after: Catalog
+  readonly changes: Changes
+}
+
+/**
+ * The URIs of what is made by us that came, went or changed its bytes. Of the skills, those are looked at that the changed
+ * files belong to.
+ */
+export function* changingSynthetics(step: Step, forms: Forms): Steps<readonly string[]> {
+  const skills = yield* touchingSkills(step)
+  const isSame = forms.index === undefined || (yield* sameIndex(step, skills, forms))
+  const uris = isSame ? [] : [INDEX_URI]
+  for (const uri of skills) {
+    uris.push(...changesOfSkill(step, forms, uri))
+    yield
+  }
+  return uris
+}
+
+/** Every skill of which anything made by us can be another, by the URI of its SKILL.md. */
+function* touchingSkills({ before, after, changes }: Step): Steps<readonly string[]> {
+  const isSkill = (uri: string): boolean => before.skills.has(uri) || after.skills.has(uri)
+  const moved = [
+    ...(yield* onlyIn(before, after)),
+    ...(yield* onlyIn(after, before)),
+    ...(yield* restanding(before, after)),
+  ]
+  const uris = new Set(moved)
+  const met = new Set<string>()
+  // Folders are there for listed skills alone: one can come or go without a file that does.
+  for (const file of [...moved, ...changes.added, ...changes.removed, ...changes.changed]) {
+    yield
+    for (const at of upFrom(file)) {
+      // The folders above it were met with it.
+      if (met.has(at)) break
+      met.add(at)
+      // What is there may have the URI of an archive, which then is not there, or is again.
+      const format = ARCHIVE_FORMATS.find((candidate) => at.endsWith(`.${candidate}`))
+      const beside = format === undefined ? [] : [`${at.slice(0, -format.length - 1)}/SKILL.md`]
+      for (const uri of [`${at}/SKILL.md`, ...beside]) if (isSkill(uri)) uris.add(uri)
+    }
+  }
+  return [...uris]
+}
+
+function* upFrom(uri: string): Generator<string> {
+  yield uri
+  yield* folderUrisAbove(uri)
+}
+
+/** A skill inside of a skill can come and go by a rule, and its files stay. */
+function* onlyIn(catalog: Catalog, other: Catalog): Steps<readonly string[]> {
+  const uris: string[] = []
+  for (const uri of catalog.skills.keys()) {
+    if (!other.skills.has(uri)) uris.push(uri)
+    yield
+  }
+  return uris
+}
+
+function* restanding(before: Catalog, after: Catalog): Steps<readonly string[]> {
+  const uris: string[] = []
+  for (const [uri, was] of before.skills) {
+    const is = after.skills.get(uri)
+    if (is !== undefined && is.skill.standing !== was.skill.standing) uris.push(uri)
+    yield
+  }
+  return uris
+}
+
+function changesOfSkill({ before, after }: Step, forms: Forms, skill: string): string[] {
+  const was = syntheticsByUri(before, forms, skill)
+  const is = syntheticsByUri(after, forms, skill)
+  const uris = [...new Set([...was.keys(), ...is.keys()])]
+  return uris.filter((uri) => !isSameSynthetic(was.get(uri), is.get(uri)))
+}
+
+function syntheticsByUri(catalog: Catalog, forms: Forms, uri: string): ReadonlyMap<string, Synthetic> {
+  const skill = catalog.skills.get(uri)
+  const synthetics = skill === undefined ? [] : syntheticsOf(catalog, forms, skill)
+  return new Map(synthetics.map((synthetic) => [synthetic.uri, synthetic]))
+}
+
+function isSameSynthetic(a: Synthetic | undefined, b: Synthetic | undefined): boolean {
+  if (a?.kind === 'manifest' && b?.kind === 'manifest') return isSameEntry(a.skill, b.skill)
+  if (a?.kind === 'archive' && b?.kind === 'archive') return isSameArchive(a.archive, b.archive)
+  return false
+}
+
+/** Whether the document would have the same bytes. It has no mode of a file, but where an archive has it. */
+function* sameIndex(step: Step, touched: readonly string[], { archives }: Forms): Steps<boolean> {
+  const { before, after } = step
+  if (before.enumerated.length !== after.enumerated.length) return false
+  for (const [index, { uri }] of before.enumerated.entries()) {
+    if (uri !== after.enumerated[index]?.uri) return false
+    yield
+  }
+  for (const uri of touched) {
+    if (!isSaidAlike(step, uri, archives)) return false
+    yield
+  }
+  return true
+}
+
+function isSaidAlike({ before, after }: Step, uri: string, archives: Forms['archives']): boolean {
+  const [was, is] = [before.skills.get(uri), after.skills.get(uri)]
+  if (was === undefined || is === undefined || is.skill.standing !== 'served') return true
+  if (!was.isEnumerable && !is.isEnumerable) return true
+  const [old, now] = [archives.of(before, was), archives.of(after, is)]
+  if (!isSameEntry(was, is) || old.length !== now.length) return false
+  return old.every((archive, index) => isSameArchive(archive, now[index]))
+}
+
+/** Of equal files, the SKILL.md is equal, and all that is read out of it. */
+function isSameEntry(a: CatalogSkill, b: CatalogSkill): boolean {
+  const [was, is] = [filesOf(a), filesOf(b)]
+  if (was.length !== is.length) return false
+  return was.every(({ uri, file }, index) => {
+    const other = is[index]
+    return uri === other?.uri && file.sha256 === other.file.sha256 && file.size === other.file.size
+  })
+}
+
+function isSameArchive(a: Archive, b: Archive | undefined): boolean {
+  return a.uri === b?.uri && a.skill.digest === b.skill.digest && isSameEntry(a.skill, b.skill)
+}

@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto'
+import { declarationOf } from '../../../sync/model/approvals.ts'
+import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { comparePaths, digestOf } from '../../../sync/model/digest.ts'
+import { filesOf } from '../../../sync/catalog/skill-files.ts'
+import { inSlices } from '../../../base/cooperative.ts'
+import { pathBelow } from '../../../sync/model/skill-uri.ts'
+import { bytesOf, isUnread } from '../../content.ts'
+import type { ReadFile, Unread } from '../../content.ts'
+import { gzipped } from './deflate.ts'
+import { Turns } from '../../../base/serial-queue.ts'
+import { tarOf, ustarNameOf } from './tar.ts'
+import type { ArchiveEntry } from './tar.ts'
+import { MAX_ZIP_ENTRIES, zipOf } from './zip.ts'
+
+/** The forms of archives that revisions before July 2026 know, as the end of their URIs. */
+export const ARCHIVE_FORMATS = ['tar.gz', 'zip'] as const
+export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number]
+
+/** One archive that is offered of a skill: all of its files, as they are in its entry, and nothing else. */
+export interface Archive {
+  readonly uri: string
+  readonly format: ArchiveFormat
+  readonly mimeType: string
+  readonly skill: CatalogSkill
+}
+
+/**
+ * Which archives there are, and their digests. The archives themselves are made when they are read, one at a time, and kept
+ * by nobody: the files of a skill decide every byte of them.
+ */
+export class Archives {
+  readonly #formats: ReadonlyMap<string, readonly ArchiveFormat[]>
+  /** Of the archives that the last index had. */
+  #digests: ReadonlyMap<string, string> = new Map()
+  /** Those that are being made, or are to be. */
+  readonly #running = new Map<string, Promise<Buffer | Unread>>()
+  readonly #making = new Turns()
+  readonly #digesting = new Turns()
+
+  /** The formats that each source offers, by its id. */
+  constructor(formats: ReadonlyMap<string, readonly ArchiveFormat[]>) {
+    this.#formats = formats
+  }
+
+  of(catalog: Catalog, skill: CatalogSkill): Archive[] {
+    const formats = this.#formats.get(skill.source) ?? []
+    return formats
+      .filter((format) => whyNoArchive(catalog, skill, format) === undefined)
+      .map((format) => ({ uri: uriOfArchive(skill, format), format, mimeType: MIME_TYPES[format], skill }))
+  }
+
+  find(catalog: Catalog, uri: string): Archive | undefined {
+    const format = ARCHIVE_FORMATS.find((candidate) => uri.endsWith(`.${candidate}`))
+    const skill = format && catalog.skills.get(`${uri.slice(0, -format.length - 1)}/SKILL.md`)
+    return skill && this.of(catalog, skill).find((archive) => archive.uri === uri)
+  }
+
+  /** Undefined where a file of it is damaged. Whoever asks meanwhile waits for the same, so no more wait than there are archives. */
+  async bytesOf(archive: Archive, read: ReadFile): Promise<Buffer | Unread> {
+    const content = contentKeyOf(archive)
+    const running = this.#running.get(content)
+    if (running !== undefined) return running
+    const made = this.#making.next(() => make(archive, read)).finally(() => this.#running.delete(content))
+    this.#running.set(content, made)
+    return made
+  }
+
+  /** The digests of archives by their URIs, without those that cannot be made for now. */
+  async digestsOf(archives: readonly Archive[], read: ReadFile): Promise<ReadonlyMap<string, string>> {
+    // The next catalog has most of the archives of this one: to make them side by side would be to make them twice.
+    return this.#digesting.next(() => this.#digestsOf(archives, read))
+  }
+
+  async #digestsOf(archives: readonly Archive[], read: ReadFile): Promise<ReadonlyMap<string, string>> {
+    const known = this.#digests
+    const byContent = new Map<string, string>()
+    const byUri = new Map<string, string>()
+    await inSlices(archives, async (archive) => {
+      const content = contentKeyOf(archive)
+      const digest = byContent.get(content) ?? known.get(content) ?? sha256(await this.bytesOf(archive, read))
+      if (digest === undefined) return
+      byContent.set(content, digest)
+      byUri.set(archive.uri, digest)
+    })
+    this.#digests = byContent
+    return byUri
+  }
+}
+
+/** Why there is no archive of a skill in a format that its source offers. Undefined where there is one. */
+export function whyNoArchive(catalog: Catalog, skill: CatalogSkill, format: ArchiveFormat): string | undefined {
+  const uri = uriOfArchive(skill, format)
+  if (catalog.files.has(uri) || catalog.folders.has(uri)) return `a file of the repository is served as ${uri}`
+  if (skill.skill.size > MAX_BYTES) return `its ${skill.skill.size} bytes are over the ${MAX_BYTES} of an archive`
+  return format === 'tar.gz' ? whyNoTar(skill) : whyNoZip(skill)
+}
+
+/** An archive is made in memory. Only a limit for skills that an operator has raised lets one come to this. */
+const MAX_BYTES = 2 ** 28
+
+function whyNoTar(skill: CatalogSkill): string | undefined {
+  const paths = filesOf(skill).map(({ uri }) => pathBelow(skill.root, uri))
+  const path = paths.find((name) => ustarNameOf(name) === undefined)
+  return path === undefined ? undefined : `the tar format cannot hold a name as long as "${path}"`
+}
+
+function whyNoZip({ skill: { files } }: CatalogSkill): string | undefined {
+  return files.length > MAX_ZIP_ENTRIES ? `the zip format cannot hold ${files.length} files` : undefined
+}
+
+function uriOfArchive({ root }: CatalogSkill, format: ArchiveFormat): string {
+  return `${root}.${format}`
+}
+
+const MIME_TYPES: Readonly<Record<ArchiveFormat, string>> = {
+  'tar.gz': 'application/gzip',
+  zip: 'application/zip',
+}
+
+/**
+ * Equal keys, equal bytes; those of another MCP server are checked against the entry of each skill. A folder inside of a skill can
+ * be served under another name than it has.
+ */
+function contentKeyOf({ format, skill }: Archive): string {
+  const files = filesOf(skill).map(({ uri, file: { executable, size, sha256 } }) => {
+    return { path: pathBelow(skill.root, uri), executable, size, sha256 }
+  })
+  const checkedBy = skill.skill.upstream === undefined ? '' : `${skill.root} ${declarationOf(skill.skill)}`
+  return `${format} ${digestOf(files)} ${checkedBy}`
+}
+
+async function make({ skill, format }: Archive, read: ReadFile): Promise<Buffer | Unread> {
+  const entries: ArchiveEntry[] = []
+  for (const listed of filesOf(skill)) {
+    const bytes = await bytesOf(listed, read)
+    if (isUnread(bytes)) return bytes
+    entries.push({ path: pathBelow(skill.root, listed.uri), executable: listed.file.executable, bytes })
+  }
+  entries.sort((a, b) => comparePaths(a.path, b.path))
+  return format === 'tar.gz' ? gzipped(tarOf(entries)) : zipOf(entries, 'deflated')
+}
+
+function sha256(bytes: Buffer | Unread): string | undefined {
+  if (isUnread(bytes)) return undefined
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+}

@@ -1,0 +1,100 @@
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import type { DocFile, Docs } from '../../../sync/model/docs-folder.ts'
+import { baseName, folderOf, foldersAbove, isBelow, joinPath } from '../../../base/paths.ts'
+import type { Skill, SkillFile, Standing } from '../../../sync/model/skill.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+
+/** The source that `resource://docs/` is of, and where in its repository its docs and its skills lie. */
+export interface DocsOwner {
+  readonly source: SourceId
+  readonly folder: string
+  readonly root: string
+}
+
+/** A document that is served. */
+export interface ServedDoc {
+  readonly docs: Docs
+  readonly file: SkillFile
+  /** Not so for a file of a skill that is in no list. */
+  readonly isListed: boolean
+}
+
+/**
+ * The documents of the owner, whoever else has docs of a time when they were its own. The docs folder may hold skills: what is
+ * not served of a skill is no document either.
+ */
+export function servedDocs({ snapshots, sources }: Catalog, owner: DocsOwner): ServedDoc[] {
+  const snapshot = snapshots.find(({ source }) => source === owner.source)
+  if (snapshot?.docs === undefined) return []
+  const { docs } = snapshot
+  const [, ...disabled] = sources.find(([source]) => source === owner.source) ?? []
+  const skills = skillsAmong(docs, snapshot, new Set(disabled), owner)
+  const shownAt = (path: string): Shown => shownAs(joinPath(owner.folder, path), skills, owner)
+  const judged = docs.files.map((file) => ({ file, shown: shownAt(file.path) }))
+  const hidden = new Set(judged.flatMap(({ file, shown }) => (shown === 'hidden' ? [file.blob] : [])))
+  // A link says under another name what it leads to. Of a snapshot that does not tell where that is, the bytes have to.
+  const leadsToHidden = ({ link, target, blob }: DocFile): boolean =>
+    link === true && (target === undefined ? hidden.has(blob) : shownAt(target) === 'hidden')
+  return judged.flatMap(({ file, shown }) =>
+    shown === 'hidden' || leadsToHidden(file) ? [] : [{ docs, file, isListed: shown === 'listed' }],
+  )
+}
+
+type Shown = 'listed' | 'unlisted' | 'hidden'
+
+/** What became of the skill in a folder. `excluded`: no rule of the source takes it. `page`: it is none after all. */
+type Became = Standing | 'disabled' | 'excluded' | 'page'
+
+/** The folders of skills, from the repository's root. */
+function skillsAmong(
+  docs: Docs,
+  { skills }: Snapshot,
+  disabled: ReadonlySet<string>,
+  { folder, root }: DocsOwner,
+): ReadonlyMap<string, Became> {
+  const became = new Map<string, Became>(
+    skills.map((skill) => [joinPath(root, skill.path), disabled.has(skill.path) ? 'disabled' : becameOf(skill)]),
+  )
+  for (const { path } of docs.files) {
+    if (baseName(path) !== 'SKILL.md') continue
+    const at = folderOf(joinPath(folder, path))
+    if ((at === root || isBelow(at, root)) && !became.has(at)) became.set(at, 'excluded')
+  }
+  return became
+}
+
+/** A file that no client would take for a skill is Markdown like any other: one called `skill.md`, one without a frontmatter. */
+function becameOf({ standing, findings }: Skill): Became {
+  const isPage = findings.some(({ rule }) => rule === 'file-name-case' || rule === 'frontmatter-missing')
+  return standing === 'withheld' && isPage ? 'page' : standing
+}
+
+function shownAs(path: string, skills: ReadonlyMap<string, Became>, { folder }: DocsOwner): Shown {
+  let isLeftOut = false
+  for (const at of foldersAbove(path)) {
+    const became = skills.get(at)
+    // Docs that lie in a skill are its neighbours too: nothing that befalls it takes them away, unless a person does.
+    const isAroundDocs = (at === folder || isBelow(folder, at)) && path !== joinPath(at, 'SKILL.md')
+    if (became === undefined || (isAroundDocs && became !== 'disabled')) continue
+    switch (became) {
+      case 'served':
+      case 'tools':
+        return 'listed'
+      case 'unlisted':
+        return 'unlisted'
+      case 'disabled':
+        return 'hidden'
+      case 'withheld':
+      case 'excluded':
+        // It may be a file of the skill around that one.
+        isLeftOut = true
+        break
+      case 'page':
+        break
+      default:
+        return became satisfies never
+    }
+  }
+  return isLeftOut ? 'hidden' : 'listed'
+}

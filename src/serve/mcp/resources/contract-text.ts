@@ -1,0 +1,94 @@
+import type { ContractSkill } from '../../../sync/catalog/contract-skills.ts'
+import { contractUri } from '../../../sync/catalog/contract-uri.ts'
+import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
+import { contentIn } from '../../content.ts'
+import type { Content, ReadFile, Unread } from '../../content.ts'
+import { sizeOfContract } from './contract.ts'
+import type { ContractFamily, ContractResource } from './contract.ts'
+import { MadeOnce } from '../../../base/memo.ts'
+
+/** What a read of it gives. Undefined where the stored bytes are not those that are listed: they never leave. */
+export async function contentOfContract(
+  resource: ContractResource,
+  family: ContractFamily,
+  read: ReadFile,
+): Promise<Content | Unread> {
+  switch (resource.kind) {
+    case 'contract-index':
+      return { text: indexText(family) }
+    case 'contract-record':
+      return { text: recordText(resource.of, family) }
+    case 'contract-document':
+    case 'contract-reference':
+      return contentIn(resource.file.skill, resource.file.file, read)
+    case 'doc':
+      return contentIn(resource.docs, resource.file, read)
+    default:
+      return resource satisfies never
+  }
+}
+
+/** How large that will be. */
+export function bytesOfContract(resource: ContractResource, family: ContractFamily): number {
+  switch (resource.kind) {
+    case 'contract-index':
+      return Buffer.byteLength(indexText(family))
+    case 'contract-record':
+      return Buffer.byteLength(recordText(resource.of, family))
+    case 'contract-document':
+    case 'contract-reference':
+    case 'doc':
+      return sizeOfContract(resource)
+    default:
+      return resource satisfies never
+  }
+}
+
+/** `resource://catalog/skills_index`: what a client chooses a skill by. */
+export function indexText(family: ContractFamily): string {
+  return INDEX_TEXTS.of(family, ({ listed }) =>
+    JSON.stringify(listed.map((of) => Object.assign(summaryOf(of), placesOf(of)))),
+  )
+}
+
+const INDEX_TEXTS = new MadeOnce<ContractFamily, string>()
+
+/** `resource://catalog/skills/{skill_id}`: what is known of it, and where the rest is. */
+export function recordText(of: ContractSkill, family: ContractFamily): string {
+  const { skill, contract } = of
+  const missing = missingOf(of, family)
+  const references = contract.references.map(({ id, path, mimeType, title }) => {
+    const uri = contractUri({ kind: 'reference', skillId: contract.id, refId: id })
+    return { id, ...(title !== undefined && { title }), uri, mime_type: mimeType, path }
+  })
+  return JSON.stringify({
+    ...summaryOf(of),
+    depends_on: contract.dependsOn,
+    ...(missing.length > 0 && { missing }),
+    ...placesOf(of),
+    references,
+    source: skill.source,
+    skill_uri: skill.uri,
+  })
+}
+
+/** What of its dependencies nothing is served for: there is no such skill, or more than one. */
+export function missingOf({ contract }: ContractSkill, { skills }: ContractFamily): readonly string[] {
+  return contract.dependsOn.filter((id) => !skills.byId.has(id))
+}
+
+function summaryOf({ skill, contract }: ContractSkill): object {
+  const { id, version, tags, capabilities } = contract
+  return {
+    id,
+    name: withoutHidden(skill.name),
+    description: withoutHidden(skill.description),
+    version,
+    tags,
+    capabilities,
+  }
+}
+
+function placesOf({ contract }: ContractSkill): object {
+  return { document_uri: contractUri({ kind: 'document', skillId: contract.id }) }
+}

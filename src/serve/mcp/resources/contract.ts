@@ -1,0 +1,159 @@
+import type { CatalogFile } from '../../../sync/catalog/catalog-entry.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import type { Reference } from '../../../sync/skill-md/contract/contract.ts'
+import { contractSkills } from '../../../sync/catalog/contract-skills.ts'
+import type { ContractSkill, ContractSkills } from '../../../sync/catalog/contract-skills.ts'
+import { contractUri, isContractUri, readContractUri } from '../../../sync/catalog/contract-uri.ts'
+import { MadeInSteps } from '../../../base/incremental.ts'
+import { filesOf } from '../../../sync/catalog/skill-files.ts'
+import type { Steps } from '../../../base/cooperative.ts'
+import { servedDocs } from './contract-docs.ts'
+import type { DocsOwner, ServedDoc } from './contract-docs.ts'
+
+/** One resource of the `resource://` family. `uri` is canonical. */
+export type ContractResource =
+  | { readonly kind: 'contract-index'; readonly uri: string }
+  | { readonly kind: 'contract-record'; readonly uri: string; readonly of: ContractSkill }
+  | { readonly kind: 'contract-document'; readonly uri: string; readonly of: ContractSkill; readonly file: CatalogFile }
+  | {
+      readonly kind: 'contract-reference'
+      readonly uri: string
+      readonly of: ContractSkill
+      readonly reference: Reference
+      readonly file: CatalogFile
+    }
+  | ({ readonly kind: 'doc'; readonly uri: string } & ServedDoc)
+
+/** What of the family the configuration asks for. */
+export interface ContractAsked {
+  /** Whether any source is held to the contract: then there is an index, also while no skill is in it. */
+  readonly ofSkills: boolean
+  /** Undefined where no source has docs. */
+  readonly docs: DocsOwner | undefined
+}
+
+/** The family as it is made of one catalog. */
+export interface ContractFamily {
+  /** Whatever can be read, by its URI: the index, what belongs to each skill in the order of the ids, the docs. */
+  readonly resources: ReadonlyMap<string, ContractResource>
+  readonly skills: ContractSkills
+  /** The skills of the index, in the order of their ids. */
+  readonly listed: readonly ContractSkill[]
+}
+
+/** The family as it is offered, made once for each catalog. */
+export class ContractForm {
+  readonly #families: MadeInSteps<Catalog, ContractFamily>
+
+  constructor(asked: ContractAsked) {
+    this.#families = new MadeInSteps((catalog: Catalog) => makingFamily(catalog, asked))
+  }
+
+  of(catalog: Catalog): ContractFamily {
+    return this.#families.of(catalog)
+  }
+
+  /** The same, made as a part of a larger work. */
+  steps(catalog: Catalog): Steps<ContractFamily> {
+    return this.#families.steps(catalog)
+  }
+
+  /** The same, made in slices. */
+  async ready(catalog: Catalog): Promise<ContractFamily> {
+    return this.#families.ready(catalog)
+  }
+}
+
+function* makingFamily(catalog: Catalog, { ofSkills, docs }: ContractAsked): Steps<ContractFamily> {
+  const skills = contractSkills(catalog)
+  yield
+  const listed = [...skills.byId.values()].filter(({ skill }) => skill.skill.standing === 'served')
+  const index: ContractResource[] = ofSkills ? [{ kind: 'contract-index', uri: INDEX_URI }] : []
+  const resources = new Map(index.map((resource) => [resource.uri, resource]))
+  for (const of of skills.byId.values()) {
+    for (const resource of ofSkill(of)) resources.set(resource.uri, resource)
+    yield
+  }
+  for (const resource of docs ? docsOf(catalog, docs) : []) resources.set(resource.uri, resource)
+  return { resources, skills, listed }
+}
+
+const INDEX_URI = contractUri({ kind: 'index' })
+
+/** Whatever of the family can be read in any of the catalogs, in whichever way it was asked for. */
+export function anyOfContract(...catalogs: readonly Catalog[]): string[] {
+  const ofSkills = catalogs.flatMap((catalog) => [...contractSkills(catalog).byId.values()]).flatMap(ofSkill)
+  const docs = catalogs.flatMap(({ snapshots }) => snapshots).flatMap((snapshot) => snapshot.docs?.files ?? [])
+  const ofDocs = docs.map(({ path }) => contractUri({ kind: 'doc', path }))
+  return [...new Set([INDEX_URI, ...ofSkills.map(({ uri }) => uri), ...ofDocs])]
+}
+
+/** What a URI stands for that a client wrote. `refused`: it asks in a wrong way, or for what two skills claim to be. */
+export type FoundOfContract =
+  | {
+      readonly kind: 'contract'
+      readonly uri: string
+      readonly resource: ContractResource
+      readonly family: ContractFamily
+    }
+  | { readonly kind: 'refused'; readonly why: string; readonly candidates?: readonly string[] }
+  | { readonly kind: 'nothing'; readonly why: string }
+
+/** Undefined where the URI is none of the family. */
+export function contractAt(family: ContractFamily, raw: string): FoundOfContract | undefined {
+  if (!isContractUri(raw)) return undefined
+  const { resources, skills } = family
+  const uri = readContractUri(raw)
+  if (!uri.ok) return { kind: uri.isMalformed ? 'refused' : 'nothing', why: uri.why }
+  const resource = resources.get(uri.canonical)
+  if (resource !== undefined) return { kind: 'contract', uri: uri.canonical, resource, family }
+  const candidates = 'skillId' in uri.named ? skills.clashes.get(uri.named.skillId) : undefined
+  if (candidates === undefined) return { kind: 'nothing', why: 'nothing of that URI is served' }
+  return { kind: 'refused', why: `more than one skill has this id: ${candidates.join(', ')}`, candidates }
+}
+
+export function mimeTypeOfContract(resource: ContractResource): string {
+  switch (resource.kind) {
+    case 'contract-index':
+    case 'contract-record':
+      return 'application/json'
+    case 'contract-document':
+    case 'doc':
+      return 'text/markdown'
+    case 'contract-reference':
+      return resource.reference.mimeType
+    default:
+      return resource satisfies never
+  }
+}
+
+/** Of what is stored. What is made by us has none that is known before. */
+export function sizeOfContract(resource: ContractResource): number {
+  if (resource.kind === 'doc') return resource.file.size
+  return 'file' in resource ? resource.file.file.size : 0
+}
+
+function ofSkill(of: ContractSkill): ContractResource[] {
+  const { id: skillId, references } = of.contract
+  const files = new Map(filesOf(of.skill).map((file) => [file.file.path, file]))
+  const document = files.get('SKILL.md')
+  return [
+    { kind: 'contract-record', uri: contractUri({ kind: 'record', skillId }), of },
+    ...(document === undefined
+      ? []
+      : [{ kind: 'contract-document', uri: contractUri({ kind: 'document', skillId }), of, file: document } as const]),
+    ...references.flatMap((reference) => {
+      const file = files.get(reference.path)
+      const uri = contractUri({ kind: 'reference', skillId, refId: reference.id })
+      return file === undefined ? [] : [{ kind: 'contract-reference', uri, of, reference, file } as const]
+    }),
+  ]
+}
+
+/** Only what a URI leads to: a name that none may hold is in no list either. */
+function docsOf(catalog: Catalog, owner: DocsOwner): ContractResource[] {
+  return servedDocs(catalog, owner).flatMap((doc) => {
+    const uri = contractUri({ kind: 'doc', path: doc.file.path })
+    return readContractUri(uri).ok ? [{ kind: 'doc', uri, ...doc } as const] : []
+  })
+}

@@ -1,0 +1,94 @@
+import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { baseName } from '../../../base/paths.ts'
+import { isUnread } from '../../content.ts'
+import type { Content, ReadFile, Unread } from '../../content.ts'
+import { ARCHIVE_FORMATS } from './archive.ts'
+import type { Archive } from './archive.ts'
+import type { Forms } from './compatibility.ts'
+import { manifestText, manifestUriOf, manifestedSkill } from './manifest.ts'
+
+/** Where clients of revisions before July 2026 look for the skills. No source can be called so: an id has no dot. */
+export const INDEX_URI = 'skill://index.json'
+
+/** A resource that is no file of a skill: made by us out of those. It is no child of a folder and in no entry. */
+export type Synthetic =
+  | { readonly kind: 'index'; readonly uri: string }
+  | { readonly kind: 'manifest'; readonly uri: string; readonly skill: CatalogSkill }
+  | { readonly kind: 'archive'; readonly uri: string; readonly archive: Archive }
+
+/** What of this kind has a canonical URI. A file or folder that is really there goes before it: that is for the caller. */
+export function syntheticAt(catalog: Catalog, forms: Forms, uri: string): Synthetic | undefined {
+  if (uri === INDEX_URI) return forms.index && { kind: 'index', uri }
+  const skill = manifestedSkill(catalog, uri)
+  if (skill !== undefined) return { kind: 'manifest', uri, skill }
+  const archive = forms.archives.find(catalog, uri)
+  return archive && { kind: 'archive', uri, archive }
+}
+
+/** Those of one skill, which nothing that is really there keeps from being. */
+export function syntheticsOf(catalog: Catalog, forms: Pick<Forms, 'archives'>, skill: CatalogSkill): Synthetic[] {
+  const uri = manifestUriOf(skill)
+  const isFree = !catalog.files.has(uri) && !catalog.folders.has(uri)
+  const archives = forms.archives.of(catalog, skill)
+  return [
+    ...(isFree ? [{ kind: 'manifest', uri, skill } as const] : []),
+    ...archives.map((archive) => ({ kind: 'archive', uri: archive.uri, archive }) as const),
+  ]
+}
+
+/** Whatever can be made of either catalog in any form, manifests aside: those there are in all of them. */
+export function anySynthetics(...catalogs: readonly Catalog[]): string[] {
+  const archives = catalogs.flatMap(({ skills, files, folders }) => {
+    const uris = [...skills.values()].flatMap(({ root }) => ARCHIVE_FORMATS.map((format) => `${root}.${format}`))
+    return uris.filter((uri) => !files.has(uri) && !folders.has(uri))
+  })
+  return [INDEX_URI, ...archives]
+}
+
+export function mimeTypeOfSynthetic(synthetic: Synthetic): string {
+  return synthetic.kind === 'archive' ? synthetic.archive.mimeType : 'application/json'
+}
+
+/** What a list says of it. Its size is not among that: it would be another with each change of a file. */
+export function describeSynthetic(synthetic: Synthetic): object {
+  const { uri } = synthetic
+  return { uri, name: baseName(uri), mimeType: mimeTypeOfSynthetic(synthetic) }
+}
+
+/** About how large that will be. An archive is no larger than the files in it, but for a little. */
+export function bytesOfSynthetic(synthetic: Synthetic, catalog: Catalog, { index }: Pick<Forms, 'index'>): number {
+  switch (synthetic.kind) {
+    case 'index':
+      return index?.bytesOf(catalog) ?? 0
+    case 'manifest':
+      return Buffer.byteLength(manifestText(synthetic.skill, synthetic.uri))
+    case 'archive':
+      return synthetic.archive.skill.skill.size
+    default:
+      return synthetic satisfies never
+  }
+}
+
+/** What a read of it gives, asked for at the URI as it was written. Undefined where a file that it is made of is damaged. */
+export async function contentOfSynthetic(
+  synthetic: Synthetic,
+  asked: string,
+  catalog: Catalog,
+  { forms, read }: { readonly forms: Forms; readonly read: ReadFile },
+): Promise<Content | Unread> {
+  switch (synthetic.kind) {
+    case 'index': {
+      const text = await forms.index?.text(catalog, read)
+      return text === undefined ? undefined : { text }
+    }
+    case 'manifest':
+      return { text: manifestText(synthetic.skill, asked) }
+    case 'archive': {
+      const bytes = await forms.archives.bytesOf(synthetic.archive, read)
+      return isUnread(bytes) ? bytes : { blob: bytes.toString('base64') }
+    }
+    default:
+      return synthetic satisfies never
+  }
+}

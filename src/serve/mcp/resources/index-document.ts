@@ -1,0 +1,127 @@
+import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
+import { stepByStep } from '../../../base/cooperative.ts'
+import type { Steps } from '../../../base/cooperative.ts'
+import type { ReadFile } from '../../content.ts'
+import type { Archive, Archives } from './archive.ts'
+import { MadeOnce } from '../../../base/memo.ts'
+import { entryOf } from './skills.ts'
+
+/** Its hosts warn of any other, and one that is missing is wrong to the oldest of them. */
+const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
+
+/**
+ * `skill://index.json`: one document that is right in each of the forms that it has had. It says of the same skills what
+ * `skills/list` says, and is made once for each catalog.
+ */
+export class IndexDocument {
+  readonly #archives: Archives
+  readonly #templates: readonly string[]
+  readonly #texts = new MadeOnce<Catalog, Promise<readonly string[]>>()
+  readonly #bytes = new WeakMap<Catalog, number>()
+
+  /** `templates`: those that stand in it as entries, which not every reader of it can take. */
+  constructor(archives: Archives, templates: readonly string[]) {
+    this.#archives = archives
+    this.#templates = templates
+  }
+
+  async text(catalog: Catalog, read: ReadFile): Promise<string> {
+    return (await this.pieces(catalog, read)).join('')
+  }
+
+  /** The text in pieces, none of which ends in the middle of a character: all of it is too large for one turn of the loop. */
+  async pieces(catalog: Catalog, read: ReadFile): Promise<readonly string[]> {
+    return this.#texts.of(catalog, () => this.#begin(catalog, read))
+  }
+
+  /** How large the text is. Before it was made once, nobody knows. */
+  bytesOf(catalog: Catalog): number {
+    return this.#bytes.get(catalog) ?? 0
+  }
+
+  async #begin(catalog: Catalog, read: ReadFile): Promise<readonly string[]> {
+    try {
+      const pieces = await this.#make(catalog, read)
+      this.#bytes.set(catalog, await stepByStep(bytesIn(pieces)))
+      return pieces
+    } catch (error) {
+      // Whoever asks next is not told of a failure that may be over.
+      this.#texts.forget(catalog)
+      throw error
+    }
+  }
+
+  async #make(catalog: Catalog, read: ReadFile): Promise<readonly string[]> {
+    const archives = await stepByStep(this.#archiving(catalog))
+    const all = [...archives.values()].flat()
+    const digests = await this.#archives.digestsOf(all, read)
+    // A damaged file is fetched again, and the archive is there the next time.
+    if (digests.size < all.length) this.#texts.forget(catalog)
+    const templates = this.#templates.map((url) => ({ type: 'mcp-resource-template', description: SPACE, url }))
+    return stepByStep(texting(archives, digests, templates))
+  }
+
+  *#archiving(catalog: Catalog): Steps<ReadonlyMap<CatalogSkill, readonly Archive[]>> {
+    const archives = new Map<CatalogSkill, readonly Archive[]>()
+    for (const skill of catalog.enumerated) {
+      archives.set(skill, this.#archives.of(catalog, skill))
+      yield
+    }
+    return archives
+  }
+}
+
+function* texting(
+  archives: ReadonlyMap<CatalogSkill, readonly Archive[]>,
+  digests: ReadonlyMap<string, string>,
+  templates: readonly object[],
+): Steps<readonly string[]> {
+  const pieces: string[] = []
+  let piece = `{"$schema":${JSON.stringify(SCHEMA)},"skills":[`
+  let comma = ''
+  for (const [skill, ofSkill] of archives) {
+    piece += comma + JSON.stringify(documentEntry(skill, archiveEntries(ofSkill, digests)))
+    comma = ','
+    if (piece.length >= PIECE) {
+      pieces.push(piece)
+      piece = ''
+    }
+    yield
+  }
+  for (const template of templates) {
+    piece += comma + JSON.stringify(template)
+    comma = ','
+  }
+  return [...pieces, `${piece}]}`]
+}
+
+/** The characters of a piece, but for the last entry in it. */
+const PIECE = 2 ** 16
+
+function* bytesIn(pieces: readonly string[]): Steps<number> {
+  let bytes = 0
+  for (const piece of pieces) {
+    bytes += Buffer.byteLength(piece)
+    yield
+  }
+  return bytes
+}
+
+const SPACE = 'Skills by the parts of their path'
+
+function documentEntry(skill: CatalogSkill, archives: readonly object[]): object {
+  const { uri, frontmatter, resources } = entryOf(skill)
+  const digest = resources.find((resource) => resource.uri === uri)?.digest
+  const [name, description] = [withoutHidden(skill.name), withoutHidden(skill.description)]
+  const oldest = { type: 'skill-md', name, description, url: uri, digest }
+  return { ...oldest, uri, frontmatter, resources, ...(archives.length > 0 && { archives }) }
+}
+
+function archiveEntries(archives: readonly Archive[], digests: ReadonlyMap<string, string>): object[] {
+  return archives.flatMap(({ uri, mimeType }) => {
+    const digest = digests.get(uri)
+    return digest === undefined ? [] : [{ url: uri, mimeType, digest }]
+  })
+}

@@ -1,0 +1,179 @@
+import type { CatalogFile, CatalogFolder } from '../../../sync/catalog/catalog-entry.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { withHiddenEscaped, withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
+import { uriOf } from '../../../sync/model/skill-uri.ts'
+import { contentOf, inTurn, isUnread, whyUnread } from '../../content.ts'
+import type { Content, ReadFile, Unread } from '../../content.ts'
+import { mimeTypeOf } from '../../mime.ts'
+import type { Caller } from '../rpc/caller.ts'
+import { mimeTypeOfContract } from './contract.ts'
+import { describeContract } from './contract-list.ts'
+import { contractTemplates } from './contract-templates.ts'
+import { contentOfContract } from './contract-text.ts'
+import type { Forms } from './compatibility.ts'
+import { lookupResource } from './lookup.ts'
+import type { FoundResource } from './lookup.ts'
+import { nearUris } from './similar-uris.ts'
+import { pageOf } from '../rpc/pagination.ts'
+import type { PageLimits } from '../rpc/pagination.ts'
+import { listedResources } from './resource-list.ts'
+import type { Listed } from './resource-list.ts'
+import { INTERNAL_ERROR, RpcError, invalidParams, resourceNotFound } from '../rpc/rpc-error.ts'
+import { contentOfSynthetic, describeSynthetic, mimeTypeOfSynthetic } from './derived-resources.ts'
+
+/** What the lists say of a file. The SKILL.md of a skill carries the skill's own name and description (SEP-2640). */
+export interface ResourceDescription {
+  readonly uri: string
+  readonly name: string
+  readonly description?: string
+  readonly mimeType: string
+  readonly size: number
+}
+
+/** What the lists say of one file. */
+export function describeFile(file: CatalogFile): ResourceDescription {
+  const { uri, documents } = file
+  const name = withHiddenEscaped(file.name)
+  const { size } = file.file
+  if (documents === undefined) return { uri, name, mimeType: mimeTypeOf(file.name), size }
+  return {
+    uri,
+    name: withoutHidden(documents.name),
+    description: withoutHidden(documents.description),
+    mimeType: 'text/markdown',
+    size,
+  }
+}
+
+/** A folder has no trailing slash in its URI, and the media type that SEP-2640 gives it. */
+export function describeFolder(folder: CatalogFolder): object {
+  return { uri: folder.uri, name: folder.name, mimeType: 'inode/directory' }
+}
+
+/** `resources/list`: the SKILL.md of every listed skill, and what the operator wants in it besides. */
+export async function listResources(
+  catalog: Catalog,
+  forms: Forms,
+  cursor: unknown,
+  limits: PageLimits,
+): Promise<object> {
+  const resources = await listedResources(catalog, forms)
+  const listing = { catalog, of: `resources/list ${forms.digest}` }
+  const { items, nextCursor } = pageOf(resources, listing, cursor, limits, sizeOfListed)
+  return { resources: items.map(describe), ...(nextCursor !== undefined && { nextCursor }) }
+}
+
+function describe(resource: Listed): object {
+  if (!('kind' in resource)) return describeFile(resource)
+  switch (resource.kind) {
+    case 'index':
+    case 'manifest':
+    case 'archive':
+      return describeSynthetic(resource)
+    case 'contract-index':
+    case 'contract-record':
+    case 'contract-document':
+    case 'contract-reference':
+    case 'doc':
+      return describeContract(resource)
+    default:
+      return resource satisfies never
+  }
+}
+
+function sizeOfListed(resource: Listed): number {
+  if ('kind' in resource) return Buffer.byteLength(JSON.stringify(describe(resource)))
+  return resource.uri.length + Buffer.byteLength(resource.documents?.description ?? '') + 200
+}
+
+/** `resources/templates/list`: any file of a source, by its path, the spaces that the operator made, and the `resource://` family. */
+export function listTemplates(catalog: Catalog, { spaces, contract }: Forms, cursor: unknown): object {
+  if (cursor !== undefined) throw invalidParams('The cursor is not one of this listing')
+  const ofSources = catalog.snapshots.map(({ source }) => ({
+    uriTemplate: `${uriOf(source, '')}/{+path}`,
+    name: source,
+    description: `A file of a skill of the source "${source}", by its path`,
+  }))
+  const ofSpaces = spaces.map(({ template }) => ({
+    uriTemplate: template,
+    name: template,
+    description: 'A skill, by the parts of its path',
+    mimeType: 'text/markdown',
+  }))
+  const ofContract = contract === undefined ? [] : contractTemplates(contract.of(catalog))
+  return { resourceTemplates: [...ofSources, ...ofSpaces, ...ofContract.map(({ listed }) => listed)] }
+}
+
+/** `resources/read`: the bytes of one file, exactly. Reading means nothing more: no skill is activated by it. */
+export async function readResource(
+  catalog: Catalog,
+  uri: string,
+  caller: Caller,
+  making: { readonly forms: Forms; readonly read: ReadFile },
+): Promise<object> {
+  const found = served(catalog, lookupResource(catalog, making.forms, uri), uri, caller)
+  if (found.kind === 'folder')
+    throw resourceNotFound(caller.era, uri, 'it names a folder; read it with resources/directory/read')
+  const { mimeType, content } = await contentFound(found, uri, catalog, { ...making, turn: caller.turn })
+  if (isUnread(content)) throw new RpcError(INTERNAL_ERROR, whyUnread(content), { uri })
+  return { contents: [{ uri, mimeType, ...content }] }
+}
+
+/** What was found, if it is served: whoever asked for anything else is told why there is nothing. */
+function served(catalog: Catalog, found: FoundResource, uri: string, { era }: Caller): Served {
+  if (found.kind === 'nothing') throw resourceNotFound(era, uri, found.why, nearUris(catalog, uri))
+  // Without the URI among the data: with it, the 2025 era would hear of an unknown resource.
+  if (found.kind === 'refused') throw invalidParams(`Cannot read it: ${found.why}`, candidatesOf(found))
+  return found
+}
+
+type Served = Exclude<FoundResource, { readonly kind: 'nothing' | 'refused' }>
+
+function candidatesOf({ candidates }: { readonly candidates?: readonly string[] }): object | undefined {
+  return candidates && { candidates }
+}
+
+async function contentFound(
+  found: Exclude<Served, { readonly kind: 'folder' }>,
+  asked: string,
+  catalog: Catalog,
+  { turn, ...making }: { readonly forms: Forms; readonly read: ReadFile; readonly turn: Caller['turn'] },
+): Promise<{ readonly mimeType: string; readonly content: Content | Unread }> {
+  switch (found.kind) {
+    case 'file':
+      return {
+        mimeType: describeFile(found.file).mimeType,
+        content: await contentOf(found.file, inTurn(making.read, turn)),
+      }
+    case 'synthetic':
+      return {
+        mimeType: mimeTypeOfSynthetic(found.synthetic),
+        content: await contentOfSynthetic(found.synthetic, asked, catalog, making),
+      }
+    case 'contract':
+      return {
+        mimeType: mimeTypeOfContract(found.resource),
+        content: await contentOfContract(found.resource, found.family, inTurn(making.read, turn)),
+      }
+    default:
+      return found satisfies never
+  }
+}
+
+/** `resources/subscribe`, 2025 era. A folder may be subscribed to: it is told of what changes anywhere below. */
+export function subscribe(catalog: Catalog, forms: Forms, uri: string, caller: Caller): object {
+  const found = served(catalog, lookupResource(catalog, forms, uri), uri, caller)
+  subscriptionsOf(caller).subscribe(uri, found.uri)
+  return {}
+}
+
+/** `resources/unsubscribe`, 2025 era. One that was not subscribed to is no fault. */
+export function unsubscribe(uri: string, caller: Caller): object {
+  subscriptionsOf(caller).unsubscribe(uri)
+  return {}
+}
+
+function subscriptionsOf(caller: Caller): NonNullable<Caller['subscriptions']> {
+  if (caller.subscriptions === undefined) throw invalidParams('There is no session to subscribe for')
+  return caller.subscriptions
+}

@@ -1,0 +1,61 @@
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { MadeInSteps } from '../../../base/incremental.ts'
+import { textingCatalog } from './catalog-text.ts'
+import type { Registry } from '../../registry.ts'
+import type { Method, Methods, Surface } from '../core/methods.ts'
+import type { Params } from '../rpc/params.ts'
+import { before, COMPLETE, noValues, promptIn } from './prompts.ts'
+
+/**
+ * The prompt `skills-catalog`, beside those that there are: the skills as text, for hosts that put it into the context of a model
+ * themselves. Without a message where there are none.
+ */
+export function catalogPrompt(registry: Registry): Surface {
+  return {
+    scope: 'prompts',
+    capabilities: { prompts: {} },
+    methods: (known) => ({
+      ...known,
+      ...withList(known),
+      ...before(known, 'prompts/get', async ({ name }) =>
+        name === SKILLS_CATALOG.name ? answerOf(registry.catalog) : undefined,
+      ),
+      ...before(known, COMPLETE, async (params) =>
+        promptIn(params)?.name === SKILLS_CATALOG.name ? noValues(params, SKILLS_CATALOG.name, []) : undefined,
+      ),
+    }),
+  }
+}
+
+export const SKILLS_CATALOG = {
+  name: 'skills-catalog',
+  title: 'The skills that there are',
+  description: 'Name, description and source of each skill that is available, to be put before a model',
+} as const
+
+/** About how large the answer to `prompts/get` will be. */
+export function bytesOfPrompt(catalog: Catalog, { name }: Params): number {
+  return name === SKILLS_CATALOG.name ? Buffer.byteLength(TEXTS.of(catalog)) : 0
+}
+
+function withList({ 'prompts/list': others }: Methods): Methods {
+  if (others === undefined) return {}
+  const list: Method = async (...asked) => {
+    const answer: { readonly prompts?: readonly unknown[] } = await others(...asked)
+    return { ...answer, prompts: [...(answer.prompts ?? []), SKILLS_CATALOG] }
+  }
+  return { 'prompts/list': list }
+}
+
+async function answerOf(catalog: Catalog): Promise<object> {
+  const text = await textingPrompt(catalog)
+  const messages = text === '' ? [] : [{ role: 'user', content: { type: 'text', text } }]
+  return { description: SKILLS_CATALOG.description, messages }
+}
+
+/** Makes the text in slices. */
+export async function textingPrompt(catalog: Catalog): Promise<string> {
+  return TEXTS.ready(catalog)
+}
+
+const TEXTS = new MadeInSteps<Catalog, string>(textingCatalog)

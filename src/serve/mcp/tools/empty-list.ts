@@ -1,0 +1,56 @@
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { withHiddenEscaped } from '../../../sync/skill-md/hidden-unicode.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import { countOf } from '../../../base/plural.ts'
+import { reasonOf } from './unserved-sources.ts'
+import type { Lacking } from './unserved-sources.ts'
+
+/**
+ * Says in words for a model why a list of skills is empty. `lacking`: the sources that have nothing served. The rest is read off
+ * the catalog that the caller sees.
+ */
+export function whyEmpty(catalog: Catalog, lacking: Lacking = NONE): string {
+  const reasons = [
+    ...catalog.snapshots.map((snapshot) => `${quoted(snapshot.source)} ${reasonIn(catalog, snapshot)}`),
+    ...lacking.named.map(reasonOf),
+  ]
+  if (reasons.length > 0) return `No skill is available. ${sentenceOf(reasons, unnamedIn(lacking))}`
+  if (catalog.generation === 0) return 'No skill is available yet: nothing has been fetched. Ask again in a moment.'
+  return lacking.count > 0 ? NOT_YET : 'No skill is available to you here.'
+}
+
+const NONE: Lacking = { count: 0, named: [] }
+
+const NOT_YET = 'No skill is available to you here: something has not been fetched yet. Ask again later.'
+
+/** A caller that is told of no source is told of no number of them either. */
+function unnamedIn({ count, named }: Lacking): number {
+  return named.length === 0 ? 0 : count - named.length
+}
+
+function sentenceOf(reasons: readonly string[], unnamed: number): string {
+  const left = Math.max(0, reasons.length - MOST_REASONS) + unnamed
+  const more = left > 0 ? [`${left} more ${left === 1 ? 'source has' : 'sources have'} none`] : []
+  return `By source: ${[...reasons.slice(0, MOST_REASONS), ...more].join('; ')}. The operator is told more by skillsyncd status.`
+}
+
+const MOST_REASONS = 10
+
+/** The reason without skills that are disabled or wait for approval: those are not named to clients. */
+function reasonIn({ sources }: Catalog, { source, skills, findings }: Snapshot): string {
+  const [, ...absent] = sources.find(([id]) => id === source) ?? [source]
+  const withheld = skills.filter(({ standing, path }) => standing === 'withheld' && !absent.includes(path))
+  const [first] = withheld
+  if (first !== undefined) {
+    const id = quoted(`${source}/${withHiddenEscaped(first.path)}`)
+    return `has ${countOf(withheld.length, 'skill')} that ${withheld.length === 1 ? 'is' : 'are'} withheld: get_skill with the id ${id} gives the reason`
+  }
+  const link = findings.find(({ rule }) => rule === 'link-refused')
+  if (link !== undefined)
+    return `has links in place of skills, such as ${quoted(withHiddenEscaped(link.path))}, that lead elsewhere and are refused`
+  return skills.length === 0 ? 'has no SKILL.md' : 'has no skill that is offered'
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text)
+}

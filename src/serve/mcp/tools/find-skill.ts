@@ -1,0 +1,104 @@
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { withHiddenEscaped } from '../../../sync/skill-md/hidden-unicode.ts'
+import { offeredIn, offeringIn } from '../../../sync/catalog/tool-catalog.ts'
+import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
+import { contentKeyOf } from '../../../sync/model/skill.ts'
+import { stepByStep } from '../../../base/cooperative.ts'
+import { namesAtOnce, namesIn, offeredAt } from './skill-names.ts'
+import type { Withheld } from './skill-names.ts'
+import { refusal } from './tool-answer.ts'
+import type { ToolAnswer } from './tool-answer.ts'
+
+/** The skills that an id can mean: those that have it, else the one at a URI, else those that are called so in any case. */
+export async function skillsMeant(catalog: Catalog, id: string): Promise<readonly Offered[]> {
+  const exact = await skillsOfId(catalog, id)
+  return exact.length > 0 ? exact : asOne((await namesIn(catalog)).called(id))
+}
+
+/** Those that have exactly this id, or the one at this URI. */
+export async function skillsOfId(catalog: Catalog, id: string): Promise<readonly Offered[]> {
+  const offered = await offeringIn(catalog)
+  const found = offered.find(id)
+  return asOne(found.length > 0 ? found : offeredAt(catalog, offered, id))
+}
+
+/** Places of one content are one skill: the first of them. */
+function asOne(found: readonly Offered[]): readonly Offered[] {
+  return new Set(found.map(({ skill }) => contentKeyOf(skill))).size === 1 ? found.slice(0, 1) : found
+}
+
+/** The only skill that an id means, at once, for a caller that made the catalog ready; undefined where it means none or several. */
+export function skillMeantAtOnce(catalog: Catalog, id: string): Offered | undefined {
+  const offered = offeredIn(catalog)
+  const found = [() => offered.find(id), () => offeredAt(catalog, offered, id), () => namesAtOnce(catalog).called(id)]
+  for (const finding of found) {
+    const [first, ...others] = asOne(finding())
+    if (first !== undefined) return others.length === 0 ? first : undefined
+  }
+  return undefined
+}
+
+/** Says of the skill that an id means that others are named so, with their ids; undefined where none is. */
+export async function namesakesNote(catalog: Catalog, id: string, { skill }: Offered): Promise<string | undefined> {
+  const names = await namesIn(catalog)
+  const others = names.declaring(id).filter((other) => contentKeyOf(other.skill) !== contentKeyOf(skill))
+  if (others.length === 0) return undefined
+  const more = others.length > MOST_NAMESAKES ? ` and ${others.length - MOST_NAMESAKES} more` : ''
+  const ids = `${listed(others.slice(0, MOST_NAMESAKES))}${more}`
+  return others.length === 1
+    ? `Another skill is named ${quoted(id)} and has the id ${ids}.`
+    : `Other skills are named ${quoted(id)} and have the ids ${ids}.`
+}
+
+const MOST_NAMESAKES = 5
+
+/** Says of an id that means no skill, or several, what a model can do: never a word about a skill that its caller does not see. */
+export async function notTheOne(catalog: Catalog, id: string, candidates: readonly Offered[]): Promise<ToolAnswer> {
+  if (candidates.length > 0) return refusal(ambiguous(id, candidates))
+  const names = await namesIn(catalog)
+  const withheld = names.withheld(id)
+  if (withheld.length > 0) return refusal(whyWithheld(id, withheld))
+  const near = await stepByStep(names.near(id))
+  const meant = near.length === 0 ? '' : `; near it ${near.length === 1 ? 'is' : 'are'} ${listed(near)}`
+  return refusal(
+    `There is no skill with the id ${quoted(id)}${meant}; list_skills gives the ids of those that there are`,
+  )
+}
+
+function ambiguous(id: string, candidates: readonly Offered[]): string {
+  const named = candidates.slice(0, MOST_NAMED).map((offered) => `${quoted(offered.id)} (${offered.name})`)
+  const more = candidates.length > MOST_NAMED ? ` and ${candidates.length - MOST_NAMED} more` : ''
+  return `The id ${quoted(id)} can mean ${candidates.length} skills; ask for one of ${named.join(', ')}${more}`
+}
+
+const MOST_NAMED = 32
+
+function listed(near: readonly Offered[]): string {
+  return near.map((offered) => quoted(offered.id)).join(', ')
+}
+
+function whyWithheld(id: string, withheld: readonly Withheld[]): string {
+  const told = withheld.slice(0, MOST_REASONS).map((one) => `${quoted(one.id)}: ${reasonOf(one)}`)
+  const more = withheld.length > MOST_REASONS ? [`and ${withheld.length - MOST_REASONS} more of that name`] : []
+  return [
+    `The skill ${quoted(id)} is there, and is withheld until its authors or the operator mend it.`,
+    ...told,
+    ...more,
+  ].join('\n')
+}
+
+const MOST_REASONS = 3
+
+function reasonOf({ skill: { findings } }: Withheld): string {
+  const told = withHiddenEscaped(findings.map(({ message }) => message).join('; '))
+  return told.length > MOST_REASON ? `${told.slice(0, MOST_REASON)}…` : told
+}
+
+const MOST_REASON = 600
+
+/** Quotes a text of the client, cut to a bounded length. */
+function quoted(text: string): string {
+  return JSON.stringify(text.length > MOST_QUOTED ? `${text.slice(0, MOST_QUOTED)}…` : text)
+}
+
+const MOST_QUOTED = 1_200

@@ -1,0 +1,78 @@
+import { isObject } from '../../../base/json-object.ts'
+import { INSTRUCTIONS } from './instructions.ts'
+import type { Method, Methods, Surface } from '../core/methods.ts'
+import type { Params } from '../rpc/params.ts'
+import { invalidParams } from '../rpc/rpc-error.ts'
+
+/** The prompt `init-skills`: background on working with skills, for the start of a conversation. */
+export const PROMPTS: Surface = {
+  scope: 'prompts',
+  capabilities: { prompts: {} },
+  methods: (known) => ({
+    ...known,
+    'prompts/list': ({ cursor }) => {
+      if (cursor !== undefined) throw invalidParams('The cursor is not one of this listing')
+      return { prompts: [INIT_SKILLS] }
+    },
+    'prompts/get': ({ name }) => {
+      if (name !== INIT_SKILLS.name) throw unknownPrompt(name)
+      const content = { type: 'text', text: INSTRUCTIONS }
+      return { description: INIT_SKILLS.description, messages: [{ role: 'user', content }] }
+    },
+    ...withPromptCompletion(known),
+  }),
+}
+
+export const INIT_SKILLS = {
+  name: 'init-skills',
+  title: 'How to work with skills',
+  description: 'Background on skills and how to work with them; it informs and starts nothing',
+} as const
+
+function withPromptCompletion(known: Methods): Methods {
+  const complete = known[COMPLETE]
+  if (complete === undefined) return {}
+  const method: Method = (params, caller, signal) => {
+    const prompt = promptIn(params)
+    if (prompt === undefined) return complete(params, caller, signal)
+    if (prompt.name !== INIT_SKILLS.name) throw unknownPrompt(prompt.name)
+    return noValues(params, INIT_SKILLS.name, [])
+  }
+  return { [COMPLETE]: method }
+}
+
+export const COMPLETE = 'completion/complete'
+
+/** The answer for an argument of a prompt that has these: of its values none is known. Another argument is refused. */
+export function noValues({ argument }: Params, prompt: string, names: readonly string[]): object {
+  const asked = isObject(argument) ? argument['name'] : undefined
+  if (typeof asked !== 'string') throw invalidParams('`argument` is required, and is { name, value }')
+  if (names.includes(asked)) return NO_VALUES
+  const there = names.length === 0 ? 'it has none' : `it has ${names.join(', ')}`
+  throw invalidParams(
+    `The prompt ${JSON.stringify(prompt)} has no argument ${JSON.stringify(asked.slice(0, 100))}; ${there}`,
+  )
+}
+
+const NO_VALUES = { completion: { values: [], total: 0, hasMore: false } } as const
+
+/** A method that answers some of what it is asked, and leaves the rest to the one that there is. Without that one, none. */
+export function before(
+  known: Methods,
+  name: string,
+  answer: (...asked: Parameters<Method>) => Promise<object | undefined>,
+): Methods {
+  const rest = known[name]
+  return rest === undefined ? {} : { [name]: async (...asked) => (await answer(...asked)) ?? rest(...asked) }
+}
+
+/** The prompt that a completion is about, if it is about one. */
+export function promptIn({ ref }: Params): { readonly name: unknown } | undefined {
+  if (typeof ref !== 'object' || ref === null || !('type' in ref) || ref.type !== 'ref/prompt') return undefined
+  return { name: 'name' in ref ? ref.name : undefined }
+}
+
+function unknownPrompt(name: unknown): Error {
+  const asked = typeof name === 'string' ? `${JSON.stringify(name.slice(0, 100))} is none` : '`name` is required'
+  return invalidParams(`The prompt here is "${INIT_SKILLS.name}"; ${asked}`)
+}

@@ -1,0 +1,59 @@
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { bytesOfPrompt } from './catalog-prompt.ts'
+import type { Params } from '../rpc/params.ts'
+import { bytesOfContract } from '../resources/contract-text.ts'
+import type { Forms } from '../resources/compatibility.ts'
+import { lookupResource } from '../resources/lookup.ts'
+import { bytesOfSkillPrompt } from './skill-prompts.ts'
+import { bytesOfSynthetic } from '../resources/derived-resources.ts'
+import { bytesOfCall } from './tools.ts'
+import { isObject } from '../../../base/json-object.ts'
+
+/** More than a batch is answered with; what follows in it costs nothing. */
+const MOST_BYTES = 64 * 2 ** 20
+
+/** About how large the answer to a body will be, as far as the sizes of what it asks for tell. */
+export function announcedBytes(catalog: Catalog, forms: Forms, body: unknown): number {
+  if (!Array.isArray(body)) return grown(sizeAskedFor(catalog, forms, body))
+  let bytes = 0
+  for (const message of body) {
+    bytes += grown(sizeAskedFor(catalog, forms, message))
+    if (bytes > MOST_BYTES) return MOST_BYTES
+  }
+  return bytes
+}
+
+/** Base64 and the escapes of JSON make that much of it, usually. Whole bytes: sums of others would not come back to zero. */
+function grown(size: number): number {
+  return Math.ceil(size * 1.4)
+}
+
+function sizeOfPrompt(catalog: Catalog, { skillPrompts }: Forms, params: Params): number {
+  return bytesOfPrompt(catalog, params) + (skillPrompts ? bytesOfSkillPrompt(catalog, params) : 0)
+}
+
+function sizeAskedFor(catalog: Catalog, forms: Forms, message: unknown): number {
+  if (!isObject(message) || !isObject(message['params'])) return 0
+  if (message['method'] === 'tools/call') return bytesOfCall(catalog, message['params'])
+  if (message['method'] === 'prompts/get') return sizeOfPrompt(catalog, forms, message['params'])
+  const { uri } = message['params']
+  if (message['method'] !== 'resources/read' || typeof uri !== 'string') return 0
+  // As it is listed, nearly always: no other spelling has to be taken apart.
+  const listed = catalog.files.get(uri)
+  if (listed !== undefined) return listed.file.size
+  const found = lookupResource(catalog, forms, uri)
+  switch (found.kind) {
+    case 'file':
+      return found.file.file.size
+    case 'synthetic':
+      return bytesOfSynthetic(found.synthetic, catalog, forms)
+    case 'contract':
+      return bytesOfContract(found.resource, found.family)
+    case 'folder':
+    case 'nothing':
+    case 'refused':
+      return 0
+    default:
+      return found satisfies never
+  }
+}

@@ -1,0 +1,109 @@
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { MadeInSteps } from '../../../base/incremental.ts'
+import { offeringSteps } from '../../../sync/catalog/tool-catalog.ts'
+import type { Steps } from '../../../base/cooperative.ts'
+import { BYTES_PER_TOKEN, placesTold } from '../../search/hits.ts'
+import { pageOf } from '../rpc/pagination.ts'
+import type { PageLimits } from '../rpc/pagination.ts'
+import type { Params } from '../rpc/params.ts'
+import { invalidParams, RpcError } from '../rpc/rpc-error.ts'
+import { refusal } from './tool-answer.ts'
+import type { ToolAnswer } from './tool-answer.ts'
+
+/** The most bytes of a page for a model: some 8,000 tokens, as `tokensIn` counts them. A caller that gives a `limit` decides itself. */
+const MODEL_PAGE_BYTES = 8_000 * BYTES_PER_TOKEN
+
+/**
+ * The answer of `list_skills`: the whole list where a model can take it at once, as it always was. Of a longer one a page at a time,
+ * with the cursor of the next; also for a caller that asks for pages.
+ */
+export function skillList(
+  catalog: Catalog,
+  { cursor, limit }: Params,
+  pages: PageLimits,
+  hasSearch = true,
+): ToolAnswer {
+  if (cursor !== undefined && typeof cursor !== 'string') throw invalidParams('`cursor` is a string')
+  if (limit !== undefined && !(typeof limit === 'number' && Number.isSafeInteger(limit)))
+    throw invalidParams('`limit` is a whole number')
+  if (limit !== undefined && limit < 1) return refusal(`The limit is ${limit}; ask for 1 skill at the least`)
+  const { rows, text, bytes } = listOf(catalog)
+  const most = limit === undefined ? Math.min(pages.bytes, MODEL_PAGE_BYTES) : pages.bytes
+  if (cursor === undefined && limit === undefined && bytes <= most) return { content: [{ type: 'text', text }] }
+  const limits = { entries: limit ?? Number.POSITIVE_INFINITY, bytes: most }
+  return pageAnswer(catalog, rows, cursor, { limits, hasSearch })
+}
+
+/** About as large as an answer can be: a page is in it twice. */
+export function bytesOfList(catalog: Catalog, { cursor, limit }: Params): number {
+  const { bytes } = listOf(catalog)
+  if (limit !== undefined) return 2 * bytes
+  return cursor === undefined && bytes <= MODEL_PAGE_BYTES ? bytes : 2 * Math.min(bytes, MODEL_PAGE_BYTES)
+}
+
+interface Paging {
+  readonly limits: PageLimits
+  readonly hasSearch: boolean
+}
+
+function pageAnswer(
+  catalog: Catalog,
+  rows: readonly string[],
+  cursor: unknown,
+  { limits, hasSearch }: Paging,
+): ToolAnswer {
+  try {
+    const page = pageOf(rows, { catalog, of: 'list_skills' }, cursor, limits, (row) => Buffer.byteLength(row) + 1)
+    const { items, nextCursor } = page
+    const text = `[${items.join(',')}]`
+    const skills: unknown = JSON.parse(text)
+    const total = rows.length
+    if (nextCursor === undefined) return { content: [{ type: 'text', text }], structuredContent: { skills, total } }
+    return {
+      content: [
+        { type: 'text', text },
+        { type: 'text', text: moreText(items.length, total, nextCursor, hasSearch) },
+      ],
+      structuredContent: { skills, total, nextCursor },
+    }
+  } catch (error) {
+    // A model that is told so begins again; a fault of the protocol would not come to it.
+    if (error instanceof RpcError) return refusal(error.message)
+    throw error
+  }
+}
+
+function moreText(count: number, total: number, nextCursor: string, hasSearch: boolean): string {
+  const search = hasSearch ? ' search_skills finds those that fit a task, with a few words, and costs far less.' : ''
+  return `These are ${count} of ${total} skills.${search} To go on with the list, call list_skills with the cursor ${JSON.stringify(nextCursor)}.`
+}
+
+interface SkillList {
+  /** Each as JSON, and each content once. */
+  readonly rows: readonly string[]
+  readonly text: string
+  readonly bytes: number
+}
+
+function listOf(catalog: Catalog): SkillList {
+  return LISTS.of(catalog)
+}
+
+/** Makes the list in slices. */
+export async function listingForModels(catalog: Catalog): Promise<SkillList> {
+  return LISTS.ready(catalog)
+}
+
+const LISTS = new MadeInSteps<Catalog, SkillList>(listing)
+
+function* listing(catalog: Catalog): Steps<SkillList> {
+  const rows: string[] = []
+  const offered = yield* offeringSteps(catalog)
+  for (const one of offered.distinct) {
+    const { id, name, source, description } = one
+    rows.push(JSON.stringify({ id, name, source, ...placesTold(offered.placesOf(one)), description }))
+    yield
+  }
+  const text = `[${rows.join(',')}]`
+  return { rows, text, bytes: Buffer.byteLength(text) }
+}

@@ -1,0 +1,93 @@
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { isOff } from '../../../sync/skill-md/contract/contract-flags.ts'
+import type { JsonObject, JsonValue } from '../../../sync/skill-md/frontmatter.ts'
+import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
+import { MadeInSteps } from '../../../base/incremental.ts'
+import { offeringSteps, pathIdOf } from '../../../sync/catalog/tool-catalog.ts'
+import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
+import type { Steps } from '../../../base/cooperative.ts'
+import { SKILLS_CATALOG } from './catalog-prompt.ts'
+import { INIT_SKILLS } from './prompts.ts'
+
+/** A skill that people may start by its name. */
+export interface SkillPrompt {
+  readonly offered: Offered
+  readonly listed: ListedPrompt
+}
+
+/** What `prompts/list` says of it. */
+export interface ListedPrompt {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly arguments?: readonly [{ readonly name: 'arguments'; readonly description: string; readonly required: false }]
+}
+
+/**
+ * The skills of the lists that are prompts, by name, in the order of their ids. One with `user-invocable: false` is none, and
+ * neither is one whose frontmatter nobody can read: it may say so.
+ */
+export function skillPromptsIn(catalog: Catalog): ReadonlyMap<string, SkillPrompt> {
+  return PROMPTS_IN.of(catalog)
+}
+
+/** Makes them in slices. */
+export async function promptingSkills(catalog: Catalog): Promise<ReadonlyMap<string, SkillPrompt>> {
+  return PROMPTS_IN.ready(catalog)
+}
+
+const PROMPTS_IN = new MadeInSteps<Catalog, ReadonlyMap<string, SkillPrompt>>(prompting)
+
+function* prompting(catalog: Catalog): Steps<ReadonlyMap<string, SkillPrompt>> {
+  const prompts = new Map<string, SkillPrompt>()
+  const { listed } = yield* offeringSteps(catalog)
+  for (const offered of listed) {
+    yield
+    const { frontmatter } = offered.skill
+    if (frontmatter === undefined || isOff(frontmatter['user-invocable'])) continue
+    const prompt = { offered, listed: listedOf(offered, frontmatter) }
+    prompts.set(prompt.listed.name, prompt)
+  }
+  return prompts
+}
+
+/** Whether lists of the prompts of two catalogs say the same. */
+export function* areSamePrompts(before: Catalog, after: Catalog): Steps<boolean> {
+  const [was, is] = [yield* PROMPTS_IN.steps(before), [...(yield* PROMPTS_IN.steps(after)).values()]]
+  if (was.size !== is.length) return false
+  return [...was.values()].every((prompt, index) => saysAlike(prompt.listed, is[index]?.listed))
+}
+
+function saysAlike(listed: ListedPrompt, other: ListedPrompt | undefined): boolean {
+  return (
+    listed.name === other?.name &&
+    listed.title === other.title &&
+    listed.description === other.description &&
+    listed.arguments?.[0].description === other.arguments?.[0].description
+  )
+}
+
+function listedOf(offered: Offered, frontmatter: JsonObject): ListedPrompt {
+  const hint = hintIn(frontmatter['argument-hint']) ?? hintIn(frontmatter['arguments'])
+  return {
+    // The longest of its ids leads to it in any case.
+    name: TAKEN.has(offered.id) ? pathIdOf(offered) : offered.id,
+    title: offered.name,
+    description: offered.description,
+    ...(hint !== undefined && {
+      arguments: [{ name: 'arguments', description: withoutHidden(hint), required: false }],
+    }),
+  }
+}
+
+/** The names of the prompts that are there whatever is served. */
+export const TAKEN: ReadonlySet<string> = new Set<string>([INIT_SKILLS.name, SKILLS_CATALOG.name])
+
+/** `[issue] ` is meant as a text and is a list of YAML: it is shown as it was written. */
+function hintIn(value: JsonValue | undefined): string | undefined {
+  if (typeof value === 'string') return value.trim() === '' ? undefined : value
+  if (typeof value === 'number') return String(value)
+  if (!Array.isArray(value)) return undefined
+  const words = value.filter((item) => typeof item === 'string' || typeof item === 'number')
+  return words.length === 0 ? undefined : `[${words.join(', ')}]`
+}

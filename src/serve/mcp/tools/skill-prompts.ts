@@ -1,0 +1,148 @@
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { inTurn } from '../../content.ts'
+import type { Unread } from '../../content.ts'
+import { isObject } from '../../../base/json-object.ts'
+import type { Serving, Surface } from '../core/methods.ts'
+import { pageOf } from '../rpc/pagination.ts'
+import type { PageLimits } from '../rpc/pagination.ts'
+import type { Params } from '../rpc/params.ts'
+import { before, COMPLETE, noValues, promptIn } from './prompts.ts'
+import { INTERNAL_ERROR, RpcError, invalidParams } from '../rpc/rpc-error.ts'
+import { TAKEN, promptingSkills, skillPromptsIn } from './skill-prompt-list.ts'
+import type { SkillPrompt } from './skill-prompt-list.ts'
+import { MOST_DOCUMENT_BYTES, instructionsOf, markedAs } from './tool-answer.ts'
+import { isBehind, readDocument } from './tool-document.ts'
+import type { Document, ToolHost } from './tool-document.ts'
+import { waitingFor } from './tools.ts'
+import { readingFor } from '../rpc/trace.ts'
+
+/** Skills as prompts, beside those that there are: a person starts one by its name. They are handed out, and nothing is run. */
+export function skillPrompts(serving: Pick<Serving, 'registry' | 'read' | 'pages'>, host: ToolHost): Surface {
+  const { registry, read, pages } = serving
+  return {
+    scope: 'prompts',
+    capabilities: { prompts: { listChanged: true } },
+    methods: (known) => ({
+      ...known,
+      'prompts/list': async ({ cursor }, caller, signal) => {
+        if (cursor === undefined) await waitingFor(signal, host).look()
+        const own: { readonly prompts?: readonly object[] } = (await known['prompts/list']?.({}, caller, signal)) ?? {}
+        return listPrompts(own.prompts ?? [], registry.catalog, cursor, pages)
+      },
+      ...before(known, 'prompts/get', async (params, caller, signal) => {
+        if (typeof params['name'] === 'string' && TAKEN.has(params['name'])) return undefined
+        const asked = new SkillPrompts(
+          { registry, read: inTurn(readingFor(caller, read), caller.turn) },
+          waitingFor(signal, host),
+        )
+        return asked.get(nameIn(params), wordsIn(params))
+      }),
+      ...before(known, COMPLETE, async (params) => {
+        const name = promptIn(params)?.name
+        if (typeof name !== 'string') return undefined
+        const prompt = (await promptingSkills(registry.catalog)).get(name)
+        const names = (prompt?.listed.arguments ?? []).map((argument) => argument.name)
+        return prompt && noValues(params, name, names)
+      }),
+    }),
+  }
+}
+
+/** About how large the answer to `prompts/get` will be, as far as the size of what it asks for tells. */
+export function bytesOfSkillPrompt(catalog: Catalog, { name, arguments: given }: Params): number {
+  const prompt = typeof name === 'string' ? skillPromptsIn(catalog).get(name) : undefined
+  const size = prompt?.offered.skill.files.find(({ path }) => path === 'SKILL.md')?.size ?? 0
+  if (prompt === undefined || size > MOST_DOCUMENT_BYTES) return 0
+  const words = isObject(given) && typeof given['arguments'] === 'string' ? given['arguments'] : ''
+  return Math.min(size + Buffer.byteLength(words), MOST_PROMPT_BYTES)
+}
+
+async function listPrompts(
+  own: readonly object[],
+  catalog: Catalog,
+  cursor: unknown,
+  limits: PageLimits,
+): Promise<object> {
+  const all = [...own, ...Array.from((await promptingSkills(catalog)).values(), ({ listed }) => listed)]
+  const { items, nextCursor } = pageOf(all, { catalog, of: 'prompts/list' }, cursor, limits, (listed) =>
+    Buffer.byteLength(JSON.stringify(listed)),
+  )
+  return { prompts: items, ...(nextCursor !== undefined && { nextCursor }) }
+}
+
+class SkillPrompts {
+  readonly #serving: Pick<Serving, 'registry' | 'read'>
+  readonly #host: ToolHost
+
+  constructor(serving: Pick<Serving, 'registry' | 'read'>, host: ToolHost) {
+    this.#serving = serving
+    this.#host = host
+  }
+
+  async get(name: string, words: string): Promise<object> {
+    const leftMs = await this.#host.look()
+    const first = await this.#find(name)
+    const document = await this.#documentOf(first)
+    if (!isBehind(document)) return answerOf(first, document, words)
+    // The folder has moved on since it was looked at, as for `get_skill`.
+    await this.#host.look(first.offered.source, leftMs)
+    const second = await this.#find(name)
+    return answerOf(second, await this.#documentOf(second), words)
+  }
+
+  async #find(name: string): Promise<SkillPrompt> {
+    const found = (await promptingSkills(this.#serving.registry.catalog)).get(name)
+    if (found !== undefined) return found
+    throw invalidParams(
+      `There is no prompt ${JSON.stringify(name.slice(0, 100))}; prompts/list gives those that there are`,
+    )
+  }
+
+  async #documentOf({ offered }: SkillPrompt): Promise<Document | Unread> {
+    return readDocument(offered, this.#serving.read, this.#host.disk)
+  }
+}
+
+/** The instructions as the skill gives them, with what the person wrote, and where they are from. */
+function answerOf({ offered, listed }: SkillPrompt, document: Document | Unread, words: string): object {
+  const told = instructionsOf(offered, document)
+  if ('why' in told) throw new RpcError(INTERNAL_ERROR, told.why)
+  const { path, uri } = told.place
+  const place = path ?? uri
+  const texts = [
+    withWords(told.text, words, (text) => markedAs(offered, text)),
+    ...(place === undefined ? [told.note] : [`Its SKILL.md is ${place}. ${told.note}`]),
+  ]
+  const messages = texts.map((text) => ({ role: 'user', content: { type: 'text', text } }))
+  return { description: listed.description, messages }
+}
+
+/**
+ * As Claude Code does it: `$ARGUMENTS` becomes what the person wrote, which follows the text where that has no such place.
+ * The places of single words (`$ARGUMENTS[0]`, `$0`) are left to the model: `$1` is a word of scripts as well.
+ */
+function withWords(text: string, words: string, mark: (text: string) => string): string {
+  const places = text.match(PLACES)?.length ?? 0
+  if (Buffer.byteLength(text) + places * Buffer.byteLength(words) > MOST_PROMPT_BYTES)
+    throw invalidParams(`With these arguments the prompt would have over ${MOST_PROMPT_BYTES} bytes`)
+  // A function: in a text, `$&` would mean something.
+  const placed = mark(text.replace(PLACES, () => words))
+  return places > 0 || words === '' ? placed : `${placed.trimEnd()}\n\nARGUMENTS: ${words}`
+}
+
+const PLACES = /\$ARGUMENTS(?![\w[])/g
+
+/** A text may have a thousand places for what is written once. */
+const MOST_PROMPT_BYTES = 2 * MOST_DOCUMENT_BYTES
+
+function nameIn({ name }: Params): string {
+  if (typeof name !== 'string') throw invalidParams('`name` is required, and is a string')
+  return name
+}
+
+function wordsIn({ arguments: given = {} }: Params): string {
+  if (!isObject(given)) throw invalidParams('`arguments` is an object')
+  const { arguments: words = '' } = given
+  if (typeof words !== 'string') throw invalidParams('The argument `arguments` is a string')
+  return words
+}

@@ -1,0 +1,198 @@
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
+import { isObject } from '../../../base/json-object.ts'
+import { inTurn } from '../../content.ts'
+import type { Unread } from '../../content.ts'
+import type { Finder } from '../../search/finder.ts'
+import type { Serving, Surface } from '../core/methods.ts'
+import { whyEmpty } from './empty-list.ts'
+import { bytesOfFile, fileAsked, readSkillFile } from './file-tool.ts'
+import type { FileAsked } from './file-tool.ts'
+import { saidLacking } from './unserved-sources.ts'
+import type { Params } from '../rpc/params.ts'
+import { invalidParams } from '../rpc/rpc-error.ts'
+import { bytesOfSearch, searchAsked, searchSkills } from './search-tool.ts'
+import { namesakesNote, notTheOne, skillMeantAtOnce, skillsMeant, skillsOfId } from './find-skill.ts'
+import type { Asking } from './search-tool.ts'
+import { bytesOfList, listingForModels, skillList } from './skill-list.ts'
+import { MOST_DOCUMENT_BYTES, answerOf, withText } from './tool-answer.ts'
+import type { ToolAnswer } from './tool-answer.ts'
+import { toolsFor } from './tool-schemas.ts'
+import type { Tool } from './tool-schemas.ts'
+import { isBehind, readDocument } from './tool-document.ts'
+import { readingFor } from '../rpc/trace.ts'
+import type { Document, ToolHost } from './tool-document.ts'
+
+type Served = Pick<Serving, 'registry' | 'read' | 'pages'>
+
+interface ToolList {
+  readonly tools: readonly Tool[]
+}
+
+/**
+ * The tools `list_skills`, `search_skills`, `get_skill` and, for callers without the disk, `read_skill_file`: for agents whose host
+ * has tools and nothing newer. They find skills and hand them out; they run nothing. Without a finder nothing is searched.
+ */
+export function skillTools(serving: Served, host: ToolHost, finder?: Finder): Surface {
+  const list: ToolList = { tools: toolsFor({ hasPaths: host.disk !== undefined, hasSearch: finder !== undefined }) }
+  return {
+    scope: 'tools',
+    capabilities: { tools: {} },
+    methods: (known) => ({
+      ...known,
+      'tools/list': ({ cursor }) => {
+        if (cursor !== undefined) throw invalidParams('The cursor is not one of this listing')
+        return list
+      },
+      'tools/call': (params, caller, signal) =>
+        new SkillTools(
+          { ...serving, read: inTurn(readingFor(caller, serving.read), caller.turn) },
+          waitingFor(signal, host),
+          list,
+          finder && findingFor(signal, finder),
+        ).call(params, caller),
+    }),
+  }
+}
+
+/** The host as a caller has it: nothing is waited for any more once that has left. What was begun goes on. */
+export function waitingFor(signal: AbortSignal, host: ToolHost): ToolHost {
+  return { ...host, look: async (...asked) => unlessAborted(signal, host.look(...asked)) }
+}
+
+function findingFor(signal: AbortSignal, finder: Finder): Finder {
+  return { find: async (...asked) => unlessAborted(signal, finder.find(...asked)) }
+}
+
+async function unlessAborted<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
+  const aborted = Promise.withResolvers<never>()
+  const abort = (): void => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    signal.throwIfAborted()
+    return await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+/** About how large the answer to a call will be, as far as the size of what it asks for tells. */
+export function bytesOfCall(catalog: Catalog, { name, arguments: given }: Params): number {
+  const asked = isObject(given) ? withoutNull(given) : {}
+  if (name === 'list_skills') return bytesOfList(catalog, asked)
+  if (name === 'search_skills') return bytesOfSearch(asked)
+  if (name !== 'get_skill' && name !== 'read_skill_file') return 0
+  const { id } = asked
+  const offered = typeof id === 'string' ? skillMeantAtOnce(catalog, id) : undefined
+  if (name === 'read_skill_file') return bytesOfFile(offered, asked)
+  const size = offered?.skill.files.find(({ path }) => path === 'SKILL.md')?.size ?? 0
+  // Once as an object, once as its text.
+  return size > MOST_DOCUMENT_BYTES ? 0 : 2 * size
+}
+
+/** The arguments that are given: some hosts send null for those that a model leaves out. */
+function withoutNull(given: Params): Params {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
+}
+
+class SkillTools {
+  readonly #serving: Served
+  readonly #host: ToolHost
+  readonly #list: ToolList
+  readonly #finder: Finder | undefined
+
+  constructor(serving: Served, host: ToolHost, list: ToolList, finder: Finder | undefined) {
+    this.#serving = serving
+    this.#host = host
+    this.#list = list
+    this.#finder = finder
+  }
+
+  async call({ name, arguments: all = {} }: Params, caller: Asking): Promise<ToolAnswer> {
+    if (!isObject(all)) throw invalidParams('`arguments` is an object')
+    const given = withoutNull(all)
+    const { tools } = this.#list
+    if (!tools.some((tool) => tool.name === name)) throw unknownTool(name, tools)
+    switch (name) {
+      case 'list_skills':
+        await this.#host.look()
+        return this.#listSkills(this.#serving.registry.catalog, given)
+      case 'search_skills':
+        if (this.#finder === undefined) throw unknownTool(name, tools)
+        return this.#searchSkills(this.#finder, given, caller)
+      case 'get_skill':
+        if (typeof given['id'] !== 'string') throw invalidParams('`id` is required, and is a string')
+        return this.#getSkill(given['id'])
+      case 'read_skill_file':
+        return this.#readFile(fileAsked(given))
+      default:
+        throw unknownTool(name, tools)
+    }
+  }
+
+  async #listSkills(catalog: Catalog, given: Params): Promise<ToolAnswer> {
+    const { rows } = await listingForModels(catalog)
+    const answer = skillList(catalog, given, this.#serving.pages, this.#finder !== undefined)
+    if (answer.isError === true) return answer
+    const lacking = await this.#host.lacking?.(catalog)
+    return rows.length > 0 ? saidLacking(answer, lacking) : withText(answer, whyEmpty(catalog, lacking))
+  }
+
+  async #searchSkills(finder: Finder, given: Params, caller: Asking): Promise<ToolAnswer> {
+    const asked = searchAsked(given)
+    if ('content' in asked) return asked
+    await this.#host.look()
+    const { catalog } = this.#serving.registry
+    const answer = await searchSkills(finder, this.#serving.registry, asked, caller)
+    return answer.isError === true ? answer : saidLacking(answer, await this.#host.lacking?.(catalog))
+  }
+
+  async #getSkill(id: string): Promise<ToolAnswer> {
+    const leftMs = await this.#lookFor(id)
+    const first = await this.#find(id)
+    if ('answer' in first) return first.answer
+    const document = await this.#documentOf(first)
+    if (!isBehind(document)) return this.#answer(id, first, document)
+    // The folder has moved on since it was looked at. What it has now is served like anything else, or not at all.
+    await this.#host.look(first.source, leftMs)
+    const second = await this.#find(id)
+    return 'answer' in second ? second.answer : this.#answer(id, second, await this.#documentOf(second))
+  }
+
+  async #answer(id: string, offered: Offered, document: Document | Unread): Promise<ToolAnswer> {
+    return answerOf(offered, document, await namesakesNote(this.#serving.registry.catalog, id, offered))
+  }
+
+  async #readFile(asked: FileAsked): Promise<ToolAnswer> {
+    await this.#lookFor(asked.id)
+    const found = await this.#find(asked.id)
+    return 'answer' in found ? found.answer : readSkillFile(found, asked, this.#serving.read)
+  }
+
+  /** An id that nobody knows may be that of a skill that has just been written. */
+  async #lookFor(id: string): Promise<number> {
+    const leftMs = await this.#host.look()
+    const { folders = [] } = this.#host
+    if ((await skillsOfId(this.#serving.registry.catalog, id)).length > 0) return leftMs
+    return Math.min(leftMs, ...(await Promise.all(folders.map((folder) => this.#host.look(folder, leftMs)))))
+  }
+
+  async #find(id: string): Promise<Offered | { readonly answer: ToolAnswer }> {
+    const { catalog } = this.#serving.registry
+    const meant = await skillsMeant(catalog, id)
+    const [offered, ...others] = meant
+    if (offered !== undefined && others.length === 0) return offered
+    return { answer: saidLacking(await notTheOne(catalog, id, meant), await this.#host.lacking?.(catalog)) }
+  }
+
+  async #documentOf(offered: Offered): Promise<Document | Unread> {
+    return readDocument(offered, this.#serving.read, this.#host.disk)
+  }
+}
+
+function unknownTool(name: unknown, there: readonly Tool[]): Error {
+  const names = there.map((tool) => tool.name)
+  return invalidParams(
+    `There is no tool ${JSON.stringify(name)}; there are ${names.slice(0, -1).join(', ')} and ${names.at(-1)}`,
+  )
+}

@@ -1,0 +1,58 @@
+import type { SyncErrorCode } from '../../../sync/model/sync-error.ts'
+import { withText } from './tool-answer.ts'
+import type { ToolAnswer } from './tool-answer.ts'
+
+/** The sources of which nothing is served yet, as far as a caller can get skills of theirs. */
+export interface Lacking {
+  readonly count: number
+  /** The first of them; none for a caller that sees packs alone, and may know of no source. */
+  readonly named: readonly LackingSource[]
+}
+
+/** A source of which nothing is served, and the reason as its host knows it. */
+export interface LackingSource {
+  readonly source: string
+  readonly why: 'first-pull' | 'paused' | SyncErrorCode
+}
+
+/** The answer, and behind it in words for a model that it is without the skills of these sources. The same answer where there are none. */
+export function saidLacking(answer: ToolAnswer, lacking: Lacking | undefined): ToolAnswer {
+  return lacking === undefined || lacking.count === 0 ? answer : withText(answer, lackingText(lacking))
+}
+
+function lackingText({ count, named }: Lacking): string {
+  if (named.length === 0)
+    return 'This answer may lack skills that you can have: something has not been fetched yet. Ask again later.'
+  const told = named.slice(0, MOST_TOLD)
+  const more = count > told.length ? [`and ${count - told.length} more`] : []
+  return `This answer lacks the skills of sources that have served nothing yet: ${[...told.map(reasonOf), ...more].join('; ')}.`
+}
+
+const MOST_TOLD = 3
+
+/** The source, and the reason in words. */
+export function reasonOf({ source, why }: LackingSource): string {
+  return `${JSON.stringify(source)} ${REASONS[why] ?? OTHER}`
+}
+
+const UNREACHABLE = 'cannot be reached at the moment'
+const NOT_THERE = 'was not found where the configuration says'
+
+const REASONS: Readonly<Partial<Record<LackingSource['why'], string>>> = {
+  'first-pull': 'is being fetched for the first time: ask again in a moment',
+  paused: 'was paused by the operator before anything of it was served',
+  'credentials-rejected': 'rejects the credential that it is asked with (401 or 403), or lacks one',
+  'source-unreachable': UNREACHABLE,
+  'dns-failed': UNREACHABLE,
+  'tls-failed': `${UNREACHABLE}: its certificate or host key is not accepted`,
+  'rate-limited': 'has asked for a pause: ask again later',
+  'repository-not-found': NOT_THERE,
+  'ref-not-found': `${NOT_THERE}: its branch or tag is not there`,
+  'ref-ambiguous': `${NOT_THERE}: its ref can mean several`,
+  'awaiting-approval': 'waits for approval by the operator',
+  'revision-unverified': 'is not signed as the operator asks for',
+  'not-stored': 'is not on this machine, which is kept from asking for it',
+  'lock-mismatch': 'is not what the lock of the operator says',
+}
+
+const OTHER = 'could not be taken'

@@ -1,0 +1,93 @@
+import { hash } from 'node:crypto'
+import type { UpstreamNames } from '../../../sync/model/skill.ts'
+
+/**
+ * The text of a skill of another MCP server, as a model is given it: marked as what it is, and by whom (SEP-2640: content of servers
+ * is untrusted input to a model). The text cannot end the mark by itself: what reads like the name of the mark behind a bracket is
+ * written otherwise, and the name ends in a digest of what it marks: a text that held its own digest would be a fixed point of
+ * SHA-256. The same text is marked in the same way by every hub, at every time.
+ */
+export function asUntrusted(text: string, { source, uri }: UpstreamNames): string {
+  const body = withoutMarks(text)
+  const attributes = `source="mcp-server: ${escaped(source)}" uri="${escaped(uri)}"`
+  const name = `${NAME}-${hash('sha256', `${NAME} ${attributes}\n${body}`).slice(0, DIGEST_DIGITS)}`
+  return `<${name} ${attributes}>\n${body}\n</${name}>`
+}
+
+const NAME = 'untrusted-skill-content'
+
+/** Of 128 bits: fewer could be found by trying. */
+const DIGEST_DIGITS = 32
+
+/** The text with each bracket as an entity that the name of the mark follows, however it is disguised. */
+function withoutMarks(text: string): string {
+  return text.replaceAll(BRACKETS, (bracket, index: number) => (namesMark(text, index + 1) ? '&lt;' : bracket))
+}
+
+/** What a model may take for the beginning of a tag. All are of one unit. */
+const BRACKETS =
+  /[<\u00AB\u02C2\u1438\u2039\u2264\u2266\u226A\u226E\u2270\u227A\u22D6\u2329\u276C\u276E\u2770\u27E8\u27EA\u2A7D\u2AA1\u3008\u300A\uFE64\uFF1C]/g
+
+const BRACKET = new RegExp(BRACKETS.source)
+
+/**
+ * Whether the next letters from here on are those of the mark's name. All that is no letter is passed over, and a letter counts once
+ * however often it is repeated, so that neither what is not seen nor what stands in between makes it another.
+ */
+function namesMark(text: string, start: number): boolean {
+  let matched = 0
+  for (let at = start; at < text.length;) {
+    const character = String.fromCodePoint(text.codePointAt(at) ?? 0)
+    if (BRACKET.test(character)) return false
+    for (const letter of lettersOf(character)) {
+      if (letter === LETTERS[matched - 1]) continue
+      if (letter !== LETTERS[matched]) return false
+      matched += 1
+      if (matched === LETTERS.length) return true
+    }
+    at += character.length
+  }
+  return false
+}
+
+/** The letters that a character looks like: none for what is no letter, and another than ours for one that looks like none. */
+function lettersOf(character: string): string {
+  return PLAIN.get(character) ?? foldedLetters(character)
+}
+
+function foldedLetters(character: string): string {
+  const folded = character.normalize('NFKD').toLowerCase().normalize('NFKD')
+  return Array.from(folded, (one) => LOOK_ALIKES.get(one) ?? (/[\p{L}\p{N}]/u.test(one) ? one : '')).join('')
+}
+
+/** By the letter that they look like: of Latin, Greek, Cyrillic, Armenian, Cherokee, Lisu and others, and of digits and signs. */
+const LOOK_ALIKES = new Map(
+  Object.entries({
+    c: 'сϲᴄⅽꓚꮯƈçↄ',
+    cl: 'dԁժɗđᴅꓓⅾꭰꮷ',
+    e: 'еєҽеεɛℯ℮ᴇ3ꓰꭼⲉ',
+    k: 'кκᴋĸƙꓗꮶⲕк',
+    l: 'iіıιɩӏⅼℓǀ|!1ꓲɪɫłꙇⲓյӀӀו׀ןꮣ¡',
+    n: 'пոηռɴƞꓠⲛ',
+    o: 'оοօ0ᴏσߋჿꓳⲟօהס๐໐௦०০੦૦०',
+    r: 'гᴦʀɾꓣꭱⲅᴙ',
+    s: 'ѕꜱƽ5ʂꓢꮪ$ѕſ',
+    t: 'тτᴛŧ7ꓔꭲⲧ†+',
+    u: 'υսʋᴜцꓴꮜ',
+  }).flatMap(([letter, alike]) => Array.from(alike, (one) => [one, letter] as const)),
+)
+
+/** Most texts are of these. */
+const PLAIN = new Map(
+  Array.from({ length: 0x80 }, (_, code) => String.fromCodePoint(code)).map((one) => [one, foldedLetters(one)]),
+)
+
+const LETTERS = Array.from(NAME, foldedLetters)
+  .join('')
+  .replaceAll(/(.)\1+/g, '$1')
+
+function escaped(value: string): string {
+  return value.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? '')
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }

@@ -1,0 +1,25 @@
+import type { ServerResponse } from 'node:http'
+import { PAGE_POLICY } from '../layout.ts'
+import { sendPieces } from '../../http/server/response.ts'
+
+/** Answers with a page, which runs and loads nothing but what is our own. */
+export function sendPage(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  more: Readonly<Record<string, string>> = {},
+): void {
+  sendPieces(response, status, { ...PAGE_HEAD, ...more }, [Buffer.from(text)])
+}
+
+const PAGE_HEAD = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': PAGE_POLICY,
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  // With none at all a browser would send the form without its origin.
+  'referrer-policy': 'same-origin',
+  'cache-control': 'no-store',
+}

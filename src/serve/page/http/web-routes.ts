@@ -1,0 +1,88 @@
+import { Discovery } from './discovery.ts'
+import { servingFor, viewOf } from '../../mcp/core/methods.ts'
+import type { Serving } from '../../mcp/core/methods.ts'
+import type { Scope } from '../../principal.ts'
+import { ByView } from '../../http/mcp/per-view.ts'
+import { READ_METHODS } from '../../http/server/listener.ts'
+import type { Route, Routes } from '../../http/server/listener.ts'
+import { Page, drawBelow, pagesOf } from './routes.ts'
+import type { PageParts } from './routes.ts'
+import { sendCrowded } from '../../http/server/response.ts'
+import { WELL_KNOWN, WellKnownEndpoint } from './well-known.ts'
+
+/** What an operator can say of what is offered over HTTP to those that do not speak MCP. */
+export interface WebConfig {
+  /** Whether the skills are offered as files, for installers. */
+  readonly wellKnown: boolean
+  /** The catalog for people, at `/`. Undefined where it is not offered. */
+  readonly page: Pick<PageParts, 'title'> | undefined
+  /** What of it is answered without a token, on purpose, where others need one. */
+  readonly open: ReadonlySet<Scope>
+}
+
+/** The same, with what the page is told by the process around it. */
+export interface WebOptions extends WebConfig {
+  readonly page: Pick<PageParts, 'title' | 'host'> | undefined
+}
+
+/** What it has of the side of HTTP that it is offered on. */
+interface Edge extends Pick<PageParts, 'access' | 'admit' | 'address' | 'audit' | 'streams' | 'signedIn' | 'holderOf'> {
+  /** Milliseconds that only ever go up. */
+  readonly now: () => number
+}
+
+/** What is offered, and the routes that lead there. */
+export function webOf(
+  serving: Serving,
+  { wellKnown, page }: WebOptions,
+  edge: Edge,
+): { readonly routes: Routes } & AsyncDisposable {
+  const pages = page && new Page({ ...edge, ...page, serving, hasInstaller: wellKnown })
+  return {
+    routes: {
+      ...(wellKnown && wellKnownRoutes(serving, edge)),
+      ...(pages !== undefined && pageRoutes(pages, page?.title ?? '')),
+    },
+    async [Symbol.asyncDispose]() {
+      await pages?.[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function pageRoutes(page: Page, title: string): Routes {
+  const shown = { audit: 'all', methods: READ_METHODS } as const
+  const sent = { audit: 'all', methods: ['POST'] } as const
+  const drawn = Object.entries(pagesOf(title)).map(([path, draw]): [string, Route] => [
+    path,
+    { ...shown, answer: (request, response) => page.show(request, response, draw) },
+  ])
+  return {
+    ...Object.fromEntries(drawn),
+    '/skills/**': {
+      ...shown,
+      answer: (request, response, { name }) =>
+        page.show(request, response, (view, readables) => drawBelow(name, view, readables)),
+    },
+    '/events': { ...shown, answer: (request, response) => page.follow(request, response) },
+    '/login': { ...sent, answer: (request, response) => page.login.signIn(request, response) },
+    '/logout': { ...sent, answer: (request, response) => page.login.signOut(request, response) },
+  }
+}
+
+function wellKnownRoutes(serving: Serving, { now, holderOf }: Pick<Edge, 'now' | 'holderOf'>): Routes {
+  const endpoints = new ByView(serving, (view) => {
+    const { registry, read } = servingFor(serving, view)
+    return new WellKnownEndpoint(new Discovery({ registry, read, now }, WELL_KNOWN), read)
+  })
+  const route: Route = {
+    methods: READ_METHODS,
+    scope: 'well-known',
+    audit: 'all',
+    answer: async (request, response, { name, principal }) => {
+      const view = viewOf(serving, principal?.packs, holderOf(request, principal))
+      if (view === undefined) return sendCrowded(response)
+      return endpoints.of(view).answer(name, request, response, principal)
+    },
+  }
+  return { [`${WELL_KNOWN}**`]: route }
+}

@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
+import { html, NOTHING, said } from './html.ts'
+import type { Html } from './html.ts'
+import { SCRIPT } from './script.ts'
+import { STYLE } from './style.ts'
+
+/** Tells one catalog from another. Its generation does not: a person can take a skill of it out of service. */
+export function markOf({ digest }: Pick<Catalog, 'digest'>): string {
+  return digest.slice(0, 16)
+}
+
+/** One page, before it stands in its frame. */
+export interface Body {
+  readonly status?: number
+  readonly title: string
+  readonly content: Html
+  /** The place in the menu that it belongs to. */
+  readonly place?: Place
+}
+
+export type Place = 'skills' | 'sources' | 'changes' | 'problems' | 'connect'
+
+/** What every page says besides. */
+export interface Frame {
+  /** Of the whole page, as the operator calls it. */
+  readonly name: string
+  /** The way to the root. */
+  readonly up: string
+  /** Who is signed in. */
+  readonly reader: string | undefined
+  /** `markOf` what the page was drawn from. */
+  readonly mark: string
+  /** Of all that is served. Undefined for whoever sees a part of it. */
+  readonly whole: WholeFrame | undefined
+}
+
+interface WholeFrame {
+  readonly generation: number
+  /** Of skills that are not served as they stand. */
+  readonly problems: number
+}
+
+export function framed({ title, content, place }: Body, frame: Frame): string {
+  const { name, up, whole, mark, reader } = frame
+  return documentOf({
+    title: title === name ? name : `${title} · ${name}`,
+    attributes: ` data-root="${up}" data-catalog="${mark}" data-live`,
+    body: html`<a class="skip" href="#main">Skip to the content</a>
+      <header>
+        <div class="bar">
+          <a class="name" href="${up}">${said(name)}</a>
+          <nav aria-label="Main">
+            <ul>
+              ${menu(place, frame)}
+            </ul>
+          </nav>
+        </div>
+      </header>
+      <main id="main" tabindex="-1">${content}</main>
+      <footer>
+        ${
+          whole === undefined
+            ? html`<span>By skillsyncd</span>`
+            : html`<span>Generation <span id="generation" data-live>${whole.generation}</span>, by skillsyncd</span>`
+        }
+        ${
+          reader === undefined
+            ? NOTHING
+            : html`<form method="post" action="${up}logout">${said(reader)} <button>Sign out</button></form>`
+        }
+      </footer>
+      <div id="heard" class="heard" role="status"></div>`,
+  })
+}
+
+const MENU: readonly (readonly [Place, string, string])[] = [
+  ['skills', '', 'Skills'],
+  ['sources', 'sources', 'Sources'],
+  ['changes', 'changes', 'Changes'],
+  ['problems', 'problems', 'Problems'],
+  ['connect', 'connect', 'Connect'],
+]
+
+/** What there is for whoever sees a part of the catalog. */
+const OF_PARTS: ReadonlySet<Place> = new Set(['skills', 'connect'])
+
+function menu(place: Place | undefined, { up, whole }: Frame): Html[] {
+  const problems = whole?.problems ?? 0
+  return MENU.filter(([of]) => whole !== undefined || OF_PARTS.has(of)).map(([of, address, text]) => {
+    const current = of === place ? html` aria-current="page"` : NOTHING
+    const count =
+      of === 'problems' && problems > 0 ? html` <span id="problem-count" data-live>${problems}</span>` : NOTHING
+    return html`<li><a href="${up}${address}" ${current}>${text}${count}</a></li>`
+  })
+}
+
+/** What the form that asks for a token is told. */
+export interface Login {
+  /** The way to the root. */
+  readonly up: string
+  /** Where its reader wanted to go, seen from there. */
+  readonly to: string
+  /** A token was given, and opens nothing here. */
+  readonly isRefused?: boolean
+}
+
+/** Asks for a token. */
+export function loginPage(name: string, { up, to, isRefused = false }: Login): string {
+  return documentOf({
+    title: name,
+    attributes: ` data-root="${up}"`,
+    body: html`<main id="main" class="sign-in">
+      <h1>${said(name)}</h1>
+      ${isRefused ? html`<p class="note bad" role="alert">That token does not open this page.</p>` : NOTHING}
+      <form method="post" action="${up}login">
+        <label for="token">Token</label>
+        <input id="token" type="password" name="token" autocomplete="off" required autofocus />
+        <input type="hidden" name="to" value="${to}" />
+        <button class="main">Sign in</button>
+      </form>
+      <p class="quiet small">Whoever runs this hub makes one: <code>skillsyncd token add NAME --scope page</code></p>
+      <div id="heard" class="heard" role="status"></div>
+    </main>`,
+  })
+}
+
+/** Our own style and our own script are used, each by its digest; all else that a page could run or load is refused. */
+export const PAGE_POLICY = [
+  "default-src 'none'",
+  `script-src '${digestOf(SCRIPT)}'`,
+  `style-src '${digestOf(STYLE)}'`,
+  "connect-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ')
+
+function digestOf(text: string): string {
+  return `sha256-${createHash('sha256').update(text).digest('base64')}`
+}
+
+function documentOf({ title, attributes, body }: { title: string; attributes: string; body: Html }): string {
+  const head = html`<meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <meta name="color-scheme" content="light dark" />
+    <title>${title}</title>`
+  return `<!doctype html>
+<html lang="en"${attributes}>
+<head>${head.html}<style>${STYLE}</style></head>
+<body>${body.html}<script>${SCRIPT}</script></body>
+</html>
+`
+}

@@ -1,0 +1,34 @@
+import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
+import type { JSONRPCRequest } from '@modelcontextprotocol/server'
+import { remembered } from '../audit.ts'
+import { isObject } from '../../base/json-object.ts'
+import { traceIds } from '../../base/trace-context.ts'
+import { audited } from '../mcp/core/audit-message.ts'
+import type { Tell } from '../mcp/core/audit-message.ts'
+import type { Serving } from '../mcp/core/methods.ts'
+import { traceIn } from '../mcp/rpc/trace.ts'
+
+/** Remembers what one client over stdio asks, with what it calls itself. */
+export class StdioAudit {
+  readonly #serving: Pick<Serving, 'audit' | 'registry'>
+  #client: string | undefined
+
+  constructor(serving: Pick<Serving, 'audit' | 'registry'>) {
+    this.#serving = serving
+  }
+
+  /** As `audited`. */
+  request(request: JSONRPCRequest): Tell {
+    this.#client = nameIn(request.params) ?? this.#client
+    const trace = traceIds(traceIn(request.params))
+    return audited(this.#serving, request, { ...(this.#client !== undefined && { client: this.#client }), ...trace })
+  }
+}
+
+/** What a client calls itself: in `initialize`, or with each request. */
+function nameIn(params: unknown): string | undefined {
+  const { clientInfo, _meta: meta } = isObject(params) ? params : {}
+  const info = clientInfo ?? (isObject(meta) ? meta[CLIENT_INFO_META_KEY] : undefined)
+  const name = isObject(info) ? info['name'] : undefined
+  return typeof name === 'string' ? remembered(name) : undefined
+}

@@ -1,0 +1,221 @@
+import { pipeline } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
+import type { JSONRPCMessage, RequestId, Server, Transport } from '@modelcontextprotocol/server'
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
+import { announcedBytes } from '../mcp/tools/response-size.ts'
+import { MAX_SUBSCRIPTIONS } from '../mcp/rpc/caller.ts'
+import type { Caller, Era, Subscriptions } from '../mcp/rpc/caller.ts'
+import { buildServer } from '../mcp/core/sdk-server.ts'
+import { listenForEvents } from '../mcp/events/events.ts'
+import type { Events } from '../mcp/events/events.ts'
+import { endingAfter } from './delayed-eof.ts'
+import { listenResult } from '../mcp/rpc/listen-result.ts'
+import { makingFor } from '../mcp/core/prepare.ts'
+import type { Serving } from '../mcp/core/methods.ts'
+import { RpcError, tooManySubscriptions } from '../mcp/rpc/rpc-error.ts'
+import { StdioAudit } from './audit.ts'
+import { cancelledBy, idleListenOf, narrowed } from './listen.ts'
+import type { Listens } from './listen.ts'
+import { StdioInflow } from './backpressure.ts'
+import { StdioRequests } from './requests.ts'
+
+/** One message of a client; a read of many files is many messages. */
+const MAX_MESSAGE_BYTES = 2 ** 20
+
+/** A call can wait two seconds for a newer catalog. Who wants to be rid of us sooner sends a signal. */
+const GRACE_MS = 3_000
+
+/**
+ * Serves one client over a pair of streams until it closes its end or the signal ends it. What it asked before it closed its end
+ * is answered, within the grace. The first message decides the era.
+ */
+export async function serveStream(
+  serving: Serving,
+  input: Readable,
+  output: Writable,
+  signal: AbortSignal,
+  graceMs = GRACE_MS,
+): Promise<void> {
+  const wanted = new WantedUris()
+  const held = endingAfter(() => transport.settled(), graceMs)
+  const wire = new StdioServerTransport(held, output, { maxBufferSize: MAX_MESSAGE_BYTES })
+  const transport = new EraTransport(wire, held, serving, wanted)
+  // However the input ends, the transport hears of it.
+  pipeline(input, held, () => {})
+  const ended = Promise.withResolvers<void>()
+  transport.onended = () => ended.resolve()
+  const handle = serveStdio(({ era }) => connectionServer(serving, era, transport, wanted), { transport })
+  const stop = (): void => void handle.close()
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    if (signal.aborted) await handle.close()
+    await ended.promise
+  } finally {
+    signal.removeEventListener('abort', stop)
+    held.destroy()
+  }
+}
+
+function connectionServer(serving: Serving, era: Era, transport: EraTransport, wanted: WantedUris): Server {
+  transport.era = era
+  const caller: Caller = era === 'legacy' ? { era, subscriptions: wanted } : { era }
+  const server = buildServer(serving, era, () => caller)
+  const listening = listenForEvents(serving, (events) => tell(server, wanted.among(events)))
+  server.onclose = () => listening[Symbol.dispose]()
+  return server
+}
+
+/** A connection that breaks while it is told something ends by itself; there is nobody left to tell of it. */
+function tell(server: Server, events: Events): void {
+  const ignore = (): void => {}
+  for (const uri of events.updated) void server.sendResourceUpdated({ uri }).catch(ignore)
+  if (events.listChanged || events.contractListChanged) void server.sendResourceListChanged().catch(ignore)
+  if (events.promptsListChanged) void server.sendPromptListChanged().catch(ignore)
+}
+
+/** What the client subscribed or listens to. Which listen request a URI is for, the SDK's own entry knows. */
+class WantedUris implements Subscriptions, Listens {
+  readonly #subscribed = new Map<string, string>()
+  readonly #byListen = new Map<RequestId, ReadonlyMap<string, string>>()
+
+  subscribe(asked: string, canonical: string): void {
+    if (!this.#subscribed.has(asked) && this.#size >= MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
+    this.#subscribed.set(asked, canonical)
+  }
+
+  unsubscribe(asked: string): void {
+    this.#subscribed.delete(asked)
+  }
+
+  listen(id: RequestId, uris: ReadonlyMap<string, string>): void {
+    const replaced = this.#byListen.get(id)?.size ?? 0
+    if (this.#size - replaced + uris.size > MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
+    this.#byListen.set(id, uris)
+  }
+
+  forget(id: RequestId): void {
+    this.#byListen.delete(id)
+  }
+
+  among(events: Events): Events {
+    const wanted = [this.#subscribed, ...this.#byListen.values()].flatMap((uris) => Array.from(uris))
+    const updated = wanted.filter(([, canonical]) => events.updated.has(canonical)).map(([asked]) => asked)
+    return { ...events, updated: new Set(updated) }
+  }
+
+  get #size(): number {
+    return [...this.#byListen.values()].reduce((sum, uris) => sum + uris.size, this.#subscribed.size)
+  }
+}
+
+/** Writes the error codes of the era, of which the SDK has one set for both, and ends listen requests that hear of nothing. */
+class EraTransport implements Transport {
+  onmessage?: NonNullable<Transport['onmessage']>
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  onended: () => void = () => {}
+  era: Era = 'legacy'
+  #lastWritten: Promise<void> = Promise.resolve()
+  readonly #wire: StdioServerTransport
+  readonly #serving: Serving
+  readonly #listens: Listens
+  readonly #requests: StdioRequests
+  readonly #input: Readable
+  readonly #inflow: StdioInflow
+
+  constructor(wire: StdioServerTransport, input: Readable, serving: Serving, listens: Listens) {
+    this.#wire = wire
+    this.#input = input
+    const { registry, forms } = serving
+    this.#inflow = new StdioInflow(
+      input,
+      (message) => announcedBytes(registry.catalog, forms, message),
+      (message) => makingFor(registry.catalog, forms, message),
+    )
+    this.#serving = serving
+    const audit = new StdioAudit(serving)
+    this.#requests = new StdioRequests((request) => audit.request(request))
+    this.#listens = listens
+  }
+
+  async start(): Promise<void> {
+    this.#wire.onmessage = (message) => this.#receive(message)
+    this.#wire.onerror = (error) => this.onerror?.(error)
+    this.#wire.onclose = () => {
+      this.#requests.end()
+      this.#inflow.clear()
+      this.onclose?.()
+      this.onended()
+    }
+    await this.#wire.start()
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const idle = idleListenOf(message)
+    if (!('method' in message) && message.id !== undefined) this.#listens.forget(message.id)
+    const sent = this.#requests.sent(message, this.era)
+    if (sent !== undefined) await this.#write(sent).finally(() => this.#end(message))
+    if (idle === undefined) return
+    // The SDK's entry keeps it open over stdio: it is to forget it, and the client is to have its answer.
+    this.onmessage?.({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: idle } })
+    await this.send(listenResult(idle))
+  }
+
+  /** Resolves once what was asked is answered, and the answers are written. */
+  async settled(): Promise<void> {
+    do {
+      await this.#requests.settled()
+      await this.#lastWritten
+      // What waited for room is read after that.
+      await setImmediate()
+    } while (this.#inflow.isHolding || this.#input.readableLength > 0 || this.#requests.areWaiting)
+  }
+
+  #end(message: JSONRPCMessage): void {
+    if ('method' in message || message.id === undefined) return
+    this.#inflow.end(message.id, (held) => this.#take(held))
+  }
+
+  /** One at a time: each that waits for a client that reads slowly would put listeners of its own on the stream. */
+  async #write(message: JSONRPCMessage): Promise<void> {
+    const written = this.#lastWritten.then(() => this.#wire.send(message))
+    // Who comes next waits for the end of this one, not for its success.
+    this.#lastWritten = written.catch(() => {})
+    return written
+  }
+
+  async close(): Promise<void> {
+    await this.#wire.close()
+  }
+
+  #receive(message: JSONRPCMessage): void {
+    if (!this.#inflow.hold(message, (held) => this.#take(held))) this.#take(message)
+  }
+
+  #take(message: JSONRPCMessage): void {
+    const received = this.#requests.received(message)
+    if (received === undefined) return
+    if ('method' in received && 'id' in received) this.#inflow.begin(received.id, received)
+    // A request that was cancelled is never answered.
+    const cancelled = cancelledBy(received)
+    if (cancelled !== undefined) {
+      this.#listens.forget(cancelled)
+      this.#inflow.end(cancelled, (held) => this.#take(held))
+    }
+    const admitted = this.#admitted(received)
+    if (admitted !== undefined) this.onmessage?.(admitted)
+  }
+
+  #admitted(message: JSONRPCMessage): JSONRPCMessage | undefined {
+    try {
+      return narrowed(message, this.#serving, this.#listens)
+    } catch (error) {
+      if (!(error instanceof RpcError) || !('id' in message)) throw error
+      const refusal = { code: error.code, message: error.message }
+      // A connection that breaks before it is answered has nobody left to tell.
+      void this.send({ jsonrpc: '2.0', id: message.id, error: refusal }).catch(() => {})
+      return undefined
+    }
+  }
+}

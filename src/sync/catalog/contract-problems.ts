@@ -1,0 +1,167 @@
+import type { Catalog } from './catalog.ts'
+import { comparePaths } from '../model/digest.ts'
+import { findingCycles } from './dependencies.ts'
+import { shown } from '../skill-md/contract/contract-value.ts'
+import { joinPath } from '../../base/paths.ts'
+import { atOnce } from '../../base/cooperative.ts'
+import type { Steps } from '../../base/cooperative.ts'
+
+/** A skill that keeps the contract, as far as its neighbours are concerned. */
+export interface Declared {
+  readonly id: string
+  readonly dependsOn: readonly string[]
+  readonly source: string
+  /** Of its folder, from the source's root. */
+  readonly path: string
+  /** In the lists, or answered for only to who knows it. */
+  readonly isListed: boolean
+}
+
+/** Stable, for programs. */
+export const PROBLEM_KINDS = ['id-clash', 'dependency-missing', 'dependency-cycle'] as const
+type ProblemKind = (typeof PROBLEM_KINDS)[number]
+
+/**
+ * What is wrong between skills of the contract, across sources. Nothing is withheld for a dependency: else a commit of one
+ * source would take away what another serves. Of two skills with one id neither is at `resource://`.
+ */
+export interface ContractProblem {
+  readonly kind: ProblemKind
+  /** Says which skills, with source and path. */
+  readonly message: string
+  readonly skills: readonly Pick<Declared, 'id' | 'source' | 'path'>[]
+}
+
+/** The problems of what is served: of each kind the first, and how many more there are; of cycles, that there are more. */
+export function contractProblems(catalog: Catalog): ContractProblem[] {
+  return atOnce(findingProblems(catalog))
+}
+
+/** `contractProblems`, for those who have others to serve meanwhile. */
+export function findingProblems(catalog: Catalog): Steps<ContractProblem[]> {
+  return problemsBetween(declaredIn(catalog), MOST_OF_A_KIND)
+}
+
+/** The problems in which a skill of one of these sources has a part. */
+export function problemsOf(sources: ReadonlySet<string>, problems: readonly ContractProblem[]): ContractProblem[] {
+  return problems.filter(({ skills }) => skills.some(({ source }) => sources.has(source)))
+}
+
+/**
+ * Clashes, then dependencies that lead nowhere, then cycles; each kind in the order of its ids. Never more than one of a kind
+ * for an id. Of more than `most` of a kind the last one says how many are left out, and of many cycles that some are.
+ */
+export function problemsAmong(declared: readonly Declared[], most = Number.POSITIVE_INFINITY): ContractProblem[] {
+  return atOnce(problemsBetween(declared, most))
+}
+
+function* problemsBetween(declared: readonly Declared[], most: number): Steps<ContractProblem[]> {
+  if (declared.length === 0) return []
+  const owners = byId(declared)
+  yield
+  const clashing = few(clashes(owners), most)
+  yield
+  const missing = few(unmet(owners), most)
+  yield
+  return [...clashing, ...missing, ...(yield* describingCycles(owners))]
+}
+
+/** More than anybody reads at once, and little enough to be sent about. */
+const MOST_OF_A_KIND = 100
+
+function few(problems: readonly ContractProblem[], most: number): readonly ContractProblem[] {
+  const [next] = problems.slice(most)
+  if (next === undefined) return problems
+  const left = problem(next.kind, `${problems.length - most} more of these are left out; mend those named first`, [])
+  return [...problems.slice(0, most), left]
+}
+
+function declaredIn(catalog: Catalog): Declared[] {
+  return [...catalog.skills.values()].flatMap(({ source, skill: { contract, path, standing } }) =>
+    contract === undefined
+      ? []
+      : [{ id: contract.id, dependsOn: contract.dependsOn, source, path, isListed: standing === 'served' }],
+  )
+}
+
+type Owners = ReadonlyMap<string, readonly Declared[]>
+
+function byId(declared: readonly Declared[]): Owners {
+  const owners = Map.groupBy(declared, ({ id }) => id)
+  const inOrder = (a: Declared, b: Declared): number => comparePaths(placeOf(a), placeOf(b))
+  return new Map(
+    [...owners]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([id, all]) => [id, all.length === 1 ? all : all.toSorted(inOrder)]),
+  )
+}
+
+function clashes(owners: Owners): ContractProblem[] {
+  return [...owners].flatMap(([id, all]) => {
+    if (all.length === 1) return []
+    const [listed, unlisted] = [all.filter(({ isListed }) => isListed), all.filter(({ isListed }) => !isListed)]
+    const so =
+      listed.length === 1
+        ? `it leads to ${places(listed)}, and skills in no list have it too: ${places(unlisted)}; rename those`
+        : `none of them is served at resource://: ${places(all)}; rename all but one`
+    return [problem('id-clash', `${all.length} skills have the id "${id}", so ${so}`, all)]
+  })
+}
+
+/** One for an id, however much it wants: a frontmatter has room for ten thousand ids. */
+function unmet(owners: Owners): ContractProblem[] {
+  return [...owners].flatMap(([id, all]) => {
+    const isUnmet = (target: string): boolean => !owners.has(target)
+    const targets = [...new Set(all.flatMap(({ dependsOn }) => dependsOn.filter(isUnmet)))]
+    if (targets.length === 0) return []
+    const wanting = all.filter(({ dependsOn }) => dependsOn.some(isUnmet))
+    const which = targets.length === 1 ? 'that id' : 'those ids'
+    const message = `"${id}" depends on ${named(targets, shown)}, and no skill that is served has ${which}: ${places(wanting)}`
+    return [problem('dependency-missing', message, wanting)]
+  })
+}
+
+function* describingCycles(owners: Owners): Steps<ContractProblem[]> {
+  const isMet = (target: string): boolean => owners.has(target)
+  const dependencies = new Map(
+    [...owners].map(([id, all]) => [id, all.flatMap(({ dependsOn }) => dependsOn.filter(isMet))]),
+  )
+  yield
+  const found = yield* findingCycles(dependencies, MOST_CYCLES + 1)
+  const more = 'More of these are left out; mend those named first'
+  const told = found.slice(0, MOST_CYCLES).map((cycle) => {
+    const members = cycle.flatMap((id) => owners.get(id) ?? [])
+    const way = [...cycle, cycle[0]].map((id) => `"${id}"`)
+    const steps = way.length > MOST_NAMED ? [...way.slice(0, MOST_NAMED), '…', way.at(-1)] : way
+    return problem('dependency-cycle', `A cycle of dependencies: ${steps.join(' → ')}: ${places(members)}`, members)
+  })
+  return found.length > MOST_CYCLES ? [...told, problem('dependency-cycle', more, [])] : told
+}
+
+/** Each is looked for on its own, so nobody counts them; when these are mended the next are named. */
+const MOST_CYCLES = 20
+
+/** In a message. `skills` has them all. */
+const MOST_NAMED = 12
+
+function places(skills: readonly Declared[]): string {
+  return named(skills, placeOf)
+}
+
+function named<Item>(items: readonly Item[], textOf: (item: Item) => string): string {
+  const texts = items
+    .slice(0, MOST_NAMED)
+    .map((item) => textOf(item))
+    .join(', ')
+  const left = items.length - MOST_NAMED
+  return left > 0 ? `${texts} and ${left} more` : texts
+}
+
+/** As the commands take it: source and path. */
+function placeOf({ source, path }: Pick<Declared, 'source' | 'path'>): string {
+  return joinPath(source, path)
+}
+
+function problem(kind: ProblemKind, message: string, skills: readonly Declared[]): ContractProblem {
+  return { kind, message, skills: skills.map(({ id, source, path }) => ({ id, source, path })) }
+}

@@ -1,0 +1,123 @@
+import { isContractId } from '../skill-md/contract/contract.ts'
+import { decodedSegment, holdsForbidden } from '../model/skill-uri.ts'
+
+/**
+ * URIs of the form `resource://…`, of skills that keep the contract and of docs, checked as the raw string that came in: the
+ * platform's `URL` folds dot segments away. `isMalformed`: it has the form of one, and what stands for an id or a path can be none.
+ */
+export type ContractUri =
+  | { readonly ok: true; readonly canonical: string; readonly named: Named }
+  | { readonly ok: false; readonly isMalformed: boolean; readonly why: string }
+
+/** What one of them is the URI of. */
+export type Named =
+  | { readonly kind: 'index' }
+  | { readonly kind: 'record' | 'document'; readonly skillId: string }
+  | { readonly kind: 'reference'; readonly skillId: string; readonly refId: string }
+  | { readonly kind: 'doc'; readonly path: string }
+
+const SCHEME = 'resource://'
+
+/** As long as a URI of a file of a skill may be. */
+const MAX_LENGTH = 8192
+
+/**
+ * Reads a URI as a client wrote it. Another spelling of the same characters leads to the one canonical form; each segment is
+ * decoded once. There is no other way to name a thing: no slash at the end, no query, no fragment.
+ */
+export function readContractUri(raw: string): ContractUri {
+  if (raw.length > MAX_LENGTH) return unknown(`it is longer than ${MAX_LENGTH} characters`)
+  if (!raw.startsWith(SCHEME)) return unknown('its scheme is not "resource"')
+  const [place, ...rest] = raw.slice(SCHEME.length).split('/')
+  switch (place) {
+    case 'catalog':
+      return readCatalogUri(rest)
+    case 'skills':
+      return readSkillsUri(rest)
+    case 'docs':
+      return readDocsUri(rest)
+    default:
+      return unknown('its first segment is none of "catalog", "skills" and "docs"')
+  }
+}
+
+function readCatalogUri([form, id, ...more]: readonly string[]): ContractUri {
+  if (form === 'skills_index' && id === undefined) return read({ kind: 'index' })
+  if (form !== 'skills' || id === undefined || more.length > 0) return unknown('the catalog has nothing of that form')
+  const skillId = decodedId(id)
+  return skillId === undefined
+    ? malformed(`"${id}" is no id of a skill; ${ID_RULE}`)
+    : read({ kind: 'record', skillId })
+}
+
+function readSkillsUri([id, form, ref, ...more]: readonly string[]): ContractUri {
+  const isDocument = form === 'document' && ref === undefined
+  const isReference = form === 'references' && ref !== undefined && more.length === 0
+  if (id === undefined || !(isDocument || isReference)) return unknown('a skill has nothing of that form')
+  const skillId = decodedId(id)
+  if (skillId === undefined) return malformed(`"${id}" is no id of a skill; ${ID_RULE}`)
+  if (ref === undefined) return read({ kind: 'document', skillId })
+  const refId = decodedId(ref)
+  return refId === undefined
+    ? malformed(`"${ref}" is no id of a reference; ${ID_RULE}`)
+    : read({ kind: 'reference', skillId, refId })
+}
+
+function readDocsUri(segments: readonly string[]): ContractUri {
+  const decoded: string[] = []
+  for (const segment of segments) {
+    const plain = holdsForbidden(segment) ? undefined : decodedSegment(segment)
+    if (plain === undefined || CONTROL.test(plain)) return malformed(`the segment "${segment}" cannot name a document`)
+    decoded.push(plain)
+  }
+  const path = decoded.join('/')
+  return MARKDOWN.test(path) ? read({ kind: 'doc', path }) : malformed(`"${path}" does not end in ".md"`)
+}
+
+const ID_RULE = 'it begins with a letter, and holds a-z, 0-9 and hyphens'
+
+/** The contract says `.md`, and allows the paths of references to say it in any case. */
+const MARKDOWN = /[^/]\.md$/i
+
+/** Nobody would see what it names. */
+const CONTROL = /\p{Cc}/u
+
+function decodedId(segment: string): string | undefined {
+  const plain = decodedSegment(segment)
+  return plain !== undefined && isContractId(plain) ? plain : undefined
+}
+
+/** The URI that is published. */
+export function contractUri(named: Named): string {
+  switch (named.kind) {
+    case 'index':
+      return `${SCHEME}catalog/skills_index`
+    case 'record':
+      return `${SCHEME}catalog/skills/${named.skillId}`
+    case 'document':
+      return `${SCHEME}skills/${named.skillId}/document`
+    case 'reference':
+      return `${SCHEME}skills/${named.skillId}/references/${named.refId}`
+    case 'doc':
+      return `${SCHEME}docs/${named.path.split('/').map(encodeURIComponent).join('/')}`
+    default:
+      return named satisfies never
+  }
+}
+
+/** Whether a canonical URI is of this family. */
+export function isContractUri(canonical: string): boolean {
+  return canonical.startsWith(SCHEME)
+}
+
+function read(named: Named): ContractUri {
+  return { ok: true, canonical: contractUri(named), named }
+}
+
+function malformed(why: string): ContractUri {
+  return { ok: false, isMalformed: true, why }
+}
+
+function unknown(why: string): ContractUri {
+  return { ok: false, isMalformed: false, why }
+}

@@ -1,0 +1,65 @@
+import { CatalogFile } from './catalog-entry.ts'
+import type { CatalogSkill, FolderSkill } from './catalog-entry.ts'
+import type { Catalog } from './catalog.ts'
+import { comparePaths } from '../model/digest.ts'
+import { isYaml } from '../skill-md/entry-faults.ts'
+import { baseName } from '../../base/paths.ts'
+import { filesOf } from './skill-files.ts'
+import { isSkillName } from '../skill-md/skill-name.ts'
+import { contentKeyOf, isInLists } from '../model/skill.ts'
+import type { Skill } from '../model/skill.ts'
+import type { SourceId } from '../model/source-id.ts'
+
+/** The skills for tools alone that have a folder to be called after, in the order of the sources and their paths. */
+export function folderSkillsIn({ snapshots, sources }: Pick<Catalog, 'snapshots' | 'sources'>): readonly FolderSkill[] {
+  const disabled = new Map(sources.map(([source, ...paths]) => [source, new Set<string>(paths)]))
+  return snapshots.flatMap(({ source, skills }) =>
+    skills.flatMap((skill) => (disabled.get(source)?.has(skill.path) === true ? [] : folderSkillOf(source, skill))),
+  )
+}
+
+function folderSkillOf(source: SourceId, skill: Skill): FolderSkill[] {
+  const { standing, name, description, digest, path } = skill
+  if (standing !== 'tools' || !isInLists(skill) || whyNoFolderName(skill) !== undefined) return []
+  // Installers and agents read the frontmatter themselves, and take nothing that lacks these.
+  if (name === undefined || description === undefined || digest === undefined) return []
+  return [{ uri: undefined, source, name: baseName(path), description, digest, skill }]
+}
+
+/** The reason for which nothing can be called after the folder of a skill; undefined where it can. */
+export function whyNoFolderName({ path }: Pick<Skill, 'path'>): string | undefined {
+  if (path === '') return 'it has no folder to be called after'
+  return isSkillName(baseName(path)) ? undefined : `its folder "${baseName(path)}" has no name that a skill can have`
+}
+
+/** True where installers can read the frontmatter: they read YAML, and nothing that is only meant to be it. */
+export function isReadByInstallers({ skill }: Pick<CatalogSkill, 'skill'>): boolean {
+  return isYaml(skill)
+}
+
+/** Each content once, and none that a skill of the lists has: that has a name of its own. */
+export function withoutCopies(
+  folderSkills: readonly FolderSkill[],
+  inLists: readonly CatalogSkill[],
+): readonly FolderSkill[] {
+  if (folderSkills.length === 0) return []
+  const had = new Set(inLists.map(({ skill }) => contentKeyOf(skill)))
+  return inOrder(folderSkills).filter(({ skill }) => {
+    const key = contentKeyOf(skill)
+    const isFirst = !had.has(key)
+    had.add(key)
+    return isFirst
+  })
+}
+
+function inOrder(folderSkills: readonly FolderSkill[]): readonly FolderSkill[] {
+  return folderSkills.toSorted((a, b) => comparePaths(`${a.source}/${a.skill.path}`, `${b.source}/${b.skill.path}`))
+}
+
+/** The files of a skill that is installed, SKILL.md first. Those of one without a URI lie in no folder that has one. */
+export function filesToInstall(skill: CatalogSkill | FolderSkill): readonly CatalogFile[] {
+  if (skill.uri !== undefined) return filesOf(skill)
+  const { files } = skill.skill
+  const [documents, others] = [true, false].map((is) => files.filter(({ path }) => (path === 'SKILL.md') === is))
+  return [...(documents ?? []), ...(others ?? [])].map((file) => new CatalogFile('', skill.skill, file))
+}

@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto'
+import { comparePaths } from '../model/digest.ts'
+import { matcher, nameMatcher } from '../../base/globs.ts'
+import { setDigestOf } from '../model/lock.ts'
+import type { Lock, LockedPack, LockedSkill, Mismatch } from '../model/lock.ts'
+import { foldersAbove, isBelow, relativeTo } from '../../base/paths.ts'
+import { tagsOf } from './skill-tags.ts'
+import { isLockable } from '../model/skill.ts'
+import type { Skill } from '../model/skill.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import { isSourceId, type SourceId } from '../model/source-id.ts'
+
+/** A named selection of skills across sources, as the operator wrote it. */
+export interface Pack {
+  /** The last segment of its endpoint. */
+  readonly id: string
+  /** What it is for. Whoever sees only packs is told this in place of the server's instructions. */
+  readonly description: string | undefined
+  /** Skills that fit one of these belong to it, */
+  readonly include: readonly Choice[]
+  /** unless they fit one of these. */
+  readonly exclude: readonly Choice[]
+}
+
+/** Whether a pack can be called so: as a source can. */
+export function isPackId(text: string): boolean {
+  return isSourceId(text)
+}
+
+/** What a skill has to be, in all that is said here. */
+export interface Choice {
+  /** A glob over source ids. */
+  readonly source?: string
+  /** A glob over skill paths. */
+  readonly path?: string
+  /** A glob over skill names, as declared. */
+  readonly name?: string
+  /** Compared without regard to case. */
+  readonly tag?: string
+}
+
+/**
+ * The skills of a snapshot that belong to the pack. One whose files are among those of another comes with that; and a skill that
+ * holds one which was excluded is left out: it could not be given without the other's bytes.
+ */
+export function packedIn(snapshot: Pick<Snapshot, 'source' | 'skills'>, pack: Pack): ReadonlySet<Skill> {
+  const isIncluded = fitting(pack.include, snapshot.source, 'as-declared')
+  const isExcluded = fitting(pack.exclude, snapshot.source, 'as-it-may-be')
+  const holdersOf = holdersIn(snapshot.skills)
+  const excluded = snapshot.skills.filter(isExcluded)
+  const barred = new Set([...excluded, ...excluded.flatMap((skill) => holdersOf(skill, 'any-file'))])
+  const chosen = new Set(snapshot.skills.filter((skill) => isIncluded(skill) && !barred.has(skill)))
+  return new Set(
+    snapshot.skills.filter(
+      (skill) => chosen.has(skill) || holdersOf(skill, 'document').some((holder) => chosen.has(holder)),
+    ),
+  )
+}
+
+/** Finds the skills whose files hold the SKILL.md of another, or any file from its folder. */
+function holdersIn(skills: readonly Skill[]): (skill: Skill, what: 'document' | 'any-file') => readonly Skill[] {
+  const byPath = new Map(skills.map((skill) => [skill.path, skill]))
+  const pathsOf = new Map<Skill, ReadonlySet<string>>()
+  const isHeld = (holder: Skill, folder: string, what: 'document' | 'any-file'): boolean => {
+    if (what === 'any-file') return holder.files.some(({ path }) => isBelow(path, folder))
+    const paths = pathsOf.get(holder) ?? new Set(holder.files.map((file) => file.path))
+    pathsOf.set(holder, paths)
+    return paths.has(`${folder}/SKILL.md`)
+  }
+  return ({ path }, what) =>
+    [...foldersAbove(path)].flatMap((folder) => {
+      const holder = byPath.get(folder)
+      return holder !== undefined && isHeld(holder, relativeTo(folder, path), what) ? [holder] : []
+    })
+}
+
+/** `as-it-may-be`: what a skill does not say so that it can be read, it may have said. */
+type Reading = 'as-declared' | 'as-it-may-be'
+
+function fitting(choices: readonly Choice[], source: string, reading: Reading): (skill: Skill) => boolean {
+  const ofSource = choices.filter((choice) => canFit(choice, source))
+  const tests = ofSource.map((choice) => fitTo(choice, reading))
+  return (skill) => tests.some((isFit) => isFit(skill))
+}
+
+function canFit(choice: Choice, source: string): boolean {
+  return choice.source === undefined || matcher([choice.source])(source)
+}
+
+function fitTo({ path, name, tag }: Choice, reading: Reading): (skill: Skill) => boolean {
+  const isPath = path === undefined ? ALWAYS : matcher([path])
+  const isName = name === undefined ? ALWAYS : nameMatcher(name)
+  const wanted = tag?.trim().toLowerCase()
+  return (skill) => {
+    if (!isPath(skill.path)) return false
+    if (name === undefined && wanted === undefined) return true
+    if (reading === 'as-it-may-be' && (skill.frontmatter === undefined || skill.name === undefined)) return true
+    return (
+      (name === undefined || (skill.name !== undefined && isName(skill.name))) &&
+      (wanted === undefined || tagsOf(skill.frontmatter).includes(wanted))
+    )
+  }
+}
+
+const ALWAYS = (): boolean => true
+
+/** Whether the pack can hold a skill of the source, whatever that has. */
+export function canHold({ include }: Pack, source: string): boolean {
+  return include.some((choice) => canFit(choice, source))
+}
+
+/**
+ * The content digest of a pack, 64 lower-case hex digits: that of the set of its skills, each by its path behind the id of its
+ * source. What is withheld has no part in it, and what a person disabled does: that is no matter of content.
+ */
+export function packDigestOf(pack: Pack, snapshots: readonly Snapshot[]): string {
+  return setDigestOf(skillsOf(pack, snapshots))
+}
+
+/**
+ * The pack as a lock has it whose sources have these snapshots. A source that has none here has its part from `earlier`: undefined
+ * where that cannot tell it. Fields of an earlier entry that nobody knows are kept.
+ */
+export function lockedPackOf(
+  pack: Pack,
+  lock: Pick<Lock, 'sources'>,
+  snapshots: readonly Snapshot[],
+  earlier: LockedPack | undefined,
+): LockedPack | undefined {
+  const choices = choicesDigestOf([pack])
+  const sources = new Map([...lock.sources].flatMap(([id, { digest }]) => (canHold(pack, id) ? [[id, digest]] : [])))
+  const absent = [...sources.keys()].filter((id) => !snapshots.some(({ source }) => source === id))
+  const isAsBefore = absent.every((id) => earlier?.sources.get(id) === sources.get(id))
+  const kept = earlier?.choices === choices && isAsBefore ? keptOf(earlier, lock, absent) : undefined
+  if (absent.length > 0 && kept === undefined) return undefined
+  const skills = new Map([...skillsOf(pack, snapshots), ...(kept ?? [])])
+  const paths = [...skills.keys()].toSorted(comparePaths)
+  return { choices, sources, digest: setDigestOf(skills), skills: paths, rest: earlier?.rest ?? {} }
+}
+
+/** What the entry has of the sources, by what the lock says of them now. Undefined where it says nothing of such a skill. */
+function keptOf({ skills }: LockedPack, { sources }: Pick<Lock, 'sources'>, ids: readonly SourceId[]) {
+  const kept = skills.flatMap((place) => {
+    const id = ids.find((source) => place.startsWith(`${source}/`))
+    return id === undefined ? [] : [[place, sources.get(id)?.skills.get(relativeTo(id, place))] as const]
+  })
+  const known = kept.flatMap(([place, skill]) => (skill === undefined ? [] : [[place, skill] as const]))
+  return known.length === kept.length ? new Map(known) : undefined
+}
+
+/** How the packs of the lock differ from those that the configuration has. */
+export function packMismatches(locked: ReadonlyMap<string, LockedPack>, packs: readonly Pack[]): Mismatch[] {
+  const extra = [...locked.keys()].filter((id) => !packs.some((pack) => pack.id === id))
+  return [
+    ...packs.flatMap((pack): Mismatch[] => {
+      const entry = locked.get(pack.id)
+      if (entry === undefined) return [{ source: `pack ${pack.id}`, message: `is not in the lock${MEND}` }]
+      if (entry.choices === choicesDigestOf([pack])) return []
+      return [{ source: `pack ${pack.id}`, message: `chooses otherwise in the lock than in the configuration${MEND}` }]
+    }),
+    ...extra.map((id) => ({ source: `pack ${id}`, message: `is in the lock and not in the configuration${MEND}` })),
+  ]
+}
+
+/** Of a pack the lock says what follows from the rest: nobody has to agree to it by its name. */
+const MEND = '; skillsyncd lock writes it anew'
+
+type SetOfSkills = ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>
+
+function skillsOf(pack: Pack, snapshots: readonly Snapshot[]): SetOfSkills {
+  const skills = snapshots.flatMap((snapshot) =>
+    [...packedIn(snapshot, pack)].flatMap((skill) => {
+      const { path, name = '', digest } = skill
+      return digest === undefined || !isLockable(skill)
+        ? []
+        : [[`${snapshot.source}/${path}`, { name, digest }] as const]
+    }),
+  )
+  return new Map(skills)
+}
+
+/** Digest of what the operator wrote of the packs: with equal ones the same is chosen of the same skills. */
+export function choicesDigestOf(packs: readonly Pack[]): string {
+  const inOrder = packs.toSorted((a, b) => comparePaths(a.id, b.id))
+  const choices = inOrder.map(({ id, include, exclude }) => [id, include.map(inWords), exclude.map(inWords)])
+  return createHash('sha256').update(JSON.stringify(choices)).digest('hex')
+}
+
+function inWords({ source = null, path = null, name = null, tag = null }: WideChoice): readonly (string | null)[] {
+  return [source, path, name, tag]
+}
+
+type WideChoice = { readonly [Key in keyof Choice]: string | null }

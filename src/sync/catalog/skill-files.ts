@@ -1,0 +1,128 @@
+import { CatalogFile, type CatalogFolder, type CatalogSkill, type FolderChild } from './catalog-entry.ts'
+import { comparePaths, firstFrom } from '../model/digest.ts'
+import { baseName, folderOf, joinPath } from '../../base/paths.ts'
+import { servedPathOf } from '../model/serving-paths.ts'
+import { decodedSegment, uriIn, uriOf } from '../model/skill-uri.ts'
+import type { SkillFile } from '../model/skill.ts'
+
+/** The files of a skill: SKILL.md first, then by URI; files of nested skills included. They are made anew for each who asks. */
+export function filesOf(skill: CatalogSkill): readonly CatalogFile[] {
+  const folders = new FolderUris(skill)
+  const files = skill.skill.files.map((file) => fileOf(skill, folders.of(folderOf(file.path)), file))
+  return documentFirst(isInUriOrder(skill) ? files : files.sort(compareUris))
+}
+
+/** The URIs of the folders in which the files of a skill lie, its root among them. */
+export function folderUrisOf(skill: CatalogSkill): Iterable<string> {
+  const folders = new FolderUris(skill)
+  for (const { path } of skill.skill.files) folders.of(folderOf(path))
+  return folders.all
+}
+
+/** What a skill that stands alone has at a URI below its root. */
+export function fileBelow(skill: CatalogSkill, uri: string): CatalogFile | undefined {
+  const path = pathAt(skill, uri)
+  if (path === undefined) return undefined
+  const { files } = skill.skill
+  const file = files[firstFrom(files, path, pathOf)]
+  return file?.path === path ? fileOf(skill, folderUriOf(uri), file) : undefined
+}
+
+/** What lies right in a folder of a skill that stands alone, by the folder's URI; undefined where it has no such folder. */
+export function childrenBelow(skill: CatalogSkill, uri: string): readonly FolderChild[] | undefined {
+  const path = pathAt(skill, uri)
+  if (path === undefined) return undefined
+  const inside = path === '' ? '' : `${path}/`
+  const all = skill.skill.files
+  const files: CatalogFile[] = []
+  const folders = new Map<string, CatalogFolder>()
+  // They are in the order of their paths, so those of one folder follow each other.
+  for (let at = firstFrom(all, inside, pathOf); all[at]?.path.startsWith(inside) === true; at += 1) {
+    const file = all[at]
+    if (file === undefined) break
+    const slash = file.path.indexOf('/', inside.length)
+    if (slash === -1) files.push(fileOf(skill, uri, file))
+    else {
+      const name = file.path.slice(inside.length, slash)
+      folders.set(name, { kind: 'folder', uri: uriIn(uri, name), name })
+    }
+  }
+  const children = [...files, ...folders.values()]
+  return children.length === 0 ? undefined : children.sort((a, b) => comparePaths(a.name, b.name))
+}
+
+/** The path in a skill that a URI at its root or below stands for. Undefined where that is written otherwise. */
+function pathAt({ root }: CatalogSkill, uri: string): string | undefined {
+  if (uri === root) return ''
+  const below = uri.slice(root.length + 1)
+  // Each read comes here, and most are written as they are.
+  if (below !== '' && NOTHING_ENCODED.test(below)) return below
+  const names: string[] = []
+  for (const segment of below.split('/')) {
+    const name = decodedSegment(segment)
+    if (name === undefined) return undefined
+    names.push(name)
+  }
+  return names.map(encodeURIComponent).join('/') === below ? names.join('/') : undefined
+}
+
+function fileOf(skill: CatalogSkill, folder: string, file: SkillFile): CatalogFile {
+  const isDocument = file.path === 'SKILL.md'
+  return new CatalogFile(folder, skill.skill, file, isDocument ? skill : undefined)
+}
+
+function pathOf({ path }: SkillFile): string {
+  return path
+}
+
+function folderUriOf(uri: string): string {
+  return uri.slice(0, uri.lastIndexOf('/'))
+}
+
+/** The URIs of the folders of one skill, each of which may be long, and is written once for all that lies in it. */
+class FolderUris {
+  readonly #skill: CatalogSkill
+  readonly #known: Map<string, string>
+
+  constructor(skill: CatalogSkill) {
+    this.#skill = skill
+    this.#known = new Map([['', skill.root]])
+  }
+
+  /** Of a folder by its path in the skill. */
+  of(folder: string): string {
+    const known = this.#known.get(folder)
+    if (known !== undefined) return known
+    const { source, renamed, skill } = this.#skill
+    // What lies in the root is served below the root's own name, whatever it is called elsewhere.
+    const isAsItIs = skill.path === '' || renamed.size === 0
+    const uri = isAsItIs
+      ? uriIn(this.of(folderOf(folder)), baseName(folder))
+      : uriOf(source, servedPathOf(joinPath(skill.path, folder), renamed))
+    this.#known.set(folder, uri)
+    return uri
+  }
+
+  get all(): Iterable<string> {
+    return this.#known.values()
+  }
+}
+
+/** Whether its files, which are in the order of their paths, are so by URI: in most skills the one is written like the other. */
+export function isInUriOrder({ isAlone, skill }: CatalogSkill): boolean {
+  return isAlone && skill.files.every(({ path }) => NOTHING_ENCODED.test(path))
+}
+
+/** What `encodeURIComponent` leaves as it is, and the slash. */
+const NOTHING_ENCODED = /^[\w\-.!~*'()/]*$/
+
+function documentFirst(sorted: readonly CatalogFile[]): readonly CatalogFile[] {
+  const at = sorted.findIndex(({ documents }) => documents !== undefined)
+  return at < 1 ? sorted : [...sorted.slice(at, at + 1), ...sorted.toSpliced(at, 1)]
+}
+
+/** Most lie in one folder with the next: nothing has to be written for these. */
+function compareUris(a: CatalogFile, b: CatalogFile): number {
+  if (a.folder !== b.folder) return comparePaths(a.uri, b.uri)
+  return comparePaths(encodeURIComponent(a.name), encodeURIComponent(b.name))
+}

@@ -1,0 +1,21 @@
+import { CONTRACT_KEY } from '../skill-md/contract/contract.ts'
+import type { JsonObject, JsonValue } from '../skill-md/frontmatter.ts'
+import { isMapping } from '../../base/json-value.ts'
+
+/**
+ * The tags that a frontmatter gives, in lower case, each once: `tags` at its top, below `metadata` or in the block of the URI
+ * contract, as a list or as one text with commas. No specification has the field; collections write it in all of these ways.
+ */
+export function tagsOf(frontmatter: JsonObject | undefined): readonly string[] {
+  if (frontmatter === undefined) return []
+  const places = [frontmatter, frontmatter['metadata'], frontmatter[CONTRACT_KEY]].filter(isMapping)
+  const said = places.flatMap(({ tags }) => textsIn(tags)).map((tag) => tag.trim().toLowerCase())
+  return [...new Set(said.filter((tag) => tag !== ''))]
+}
+
+function textsIn(value: JsonValue | undefined): string[] {
+  if (typeof value === 'string') return value.split(',')
+  const entries = Array.isArray(value) ? value : [value]
+  // YAML makes a number of the tag 2024.
+  return entries.filter((entry) => typeof entry !== 'object' && entry !== undefined).map(String)
+}

@@ -1,0 +1,47 @@
+import { joinPath } from '../../base/paths.ts'
+import type { Authored } from './lint-input.ts'
+import type { Flaw } from './diagnostic.ts'
+
+/** The specification's advice: under 500 lines and under 5,000 tokens. */
+const MOST_LINES = 500
+const MOST_TOKENS = 5_000
+
+/** Whether the instructions are short enough to be read whole whenever the skill is used. */
+export function bodyFlaws({ path, documentName, document }: Authored): Flaw[] {
+  if (document === undefined) return []
+  const { text, lines, bodyStart } = document
+  const at = joinPath(path, documentName)
+  const flaws: Flaw[] = []
+  const before = lines.at(bodyStart).line - 1
+  const count = lines.count - before
+  if (count > MOST_LINES) {
+    const place = { line: before + MOST_LINES + 1, column: 1 }
+    flaws.push({
+      rule: 'body-long',
+      path: at,
+      place,
+      message: `The instructions have ${count} lines, over ${MOST_LINES}`,
+    })
+  }
+  const tokens = estimatedTokens(text, bodyStart)
+  if (tokens > MOST_TOKENS) {
+    const message = `The instructions have about ${tokens} tokens, over ${MOST_TOKENS}`
+    flaws.push({ rule: 'body-tokens', path: at, place: lines.at(bodyStart), message })
+  }
+  return flaws
+}
+
+/**
+ * One token for four ASCII characters, and one for each other character. Of English prose that is a fifth more or less than
+ * what tokenizers count; code, tables and other scripts with short words have more tokens than this says.
+ */
+export function estimatedTokens(text: string, start = 0): number {
+  let [ascii, others] = [0, 0]
+  for (let at = start; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at)
+    if (unit < 0x80) ascii += 1
+    // The second half of a pair belongs to the character that was counted.
+    else if (unit < 0xdc_00 || unit > 0xdf_ff) others += 1
+  }
+  return Math.ceil(ascii / 4) + others
+}

@@ -1,0 +1,71 @@
+import type { ContractFault } from '../skill-md/contract/contract-error.ts'
+import { CONTRACT_KEY } from '../skill-md/contract/contract.ts'
+import { baseName, joinPath } from '../../base/paths.ts'
+import { readContract } from '../skill-md/contract/read-contract.ts'
+import type { ContractReading } from '../skill-md/contract/read-contract.ts'
+import type { Authored } from './lint-input.ts'
+import { contractKeyOf } from './contract-key.ts'
+import { START } from './position.ts'
+import type { Place } from './position.ts'
+import type { Flaw } from './diagnostic.ts'
+import { placeOf } from './document-positions.ts'
+
+/** A skill that keeps the contract, and where it says whose neighbour it is. */
+export interface Declaration {
+  readonly id: string
+  readonly dependsOn: readonly string[]
+  readonly file: string
+  readonly idPlace: Place
+  readonly dependsOnPlace: Place
+}
+
+/**
+ * What the contract has against a block that stands: an author who wrote it means it, whether a source asks for it or not.
+ * What it has against the rest of the frontmatter counts only where the contract is asked for.
+ */
+export function contractFlaws(skill: Authored, isAsked: boolean): Flaw[] {
+  const reading = readingOf(skill)
+  if (reading === undefined) return []
+  const path = joinPath(skill.path, skill.documentName)
+  const flaw = (rule: Flaw['rule'], fault: ContractFault): Flaw => {
+    const message = `${fault.path}: ${fault.message}`
+    return { rule, path, place: keyPlace(skill, message), message }
+  }
+  const violations = reading.ok
+    ? []
+    : reading.violations.filter((fault) => isAsked || fault.path.startsWith(CONTRACT_KEY))
+  return [
+    ...violations.map((fault) => flaw('contract-violated', fault)),
+    ...reading.notes.map((fault) => flaw('contract-noted', fault)),
+  ]
+}
+
+/** Undefined for a skill that does not keep the contract. */
+export function declarationOf(skill: Authored): Declaration | undefined {
+  const reading = readingOf(skill)
+  if (reading?.ok !== true) return undefined
+  const { id, dependsOn } = reading.contract
+  return {
+    id,
+    dependsOn,
+    file: joinPath(skill.path, skill.documentName),
+    idPlace: keyPlace(skill, `${CONTRACT_KEY}.id: `),
+    dependsOnPlace: keyPlace(skill, `${CONTRACT_KEY}.depends_on: `),
+  }
+}
+
+/** Whether the skill has a block, which is then judged here and not by what the survey says of it. */
+export function hasBlock({ frontmatter }: Pick<Authored, 'frontmatter'>): boolean {
+  return frontmatter !== undefined && Object.hasOwn(frontmatter, CONTRACT_KEY)
+}
+
+function readingOf(skill: Authored): ContractReading | undefined {
+  const { path, folder, frontmatter, files } = skill
+  if (frontmatter === undefined || !hasBlock(skill)) return undefined
+  const held = files.length === 0 ? undefined : files.map((file) => file.path)
+  return readContract(frontmatter, path === '' ? folder : baseName(path), held)
+}
+
+function keyPlace({ document }: Authored, message: string): Place {
+  return document === undefined ? START : placeOf(document, contractKeyOf({ message }), 'value')
+}

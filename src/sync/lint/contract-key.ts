@@ -1,0 +1,29 @@
+import type { Finding } from '../skill-md/finding.ts'
+import type { KeyPath } from './document-positions.ts'
+
+/**
+ * The key that a finding about the contract begins with: `x-personal-mcp.references["my api"].path: …`. As far as it can be
+ * read; empty for a finding that names none.
+ */
+export function contractKeyOf({ message }: Pick<Finding, 'message'>): KeyPath {
+  const path: (string | number)[] = []
+  SEGMENT.lastIndex = 0
+  for (let found = SEGMENT.exec(message); found !== null; found = SEGMENT.exec(message)) {
+    const { name, index, text } = found.groups ?? {}
+    path.push(index === undefined ? (name ?? unquoted(text ?? '""')) : Number(index))
+    if (message.startsWith(': ', SEGMENT.lastIndex)) return path
+  }
+  return []
+}
+
+/** One step of the path: `.name`, `[2]` or `["any text"]`. */
+const SEGMENT = /(?:^|\.)(?<name>[\w-]{1,64})|\[(?<index>\d{1,9})\]|\[(?<text>"(?:[^"\\]|\\.){0,400}")\]/y
+
+function unquoted(json: string): string {
+  try {
+    return String(JSON.parse(json))
+  } catch (error) {
+    if (error instanceof SyntaxError) return json
+    throw error
+  }
+}

@@ -1,0 +1,34 @@
+import { problemsAmong } from '../catalog/contract-problems.ts'
+import type { ContractProblem } from '../catalog/contract-problems.ts'
+import { inOrder } from './lint-skill.ts'
+import type { Flaw } from './diagnostic.ts'
+import type { Judged, Validation } from './lint.ts'
+
+/** A folder that was validated, by the name that messages give it. */
+interface Named {
+  readonly source: string
+  readonly validation: Validation
+}
+
+/** The validations, with what is wrong between the skills of all of them that keep the contract. */
+export function withNeighbours(all: readonly Named[]): Validation[] {
+  const declared = all.flatMap(({ source, validation }) =>
+    validation.skills.flatMap(({ path, declared: own }) =>
+      own === undefined ? [] : [{ ...own, source, path, isListed: true }],
+    ),
+  )
+  const problems = problemsAmong(declared)
+  return all.map(({ source, validation }) => {
+    const skills = validation.skills.map((skill) => {
+      const more = problems.flatMap((problem) => flawsOf(problem, source, skill))
+      return more.length === 0 ? skill : { ...skill, flaws: inOrder([...skill.flaws, ...more]) }
+    })
+    return { ...validation, skills }
+  })
+}
+
+function flawsOf({ kind, message, skills }: ContractProblem, source: string, { path, declared }: Judged): Flaw[] {
+  if (declared === undefined || !skills.some((skill) => skill.source === source && skill.path === path)) return []
+  const place = kind === 'id-clash' ? declared.idPlace : declared.dependsOnPlace
+  return [{ rule: kind, path: declared.file, place, message }]
+}

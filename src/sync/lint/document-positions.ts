@@ -1,0 +1,72 @@
+import { isMap, isNode, isScalar, isSeq } from 'yaml'
+import type { Document } from 'yaml'
+import { frontmatterBlock, parseYaml } from '../skill-md/frontmatter.ts'
+import type { FrontmatterLimits } from '../skill-md/frontmatter.ts'
+import { lenientText } from './lenient-text.ts'
+import type { LenientText } from './lenient-text.ts'
+import { Lines, START } from './position.ts'
+import type { Place } from './position.ts'
+
+/** A SKILL.md as its author wrote it: the text, and where the parts of its frontmatter stand. */
+export interface Written extends LenientText {
+  readonly lines: Lines
+  /** Undefined where no frontmatter is found. */
+  readonly yaml: WrittenYaml | undefined
+  /** Where the text after the frontmatter begins; the text's beginning where there is none. */
+  readonly bodyStart: number
+}
+
+export interface WrittenYaml {
+  readonly text: string
+  /** Where it begins in the whole text. */
+  readonly start: number
+  readonly document: Document
+}
+
+/** The way from the top of the frontmatter to a key or a list entry. */
+export type KeyPath = readonly (string | number)[]
+
+/** As far as the bytes are text. Never throws. */
+export function writtenOf(bytes: Uint8Array, limits: FrontmatterLimits): Written {
+  const { text, fault } = lenientText(bytes)
+  const lines = new Lines(text)
+  const block = frontmatterBlock(bytes, limits.bytes)
+  if (!block.ok) return { text, fault, lines, yaml: undefined, bodyStart: 0 }
+  // Each part begins with a line, and a character that is broken off ends with its own.
+  const start = lenientText(bytes.subarray(0, block.yaml.byteOffset - bytes.byteOffset)).text.length
+  const yaml = lenientText(block.yaml).text
+  const bodyStart = text.length - lenientText(bytes.subarray(block.bodyStart)).text.length
+  const parsed = parseYaml(yaml, limits)
+  const written = parsed.ok ? { text: yaml, start, document: parsed.document } : undefined
+  return { text, fault, lines, yaml: written, bodyStart }
+}
+
+/** Where a key or its value stands; for one that is not there, where the nearest above it does. */
+export function placeOf(written: Written, path: KeyPath, what: 'key' | 'value'): Place {
+  const { yaml, lines } = written
+  if (yaml === undefined) return START
+  let node: unknown = yaml.document.contents
+  let offset = path.length === 0 ? (startOf(node) ?? 0) : 0
+  for (const [index, part] of path.entries()) {
+    const step = stepInto(node, part)
+    if (step === undefined) break
+    const ofKey = what === 'key' && index === path.length - 1
+    offset = (ofKey ? startOf(step.key) : (startOf(step.value) ?? startOf(step.key))) ?? offset
+    node = step.value
+  }
+  return lines.at(yaml.start + offset)
+}
+
+function stepInto(node: unknown, part: string | number): { key: unknown; value: unknown } | undefined {
+  if (isSeq(node) && typeof part === 'number') {
+    const value = node.items[part]
+    return value === undefined ? undefined : { key: value, value }
+  }
+  if (!isMap(node)) return undefined
+  return node.items.find(({ key }) => isScalar(key) && key.value === part)
+}
+
+/** Where a node begins in its YAML; undefined for what is not written, such as the value of an empty key. */
+function startOf(node: unknown): number | undefined {
+  return isNode(node) && node.range ? node.range[0] : undefined
+}

@@ -1,0 +1,59 @@
+import { kindOf } from '../skill-md/entry-faults.ts'
+import type { JsonValue } from '../skill-md/frontmatter.ts'
+import { joinPath } from '../../base/paths.ts'
+import { xmlTagIn } from '../skill-md/xml-tag.ts'
+import type { Authored } from './lint-input.ts'
+import type { Flaw, Rule } from './diagnostic.ts'
+import { placeOf } from './document-positions.ts'
+
+/** The optional fields of the specification, which a survey leaves to its readers. `contract`: the skill keeps the frontmatter contract. */
+export function fieldFlaws(skill: Authored, contract: boolean): Flaw[] {
+  const { document, frontmatter } = skill
+  if (document === undefined || frontmatter === undefined) return []
+  const path = joinPath(skill.path, skill.documentName)
+  const flaw: FlawOf = (rule, field, message) => {
+    return { rule, path, place: placeOf(document, [field], 'value'), message }
+  }
+  const field = (name: string): JsonValue | undefined => frontmatter[name]
+  return [
+    ...(isTextOrNothing(field('license'))
+      ? []
+      : [flaw('license-not-text', 'license', notText('license', field('license')))]),
+    ...toolsFlaws(field('allowed-tools'), contract, flaw),
+    ...['license', 'allowed-tools'].flatMap((name) =>
+      isEmpty(field(name)) ? [flaw('field-empty', name, `${name} is empty; give it a value, or leave it out`)] : [],
+    ),
+    ...['name', 'description'].flatMap((name) => {
+      const tag = tagIn(field(name))
+      return tag === undefined ? [] : [flaw('tags-in-text', name, `The ${name} holds ${JSON.stringify(tag)}`)]
+    }),
+  ]
+}
+
+/** The specification has a text; the frontmatter contract allows a list of texts too, and most clients read one. */
+function toolsFlaws(tools: JsonValue | undefined, contract: boolean, flaw: FlawOf): Flaw[] {
+  const name = 'allowed-tools'
+  if (isTextOrNothing(tools)) return []
+  if (!Array.isArray(tools) || !tools.every((tool) => typeof tool === 'string'))
+    return [flaw('allowed-tools-not-text', name, notText(name, tools))]
+  return contract ? [] : [flaw('allowed-tools-list', name, notText(name, tools))]
+}
+
+type FlawOf = (rule: Rule, field: string, message: string) => Flaw
+
+function notText(name: string, value: JsonValue | undefined): string {
+  return `${name} is ${kindOf(value)}, not text`
+}
+
+function isTextOrNothing(value: JsonValue | undefined): boolean {
+  return value === undefined || value === null || typeof value === 'string'
+}
+
+function isEmpty(value: JsonValue | undefined): boolean {
+  return value === null || (typeof value === 'string' && value.trim() === '')
+}
+
+/** The beginning of one tells which it is. */
+function tagIn(value: JsonValue | undefined): string | undefined {
+  return typeof value === 'string' ? xmlTagIn(value)?.slice(0, 100) : undefined
+}

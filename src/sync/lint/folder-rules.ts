@@ -1,0 +1,73 @@
+import { baseName, joinPath } from '../../base/paths.ts'
+import type { Authored } from './lint-input.ts'
+import { isMarkdown } from './markdown/markdown-file.ts'
+import { START } from './position.ts'
+import type { Flaw, Rule } from './diagnostic.ts'
+
+/** Folders that are used against what they are for: scripts are run, references are read, assets are put into what is made. */
+export function folderFlaws(skill: Authored): Flaw[] {
+  const flaw = (rule: Rule, path: string, message: string): Flaw => {
+    return { rule, path: joinPath(skill.path, path), place: START, message }
+  }
+  const flaws: Flaw[] = []
+  const misnamed = new Set<string>()
+  for (const { path, executable } of skill.ownFiles) {
+    const [top = ''] = path.split('/')
+    const meant = path.includes('/') ? MEANT.get(top.toLowerCase()) : undefined
+    if (meant !== undefined && top !== meant && !misnamed.has(top)) {
+      misnamed.add(top)
+      flaws.push(flaw('folder-name', path, `The folder "${top}" is called otherwise than "${meant}"`))
+    }
+    const rule = ruleOf(path, executable)
+    if (rule !== undefined) flaws.push(flaw(rule, path, MESSAGES[rule]))
+  }
+  return flaws
+}
+
+type Misplaced = 'script-outside-scripts' | 'script-in-references' | 'text-in-scripts'
+
+const MESSAGES: Readonly<Record<Misplaced, string>> = {
+  'script-outside-scripts': 'The file is executable and lies outside of scripts/',
+  'script-in-references': 'The file is executable and lies in references/',
+  'text-in-scripts': 'The file is a document and lies in scripts/',
+}
+
+/** By what they are called in other collections, or with a letter more or less. */
+const MEANT: ReadonlyMap<string, string> = new Map([
+  ['script', 'scripts'],
+  ['scripts', 'scripts'],
+  ['reference', 'references'],
+  ['references', 'references'],
+  ['ref', 'references'],
+  ['refs', 'references'],
+  ['doc', 'references'],
+  ['docs', 'references'],
+  ['asset', 'assets'],
+  ['assets', 'assets'],
+])
+
+function ruleOf(path: string, executable: boolean): Misplaced | undefined {
+  const folders = path.split('/').slice(0, -1)
+  const [top] = folders
+  if (top === 'scripts') return isDocument(path) ? 'text-in-scripts' : undefined
+  if (!executable || !isProgram(path)) return undefined
+  if (top === 'references') return 'script-in-references'
+  // Programs that are put into what is made, and those of a skill that lies in this one.
+  if (top === 'assets' || folders.includes('scripts') || folders.includes('bin')) return undefined
+  return 'script-outside-scripts'
+}
+
+/** A disk that knows no permissions says of each file that it is executable, so the name has a say too. */
+function isProgram(path: string): boolean {
+  const name = baseName(path)
+  return PROGRAM.test(name) || /^[a-z][a-z\d_-]*$/.test(name)
+}
+
+/** By what interpreters, shells and systems run; a program without an ending is called in small letters. */
+const PROGRAM =
+  /\.(?:[bckz]?sh|bash|fish|awk|bat|cmd|ps1|exe|com|bin|run|out|jar|py|rb|p[lm]|php|lua|tcl|r|jl|[cm]?[jt]s|go|rs|swift|exs?)$/i
+
+/** A README says what the folder is, and belongs where it is. */
+function isDocument(path: string): boolean {
+  return isMarkdown(path) && !/^readme\b/i.test(baseName(path))
+}

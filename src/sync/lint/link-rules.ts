@@ -1,0 +1,100 @@
+import { folderOf, foldedPath, foldersAbove, joinPath } from '../../base/paths.ts'
+import type { Authored } from './lint-input.ts'
+import { uriOfSource } from './other-skills.ts'
+import type { Elsewhere } from './other-skills.ts'
+import { isAbsolute, linkedPath, resolved } from '../skill-md/linked-path.ts'
+import { isMarkdown } from './markdown/markdown-file.ts'
+import { linksIn } from './markdown/markdown-links.ts'
+import { Lines } from './position.ts'
+import type { Flaw } from './diagnostic.ts'
+
+/** Links of the skill's documents that lead nowhere once the skill is taken out of the folder it was written in. */
+export function linkFlaws(skill: Authored, elsewhere: Elsewhere): Flaw[] {
+  if (skill.texts.size === 0) return []
+  const there = new Files(skill.files.map(({ path }) => path))
+  // What lies in assets is put into what the skill makes: its links are meant for there.
+  const documents = [...skill.texts].filter(([path]) => isMarkdown(path) && !path.startsWith('assets/'))
+  return documents.flatMap(([path, text]) => flawsOf({ skill, path, text }, there, elsewhere))
+}
+
+interface Linking {
+  readonly skill: Authored
+  readonly path: string
+  readonly text: string
+}
+
+function flawsOf({ skill, path, text }: Linking, there: Files, elsewhere: Elsewhere): Flaw[] {
+  const own = path === skill.documentName ? skill.document : undefined
+  const flaws: Flaw[] = []
+  let lines = own?.lines
+  for (const { target, offset } of linksIn(text, own?.bodyStart ?? 0)) {
+    const fault = faultOf(target, path, { there, outside: outsideOf(skill, path, elsewhere) })
+    if (fault === undefined) continue
+    lines ??= new Lines(text)
+    flaws.push({ ...fault, path: joinPath(skill.path, path), place: lines.at(offset) })
+    // What is over the most that is shown of one file need not be found.
+    if (flaws.length > MOST) break
+  }
+  return flaws
+}
+
+const MOST = 1_000
+
+/** The targets against which links are checked. */
+interface Around {
+  readonly there: Files
+  /** Says where a link out of the skill leads. */
+  readonly outside: (path: string) => string
+}
+
+function faultOf(target: string, from: string, { there, outside }: Around): Pick<Flaw, 'rule' | 'message'> | undefined {
+  const path = linkedPath(target)
+  if (path === undefined) return undefined
+  const shown = JSON.stringify(target.length <= 200 ? target : `${target.slice(0, 200).toWellFormed()}…`)
+  const inside = isAbsolute(path) ? undefined : resolved(folderOf(from), path)
+  if (inside === undefined) {
+    const where = isAbsolute(path) ? '' : outside(path)
+    return { rule: 'link-leaves-skill', message: `The link to ${shown} leads out of the skill${where}` }
+  }
+  if (there.has(inside)) return undefined
+  const twin = there.twinOf(inside)
+  const hint = twin === undefined ? '' : `; "${twin}" is there`
+  return { rule: 'link-target-missing', message: `The link to ${shown} leads to no file of the skill${hint}` }
+}
+
+/** A relative link is followed from one URI of a server to another as it is on the disk, unless one of the two is renamed. */
+function outsideOf({ path: folder }: Authored, from: string, elsewhere: Elsewhere): (path: string) => string {
+  return (path) => {
+    const at = resolved(joinPath(folder, folderOf(from)), path)
+    const served = at === undefined ? undefined : elsewhere.servedPathOf(at)
+    if (served === undefined) return ''
+    const base = elsewhere.servedPathOf(joinPath(folder, from))
+    const isThere = base !== undefined && resolved(folderOf(base), path) === served
+    const uri = JSON.stringify(uriOfSource(served))
+    return isThere ? `: a server has it there, at ${uri}` : `: a server has it at ${uri}, where the link does not lead`
+  }
+}
+
+/** The files of a skill and the folders that they make. */
+class Files {
+  readonly #paths = new Set<string>([''])
+  readonly #folded = new Map<string, string>()
+
+  constructor(paths: readonly string[]) {
+    for (const path of paths) {
+      for (const at of [path, ...foldersAbove(path)]) {
+        this.#paths.add(at)
+        this.#folded.set(foldedPath(at), at)
+      }
+    }
+  }
+
+  has(path: string): boolean {
+    return this.#paths.has(path)
+  }
+
+  /** The path that is meant, where only case or Unicode form differ. */
+  twinOf(path: string): string | undefined {
+    return this.#folded.get(foldedPath(path))
+  }
+}

@@ -1,0 +1,94 @@
+import type { Finding } from '../skill-md/finding.ts'
+import { foldersAbove, joinPath } from '../../base/paths.ts'
+import type { Skill } from '../model/skill.ts'
+import type { Tree } from '../model/tree.ts'
+import { survey } from '../survey/survey.ts'
+import type { Rules } from '../survey/survey-rules.ts'
+import type { Authored } from './lint-input.ts'
+import { AuthoredReader } from './read-lint-input.ts'
+import { declarationOf } from './contract-diagnostics.ts'
+import type { Declaration } from './contract-diagnostics.ts'
+import { Elsewhere } from './other-skills.ts'
+import { judge, inOrder } from './lint-skill.ts'
+import type { Level } from './lint-skill.ts'
+import { officialFlaws, type OfficialReader } from './official-diagnostics.ts'
+import { START } from './position.ts'
+import { sheetOf } from './rules.ts'
+import type { Flaw } from './diagnostic.ts'
+
+/** A skill that was looked at, and what there is to say of it. */
+export interface Judged {
+  /** Its folder, from the top of the tree. */
+  readonly path: string
+  /** Undefined where it says none. */
+  readonly name: string | undefined
+  readonly flaws: readonly Flaw[]
+  /** Undefined for a skill that does not keep the contract. */
+  readonly declared: Declaration | undefined
+}
+
+/** What there is to say of the skills of one folder. */
+export interface Validation {
+  readonly skills: readonly Judged[]
+  /** What belongs to no skill. */
+  readonly flaws: readonly Flaw[]
+}
+
+/** How a tree is validated. */
+export interface Validating {
+  readonly rules: Rules
+  readonly level: Level
+  /** What the folder at the top is called; undefined where its name is nobody's choice. */
+  readonly folder: string | undefined
+  /** Left out, nothing is said of what that client takes. */
+  readonly readOfficially?: OfficialReader
+}
+
+/** Surveys the tree as a source would be, and says of each skill what a survey says, and what only its author can mend. */
+export async function validate(tree: Tree, validating: Validating, signal: AbortSignal): Promise<Validation> {
+  const { skills, findings, taken } = await survey(tree, validating.rules, undefined, signal)
+  const reader = new AuthoredReader(tree, taken, { skills, ...validating })
+  const { level, rules } = validating
+  const standard = { level, contract: rules.selection.contract, elsewhere: new Elsewhere(skills) }
+  const folders = new Set(skills.map(({ path }) => path))
+  const judged: Judged[] = []
+  for (const skill of skills) {
+    signal.throwIfAborted()
+    const authored = await reader.read(skill)
+    const findings = [...skill.findings, ...nestedIn(skill, folders)]
+    judged.push({
+      path: skill.path,
+      name: skill.name,
+      flaws: inOrder([
+        ...withReason(skill, judge(authored, findings, standard)),
+        ...(await ofClient(authored, validating)),
+      ]),
+      declared: declarationOf(authored),
+    })
+  }
+  return {
+    skills: judged,
+    flaws: inOrder(findings.map(({ rule, path, message }) => ({ rule, path, place: START, message }))),
+  }
+}
+
+/** Adds an error where a source would withhold the skill for what is else a warning. */
+function withReason({ path, standing, findings }: Skill, flaws: readonly Flaw[]): readonly Flaw[] {
+  if (standing !== 'withheld' || flaws.some(({ rule }) => sheetOf(rule).severity === 'error')) return flaws
+  const rules = [...new Set(findings.map(({ rule }) => rule))].join(', ')
+  const message = `A source withholds the skill by default: ${rules}`
+  return [{ rule: 'withheld-by-default', path: joinPath(path, 'SKILL.md'), place: START, message }, ...flaws]
+}
+
+async function ofClient(authored: Authored, { readOfficially }: Validating): Promise<readonly Flaw[]> {
+  return readOfficially === undefined ? [] : officialFlaws(authored, readOfficially)
+}
+
+/** A survey takes a skill in a skill as it is, unless a source says otherwise. Its author is told either way. */
+function nestedIn({ path, findings }: Skill, folders: ReadonlySet<string>): Finding[] {
+  const outer = [...foldersAbove(path)].find((above) => folders.has(above))
+  if (outer === undefined || findings.some(({ rule }) => rule === 'nested-skill')) return []
+  const where = outer === '' ? 'at the top' : `in "${outer}"`
+  const message = `The skill lies inside the skill ${where}: some clients do not find it there, and its files are served twice`
+  return [{ rule: 'nested-skill', path, message }]
+}

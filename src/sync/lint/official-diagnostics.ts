@@ -1,0 +1,47 @@
+import { isDeepStrictEqual } from 'node:util'
+import { shown } from '../skill-md/contract/contract-value.ts'
+import { joinPath } from '../../base/paths.ts'
+import type { Authored } from './lint-input.ts'
+import type { Place } from './position.ts'
+import type { Flaw } from './diagnostic.ts'
+import { placeOf } from './document-positions.ts'
+
+/** Reads the frontmatter of a document as the official client of MCP does. */
+export type OfficialReader = (document: string) => Promise<OfficialReading>
+
+type OfficialReading =
+  | { readonly kind: 'read'; readonly frontmatter: object }
+  | { readonly kind: 'refused'; readonly line: number; readonly why: string }
+  | { readonly kind: 'unsaid' }
+
+/** The flaws for which that client refuses the file: it cannot read the frontmatter, or reads it otherwise and compares. */
+export async function officialFlaws(skill: Authored, read: OfficialReader): Promise<Flaw[]> {
+  const { document, frontmatter } = skill
+  if (document?.yaml === undefined || frontmatter === undefined) return []
+  const reading = await read(`---\n${document.yaml.text}---\n`)
+  if (reading.kind === 'unsaid') return []
+  if (reading.kind === 'refused')
+    return [flawAt(skill, { line: reading.line, column: 1 }, `It cannot be read there: ${reading.why}`)]
+  const theirs = new Map<string, unknown>(Object.entries(plain(reading.frontmatter)))
+  const key = [...new Set([...Object.keys(frontmatter), ...theirs.keys()])].find(
+    (each) => !isDeepStrictEqual(frontmatter[each], theirs.get(each)),
+  )
+  if (key === undefined) return []
+  const message = `It reads ${shown(key)} as ${shown(theirs.get(key))}, and YAML has it as ${shown(frontmatter[key])}`
+  return [flawAt(skill, placeOf(document, [key], 'value'), message)]
+}
+
+function flawAt({ path, documentName }: Authored, place: Place, message: string): Flaw {
+  return {
+    rule: 'yaml-subset',
+    path: joinPath(path, documentName),
+    place,
+    message: `${message}; the official client of MCP refuses SKILL.md`,
+  }
+}
+
+/** Objects as JSON has them, whatever prototype their reader gave them. */
+function plain(value: object): object {
+  const made: unknown = JSON.parse(JSON.stringify(value))
+  return typeof made === 'object' && made !== null ? made : {}
+}

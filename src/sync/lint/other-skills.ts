@@ -1,0 +1,46 @@
+import { foldersAbove, joinPath, relativeTo } from '../../base/paths.ts'
+import { skillUri } from '../model/skill-uri.ts'
+import type { Skill } from '../model/skill.ts'
+
+/** The skills that are validated together, as targets of links that lead out of one of them. */
+export class Elsewhere {
+  readonly #skills: ReadonlyMap<string, Placed>
+
+  constructor(skills: readonly Skill[]) {
+    const placed = skills.flatMap(({ path, servedPath, standing, files }) =>
+      servedPath === undefined || standing === 'withheld' ? [] : [[path, new Placed(servedPath, files)] as const],
+    )
+    this.#skills = new Map(placed)
+  }
+
+  /** The served path of a file or a folder, from the top of the source. Undefined where no skill that is served has it. */
+  servedPathOf(path: string): string | undefined {
+    for (const folder of [path, ...foldersAbove(path)]) {
+      const skill = this.#skills.get(folder)
+      if (skill?.has(relativeTo(folder, path)) === true) return joinPath(skill.servedPath, relativeTo(folder, path))
+    }
+    return undefined
+  }
+}
+
+/** A URI of a server that calls the source so. */
+export function uriOfSource(servedPath: string): string {
+  return skillUri(['SOURCE', ...servedPath.split('/')])
+}
+
+class Placed {
+  readonly servedPath: string
+  readonly #files: Skill['files']
+  #paths: ReadonlySet<string> | undefined
+
+  constructor(servedPath: string, files: Skill['files']) {
+    this.servedPath = servedPath
+    this.#files = files
+  }
+
+  /** True of a file or a folder of the skill. The set of paths is made at the first call. */
+  has(path: string): boolean {
+    this.#paths ??= new Set(this.#files.flatMap((file) => [file.path, ...foldersAbove(file.path)]))
+    return this.#paths.has(path)
+  }
+}

@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises'
+import { documentOf } from '../survey/find-skills.ts'
+import { foldersAbove, isBelow, joinPath } from '../../base/paths.ts'
+import type { ObjectId } from '../model/revision.ts'
+import type { Skill, SkillFile } from '../model/skill.ts'
+import type { Taken, Tree, TreeEntry } from '../model/tree.ts'
+import { cannot } from '../store/files/disk-error.ts'
+import type { Rules } from '../survey/survey-rules.ts'
+import type { Authored } from './lint-input.ts'
+import { lenientText } from './lenient-text.ts'
+import { isMarkdown } from './markdown/markdown-file.ts'
+import { writtenOf } from './document-positions.ts'
+
+/** All skills of the survey, and what it was made by. */
+interface Surveyed {
+  readonly skills: readonly Skill[]
+  readonly rules: Rules
+  readonly folder: string | undefined
+}
+
+/** Brings the texts of surveyed skills, from where the survey took them: no path of the disk is followed a second time. */
+export class AuthoredReader {
+  readonly #tree: Tree
+  readonly #taken: ReadonlyMap<ObjectId, Taken>
+  readonly #surveyed: Surveyed
+  readonly #folders: ReadonlySet<string>
+
+  constructor(tree: Tree, taken: ReadonlyMap<ObjectId, Taken>, surveyed: Surveyed) {
+    this.#tree = tree
+    this.#taken = taken
+    this.#surveyed = surveyed
+    this.#folders = new Set(surveyed.skills.map(({ path }) => path))
+  }
+
+  async read(skill: Skill): Promise<Authored> {
+    const { rules, folder } = this.#surveyed
+    const { path, frontmatter, files } = skill
+    const entry = this.#documentOf(skill)
+    const bytes = entry === undefined ? undefined : await this.#bytesOf(entry.id)
+    const ownFiles = files.filter((file) => !this.#isOfInner(skill, file))
+    return {
+      path,
+      folder,
+      documentName: entry?.name ?? 'SKILL.md',
+      document: bytes && writtenOf(bytes, rules.limits.frontmatter),
+      frontmatter,
+      files,
+      ownFiles,
+      texts: await this.#textsOf(ownFiles),
+    }
+  }
+
+  /** A skill whose files cannot be served has a SKILL.md all the same. */
+  #documentOf({ path, files }: Skill): Pick<TreeEntry, 'name' | 'id'> | undefined {
+    const named = files.filter((file) => /^skill\.md$/i.test(file.path))
+    const served = named.find((file) => file.path === 'SKILL.md') ?? named[0]
+    if (served !== undefined) return { name: served.path, id: served.blob }
+    const folder = this.#folderAt(path)
+    const entry = folder === undefined ? undefined : documentOf(this.#tree.list(folder))
+    return entry?.kind === 'link' ? undefined : entry
+  }
+
+  /** Undefined where a link stands on the way. */
+  #folderAt(path: string): ObjectId | undefined {
+    let id = this.#tree.root
+    for (const name of path === '' ? [] : path.split('/')) {
+      const entry = this.#tree.list(id).find((candidate) => candidate.name === name)
+      if (entry?.kind !== 'folder') return undefined
+      id = entry.id
+    }
+    return id
+  }
+
+  #isOfInner(skill: Skill, file: SkillFile): boolean {
+    const path = joinPath(skill.path, file.path)
+    for (const folder of foldersAbove(path)) {
+      if (!isBelow(folder, skill.path)) return false
+      if (this.#folders.has(folder)) return true
+    }
+    return false
+  }
+
+  async #textsOf(files: readonly SkillFile[]): Promise<ReadonlyMap<string, string>> {
+    const texts = new Map<string, string>()
+    for (const { path, blob, hidden } of files) {
+      if (!isMarkdown(path) && hidden === undefined) continue
+      const bytes = await this.#bytesOf(blob)
+      if (bytes !== undefined) texts.set(path, lenientText(bytes).text)
+    }
+    return texts
+  }
+
+  async #bytesOf(blob: ObjectId): Promise<Uint8Array | undefined> {
+    const taken = this.#taken.get(blob)
+    if (taken?.kind !== 'blob') return undefined
+    return readFile(taken.file).catch(cannot(`read the blob ${blob} in the scratch folder`))
+  }
+}

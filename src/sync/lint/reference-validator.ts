@@ -1,0 +1,55 @@
+import { isAlias, isCollection, isNode, visit } from 'yaml'
+import { joinPath } from '../../base/paths.ts'
+import { AGENT_SKILLS_FIELDS } from '../skill-md/standard-fields.ts'
+import type { Authored } from './lint-input.ts'
+import { START } from './position.ts'
+import type { Place } from './position.ts'
+import type { Flaw, Rule } from './diagnostic.ts'
+import { placeOf } from './document-positions.ts'
+
+/**
+ * What skills-ref, the reference validator, refuses besides what the specification forbids: its dialect of YAML has no
+ * brackets and no anchors, and it takes any three dashes for the end of the frontmatter.
+ */
+export function referenceValidatorFlaws(skill: Authored): Flaw[] {
+  const { document, frontmatter } = skill
+  if (document?.yaml === undefined) return []
+  const { yaml, text, lines } = document
+  const path = joinPath(skill.path, skill.documentName)
+  const flaw = (rule: Rule, place: Place, message: string): Flaw => ({ rule, path, place, message })
+  const flaws = Object.keys(frontmatter ?? {})
+    .filter((field) => !KNOWN.has(field))
+    .map((field) =>
+      flaw('unknown-field', placeOf(document, [field], 'key'), `The specification has no field "${field}"`),
+    )
+  if (text.startsWith('\uFEFF')) flaws.push(flaw('byte-order-mark', START, 'The file begins with a byte order mark'))
+  const dashes = yaml.text.indexOf('---')
+  if (dashes !== -1)
+    flaws.push(flaw('dashes-in-frontmatter', lines.at(yaml.start + dashes), 'Three dashes stand here in a row'))
+  const flow = flowIn(yaml.document.contents)
+  if (flow !== undefined) flaws.push(flaw('flow-style', lines.at(yaml.start + flow.at), `There is ${flow.what} here`))
+  return flaws
+}
+
+const KNOWN: ReadonlySet<string> = new Set(AGENT_SKILLS_FIELDS)
+
+/** The first. */
+function flowIn(contents: unknown): { readonly at: number; readonly what: string } | undefined {
+  let found: { readonly at: number; readonly what: string } | undefined
+  if (!isNode(contents)) return undefined
+  visit(contents, {
+    Node(_, node) {
+      const what = flowOf(node)
+      if (what === undefined) return undefined
+      found = { at: node.range?.[0] ?? 0, what }
+      return visit.BREAK
+    },
+  })
+  return found
+}
+
+function flowOf(node: unknown): string | undefined {
+  if (isAlias(node)) return 'an alias'
+  if (isCollection(node) && node.flow === true) return 'a list or a mapping in brackets'
+  return isNode(node) && 'anchor' in node && node.anchor !== undefined ? 'an anchor' : undefined
+}

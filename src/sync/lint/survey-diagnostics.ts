@@ -1,0 +1,148 @@
+import { isOfHiddenText } from '../survey/hidden-findings.ts'
+import type { Finding } from '../skill-md/finding.ts'
+import { MOST_COUNTED, namesIn } from '../skill-md/hidden-unicode.ts'
+import type { HiddenText } from '../skill-md/hidden-unicode.ts'
+import { isMapping } from '../../base/json-value.ts'
+import { joinPath, relativeTo } from '../../base/paths.ts'
+import { unrenderedIn } from '../survey/unrendered-text.ts'
+import type { Authored } from './lint-input.ts'
+import { contractKeyOf } from './contract-key.ts'
+import { oddityOf } from './yaml-oddities.ts'
+import { Lines, START } from './position.ts'
+import type { Place } from './position.ts'
+import type { Flaw } from './diagnostic.ts'
+import { placeOf } from './document-positions.ts'
+import type { Written } from './document-positions.ts'
+
+/** What a survey found in the skill, each finding at the place that it is about. */
+export function surveyFlaws(skill: Authored, findings: readonly Finding[]): Flaw[] {
+  const isUnrendered = ({ rule }: Finding): boolean => rule === 'unrendered-text'
+  const rest = findings.filter((finding) => !isUnrendered(finding))
+  return [
+    ...rest.flatMap((finding) => flawsOf(skill, finding)),
+    ...(findings.some(isUnrendered) ? unrenderedFlaws(skill) : []),
+  ]
+}
+
+function flawsOf(skill: Authored, finding: Finding): Flaw[] {
+  switch (finding.rule) {
+    case 'hidden-unicode':
+      return hiddenFlaws(skill, finding) ?? [flawOf(skill, finding)]
+    case 'metadata-not-text':
+      return metadataFlaws(skill) ?? [flawOf(skill, finding)]
+    case 'link-refused':
+      return [
+        { ...flawOf(skill, finding), rule: isOfDocument(skill, finding) ? 'document-link-refused' : finding.rule },
+      ]
+    default:
+      return [flawOf(skill, finding)]
+  }
+}
+
+function isOfDocument(skill: Authored, { path }: Finding): boolean {
+  return path === skill.path || path === joinPath(skill.path, skill.documentName)
+}
+
+function flawOf(skill: Authored, finding: Finding): Flaw {
+  const { rule, path, message } = finding
+  const document = joinPath(skill.path, skill.documentName)
+  if (!isOfDocument(skill, finding)) return { rule, path, place: START, message }
+  const place = skill.document === undefined ? START : placeIn(skill.document, finding)
+  return { rule, path: document, place, message }
+}
+
+function placeIn(document: Written, finding: Finding): Place {
+  switch (finding.rule) {
+    case 'name-invalid':
+    case 'name-unlike-folder':
+    case 'name-clash':
+    case 'name-missing':
+      return placeOf(document, ['name'], 'value')
+    case 'description-missing':
+    case 'description-too-long':
+    case 'description-padded':
+      return placeOf(document, ['description'], 'value')
+    case 'metadata-not-text':
+      return placeOf(document, ['metadata'], 'value')
+    case 'compatibility-invalid':
+      return placeOf(document, ['compatibility'], 'value')
+    case 'field-refused':
+      return placeOf(document, ['__proto__'], 'key')
+    case 'frontmatter-invalid':
+    case 'frontmatter-unquoted':
+      return invalidPlace(document)
+    case 'contract-violated':
+    case 'contract-noted':
+      return placeOf(document, contractKeyOf(finding), 'value')
+    default:
+      return START
+  }
+}
+
+/** One flaw for each value that is no text; undefined where metadata is no mapping at all. */
+function metadataFlaws({ path, documentName, document, frontmatter }: Authored): Flaw[] | undefined {
+  const metadata = frontmatter?.['metadata']
+  if (document === undefined || !isMapping(metadata)) return undefined
+  return Object.entries(metadata).flatMap(([key, value]) => {
+    if (typeof value === 'string') return []
+    const place = placeOf(document, ['metadata', key], 'value')
+    const message = `metadata.${key} is not text; some clients refuse the skill, quote it`
+    return [{ rule: 'metadata-not-text', path: joinPath(path, documentName), place, message }]
+  })
+}
+
+/** Where the reader stopped; else what it objects to in what it read. */
+function invalidPlace({ yaml, lines }: Written): Place {
+  if (yaml === undefined) return START
+  const [problem] = [...yaml.document.errors, ...yaml.document.warnings]
+  return lines.at(yaml.start + (problem?.pos[0] ?? oddityOf(yaml)?.offset ?? 0))
+}
+
+/** One flaw for each run of hidden characters that a survey knows, where the finding is about the text of a file. */
+function hiddenFlaws(skill: Authored, finding: Finding): Flaw[] | undefined {
+  const { rule, path } = finding
+  const inside = relativeTo(skill.path, path)
+  const file = skill.files.find((candidate) => candidate.path === inside)
+  if (file === undefined) return undefined
+  // A file of a skill inside of this one is told of there.
+  if (!skill.ownFiles.includes(file)) return []
+  const { hidden } = file
+  // Else it is about the file's name, or about what the frontmatter spells by escapes.
+  if (hidden === undefined || !isOfHiddenText(finding)) return undefined
+  const text = inside === skill.documentName ? skill.document?.text : skill.texts.get(inside)
+  const places = hiddenPlaces(hidden, text)
+  return hidden.runs.map((run, index) => {
+    const said = `Characters stand here that nobody sees and a model reads: ${namesIn(run)}`
+    const more = index === hidden.runs.length - 1 ? moreHidden(hidden) : ''
+    return { rule, path, place: places[index] ?? START, message: `${said}${more}` }
+  })
+}
+
+/** How many there are besides those that are told one by one. */
+function moreHidden({ count, runs }: HiddenText): string {
+  const more = count - runs.reduce((sum, { length }) => sum + length, 0)
+  return more === 0 ? '' : `; ${count >= MOST_COUNTED ? 'at least ' : ''}${more} more stand further down in this file`
+}
+
+/** The columns of a survey count characters; where the text is at hand they are turned into what editors count. */
+function hiddenPlaces({ runs }: HiddenText, text: string | undefined): Place[] {
+  if (text === undefined) return runs.map(({ line, column }) => ({ line, column }))
+  const lines = new Lines(text)
+  return runs.map(({ line, column }) => {
+    let at = lines.startOf(line)
+    for (let character = 1; character < column; character += 1) at += (text.codePointAt(at) ?? 0) > 0xff_ff ? 2 : 1
+    return lines.at(at)
+  })
+}
+
+function unrenderedFlaws(skill: Authored): Flaw[] {
+  const { document } = skill
+  if (document === undefined) return []
+  const { text, lines, yaml, bodyStart } = document
+  const path = joinPath(skill.path, skill.documentName)
+  const parts = { text, bodyStart, yaml: yaml && { start: yaml.start, end: yaml.start + yaml.text.length } }
+  return unrenderedIn(parts).map(({ what, offset, characters }) => {
+    const message = `The ${what} of ${characters} characters is shown on no rendered page, and a model reads it`
+    return { rule: 'unrendered-text', path, place: lines.at(offset), message }
+  })
+}

@@ -1,0 +1,143 @@
+import { isMap, isScalar, isSeq } from 'yaml'
+import type { Scalar, YAMLMap, YAMLSeq } from 'yaml'
+import { joinPath } from '../../base/paths.ts'
+import type { Authored } from './lint-input.ts'
+import type { AuthorRule, Flaw } from './diagnostic.ts'
+import type { KeyPath } from './document-positions.ts'
+
+/**
+ * Plain values and keys of the frontmatter that readers disagree about. Clients read it with parsers of YAML 1.1 (PyYAML,
+ * older Ruby and Go) and of 1.2; what is quoted is the same for all.
+ */
+export function yamlValueFlaws(skill: Authored): Flaw[] {
+  const { document } = skill
+  const yaml = document?.yaml
+  if (document === undefined || yaml === undefined || yaml.document.errors.length > 0) return []
+  const path = joinPath(skill.path, skill.documentName)
+  const flaws: Flaw[] = []
+  for (const met of nodesIn(yaml.document.contents, 'value', [])) {
+    const { node } = met
+    // A tag that is no core one is refused as it is, and so is all that it stands in.
+    const fault =
+      node.tag === undefined ? faultOf(met) : yaml.document.warnings.length > 0 ? undefined : tagged(node.tag)
+    if (fault === undefined || !node.range) continue
+    flaws.push({ ...fault, path, place: document.lines.at(yaml.start + node.range[0]) })
+  }
+  return flaws
+}
+
+interface Met {
+  readonly node: Scalar | YAMLMap | YAMLSeq
+  readonly role: 'key' | 'value'
+  readonly key: KeyPath
+}
+
+function* nodesIn(node: unknown, role: Met['role'], key: KeyPath): Generator<Met> {
+  // The reader gives up long before; what it gave up on is judged elsewhere.
+  if (key.length > DEEPEST) return
+  if (isScalar(node) || isSeq(node) || isMap(node)) yield { node, role, key }
+  if (isSeq(node)) for (const [index, item] of node.items.entries()) yield* nodesIn(item, 'value', [...key, index])
+  if (!isMap(node)) return
+  for (const pair of node.items) {
+    if (isScalar(pair.key)) yield { node: pair.key, role: 'key', key }
+    yield* nodesIn(pair.value, 'value', [...key, isScalar(pair.key) ? String(pair.key.value) : '?'])
+  }
+}
+
+const DEEPEST = 64
+
+type Fault = Pick<Flaw, 'message'> & { readonly rule: AuthorRule }
+
+function tagged(tag: string): Fault {
+  const written = tag.startsWith(CORE) ? `!!${tag.slice(CORE.length)}` : tag
+  return {
+    rule: 'yaml-tag',
+    message: `The tag ${written} stands here, which some readers refuse and others take for text`,
+  }
+}
+
+const CORE = 'tag:yaml.org,2002:'
+
+function faultOf({ node, role, key }: Met): Fault | undefined {
+  if (!isScalar(node)) return undefined
+  const { source, type, value } = node
+  if (type !== 'PLAIN' || source === undefined) return undefined
+  if (role === 'key' && source === '<<')
+    return { rule: 'yaml-merge-key', message: 'The key "<<" is one to some readers and a merge to others' }
+  const reading = ambiguous(source) ?? (role === 'key' ? keyReading(source) : undefined)
+  const quoted = `write ${JSON.stringify(source)}`
+  if (reading !== undefined) {
+    const what = role === 'key' ? `The key ${source}` : source
+    return { rule: 'yaml-ambiguous', message: `${what} is ${reading}; ${quoted}` }
+  }
+  if (role === 'key') return undefined
+  if (typeof value === 'number' && Number.isFinite(value) && String(value) !== source)
+    return { rule: 'yaml-number', message: `${source} is read as the number ${value}; ${quoted}` }
+  const [field] = key
+  if (typeof field !== 'string' || !PROSE.has(field) || key.length > 1 || typeof node.comment !== 'string')
+    return undefined
+  return {
+    rule: 'yaml-comment',
+    message: `The ${field} ends before "#${shortened(node.comment)}", which is read as a comment; quote it as a whole`,
+  }
+}
+
+/** Keys of JSON are text whatever they look like; those of YAML are what they look like. */
+function keyReading(source: string): string | undefined {
+  const kind = KEYS.find(({ form }) => form.test(source))?.kind
+  return kind === undefined ? undefined : `text to readers that make JSON of it, and ${kind} to others`
+}
+
+const KEYS: readonly { readonly form: RegExp; readonly kind: string }[] = [
+  { form: /^(?:~|null|Null|NULL)?$/, kind: 'nothing' },
+  { form: /^(?:true|True|TRUE|false|False|FALSE)$/, kind: 'true or false' },
+  { form: /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/, kind: 'a number' },
+  { form: /^(?:0x[0-9a-fA-F]+|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/, kind: 'a number' },
+]
+
+/** Fields of prose, where nobody means a comment. */
+const PROSE: ReadonlySet<string> = new Set(['description', 'when_to_use', 'compatibility'])
+
+function shortened(text: string): string {
+  return text.length <= 40 ? text : `${text.slice(0, 40).toWellFormed()}…`
+}
+
+/** What two kinds of reader take a plain scalar for; undefined where they agree. */
+function ambiguous(source: string): string | undefined {
+  if (source.length > LONGEST) return undefined
+  return READINGS.find(({ form }) => form.test(source))?.reading
+}
+
+/** A number or a time is shorter. */
+const LONGEST = 1_000
+
+/** Forms of the YAML 1.1 types whose value differs in the 1.2 core schema, as PyYAML and the 1.1 type repository have them. */
+const READINGS: readonly { readonly form: RegExp; readonly reading: string }[] = [
+  { form: /^(?:y|Y|yes|Yes|YES|on|On|ON)$/, reading: 'text to YAML 1.2 and true to YAML 1.1' },
+  { form: /^(?:n|N|no|No|NO|off|Off|OFF)$/, reading: 'text to YAML 1.2 and false to YAML 1.1' },
+  {
+    form: /^\d{4}-\d\d?-\d\d?(?:(?:[Tt]|[ \t]+)\d\d?:\d\d:\d\d(?:\.\d*)?(?:[ \t]*(?:Z|[-+]\d\d?(?::\d\d)?))?)?$/,
+    reading: 'text to YAML 1.2 and a date to YAML 1.1',
+  },
+  { form: /^[-+]?0[0-7]+$/, reading: 'a decimal number to YAML 1.2 and an octal one to YAML 1.1' },
+  { form: /^[-+]?0\d+$/, reading: 'a number to YAML 1.2 and text to YAML 1.1' },
+  { form: /^0o[0-7]+$/, reading: 'an octal number to YAML 1.2 and text to YAML 1.1' },
+  { form: /^[-+]?0b[01_]+$/, reading: 'text to YAML 1.2 and a binary number to YAML 1.1' },
+  { form: /^[-+]?0[0-7_]+$/, reading: 'text to YAML 1.2 and an octal number to YAML 1.1' },
+  {
+    form: /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/,
+    reading: 'text to YAML 1.2 and a number of base 60 to YAML 1.1',
+  },
+  {
+    form: /^(?:[-+]0x[0-9a-fA-F_]+|0x(?=.*_)[0-9a-fA-F_]+)$/,
+    reading: 'text to YAML 1.2 and a number to YAML 1.1',
+  },
+  {
+    form: /^(?=.*_)(?:[-+]?[0-9][0-9_]*(?:\.[0-9_]*(?:[eE][-+][0-9]+)?)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?)$/,
+    reading: 'text to YAML 1.2 and a number to YAML 1.1',
+  },
+  { form: /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)[eE]\d+$/, reading: 'a number to YAML 1.2 and text to YAML 1.1' },
+  { form: /^[-+]?\d+[eE][-+]\d+$/, reading: 'a number to YAML 1.2 and text to YAML 1.1' },
+  { form: /^[-+]\.\d+(?:[eE][-+]?\d+)?$/, reading: 'a number to YAML 1.2 and text to YAML 1.1' },
+  { form: /^(?:=|<<)$/, reading: 'text to YAML 1.2, and refused by readers of YAML 1.1' },
+]

@@ -1,0 +1,259 @@
+import { comparePaths } from './digest.ts'
+import type { Finding } from '../skill-md/finding.ts'
+import { baseName, foldedPath, folderOf, foldersAbove, joinPath, relativeTo } from '../../base/paths.ts'
+import { isSkillName } from '../skill-md/skill-name.ts'
+import type { Skill } from './skill.ts'
+import { sorting } from '../../base/cooperative.ts'
+import type { Steps } from '../../base/cooperative.ts'
+
+/** How a source wants its skills to be placed. */
+export interface PlacementRules {
+  readonly names: 'remap' | 'exact'
+  readonly nested: 'as-skills' | 'as-files'
+  /** Whether a skill at this path is kept out of lists. */
+  isUnlisted(path: string): boolean
+}
+
+/**
+ * Gives every skill the path it is served at. The last segment is its name: a folder that is called otherwise is renamed,
+ * for everything below it. Where two would share a path, the one whose folder matches stays, else the first by path; the other is
+ * offered by the tools, and withheld where it is a copy. Depends on all skills at once, so it is done anew for skills that are otherwise taken over unread.
+ */
+export function* placing(skills: readonly Skill[], rules: PlacementRules): Steps<readonly Skill[]> {
+  const unjudged: Skill[] = []
+  for (const skill of skills) {
+    unjudged.push(unplaced(skill))
+    yield
+  }
+  const placement = yield* Placement.claiming(unjudged, rules)
+  const placed: Skill[] = []
+  for (const [index, skill] of skills.entries()) {
+    placed.push(asBefore(skill, placement.place(unjudged[index] ?? skill)))
+    yield
+  }
+  return yield* sorting(placed, (a, b) => comparePaths(a.path, b.path))
+}
+
+/** One that stands where it stood is the same object: what was made of it holds. */
+function asBefore(before: Skill, after: Skill): Skill {
+  const isSame = before.standing === after.standing && before.servedPath === after.servedPath
+  return isSame && before.isUnlisted === after.isUnlisted && areSame(before.findings, after.findings) ? before : after
+}
+
+function areSame(before: readonly Finding[], after: readonly Finding[]): boolean {
+  const isSame = ({ rule, path, message }: Finding, other: Finding | undefined): boolean =>
+    rule === other?.rule && path === other.path && message === other.message
+  return before.length === after.length && before.every((finding, index) => isSame(finding, after[index]))
+}
+
+/**
+ * The skills that a neighbour keeps out of service. Their files are not stored, so when it goes they are read anew. Those that
+ * are files of an outer skill are stored with it.
+ */
+export function decidedByNeighbours(skills: readonly Skill[]): string[] {
+  return skills
+    .filter(({ standing, findings }) => standing === 'withheld' && findings.some(({ rule }) => rule === 'name-clash'))
+    .map(({ path }) => path)
+}
+
+const PLACEMENT_RULES: ReadonlySet<string> = new Set(['name-unlike-folder', 'name-clash', 'nested-skill'])
+
+/** The skill as it was before anything was said about its place. Only a skill that could be served is ever judged here. */
+export function unplaced(skill: Skill): Skill {
+  const { isUnlisted: _isUnlisted, ...rest } = skill
+  const isJudged = skill.findings.some(({ rule }) => PLACEMENT_RULES.has(rule))
+  if (!isJudged) return skill.isUnlisted === undefined ? skill : rest
+  const findings = skill.findings.filter(({ rule }) => !PLACEMENT_RULES.has(rule))
+  return { ...rest, standing: 'served', findings, servedPath: undefined }
+}
+
+function isServable(skill: Skill): boolean {
+  return skill.standing === 'served' || skill.standing === 'unlisted'
+}
+
+class Placement {
+  readonly #rules: PlacementRules
+  /** Folders that are renamed, by their true path. Read while nested skills are placed, so parents come first. */
+  readonly #renamed = new Map<string, string>()
+  /** Which skill owns a served path, by what a disk that folds case and Unicode forms would make of it. */
+  readonly #owners = new Map<string, Skill>()
+  /** True folders of skills that have a path. */
+  readonly #claimed = new Set<string>()
+  /** True paths at which something stands: nothing is renamed onto them. */
+  readonly #taken: ReadonlySet<string>
+
+  private constructor(rules: PlacementRules, taken: ReadonlySet<string>) {
+    this.#rules = rules
+    this.#taken = taken
+  }
+
+  /** The placement in which all skills have claimed their paths. */
+  static *claiming(skills: readonly Skill[], rules: PlacementRules): Steps<Placement> {
+    const servable = skills.filter(isServable)
+    const taken = servable.every(folderMatches) ? new Set<string>() : yield* takingPaths(skills)
+    const placement = new Placement(rules, taken)
+    for (const skill of yield* inOrderOfPlacement(servable)) {
+      placement.#claim(skill)
+      yield
+    }
+    return placement
+  }
+
+  place(skill: Skill): Skill {
+    const { name, standing } = skill
+    if (standing === 'tools') return this.#forTools(skill)
+    if (name === undefined || !isSkillName(name)) return placedAt(skill, undefined, standing)
+    const servedPath = this.#servedPathOf(skill)
+    // Withheld for a reason of its own: it keeps a path, so that whoever asks for it is told that reason.
+    if (!isServable(skill)) return placedAt(skill, servedPath, standing)
+    const outer = this.#outerOf(skill)
+    if (outer !== undefined)
+      return { ...skill, standing: 'withheld', servedPath, findings: [...skill.findings, nestedIn(skill, outer)] }
+    if (this.#owners.get(foldedPath(servedPath))?.path !== skill.path) return this.#displaced(skill, servedPath)
+    const renamed =
+      folderMatches(skill) || skill.path === '' ? [] : [unlikeFolder(skill, `is served as "${servedPath}"`)]
+    return placedAt(skill, servedPath, this.#rules.isUnlisted(skill.path) ? 'unlisted' : 'served', renamed)
+  }
+
+  /** The folder of the outermost skill that this one lies in; undefined where it is a skill of its own. */
+  #outerOf({ path }: Skill): string | undefined {
+    if (this.#rules.nested === 'as-skills') return undefined
+    return [...foldersAbove(path)].findLast((above) => this.#claimed.has(above))
+  }
+
+  #claim(skill: Skill): void {
+    if (this.#outerOf(skill) !== undefined) return
+    const servedPath = this.#servedPathOf(skill)
+    const key = foldedPath(servedPath)
+    if (this.#owners.has(key)) return
+    if (!folderMatches(skill)) {
+      if (skill.path !== '' && this.#rules.names === 'exact') return
+      if (this.#taken.has(servedPath) || this.#taken.has(joinPath(folderOf(skill.path), skill.name ?? ''))) return
+      if (skill.path !== '') this.#renamed.set(skill.path, servedPath)
+    }
+    this.#owners.set(key, skill)
+    this.#claimed.add(skill.path)
+  }
+
+  #servedPathOf(skill: Skill): string {
+    const name = skill.name ?? baseName(skill.path)
+    return skill.path === '' ? name : joinPath(servedPathOf(folderOf(skill.path), this.#renamed), name)
+  }
+
+  /** One that has no path of its own. What a copy holds is had from the skill that has the path. */
+  #displaced(skill: Skill, servedPath: string): Skill {
+    const isInexact = this.#rules.names === 'exact' && skill.path !== '' && !folderMatches(skill)
+    const owner = this.#owners.get(foldedPath(servedPath))
+    const isCopy = owner !== undefined && owner.digest === skill.digest
+    if (isInexact || isCopy) {
+      const finding = isInexact ? unlikeFolder(skill, 'is withheld') : copyOf(skill, servedPath, owner)
+      return { ...skill, standing: 'withheld', servedPath, findings: [...skill.findings, finding] }
+    }
+    return this.#forTools({ ...skill, findings: [...skill.findings, clash(skill, servedPath, owner?.path)] })
+  }
+
+  /** A path that is kept out of lists is kept out of those of the tools too. */
+  #forTools(skill: Skill): Skill {
+    const placed = placedAt(skill, undefined, 'tools')
+    return this.#rules.isUnlisted(skill.path) ? { ...placed, isUnlisted: true } : placed
+  }
+}
+
+/** Most skills are where they were, and nothing is said of them: no other is made of such a one. */
+function placedAt(
+  skill: Skill,
+  servedPath: string | undefined,
+  standing: Skill['standing'],
+  findings: readonly Finding[] = [],
+): Skill {
+  if (skill.servedPath === servedPath && skill.standing === standing && findings.length === 0) return skill
+  return { ...skill, standing, servedPath, findings: [...skill.findings, ...findings] }
+}
+
+/** Where a true path is served, given the folders that are renamed. */
+export function servedPathOf(path: string, renamed: ReadonlyMap<string, string>): string {
+  if (renamed.size === 0) return path
+  const own = renamed.get(path)
+  if (own !== undefined) return own
+  for (const above of foldersAbove(path)) {
+    const served = renamed.get(above)
+    if (served !== undefined) return joinPath(served, relativeTo(above, path))
+  }
+  return path
+}
+
+/** The renamed folders of skills that were placed: true path to served path. */
+export function renamedFolders(skills: readonly Skill[]): ReadonlyMap<string, string> {
+  const renamed = new Map<string, string>()
+  for (const skill of skills) {
+    if (skill.servedPath === undefined || !isServable(skill) || skill.path === '' || folderMatches(skill)) continue
+    renamed.set(skill.path, skill.servedPath)
+  }
+  return renamed
+}
+
+/** Parents before children; on one level, those whose folder matches first, then by path; the root among the first level. */
+function* inOrderOfPlacement(skills: readonly Skill[]): Steps<readonly Skill[]> {
+  // Looked up once for each: most compare a dozen times.
+  const ranked = skills.map((skill) => ({ skill, depth: depthOf(skill), rank: folderMatches(skill) ? 0 : 1 }))
+  yield
+  const ordered = yield* sorting(
+    ranked,
+    (a, b) => a.depth - b.depth || a.rank - b.rank || comparePaths(a.skill.path, b.skill.path),
+  )
+  return ordered.map(({ skill }) => skill)
+}
+
+function depthOf({ path }: Skill): number {
+  let depth = 1
+  for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) depth += 1
+  return depth
+}
+
+function* takingPaths(skills: readonly Skill[]): Steps<ReadonlySet<string>> {
+  const taken = new Set<string>()
+  for (const skill of skills) {
+    yield
+    if (skill.path === '') continue // What lies in the root is served below the root's own name, out of everyone's way.
+    for (const path of [skill.path, ...skill.files.map((file) => joinPath(skill.path, file.path))]) {
+      taken.add(path)
+      for (const above of foldersAbove(path)) {
+        if (taken.has(above)) break
+        taken.add(above)
+      }
+    }
+  }
+  return taken
+}
+
+function folderMatches(skill: Skill): boolean {
+  return skill.path !== '' && baseName(skill.path) === skill.name
+}
+
+function nestedIn(skill: Skill, outer: string): Finding {
+  const message = `The skill lies inside the skill in "${outer}", and nested is as-files: its files are files of that one alone`
+  return { rule: 'nested-skill', path: skill.path, message }
+}
+
+function unlikeFolder(skill: Skill, what: string): Finding {
+  const message = `The name "${skill.name}" is not the name of its folder "${baseName(skill.path)}"; the skill ${what}`
+  return { rule: 'name-unlike-folder', path: skill.path, message }
+}
+
+function copyOf(skill: Skill, servedPath: string, owner: Skill | undefined): Finding {
+  return clashFinding(skill, servedPath, owner?.path, 'which has the same files; remove one of the two')
+}
+
+function clash(skill: Skill, servedPath: string, owner: string | undefined): Finding {
+  const folder = baseName(skill.path)
+  const isName = isSkillName(folder)
+  const forTools = isName ? `offered by tools, and to links and installers as "${folder}"` : 'offered by tools alone'
+  const mend = isName ? `; give it the name "${folder}", or rename one of the two` : '; rename one of the two'
+  return clashFinding(skill, servedPath, owner, `so this one is ${forTools}${mend}`)
+}
+
+function clashFinding(skill: Skill, servedPath: string, owner: string | undefined, then: string): Finding {
+  const other = owner === undefined ? 'a folder of that path' : `the skill in "${owner}"`
+  const message = `The name "${skill.name}" leads to "${servedPath}", whose URI belongs to ${other} (case and Unicode form do not count), ${then}`
+  return { rule: 'name-clash', path: skill.path, message }
+}

@@ -1,0 +1,328 @@
+import { sheetOf } from '../lint/rules.ts'
+import type { Fallback } from './fallback-source.ts'
+import type { Decision } from '../model/decisions.ts'
+import type { Docs } from '../model/docs-folder.ts'
+import type { DocumentReader } from '../skill-md/document-reader.ts'
+import type { Followed } from '../model/tracked-ref.ts'
+import type { Held } from '../model/generation.ts'
+import type { LockEntry } from '../model/lock.ts'
+import { othersThan } from '../model/skill-delta.ts'
+import type { Waiting } from '../model/outcome.ts'
+import { foldersAbove } from '../../base/paths.ts'
+import type { ObjectId, Revision } from '../model/revision.ts'
+import type { Skill, SkillFile } from '../model/skill.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import type { Source } from '../model/source.ts'
+import { Damaged, SyncError } from '../model/sync-error.ts'
+import { TreeNotTaken } from '../model/tree.ts'
+import type { Proof, Tree } from '../model/tree.ts'
+import type { Signers } from '../model/signers.ts'
+import type { SurveyLimits } from '../survey/read-skill.ts'
+import { folderNameOf } from '../store/skills/stored-path.ts'
+import type { StoredSkill } from '../store/skills/stored-path.ts'
+import type { Keeping, Origin } from '../store/skills/skill-writer.ts'
+import type { Store } from '../store/store.ts'
+import { knownTrees } from '../survey/survey-rules.ts'
+import { takeListing } from './survey-listing.ts'
+import type { Rules } from '../survey/survey-rules.ts'
+import { signersOf } from './check-signers.ts'
+import type { Sight } from './check-signers.ts'
+import { survey } from '../survey/survey.ts'
+import type { Earlier, Surroundings, Survey } from '../survey/survey.ts'
+import { NOTHING_KNOWN } from '../upstream/upstream.ts'
+import type { Reach, TreeUpstream, Upstream } from '../upstream/upstream.ts'
+
+/** What a pull works with. */
+export interface Pulling {
+  readonly store: Store
+  /** Opens the way to the source, with a scratch folder of the store's. */
+  readonly open: (source: Source, reach: Reach) => Upstream
+  readonly limits: { readonly fetch: Reach['limits']; readonly disk: { readonly bytes: number } } & SurveyLimits
+  readonly way: Reach['way']
+  readonly programs: Reach['programs']
+  readonly threads?: Reach['threads']
+  /** Reads each SKILL.md; undefined to read it on this thread. */
+  readonly reader?: DocumentReader
+  /** Who signed, or throws `revision-unverified`. Absent where nobody has to have signed. */
+  readonly prove?: (proof: Proof, revision: Revision, sight: Sight) => Promise<Signers>
+  /** Has the skills of a locked commit that upstream does not have any more. */
+  readonly fallback?: Fallback
+  /** Asked before a candidate may be served; why not, where it may not. It lies in the store, whole. */
+  readonly gate?: (next: Snapshot, earlier: Snapshot | undefined, signal: AbortSignal) => Promise<SyncError | undefined>
+  /** Told of a revision that is not the one held, before anything of it is fetched. */
+  readonly onResolved?: (revision: Revision) => void
+}
+
+/** What decides, besides the ref, which revision is taken. */
+export interface Orders {
+  readonly decision: Decision
+  /** The only thing that may be taken. */
+  readonly locked?: LockEntry
+  /** True where the daemon withdraws what is served and not locked, though the locked commit cannot be had. */
+  readonly isLockDemanded?: boolean
+  /** No host is asked anything. */
+  readonly offline: boolean
+  /** Something of what is stored is damaged: what is served is taken anew, although it is known. */
+  readonly isDamaged?: boolean
+  /** Where the ref led when it was followed last. */
+  readonly followed?: Followed | undefined
+  /** What the last pull held after a look into it: that look is not taken again. */
+  readonly waiting?: Waiting | undefined
+}
+
+/** What a source has now, as its last generation says. */
+export interface Current {
+  readonly held: Held
+  readonly snapshot: Snapshot
+}
+
+/** One pull: what it is about, and what it works with. */
+export interface Pull {
+  readonly source: Source
+  readonly current: Current | undefined
+  readonly orders: Orders
+  readonly io: Pulling
+  readonly signal: AbortSignal
+}
+
+/** The snapshot of a revision: fetched, proved, judged, its skills in the store. It is not in the store itself yet. */
+export async function taken(one: Pull, revision: Revision, upstream: Upstream): Promise<Snapshot> {
+  const { source, current, orders, io, signal } = one
+  expectRoom(io)
+  if (upstream.kind === 'listing') return takeListing(await upstream.list(revision, signal), one)
+  return take(revision, upstream, {
+    source,
+    rules: rulesFor(one),
+    earlier: orders.isDamaged === true ? undefined : current?.snapshot,
+    // What the operator named before has nothing to say of what is named now.
+    served: current?.snapshot.url === source.url ? current.snapshot : undefined,
+    signers: (tree) => signersOf(one, tree),
+    io,
+    signal,
+  })
+}
+
+/** What a pull judges by: the configuration as it stands. */
+export function rulesFor({ source, io }: Pick<Pull, 'source' | 'io'>): Rules {
+  return { selection: source, limits: io.limits }
+}
+
+interface Taking {
+  readonly source: Source
+  readonly rules: Rules
+  /** What is relied on unread. */
+  readonly earlier: Snapshot | undefined
+  readonly served: Snapshot | undefined
+  /** The signers of a tree; undefined where none are demanded. */
+  readonly signers: (tree: Tree) => Promise<Signers | undefined>
+  readonly io: Pulling
+  readonly signal: AbortSignal
+}
+
+/** Fetches what is not known, judges it and keeps the skills. */
+async function take(revision: Revision, upstream: TreeUpstream, taking: Taking): Promise<Snapshot> {
+  try {
+    return await takeUnknown(revision, upstream, taking)
+  } catch (error) {
+    if (taking.earlier === undefined || !(error instanceof Damaged)) throw error
+    // A stored file that the new commit has too may be damaged. Then nothing that is stored is relied on, and it is mended.
+    return takeUnknown(revision, upstream, { ...taking, earlier: undefined })
+  }
+}
+
+async function takeUnknown(revision: Revision, upstream: TreeUpstream, taking: Taking): Promise<Snapshot> {
+  const { rules, earlier, signal } = taking
+  try {
+    await using tree = await upstream.fetch(revision, knownTrees(rules, earlier), signal)
+    return await keep(tree, taking)
+  } catch (error) {
+    if (!(error instanceof TreeNotTaken)) throw error
+    // A link of the new commit leads into a folder that is as it was. Rare: the whole tree is fetched once more.
+    await using tree = await upstream.fetch(revision, NOTHING_KNOWN, signal)
+    return await keep(tree, taking)
+  }
+}
+
+async function keep(
+  tree: Tree,
+  { source, rules, earlier, served, signers: find, io, signal }: Taking,
+): Promise<Snapshot> {
+  const { store } = io
+  // Before a single file of it is asked for.
+  const signers = await find(tree)
+  await using keeping = store.skills.keeping(io.limits.disk.bytes)
+  const keepFresh = freshKeeper({ earlier, served }, keeping)
+  const before = { earlier: earlierIn(store, earlier), served: earlierIn(store, served), reader: io.reader }
+  const onRead: Surroundings['onRead'] = async (skills, taken, within) =>
+    void (await keepFresh({ skills, taken }, within))
+  // What is read may be refused whole, or be a file of another skill: then it is not written before that is known.
+  const isLikelyKept = !source.strict && source.nested === 'as-skills'
+  const found = await survey(tree, rules, { ...before, ...(isLikelyKept && { onRead }) }, signal)
+  if (source.strict) refuseInvalid(found.skills, source.nested)
+  await keeping.finish(await keepFresh(found, signal), signal)
+  const { commit, tag } = tree.proof
+  return {
+    source: source.id,
+    url: source.url,
+    revision: tree.revision,
+    tree: tree.root,
+    rules: found.rules,
+    ...(found.roots !== undefined && { roots: found.roots }),
+    skills: found.skills,
+    ...(found.docs !== undefined && { docs: found.docs }),
+    ...(found.docsFolder !== undefined && { docsFolder: found.docsFolder }),
+    findings: found.findings,
+    folders: found.folders,
+    proof: {
+      commit: base64(commit),
+      ...(tag !== undefined && { tag: base64(tag) }),
+      ...(signers !== undefined && { signers }),
+    },
+  }
+}
+
+function earlierIn(store: Store, snapshot: Snapshot | undefined): Earlier | undefined {
+  if (snapshot === undefined) return undefined
+  return {
+    snapshot,
+    read: async (stored, path) => {
+      const file = stored.files.find((candidate) => candidate.path === path)
+      if (file === undefined)
+        throw new SyncError('store-failed', `Cannot read "${path}" of what is stored: it has no such file`)
+      return store.skills.read(storedOf(stored), file)
+    },
+  }
+}
+
+/** How the store knows a skill. Only for one that has files, and is of no other MCP server. */
+export function storedSkill(skill: Skill): StoredSkill {
+  if (skill.digest === undefined)
+    throw new SyncError('store-failed', `Cannot find the skill in "${skill.path}": it was withheld and not stored`)
+  return { place: 'skills', digest: skill.digest, folderName: folderNameOf(skill), files: skill.files }
+}
+
+/** How the store knows what files are kept with. */
+export function storedOf(kept: Skill | Docs): StoredSkill {
+  return 'kind' in kept ? { place: 'docs', digest: kept.digest, folderName: '', files: kept.files } : storedSkill(kept)
+}
+
+/** `strict: true`: a commit that holds an invalid skill is refused whole, the last good one stays. */
+function refuseInvalid(skills: readonly Skill[], nested: Source['nested']): void {
+  const isOffered = ({ standing }: Skill): boolean => standing === 'served' || standing === 'unlisted'
+  const offered = new Set(skills.filter(isOffered).map(({ path }) => path))
+  // With `nested: as-files` a SKILL.md inside of another skill is a file of that one, whatever it holds.
+  const isFile = ({ path }: Skill): boolean =>
+    nested === 'as-files' && [...foldersAbove(path)].some((above) => offered.has(above))
+  const invalid = skills.filter((skill) => (!isOffered(skill) || hasFault(skill)) && !isFile(skill))
+  if (invalid.length === 0) return
+  const count = invalid.length === 1 ? '1 of its skills is' : `${invalid.length} of its skills are`
+  const named = invalid.slice(0, MOST_NAMED).map((skill) => `"${skill.path}": ${whyInvalid(skill)}`)
+  const more = invalid.length > MOST_NAMED ? `; and ${invalid.length - MOST_NAMED} more` : ''
+  const message = `Cannot take the commit: ${count} invalid and the source is strict; ${named.join('; ')}${more}`
+  throw new SyncError('content-refused', message)
+}
+
+/** Offered although something of it is no skill. */
+function hasFault({ findings }: Skill): boolean {
+  return findings.some(({ rule }) => rule === 'frontmatter-unquoted' || rule === 'lfs-left-out')
+}
+
+/** More are mended one after the other. */
+const MOST_NAMED = 12
+const MOST_REASONS = 3
+
+/** What is only noted of the skill is no reason, but where nothing else was said. */
+function whyInvalid({ findings }: Skill): string {
+  const wrong = findings.filter(({ rule }) => sheetOf(rule).severity === 'error')
+  const reasons = (wrong.length === 0 ? findings : wrong).map(({ message }) => message)
+  const more = reasons.length > MOST_REASONS ? `, and ${reasons.length - MOST_REASONS} more` : ''
+  return `${reasons.slice(0, MOST_REASONS).join(', ')}${more}`
+}
+
+/** Writes what is not in the store yet of what was found, and says what that is. */
+function freshKeeper(
+  { earlier, served }: Pick<Taking, 'earlier' | 'served'>,
+  keeping: Keeping,
+): (found: Pick<Survey, 'skills' | 'docs' | 'taken'>, signal: AbortSignal) => Promise<readonly StoredSkill[]> {
+  const before = earlier?.skills ?? []
+  return async (found, signal) => {
+    const others = storedIn({ ...found, skills: othersThan(before, found.skills) })
+    const digests = new Set(others.map(({ digest }) => digest))
+    const alike = earlier?.skills.filter(({ digest }) => digest !== undefined && digests.has(digest)) ?? []
+    const kept = new Set(storedIn({ ...earlier, skills: alike }).map(placeOf))
+    const fresh = others.filter((stored) => !kept.has(placeOf(stored)))
+    const blobs = fresh.flatMap(({ files }) => files.map(({ blob }) => blob))
+    // Of what is served nothing is wanted but what stands in, which was looked at.
+    const stored = storedBlobs(
+      [served, earlier],
+      new Set(blobs.filter((blob) => found.taken.get(blob)?.kind !== 'blob')),
+    )
+    await keeping.add(fresh, (_, file) => originOf(file, found.taken, stored), signal)
+    return fresh
+  }
+}
+
+/** All that the store has of a snapshot as folders: not what is of another MCP server. */
+export function storedIn(snapshot: Pick<Snapshot, 'skills' | 'docs'>): StoredSkill[] {
+  return keptIn(snapshot).map(storedOf)
+}
+
+function keptIn({ skills, docs }: Pick<Snapshot, 'skills' | 'docs'>): (Skill | Docs)[] {
+  const stored = skills.filter(
+    ({ digest, standing, upstream }) => digest !== undefined && standing !== 'withheld' && upstream === undefined,
+  )
+  return [...stored, ...(docs === undefined ? [] : [docs])]
+}
+
+/** Other rules can read another name out of the same files, and the folder is called by it. */
+function placeOf({ place, digest, folderName }: StoredSkill): string {
+  return `${place}/${digest}/${folderName}`
+}
+
+function originOf(file: SkillFile, brought: Survey['taken'], stored: ReadonlyMap<ObjectId, Origin>): Origin {
+  const taken = brought.get(file.blob)
+  if (taken?.kind === 'blob') return { kind: 'scratch', file: taken.file, at: taken.at }
+  const known = stored.get(file.blob)
+  if (known === undefined)
+    throw new SyncError('store-failed', `Cannot keep "${file.path}": nobody has the blob ${file.blob}`)
+  return known
+}
+
+function storedBlobs(
+  snapshots: readonly (Snapshot | undefined)[],
+  wanted: ReadonlySet<ObjectId>,
+): ReadonlyMap<ObjectId, Origin> {
+  const origins = new Map<ObjectId, Origin>()
+  if (wanted.size === 0) return origins
+  // What is relied on is mostly what is served.
+  for (const snapshot of new Set(snapshots)) {
+    for (const from of snapshot === undefined ? [] : keptIn(snapshot)) {
+      for (const { blob, path } of from.files)
+        if (wanted.has(blob)) origins.set(blob, { kind: 'stored', skill: storedOf(from), path })
+    }
+  }
+  return origins
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64')
+}
+
+/** What a fetch brings is bounded by itself; that there is no end of fetches is seen to here. */
+function expectRoom({ store, limits }: Pulling): void {
+  if (store.bytes <= limits.disk.bytes) return
+  const message = `Cannot fetch: what is kept comes to ${store.bytes} bytes, over limits.disk.bytes (${limits.disk.bytes})`
+  throw new SyncError('limit-exceeded', message)
+}
+
+/** The way to the source, for one pull. */
+export function openUpstream({ source, io }: Pull, scratch: string): Upstream {
+  const { limits, way, programs, threads } = io
+  return io.open(source, { scratch, limits: limits.fetch, way, programs, ...(threads && { threads }) })
+}
+
+/** The raw objects of a snapshot. */
+export function proofOf({ proof: { commit, tag } }: Snapshot): Proof {
+  const raw = (text: string) => Buffer.from(text, 'base64')
+  return { commit: raw(commit), ...(tag !== undefined && { tag: raw(tag) }) }
+}

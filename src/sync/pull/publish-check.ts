@@ -1,0 +1,51 @@
+import { isWanted } from '../model/decisions.ts'
+import { UNMOVED, movedBetween } from '../model/skill-delta.ts'
+import type { Updated, Waiting } from '../model/outcome.ts'
+import type { Revision } from '../model/revision.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import { isSameSigners, type Signers } from '../model/signers.ts'
+import { proofOf } from './fetch-snapshot.ts'
+import type { Pull } from './fetch-snapshot.ts'
+
+/** The last question, and then it may be served. */
+export async function offered(
+  one: Pull,
+  snapshot: Snapshot,
+  rewritten: boolean | undefined,
+): Promise<Updated | Waiting> {
+  const { source, current, io, signal } = one
+  const { revision } = snapshot
+  const veto = await io.gate?.(snapshot, current?.snapshot, signal)
+  if (veto?.code === 'awaiting-approval' && !isApproved(one, revision)) return { kind: 'held', revision, reason: veto }
+  if (veto !== undefined && veto.code !== 'awaiting-approval') throw veto
+  const held = { source: source.id, snapshot: await io.store.snapshots.keep(snapshot, signal) }
+  const moved = movedBetween(current?.snapshot, snapshot)
+  return { kind: 'updated', revision, snapshot, held, from: current?.snapshot.revision, moved, rewritten }
+}
+
+/** Whether a person said yes to exactly this. */
+export function isApproved({ orders }: Pull, revision: Revision): boolean {
+  return isWanted(orders.decision, revision)
+}
+
+/**
+ * What is held is proved again, by the keys that are trusted now: a key that was taken from the list takes what it signed
+ * out of service. Another signer is another snapshot, of the same files.
+ */
+export async function resigned({ current, io, source, signal }: Pull): Promise<Updated | undefined> {
+  if (current === undefined) return undefined
+  const { snapshot } = current
+  const signers = await io.prove?.(proofOf(snapshot), snapshot.revision, 'again')
+  if (isSameSigners(signers, snapshot.proof.signers)) return undefined
+  const next = withSigners(snapshot, signers)
+  const held = { source: source.id, snapshot: await io.store.snapshots.keep(next, signal) }
+  const { revision } = snapshot
+  const same = { from: revision, moved: UNMOVED, rewritten: false, isFromStore: true } as const
+  return { kind: 'updated', revision, snapshot: next, held, ...same }
+}
+
+/** The same snapshot, with those who signed it as it is judged now. */
+export function withSigners(snapshot: Snapshot, signers: Signers | undefined): Snapshot {
+  const { signers: _old, ...proof } = snapshot.proof
+  return { ...snapshot, proof: { ...proof, ...(signers !== undefined && { signers }) } }
+}

@@ -1,0 +1,302 @@
+import { disabledReturns, followedIn, holdOnMove, massDeletion, olderCommit } from './move-policy.ts'
+import { declarationOf } from '../model/approvals.ts'
+import { isAbout } from '../model/decisions.ts'
+import type { Followed } from '../model/tracked-ref.ts'
+import { isLocked } from '../model/lock.ts'
+import type { Drift, Outcome, Updated, Waiting } from '../model/outcome.ts'
+import { isObjectId, isSameRevision, type Revision } from '../model/revision.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import { isAway, type Source } from '../model/source.ts'
+import { NotSigned, SyncError, unsuppressed, type SyncErrorCode } from '../model/sync-error.ts'
+import { isApproved, offered, resigned } from './publish-check.ts'
+import { pullLocked } from './pull-locked.ts'
+import { isByRules } from '../survey/survey-rules.ts'
+import { openUpstream, proofOf, rulesFor, taken } from './fetch-snapshot.ts'
+import type { Current, Orders, Pull, Pulling } from './fetch-snapshot.ts'
+import { committedSeconds, parentsOf } from '../upstream/git/objects/git-object.ts'
+import type { Relation, Upstream } from '../upstream/upstream.ts'
+
+/**
+ * Looks at a source once. An unmoved ref ends the flow with nothing written. When this says `updated`, every skill version
+ * and the snapshot are on the disk; nothing is served yet.
+ */
+export async function pull(
+  source: Source,
+  current: Current | undefined,
+  orders: Orders,
+  io: Pulling,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { locked } = orders
+  const one: Pull = { source, current, orders, io, signal }
+  try {
+    const outcome = locked === undefined ? await follow(one) : await pullLocked(one, locked)
+    return (await revokedIn(one, outcome)) ?? outcome
+  } catch (thrown) {
+    const error = unsuppressed(thrown)
+    if (!(error instanceof SyncError)) throw error
+    // What a demanded lock does not name, or no signer that is trusted signed, is not served on for want of something else.
+    const stays = current === undefined || (await mayStay(one, current.snapshot))
+    return { kind: 'failed', error, ...(!stays && { withdraw: true }) }
+  }
+}
+
+/** Whatever keeps a source where it is: what nobody who is trusted now signed does not stay. */
+async function revokedIn({ current, io }: Pull, { kind }: Outcome): Promise<Outcome | undefined> {
+  if (current === undefined || kind === 'updated' || kind === 'failed') return undefined
+  const error = await unproved(current.snapshot, io)
+  return error && { kind: 'failed', error, withdraw: true }
+}
+
+async function mayStay({ orders, io }: Pull, snapshot: Snapshot): Promise<boolean> {
+  const { locked, isLockDemanded = false } = orders
+  if (locked !== undefined && isLockDemanded && !isLocked(locked, snapshot)) return false
+  return (await unproved(snapshot, io)) === undefined
+}
+
+/** That nobody who is trusted now signed a stored snapshot; undefined where somebody did, and where that cannot be told. */
+export async function unproved(snapshot: Snapshot, { prove }: Pick<Pulling, 'prove'>): Promise<SyncError | undefined> {
+  try {
+    await prove?.(proofOf(snapshot), snapshot.revision, 'again')
+    return undefined
+  } catch (error) {
+    if (error instanceof NotSigned) return error
+    if (error instanceof SyncError) return undefined
+    throw error
+  }
+}
+
+/** Goes where the ref goes, unless something is in the way. */
+async function follow(one: Pull): Promise<Outcome> {
+  const { source, orders, io } = one
+  if (orders.offline && isAway(source)) return offline(one)
+  await using scratch = await io.store.scratch()
+  const upstream = openUpstream(one, scratch.path)
+  // Whatever the ref says, it is to be fetched.
+  if (one.current === undefined && source.kind === 'git') io.threads?.prepare()
+  const place = await wanted(one, upstream)
+  const { revision } = place
+  if (isHeld(one, revision) && !(await isBelied(one)))
+    return withSeen((await resigned(one)) ?? unchanged(one, revision), revision)
+  const outcome = await moved(one, place, upstream)
+  return outcome.kind === 'held' ? ((await approvedBelow(one, outcome, revision, upstream)) ?? outcome) : outcome
+}
+
+/** Goes to where the ref moved, unless something is in the way. */
+async function moved(one: Pull, { revision, isSeen }: Place, upstream: Upstream): Promise<Outcome> {
+  const hold = await holdFrom(one, one.current?.snapshot.revision, followedBefore(one)?.revision, revision, upstream)
+  const waiting: Waiting | undefined = hold ? { kind: 'held', revision, reason: hold } : seenBefore(one, revision)
+  if (waiting === undefined) {
+    const outcome = await takenOrMended(one, revision, upstream)
+    return isSeen ? withSeen(outcome, revision) : outcome
+  }
+  if (!isSeen) return { ...waiting, revision: undefined }
+  const mended = await mendedIn(one, upstream)
+  return mended === undefined ? waiting : besides(mended, { error: waiting.reason, newest: revision })
+}
+
+/** What is taken is not all that was learnt: where the ref leads was seen. */
+function withSeen(outcome: Outcome, seen: Revision): Outcome {
+  return outcome.kind === 'updated' ? { ...outcome, seen } : outcome
+}
+
+async function holdFrom(
+  { source, orders, signal }: Pull,
+  served: Revision | undefined,
+  followed: Revision | undefined,
+  found: Revision,
+  upstream: Upstream,
+): Promise<SyncError | undefined> {
+  const relationOf = (from: Revision, to: Revision): Promise<Relation> =>
+    upstream.relation(from.commit, to.commit, signal)
+  return holdOnMove(source, { served, followed }, found, orders.decision, relationOf)
+}
+
+/**
+ * What an operator approved is taken although the branch moved on from it since: what moves all the time would never be
+ * served else. Undefined where nothing is approved but what is served.
+ */
+async function approvedBelow(
+  one: Pull,
+  waiting: Waiting,
+  found: Revision,
+  upstream: Upstream,
+): Promise<Outcome | undefined> {
+  const { current, orders, signal } = one
+  const { approved, frozen } = orders.decision
+  if (approved === undefined || frozen !== undefined || isAbout(approved, found)) return undefined
+  if (isAbout(approved, current?.snapshot.revision ?? found)) return undefined
+  const revision = { asked: found.asked, ref: found.ref, commit: approved.commit }
+  try {
+    const isBelow = approved.tag === undefined && found.ref.startsWith('refs/heads/')
+    const relation = isBelow ? await upstream.relation(approved.commit, found.commit, signal) : 'unknown'
+    if (relation !== 'descends') return notTaken(waiting, revision, `${found.ref} does not lead to it`)
+    const outcome = await takeAnew(one, revision, upstream)
+    const hold = await holdFrom(one, revision, revision, found, upstream)
+    return withSeen(hold === undefined ? outcome : besides(outcome, { error: hold, newest: found }), found)
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    // What waits can be approved in its place: a failure would hide it.
+    return notTaken(waiting, revision, error.message)
+  }
+}
+
+function notTaken({ reason, ...waiting }: Waiting, { commit }: Revision, why: string): Waiting {
+  const message = `${reason.message}; what was approved is not taken, ${commit}: ${why}`
+  return { ...waiting, reason: new SyncError(reason.code, message) }
+}
+
+function unchanged(one: Pull, revision: Revision): Outcome {
+  const followed = followedBefore(one)
+  return { kind: 'unchanged', revision, ...(followed !== undefined && { followed }) }
+}
+
+/** What the last pull said of the same revision, where nobody has said yes to it since. */
+function seenBefore(one: Pull, revision: Revision): Waiting | undefined {
+  const { waiting } = one.orders
+  const isSeen = waiting?.revision !== undefined && isSameRevision(waiting.revision, revision)
+  return isSeen && !isApproved(one, revision) ? waiting : undefined
+}
+
+/** What is served was mended, and what waits is told all the same. */
+function besides(mended: Updated | Waiting, drift: Drift): Outcome {
+  return mended.kind === 'updated' ? { ...mended, drift } : mended
+}
+
+/** Where the newest commit may not be served, what is served is mended: it may stay for weeks, damaged or by old rules. */
+async function takenOrMended(one: Pull, revision: Revision, upstream: Upstream): Promise<Outcome> {
+  try {
+    const outcome = await takeAnew(one, revision, upstream)
+    if (outcome.kind !== 'held') return outcome
+    return (await servedAnew(one, { error: outcome.reason, newest: revision }, upstream)) ?? outcome
+  } catch (error) {
+    // What keeps a commit out is in it, or in who signed it; any other failure would meet the one served as well.
+    const isOfCommit = error instanceof SyncError && OF_THE_COMMIT.has(error.code)
+    const mended = isOfCommit ? await servedAnew(one, { error, newest: revision }, upstream) : undefined
+    if (mended === undefined) throw error
+    return mended
+  }
+}
+
+/** What is served, taken anew where it has to be, with the reason why it is not the newest. */
+async function servedAnew(one: Pull, drift: Drift, upstream: Upstream): Promise<Outcome | undefined> {
+  const served = one.current?.snapshot.revision
+  if (served === undefined || isSameRevision(served, drift.newest)) return undefined
+  const mended = await mendedIn(one, upstream)
+  return mended?.kind === 'updated' ? besides(mended, drift) : undefined
+}
+
+const OF_THE_COMMIT: ReadonlySet<SyncErrorCode> = new Set(['content-refused', 'limit-exceeded', 'revision-unverified'])
+
+/** What the ref can have moved from. Of another repository, which the operator named before, nothing moves. */
+function followedBefore({ source, current, orders }: Pull): Followed | undefined {
+  const served = current === undefined || isObjectId(current.snapshot.revision.ref) ? undefined : current.snapshot
+  const followed = served === undefined ? orders.followed : followedIn(served)
+  return followed?.url === source.url ? followed : undefined
+}
+
+/**
+ * A source that may not move is taken anew where it stands: where something of it is damaged or gone, and where the rules were
+ * edited, since leaving a skill out is what an operator does first.
+ */
+async function mendedIn(one: Pull, upstream: Upstream): Promise<Updated | Waiting | undefined> {
+  const { source, current, orders } = one
+  const stands = current?.snapshot.url === source.url ? current.snapshot.revision : followedBefore(one)?.revision
+  const isWhole = current !== undefined && orders.isDamaged !== true
+  if (stands === undefined || (isWhole && isByRules(rulesFor(one), current.snapshot))) return undefined
+  try {
+    return await takeAnew(one, stands, upstream)
+  } catch (error) {
+    // Upstream may not have it any more: what waits is told then, and what is served stays.
+    if (error instanceof SyncError) return undefined
+    throw error
+  }
+}
+
+/** Where a source is to go. `isSeen`: upstream said that its ref leads there. */
+interface Place {
+  readonly revision: Revision
+  readonly isSeen: boolean
+}
+
+/** What the ref points to; what a person froze the source at, where that is not what is served: then upstream is not asked. */
+async function wanted({ source, current, orders, signal }: Pull, upstream: Upstream): Promise<Place> {
+  const { frozen } = orders.decision
+  if (frozen !== undefined && current?.snapshot.revision.commit !== frozen.commit)
+    return { revision: { asked: source.ref, ref: frozen.commit, commit: frozen.commit }, isSeen: false }
+  return { revision: await upstream.resolve(signal), isSeen: true }
+}
+
+function offline({ source, current }: Pull): Outcome {
+  if (current !== undefined) return { kind: 'unchanged', revision: undefined }
+  const message = `Cannot pull "${source.id}": nothing of it is in the store, and --offline lets nobody be asked`
+  throw new SyncError('not-stored', message)
+}
+
+async function takeAnew(one: Pull, revision: Revision, upstream: Upstream): Promise<Updated | Waiting> {
+  const { source, io } = one
+  io.onResolved?.(revision)
+  const snapshot = await taken(one, revision, upstream)
+  const rewritten = await isRewritten(one, snapshot, upstream)
+  const hold = isApproved(one, revision)
+    ? undefined
+    : (massDeletion(source, followedBefore(one), snapshot) ??
+      disabledReturns(io.store.decisions.disabled, snapshot) ??
+      (rewritten === false ? undefined : await wentBack(one, snapshot, upstream)))
+  if (hold !== undefined) return { kind: 'held', revision, reason: hold }
+  return offered(one, snapshot, rewritten)
+}
+
+/** Only of a branch, and only where the commit itself does not say it. */
+async function isRewritten(
+  { current, signal }: Pull,
+  next: Snapshot,
+  upstream: Upstream,
+): Promise<boolean | undefined> {
+  const before = current?.snapshot.revision
+  if (before === undefined || before.ref !== next.revision.ref || !before.ref.startsWith('refs/heads/')) return false
+  if (before.commit === next.revision.commit || parentsOf(proofOf(next).commit).includes(before.commit)) return false
+  const relation = await upstream.relation(before.commit, next.revision.commit, signal)
+  return relation === 'unknown' ? undefined : relation === 'rewritten'
+}
+
+/**
+ * A branch that goes back to a commit before the one that is served. The parents of that are known here; where a host does not
+ * let more be learnt, the dates of the two decide: both are in the ids, so it can make up neither.
+ */
+async function wentBack(
+  { source, current, signal }: Pull,
+  next: Snapshot,
+  upstream: Upstream,
+): Promise<SyncError | undefined> {
+  if (source.brakes.olderCommit === 'follow' || current === undefined) return undefined
+  // Another repository that the operator names has another history.
+  if (current.snapshot.url !== next.url) return undefined
+  const { revision: before } = current.snapshot
+  const { commit } = next.revision
+  const raw = proofOf(current.snapshot).commit
+  const relation = parentsOf(raw).includes(commit) ? 'descends' : await upstream.relation(commit, before.commit, signal)
+  const [dated, datedBefore] = [committedSeconds(proofOf(next).commit), committedSeconds(raw)]
+  const isOlder = dated !== undefined && datedBefore !== undefined && dated < datedBefore
+  if (relation === 'rewritten' || (relation === 'unknown' && !isOlder)) return undefined
+  return olderCommit(source, before, next.revision, relation)
+}
+
+/** Whether other bytes came of something that is served: who found that may have ended before it was taken out of service. */
+async function isBelied({ current, io }: Pull): Promise<boolean> {
+  if (current === undefined) return false
+  const { source, skills } = current.snapshot
+  const mismatches = await io.store.upstreams.mismatches(source)
+  if (mismatches.size === 0) return false
+  return skills.some((skill) => skill.standing !== 'withheld' && mismatches.has(declarationOf(skill) ?? ''))
+}
+
+/** A source whose rules were edited is looked at anew, although its ref did not move. */
+function isHeld(one: Pull, revision: Revision): boolean {
+  const { source, current, orders } = one
+  if (orders.isDamaged === true) return false
+  if (current === undefined || !isByRules(rulesFor(one), current.snapshot)) return false
+  // The commit itself has more to say than what was rebuilt of it.
+  if (current.snapshot.rebuiltFrom !== undefined) return false
+  return current.snapshot.url === source.url && isSameRevision(current.snapshot.revision, revision)
+}

@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Fallback, FoundSkill } from './fallback-source.ts'
+import { comparePaths } from '../model/digest.ts'
+import { hiddenInFile } from '../skill-md/hidden-unicode.ts'
+import { isLfsPointer } from '../skill-md/lfs.ts'
+import { joinPath } from '../../base/paths.ts'
+import { isObjectId } from '../model/revision.ts'
+import type { ObjectId, Revision } from '../model/revision.ts'
+import type { SkillFile } from '../model/skill.ts'
+import { takeEach, TreeNotTaken } from '../model/tree.ts'
+import type { Proof, Taken, Tree, TreeEntry } from '../model/tree.ts'
+import { cannot } from '../store/files/disk-error.ts'
+
+/** What a rebuilt tree stands for, and where its files are had. */
+export interface Rebuilding {
+  readonly revision: Revision
+  /** The id of the tree that it stands for. */
+  readonly root: ObjectId
+  readonly fallback: Fallback
+  /** An existing folder, for what is taken. */
+  readonly scratch: string
+}
+
+/**
+ * The skills of a commit that nobody has any more, in their places, and nothing else of it. The ids of what lies in it are not
+ * those that it had: a blob is called by its SHA-256, a folder by its path.
+ */
+export class RebuiltTree implements Tree {
+  readonly revision: Revision
+  readonly root: ObjectId
+  readonly proof: Proof = { commit: new Uint8Array() }
+  readonly #rebuilding: Rebuilding
+  readonly #folders = new Map<ObjectId, Map<string, TreeEntry>>()
+  readonly #files = new Map<ObjectId, { readonly found: FoundSkill; readonly file: SkillFile }>()
+  #scratch: string | undefined
+
+  /** `skills`: by their paths from the root of the repository. */
+  constructor(rebuilding: Rebuilding, skills: ReadonlyMap<string, FoundSkill>) {
+    this.#rebuilding = rebuilding
+    this.revision = rebuilding.revision
+    this.root = rebuilding.root
+    this.#folders.set(this.root, new Map())
+    for (const [path, found] of skills)
+      for (const file of found.files) this.#add(joinPath(path, file.path), found, file)
+  }
+
+  list(tree: ObjectId): readonly TreeEntry[] {
+    const entries = this.#folders.get(tree)
+    if (entries === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it is none of what was rebuilt`)
+    return [...entries.values()].toSorted((a, b) => comparePaths(sortedAs(a), sortedAs(b)))
+  }
+
+  async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {
+    return takeEach(blobs, async (id) => this.#take(id), signal)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const scratch = this.#scratch
+    if (scratch === undefined) return
+    // It may be taken once more: what is stored of an earlier commit can turn out to be damaged.
+    this.#scratch = undefined
+    await rm(scratch, { recursive: true, force: true }).catch(cannot(`remove "${scratch}"`))
+  }
+
+  /** A file of a nested skill is one of the outer skill too. Should the two differ, one of their digests tells. */
+  #add(path: string, found: FoundSkill, file: SkillFile): void {
+    const segments = path.split('/')
+    const name = segments.pop() ?? ''
+    let folder = this.#entriesOf(this.root)
+    for (const [depth, segment] of segments.entries()) {
+      const id = idOfFolder(segments.slice(0, depth + 1).join('/'))
+      if (!folder.has(segment)) folder.set(segment, { name: segment, kind: 'folder', id })
+      folder = this.#entriesOf(id)
+    }
+    folder.set(name, { name, kind: file.executable ? 'executable' : 'file', id: file.blob })
+    this.#files.set(file.blob, { found, file })
+  }
+
+  #entriesOf(id: ObjectId): Map<string, TreeEntry> {
+    const entries = this.#folders.get(id) ?? new Map<string, TreeEntry>()
+    this.#folders.set(id, entries)
+    return entries
+  }
+
+  async #take(id: ObjectId): Promise<Taken> {
+    const wanted = this.#files.get(id)
+    if (wanted === undefined) return { kind: 'refused', reason: 'absent' }
+    const { found, file } = wanted
+    const bytes = await this.#rebuilding.fallback.read(found.skill, file)
+    const hidden = hiddenInFile(bytes)
+    return {
+      kind: 'blob',
+      size: bytes.byteLength,
+      sha256: createHash('sha256').update(bytes).digest('hex'),
+      isLfsPointer: isLfsPointer(bytes),
+      ...(hidden !== undefined && { hidden }),
+      file: await this.#kept(id, bytes),
+      at: 0,
+    }
+  }
+
+  async #kept(id: ObjectId, bytes: Uint8Array): Promise<string> {
+    const { scratch } = this.#rebuilding
+    this.#scratch ??= await mkdtemp(join(scratch, 'rebuilt-')).catch(cannot(`make a folder in "${scratch}"`))
+    const file = join(this.#scratch, id)
+    // One that was taken before has these very bytes.
+    await rm(file, { force: true }).catch(cannot(`remove "${file}"`))
+    await writeFile(file, bytes, { mode: 0o600, flag: 'wx' }).catch(cannot(`write "${file}"`))
+    return file
+  }
+}
+
+/** As git sorts them: a folder as if a slash ended its name. */
+function sortedAs({ name, kind }: TreeEntry): string {
+  return kind === 'folder' ? `${name}/` : name
+}
+
+function idOfFolder(path: string): ObjectId {
+  const id = createHash('sha256').update(`rebuilt folder\0${path}`).digest('hex')
+  if (!isObjectId(id)) throw new TypeError('A SHA-256 has 64 hex digits')
+  return id
+}

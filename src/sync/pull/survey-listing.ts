@@ -1,0 +1,92 @@
+import { knownOf, withMismatch } from '../survey/listing-mismatches.ts'
+import { withTexts } from '../survey/listing-hidden-text.ts'
+import { declaredSkills } from '../survey/listing-skills.ts'
+import { firstFindings } from '../survey/cap-findings.ts'
+import { READ_HERE } from '../survey/document-reading.ts'
+import { frontmatterBy } from '../skill-md/document-reader.ts'
+import type { Finding } from '../skill-md/finding.ts'
+import type { Skill } from '../model/skill.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import { omittedBefore } from './earlier-omitted.ts'
+import type { Mismatches } from '../store/skills/upstream-files.ts'
+import { rulesOf } from '../survey/survey-rules.ts'
+import type { Pull } from './fetch-snapshot.ts'
+import type { Listing } from '../upstream/upstream.ts'
+import { mismatchOf } from '../survey/verify-listing.ts'
+
+/** The snapshot of what an MCP server lists. No file is asked for: it is what the server declares. */
+export async function takeListing(listing: Listing, { source, current, io, signal }: Pull): Promise<Snapshot> {
+  const rules = { selection: source, limits: io.limits }
+  const earlier = current?.snapshot.url === source.url ? current.snapshot : undefined
+  const entries = [...listing.entries, ...omittedBefore(earlier, listing)]
+  const { skills, findings } = await declaredSkills(source.id, entries, rules, signal)
+  const mismatches = await io.store.upstreams.mismatches(source.id)
+  const texts = await io.store.upstreams.texts(source.id)
+  const { revision, root, proof, form, isPrivate } = listing
+  const checked: Skill[] = []
+  for (const skill of skills) {
+    const found = withMismatch(asListed(skill, listing), await mismatchIn(skill, mismatches, io, signal))
+    checked.push(withTexts(found, texts, source.hiddenUnicode))
+  }
+  return {
+    source: source.id,
+    url: source.url,
+    revision,
+    tree: root,
+    rules: rulesOf(rules),
+    skills: checked,
+    findings: [...findings, ...toldOf(listing.findings)],
+    form,
+    ...(isPrivate && { isPrivate: true as const }),
+    folders: {},
+    proof: { commit: Buffer.from(proof.commit).toString('base64') },
+  }
+}
+
+/** A server has room for thousands. */
+function toldOf(findings: readonly Finding[]): readonly Finding[] {
+  return firstFindings(findings, MOST_TOLD, (left) => {
+    return { path: '', message: `${left} more skills of the server have no entry` }
+  })
+}
+
+const MOST_TOLD = 32
+
+/** With how its files were come by. */
+function asListed(skill: Skill, { firstRead, dynamic, packed }: Listing): Skill {
+  const { upstream, standing } = skill
+  if (upstream === undefined) return skill
+  const { uri } = upstream
+  const archive = packed.get(uri)
+  // What may be another at each reading is in no list: whoever wants it asks for it.
+  const isHidden = standing === 'served' && dynamic.has(uri)
+  const named = archive === undefined ? skill : { ...skill, upstream: { ...upstream, archive } }
+  return withNote(isHidden ? { ...named, standing: 'unlisted' } : named, firstRead)
+}
+
+/** Nobody promised what the files of such a skill are: they are what they were when they were read. */
+function withNote(skill: Skill, firstRead: ReadonlySet<string>): Skill {
+  if (!firstRead.has(skill.upstream?.uri ?? '')) return skill
+  const message =
+    'The server gives no digests of its files: they are taken for what they were when they were first read'
+  return { ...skill, findings: [...skill.findings, { rule: 'not-verifiable', path: skill.path, message }] }
+}
+
+/**
+ * What was not what it was declared to be is not served again before something else is declared. What is stored was checked
+ * against the entry of its time, and the frontmatter in this one may be another.
+ */
+async function mismatchIn(
+  skill: Skill,
+  mismatches: Mismatches,
+  { store, limits, reader = READ_HERE }: Pull['io'],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const document = skill.files.find(({ path }) => path === 'SKILL.md')
+  if (skill.upstream === undefined || document === undefined) return undefined
+  const known = knownOf(skill, mismatches)
+  if (known !== undefined) return known
+  const kept = await store.upstreams.read(skill.upstream.source, document)
+  if (kept.kind !== 'whole') return undefined
+  return mismatchOf(skill, document, kept.bytes, (bytes) => frontmatterBy(reader, bytes, limits.frontmatter, signal))
+}

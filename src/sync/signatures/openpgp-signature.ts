@@ -1,0 +1,186 @@
+import type * as OpenPgp from 'openpgp'
+import type { Key, SignaturePacket, Subkey } from 'openpgp'
+import { TRUST_LIMITS, Unproven } from '../model/signers.ts'
+import type { Signed } from '../model/signers.ts'
+import type { Claim } from './ssh-signature.ts'
+
+type Library = typeof OpenPgp
+
+/** A megabyte of program, which most never need. */
+function loadLibrary(): Promise<Library> {
+  return import('openpgp')
+}
+
+/**
+ * Who signed, by the keyring. Throws `Unproven` if the signature is not a good one by a key in it. A key has to have been
+ * valid when it signed, as the signature says; a signature that was made to expire has to be valid now.
+ */
+export async function openpgpSignerOf({ payload, signature }: Claim, keyring: string, now: Date): Promise<Signed> {
+  const library = await loadLibrary()
+  const keys = await readKeyring(library, keyring)
+  const packet = await readPacket(library, signature)
+  expectUsable(library, packet, now)
+  const candidates = keys.filter((key) => key.getKeys(packet.issuerKeyID).length > 0)
+  if (candidates.length === 0)
+    throw new Unproven(`is signed by the key ${issuerOf(packet)}, which is not in the keyring`)
+  const refusals: Unproven[] = []
+  for (const key of candidates) {
+    try {
+      return await signerBy(library, key, packet, payload)
+    } catch (error) {
+      if (!(error instanceof Unproven)) throw error
+      refusals.push(error)
+    }
+  }
+  throw refusals[0] ?? new Unproven('is not signed')
+}
+
+/** Every key of the keyring, in however many armored blocks. */
+async function readKeyring(library: Library, text: string): Promise<readonly Key[]> {
+  if (Buffer.byteLength(text) > TRUST_LIMITS.keyringBytes)
+    throw unusable(`it is over ${TRUST_LIMITS.keyringBytes} bytes`)
+  if (text.includes('-----BEGIN PGP PRIVATE KEY')) throw unusable('it holds a private key')
+  const blocks = text
+    .replaceAll('\r\n', '\n')
+    .split(/^(?=-----BEGIN PGP PUBLIC KEY BLOCK-----)/m)
+    .filter((block) => block.trim() !== '')
+  if (blocks.length === 0) throw unusable('it is empty')
+  const keys = await Promise.all(blocks.map((block, index) => readBlock(library, block, index + 1)))
+  return merged(keys.flat())
+}
+
+/** A key that is there twice, as when it was added again after it was revoked, is what all of its copies say. */
+async function merged(keys: readonly Key[]): Promise<readonly Key[]> {
+  const whole = new Map<string, Key>()
+  for (const key of keys) {
+    const fingerprint = key.getFingerprint()
+    const earlier = whole.get(fingerprint)
+    const both = earlier === undefined ? key : await translated(earlier.update(key), unusable)
+    whole.set(fingerprint, both)
+  }
+  return [...whole.values()]
+}
+
+async function readBlock(library: Library, armoredKeys: string, number: number): Promise<readonly Key[]> {
+  if (!isOneBlock(armoredKeys, 'PUBLIC KEY BLOCK')) {
+    throw unusable(`block ${number} of it is no armored block of public keys`)
+  }
+  return translated(library.readKeys({ armoredKeys }), (reason) => unusable(`block ${number} of it: ${reason}`))
+}
+
+/** Nothing before it, nothing behind it, and no second one: the library would read the first and be silent of the rest. */
+function isOneBlock(text: string, kind: string): boolean {
+  const [begin, end] = [`-----BEGIN PGP ${kind}-----\n`, `\n-----END PGP ${kind}-----`]
+  const block = text.trimEnd()
+  return block.startsWith(begin) && block.endsWith(end) && !block.slice(begin.length, -end.length).includes('-----')
+}
+
+function unusable(why: string): Unproven {
+  return new Unproven(`cannot be checked, because the keyring cannot be read: ${why}`)
+}
+
+async function readPacket(library: Library, armoredSignature: string): Promise<SignaturePacket> {
+  if (!isOneBlock(armoredSignature, 'SIGNATURE')) throw unreadable('it is not in its armor')
+  const signature = await translated(library.readSignature({ armoredSignature }), unreadable)
+  const [packet] = signature.packets
+  // Of two signatures one could be good and the other not. git takes none of them, and neither do we.
+  if (signature.packets.length > 1) throw unreadable('it holds more than one signature')
+  // One of a version or by an algorithm that the library does not know becomes a packet of another class.
+  if (!(packet instanceof library.SignaturePacket)) throw unreadable('it is of a form that is not supported')
+  return packet
+}
+
+function unreadable(why: string): Unproven {
+  return new Unproven(`has an OpenPGP signature that cannot be read: ${why}`)
+}
+
+/** What can be said of the signature without a key. */
+function expectUsable({ enums }: Library, packet: SignaturePacket, now: Date): void {
+  const { binary } = enums.signature
+  // A signature of another kind, such as one that stands for itself, covers something else or nothing.
+  if (packet.signatureType !== binary) throw unreadable('it is not one of a document')
+  const { sha256, sha384, sha512, sha3_256, sha3_512 } = enums.hash
+  const hash = packet.hashAlgorithm ?? undefined
+  if (hash === undefined || ![sha256, sha384, sha512, sha3_256, sha3_512].includes(hash)) {
+    throw new Unproven(`has an OpenPGP signature made with ${hashName(enums, hash)}, which is too weak`)
+  }
+  const expiry = packet.getExpirationTime()
+  if (expiry instanceof Date && expiry <= now) {
+    throw new Unproven(`has an OpenPGP signature that expired on ${dateText(expiry)}`)
+  }
+}
+
+function hashName(enums: Library['enums'], hash: number | undefined): string {
+  const [name] = Object.entries(enums.hash).find(([, value]) => value === hash) ?? []
+  return name === undefined ? `the unknown hash ${hash}` : `the hash ${name.toUpperCase()}`
+}
+
+function dateText(date: Date): string {
+  return date.toISOString().replace('.000', '')
+}
+
+/** The full fingerprint where the signature has it, else the shorter id. */
+function issuerOf({ issuerFingerprint, issuerKeyID }: SignaturePacket): string {
+  const hex = issuerFingerprint === null ? issuerKeyID.toHex() : Buffer.from(issuerFingerprint).toString('hex')
+  return hex.toUpperCase()
+}
+
+async function signerBy(library: Library, key: Key, packet: SignaturePacket, payload: Buffer): Promise<Signed> {
+  const fingerprint = key.getFingerprint().toUpperCase()
+  const refused = (why: string) => new Unproven(`is signed by the key ${fingerprint}, which ${why}`)
+  const { signing, ends } = await signingKeyOf(key, packet, refused)
+  await expectSigned(library, signing, packet, payload)
+  const { user } = await translated(key.getPrimaryUser(), (reason) => refused(`names nobody: ${reason}`))
+  return { scheme: 'openpgp', principal: user.userID?.userID ?? '', fingerprint, ends }
+}
+
+/** The key or the subkey that signed, if it may sign, is not revoked and had not expired; and when the first of both expires. */
+async function signingKeyOf(
+  key: Key,
+  { issuerKeyID, created }: SignaturePacket,
+  refused: (why: string) => Unproven,
+): Promise<{ readonly signing: Key | Subkey; readonly ends: number | undefined }> {
+  // At no date: a key that is revoked is so for whatever reason and since whenever, for when the signature was made is the
+  // word of whoever holds the key. And an expiry that was put off renews the key, with all that it signed before.
+  const signing = await translated(key.getSigningKey(issuerKeyID, null), (reason) => refused(`may not sign: ${reason}`))
+  const expiries = [await key.getExpirationTime(), await signing.getExpirationTime()]
+  for (const expiry of expiries) {
+    if (expiry === null) throw refused('is not confirmed by its owner')
+    if (expiry instanceof Date && !(created !== null && created < expiry)) {
+      throw refused(`expired on ${dateText(expiry)}, before it signed`)
+    }
+  }
+  if (created === null || signing.getCreationTime() > created) throw refused('is newer than its signature')
+  const ends = Math.min(...expiries.map((expiry) => (expiry instanceof Date ? expiry.getTime() / 1000 : Infinity)))
+  return { signing, ends: ends === Infinity ? undefined : ends }
+}
+
+async function expectSigned(
+  library: Library,
+  signing: Key | Subkey,
+  packet: SignaturePacket,
+  payload: Buffer,
+): Promise<void> {
+  const message = await library.createMessage({ binary: new Uint8Array(payload) })
+  const [literal] = message.packets
+  const doesNotHold = (reason: string) => new Unproven(`has an OpenPGP signature that does not hold: ${reason}`)
+  if (literal === undefined) throw doesNotHold('it is of nothing')
+  // At its own date: whether it expired since was asked before.
+  const verified = packet.verify(
+    signing.keyPacket,
+    library.enums.signature.binary,
+    literal,
+    packet.created ?? undefined,
+    true,
+  )
+  await translated(verified, doesNotHold)
+}
+
+/** What the library rejects, whatever it throws, is a fault of what it was given. */
+async function translated<T>(work: Promise<T>, refusal: (reason: string) => Unproven): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    throw refusal(error instanceof Error ? (error.message.split('\n')[0] ?? '').slice(0, 200) : 'no reason was given')
+  }
+}

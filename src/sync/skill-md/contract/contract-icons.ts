@@ -1,0 +1,66 @@
+import { isMediaType } from './contract-schema.ts'
+import { faultAt, type ContractFault } from './contract-error.ts'
+import { CONTRACT_KEY, type Icon } from './contract.ts'
+import { shown } from './contract-value.ts'
+import { isMapping, isTexts } from '../../../base/json-value.ts'
+
+/** The icons that are right, with what is right of them, and what is said of the rest. */
+export function contractIcons(value: unknown): { readonly icons: Icon[]; readonly faults: ContractFault[] } {
+  if (value === undefined) return { icons: [], faults: [] }
+  if (!Array.isArray(value))
+    return { icons: [], faults: [faultAt(AT, `${shown(value)} is not a list; it is left out`)] }
+  const read = value.slice(0, MOST_ICONS).map((item: unknown, index) => iconOf(item, index))
+  const faults = read.flatMap((one) => one.faults)
+  if (value.length > MOST_ICONS) {
+    faults.push(faultAt(AT, `there are ${value.length} icons; those after the first ${MOST_ICONS} are left out`))
+  }
+  return { icons: read.flatMap(({ icon }) => icon ?? []), faults }
+}
+
+/** One for each size and theme, and to spare. Each list of resources has them all. */
+const MOST_ICONS = 8
+
+const AT = [CONTRACT_KEY, 'icons']
+
+interface Read {
+  readonly icon?: Icon
+  readonly faults: readonly ContractFault[]
+}
+
+function iconOf(item: unknown, index: number): Read {
+  const given = isMapping(item) ? item['src'] : undefined
+  const src = typeof given === 'string' ? sourceOf(given) : undefined
+  if (!isMapping(item) || src === undefined) {
+    const message = `${shown(given ?? item)} is no https: address and no image as data: in base64; the icon is left out`
+    return { faults: [faultAt([...AT, index, 'src'], message)] }
+  }
+  const { mimeType, sizes } = item
+  const faults: ContractFault[] = []
+  const unusable = (key: string, wanted: unknown): void => {
+    faults.push(faultAt([...AT, index, key], `${shown(wanted)} is not what MCP has there; it is left out`))
+  }
+  const isTyped = typeof mimeType === 'string' && isMediaType(mimeType)
+  if (mimeType !== undefined && !isTyped) unusable('mimeType', mimeType)
+  const isSized =
+    isTexts(sizes) && sizes.length <= MOST_SIZES && sizes.every((size) => /^(?:any|\d{1,5}x\d{1,5})$/.test(size))
+  if (sizes !== undefined && !isSized) unusable('sizes', sizes)
+  return { icon: { src, ...(isTyped && { mimeType }), ...(isSized && { sizes }) }, faults }
+}
+
+/**
+ * The address as it is handed on. A page of ours shows none of them; a client that does is never sent to a host over an open
+ * line, and never given anything but an image.
+ */
+function sourceOf(src: string): string | undefined {
+  if (IMAGE.test(src)) return src.length <= MAX_DATA ? src : undefined
+  const url = src.length <= MAX_ADDRESS ? URL.parse(src) : null
+  const isOpen = url?.protocol === 'https:' && url.username === '' && url.password === ''
+  return isOpen && url.href.length <= MAX_ADDRESS ? url.href : undefined
+}
+
+/** MCP has images as data in base64 alone. */
+const IMAGE = /^data:image\/[a-z0-9][a-z0-9.+-]*;base64,[A-Za-z0-9+/]+={0,2}$/
+
+const MAX_ADDRESS = 2_048
+const MAX_DATA = 16_384
+const MOST_SIZES = 16

@@ -1,0 +1,105 @@
+import { isSemantic, type Block } from './contract-schema.ts'
+import { faultAt, type ContractFault } from './contract-error.ts'
+import { CONTRACT_KEY, isContractId } from './contract.ts'
+import { shown } from './contract-value.ts'
+import type { JsonValue } from '../frontmatter.ts'
+import { isMapping } from '../../../base/json-value.ts'
+
+/** What is let through and said all the same. `written` is the block as it stands, with the fields that nobody knows. */
+export function contractNotes(
+  block: Block,
+  written: JsonValue | undefined,
+  files: ReadonlySet<string> | undefined,
+): ContractFault[] {
+  return [
+    ...versionNotes(block),
+    ...tagNotes(block.tags ?? []),
+    ...capabilityNotes(block),
+    ...dependencyNotes(block),
+    ...referenceNotes(block),
+    ...retiredLooks(written, files),
+  ]
+}
+
+function at(keys: readonly PropertyKey[], message: string): ContractFault {
+  return faultAt([CONTRACT_KEY, ...keys], message)
+}
+
+function versionNotes({ version }: Block): ContractFault[] {
+  if (isSemantic(version)) return []
+  return [at(['version'], `${shown(version)} is no semantic version by semver.org; other readers may refuse it`)]
+}
+
+function tagNotes(tags: readonly string[]): ContractFault[] {
+  const unlike = tags.flatMap((tag, index) =>
+    /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(tag)
+      ? []
+      : [at(['tags', index], `${shown(tag)} is not kebab-case; write it as in code-review`)],
+  )
+  return [...unlike, ...repeated('tags', tags)]
+}
+
+function repeated(key: string, texts: readonly string[]): ContractFault[] {
+  const met = new Set<string>()
+  return texts.flatMap((text, index) => {
+    if (met.has(text)) return [at([key, index], `${shown(text)} is there twice; take one out`)]
+    met.add(text)
+    return []
+  })
+}
+
+function capabilityNotes(block: Block): ContractFault[] {
+  const { capabilities } = block
+  const astray = capabilities.flatMap((uri, index) => {
+    const why = whyAstray(uri, block)
+    return why === undefined ? [] : [at(['capabilities', index], `${shown(uri)} ${why}`)]
+  })
+  return [...astray, ...repeated('capabilities', capabilities)]
+}
+
+/** Whether an address of our family leads to what this skill has. What other families hold is not known here. */
+function whyAstray(uri: string, { id, references }: Block): string | undefined {
+  if (!/^[a-z][a-z0-9+.-]*:./i.test(uri)) return 'is no URI; write the whole address, resource://…'
+  if (!uri.startsWith('resource://') || uri.startsWith('resource://docs/')) return undefined
+  if (uri === 'resource://catalog/skills_index') return undefined
+  const [, family, skill, rest] = /^resource:\/\/(skills|catalog\/skills)\/([^/]*)(.*)$/s.exec(uri) ?? []
+  if (skill === undefined) return 'leads nowhere: the family has no such address'
+  if (skill !== id) return `leads to another skill; each lists its own addresses`
+  if (rest === (family === 'skills' ? '/document' : '')) return undefined
+  const reference = family === 'skills' && rest?.startsWith('/references/') ? rest.slice('/references/'.length) : ''
+  if (!isContractId(reference)) return 'leads nowhere: the family has no such address'
+  return references?.has(reference)
+    ? undefined
+    : `leads nowhere: no reference is called ${shown(reference)}; declare it`
+}
+
+function dependencyNotes({ id, depends_on: dependsOn = [] }: Block): ContractFault[] {
+  const itself = dependsOn.flatMap((other, index) =>
+    other === id ? [at(['depends_on', index], `${shown(other)} is the skill itself; take it out`)] : [],
+  )
+  return [...itself, ...repeated('depends_on', dependsOn)]
+}
+
+function referenceNotes({ references = new Map() }: Block): ContractFault[] {
+  const owners = new Map<string, string>()
+  return [...references].flatMap(([id, { path }]) => {
+    const owner = owners.get(path)
+    owners.set(path, owner ?? id)
+    if (owner === undefined) return []
+    return [at(['references', id], `leads to the file of ${shown(owner)}; a document has one address, take one out`)]
+  })
+}
+
+/** Forms of before the contract, and of a draft of it. */
+function retiredLooks(written: JsonValue | undefined, files: ReadonlySet<string> | undefined): ContractFault[] {
+  const references = isMapping(written) ? written['references'] : undefined
+  const entries = isMapping(references) ? Object.entries(references) : []
+  const places = [[[], written] as const, ...entries.map(([id, entry]) => [['references', id], entry] as const)]
+  const aliases = places.flatMap(([keys, value]) =>
+    isMapping(value) && value['aliases'] !== undefined
+      ? [at([...keys, 'aliases'], 'is not served: an id that was renamed is gone; take it out')]
+      : [],
+  )
+  const sidecar = files?.has('metadata.yaml') === true
+  return sidecar ? [...aliases, at([], 'is what counts; metadata.yaml beside SKILL.md is not read')] : aliases
+}

@@ -1,0 +1,161 @@
+import { z } from 'zod'
+import { isContractId } from './contract.ts'
+import { isSwitch } from './contract-flags.ts'
+import { shown, trimmed } from './contract-value.ts'
+import { isMapping } from '../../../base/json-value.ts'
+import { isReferencePath, referencePathOf } from '../reference-path.ts'
+import { semver } from '../../../base/semver.ts'
+import { isSkillName } from '../skill-name.ts'
+import type { StandardField } from '../standard-fields.ts'
+import { xmlTagIn } from '../xml-tag.ts'
+
+/** What else is wrong with a text, in words that follow the value. */
+interface Rule {
+  readonly holds: (text: string) => boolean
+  readonly message: string
+}
+
+/** The fields that the contract takes from Agent Skills and Claude Code. Fields that it does not know are nobody's fault. */
+export const STANDARD_FIELDS = z.object({
+  // Not trimmed: Agent Skills has a name with white space around it be another name, and the two must agree.
+  name: checked(z.string({ error: notText }), [
+    {
+      holds: (name) => isSkillName(name) && isContractId(name),
+      message: 'must begin with a letter and have 1 to 64 of a-z, 0-9 and single hyphens between them',
+    },
+    {
+      holds: (name) => !/anthropic|claude/.test(name),
+      message: 'holds "anthropic" or "claude", which are reserved; take another name',
+    },
+  ]),
+  description: text([
+    { holds: (said) => said !== '', message: 'is empty; say what the skill does and when to use it' },
+    { holds: (said) => charactersOf(said) <= 1024, message: 'is over 1024 characters; move the how into the body' },
+    { holds: (said) => xmlTagIn(said) === undefined, message: 'holds an XML tag; write it without the angle brackets' },
+  ]),
+  license: text().nullish(),
+  compatibility: text([
+    { holds: (said) => charactersOf(said) <= 500, message: 'is over 500 characters; shorten it' },
+  ]).nullish(),
+  metadata: mapOf(z.string(), text(), 'a mapping of names to texts').nullish(),
+  'allowed-tools': textOrList(),
+  'disallowed-tools': textOrList(),
+  when_to_use: text().nullish(),
+  'argument-hint': text().nullish(),
+  arguments: textOrList(),
+  'disable-model-invocation': flag(),
+  'user-invocable': flag(),
+  model: text().nullish(),
+  effort: text().nullish(),
+  context: text().nullish(),
+  agent: text().nullish(),
+  hooks: z.custom(isMapping, { error: unlike('a mapping') }).nullish(),
+  paths: textOrList(),
+  shell: text().nullish(),
+} satisfies Record<StandardField, z.ZodType>)
+
+const ID: Rule = { holds: isContractId, message: 'must begin with a letter and hold a-z, 0-9 and hyphens alone' }
+
+const REFERENCE = z.object(
+  {
+    path: text([
+      { holds: isReferencePath, message: 'must lead to a .md file below references/, without ".." or "\\"' },
+    ]).overwrite(referencePathOf),
+    mime_type: text([
+      { holds: (type) => MEDIA_TYPE.test(type), message: 'is no media type such as text/markdown' },
+    ]).optional(),
+    title: text().nullish(),
+  },
+  { error: unlike('a mapping with a path') },
+)
+
+/** The `x-personal-mcp` block. Its icons are read one by one: a malformed one is left out and no more. */
+export const BLOCK = z.object(
+  {
+    id: text([ID]),
+    version: text([
+      { holds: isVersion, message: 'is no semantic version with one suffix at most, such as 1.0.0-rc.1' },
+    ]),
+    tags: listOf(text()).optional(),
+    capabilities: listOf(text()).min(1, { error: 'is empty; list resource://skills/<id>/document at least' }),
+    depends_on: listOf(text([ID])).optional(),
+    references: mapOf(checked(z.string(), [ID]), REFERENCE, 'a mapping of ids to references').optional(),
+    icons: z.unknown().optional(),
+  },
+  { error: unlike('a mapping') },
+)
+
+export type Block = z.infer<typeof BLOCK>
+
+/** The one suffix is what the contract says, and so is what may stand in it. */
+function isVersion(text: string): boolean {
+  return /^(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)(?:[-+][0-9A-Za-z.-]+)?$/.test(text)
+}
+
+/** Whether semver.org would take it too: `1.0.0-..` is let through by the contract. */
+export function isSemantic(version: string): boolean {
+  return semver().valid(version) !== null
+}
+
+/** RFC 6838, 4.2, with the parameters of RFC 9110, 8.3.1. */
+const MEDIA_TYPE =
+  /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}(?:[ \t]*;[ \t]*[a-z0-9!#$%&'*+.^_`|~-]+=(?:[a-z0-9!#$%&'*+.^_`|~-]+|"[^"\\\p{Cc}]*"))*$/iu
+
+export function isMediaType(text: string): boolean {
+  return MEDIA_TYPE.test(text)
+}
+
+function charactersOf(text: string): number {
+  return Array.from(text).length
+}
+
+function text(rules: readonly Rule[] = []): z.ZodString {
+  return checked(z.string({ error: notText }).overwrite(trimmed), rules)
+}
+
+/** One fault a text: what fails the first rule is not asked for the second. */
+function checked(schema: z.ZodString, rules: readonly Rule[]): z.ZodString {
+  return rules.reduce(
+    (sofar, { holds, message }) =>
+      sofar.refine(holds, { abort: true, error: ({ input }) => `${shown(input)} ${message}` }),
+    schema,
+  )
+}
+
+function flag(): z.ZodType {
+  return z.custom(isSwitch, { error: unlike('true or false') }).nullish()
+}
+
+function textOrList(): z.ZodType<string | string[] | null | undefined> {
+  return z.union([z.string(), z.array(z.string())], { error: unlike('text or a list of texts') }).nullish()
+}
+
+function listOf(item: z.ZodString): z.ZodArray<z.ZodString> {
+  return z.array(item, { error: unlike('a list') })
+}
+
+/** As a map, since an object of zod's loses a key called `__proto__`. */
+function mapOf<Value extends z.ZodType>(key: z.ZodString, value: Value, what: string) {
+  return z.preprocess(
+    (input) => (isMapping(input) ? new Map(Object.entries(input)) : input),
+    z.map(key, value, { error: unlike(what) }),
+  )
+}
+
+type RawIssue = z.core.$ZodRawIssue
+
+function notText({ input }: RawIssue): string {
+  if (typeof input === 'number' || typeof input === 'boolean') {
+    // What YAML made of it may not be what is written: 1.0 is 1.
+    return `it is a ${typeof input} and no text; put what is written in quotes`
+  }
+  return unlike('text')({ input })
+}
+
+function unlike(what: string): (issue: Pick<RawIssue, 'input'>) => string {
+  return ({ input }) => {
+    if (input === undefined) return `is missing; it must be ${what}`
+    if (input === null) return `is empty; make it ${what}`
+    return `${shown(input)} is not ${what}`
+  }
+}

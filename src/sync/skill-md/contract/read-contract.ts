@@ -1,0 +1,112 @@
+import { faultAt, faultsOf } from './contract-error.ts'
+import type { ContractFault } from './contract-error.ts'
+import { contractIcons } from './contract-icons.ts'
+import { contractNotes } from './contract-notes.ts'
+import { BLOCK, STANDARD_FIELDS } from './contract-schema.ts'
+import type { Block } from './contract-schema.ts'
+import { switchNotes } from './contract-flags.ts'
+import { CONTRACT_KEY, isContractId } from './contract.ts'
+import type { Contract, Reference } from './contract.ts'
+import { shown, trimmed } from './contract-value.ts'
+import type { JsonObject, JsonValue } from '../frontmatter.ts'
+import { isMapping } from '../../../base/json-value.ts'
+import { isReferencePath, referencePathOf } from '../reference-path.ts'
+
+/** What the contract has to say of one frontmatter. Violations keep it from being kept; notes do not. */
+export type ContractReading =
+  | { readonly ok: true; readonly contract: Contract; readonly notes: readonly ContractFault[] }
+  | { readonly ok: false; readonly violations: readonly ContractFault[]; readonly notes: readonly ContractFault[] }
+
+/**
+ * Holds a frontmatter to the contract, whatever it is. `folderName`: of the skill's folder; undefined where that has none, at
+ * the root of a repository. `files`: what it is served with, relative to its folder; undefined where that is not known, and
+ * then no reference is looked for.
+ */
+export function readContract(
+  frontmatter: JsonObject,
+  folderName: string | undefined,
+  files: Iterable<string> | undefined,
+): ContractReading {
+  const value = frontmatter[CONTRACT_KEY]
+  const block = BLOCK.safeParse(value)
+  const held = files === undefined ? undefined : new Set(files)
+  const violations = [
+    ...faultsOf(STANDARD_FIELDS.safeParse(frontmatter).error, []),
+    ...(value === undefined ? [MISSING] : faultsOf(block.error, [CONTRACT_KEY])),
+    ...disagreements(frontmatter, folderName),
+    ...missingDocument(value),
+    ...missingFiles(value, held),
+  ]
+  if (!block.success) return { ok: false, violations, notes: [] }
+  const { icons, faults } = contractIcons(block.data.icons)
+  const contract = contractOf(block.data, icons)
+  const notes = [...switchNotes(frontmatter), ...contractNotes(block.data, value, held), ...faults]
+  return violations.length === 0 ? { ok: true, contract, notes } : { ok: false, violations, notes }
+}
+
+const MISSING = faultAt([CONTRACT_KEY], 'is missing; add the block, with id, version and capabilities')
+
+function contractOf(block: Block, icons: Contract['icons']): Contract {
+  const references = [...(block.references ?? [])].map(([id, entry]) => referenceOf(id, entry))
+  return {
+    id: block.id,
+    version: block.version,
+    tags: once(block.tags),
+    capabilities: once(block.capabilities),
+    dependsOn: once(block.depends_on).filter((id) => id !== block.id),
+    references: references.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+    icons,
+  }
+}
+
+type Entry = NonNullable<Block['references']> extends ReadonlyMap<string, infer Value> ? Value : never
+
+function referenceOf(id: string, { path, mime_type: mimeType = 'text/markdown', title }: Entry): Reference {
+  if (title === undefined || title === null || title === '') return { id, path, mimeType }
+  return { id, path, mimeType, title }
+}
+
+function once(texts: readonly string[] = []): string[] {
+  return [...new Set(texts)]
+}
+
+/** Name, folder and id are one. Asked of what is there, whatever else is wrong with it. */
+function disagreements(frontmatter: JsonObject, folderName: string | undefined): ContractFault[] {
+  const { name, [CONTRACT_KEY]: block } = frontmatter
+  const id = isMapping(block) ? textIn(block['id']) : undefined
+  const faults: ContractFault[] = []
+  if (typeof name === 'string' && folderName !== undefined && name !== folderName) {
+    const message = `${shown(name)} is not the name of its folder, ${shown(folderName)}; rename one of the two`
+    faults.push(faultAt(['name'], message))
+  }
+  if (id !== undefined && typeof name === 'string' && id !== trimmed(name)) {
+    const message = `${shown(id)} is not the name ${shown(name)}; make them the same`
+    faults.push(faultAt([CONTRACT_KEY, 'id'], message))
+  }
+  return faults
+}
+
+function missingDocument(block: JsonValue | undefined): ContractFault[] {
+  if (!isMapping(block) || !Array.isArray(block['capabilities']) || block['capabilities'].length === 0) return []
+  const id = textIn(block['id'])
+  if (id === undefined || !isContractId(id)) return []
+  const document = `resource://skills/${id}/document`
+  const listed: readonly JsonValue[] = block['capabilities']
+  if (listed.some((uri) => textIn(uri) === document)) return []
+  return [faultAt([CONTRACT_KEY, 'capabilities'], `has no ${shown(document)}; add it`)]
+}
+
+function missingFiles(block: JsonValue | undefined, files: ReadonlySet<string> | undefined): ContractFault[] {
+  const references = isMapping(block) ? block['references'] : undefined
+  if (files === undefined || !isMapping(references)) return []
+  return Object.entries(references).flatMap(([id, reference]) => {
+    const path = isMapping(reference) ? textIn(reference['path']) : undefined
+    if (path === undefined || !isReferencePath(path) || files.has(referencePathOf(path))) return []
+    const message = `${shown(path)} is none of the skill's files; add it, or take the reference out`
+    return [faultAt([CONTRACT_KEY, 'references', id, 'path'], message)]
+  })
+}
+
+function textIn(value: JsonValue | undefined): string | undefined {
+  return typeof value === 'string' ? trimmed(value) : undefined
+}

@@ -1,0 +1,107 @@
+import type { Finding, FindingRule } from './finding.ts'
+import type { JsonObject, JsonValue } from './frontmatter.ts'
+import { isMapping } from '../../base/json-value.ts'
+import { COMPATIBILITY_CHARACTERS, DESCRIPTION_CHARACTERS } from './standard-fields.ts'
+
+/** The extension of ours that a server declares where it has the method below. Its settings are empty. */
+export const OMITTED = 'dev.skillsyncd/omitted'
+
+/** The method that lists what `skills/list` leaves out, in entries and pages of the same form. */
+export const OMITTED_LIST = 'dev.skillsyncd/omitted/list'
+
+/** A field for which some client refuses the entry of a skill, and with it all other entries of its page. */
+interface EntryFault {
+  readonly rule: FindingRule
+  readonly message: string
+}
+
+/**
+ * The faults of a frontmatter that keep the skill out of `skills/list`. The official client takes a listing whole or not at all.
+ * To list another value in place of the refused one is no way out: SEP-2640 has hosts compare the frontmatter of an entry with that
+ * of the file, and refuse the skill where they differ. `name` and `description` are judged elsewhere, but for what surrounds the latter.
+ */
+export function entryFaults(frontmatter: JsonObject): readonly EntryFault[] {
+  return CHECKS.flatMap(({ rule, faultIn }) => {
+    const why = faultIn(frontmatter)
+    return why === undefined
+      ? []
+      : [{ rule, message: `${why}; clients refuse a list with such a skill, so skills/list leaves it out` }]
+  })
+}
+
+/** True where every client takes a listing that holds the frontmatter, and reads the same in the file. */
+export function isTakenByAll(frontmatter: JsonObject, findings: readonly Pick<Finding, 'rule'>[]): boolean {
+  return isYaml({ findings }) && CHECKS.every(({ faultIn }) => faultIn(frontmatter) === undefined)
+}
+
+/** False where a strict reader of YAML makes something else of the file than its entry says, or nothing. */
+export function isYaml({ findings }: { readonly findings: readonly Pick<Finding, 'rule'>[] }): boolean {
+  return findings.every(({ rule }) => rule !== 'frontmatter-unquoted')
+}
+
+/** True of a skill in which such faults were found when it was judged. */
+export function hasEntryFault({ findings }: { readonly findings: readonly Finding[] }): boolean {
+  return findings.some((finding) => CHECKS.some(({ rule }) => rule === finding.rule))
+}
+
+interface Check {
+  readonly rule: FindingRule
+  readonly faultIn: (frontmatter: JsonObject) => string | undefined
+}
+
+const CHECKS: readonly Check[] = [
+  { rule: 'description-padded', faultIn: ({ description }) => paddingFault(description) },
+  { rule: 'metadata-not-text', faultIn: ({ metadata }) => metadataFault(metadata) },
+  { rule: 'compatibility-invalid', faultIn: ({ compatibility }) => compatibilityFault(compatibility) },
+  {
+    rule: 'field-refused',
+    faultIn: (fields) => (hasPrototype(fields) ? 'A field is called "__proto__"' : undefined),
+  },
+]
+
+function paddingFault(description: JsonValue | undefined): string | undefined {
+  if (typeof description !== 'string' || fits(description, DESCRIPTION_CHARACTERS)) return undefined
+  if (!fits(description.trim(), DESCRIPTION_CHARACTERS)) return undefined
+  const characters = charactersIn(description)
+  return `The description has ${characters} characters with the white space around it, over ${DESCRIPTION_CHARACTERS}`
+}
+
+function metadataFault(metadata: JsonValue | undefined): string | undefined {
+  if (metadata === undefined) return undefined
+  if (!isMapping(metadata)) return `metadata is ${kindOf(metadata)}, not a mapping of names to texts`
+  const odd = Object.entries(metadata).find(([, value]) => typeof value !== 'string')
+  return odd && `metadata.${odd[0]} is ${kindOf(odd[1])}, not text: quote it`
+}
+
+function compatibilityFault(value: JsonValue | undefined): string | undefined {
+  if (value === undefined) return undefined
+  const allowed = `1 to ${COMPATIBILITY_CHARACTERS} characters are allowed`
+  if (value === null || value === '') return `compatibility is empty; ${allowed}`
+  if (typeof value !== 'string') return `compatibility is ${kindOf(value)}, not text`
+  if (fits(value, COMPATIBILITY_CHARACTERS)) return undefined
+  return `compatibility has ${charactersIn(value)} characters; ${allowed}`
+}
+
+/** True where a key is `__proto__`, which readers of JSON take for the prototype: at the top clients refuse the list for it, below that the file. */
+function hasPrototype(value: JsonValue): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (Object.hasOwn(value, '__proto__')) return true
+  return Object.values<JsonValue>(value).some(hasPrototype)
+}
+
+/** Characters are those of Unicode: none of them has more than two units. */
+function fits(text: string, most: number): boolean {
+  return text.length <= most || (text.length <= 2 * most && charactersIn(text) <= most)
+}
+
+function charactersIn(text: string): number {
+  return Array.from(text).length
+}
+
+/** The kind of a value in words: `a list`, `a number`, `empty`. */
+export function kindOf(value: JsonValue | undefined): string {
+  if (value === null || value === undefined) return 'empty'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'string') return 'a text'
+  return typeof value === 'object' ? 'a mapping' : `a ${typeof value}`
+}

@@ -1,0 +1,241 @@
+import { isDeepStrictEqual } from 'node:util'
+import { isMap, isScalar, parseDocument } from 'yaml'
+import { CONTRACT_KEY } from './contract/contract.ts'
+import { FRONTMATTER_LIMITS, YAML_RULES, readFrontmatter, utf8 } from './frontmatter.ts'
+import type { JsonObject, JsonValue } from './frontmatter.ts'
+import { frontmatterText } from './frontmatter-text.ts'
+import type { Form, Written } from './frontmatter-text.ts'
+import { isSkillName } from './skill-name.ts'
+import { isOneTool, toolsIn } from './tool-list.ts'
+import { isMapping, isTexts } from '../../base/json-value.ts'
+import { CLAUDE_CODE_FIELDS, COMPATIBILITY_CHARACTERS, DESCRIPTION_CHARACTERS } from './standard-fields.ts'
+
+/** For whom a projection is: readers that take the standard fields alone, or Claude Code, which has some of its own. */
+export type Profile = 'strict' | 'claude-code'
+
+/** A SKILL.md as it is handed on, or all that keeps it from being so. */
+export type Projection =
+  | {
+      readonly ok: true
+      readonly name: string
+      readonly bytes: Uint8Array
+      /** The fields that were left out, sorted. */
+      readonly dropped: readonly string[]
+    }
+  | { readonly ok: false; readonly faults: readonly ProjectionFault[] }
+
+/** One thing that keeps a SKILL.md from being projected, or a projection from being undone. */
+export interface ProjectionFault {
+  /** `frontmatter`, or the path of a field such as `metadata.version`. */
+  readonly field: string
+  readonly message: string
+}
+
+/**
+ * The SKILL.md with standard fields alone: what stands in `x-personal-mcp` goes to string keys of `metadata`, behind those
+ * of the author. The body stays as it is to the last byte; equal bytes give equal bytes. `folder` is the name of the folder
+ * that it lies in, where that is known.
+ */
+export function project(bytes: Uint8Array, profile: Profile, folder?: string): Projection {
+  const reading = readFrontmatter(bytes, FRONTMATTER_LIMITS)
+  if (!reading.ok) return refused([{ field: 'frontmatter', message: reading.message }])
+  const { frontmatter, bodyStart } = reading
+  const block = frontmatter[CONTRACT_KEY]
+  const faults = [
+    ...standardFaults(frontmatter),
+    ...metadataFaults(frontmatter['metadata'], block !== undefined),
+    ...blockFaults(block, frontmatter['name'], folder),
+  ]
+  if (faults.length > 0) return refused(faults)
+  const fields = new Map<string, Written>([
+    ...standardFields(frontmatter, metadataOf(frontmatter, orderOfMetadata(bytes, bodyStart))),
+    ...(profile === 'claude-code'
+      ? fieldsOf(frontmatter, CLAUDE_CODE_FIELDS).filter(([, value]) => isGiven(value))
+      : []),
+  ])
+  const written = documentOf(fields, bytes.subarray(bodyStart))
+  if (!written.ok) return written
+  const dropped = Object.keys(frontmatter).filter((name) => name !== CONTRACT_KEY && !fields.has(name))
+  return { ok: true, name: textAt(frontmatter, 'name'), bytes: written.bytes, dropped }
+}
+
+/** What the keys begin with that hold the members of the block in a projection. */
+export const PROJECTED = `${CONTRACT_KEY}.`
+
+/** The members of the block that are texts; all others are written as JSON. */
+export const TEXTS: ReadonlySet<string> = new Set(['id', 'version'])
+
+/** In the order in which they are written. Those that are not named follow, sorted. */
+const MEMBERS = ['id', 'version', 'tags', 'capabilities', 'depends_on', 'references']
+
+/** Keys of the protocol itself (SEP-2640): nobody's to write. */
+const RESERVED = 'io.modelcontextprotocol/'
+
+function standardFaults(frontmatter: JsonObject): ProjectionFault[] {
+  const { name, description, 'allowed-tools': tools } = frontmatter
+  const faults: ProjectionFault[] = []
+  if (typeof name !== 'string' || !isSkillName(name))
+    faults.push({ field: 'name', message: 'has to be 1 to 64 of a-z, 0-9 and single inner hyphens' })
+  if (
+    typeof description !== 'string' ||
+    description.trim() === '' ||
+    Array.from(description).length > DESCRIPTION_CHARACTERS
+  )
+    faults.push({ field: 'description', message: 'has to be a text of 1 to 1,024 characters' })
+  for (const field of ['license', 'compatibility']) {
+    if (isGiven(frontmatter[field]) && typeof frontmatter[field] !== 'string')
+      faults.push({ field, message: 'has to be a text; put it in quotes' })
+  }
+  const characters = Array.from(textAt(frontmatter, 'compatibility')).length
+  if (says(frontmatter['compatibility']) && characters > COMPATIBILITY_CHARACTERS)
+    faults.push({
+      field: 'compatibility',
+      message: `has ${characters} characters, and ${COMPATIBILITY_CHARACTERS} at most are allowed; shorten it`,
+    })
+  return [...faults, ...toolFaults(tools)]
+}
+
+/** Whether something is given that is more than blanks. */
+function says(value: JsonValue | undefined): boolean {
+  return isGiven(value) && (typeof value !== 'string' || value.trim() !== '')
+}
+
+function toolFaults(tools: JsonValue | undefined): ProjectionFault[] {
+  const field = 'allowed-tools'
+  if (!isGiven(tools) || typeof tools === 'string') return []
+  if (!isList(tools)) return [{ field, message: 'has to be a text or a list of texts' }]
+  return tools.flatMap((tool, index) => {
+    if (typeof tool === 'string' && isOneTool(tool.trim())) return []
+    const message = 'has to name one tool, with blanks and commas between closed parentheses alone'
+    return [{ field: `${field}[${index}]`, message }]
+  })
+}
+
+function metadataFaults(metadata: JsonValue | undefined, hasBlock: boolean): ProjectionFault[] {
+  if (!isGiven(metadata)) return []
+  if (!isMapping(metadata)) return [{ field: 'metadata', message: 'has to be a mapping of names to texts' }]
+  return Object.entries(metadata).flatMap(([key, value]) => {
+    const field = `metadata.${key}`
+    if (key.startsWith(RESERVED)) return [{ field, message: `is reserved: nobody but the protocol names ${RESERVED}` }]
+    if (key.startsWith(PROJECTED)) {
+      const mend = hasBlock ? 'give it another name' : 'this is a projection already; --reverse undoes it'
+      return [{ field, message: `is where the projection puts what stands in ${CONTRACT_KEY}; ${mend}` }]
+    }
+    // What YAML made of `1.10` is no longer what the author wrote, so it cannot be turned into the text that was meant.
+    return typeof value === 'string' ? [] : [{ field, message: 'has to be a text; put it in quotes' }]
+  })
+}
+
+/** As much of the contract as the projection rests on. */
+function blockFaults(
+  block: JsonValue | undefined,
+  name: JsonValue | undefined,
+  folder: string | undefined,
+): ProjectionFault[] {
+  if (block === undefined) return []
+  if (!isMapping(block)) return [{ field: CONTRACT_KEY, message: 'has to be a mapping' }]
+  const faults: ProjectionFault[] = []
+  const expect = (member: string, holds: boolean, message: string): void => {
+    if (!holds) faults.push({ field: `${PROJECTED}${member}`, message })
+  }
+  expect('id', block['id'] === name, 'has to equal `name`')
+  expect('version', typeof block['version'] === 'string', 'has to be a text such as "1.0.0"; put it in quotes')
+  expect('capabilities', isTexts(block['capabilities'] ?? null), 'has to be a list of URIs')
+  for (const member of ['tags', 'depends_on']) expect(member, isTexts(block[member] ?? []), 'has to be a list of texts')
+  expect('references', isMapping(block['references'] ?? {}), 'has to be a mapping of ids to documents')
+  if (folder !== undefined && name !== folder)
+    faults.push({ field: 'name', message: `has to equal the name of its folder, "${folder}"` })
+  return faults
+}
+
+function standardFields(
+  frontmatter: JsonObject,
+  metadata: ReadonlyMap<string, string>,
+): readonly (readonly [string, Written])[] {
+  const tools = frontmatter['allowed-tools']
+  return [
+    ...fieldsOf(frontmatter, ['name', 'description', 'license']).filter(([, value]) => isGiven(value)),
+    ...fieldsOf(frontmatter, ['compatibility']).filter(([, value]) => says(value)),
+    ...(isGiven(tools) ? [['allowed-tools', toolText(tools)] as const] : []),
+    ...(metadata.size > 0 ? [['metadata', metadata] as const] : []),
+  ]
+}
+
+function fieldsOf(frontmatter: JsonObject, names: readonly string[]): (readonly [string, JsonValue])[] {
+  return names.flatMap((name) => {
+    const value = frontmatter[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+}
+
+/** One text either way: the standard knows no list, and parts it at blanks alone. */
+function toolText(tools: JsonValue): string {
+  const named = isList(tools) ? textsIn(tools).map((tool) => tool.trim()) : textsIn([tools]).flatMap(toolsIn)
+  return named.join(' ')
+}
+
+function metadataOf(frontmatter: JsonObject, order: readonly string[]): ReadonlyMap<string, string> {
+  const { metadata, [CONTRACT_KEY]: block } = frontmatter
+  const projected = new Map<string, string>()
+  if (isMapping(metadata)) for (const key of order) projected.set(key, textAt(metadata, key))
+  if (isMapping(block)) {
+    const others = Object.keys(block).filter((member) => !MEMBERS.includes(member))
+    for (const [member, value] of fieldsOf(block, [...MEMBERS, ...others]))
+      projected.set(`${PROJECTED}${member}`, TEXTS.has(member) ? textAt(block, member) : JSON.stringify(value))
+  }
+  return projected
+}
+
+/** The keys of `metadata` as the author put them: what is read as JSON has them sorted. */
+export function orderOfMetadata(bytes: Uint8Array, bodyStart: number): string[] {
+  const text = utf8(bytes.subarray(0, bodyStart)) ?? ''
+  const block = text.slice(text.indexOf('\n') + 1).replace(/---\r?\n?$/, '')
+  const metadata = parseDocument(block, YAML_RULES).get('metadata')
+  if (!isMap(metadata)) return []
+  return metadata.items.map(({ key }) => String(isScalar(key) ? key.value : key))
+}
+
+/** The fields and the body as one file, read back before it is given out: what is not read as it was meant is not written. */
+export function documentOf(
+  fields: ReadonlyMap<string, Written>,
+  body: Uint8Array,
+  form: Form = 'lines',
+): { readonly ok: true; readonly bytes: Uint8Array } | { readonly ok: false; readonly faults: ProjectionFault[] } {
+  const bytes = Buffer.concat([Buffer.from(`---\n${frontmatterText(fields, form)}---\n`), body])
+  const back = readFrontmatter(bytes, FRONTMATTER_LIMITS)
+  if (!back.ok) return refused([{ field: 'frontmatter', message: `cannot be written again: ${back.message}` }])
+  if (isDeepStrictEqual(back.frontmatter, plain(fields))) return { ok: true, bytes }
+  return refused([{ field: 'frontmatter', message: 'cannot be written again: it would be read as something else' }])
+}
+
+function plain(value: Written): unknown {
+  return value instanceof Map
+    ? Object.fromEntries([...value].map(([key, member]: [string, Written]) => [key, plain(member)]))
+    : value
+}
+
+/** What is not made, with all the reasons. */
+export function refused(faults: ProjectionFault[]): {
+  readonly ok: false
+  readonly faults: ProjectionFault[]
+} {
+  return { ok: false, faults }
+}
+
+/** Asked of values that were found to be texts. */
+function textAt(values: JsonObject, key: string): string {
+  return textsIn([values[key] ?? null])[0] ?? ''
+}
+
+function textsIn(values: readonly JsonValue[]): string[] {
+  return values.filter((value) => typeof value === 'string')
+}
+
+/** A field without a value is as good as none. */
+function isGiven(value: JsonValue | undefined): value is Exclude<JsonValue, null> {
+  return value !== undefined && value !== null
+}
+
+function isList(value: JsonValue): value is readonly JsonValue[] {
+  return Array.isArray(value)
+}

@@ -1,0 +1,24 @@
+import type { Snapshot } from '../model/snapshot.ts'
+import type { SourceId } from '../model/source-id.ts'
+import type { Store } from './store.ts'
+
+/** Finds in what is stored, the newest first, the skills that are known to be disabled by their paths alone. */
+export async function recognise(store: Store): Promise<void> {
+  for (const [source, entries] of store.decisions.disabled) {
+    for (const [path, { places }] of entries) {
+      if (places.length > 0) continue
+      const snapshot = await newestWith(store, source, path)
+      await store.decisions.recognise(source, path, snapshot === undefined ? [] : [snapshot])
+    }
+  }
+}
+
+async function newestWith(store: Store, source: SourceId, path: string): Promise<Snapshot | undefined> {
+  for (const number of await store.generations.numbers()) {
+    const generation = await store.generations.read(number)
+    const held = generation?.sources.find((candidate) => candidate.source === source)
+    const snapshot = held && (await store.snapshots.readWhole(held.snapshot))
+    if (snapshot?.skills.some((skill) => skill.path === path) === true) return snapshot
+  }
+  return undefined
+}

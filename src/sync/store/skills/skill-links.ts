@@ -1,0 +1,54 @@
+import { readlink, rename, rm, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isSkillName } from '../../skill-md/skill-name.ts'
+import { SyncError } from '../../model/sync-error.ts'
+import { isTemporary, syncFolder, temporaryIn } from '../files/atomic.ts'
+import { cannot, unlessAbsent } from '../files/disk-error.ts'
+import { namesIn, type StateFolder } from '../files/state-folder.ts'
+import type { StoredSkill } from './stored-path.ts'
+
+/**
+ * `links/<name>`: the version of a skill that is served now. A link in an agent's folder leads here and stays; this one is
+ * switched, in one step: whoever follows it finds the old version or the new one, whole.
+ */
+export class SkillLinks {
+  readonly #state: StateFolder
+
+  constructor(state: StateFolder) {
+    this.#state = state
+  }
+
+  /** What a link in an agent's folder leads to. It need not be there. */
+  pathOf(name: string): string {
+    return this.#state.at('links', name)
+  }
+
+  /** Has each of the names lead to its skill, and no other name to anything. On the disk when this returns. */
+  async follow(wanted: ReadonlyMap<string, StoredSkill>): Promise<void> {
+    await this.#state.expectRight()
+    const folder = this.#state.at('links')
+    const there = (await namesIn(folder)).filter((name) => !isTemporary(name))
+    let isMoved = false
+    for (const [name, skill] of wanted) if (await this.#lead(name, skill)) isMoved = true
+    for (const name of there.filter((each) => !wanted.has(each))) {
+      await rm(join(folder, name), { force: true }).catch(cannot(`remove "${this.pathOf(name)}"`))
+      isMoved = true
+    }
+    if (isMoved) await syncFolder(folder)
+  }
+
+  /** Says whether it led elsewhere. */
+  async #lead(name: string, { digest, folderName }: StoredSkill): Promise<boolean> {
+    if (!isSkillName(name)) throw new SyncError('store-failed', `Cannot link ${JSON.stringify(name)}: it is no name`)
+    const path = this.pathOf(name)
+    // Relative: the state folder can be moved, or seen at another place by a service.
+    const target = join('..', 'skills', digest, folderName)
+    const before = await unlessAbsent(readlink(path)).catch(cannot(`read the link "${path}"`))
+    if (before === target) return false
+    const temporary = temporaryIn(this.#state.at('links'))
+    await symlink(target, temporary)
+      .then(() => rename(temporary, path))
+      .catch(cannot(`switch the link "${path}"`))
+    return true
+  }
+}

@@ -1,0 +1,107 @@
+import { digestOf } from '../../model/digest.ts'
+import { foldedPath, foldersAbove } from '../../../base/paths.ts'
+import type { Skill, SkillFile } from '../../model/skill.ts'
+import { isSkillName } from '../../skill-md/skill-name.ts'
+import { SyncError } from '../../model/sync-error.ts'
+
+/** A skill version as the store keeps it, `skills/<digest>/<folderName>/…`, or one of a docs folder, `docs/<digest>/…`. */
+export interface StoredSkill {
+  readonly place: Place
+  readonly digest: string
+  /** Empty for docs, which lie right below their digest. */
+  readonly folderName: string
+  readonly files: readonly SkillFile[]
+}
+
+/** A folder of the state folder that content is kept in. */
+export type Place = 'skills' | 'docs'
+
+/** For people: which skill or docs it is. */
+export function calledOf({ place, digest }: Pick<StoredSkill, 'place' | 'digest'>): string {
+  return `${place === 'docs' ? 'docs' : 'skill'} ${JSON.stringify(digest.slice(0, 64))}`
+}
+
+/** The name of the folder that agents see: the skill's own where that is valid, else `skill`. */
+export function folderNameOf(skill: Skill): string {
+  return skill.name !== undefined && isSkillName(skill.name) ? skill.name : 'skill'
+}
+
+/** What a path inside a skill may come to. */
+export interface PathLimits {
+  readonly segmentBytes: number
+  readonly pathBytes: number
+  readonly depth: number
+}
+
+/** The defaults. */
+export const PATH_LIMITS: PathLimits = { segmentBytes: 200, pathBytes: 1024, depth: 64 }
+
+/** Whether it is a SHA-256 in the one form that names anything below the state folder. */
+export function isDigest(text: string): boolean {
+  return DIGEST.test(text)
+}
+
+const DIGEST = /^[0-9a-f]{64}$/
+
+/**
+ * Throws `content-refused` unless the skill can be written below its own folder and nowhere else. The survey has checked
+ * the same: an upstream chose these paths, so the last one to open a file does not rely on the first one to read them.
+ */
+export function checkStorable(skill: StoredSkill, limits: PathLimits): void {
+  if (skill.files.length === 0) throw refused(skill, 'it has no files')
+  for (const { path } of skill.files) checkPath(skill, path, limits)
+  checkDistinct(skill)
+}
+
+/** Throws `content-refused` unless the path leads to a place below the skill's own folder. */
+export function checkPath(skill: StoredSkill, path: string, limits: PathLimits): void {
+  if (!isDigest(skill.digest)) throw refused(skill, 'its digest is not a SHA-256')
+  if (!isFolderName(skill)) throw refused(skill, `its folder would be named ${JSON.stringify(skill.folderName)}`)
+  const problem = problemOf(path, limits)
+  if (problem !== undefined) throw refused(skill, `the path ${JSON.stringify(path.slice(0, 200))} ${problem}`)
+}
+
+function isFolderName({ place, folderName }: StoredSkill): boolean {
+  return place === 'docs' ? folderName === '' : isSkillName(folderName)
+}
+
+/** Throws `store-failed` unless the digest is that of the files: a caller's mistake, and the last moment to see it. */
+export function checkDigest(skill: StoredSkill): void {
+  const digest = digestOf(skill.files)
+  if (digest === skill.digest) return
+  throw new SyncError('store-failed', `Cannot keep the ${calledOf(skill)}: the digest of its files is "${digest}"`)
+}
+
+function problemOf(path: string, limits: PathLimits): string | undefined {
+  if (!path.isWellFormed()) return 'is not valid Unicode'
+  if (path.includes('\0')) return 'holds a NUL'
+  const segments = path.split('/')
+  if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {
+    return 'has a segment that is empty, "." or ".."'
+  }
+  if (segments.length > limits.depth) return `is deeper than ${limits.depth} segments`
+  if (Buffer.byteLength(path) > limits.pathBytes) return `is longer than ${limits.pathBytes} bytes`
+  if (segments.some((segment) => Buffer.byteLength(segment) > limits.segmentBytes)) {
+    return `has a segment longer than ${limits.segmentBytes} bytes`
+  }
+  return undefined
+}
+
+/** On a disk that folds case, the second of two such files would be written over the first. */
+function checkDistinct(skill: StoredSkill): void {
+  const files = new Set<string>()
+  for (const { path } of skill.files) {
+    const folded = foldedPath(path)
+    if (files.has(folded)) throw refused(skill, `the path ${JSON.stringify(path)} is there twice on some disks`)
+    files.add(folded)
+  }
+  for (const path of files) {
+    for (const folder of foldersAbove(path)) {
+      if (files.has(folder)) throw refused(skill, `the path ${JSON.stringify(folder)} is both a file and a folder`)
+    }
+  }
+}
+
+function refused(skill: StoredSkill, why: string): SyncError {
+  return new SyncError('content-refused', `Cannot keep the ${calledOf(skill)}: ${why}`)
+}

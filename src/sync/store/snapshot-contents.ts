@@ -1,0 +1,104 @@
+import { isOfUpstream } from '../model/skill.ts'
+import { inSlices } from '../../base/cooperative.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import type { SourceId } from '../model/source-id.ts'
+import { undefinedIfDamaged } from '../model/sync-error.ts'
+import type { SnapshotStore } from './snapshots.ts'
+import type { Place } from './skills/stored-path.ts'
+
+/** What snapshots hold. Each of them, and each part, is read once, however many generations name it. */
+export class Contents {
+  readonly #snapshots: SnapshotStore
+  readonly #read = new Map<string, Promise<Content | undefined>>()
+  readonly #parts = new Map<string, Promise<Piece>>()
+
+  constructor(snapshots: SnapshotStore) {
+    this.#snapshots = snapshots
+  }
+
+  /** Undefined where it is damaged. */
+  async of(digest: string): Promise<Content | undefined> {
+    const known = this.#read.get(digest)
+    if (known !== undefined) return known
+    const content = this.#contentOf(digest).catch(undefinedIfDamaged)
+    this.#read.set(digest, content)
+    return content
+  }
+
+  /** Bytes of those of the snapshots, and of all that they name, that are not counted yet; they are from then on. */
+  async countNew(digests: Iterable<string>, counted: Set<string>): Promise<number> {
+    let bytes = 0
+    for (const digest of digests) {
+      if (!counted.has(digest)) bytes += await this.#snapshots.bytes(digest)
+      counted.add(digest)
+      const pieces = (await this.of(digest))?.pieces ?? []
+      await inSlices(pieces, (piece) => void (bytes += countPlaces(piece, counted)))
+    }
+    return bytes
+  }
+
+  async #contentOf(digest: string): Promise<Content> {
+    const { snapshot, parts } = await this.#snapshots.outline(digest)
+    const { source, skills, docs } = snapshot
+    const pieces: Piece[] = [pieceOf(skills, docs)]
+    for (const part of parts) pieces.push(await this.#partOf(part))
+    return { source, pieces }
+  }
+
+  async #partOf(digest: string): Promise<Piece> {
+    const known = this.#parts.get(digest)
+    if (known !== undefined) return known
+    const piece = this.#pieceOfPart(digest)
+    this.#parts.set(digest, piece)
+    return piece
+  }
+
+  async #pieceOfPart(digest: string): Promise<Piece> {
+    const skills = await this.#snapshots.part(digest)
+    const { places, upstreamFiles } = pieceOf(skills, undefined)
+    const bytes = await this.#snapshots.partBytes(digest)
+    return { places: new Map(places).set(partPlace(digest), bytes), upstreamFiles }
+  }
+}
+
+/** What a snapshot holds. */
+interface Content {
+  readonly source: SourceId
+  readonly pieces: readonly Piece[]
+}
+
+/** What a part of a snapshot holds, or what is in none. */
+export interface Piece {
+  /** The places of skills, docs and the part itself, with their bytes. */
+  readonly places: ReadonlyMap<string, number>
+  /** SHA-256 of the files that are of another MCP server. */
+  readonly upstreamFiles: ReadonlySet<string>
+}
+
+function pieceOf(skills: Snapshot['skills'], docs: Snapshot['docs']): Piece {
+  const places = new Map<string, number>()
+  for (const { digest, size, upstream } of skills)
+    if (digest !== undefined && upstream === undefined) places.set(placeOf('skills', digest), size)
+  if (docs !== undefined) places.set(placeOf('docs', docs.digest), docs.size)
+  const ofUpstream = skills.filter(isOfUpstream).flatMap(({ files }) => files.map(({ sha256 }) => sha256))
+  return { places, upstreamFiles: new Set(ofUpstream) }
+}
+
+function countPlaces({ places }: Piece, counted: Set<string>): number {
+  let bytes = 0
+  for (const [place, size] of places) {
+    if (!counted.has(place)) bytes += size
+    counted.add(place)
+  }
+  return bytes
+}
+
+/** Of a part, as `Piece.places` has it. */
+export function partPlace(digest: string): string {
+  return `parts/${digest}`
+}
+
+/** Of a skill or docs, likewise. */
+export function placeOf(place: Place, digest: string): string {
+  return `${place}/${digest}`
+}

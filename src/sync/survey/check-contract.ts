@@ -1,0 +1,54 @@
+import type { ContractFault } from '../skill-md/contract/contract-error.ts'
+import { CONTRACT_KEY, type Contract } from '../skill-md/contract/contract.ts'
+import type { JsonObject } from '../skill-md/frontmatter.ts'
+import { baseName } from '../../base/paths.ts'
+import { readContract } from '../skill-md/contract/read-contract.ts'
+
+/** What the contract comes to for one skill: a violation withholds it, a note does not. Each names the field first. */
+export interface Kept {
+  readonly contract?: Contract
+  readonly violated: readonly string[]
+  readonly noted: readonly string[]
+}
+
+/**
+ * Holds a skill to the contract where its source asks for that. Elsewhere nothing is said of a skill without the block, and
+ * what is wrong with a block that is there is noted alone. `folder`: from the repository's root; empty for the root itself,
+ * which is called as whoever cloned it likes. `files`: undefined where they are not known.
+ */
+export function againstContract(
+  frontmatter: JsonObject | undefined,
+  folder: string,
+  files: readonly string[] | undefined,
+  isAsked: boolean,
+): Kept {
+  if (frontmatter === undefined) return isAsked ? UNREADABLE : NOTHING
+  if (!isAsked && !Object.hasOwn(frontmatter, CONTRACT_KEY)) return NOTHING
+  const reading = readContract(frontmatter, folder === '' ? undefined : baseName(folder), files)
+  const violations = reading.ok ? [] : reading.violations
+  if (!isAsked) {
+    const ofBlock = [...violations, ...reading.notes].filter(({ path }) => path.startsWith(CONTRACT_KEY))
+    return { violated: [], noted: few(ofBlock.map(messageOf)) }
+  }
+  const noted = few(reading.notes.map(messageOf))
+  if (reading.ok) return { contract: reading.contract, violated: [], noted }
+  return { violated: few(violations.map(messageOf)), noted }
+}
+
+const NOTHING: Kept = { violated: [], noted: [] }
+const UNREADABLE: Kept = {
+  violated: ['The frontmatter cannot be read, and the source asks for the contract in it'],
+  noted: [],
+}
+
+function messageOf({ path, message }: ContractFault): string {
+  return `${path}: ${message}`
+}
+
+/** A frontmatter has room for thousands. */
+const MOST_FAULTS = 16
+
+function few(messages: readonly string[]): string[] {
+  const left = messages.length - MOST_FAULTS
+  return left > 0 ? [...messages.slice(0, MOST_FAULTS), `${left} more such findings are left out`] : [...messages]
+}

@@ -1,0 +1,56 @@
+import { isAbsolute, linkedPath, resolved } from '../skill-md/linked-path.ts'
+import { linksIn } from '../lint/markdown/markdown-links.ts'
+import { hiddenInText } from './listing-hidden-text.ts'
+import type { DocumentReader, DocumentReading } from '../skill-md/document-reader.ts'
+import { readFrontmatterAsMeant } from '../skill-md/frontmatter.ts'
+import type { FrontmatterLimits } from '../skill-md/frontmatter.ts'
+import { hiddenInDocument } from '../skill-md/hidden-unicode.ts'
+import { lookAlikesIn } from '../skill-md/look-alikes.ts'
+import { documentParts, unrenderedIn } from './unrendered-text.ts'
+
+/** Reads on the thread of the caller, for a process that has no other client waiting. */
+export const READ_HERE: DocumentReader = {
+  read: async (bytes, limits) => documentReading(bytes, limits),
+  hiddenIn: async (path, bytes) => hiddenInText({ path }, bytes),
+  linkedIn: async (bytes) => linkedPathsIn(bytes),
+}
+
+/** Reads a SKILL.md, whatever its bytes are. Never throws. */
+export function documentReading(bytes: Uint8Array, limits: FrontmatterLimits): DocumentReading {
+  const parts = documentParts(bytes.subarray(0, SEARCHED_BYTES))
+  return {
+    frontmatter: readFrontmatterAsMeant(bytes, limits),
+    unrendered: unrenderedIn(parts),
+    lookAlikes: lookAlikesIn(parts.text),
+    unsearched: Math.max(0, bytes.length - SEARCHED_BYTES),
+    hidden: bytes.includes(0) ? hiddenInDocument(bytes) : undefined,
+  }
+}
+
+/** As much of a document as is searched for text that people do not see as it is. */
+export const SEARCHED_BYTES = 2 ** 18
+
+/**
+ * The paths below its folder that the links of a SKILL.md name, each once, in the order of the text: the first of them, of the first
+ * of its bytes. A folder is none, and neither is SKILL.md itself. Never throws.
+ */
+export function linkedPathsIn(bytes: Uint8Array): readonly string[] {
+  const { text, bodyStart } = documentParts(bytes.subarray(0, SEARCHED_BYTES))
+  const paths = new Set<string>()
+  for (const { target } of linksIn(text, bodyStart)) {
+    const path = insideOf(target)
+    if (path !== undefined) paths.add(path)
+    if (paths.size === MOST) break
+  }
+  return [...paths]
+}
+
+/** A skill that links to more has a list of its files somewhere. */
+const MOST = 64
+
+function insideOf(target: string): string | undefined {
+  const path = linkedPath(target)
+  if (path === undefined || isAbsolute(path) || /[/\\]$/.test(path)) return undefined
+  const inside = resolved('', path)
+  return inside === '' || inside === 'SKILL.md' ? undefined : inside
+}

@@ -1,0 +1,313 @@
+import { folderOf, foldersAbove, joinPath } from '../../base/paths.ts'
+import type { ObjectId } from '../model/revision.ts'
+import type { Skill } from '../model/skill.ts'
+import { sorting } from '../../base/cooperative.ts'
+import type { Steps } from '../../base/cooperative.ts'
+import type { Finding } from '../skill-md/finding.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import { SyncError } from '../model/sync-error.ts'
+import type { Tree, TreeEntry } from '../model/tree.ts'
+import { comparePaths } from '../model/digest.ts'
+
+/** What one walk over a tree found: nothing but names and ids, no content was read. */
+export interface Found {
+  readonly candidates: readonly Candidate[]
+  /** Links that lie in no skill: one may lead to a skill's folder. */
+  readonly links: readonly FoundLink[]
+  /** Submodules that lie in no skill. */
+  readonly submodules: readonly string[]
+  /** Folders that lie in no skill and have a name that nothing can be served by. */
+  readonly unusable: readonly string[]
+  /** What lies in no skill and is not looked into, though it may hold some. */
+  readonly unread: readonly FoundLink[]
+  /** Skills and findings below folders that are as they were. */
+  readonly kept: { readonly skills: readonly Skill[]; readonly findings: readonly Finding[] }
+  /** Every folder that was met and lies in no skill, skills' own folders included, with its tree id. */
+  readonly folders: ReadonlyMap<string, ObjectId>
+}
+
+/** A folder with a SKILL.md in it. */
+export interface Candidate {
+  readonly path: string
+  /** Where its files lie, from the repository's root, if not at `path`: the folder that a link leads to. */
+  readonly folder?: string
+  /** The entry that made it one; not always called `SKILL.md` to the letter, not always a file. */
+  readonly document: TreeEntry
+  /** Relative to the folder, files of folders below included. */
+  readonly files: readonly FoundFile[]
+  readonly links: readonly FoundLink[]
+  readonly submodules: readonly string[]
+  /** What has a name that nothing can be served by. */
+  readonly unusable: readonly string[]
+  /** Present where the folder has more than a skill may hold: the rest was not taken. */
+  readonly cut?: Cut
+}
+
+/** The files of a folder that holds too much: `isAll` where no more of them were left uncounted. */
+export interface Cut {
+  readonly files: number
+  readonly isAll: boolean
+}
+
+export interface FoundFile {
+  readonly path: string
+  readonly executable: boolean
+  readonly id: ObjectId
+}
+
+export interface FoundLink {
+  readonly path: string
+  readonly id: ObjectId
+}
+
+/** Walks the tree below `root`. A folder that has the id it had in `held` is not entered: its skills are taken from there. */
+export function* findSkills(tree: Tree, root: string, held: Snapshot | undefined, gatherer: Gatherer): Steps<Found> {
+  const before = held && (yield* HeldFolders.of(held))
+  const walk = new Walk(tree, before, gatherer)
+  yield* walk.enter('', rootFolder(tree, root), false)
+  return walk
+}
+
+/** The entry that makes a folder a skill: `SKILL.md`, else one that only differs in case. */
+export function documentOf(entries: readonly TreeEntry[]): TreeEntry | undefined {
+  const named = entries.filter((entry) => entry.name.toLowerCase() === 'skill.md' && isFileLike(entry))
+  return named.find((entry) => entry.name === 'SKILL.md') ?? named[0]
+}
+
+class Walk implements Found {
+  readonly candidates: Candidate[] = []
+  readonly links: FoundLink[] = []
+  readonly submodules: string[] = []
+  readonly unusable: string[] = []
+  readonly unread: FoundLink[] = []
+  readonly kept: { skills: Skill[]; findings: Finding[] } = { skills: [], findings: [] }
+  readonly folders = new Map<string, ObjectId>()
+  readonly #tree: Tree
+  readonly #held: HeldFolders | undefined
+  readonly #gatherer: Gatherer
+
+  constructor(tree: Tree, held: HeldFolders | undefined, gatherer: Gatherer) {
+    this.#tree = tree
+    this.#held = held
+    this.#gatherer = gatherer
+  }
+
+  *enter(path: string, id: ObjectId, insideSkill: boolean): Steps<void> {
+    // A folder inside of a skill is read whenever the skill is, so what is known of it alone helps nobody.
+    if (!insideSkill) this.folders.set(path, id)
+    if (!insideSkill && this.#held?.idOf(path) === id) return this.#keep(this.#held, path)
+    const entries = this.#tree.list(id)
+    const document = documentOf(entries)
+    if (document !== undefined) this.candidates.push(this.#gatherer.candidateAt(path, id, document))
+    const inside = insideSkill || document !== undefined
+    yield
+    for (const entry of entries) {
+      const below = joinPath(path, entry.name)
+      if (entry.kind === 'folder') yield* this.enter(below, entry.id, inside)
+      else if (!inside) this.#add(below, entry)
+    }
+  }
+
+  #add(path: string, entry: TreeEntry): void {
+    if (entry.kind === 'link') this.links.push({ path, id: entry.id })
+    else if (entry.kind === 'submodule') this.submodules.push(path)
+    else if (entry.kind === 'unusable-folder') this.unusable.push(path)
+    else if (entry.kind === 'unread') this.unread.push({ path, id: entry.id })
+  }
+
+  #keep(held: HeldFolders, path: string): void {
+    for (const skill of held.skills.get(path) ?? []) this.kept.skills.push(skill)
+    for (const finding of held.findings.get(path) ?? []) this.kept.findings.push(finding)
+    for (const [folder, id] of held.folders.get(path) ?? []) this.folders.set(folder, id)
+  }
+}
+
+/** What an earlier snapshot has in each folder. Looked up and not searched: most commits leave thousands of folders alone. */
+class HeldFolders {
+  readonly #ids: ReadonlyMap<string, ObjectId>
+  readonly skills: Inside<Skill>
+  readonly findings: Inside<Finding>
+  readonly folders: Inside<readonly [string, ObjectId]>
+
+  private constructor(
+    ids: ReadonlyMap<string, ObjectId>,
+    inside: Pick<HeldFolders, 'skills' | 'findings' | 'folders'>,
+  ) {
+    this.#ids = ids
+    this.skills = inside.skills
+    this.findings = inside.findings
+    this.folders = inside.folders
+  }
+
+  static *of({ skills, findings, folders }: Snapshot): Steps<HeldFolders> {
+    const ids = Object.entries(folders)
+    yield
+    return new HeldFolders(new Map(ids), {
+      skills: yield* byFolder(skills, ({ path }) => path),
+      findings: yield* byFolder(findings, ({ path }) => path),
+      folders: yield* byFolder(ids, ([path]) => path),
+    })
+  }
+
+  idOf(path: string): ObjectId | undefined {
+    return this.#ids.get(path)
+  }
+}
+
+/** By folder, what is at it and below it. */
+type Inside<Item> = ReadonlyMap<string, readonly Item[]>
+
+function* byFolder<Item>(items: readonly Item[], pathOf: (item: Item) => string): Steps<Inside<Item>> {
+  const inside = new Map<string, Item[]>()
+  for (const item of items) {
+    yield
+    for (let folder = pathOf(item); ; folder = folderOf(folder)) {
+      const met = inside.get(folder)
+      if (met === undefined) inside.set(folder, [item])
+      else met.push(item)
+      if (folder === '') break
+    }
+  }
+  return inside
+}
+
+function rootFolder(tree: Tree, root: string): ObjectId {
+  let id = tree.root
+  for (const name of root === '' ? [] : root.split('/')) {
+    const entry = tree.list(id).find((candidate) => candidate.name === name)
+    if (entry?.kind === 'unread')
+      throw new SyncError('source-unreachable', `Cannot look into the folder "${root}": it cannot be read`)
+    if (entry?.kind !== 'folder') {
+      throw new SyncError(
+        'content-refused',
+        `Cannot find the folder "${root}": commit ${tree.revision.commit} has none`,
+      )
+    }
+    id = entry.id
+  }
+  return id
+}
+
+/** Gathers what lies in the folders of skills. One for a commit: what it may come to is counted over all of them. */
+export class Gatherer {
+  readonly #tree: Tree
+  readonly #maxFiles: number
+  #left = MAX_GATHERED
+  #leftToCount = MAX_GATHERED
+
+  constructor(tree: Tree, maxFiles: number) {
+    this.#tree = tree
+    this.#maxFiles = maxFiles
+  }
+
+  /** Everything in a folder, as the files of a skill. */
+  candidateAt(path: string, folder: ObjectId, document: TreeEntry): Candidate {
+    const room = ENTRIES_PER_FILE * (this.#maxFiles + 1)
+    const content: Content = { files: [], links: [], submodules: [], unusable: [], room }
+    const isWhole = this.#gather(folder, '', content)
+    const { files, links, submodules, unusable } = content
+    const taken = { path, document, files, links, submodules, unusable }
+    return isWhole ? taken : { ...taken, cut: this.#countedIn(folder, room, files.length) }
+  }
+
+  /** Counts files for the figure of a finding, and looks at so many entries at the most. `least`: those that were taken. */
+  #countedIn(folder: ObjectId, room: number, least: number): Cut {
+    const most = Math.min(room, this.#leftToCount)
+    let [files, left] = [0, most]
+    const count = (entries: readonly TreeEntry[]): boolean =>
+      entries.every(({ kind, id }) => {
+        left -= 1
+        if (left < 0) return false
+        if (kind === 'folder') return count(this.#tree.list(id))
+        if (FILE_KINDS.has(kind)) files += 1
+        return true
+      })
+    const isAll = count(this.#tree.list(folder))
+    this.#leftToCount -= most - Math.max(0, left)
+    return { files: Math.max(files, least), isAll }
+  }
+
+  /** False when there was more than there is room for. */
+  #gather(folder: ObjectId, path: string, content: Content): boolean {
+    for (const entry of this.#tree.list(folder)) {
+      if (content.room === 0 || content.files.length > this.#maxFiles) return false
+      content.room -= 1
+      this.#count()
+      if (!this.#put(entry, joinPath(path, entry.name), content)) return false
+    }
+    return true
+  }
+
+  #put({ kind, id }: TreeEntry, path: string, content: Content): boolean {
+    switch (kind) {
+      case 'folder':
+        return this.#gather(id, path, content)
+      case 'link':
+        content.links.push({ path, id })
+        return true
+      case 'submodule':
+        content.submodules.push(path)
+        return true
+      case 'unusable-file':
+      case 'unusable-folder':
+        content.unusable.push(path)
+        return true
+      // What cannot be taken counts as a file: without it the skill would not be whole.
+      case 'unread':
+      case 'file':
+      case 'executable':
+        content.files.push({ path, executable: kind === 'executable', id })
+        return true
+      default:
+        return kind satisfies never
+    }
+  }
+
+  #count(): void {
+    this.#left -= 1
+    if (this.#left >= 0) return
+    const message = `Cannot take the commit: its skills name more than ${MAX_GATHERED} files and folders, each counted in every skill that it lies in`
+    throw new SyncError('limit-exceeded', message)
+  }
+}
+
+/** A nest of skills names each file once per level, and each link to a skill's folder all of it again. */
+const MAX_GATHERED = 250_000
+
+const FILE_KINDS: ReadonlySet<TreeEntry['kind']> = new Set(['file', 'executable', 'unread'])
+
+/** How many folders, links and submodules a skill may hold for each file that it may. */
+const ENTRIES_PER_FILE = 16
+
+interface Content {
+  readonly files: FoundFile[]
+  readonly links: FoundLink[]
+  readonly submodules: string[]
+  readonly unusable: string[]
+  /** How many more entries of any kind are looked at. */
+  room: number
+}
+
+function isFileLike(entry: TreeEntry): boolean {
+  return entry.kind === 'file' || entry.kind === 'executable' || entry.kind === 'link'
+}
+
+/**
+ * The folders whose tree id alone decides what is found below them. A link may lead elsewhere although its folder is as it
+ * was, so the folders above one are left out; `alone` are left out without those above them.
+ */
+export function* decidingByTheirId(
+  folders: ReadonlyMap<string, ObjectId>,
+  links: Iterable<string>,
+  alone: Iterable<string>,
+): Steps<Readonly<Record<string, ObjectId>>> {
+  const left = new Set(alone)
+  for (const path of links) {
+    left.add(path)
+    for (const above of foldersAbove(path)) left.add(above)
+    yield
+  }
+  const kept = [...folders].filter(([path]) => !left.has(path))
+  yield
+  return Object.fromEntries(yield* sorting(kept, ([a], [b]) => comparePaths(a, b)))
+}

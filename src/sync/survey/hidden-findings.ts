@@ -1,0 +1,87 @@
+import { firstFindings } from './cap-findings.ts'
+import type { Finding } from '../skill-md/finding.ts'
+import type { JsonObject, JsonValue } from '../skill-md/frontmatter.ts'
+import { describeHidden, hiddenIn } from '../skill-md/hidden-unicode.ts'
+import type { HiddenPolicy, HiddenText } from '../skill-md/hidden-unicode.ts'
+
+/** A place in which characters stand that nobody sees, if there are any. */
+export interface HidingPlace {
+  /** Of the file, or of the folder of the skill. */
+  readonly path: string
+  readonly where: keyof typeof WHERE
+  readonly hidden: HiddenText | undefined
+}
+
+const WHERE = {
+  text: 'The file',
+  'text besides': 'The file',
+  values: 'The frontmatter, by escapes,',
+  name: 'The name of the file',
+  folder: 'The path of the folder',
+} as const
+
+/** What is said of characters that nobody sees, wherever they stand, and whether what holds them is withheld. */
+export function judgeHidden(
+  places: readonly HidingPlace[],
+  policy: HiddenPolicy,
+): { readonly isWithheld: boolean; readonly findings: readonly Finding[] } {
+  const hiding = places.flatMap(({ hidden, ...place }) => (hidden === undefined ? [] : [{ hidden, ...place }]))
+  // There may be hundreds, of which some are told: those that decide are told first.
+  const first = hiding.length > MOST_HIDDEN ? hiding.toSorted((a, b) => +isDeceit(b) - +isDeceit(a)) : hiding
+  return {
+    isWithheld: policy === 'withhold' ? hiding.length > 0 : policy === 'deceptive' && hiding.some(isDeceit),
+    findings: firstFindings(first.map(findingOf), MOST_HIDDEN, (left, { path }) => {
+      return { path, message: `${left} more such findings are left out` }
+    }),
+  }
+}
+
+type Hiding = { readonly [Key in keyof HidingPlace]: NonNullable<HidingPlace[Key]> }
+
+/**
+ * Besides SKILL.md a file may speak of such characters, or be a program or a recording that holds them: there only what is
+ * smuggled decides, which no file needs.
+ */
+function isDeceit({ where, hidden: { deceit } }: Hiding): boolean {
+  return deceit === 'smuggled' || (deceit === 'disguised' && where !== 'text besides')
+}
+
+/** A skill may have hundreds of files. */
+const MOST_HIDDEN = 16
+
+function findingOf({ path, where, hidden }: Hiding): Finding {
+  const message = `${WHERE[where]} holds characters that ${KINDS[hidden.deceit ?? 'unseen']}: ${describeHidden(hidden)}`
+  return { rule: 'hidden-unicode', path, message }
+}
+
+const KINDS = {
+  smuggled: 'spell out what nobody sees and a model reads',
+  disguised: 'reorder or conceal what a model reads',
+  unseen: 'nobody sees and a model reads',
+} as const
+
+/** Whether a finding is of the text itself. */
+export function isOfHiddenText({ rule, message }: Finding): boolean {
+  return rule === 'hidden-unicode' && message.startsWith(`${WHERE.text} holds `)
+}
+
+/** What nobody sees in the values of a frontmatter, where escapes may spell it. */
+export function hiddenInValues(frontmatter: JsonObject | undefined): HiddenText | undefined {
+  return hiddenIn(textsOf(frontmatter).join('\n'))
+}
+
+/** What the values hide, where that says more than what the text of the file does. */
+export function hiddenBesides(
+  inText: HiddenText | undefined,
+  inValues: HiddenText | undefined,
+): HiddenText | undefined {
+  const isSaid = inText !== undefined && (inText.deceit === 'smuggled' || inValues?.deceit === undefined)
+  return isSaid ? undefined : inValues
+}
+
+/** Every text in the value, keys too. */
+export function textsOf(value: JsonValue | undefined): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null) return []
+  return [...Object.keys(value), ...Object.values(value).flatMap(textsOf)]
+}

@@ -1,0 +1,105 @@
+import { folderOf, isBelow } from '../../base/paths.ts'
+import type { ObjectId } from '../model/revision.ts'
+import type { Tree, TreeEntry } from '../model/tree.ts'
+
+/** What a link leads to, or why it is refused. Paths are relative to the repository's root. */
+export type Resolved =
+  | { readonly kind: 'entry'; readonly path: string; readonly entry: TreeEntry }
+  | { readonly kind: 'refused'; readonly why: string; readonly isUnread?: true; readonly isOutward?: true }
+
+/** What a link may not lead out of. */
+export interface Bounds {
+  /** From the repository's root. */
+  readonly folder: string
+  /** For people: "the skill". */
+  readonly called: string
+}
+
+/** The text of a link, by its blob id; undefined where it is none that a link can have. */
+export type TextOf = (link: ObjectId) => string | undefined
+
+/** A link to a link to a link… ends here; a loop ends here too. */
+const MAX_HOPS = 8
+
+/**
+ * Follows a link inside the commit's tree and nowhere else, or inside one folder of it. Only real folders are walked
+ * through: a folder that is a link itself is refused, so no way out can be built of two links.
+ */
+export function follow(
+  places: Places,
+  textOf: TextOf,
+  link: { readonly path: string; readonly id: ObjectId },
+  bounds?: Bounds,
+): Resolved {
+  let path = link.path
+  let id = link.id
+  for (let hop = 0; hop < MAX_HOPS; hop += 1) {
+    const text = textOf(id)
+    if (text === undefined) return refused('its text is no path')
+    const target = targetOf(path, text)
+    if (target === undefined)
+      return { ...refused(`its target "${shown(text)}" lies outside of the repository`), isOutward: true }
+    // Not even a look at what lies there: what is inside is judged again only when something in its own folder changed.
+    if (bounds !== undefined && !isBelow(target, bounds.folder)) return refused(`it leads out of ${bounds.called}`)
+    const entry = places.entryAt(target)
+    if (entry === undefined) return refused(`its target "${shown(text)}" does not exist`)
+    if (entry.kind === 'submodule') return refused(`its target "${shown(text)}" is a submodule`)
+    if (entry.kind === 'unread')
+      return { ...refused(`its target "${shown(text)}" cannot be looked into`), isUnread: true }
+    if (entry.kind !== 'link') return { kind: 'entry', path: target, entry }
+    path = target
+    id = entry.id
+  }
+  return refused(`it leads through more than ${MAX_HOPS} links`)
+}
+
+/** The path a link text names from where the link lies; undefined for an absolute one and for one that climbs out. */
+function targetOf(link: string, text: string): string | undefined {
+  if (text === '' || text.startsWith('/') || text.includes('\0') || text.includes('\\')) return undefined
+  const segments = folderOf(link) === '' ? [] : folderOf(link).split('/')
+  for (const segment of text.split('/')) {
+    if (segment === '' || segment === '.') continue
+    if (segment !== '..') segments.push(segment)
+    else if (segments.pop() === undefined) return undefined
+  }
+  return segments.join('/')
+}
+
+/** The folders that links lead through. Each is read once: thousands of links may lead through one with thousands of names. */
+export class Places {
+  readonly #tree: Tree
+  readonly #byName = new Map<ObjectId, ReadonlyMap<string, TreeEntry>>()
+
+  constructor(tree: Tree) {
+    this.#tree = tree
+  }
+
+  /** The entry at a path from the repository's root, the root itself included, through real folders only. */
+  entryAt(path: string): TreeEntry | undefined {
+    let entry: TreeEntry | undefined = { name: '', kind: 'folder', id: this.#tree.root }
+    for (const name of path === '' ? [] : path.split('/')) {
+      // Whether anything is there nobody knows.
+      if (entry?.kind === 'unread') return entry
+      if (entry?.kind !== 'folder') return undefined
+      entry = this.#namesIn(entry.id).get(name)
+    }
+    return entry
+  }
+
+  #namesIn(folder: ObjectId): ReadonlyMap<string, TreeEntry> {
+    const known = this.#byName.get(folder)
+    if (known !== undefined) return known
+    const usable = this.#tree.list(folder).filter(({ kind }) => kind !== 'unusable-file' && kind !== 'unusable-folder')
+    const byName = new Map(usable.map((entry) => [entry.name, entry]))
+    this.#byName.set(folder, byName)
+    return byName
+  }
+}
+
+function refused(why: string): Extract<Resolved, { readonly kind: 'refused' }> {
+  return { kind: 'refused', why }
+}
+
+function shown(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text
+}

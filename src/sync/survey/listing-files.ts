@@ -1,0 +1,115 @@
+import { isSize, sha256In } from '../model/declared-file.ts'
+import { DeclaredTree } from '../model/listing-paths.ts'
+import { inPathOrder } from '../model/digest.ts'
+import type { Finding, FindingRule } from '../skill-md/finding.ts'
+import { shown } from '../skill-md/contract/contract-value.ts'
+import { joinPath } from '../../base/paths.ts'
+import type { SkillFile } from '../model/skill.ts'
+import { pathOf, plainUpstreamUri, readUpstreamUri } from '../model/upstream-uri.ts'
+import type { SurveyLimits } from './read-skill.ts'
+import { isObject } from '../../base/canonical-json.ts'
+
+/** The files that an entry declares, or the first reason for which the skill cannot be served whole. */
+export type FileSet =
+  | {
+      readonly ok: true
+      readonly files: readonly SkillFile[]
+      readonly size: number
+      readonly uris: Readonly<Record<string, string>> | undefined
+    }
+  | { readonly ok: false; readonly finding: Finding }
+
+/** `path`: of the skill. Part of a set is never served. */
+export function fileSetOf(
+  { uri, resources }: { readonly uri: string; readonly resources?: unknown },
+  path: string,
+  { skill: limits }: SurveyLimits,
+): FileSet {
+  const refused = (rule: FindingRule, message: string): FileSet => ({ ok: false, finding: { rule, path, message } })
+  if (resources === 'dynamic')
+    return refused(
+      'not-verifiable',
+      'The server declares the files as dynamic: nothing says what they should be; see `unverifiable` in docs/mcp-sources.md',
+    )
+  if (!Array.isArray(resources)) return refused('entry-refused', 'The entry has no list of its files')
+  if (resources.length > limits.files)
+    return refused('limit-files', `The skill has ${resources.length} files, over the limit of ${limits.files}`)
+  const set = new DeclaredSet(path)
+  for (const resource of resources) {
+    const finding = set.add(resource)
+    if (finding !== undefined) return { ok: false, finding }
+  }
+  if (!set.has(uri)) return refused('entry-refused', 'The list of its files does not name SKILL.md itself')
+  if (set.size > limits.bytes)
+    return refused('limit-bytes', `The files hold ${set.size} bytes, over the limit of ${limits.bytes}`)
+  const { size, uris } = set
+  return { ok: true, files: inPathOrder(set.files), size, uris: Object.keys(uris).length === 0 ? undefined : uris }
+}
+
+class DeclaredSet {
+  readonly files: SkillFile[] = []
+  /** By path, of those that are not spelled as we would. */
+  readonly uris: Record<string, string> = Object.create(null)
+  size = 0
+  readonly #skill: string
+  readonly #met = new Set<string>()
+  readonly #tree = new DeclaredTree()
+
+  constructor(skill: string) {
+    this.#skill = skill
+  }
+
+  /** Whether the URI of the entry itself is among them. */
+  has(uri: string): boolean {
+    return this.#met.has(uri)
+  }
+
+  /** Why the set cannot be taken with this. */
+  add(resource: unknown): Finding | undefined {
+    const { uri, digest, size }: Readonly<Record<string, unknown>> = isObject(resource) ? resource : {}
+    if (typeof uri !== 'string') return this.#refused('A file in its list has no uri')
+    const path = this.#pathOf(uri)
+    if (typeof path !== 'string') return path
+    const sha256 = sha256In(digest)
+    if (sha256 === undefined)
+      return this.#refused(`The digest of "${path}" is ${shown(digest)}, and not sha256: with 64 digits of 0-9 and a-f`)
+    if (size === undefined)
+      return this.#finding('size-unknown', `The server does not say how large "${path}" is; nobody could list it`)
+    if (!isSize(size)) return this.#refused(`The size of "${path}" is ${shown(size)}, and no number of bytes`)
+    if (this.#met.has(uri)) return this.#refused(`The file ${shown(uri)} is listed twice`)
+    const twin = this.#tree.add(path)
+    if (twin !== undefined)
+      return this.#finding(
+        'path-collision',
+        `The path "${path}" meets "${twin}" where case or Unicode form does not count`,
+      )
+    this.#met.add(uri)
+    this.#take(path, uri, size)
+    this.files.push({ path, executable: false, blob: sha256, size, sha256 })
+    return undefined
+  }
+
+  #take(path: string, uri: string, size: number): void {
+    this.size += size
+    if (plainUpstreamUri(joinPath(this.#skill, path)) !== uri) this.uris[path] = uri
+  }
+
+  /** Relative to the skill: compared by segments, so that no neighbour whose name begins alike is let in. */
+  #pathOf(uri: string): string | Finding {
+    const read = readUpstreamUri(uri)
+    if (!read.ok) return this.#refused(`The file ${shown(uri)} is refused: ${read.why}`)
+    const path = pathOf(read)
+    const isInside = path.startsWith(`${this.#skill}/`)
+    return isInside
+      ? path.slice(this.#skill.length + 1)
+      : this.#refused(`The file ${shown(uri)} lies outside of the skill`)
+  }
+
+  #refused(message: string): Finding {
+    return this.#finding('entry-refused', message)
+  }
+
+  #finding(rule: FindingRule, message: string): Finding {
+    return { rule, path: this.#skill, message }
+  }
+}

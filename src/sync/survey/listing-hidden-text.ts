@@ -1,0 +1,98 @@
+import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-findings.ts'
+import type { HidingPlace } from './hidden-findings.ts'
+import type { Finding } from '../skill-md/finding.ts'
+import { hiddenIn, hiddenInDocument, hiddenInFile } from '../skill-md/hidden-unicode.ts'
+import type { HiddenPolicy, HiddenText } from '../skill-md/hidden-unicode.ts'
+import { joinPath } from '../../base/paths.ts'
+import type { Skill, SkillFile } from '../model/skill.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+
+/** Hidden characters of files of one MCP server, by `textKeyOf` the file. Files without any are not in it. */
+export type KnownTexts = ReadonlyMap<string, HiddenText>
+
+/** The name of a text: its SHA-256, marked where it is a SKILL.md, which is a text whatever bytes it holds. */
+export function textKeyOf({ path, sha256 }: Pick<SkillFile, 'path' | 'sha256'>): string {
+  return isDocument({ path }) ? `document-${sha256}` : sha256
+}
+
+/** Looks for hidden characters in a file, by what the file is. */
+export function hiddenInText(file: Pick<SkillFile, 'path'>, bytes: Uint8Array): HiddenText | undefined {
+  return isDocument(file) ? hiddenInDocument(bytes) : hiddenInFile(bytes)
+}
+
+function isDocument({ path }: Pick<SkillFile, 'path'>): boolean {
+  return path === 'SKILL.md'
+}
+
+/** The verdict on what an entry says itself and, as far as they were read, on the texts of its files. */
+export function judgeDeclared(
+  skill: Pick<Skill, 'path' | 'frontmatter' | 'files'>,
+  policy: HiddenPolicy,
+): ReturnType<typeof judgeHidden> {
+  return judgeHidden(placesIn(skill), policy)
+}
+
+function placesIn({ path, frontmatter, files }: Pick<Skill, 'path' | 'frontmatter' | 'files'>): HidingPlace[] {
+  const inDocument = files.find(isDocument)?.hidden
+  return [
+    { path, where: 'folder', hidden: hiddenIn(path) },
+    { path, where: 'values', hidden: hiddenBesides(inDocument, hiddenInValues(frontmatter)) },
+    ...files.flatMap((file): HidingPlace[] => [
+      textPlace(path, file, file.hidden),
+      { path: joinPath(path, file.path), where: 'name', hidden: hiddenIn(file.path) },
+    ]),
+  ]
+}
+
+function textPlace(skill: string, file: Pick<SkillFile, 'path'>, hidden: HiddenText | undefined): HidingPlace {
+  const where = isDocument(file) ? 'text' : 'text besides'
+  return { path: joinPath(skill, file.path), where, hidden }
+}
+
+/** The first finding for which the text of a file withholds the skill; undefined where none does. */
+export function refusalIn(
+  { path, files }: { readonly path: string; readonly files: readonly Pick<SkillFile, 'path' | 'sha256'>[] },
+  texts: KnownTexts,
+  policy: HiddenPolicy,
+): Finding | undefined {
+  for (const file of files) {
+    const hidden = texts.get(textKeyOf(file))
+    if (hidden === undefined) continue
+    const { isWithheld, findings } = judgeHidden([textPlace(path, file, hidden)], policy)
+    if (isWithheld) return findings[0]
+  }
+  return undefined
+}
+
+/** The skill with what is known of its texts; the same object where that says nothing new. */
+export function withTexts(skill: Skill, texts: KnownTexts, policy: HiddenPolicy): Skill {
+  const { upstream } = skill
+  if (upstream === undefined || !skill.files.some((file) => isNews(file, texts))) return skill
+  const files = skill.files.map((file) => (isNews(file, texts) ? withHidden(file, texts) : file))
+  const { isWithheld, findings } = judgeDeclared({ ...skill, files }, policy)
+  const others = skill.findings.filter(({ rule }) => rule !== 'hidden-unicode')
+  const isRefused = isWithheld && skill.standing !== 'withheld'
+  return {
+    ...skill,
+    files,
+    standing: isWithheld ? 'withheld' : skill.standing,
+    findings: [...others, ...findings],
+    ...(isRefused && { upstream: { ...upstream, isRefusedAsRead: true } }),
+  }
+}
+
+function isNews(file: SkillFile, texts: KnownTexts): boolean {
+  return file.hidden === undefined && texts.has(textKeyOf(file))
+}
+
+function withHidden(file: SkillFile, texts: KnownTexts): SkillFile {
+  const hidden = texts.get(textKeyOf(file))
+  return hidden === undefined ? file : { ...file, hidden }
+}
+
+/** The snapshot with what is known of its texts; the same object where that says nothing new. */
+export function snapshotWithTexts(snapshot: Snapshot, texts: KnownTexts, policy: HiddenPolicy): Snapshot {
+  if (texts.size === 0) return snapshot
+  const skills = snapshot.skills.map((skill) => withTexts(skill, texts, policy))
+  return skills.some((skill, index) => skill !== snapshot.skills[index]) ? { ...snapshot, skills } : snapshot
+}

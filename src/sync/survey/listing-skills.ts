@@ -1,0 +1,237 @@
+import { againstContract } from './check-contract.ts'
+import { firstFindings } from './cap-findings.ts'
+import { judgeDeclared } from './listing-hidden-text.ts'
+import { fileSetOf } from './listing-files.ts'
+import type { FileSet } from './listing-files.ts'
+import { shown } from '../skill-md/contract/contract-value.ts'
+import { digestOf } from '../model/digest.ts'
+import type { Finding, FindingRule } from '../skill-md/finding.ts'
+import { frontmatterOf } from '../skill-md/frontmatter.ts'
+import type { JsonObject } from '../skill-md/frontmatter.ts'
+import { baseName, folderOf, foldersAbove, joinPath, relativeTo } from '../../base/paths.ts'
+import { placing } from '../model/serving-paths.ts'
+import { EXECUTABLES } from '../model/skill.ts'
+import type { Skill, SkillFile, UpstreamNames } from '../model/skill.ts'
+import { inSlices, stepByStep } from '../../base/cooperative.ts'
+import type { SourceId } from '../model/source-id.ts'
+import { pathOf, readUpstreamUri } from '../model/upstream-uri.ts'
+import { worstStanding } from '../model/worst-standing.ts'
+import { judgedFields, UNSAID } from './read-document.ts'
+import type { ReadDocument } from './read-document.ts'
+import { isObject } from '../../base/canonical-json.ts'
+import { matcher } from '../../base/globs.ts'
+import { selector } from './survey-rules.ts'
+import type { Rules } from './survey-rules.ts'
+
+/** What a listing of another server comes to. */
+export interface Declared {
+  /** Sorted by `path`. */
+  readonly skills: readonly Skill[]
+  /** Of entries that nothing can be called by. */
+  readonly findings: readonly Finding[]
+}
+
+/**
+ * Judges the entries of `skills/list`, each by itself: one that is broken hides no other (SEP-2640 asks a host to validate
+ * what it is told before it acts on it). No file is read for it.
+ */
+export async function declaredSkills(
+  source: SourceId,
+  entries: readonly unknown[],
+  rules: Rules,
+  signal: AbortSignal,
+): Promise<Declared> {
+  const isSelected = selector(rules.selection)
+  const named: Skill[] = []
+  const unnamed: Finding[] = []
+  const judge = (entry: unknown): void => {
+    const judged = judgeEntry(entry, { source, ...rules })
+    if ('files' in judged) named.push(judged)
+    else unnamed.push(judged)
+  }
+  signal.throwIfAborted()
+  await inSlices(entries, judge, signal)
+  const { unlisted, nested } = rules.selection
+  const [known, twins] = withoutTwins(named)
+  const consistent = await withoutContradictions(known, signal)
+  const skills = consistent.filter(({ path }) => isSelected(path))
+  return {
+    skills: await stepByStep(placing(skills, { names: 'exact', nested, isUnlisted: matcher(unlisted) })),
+    findings: firstFindings([...unnamed, ...twins], MOST_TOLD, (left) => {
+      return { path: '', message: `${left} more entries of the listing are refused` }
+    }),
+  }
+}
+
+/** A listing has room for thousands. */
+const MOST_TOLD = 32
+
+interface Judging extends Rules {
+  readonly source: SourceId
+}
+
+/** A skill, or why the entry names none. */
+function judgeEntry(entry: unknown, rules: Judging): Skill | Finding {
+  if (!isObject(entry)) return refusedEntry('', 'An entry of the listing is no object')
+  const { uri } = entry
+  if (typeof uri !== 'string') return refusedEntry('', 'An entry of the listing has no uri')
+  const read = readUpstreamUri(uri)
+  if (!read.ok) return refusedEntry('', `The entry ${shown(uri)} is refused: ${read.why}`)
+  if (read.segments.at(-1) !== 'SKILL.md' || read.segments.length < 2)
+    return refusedEntry(
+      '',
+      `The entry ${shown(uri)} is refused: it does not name the SKILL.md in the folder of a skill`,
+    )
+  return judgeSkill({ ...entry, uri }, folderOf(pathOf(read)), rules)
+}
+
+interface NamedEntry {
+  readonly uri: string
+  readonly frontmatter?: unknown
+  readonly resources?: unknown
+  readonly _meta?: unknown
+}
+
+function judgeSkill(entry: NamedEntry, path: string, { source, selection, limits }: Judging): Skill {
+  const read = frontmatterOf(entry.frontmatter, limits.frontmatter)
+  const said: ReadDocument = read.ok
+    ? judgedFields(path, read.json)
+    : { standing: 'withheld', fields: UNSAID, findings: [finding(read.rule, path, read.message)] }
+  const misnamed = nameFindings(path, said.fields.frontmatter)
+  const set = fileSetOf(entry, path, limits)
+  const { frontmatter } = said.fields
+  const hidden = judgeDeclared({ path, frontmatter, files: set.ok ? set.files : [] }, selection.hiddenUnicode)
+  const held = againstContract(said.fields.frontmatter, path, pathsIn(set), selection.contract)
+  const standings = [
+    said.standing,
+    misnamed.length > 0 || !set.ok || held.violated.length > 0 ? 'withheld' : 'served',
+    hidden.isWithheld ? 'withheld' : 'served',
+  ] as const
+  return {
+    path,
+    servedPath: undefined,
+    standing: worstStanding(standings),
+    ...said.fields,
+    ...(set.ok ? { files: set.files, size: set.size, digest: digestOf(set.files) } : NO_FILES),
+    ...(held.contract !== undefined && { contract: held.contract }),
+    upstream: {
+      source,
+      uri: entry.uri,
+      ...(set.ok && set.uris !== undefined && { files: set.uris }),
+      ...executablesIn(entry, set),
+    },
+    findings: [
+      ...said.findings,
+      ...misnamed,
+      ...(set.ok ? [] : [set.finding]),
+      ...hidden.findings,
+      ...held.violated.map((message) => finding('contract-violated', path, message)),
+      ...held.noted.map((message) => finding('contract-noted', path, message)),
+    ],
+  }
+}
+
+/** Files that are none of the skill are left out. */
+function executablesIn({ _meta: meta }: NamedEntry, set: FileSet): Pick<UpstreamNames, 'executables'> {
+  const said = isObject(meta) ? meta[EXECUTABLES] : undefined
+  if (!set.ok || !Array.isArray(said)) return {}
+  const named = new Set<unknown>(said)
+  const executables = set.files.flatMap(({ path }) => (named.has(path) ? [path] : []))
+  return executables.length > 0 ? { executables } : {}
+}
+
+const NO_FILES: Pick<Skill, 'files' | 'size' | 'digest'> = { files: [], size: 0, digest: undefined }
+
+/** SEP-2640: the last segment before SKILL.md equals the name. It is not renamed: the URI is the identity. */
+function nameFindings(path: string, frontmatter: JsonObject | undefined): Finding[] {
+  const name = frontmatter?.['name']
+  if (typeof name !== 'string' || name === baseName(path)) return []
+  const message = `The name ${shown(name)} is not the last segment of its URI, "${baseName(path)}"; only the server can mend that`
+  return [finding('name-unlike-folder', path, message)]
+}
+
+function pathsIn(set: FileSet): readonly string[] | undefined {
+  return set.ok ? set.files.map((file) => file.path) : undefined
+}
+
+/** Two spellings of one URI come to one path: the first stays. */
+function withoutTwins(skills: readonly Skill[]): readonly [readonly Skill[], readonly Finding[]] {
+  const met = new Map<string, Skill>()
+  const twins: Finding[] = []
+  for (const skill of skills) {
+    const { path, upstream } = skill
+    if (met.has(path))
+      twins.push(refusedEntry(path, `The entry ${shown(upstream?.uri)} is refused: it is listed twice`))
+    else met.set(path, skill)
+  }
+  return [[...met.values()], twins]
+}
+
+/**
+ * A URI has one content: what the entry of an inner skill says of its file is true, and an outer one that says something else
+ * of it would be served with bytes that it does not declare. As SEP-2640 has it, the innermost folder is the one that counts.
+ */
+async function withoutContradictions(skills: readonly Skill[], signal: AbortSignal): Promise<readonly Skill[]> {
+  const nesting = new Nesting(skills)
+  const kept: Skill[] = []
+  const judge = (skill: Skill): void => {
+    const file = nesting.isOuter(skill) ? skill.files.find((one) => nesting.contradicts(skill, one)) : undefined
+    kept.push(file === undefined ? skill : contradicted(skill, file))
+  }
+  await inSlices(skills, judge, signal)
+  return kept
+}
+
+function contradicted(skill: Skill, { path }: SkillFile): Skill {
+  const message = `Its file ${shown(path)} is a file of the skill inside it too, which declares it otherwise`
+  const findings = [...skill.findings, finding('entry-refused', skill.path, message)]
+  return { ...skill, standing: 'withheld', findings }
+}
+
+/** Which skills lie inside others, and what they declare. */
+class Nesting {
+  readonly #skills: ReadonlyMap<string, Skill>
+  /** The paths of those that others lie inside. */
+  readonly #outer: ReadonlySet<string>
+  /** By the path of the skill: its files, by theirs. Made once somebody asks. */
+  readonly #files = new Map<string, ReadonlyMap<string, SkillFile>>()
+
+  constructor(skills: readonly Skill[]) {
+    this.#skills = new Map(skills.map((skill) => [skill.path, skill]))
+    // One that is further out has the nearest one inside it.
+    const nearest = ({ path }: Skill): string | undefined =>
+      [...foldersAbove(path)].find((above) => this.#skills.has(above))
+    this.#outer = new Set(skills.flatMap((skill) => nearest(skill) ?? []))
+  }
+
+  isOuter({ path }: Skill): boolean {
+    return this.#outer.has(path)
+  }
+
+  /** Whether a skill further in declares the file of an outer one to be something else. */
+  contradicts({ path: outer }: Skill, { path, sha256, size }: SkillFile): boolean {
+    const whole = joinPath(outer, path)
+    for (const above of foldersAbove(whole)) {
+      if (above === outer) return false
+      const same = this.#filesOf(above)?.get(relativeTo(above, whole))
+      if (same !== undefined && (same.sha256 !== sha256 || same.size !== size)) return true
+    }
+    return false
+  }
+
+  #filesOf(path: string): ReadonlyMap<string, SkillFile> | undefined {
+    const skill = this.#skills.get(path)
+    if (skill === undefined) return undefined
+    const files = this.#files.get(path) ?? new Map(skill.files.map((file) => [file.path, file]))
+    this.#files.set(path, files)
+    return files
+  }
+}
+
+function refusedEntry(path: string, message: string): Finding {
+  return finding('entry-refused', path, message)
+}
+
+function finding(rule: FindingRule, path: string, message: string): Finding {
+  return { rule, path, message }
+}

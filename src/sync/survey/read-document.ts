@@ -1,0 +1,144 @@
+import { firstFindings } from './cap-findings.ts'
+import { shown } from '../skill-md/contract/contract-value.ts'
+import type { Finding, FindingRule } from '../skill-md/finding.ts'
+import { SEARCHED_BYTES } from './document-reading.ts'
+import type { DocumentReading } from '../skill-md/document-reader.ts'
+import { textsOf } from './hidden-findings.ts'
+import { entryFaults } from '../skill-md/entry-faults.ts'
+import type { JsonObject, Unquoted } from '../skill-md/frontmatter.ts'
+import { describeLookAlikes, lookAlikesIn } from '../skill-md/look-alikes.ts'
+import type { LookAlikes } from '../skill-md/look-alikes.ts'
+import { isSkillName } from '../skill-md/skill-name.ts'
+import { DESCRIPTION_CHARACTERS } from '../skill-md/standard-fields.ts'
+import type { Skill, Standing } from '../model/skill.ts'
+import type { Unrendered } from '../skill-md/hidden-markdown.ts'
+import { worstStanding } from '../model/worst-standing.ts'
+
+/** What a skill says of itself in its frontmatter. */
+export type Said = Pick<Skill, 'name' | 'description' | 'frontmatter'>
+
+/** Of a SKILL.md that nobody can read. */
+export const UNSAID: Said = { name: undefined, description: undefined, frontmatter: undefined }
+
+/** What one SKILL.md says, and what is to be said of it. */
+export interface ReadDocument {
+  readonly standing: Standing
+  readonly fields: Said
+  readonly findings: readonly Finding[]
+}
+
+/** Judges a SKILL.md by itself. `path`: of the skill's folder. */
+export function readDocument(path: string, document: DocumentReading): ReadDocument {
+  const { frontmatter: read } = document
+  const ofText = textFindings(path, document)
+  if (!read.ok) return unread(path, read, ofText)
+  const { findings, ...judged } = judgedFields(path, read.frontmatter)
+  // By reading more than YAML does, nothing is lost that was offered without it.
+  if (read.unquoted !== undefined && judged.standing === 'withheld') return unread(path, read.unquoted.refusal, ofText)
+  // What stands in the values as it is was found in the text.
+  const ofValues = ofText.some(isOfLetters) ? findings.filter((one) => !isOfLetters(one)) : findings
+  return { ...judged, findings: [...unquotedFindings(path, read.unquoted), ...ofValues, ...ofText] }
+}
+
+function unread(path: string, { rule, message }: Unread, ofText: readonly Finding[]): ReadDocument {
+  const standing = rule === 'frontmatter-invalid' ? 'tools' : 'withheld'
+  return { standing, fields: UNSAID, findings: [finding(rule, path, message), ...ofText] }
+}
+
+type Unread = Unquoted['refusal']
+
+function unquotedFindings(path: string, unquoted: Unquoted | undefined): readonly Finding[] {
+  if (unquoted === undefined) return []
+  const { fields } = unquoted
+  const [verb, it] = fields.length === 1 ? ['holds', 'it is'] : ['hold', 'they are']
+  const message = `${fields.join(' and ')} ${verb} ": " without quotes, which is not valid YAML; ${it} read as text up to the end of the line. Clients that read YAML refuse the skill, so skills/list leaves it out: quote the text`
+  return [finding('frontmatter-unquoted', path, message)]
+}
+
+function isOfLetters({ rule }: Finding): boolean {
+  return rule === 'look-alike-letters'
+}
+
+/** Judges what a frontmatter says, whatever follows it. */
+export function judgedFields(path: string, frontmatter: JsonObject): ReadDocument {
+  const name = nameOf(path, frontmatter)
+  const description = descriptionOf(path, frontmatter)
+  return {
+    standing: worstStanding([name.standing, description.standing]),
+    fields: { name: name.value, description: description.value, frontmatter },
+    findings: [
+      ...name.findings,
+      ...description.findings,
+      ...entryFaults(frontmatter).map(({ rule, message }) => finding(rule, path, message)),
+      ...letterFindings(path, 'The frontmatter', lookAlikesIn(textsOf(frontmatter).join('\n'))),
+    ],
+  }
+}
+
+interface Field {
+  readonly standing: Standing
+  readonly value: string | undefined
+  readonly findings: readonly Finding[]
+}
+
+function nameOf(path: string, frontmatter: JsonObject): Field {
+  const name = frontmatter['name']
+  if (name === undefined || name === null) {
+    return {
+      standing: 'tools',
+      value: undefined,
+      findings: [finding('name-missing', path, 'The frontmatter has no name')],
+    }
+  }
+  if (typeof name === 'string' && isSkillName(name)) return { standing: 'served', value: name, findings: [] }
+  const message = `The name ${shown(name)} fits no URI: 1 to 64 of a-z, 0-9 and single hyphens between them`
+  return {
+    standing: 'tools',
+    value: typeof name === 'string' ? name : undefined,
+    findings: [finding('name-invalid', path, message)],
+  }
+}
+
+function descriptionOf(path: string, frontmatter: JsonObject): Field {
+  const description = frontmatter['description']
+  if (typeof description !== 'string' || description.trim() === '') {
+    const message = 'The frontmatter has no description; an agent chooses a skill by it'
+    return { standing: 'withheld', value: undefined, findings: [finding('description-missing', path, message)] }
+  }
+  // A block scalar ends with a line break that nobody wrote for its own sake.
+  const characters = Array.from(description.trim()).length
+  if (characters <= DESCRIPTION_CHARACTERS) return { standing: 'served', value: description, findings: [] }
+  const message = `The description has ${characters} characters, at most ${DESCRIPTION_CHARACTERS} are allowed`
+  return { standing: 'tools', value: description, findings: [finding('description-too-long', path, message)] }
+}
+
+/** Findings of text in a SKILL.md that a person does not see as it is. */
+function textFindings(path: string, { unrendered, lookAlikes, unsearched }: DocumentReading): readonly Finding[] {
+  const found = [...letterFindings(path, 'SKILL.md', lookAlikes), ...unrenderedFindings(path, unrendered)]
+  if (unsearched === 0) return found
+  const message = `Text that no rendered page shows is searched for in the first ${SEARCHED_BYTES} bytes alone; ${unsearched} follow`
+  return [...found, finding('unrendered-text', path, message)]
+}
+
+function letterFindings(path: string, where: string, found: LookAlikes | undefined): Finding[] {
+  if (found === undefined) return []
+  const message = `${where} has words whose letters are not those that they look like: ${describeLookAlikes(found)}`
+  return [finding('look-alike-letters', path, message)]
+}
+
+function unrenderedFindings(path: string, unrendered: readonly Unrendered[]): readonly Finding[] {
+  const found = unrendered.map(({ what, line, characters }) => {
+    const message = `The ${what} of ${characters} characters at line ${line} is shown on no rendered page, and a model reads it`
+    return finding('unrendered-text', path, message)
+  })
+  return firstFindings(found, MOST_UNRENDERED, (left) => {
+    return { path, message: `${left} more such texts are shown on no rendered page` }
+  })
+}
+
+/** A file may have thousands. */
+const MOST_UNRENDERED = 16
+
+function finding(rule: FindingRule, path: string, message: string): Finding {
+  return { rule, path, message }
+}

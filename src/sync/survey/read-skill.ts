@@ -1,0 +1,283 @@
+import { againstContract } from './check-contract.ts'
+import type { Cut } from './find-skills.ts'
+import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-findings.ts'
+import type { HidingPlace } from './hidden-findings.ts'
+import { digestOf, inPathOrder } from '../model/digest.ts'
+import type { DocumentReading } from '../skill-md/document-reader.ts'
+import type { Finding, FindingRule } from '../skill-md/finding.ts'
+import type { FrontmatterLimits } from '../skill-md/frontmatter.ts'
+import { hiddenIn } from '../skill-md/hidden-unicode.ts'
+import type { HiddenText } from '../skill-md/hidden-unicode.ts'
+import { foldedPath, foldersAbove, joinPath } from '../../base/paths.ts'
+import type { ObjectId } from '../model/revision.ts'
+import type { Skill, SkillFile, SkillLimits, Standing } from '../model/skill.ts'
+import type { Selection } from '../model/source.ts'
+import type { Refused } from '../model/tree.ts'
+import { worstStanding } from '../model/worst-standing.ts'
+import { readDocument, UNSAID } from './read-document.ts'
+import type { Said } from './read-document.ts'
+
+/** A candidate whose links were followed: what its SKILL.md is, and every file it would be served with. */
+export interface ResolvedCandidate {
+  readonly path: string
+  /** The name of the entry as it stands in the tree. */
+  readonly documentName: string
+  /** The blob of SKILL.md, or why there is none. */
+  readonly document: { readonly id: ObjectId } | { readonly refused: string }
+  readonly files: readonly ResolvedFile[]
+  /** What has a name that nothing can be served by. */
+  readonly unusable: readonly string[]
+  /** Present where the folder has more than `files`, over what a skill may hold. */
+  readonly cut?: Cut
+  readonly findings: readonly Finding[]
+}
+
+export interface ResolvedFile {
+  readonly path: string
+  readonly executable: boolean
+  readonly id: ObjectId
+  readonly link: boolean
+}
+
+/** What is known of the content of a blob. */
+export type Content = KnownContent | Refused
+
+export interface KnownContent {
+  readonly kind: 'known'
+  readonly size: number
+  readonly sha256: string
+  readonly isLfsPointer: boolean
+  readonly hidden: HiddenText | undefined
+}
+
+/** What a skill is read with. */
+export interface Reading {
+  contentOf(blob: ObjectId): Content
+  readonly document: DocumentReading
+  readonly policy: Pick<Selection, 'root' | 'lfs' | 'hiddenUnicode' | 'contract'>
+  readonly limits: SurveyLimits
+}
+
+/** What one skill may come to. */
+export interface SurveyLimits {
+  readonly skill: SkillLimits
+  readonly frontmatter: FrontmatterLimits
+  readonly fetch: { readonly segmentBytes: number }
+}
+
+/** Judges one candidate by itself. Where it is served, and whether a neighbour stands there, is not asked here. */
+export function readSkill(candidate: ResolvedCandidate, reading: Reading): Skill {
+  const said = readDocument(candidate.path, reading.document)
+  const leftOut = pointersLeftOut(candidate, reading)
+  const content = readFiles(without(candidate, leftOut), reading)
+  const hidden = hiddenInFiles(candidate, said.fields, reading)
+  const held = heldToContract(candidate.path, said.fields, content, reading)
+  const noted = { findings: leftOutFindings(candidate.path, leftOut) }
+  const parts = [candidate, documentCase(candidate), said, hidden, content, noted, held]
+  const findings = parts.flatMap((part) => part.findings)
+  const standing = worstStanding([said, hidden, content, held, documentCase(candidate)].map((part) => part.standing))
+  return {
+    path: candidate.path,
+    servedPath: undefined,
+    standing,
+    ...said.fields,
+    ...content.fields,
+    ...held.fields,
+    findings,
+  }
+}
+
+/** The skill of a SKILL.md that cannot be read at all. */
+export function unreadableSkill(candidate: ResolvedCandidate, rule: FindingRule, message: string): Skill {
+  const findings = [...candidate.findings, ...documentCase(candidate).findings, finding(rule, candidate.path, message)]
+  return { path: candidate.path, servedPath: undefined, standing: 'withheld', ...UNSAID, ...NO_FILES, findings }
+}
+
+const NO_FILES: Pick<Skill, 'files' | 'size' | 'digest'> = { files: [], size: 0, digest: undefined }
+
+interface Part<Fields> {
+  readonly standing: Standing
+  readonly fields: Fields
+  readonly findings: readonly Finding[]
+}
+
+interface Judgement {
+  readonly standing: Standing
+  readonly findings: readonly Finding[]
+}
+
+function documentCase(candidate: ResolvedCandidate): Judgement {
+  if (candidate.documentName === 'SKILL.md') return { standing: 'served', findings: [] }
+  const message = `The file is called "${candidate.documentName}"; rename it to "SKILL.md", or to something else if it is no skill`
+  return { standing: 'withheld', findings: [finding('file-name-case', candidate.path, message)] }
+}
+
+/** Characters that nobody sees, in the text and the names of the files, and in what the frontmatter spells by escapes. */
+function hiddenInFiles(candidate: ResolvedCandidate, { frontmatter }: Said, reading: Reading): Judgement {
+  const inFolder = { path: candidate.path, where: 'folder', hidden: hiddenIn(candidate.path) } as const
+  const inFiles = candidate.files.flatMap(({ path, id }): HidingPlace[] => {
+    const content = reading.contentOf(id)
+    const isDocument = path === candidate.documentName
+    const inFile = content.kind === 'known' ? content.hidden : undefined
+    const inText = (isDocument ? reading.document.hidden : undefined) ?? inFile
+    const inValues = isDocument ? hiddenBesides(inText, hiddenInValues(frontmatter)) : undefined
+    const at = joinPath(candidate.path, path)
+    return [
+      { path: at, where: isDocument ? 'text' : 'text besides', hidden: inText },
+      { path: at, where: 'values', hidden: inValues },
+      { path: at, where: 'name', hidden: hiddenIn(path) },
+    ]
+  })
+  const { isWithheld, findings } = judgeHidden([inFolder, ...inFiles], reading.policy.hiddenUnicode)
+  return { standing: isWithheld ? 'withheld' : 'served', findings }
+}
+
+function heldToContract(
+  path: string,
+  { frontmatter }: Said,
+  content: Part<Pick<Skill, 'files' | 'digest'>>,
+  { policy }: Reading,
+): Part<Pick<Skill, 'contract'>> {
+  // Of a skill whose files are refused nobody knows which it has.
+  const files = content.fields.digest === undefined ? undefined : content.fields.files.map((file) => file.path)
+  const { contract, violated, noted } = againstContract(
+    frontmatter,
+    joinPath(policy.root, path),
+    files,
+    policy.contract,
+  )
+  return {
+    standing: violated.length === 0 ? 'served' : 'withheld',
+    fields: contract === undefined ? {} : { contract },
+    findings: [
+      ...violated.map((message) => finding('contract-violated', path, message)),
+      ...noted.map((message) => finding('contract-noted', path, message)),
+    ],
+  }
+}
+
+function readFiles(candidate: ResolvedCandidate, reading: Reading): Part<Pick<Skill, 'files' | 'size' | 'digest'>> {
+  const refusal = refusalOf(candidate, reading)
+  if (refusal !== undefined) return { standing: 'withheld', fields: NO_FILES, findings: [refusal] }
+  const files = inPathOrder(candidate.files.flatMap((file) => skillFile(file, reading)))
+  const size = files.reduce((sum, file) => sum + file.size, 0)
+  const { bytes } = reading.limits.skill
+  if (size <= bytes) return { standing: 'served', fields: { files, size, digest: digestOf(files) }, findings: [] }
+  const message = `The files hold ${size} bytes, over the limit of ${bytes}`
+  return { standing: 'withheld', fields: NO_FILES, findings: [finding('limit-bytes', candidate.path, message)] }
+}
+
+/** Says how many files there are, where there are more than so many. */
+function tooManyIn({ cut, files }: ResolvedCandidate, most: number): string | undefined {
+  if (cut === undefined && files.length <= most) return undefined
+  const { files: count, isAll } = cut ?? { files: files.length, isAll: true }
+  if (count <= most) return `The skill has more folders and links than are looked at for the limit of ${most} files`
+  return `The skill has ${count}${isAll ? '' : ' or more'} files, over the limit of ${most}`
+}
+
+function skillFile(file: ResolvedFile, reading: Reading): SkillFile[] {
+  const content = reading.contentOf(file.id)
+  if (content.kind === 'refused') return []
+  const { size, sha256, hidden } = content
+  const known = { path: file.path, executable: file.executable, blob: file.id, size, sha256 }
+  return [{ ...known, ...(file.link && { link: true }), ...(hidden !== undefined && { hidden }) }]
+}
+
+/** The first reason for which the files of a skill cannot be served whole. Part of them is never served. */
+function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | undefined {
+  const at = (file: string): string => joinPath(candidate.path, file)
+  const { skill } = reading.limits
+  const tooMany = tooManyIn(candidate, skill.files)
+  if (tooMany !== undefined) return finding('limit-files', candidate.path, tooMany)
+  const [unusable] = candidate.unusable
+  if (unusable !== undefined) return unusableFinding(at(unusable), 'A file or folder')
+  const folded = new Map<string, string>()
+  for (const { path, id } of candidate.files) {
+    const content = reading.contentOf(id)
+    if (content.kind === 'refused') return contentRefusal(at(path), content, `limits.skill.bytes (${skill.bytes})`)
+    if (content.isLfsPointer && reading.policy.lfs !== 'pointers') {
+      return lfsFinding(at(path))
+    }
+    if (at(path).includes('\\'))
+      return finding('path-refused', at(path), 'The path holds a backslash, which no URI may carry')
+    const twin = twinOf(path, folded)
+    if (twin !== undefined) {
+      return finding('path-collision', at(path), `The path meets "${twin}" where case or Unicode form does not count`)
+    }
+  }
+  return undefined
+}
+
+/** The files of a skill that are pointers of git LFS, but for its SKILL.md: without that there is none. */
+function pointersLeftOut(candidate: ResolvedCandidate, reading: Reading): ReadonlySet<ResolvedFile> {
+  const isPointer = ({ path, id }: ResolvedFile): boolean => {
+    const content = reading.contentOf(id)
+    return path !== candidate.documentName && content.kind === 'known' && content.isLfsPointer
+  }
+  return new Set(reading.policy.lfs === 'leave-out' ? candidate.files.filter(isPointer) : [])
+}
+
+function without(candidate: ResolvedCandidate, leftOut: ReadonlySet<ResolvedFile>): ResolvedCandidate {
+  if (leftOut.size === 0) return candidate
+  return { ...candidate, files: candidate.files.filter((file) => !leftOut.has(file)) }
+}
+
+function leftOutFindings(path: string, leftOut: ReadonlySet<ResolvedFile>): readonly Finding[] {
+  if (leftOut.size === 0) return []
+  const paths = inPathOrder([...leftOut]).map((file) => `"${file.path}"`)
+  const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : ''
+  const what = paths.length === 1 ? '1 file is a git LFS pointer' : `${paths.length} files are git LFS pointers`
+  const message = `${what}, and left out of the skill: ${paths.slice(0, MOST_NAMED).join(', ')}${more}; \`lfs: withhold\` withholds such a skill`
+  return [finding('lfs-left-out', path, message)]
+}
+
+const MOST_NAMED = 8
+
+/** What is said of a pointer of git LFS. */
+export function lfsFinding(path: string): Finding {
+  const message = 'The file is a git LFS pointer, not the file; `lfs: pointers` serves the pointer'
+  return finding('lfs-pointer', path, message)
+}
+
+/** What is said of a name that is not UTF-8 or too long, wherever it stands. */
+export function unusableFinding(path: string, what: string): Finding {
+  const message = `${what} here has a name that is not UTF-8, or over limits.repository.segment_bytes; the name is shown in part`
+  return finding('path-refused', path, message)
+}
+
+/** Remembers the path and its folders, and tells the other spelling of one that was already met. */
+export function twinOf(path: string, met: Map<string, string>): string | undefined {
+  for (const spelling of [path, ...foldersAbove(path)]) {
+    const folded = foldedPath(spelling)
+    const first = met.get(folded)
+    if (first !== undefined && first !== spelling) return first
+    met.set(folded, spelling)
+  }
+  return undefined
+}
+
+/** What is said of a file whose content cannot be had. `most`: what is the limit that it is over, where it is. */
+export function contentRefusal(path: string, { reason, size }: Omit<Refused, 'kind'>, most: string): Finding {
+  switch (reason) {
+    case 'absent':
+      return finding('path-refused', path, 'The repository names the file and does not have its content')
+    case 'forbidden':
+      return finding('path-refused', path, 'The permission to read it is missing')
+    case 'unreadable':
+      return finding('path-refused', path, 'The disk does not give it')
+    case 'changing':
+      return finding('path-refused', path, 'It changes while it is read, and does not come to rest')
+    case 'too-far':
+      return finding('path-refused', path, 'It lies over limits.repository.depth or limits.repository.path_bytes')
+    case 'special':
+      return finding('path-refused', path, 'It is no file, but a socket, a pipe or a device')
+    case 'too-large':
+      return finding('limit-bytes', path, `The file alone has ${size ?? 'more'} bytes, over ${most}`)
+    default:
+      return reason satisfies never
+  }
+}
+
+function finding(rule: FindingRule, path: string, message: string): Finding {
+  return { rule, path, message }
+}

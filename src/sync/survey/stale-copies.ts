@@ -1,0 +1,123 @@
+import type { DocFile, Docs } from '../model/docs-folder.ts'
+import type { DocumentReading } from '../skill-md/document-reader.ts'
+import { hiddenInFile } from '../skill-md/hidden-unicode.ts'
+import { isLfsPointer } from '../skill-md/lfs.ts'
+import type { ObjectId } from '../model/revision.ts'
+import type { Skill, SkillFile } from '../model/skill.ts'
+import { Damaged } from '../model/sync-error.ts'
+import { readSkill } from './read-skill.ts'
+import type { Content, KnownContent, ResolvedFile } from './read-skill.ts'
+import type { Rules } from './survey-rules.ts'
+import type { Earlier } from './survey.ts'
+
+/** What of the docs may stand in for what cannot be read now, and its content. */
+export interface StandInDocs {
+  readonly files: readonly DocFile[]
+  readonly contents: ReadonlyMap<ObjectId, KnownContent>
+}
+
+/**
+ * What is served, for what cannot be read at this look: a fault that may pass takes nothing out of service, whatever else was
+ * edited or damaged meanwhile. Given out is only what the store has undamaged, as the rules of now judge it.
+ */
+export class StandIns {
+  readonly #served: Earlier | undefined
+  readonly #rules: Rules
+  readonly #isReliedOn: boolean
+  readonly #read: ReadDocument
+
+  /** `isReliedOn`: it is by these very rules, and nothing of it is known to be damaged. */
+  constructor(served: Earlier | undefined, rules: Rules, isReliedOn: boolean, read: ReadDocument) {
+    this.#served = served
+    this.#rules = rules
+    this.#isReliedOn = isReliedOn
+    this.#read = read
+  }
+
+  /** Those that may be asked for. What was withheld has no files in the store. */
+  get skills(): readonly Skill[] {
+    if (this.#served === undefined || !this.#isAtRoot('skills', this.#rules.selection.root)) return []
+    return this.#served.snapshot.skills.filter(({ standing }) => standing !== 'withheld')
+  }
+
+  /** One of them, as it may be served on. Undefined where it is damaged too, or where the rules of now withhold it. */
+  async again(skill: Skill): Promise<Skill | undefined> {
+    if (this.#isReliedOn) return skill
+    const contents = new Map<ObjectId, KnownContent>()
+    let document: Judged['document'] | undefined
+    for (const file of skill.files) {
+      const bytes = await this.#bytesOf(skill, file)
+      if (bytes === undefined) return undefined
+      contents.set(file.blob, contentIn(bytes, file))
+      if (file.path === DOCUMENT) document = { id: file.blob, bytes }
+    }
+    const judged = document && (await this.#judged(skill, { document, contents }))
+    return judged?.standing === 'withheld' ? undefined : judged
+  }
+
+  async docs(): Promise<StandInDocs> {
+    const contents = new Map<ObjectId, KnownContent>()
+    const docs = this.#isAtRoot('docs', this.#rules.selection.docs) ? this.#served?.snapshot.docs : undefined
+    const files: DocFile[] = []
+    for (const file of docs?.files ?? []) {
+      const content = this.#isReliedOn ? known(file) : await this.#contentOf(docs, file)
+      if (content === undefined) continue
+      contents.set(file.blob, content)
+      files.push(file)
+    }
+    return { files, contents }
+  }
+
+  /** Paths of another folder mean other files. */
+  #isAtRoot(which: 'skills' | 'docs', root: string | undefined): boolean {
+    return this.#isReliedOn || (root !== undefined && this.#served?.snapshot.roots?.[which] === root)
+  }
+
+  async #judged(skill: Skill, { document: { id, bytes }, contents }: Judged): Promise<Skill> {
+    const { selection, limits } = this.#rules
+    const files = skill.files.map(resolvedAgain)
+    // What is said of links is not in the files.
+    const findings = skill.findings.filter(({ rule }) => rule === 'link-refused' || rule === 'submodule')
+    const document = { documentName: DOCUMENT, document: { id } }
+    const candidate = { path: skill.path, ...document, files, unusable: [], findings }
+    const contentOf = (blob: ObjectId): Content => contents.get(blob) ?? { kind: 'refused', reason: 'absent' }
+    return readSkill(candidate, { contentOf, document: await this.#read(bytes), policy: selection, limits })
+  }
+
+  async #contentOf(docs: Docs | undefined, file: SkillFile): Promise<KnownContent | undefined> {
+    const bytes = docs && (await this.#bytesOf(docs, file))
+    return bytes && contentIn(bytes, file)
+  }
+
+  async #bytesOf(stored: Skill | Docs, { path }: SkillFile): Promise<Uint8Array | undefined> {
+    try {
+      return await this.#served?.read(stored, path)
+    } catch (error) {
+      if (error instanceof Damaged) return undefined
+      throw error
+    }
+  }
+}
+
+type ReadDocument = (bytes: Uint8Array) => Promise<DocumentReading>
+
+interface Judged {
+  readonly document: { readonly id: ObjectId; readonly bytes: Uint8Array }
+  readonly contents: ReadonlyMap<ObjectId, KnownContent>
+}
+
+/** What is called otherwise is withheld, and so is none of those that are served. */
+const DOCUMENT = 'SKILL.md'
+
+/** A file of what is stored, as a survey finds one. */
+export function resolvedAgain({ path, blob, executable, link }: SkillFile): ResolvedFile {
+  return { path, id: blob, executable, link: link === true }
+}
+
+function known({ size, sha256, hidden }: SkillFile): KnownContent {
+  return { kind: 'known', size, sha256, isLfsPointer: false, hidden }
+}
+
+function contentIn(bytes: Uint8Array, { size, sha256 }: SkillFile): KnownContent {
+  return { kind: 'known', size, sha256, isLfsPointer: isLfsPointer(bytes), hidden: hiddenInFile(bytes) }
+}

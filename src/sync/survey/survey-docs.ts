@@ -1,0 +1,258 @@
+import { firstFindings } from './cap-findings.ts'
+import { docsTree, findDocs } from './find-docs.ts'
+import type { FoundDocs } from './find-docs.ts'
+import type { FoundLink } from './find-skills.ts'
+import { judgeHidden } from './hidden-findings.ts'
+import { Places, follow } from './links.ts'
+import { digestOf, inPathOrder } from '../model/digest.ts'
+import { whyUnaddressed } from '../catalog/doc-path.ts'
+import type { DocFile, Docs, DocsFolder } from '../model/docs-folder.ts'
+import type { Finding, FindingRule } from '../skill-md/finding.ts'
+import { hiddenIn } from '../skill-md/hidden-unicode.ts'
+import type { HiddenText } from '../skill-md/hidden-unicode.ts'
+import { isBelow, joinPath, relativeTo } from '../../base/paths.ts'
+import type { ObjectId } from '../model/revision.ts'
+import type { SkillLimits } from '../model/skill.ts'
+import type { Selection } from '../model/source.ts'
+import { mayPass, type Refused, type Tree } from '../model/tree.ts'
+import { contentRefusal, lfsFinding, twinOf } from './read-skill.ts'
+import type { Content, ResolvedFile } from './read-skill.ts'
+import { LinkTexts, linkFinding } from './link-resolver.ts'
+import { resolvedAgain } from './stale-copies.ts'
+
+/** What a docs folder may come to. Above that nothing of it is served, never a part. */
+export const DOCS_LIMITS: SkillLimits = { files: 5_000, bytes: 2 ** 26 }
+
+/** What a snapshot says of the docs folder. */
+export interface SurveyedDocs {
+  readonly docs?: Docs
+  readonly docsFolder: DocsFolder
+}
+
+/** What a docs folder is read with. */
+export interface DocsReading {
+  readonly tree: Tree
+  /** From the repository's root. */
+  readonly folder: string
+  readonly policy: Pick<Selection, 'lfs' | 'hiddenUnicode'>
+  /** What was found by the same rules before. */
+  readonly earlier: Partial<SurveyedDocs> | undefined
+  /** What is served and may stand in for what cannot be read now; its content is known from then on. */
+  standIns(): Promise<readonly DocFile[]>
+  /** Has the blobs brought that nobody knows. */
+  take(blobs: readonly ObjectId[]): Promise<void>
+  contentOf(blob: ObjectId): Content
+  /** The most that a single file may have. */
+  readonly fileBytes: number
+}
+
+/**
+ * Collects the Markdown files of the docs folder. A file that cannot be served is left out and named, its neighbours stay;
+ * a commit without the folder has no docs. What has the tree id it had before is taken over unread.
+ */
+export async function surveyDocs(reading: DocsReading, signal: AbortSignal): Promise<SurveyedDocs> {
+  const id = docsTree(reading.tree, reading.folder)
+  const { docs, docsFolder } = reading.earlier ?? {}
+  const survey = new DocsSurvey(reading)
+  if (typeof id !== 'string') {
+    const files = id.rule === 'not-read' ? await survey.standIns() : []
+    return { ...docsOf(files), docsFolder: { findings: bounded([id, ...survey.findings], reading.folder) } }
+  }
+  if (docsFolder?.tree === id) return { ...(docs !== undefined && { docs }), docsFolder }
+  const files = await survey.filesOf(findDocs(reading.tree, reading.folder, id), signal)
+  return { ...docsOf(files), docsFolder: { tree: id, findings: bounded(survey.findings, reading.folder) } }
+}
+
+function docsOf(files: readonly DocFile[]): { readonly docs?: Docs } {
+  if (files.length === 0) return {}
+  const size = files.reduce((sum, file) => sum + file.size, 0)
+  return { docs: { kind: 'docs', files, digest: digestOf(files), size } }
+}
+
+/** A folder may hold thousands of files, and each may have something wrong with it. */
+const MOST_FINDINGS = 64
+
+function bounded(findings: readonly Finding[], folder: string): readonly Finding[] {
+  return firstFindings(inPathOrder(findings), MOST_FINDINGS, (left) => {
+    return { path: folder, message: `${left} more findings in the docs folder are left out` }
+  })
+}
+
+/** A file whose bytes are still to be had. */
+interface ResolvedDoc extends ResolvedFile, Pick<DocFile, 'target'> {}
+
+class DocsSurvey {
+  readonly findings: Finding[] = []
+  readonly #reading: DocsReading
+  #before: Promise<readonly DocFile[]> | undefined
+
+  constructor(reading: DocsReading) {
+    this.#reading = reading
+  }
+
+  /** What is served of the folder, in the order of the paths. */
+  async filesOf(found: FoundDocs, signal: AbortSignal): Promise<DocFile[]> {
+    this.findings.push(...found.findings)
+    const { folder } = this.#reading
+    if (found.files.length + found.links.length > DOCS_LIMITS.files) {
+      this.#note(
+        'limit-files',
+        folder,
+        `The docs folder has more Markdown files than the limit of ${DOCS_LIMITS.files}`,
+      )
+      return []
+    }
+    const files: ResolvedDoc[] = found.files.map((file) => ({ ...file, link: false }))
+    const unread = await this.#unread(found.unread)
+    const candidates = inPathOrder([...files, ...(await this.#linked(found.links, signal)), ...unread])
+    if (await this.#fits(candidates)) return this.#served(candidates)
+    this.#note('limit-bytes', folder, `The docs folder holds more than the limit of ${DOCS_LIMITS.bytes} bytes`)
+    return []
+  }
+
+  /** All that is served, where nobody can look into the folder. */
+  async standIns(): Promise<DocFile[]> {
+    return this.#served((await this.#standIns()).map(docAgain))
+  }
+
+  #standIns(): Promise<readonly DocFile[]> {
+    this.#before ??= this.#reading.standIns()
+    return this.#before
+  }
+
+  /** A fault that may pass takes nothing out of service: what there was where nobody can look now. */
+  async #unread(places: readonly FoundLink[]): Promise<ResolvedDoc[]> {
+    await this.#reading.take(places.map(({ id }) => id))
+    const found: ResolvedDoc[] = []
+    for (const { path, id } of places) {
+      const content = this.#reading.contentOf(id)
+      if (content.kind !== 'refused') continue
+      this.#refuse(path, content)
+      const before = mayPass(content.reason) ? await this.#standIns() : []
+      found.push(...before.filter((file) => isBelow(file.path, path)).map(docAgain))
+    }
+    return found
+  }
+
+  /** The files that links stand for. None leads out of the folder, so its tree alone decides what is served. */
+  async #linked(links: readonly FoundLink[], signal: AbortSignal): Promise<ResolvedDoc[]> {
+    const { tree, folder } = this.#reading
+    const places = new Places(tree)
+    const texts = new LinkTexts()
+    const bounds = { folder, called: 'the docs folder' }
+    for (;;) {
+      const resolved = links.map(({ path, id }) => {
+        const at = joinPath(folder, path)
+        const target = follow(places, (link) => texts.textOf(link), { path: at, id }, bounds)
+        if (target.kind === 'refused') return linkFinding(at, target.why)
+        if (target.entry.kind === 'folder') return linkFinding(at, 'it leads to a folder')
+        const { id: blob, kind } = target.entry
+        return {
+          path,
+          id: blob,
+          executable: kind === 'executable',
+          link: true,
+          target: relativeTo(folder, target.path),
+        }
+      })
+      if (await texts.takeMissing(tree, signal)) continue
+      for (const one of resolved) if ('rule' in one) this.findings.push(one)
+      return resolved.filter((one) => 'link' in one)
+    }
+  }
+
+  /** Stops asking for more as soon as there is too much. */
+  async #fits(candidates: readonly ResolvedDoc[]): Promise<boolean> {
+    let bytes = 0
+    for (let from = 0; from < candidates.length; from += LOT) {
+      const lot = candidates.slice(from, from + LOT)
+      await this.#reading.take(lot.map(({ id }) => id))
+      for (const { id } of lot) {
+        const content = this.#reading.contentOf(id)
+        if (content.kind === 'known') bytes += content.size
+      }
+      if (bytes > DOCS_LIMITS.bytes) return false
+    }
+    return true
+  }
+
+  async #served(candidates: readonly ResolvedDoc[]): Promise<DocFile[]> {
+    const met = new Map<string, string>()
+    const files: DocFile[] = []
+    for (const found of candidates) {
+      const candidate = (await this.#asItWas(found)) ?? found
+      const { path, id: blob, executable, link, target } = candidate
+      const content = this.#reading.contentOf(blob)
+      if (this.#isLeftOut(candidate, content, met) || content.kind === 'refused') continue
+      const { size, sha256, hidden } = content
+      const file = { path, executable, blob, size, sha256, ...(target !== undefined && { target }) }
+      files.push({ ...file, ...(link && { link: true }), ...(hidden !== undefined && { hidden }) })
+    }
+    return files
+  }
+
+  /** The file as it was served before, where it cannot be read for a reason that may pass. */
+  async #asItWas({ path, id }: ResolvedDoc): Promise<ResolvedDoc | undefined> {
+    const content = this.#reading.contentOf(id)
+    if (content.kind !== 'refused' || !mayPass(content.reason)) return undefined
+    const before = (await this.#standIns()).find((file) => file.path === path)
+    if (before !== undefined) this.#refuse(path, content)
+    return before && docAgain(before)
+  }
+
+  get #mostBytes(): string {
+    return `limits.skill.bytes (${this.#reading.fileBytes})`
+  }
+
+  #refuse(path: string, refused: Refused): void {
+    const at = joinPath(this.#reading.folder, path)
+    const { rule, message } = contentRefusal(at, refused, this.#mostBytes)
+    if (mayPass(refused.reason)) this.#note('not-read', at, `${message}; what was served of it is served on`)
+    else this.#note(rule, at, message)
+  }
+
+  /** Whether it is not served, for a reason that was noted. */
+  #isLeftOut({ path }: ResolvedDoc, content: Content, met: Map<string, string>): boolean {
+    const at = joinPath(this.#reading.folder, path)
+    if (content.kind === 'refused') {
+      this.findings.push(contentRefusal(at, content, this.#mostBytes))
+      return true
+    }
+    const why = whyUnaddressed(path)
+    if (why !== undefined) return this.#note('path-refused', at, `${why}; rename it`)
+    if (content.isLfsPointer && this.#reading.policy.lfs !== 'pointers') {
+      this.findings.push(lfsFinding(at))
+      return true
+    }
+    if (this.#hides(path, content.hidden)) return true
+    const twin = twinOf(path, met)
+    if (twin === undefined) return false
+    const meets = `The path meets "${twin}" where case or Unicode form does not count`
+    return this.#note('path-collision', at, `${meets}, and is not served; rename it`)
+  }
+
+  /** Whether it is left out for what nobody sees in it. */
+  #hides(path: string, inText: HiddenText | undefined): boolean {
+    const at = joinPath(this.#reading.folder, path)
+    const places = [
+      { path: at, where: 'text', hidden: inText },
+      { path: at, where: 'name', hidden: hiddenIn(path) },
+    ] as const
+    const { isWithheld, findings } = judgeHidden(places, this.#reading.policy.hiddenUnicode)
+    this.findings.push(...findings)
+    return isWithheld
+  }
+
+  #note(rule: FindingRule, path: string, message: string): true {
+    this.findings.push({ rule, path, message })
+    return true
+  }
+}
+
+function docAgain(file: DocFile): ResolvedDoc {
+  const { target } = file
+  return { ...resolvedAgain(file), ...(target !== undefined && { target }) }
+}
+
+/** Files asked for at once. */
+const LOT = 256

@@ -1,0 +1,311 @@
+import { firstFindings } from './cap-findings.ts'
+import { Gatherer, decidingByTheirId, findSkills } from './find-skills.ts'
+import type { Candidate, Found } from './find-skills.ts'
+import type { TextOf } from './links.ts'
+import { comparePaths } from '../model/digest.ts'
+import type { DocFile, Docs } from '../model/docs-folder.ts'
+import { READ_HERE } from './document-reading.ts'
+import type { DocumentReader } from '../skill-md/document-reader.ts'
+import { decidedByNeighbours, placing } from '../model/serving-paths.ts'
+import type { Finding } from '../skill-md/finding.ts'
+import type { ObjectId } from '../model/revision.ts'
+import type { Skill } from '../model/skill.ts'
+import { inSlices, sorting, stepByStep } from '../../base/cooperative.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import type { Selection } from '../model/source.ts'
+import { SyncError } from '../model/sync-error.ts'
+import type { Refused, Taken, Tree } from '../model/tree.ts'
+import { readSkill, unreadableSkill, unusableFinding } from './read-skill.ts'
+import type { Content, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
+import { lotsOf, together } from './batches.ts'
+import { LinkTexts, Resolver, linkFinding, submoduleFinding } from './link-resolver.ts'
+import { StandIns } from './stale-copies.ts'
+import { attempted } from '../store/files/disk-error.ts'
+import { readSpooled } from '../store/files/spool.ts'
+import { surveyDocs } from './survey-docs.ts'
+import type { DocsReading, SurveyedDocs } from './survey-docs.ts'
+import { matcher } from '../../base/globs.ts'
+import { rulesOf, selector } from './survey-rules.ts'
+import type { Rules } from './survey-rules.ts'
+import { MOST_TOLD, unreadFindings, withUnread } from './unreadable-parts.ts'
+
+/** What was found in a tree. */
+export interface Survey extends Pick<
+  Snapshot,
+  'rules' | 'roots' | 'skills' | 'findings' | 'folders' | 'docs' | 'docsFolder'
+> {
+  /** Where the bytes of every blob lie that this survey brought; all others are in the store already. */
+  readonly taken: ReadonlyMap<ObjectId, Taken>
+}
+
+/** An earlier snapshot of the source, and how to read a file of it. */
+export interface Earlier {
+  readonly snapshot: Snapshot
+  read(stored: Skill | Docs, path: string): Promise<Uint8Array>
+}
+
+/** What a survey goes by besides the tree and the rules. */
+export interface Surroundings {
+  /** What has the tree id that it had there is taken over unread, where it is by the same rules. */
+  readonly earlier: Earlier | undefined
+  /** What is served, whatever its rules: it stands in for what cannot be read now. */
+  readonly served: Earlier | undefined
+  /** Told of those that are read, each by itself, while the next are fetched. Whether they are served is decided in the end. */
+  readonly onRead?: OnRead | undefined
+  /** Reads each SKILL.md; undefined to read it on this thread. */
+  readonly reader?: DocumentReader | undefined
+}
+
+type OnRead = (skills: readonly Skill[], taken: Survey['taken'], signal: AbortSignal) => Promise<void>
+
+/** Finds and judges the skills of a tree. What has the tree id it had in an earlier one is taken over unread. */
+export async function survey(
+  tree: Tree,
+  rules: Rules,
+  around: Surroundings | undefined,
+  signal: AbortSignal,
+): Promise<Survey> {
+  const digest = rulesOf(rules)
+  const earlier = around?.earlier?.snapshot.rules === digest ? around.earlier : undefined
+  const isReliedOn = earlier !== undefined && earlier.snapshot === around?.served?.snapshot
+  const reader = around?.reader ?? READ_HERE
+  const standIns = new StandIns(around?.served, rules, isReliedOn, async (bytes) =>
+    reader.read(bytes, rules.limits.frontmatter, signal),
+  )
+  const surveyor = new Surveyor(tree, rules, { earlier, standIns, onRead: around?.onRead, reader }, signal)
+  const { root, docs } = rules.selection
+  return { rules: digest, roots: { skills: root, ...(docs !== undefined && { docs }) }, ...(await surveyor.survey()) }
+}
+
+type Around = Pick<Surroundings, 'earlier' | 'onRead'> & {
+  readonly standIns: StandIns
+  readonly reader: DocumentReader
+}
+
+class Surveyor {
+  readonly #tree: Tree
+  readonly #selection: Selection
+  readonly #limits: SurveyLimits
+  readonly #earlier: Earlier | undefined
+  readonly #standIns: StandIns
+  readonly #onRead: OnRead | undefined
+  readonly #reader: DocumentReader
+  readonly #signal: AbortSignal
+  readonly #taken = new Map<ObjectId, Taken>()
+  readonly #known = new Map<ObjectId, Content>()
+  /** The paths of skills whose SKILL.md was not read to its end: the next survey reads it again. */
+  readonly #unfinished: string[] = []
+  /** Where the store has a blob already. */
+  readonly #stored = new Map<ObjectId, { readonly in: Skill | Docs; readonly path: string }>()
+
+  constructor(tree: Tree, rules: Rules, { earlier, standIns, onRead, reader }: Around, signal: AbortSignal) {
+    this.#tree = tree
+    this.#selection = rules.selection
+    this.#limits = rules.limits
+    this.#earlier = earlier
+    this.#standIns = standIns
+    this.#onRead = onRead
+    this.#reader = reader
+    this.#signal = signal
+  }
+
+  async survey(): Promise<Omit<Survey, 'rules' | 'roots'>> {
+    const gatherer = new Gatherer(this.#tree, this.#limits.skill.files)
+    const found = await stepByStep(findSkills(this.#tree, this.#selection.root, this.#earlier?.snapshot, gatherer))
+    const { linked, resolved, unread: behindLinks, outward } = await this.#resolve(found, gatherer)
+    await this.#take(found.unread.map(({ id }) => id))
+    const fresh = await this.#readAll(resolved)
+    const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
+    const unread = { outside: found.unread, linked: behindLinks, candidates: resolved, contentOf }
+    const judged = await withUnread([...found.kept.skills, ...fresh], this.#selectedStandIns(), unread)
+    const isUnlisted = matcher(this.#selection.unlisted)
+    const { names, nested } = this.#selection
+    const skills = await stepByStep(placing(judged, { names, nested, isUnlisted }))
+    const unusable = found.unusable.map((path) => unusableFinding(path, 'A folder that is not looked into'))
+    const elsewhere = [
+      ...found.submodules.map(submoduleFinding),
+      ...unusable,
+      ...unreadFindings(unread),
+      ...outwardFindings(outward),
+    ]
+    const findings = await stepByStep(
+      sorting([...found.kept.findings, ...elsewhere], (a, b) => comparePaths(a.path, b.path)),
+    )
+    const leaning = [...leaningOnLinks(found, linked), ...this.#unfinished]
+    const folders = await stepByStep(decidingByTheirId(found.folders, leaning, decidedByNeighbours(skills)))
+    return { skills, findings, folders, ...(await this.#docs()), taken: this.#taken }
+  }
+
+  async #docs(): Promise<Partial<SurveyedDocs>> {
+    const { docs: folder } = this.#selection
+    if (folder === undefined) return {}
+    const reading: DocsReading = {
+      tree: this.#tree,
+      folder,
+      policy: this.#selection,
+      earlier: this.#earlier?.snapshot,
+      standIns: () => this.#docsStandIns(),
+      take: (blobs) => this.#take(blobs),
+      contentOf: (blob) => this.#contentOf(blob),
+      fileBytes: this.#limits.skill.bytes,
+    }
+    return surveyDocs(reading, this.#signal)
+  }
+
+  #selectedStandIns(): Pick<StandIns, 'skills' | 'again'> {
+    const isSelected = selector(this.#selection)
+    const skills = this.#standIns.skills.filter(({ path }) => isSelected(path))
+    return { skills, again: (skill) => this.#standIns.again(skill) }
+  }
+
+  async #docsStandIns(): Promise<readonly DocFile[]> {
+    const { files, contents } = await this.#standIns.docs()
+    for (const [blob, content] of contents) this.#known.set(blob, content)
+    return files
+  }
+
+  /** Follows the links again with the texts they lacked, until none is lacking: each time they get a link further. */
+  async #resolve(found: Found, gatherer: Gatherer): Promise<Followed> {
+    const texts = new LinkTexts()
+    const textOf: TextOf = (link) => texts.textOf(link)
+    const resolver = new Resolver(this.#tree, textOf, this.#selection.root, gatherer)
+    const isSelected = selector(this.#selection)
+    for (;;) {
+      const linked = resolver.linkedSkills(found.links)
+      const candidates = [...found.candidates, ...linked].filter((candidate) => isSelected(candidate.path))
+      const resolved: ResolvedCandidate[] = []
+      await inSlices(candidates, (candidate) => void resolved.push(resolver.resolve(candidate)), this.#signal)
+      if (await texts.takeMissing(this.#tree, this.#signal)) continue
+      const outward = [...resolver.outward].filter(([path]) => isSelected(path))
+      return { linked, resolved, unread: resolver.unread, outward }
+    }
+  }
+
+  /** Looks for blobs in what is stored. It has many thousands for the few that are asked for. */
+  #recall(blobs: ReadonlySet<ObjectId>): void {
+    if (blobs.size === 0 || this.#earlier === undefined) return
+    const { skills, docs } = this.#earlier.snapshot
+    for (const skill of skills) {
+      if (skill.digest !== undefined && skill.standing !== 'withheld') this.#recallFrom(skill, blobs)
+    }
+    if (docs !== undefined) this.#recallFrom(docs, blobs)
+  }
+
+  #recallFrom(stored: Skill | Docs, blobs: ReadonlySet<ObjectId>): void {
+    for (const { blob, size, sha256, hidden, path } of stored.files) {
+      if (!blobs.has(blob)) continue
+      this.#known.set(blob, { kind: 'known', size, sha256, isLfsPointer: false, hidden })
+      this.#stored.set(blob, { in: stored, path })
+    }
+  }
+
+  async #take(blobs: readonly ObjectId[], signal = this.#signal): Promise<void> {
+    const unknown = (id: ObjectId): boolean => !this.#known.has(id)
+    this.#recall(new Set(blobs.filter(unknown)))
+    const wanted = blobs.filter(unknown)
+    if (wanted.length === 0) return
+    for (const [id, taken] of await this.#tree.take(wanted, signal)) {
+      this.#taken.set(id, taken)
+      this.#known.set(id, taken.kind === 'refused' ? taken : knownContent(taken))
+    }
+  }
+
+  /** Lot by lot: one is read while the next is fetched. */
+  async #readAll(candidates: readonly ResolvedCandidate[]): Promise<Skill[]> {
+    const lots = lotsOf(candidates)
+    const skills: Skill[] = []
+    await this.#take(lots[0]?.flatMap(blobsOf) ?? [])
+    for (const [at, lot] of lots.entries()) {
+      const next = lots[at + 1]?.flatMap(blobsOf) ?? []
+      const works = [
+        (signal: AbortSignal) => this.#take(next, signal),
+        (signal: AbortSignal) => this.#readLot(lot, skills, signal),
+      ]
+      await together(works, this.#signal)
+    }
+    return skills
+  }
+
+  async #readLot(candidates: readonly ResolvedCandidate[], skills: Skill[], signal: AbortSignal): Promise<void> {
+    const begun = skills.length
+    await inSlices(candidates, async (candidate) => void skills.push(await this.#read(candidate, signal)), signal)
+    await this.#onRead?.(skills.slice(begun), this.#taken, signal)
+  }
+
+  async #read(candidate: ResolvedCandidate, signal: AbortSignal): Promise<Skill> {
+    if ('refused' in candidate.document) {
+      return unreadableSkill(
+        candidate,
+        'link-refused',
+        `SKILL.md is a link that is refused: ${candidate.document.refused}`,
+      )
+    }
+    const { id } = candidate.document
+    const content = this.#contentOf(id)
+    if (content.kind === 'refused') {
+      return unreadableSkill(candidate, 'path-refused', `SKILL.md cannot be read: ${WHY_REFUSED[content.reason]}`)
+    }
+    const document = await this.#reader.read(await this.#bytesOf(id), this.#limits.frontmatter, signal)
+    if (!document.frontmatter.ok && document.frontmatter.isUnfinished === true) this.#unfinished.push(candidate.path)
+    const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
+    return readSkill(candidate, { contentOf, document, policy: this.#selection, limits: this.#limits })
+  }
+
+  #contentOf(blob: ObjectId): Content {
+    return this.#known.get(blob) ?? { kind: 'refused', reason: 'absent' }
+  }
+
+  /** What was just written is read at once: to have another thread read it takes ten times as long. */
+  async #bytesOf(blob: ObjectId): Promise<Uint8Array> {
+    const taken = this.#taken.get(blob)
+    if (taken?.kind === 'blob')
+      return attempted(`read the blob ${blob} in the scratch folder`, () => readSpooled(taken))
+    const stored = this.#stored.get(blob)
+    if (stored === undefined || this.#earlier === undefined)
+      throw new SyncError('store-failed', `Cannot read blob ${blob}: nobody has it`)
+    return this.#earlier.read(stored.in, stored.path)
+  }
+}
+
+/** Skills, with their links followed. */
+interface Followed {
+  readonly linked: readonly Candidate[]
+  readonly resolved: readonly ResolvedCandidate[]
+  /** The paths of skills that are links through what could not be looked into. */
+  readonly unread: ReadonlySet<string>
+  /** The paths of links beside the skills that lead out of the repository, each with the reason why it is refused. */
+  readonly outward: readonly (readonly [string, string])[]
+}
+
+/** Installers fill whole folders with such links: whoever serves one is to know why it holds no skills. */
+function outwardFindings(outward: Followed['outward']): readonly Finding[] {
+  const findings = outward.map(([path, why]) => linkFinding(path, why))
+  return firstFindings(findings, MOST_TOLD, (left, { path }) => {
+    return { path, message: `${left} more links that lead out of the repository are not served` }
+  })
+}
+
+const WHY_REFUSED: Readonly<Record<Refused['reason'], string>> = {
+  absent: 'the repository does not have its content',
+  'too-large': 'it is too large',
+  forbidden: 'the permission is missing',
+  unreadable: 'the disk does not give it',
+  changing: 'it changes while it is read, and does not come to rest',
+  'too-far': 'it lies over limits.repository.depth or limits.repository.path_bytes',
+  special: 'it is no file',
+}
+
+function blobsOf(candidate: ResolvedCandidate): ObjectId[] {
+  const files = candidate.files.map(({ id }) => id)
+  return 'id' in candidate.document ? [candidate.document.id, ...files] : files
+}
+
+function knownContent({ size, sha256, isLfsPointer, hidden }: Extract<Taken, { kind: 'blob' }>): KnownContent {
+  return { kind: 'known', size, sha256, isLfsPointer, hidden }
+}
+
+/** Folders whose content a link outside of any skill, or a linked SKILL.md, decides: their own id does not. */
+function leaningOnLinks(found: Found, linked: readonly Candidate[]): string[] {
+  const documents = found.candidates.filter(({ document }) => document.kind === 'link')
+  return [...found.links, ...linked, ...documents].map(({ path }) => path)
+}

@@ -1,0 +1,111 @@
+import { firstFindings } from './cap-findings.ts'
+import type { FoundLink } from './find-skills.ts'
+import type { Finding } from '../skill-md/finding.ts'
+import { foldersAbove, joinPath } from '../../base/paths.ts'
+import type { ObjectId } from '../model/revision.ts'
+import type { Skill } from '../model/skill.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import { mayPass } from '../model/tree.ts'
+import { contentRefusal } from './read-skill.ts'
+import type { Content, ResolvedCandidate } from './read-skill.ts'
+import type { StandIns } from './stale-copies.ts'
+
+/** What of a folder could not be read at this look. */
+export interface UnreadParts {
+  /** What lies in no skill. */
+  readonly outside: readonly FoundLink[]
+  /** The paths of skills that are links through what could not be looked into. */
+  readonly linked: Iterable<string>
+  readonly candidates: readonly ResolvedCandidate[]
+  readonly contentOf: (blob: ObjectId) => Content
+}
+
+/**
+ * A fault that may pass takes nothing out of service: a skill that was offered and cannot be read now stands as it was, whole,
+ * with a finding that says so. All else is as it was found.
+ */
+export async function withUnread(
+  found: readonly Skill[],
+  standIns: Pick<StandIns, 'skills' | 'again'>,
+  unread: UnreadParts,
+): Promise<readonly Skill[]> {
+  const reasons = new Reasons(unread)
+  if (reasons.isEmpty) return found
+  const readable = new Set(found.filter(({ standing }) => standing !== 'withheld').map(({ path }) => path))
+  const kept = new Map<string, Skill>()
+  for (const skill of standIns.skills) {
+    const reason = readable.has(skill.path) ? undefined : reasons.of(skill.path)
+    const again = reason && (await standIns.again(skill))
+    if (reason !== undefined && again !== undefined) kept.set(skill.path, asItWas(again, reason))
+  }
+  return kept.size === 0 ? found : [...found.filter(({ path }) => !kept.has(path)), ...kept.values()]
+}
+
+/** What is said of places outside of skills that nobody could look into: of the first few, and how many there are. */
+export function unreadFindings({ outside, contentOf }: Pick<UnreadParts, 'outside' | 'contentOf'>): readonly Finding[] {
+  const findings = outside.flatMap(({ path, id }) => refusalIn(path, contentOf(id)) ?? [])
+  return firstFindings(findings, MOST_TOLD, (left, { path }) => {
+    return { path, message: `${left} more places that cannot be looked into are left out` }
+  })
+}
+
+/** The first place of which a snapshot has what was served before, since nobody could read it. Undefined where there is none. */
+export function unreadPlace({ skills, docsFolder }: Pick<Snapshot, 'skills' | 'docsFolder'>): Finding | undefined {
+  const findings = [...skills.flatMap((skill) => skill.findings), ...(docsFolder?.findings ?? [])]
+  return findings.find(({ rule }) => rule === 'not-read')
+}
+
+/** Of what lies beside the skills. */
+export const MOST_TOLD = 32
+
+function asItWas(skill: Skill, { path, message }: Finding): Skill {
+  const findings = skill.findings.filter(({ rule }) => rule !== 'not-read')
+  const kept: Finding = { rule: 'not-read', path, message: `${message}; the skill stays as it was` }
+  return { ...skill, findings: [...findings, kept] }
+}
+
+/** Why skills could not be read, for reasons that may pass. */
+class Reasons {
+  readonly #ofSkills = new Map<string, Finding>()
+  /** Of all that lies there. */
+  readonly #ofPlaces = new Map<string, Finding>()
+
+  constructor({ outside, linked, candidates, contentOf }: UnreadParts) {
+    for (const { path, id } of outside) this.#add(path, contentOf(id))
+    for (const path of linked) {
+      const message = 'What the link leads to cannot be looked into'
+      this.#ofSkills.set(path, { rule: 'path-refused', path, message })
+    }
+    for (const candidate of candidates) {
+      for (const { path, id } of candidate.files) {
+        const reason = this.#add(joinPath(candidate.path, path), contentOf(id))
+        if (reason !== undefined) this.#ofSkills.set(candidate.path, reason)
+      }
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#ofSkills.size === 0 && this.#ofPlaces.size === 0
+  }
+
+  of(path: string): Finding | undefined {
+    const at = this.#ofSkills.get(path) ?? this.#ofPlaces.get(path)
+    if (at !== undefined || this.#ofPlaces.size === 0) return at
+    for (const above of foldersAbove(path)) {
+      const reason = this.#ofPlaces.get(above)
+      if (reason !== undefined) return reason
+    }
+    return undefined
+  }
+
+  #add(path: string, content: Content): Finding | undefined {
+    const isPassing = content.kind === 'refused' && mayPass(content.reason)
+    const reason = isPassing ? refusalIn(path, content) : undefined
+    if (reason !== undefined) this.#ofPlaces.set(path, reason)
+    return reason
+  }
+}
+
+function refusalIn(path: string, content: Content): Finding | undefined {
+  return content.kind === 'refused' ? contentRefusal(path, content, 'limits.skill.bytes') : undefined
+}

@@ -1,0 +1,187 @@
+import { tagAt, textsOf } from '../lint/markdown/html-tag.ts'
+import { blocksIn } from '../lint/markdown/markdown-blocks.ts'
+import type { Block, Span } from '../lint/markdown/markdown-blocks.ts'
+import { MarkdownContent } from '../lint/markdown/markdown-content.ts'
+import { inlinesIn } from '../lint/markdown/markdown-inline.ts'
+import type { MarkdownSpan } from '../lint/markdown/markdown-inline.ts'
+import { definitionsIn, labelOf } from '../lint/markdown/markdown-links.ts'
+import { lenientText } from '../lint/lenient-text.ts'
+import { tableIn } from '../lint/markdown/markdown-table.ts'
+import { frontmatterBlock } from '../skill-md/frontmatter.ts'
+import { isTelling } from '../skill-md/hidden-markdown.ts'
+import type { Unrendered, UnrenderedKind } from '../skill-md/hidden-markdown.ts'
+import { yamlComments } from '../skill-md/yaml-comments.ts'
+
+/** A SKILL.md as text, where its YAML stands and where its Markdown begins. */
+export interface DocumentParts {
+  readonly text: string
+  readonly yaml: Span | undefined
+  readonly bodyStart: number
+}
+
+export function documentParts(bytes: Uint8Array): DocumentParts {
+  const block = frontmatterBlock(bytes, bytes.length)
+  const { text } = lenientText(bytes)
+  if (!block.ok) return { text, yaml: undefined, bodyStart: 0 }
+  // Each part begins with a line, and a character that is broken off ends with its own.
+  const before = (offset: number): number => lenientText(bytes.subarray(0, offset)).text.length
+  const start = before(block.yaml.byteOffset - bytes.byteOffset)
+  return { text, yaml: { start, end: start + lenientText(block.yaml).text.length }, bodyStart: before(block.bodyStart) }
+}
+
+/**
+ * Text that no rendered page shows and that is long enough to tell a model what to do. Takes time in proportion to the text,
+ * whatever it is: it is asked in a process that has clients waiting.
+ */
+export function unrenderedIn({ text, yaml, bodyStart }: DocumentParts): Unrendered[] {
+  const search = new Search(text)
+  if (yaml !== undefined) search.readYaml(yaml)
+  for (const block of blocksIn(text, bodyStart)) search.read(block)
+  return withLines(search.found(), text)
+}
+
+type Piece = Omit<Unrendered, 'line'>
+
+/** Looks through a file block by block. What a name stands for elsewhere is judged at the end. */
+class Search {
+  readonly #text: string
+  readonly #found: Piece[] = []
+  /** By label: what is out of sight where nothing has the label. */
+  readonly #named = new Map<string, Piece | undefined>()
+  readonly #used = new Set<string>()
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  readYaml({ start, end }: Span): void {
+    for (const comment of yamlComments(this.#text.slice(start, end)))
+      this.#add(pieceOf('comment in the frontmatter', start + comment.start, comment.text))
+  }
+
+  read({ kind, lines }: Block): void {
+    if (kind === 'code') return
+    const content = new MarkdownContent(this.#text, lines)
+    if (kind === 'info') this.#add(pieceIn(content, 'info string', { start: 0, end: content.text.length }))
+    else if (kind === 'html')
+      for (const { what, ...span } of hiddenInHtml(content.text)) this.#add(pieceIn(content, what, span))
+    else this.#readProse(content)
+  }
+
+  found(): Piece[] {
+    const unused = [...this.#named].flatMap(([label, piece]) =>
+      this.#used.has(label) || piece === undefined ? [] : [piece],
+    )
+    return [...this.#found, ...unused].toSorted((a, b) => a.offset - b.offset)
+  }
+
+  #add(piece: Piece | undefined): void {
+    if (piece !== undefined) this.#found.push(piece)
+  }
+
+  #readProse(content: MarkdownContent): void {
+    const { defined, end } = definitionsIn(content.text)
+    for (const { label, title, ...span } of defined) {
+      const piece = pieceIn(content, 'definition', span)
+      const isTold = title !== undefined && isTelling('title', title.end - title.start)
+      // The first of a label holds, and another is used by nothing.
+      if (isTold || this.#named.has(label)) this.#add(piece)
+      else this.#named.set(label, piece)
+    }
+    const footnote = FOOTNOTE.exec(content.text.slice(end))?.groups?.['label']
+    if (footnote !== undefined)
+      this.#named.set(labelOf(footnote), pieceIn(content, 'footnote', { start: end, end: content.text.length }))
+    this.#readInlines(content, footnote === undefined ? end : end + footnote.length + FOOTNOTE_MARKS)
+  }
+
+  /** In a table each cell is a text by itself: nothing that begins in one ends in another. */
+  #readInlines(content: MarkdownContent, start: number): void {
+    const table = tableIn(content.text)
+    this.#readInline(content, { start, end: table?.start ?? content.text.length })
+    for (const cells of table?.rows ?? []) {
+      for (const cell of cells) this.#readInline(content, cell)
+      const [first, last] = [cells[table?.columns ?? 0], cells.at(-1)]
+      if (first !== undefined && last !== undefined)
+        this.#add(pieceIn(content, 'cells', { start: first.start, end: last.end }))
+    }
+  }
+
+  #readInline(content: MarkdownContent, { start, end }: Span): void {
+    for (const inline of inlinesIn(content.text.slice(0, end), start)) {
+      if (inline.kind === 'label') this.#used.add(labelOf(inline.text))
+      else if (inline.kind !== 'target' && inline.kind !== 'code') this.#add(inlinePiece(content, inline))
+    }
+  }
+}
+
+/** A paragraph that stands at the end of a page that links to it, and on no page that does not. */
+const FOOTNOTE = /^[ \t]*\[(?<label>\^[^[\]\s]{1,999})\]:/
+const FOOTNOTE_MARKS = '[]:'.length
+
+function inlinePiece(content: MarkdownContent, { kind, ...span }: MarkdownSpan): Piece | undefined {
+  switch (kind) {
+    case 'code':
+      return undefined
+    case 'comment':
+    case 'title':
+    case 'attribute':
+      return pieceIn(content, kind, span)
+    case 'image':
+      return pieceIn(content, 'image text', span)
+    case 'address':
+      // It holds no white space but where it is a text.
+      return /\s/.test(content.text.slice(span.start, span.end)) ? pieceIn(content, 'address', span) : undefined
+    default:
+      return kind satisfies never
+  }
+}
+
+function pieceIn(content: MarkdownContent, what: UnrenderedKind, { start, end }: Span): Piece | undefined {
+  // Most are short, and are not copied.
+  return isTelling(what, end - start)
+    ? pieceOf(what, content.offsetOf(start), content.text.slice(start, end))
+    : undefined
+}
+
+function pieceOf(what: UnrenderedKind, offset: number, text: string): Piece | undefined {
+  const characters = text
+    .replace(/^<(?:!--|!\[CDATA\[|[!?])/, '')
+    .replace(/(?:--|\]\]|\?)?>$/, '')
+    .trim().length
+  return isTelling(what, characters) ? { what, offset, characters } : undefined
+}
+
+/** Comments and texts of attributes in HTML, which knows no Markdown. */
+function* hiddenInHtml(text: string): Generator<Span & { readonly what: 'comment' | 'attribute' }> {
+  for (let at = text.indexOf('<'); at !== -1; at = text.indexOf('<', at)) {
+    const end = markupEnd(text, at)
+    const tag = end === undefined ? tagAt(text, at, text.length) : undefined
+    if (end !== undefined) yield { what: 'comment', start: at, end }
+    for (const { start, end } of tag === undefined ? [] : textsOf(tag)) yield { what: 'attribute', start, end }
+    at = end ?? tag?.end ?? at + 1
+  }
+}
+
+/** The end of a comment, an instruction or a declaration that begins here: of one that is not closed, that of the text. */
+function markupEnd(text: string, start: number): number | undefined {
+  const opening = MARKUP.find((one) => text.startsWith(one.opening, start))
+  if (opening === undefined) return undefined
+  const end = text.indexOf(opening.closing, start + 2)
+  return end === -1 ? text.length : end + opening.closing.length
+}
+
+const MARKUP = [
+  { opening: '<!--', closing: '-->' },
+  { opening: '<![CDATA[', closing: ']]>' },
+  { opening: '<?', closing: '?>' },
+  { opening: '<!', closing: '>' },
+] as const
+
+/** In order of place. */
+function withLines(found: readonly Piece[], text: string): Unrendered[] {
+  let [line, feed] = [1, text.indexOf('\n')]
+  return found.map((piece) => {
+    for (; feed !== -1 && feed < piece.offset; feed = text.indexOf('\n', feed + 1)) line += 1
+    return { ...piece, line }
+  })
+}

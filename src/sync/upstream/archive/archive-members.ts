@@ -1,0 +1,98 @@
+import { comparePaths } from '../../model/digest.ts'
+import { foldedPath, foldersAbove } from '../../../base/paths.ts'
+import { shown } from '../git/objects/tree-object.ts'
+import { BadArchive, badMember, called, TooLargeArchive } from './archive-error.ts'
+import { memberPath } from './member-path.ts'
+import type { MemberKind, PathLimits } from './member-path.ts'
+
+/** What an archive may come to once it is unpacked. */
+export interface UnpackLimits extends PathLimits {
+  /** Of all files together. */
+  readonly bytes: number
+  /** Files, and folders that the archive names. */
+  readonly entries: number
+}
+
+/** One file of an archive. Of its mode nothing is kept but whether its owner may execute it. */
+export interface UnpackedFile {
+  /** Relative, slash-separated, without a leading `./`. */
+  readonly path: string
+  readonly bytes: Uint8Array
+  readonly executable: boolean
+}
+
+/** What was found in an archive so far. Each member is judged against those before it, and ahead of its bytes. */
+export class Members {
+  readonly limits: UnpackLimits
+  readonly #files: UnpackedFile[] = []
+  /** By the folded path: what is at it, whether named by a member or above one. */
+  readonly #places = new Map<string, Place>()
+  readonly #named = new Set<string>()
+  #entries = 0
+  #bytes = 0
+  #reached = 0
+
+  constructor(limits: UnpackLimits) {
+    this.limits = limits
+  }
+
+  /** The path of the next member, which may be there beside the others. The root itself, as tar names it, is empty. */
+  enter(name: Buffer, kind: MemberKind): string {
+    this.#entries += 1
+    if (this.#entries > this.limits.entries) throw tooMany(this.limits)
+    const path = memberPath(name, kind, this.limits)
+    if (this.#named.has(path)) throw badMember(path, 'is there twice')
+    this.#named.add(path)
+    this.#claim({ path, kind }, path)
+    for (const folder of foldersAbove(path)) this.#claim({ path: folder, kind: 'folder' }, path)
+    return path
+  }
+
+  /** Throws where a file of this size would be too much. What it says of itself is not allocated. */
+  expect(path: string, size: number): void {
+    const { bytes } = this.limits
+    if (this.#bytes + size > bytes)
+      throw new TooLargeArchive(`${called(path)} makes the files come to more than ${bytes} bytes`)
+    this.#reached = Math.max(this.#reached, this.#bytes + size)
+  }
+
+  /** What was unpacked so far, with a member that was not finished. */
+  get reached(): number {
+    return this.#reached
+  }
+
+  add(file: UnpackedFile): void {
+    this.expect(file.path, file.bytes.byteLength)
+    this.#bytes += file.bytes.byteLength
+    this.#files.push(file)
+  }
+
+  /** Throws where they are no skill. */
+  all(): { readonly files: readonly UnpackedFile[]; readonly bytes: number } {
+    if (!this.#files.some(({ path }) => path === 'SKILL.md')) throw new BadArchive('it has no SKILL.md at its root')
+    return { files: this.#files.toSorted((a, b) => comparePaths(a.path, b.path)), bytes: this.#bytes }
+  }
+
+  #claim(place: Place, member: string): void {
+    const folded = foldedPath(place.path)
+    const met = this.#places.get(folded)
+    if (met === undefined) {
+      this.#places.set(folded, place)
+      return
+    }
+    if (met.path !== place.path) {
+      throw badMember(member, `meets ${shown(met.path)} where case or Unicode form does not count`)
+    }
+    if (met.kind !== place.kind) throw badMember(member, `makes ${shown(met.path)} both a file and a folder`)
+  }
+}
+
+interface Place {
+  readonly path: string
+  readonly kind: MemberKind
+}
+
+/** For whoever knows the number before the members. */
+export function tooMany({ entries }: UnpackLimits): BadArchive {
+  return new BadArchive(`it has more than ${entries} members`)
+}

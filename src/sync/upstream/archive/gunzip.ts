@@ -1,0 +1,52 @@
+import { crc32 } from 'node:zlib'
+import { BadArchive } from './archive-error.ts'
+import { inflated } from './inflate.ts'
+
+/**
+ * The bytes of a gzip file (RFC 1952) as they are wanted, and never more than `most`. Whether its sum is right is known
+ * once all are taken. The file has one member: Node's own reader joins several, and says nothing of what follows them.
+ */
+export async function* gunzipped(file: Buffer, most: number, signal: AbortSignal): AsyncGenerator<Buffer> {
+  const start = startOf(file)
+  const { used, size, sum } = yield* inflated(file.subarray(start), most, 'the archive', signal)
+  const end = start + used
+  if (file.length < end + TRAILER_BYTES) throw new BadArchive('the gzip file ends early')
+  if (file.readUInt32LE(end) !== sum) throw new BadArchive('the gzip file has another sum than it says')
+  if (file.readUInt32LE(end + 4) !== size % 2 ** 32) throw new BadArchive('the gzip file has another size than it says')
+  if (file.length > end + TRAILER_BYTES) throw new BadArchive('the gzip file goes on after its first member')
+}
+
+const HEADER_BYTES = 10
+const TRAILER_BYTES = 8
+
+/** Where the deflate stream begins. */
+function startOf(file: Buffer): number {
+  const isGzip = file.length >= HEADER_BYTES && file.readUInt16BE(0) === 0x1f8b && file.readUInt8(2) === 8
+  if (!isGzip) throw new BadArchive('it is no gzip file')
+  const flags = file.readUInt8(3)
+  if (flags > 31) throw new BadArchive('the gzip file has flags that nobody knows')
+  let at = HEADER_BYTES
+  if ((flags & EXTRA) !== 0) at = within(file, at + 2) + file.readUInt16LE(at)
+  if ((flags & NAME) !== 0) at = afterZero(file, at)
+  if ((flags & COMMENT) !== 0) at = afterZero(file, at)
+  if ((flags & HEADER_SUM) === 0) return within(file, at)
+  const sum = crc32(file.subarray(0, at)) & 0xffff
+  if (file.readUInt16LE(within(file, at + 2) - 2) !== sum) throw new BadArchive('the gzip file has a damaged header')
+  return at + 2
+}
+
+const HEADER_SUM = 2
+const EXTRA = 4
+const NAME = 8
+const COMMENT = 16
+
+function within(file: Buffer, at: number): number {
+  if (at > file.length) throw new BadArchive('the gzip file ends early')
+  return at
+}
+
+function afterZero(file: Buffer, at: number): number {
+  const zero = file.indexOf(0, within(file, at))
+  if (zero === -1) throw new BadArchive('the gzip file ends early')
+  return zero + 1
+}

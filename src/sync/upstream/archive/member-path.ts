@@ -1,0 +1,55 @@
+import { isUtf8 } from 'node:buffer'
+import { badMember } from './archive-error.ts'
+
+export type MemberKind = 'file' | 'folder'
+
+/** What the path of one member may come to. */
+export interface PathLimits {
+  /** Segments. */
+  readonly depth: number
+  readonly pathBytes: number
+  readonly segmentBytes: number
+}
+
+/**
+ * The path that a member's name stands for: without the `./` that tar writes before each, and without the slash after a
+ * folder's. Throws for a name that could lead anywhere else on any system, or that nobody could show.
+ */
+export function memberPath(name: Buffer, kind: MemberKind, limits: PathLimits): string {
+  const text = name.toString('utf8')
+  const why = whyNoName(name, text, limits)
+  if (why !== undefined) throw badMember(text, why)
+  const path = plain(text, kind)
+  const fault = path === '' && kind === 'folder' ? undefined : whyNoPath(path, limits)
+  if (fault !== undefined) throw badMember(text, fault)
+  return path
+}
+
+function plain(text: string, kind: MemberKind): string {
+  if (kind === 'file') return text.replace(/^\.\//, '')
+  return text === '.' ? '' : text.replace(/^\.\//, '').replace(/\/$/, '')
+}
+
+function whyNoName(name: Buffer, text: string, { pathBytes }: PathLimits): string | undefined {
+  if (name.length === 0) return 'has no name'
+  // The dot, and a slash at either end of the path.
+  if (name.length > pathBytes + 3) return `has a name over ${pathBytes} bytes`
+  if (!isUtf8(name)) return 'has a name that is not UTF-8'
+  if (/\p{Cc}/u.test(text)) return 'has a control character in its name'
+  if (text.includes('\\')) return 'has a backslash in its name'
+  return text.startsWith('/') ? 'has an absolute name' : undefined
+}
+
+function whyNoPath(path: string, { depth, pathBytes, segmentBytes }: PathLimits): string | undefined {
+  const segments = path.split('/')
+  if (/^[a-z]:/i.test(path)) return 'has the letter of a drive in its name'
+  if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {
+    return 'has a segment in its name that is empty, "." or ".."'
+  }
+  if (segments.length > depth) return `is deeper than ${depth} segments`
+  if (Buffer.byteLength(path) > pathBytes) return `has a name over ${pathBytes} bytes`
+  if (segments.some((segment) => Buffer.byteLength(segment) > segmentBytes)) {
+    return `has a segment over ${segmentBytes} bytes in its name`
+  }
+  return undefined
+}

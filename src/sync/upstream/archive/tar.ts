@@ -1,0 +1,134 @@
+import { BadArchive, badMember } from './archive-error.ts'
+import type { MemberKind } from './member-path.ts'
+import type { Members } from './archive-members.ts'
+import { paxRecords } from './pax.ts'
+import { PieceReader } from './piece-reader.ts'
+import { BLOCK_BYTES, readTarHeader } from './tar-header.ts'
+import type { TarHeader } from './tar-header.ts'
+
+/** Takes the members of a tar archive (ustar, pax, or with the long names of GNU) while its bytes come. */
+export async function untar(pieces: AsyncGenerator<Buffer>, members: Members): Promise<void> {
+  await using reader = new PieceReader(pieces)
+  let said: Said | undefined
+  for (let block = await taken(reader, BLOCK_BYTES); !isZero(block); block = await taken(reader, BLOCK_BYTES)) {
+    const header = readTarHeader(block)
+    const more = await saidBy(header, reader)
+    if (more !== undefined && said !== undefined) throw new BadArchive('two headers of the tar are about one member')
+    if (more === undefined && !isGlobal(header)) await takeMember(header, said ?? {}, reader, members)
+    said = isGlobal(header) ? said : more
+  }
+  if (said !== undefined) throw new BadArchive('a header of the tar is about no member')
+  await checkEnd(reader)
+}
+
+/** What is said of the next member ahead of its own header. */
+interface Said {
+  readonly name?: Buffer
+  readonly size?: number
+}
+
+/** Undefined for what is a member itself, and for a pax header that is about the archive. */
+async function saidBy(header: TarHeader, reader: PieceReader): Promise<Said | undefined> {
+  switch (header.type) {
+    case 'x':
+      return saidByPax(await records(header, reader))
+    case 'g':
+      checkGlobal(await records(header, reader))
+      return undefined
+    case 'L':
+      return { name: withoutZero(await extension(header, reader)) }
+    default:
+      return undefined
+  }
+}
+
+function isGlobal({ type }: TarHeader): boolean {
+  return type === 'g'
+}
+
+async function records(header: TarHeader, reader: PieceReader): Promise<ReadonlyMap<string, Buffer>> {
+  return paxRecords(await extension(header, reader))
+}
+
+async function extension({ size }: TarHeader, reader: PieceReader): Promise<Buffer> {
+  if (size > MAX_EXTENSION_BYTES) throw new BadArchive(`a header of the tar is over ${MAX_EXTENSION_BYTES} bytes`)
+  return padded(reader, size)
+}
+
+/** Names are shorter by far. It leaves room for what some systems add to each file. */
+const MAX_EXTENSION_BYTES = 2 ** 16
+
+function saidByPax(records: ReadonlyMap<string, Buffer>): Said {
+  const [name, size] = [records.get('path'), records.get('size')?.toString('latin1')]
+  if (size !== undefined && !/^\d{1,15}$/.test(size)) throw new BadArchive('a pax header of the tar has no such size')
+  return { ...(name && { name }), ...(size !== undefined && { size: Number(size) }) }
+}
+
+/** Some readers would take these for each member after it, and others for none. */
+function checkGlobal(records: ReadonlyMap<string, Buffer>): void {
+  const key = ['path', 'size', 'linkpath'].find((key) => records.has(key))
+  if (key !== undefined) throw new BadArchive(`the tar gives all of its members one "${key}"`)
+}
+
+function withoutZero(name: Buffer): Buffer {
+  return name.at(-1) === 0 ? name.subarray(0, -1) : name
+}
+
+async function takeMember(header: TarHeader, said: Said, reader: PieceReader, members: Members): Promise<void> {
+  const name = said.name ?? header.name
+  const { size, executable } = header
+  // A reader that takes the one for the other would find members inside of a file.
+  if (said.size !== undefined && said.size !== size) throw badMember(name.toString(), 'has two sizes')
+  const path = members.enter(name, kindOf(header, name))
+  if (header.type === FOLDER) {
+    if (size !== 0) throw badMember(path, 'is a folder that has bytes')
+    return
+  }
+  members.expect(path, size)
+  members.add({ path, executable, bytes: await padded(reader, size) })
+}
+
+const FOLDER = '5'
+
+function kindOf({ type }: TarHeader, name: Buffer): MemberKind {
+  if (type === FOLDER) return 'folder'
+  if (type === '0' || type === '\0') return 'file'
+  const what = OTHERS.get(type) ?? `of the kind ${JSON.stringify(type)}`
+  throw badMember(name.toString(), `is ${what}, and neither a file nor a folder`)
+}
+
+const OTHERS: ReadonlyMap<string, string> = new Map([
+  ['1', 'a hard link'],
+  ['2', 'a symbolic link'],
+  ['K', 'a link'],
+  ['3', 'a device'],
+  ['4', 'a device'],
+  ['6', 'a pipe'],
+  ['S', 'a file with holes'],
+])
+
+async function padded(reader: PieceReader, size: number): Promise<Buffer> {
+  const bytes = await taken(reader, size)
+  await taken(reader, -size & (BLOCK_BYTES - 1))
+  return bytes
+}
+
+async function taken(reader: PieceReader, length: number): Promise<Buffer> {
+  const bytes = await reader.take(length)
+  if (bytes === undefined) throw new BadArchive('the tar ends early')
+  return bytes
+}
+
+/** The end is two blocks of zeros at the least, and nothing but zeros after the first. */
+async function checkEnd(reader: PieceReader): Promise<void> {
+  let zeros = 0
+  for (let piece = await reader.next(); piece !== undefined; piece = await reader.next()) {
+    if (!isZero(piece)) throw new BadArchive('the tar goes on after its end')
+    zeros += piece.length
+  }
+  if (zeros < BLOCK_BYTES) throw new BadArchive('the tar ends early')
+}
+
+function isZero(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte === 0)
+}

@@ -1,0 +1,89 @@
+import { BadArchive, TooLargeArchive } from './archive-error.ts'
+import { gunzipped } from './gunzip.ts'
+import { Members } from './archive-members.ts'
+import type { UnpackedFile, UnpackLimits } from './archive-members.ts'
+import { untar } from './tar.ts'
+import { unzip } from './zip.ts'
+
+/** What skills were packed in before July 2026. */
+export type ArchiveForm = 'tar.gz' | 'zip'
+
+/**
+ * The files of an archive, sorted by raw path bytes, and what they come to; or why none of it is taken, and how much of it was
+ * unpacked to learn that.
+ */
+export type Unpacked =
+  | { readonly ok: true; readonly files: readonly UnpackedFile[]; readonly bytes: number }
+  | { readonly ok: false; readonly why: string; readonly bytes: number; readonly isTooLarge?: true }
+
+/** The defaults. */
+export const UNPACK_LIMITS: UnpackLimits = {
+  bytes: 50 * 2 ** 20,
+  entries: 1024,
+  depth: 32,
+  pathBytes: 1024,
+  segmentBytes: 200,
+}
+
+/** By the declared type, and where that is none of an archive by the end of the URI. */
+export function archiveFormOf(mimeType: string | undefined, uri: string): ArchiveForm | undefined {
+  const essence = mimeType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  const end = uri.slice(-8).toLowerCase()
+  return MIME_TYPES.get(essence) ?? [...SUFFIXES].find(([suffix]) => end.endsWith(suffix))?.[1]
+}
+
+/**
+ * The files of an archive of one skill, in memory. One bad member refuses all. A link is refused wherever it leads, and so
+ * is whatever two readers could read in two ways. Rejects with the signal's reason alone.
+ */
+export async function unpack(
+  archive: Uint8Array,
+  form: ArchiveForm,
+  limits: UnpackLimits,
+  signal: AbortSignal,
+): Promise<Unpacked> {
+  const members = new Members(limits)
+  try {
+    await take(Buffer.from(archive.buffer, archive.byteOffset, archive.byteLength), form, members, signal)
+    return { ok: true, ...members.all() }
+  } catch (error) {
+    if (!(error instanceof BadArchive)) throw error
+    const isTooLarge = error instanceof TooLargeArchive
+    // What a header promises need not have been there.
+    const bytes = Math.min(members.reached, archive.byteLength * MOST_INFLATED)
+    return { ok: false, why: error.message, bytes, ...(isTooLarge && { isTooLarge }) }
+  }
+}
+
+async function take(archive: Buffer, form: ArchiveForm, members: Members, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  switch (form) {
+    case 'tar.gz': {
+      const { bytes, entries } = members.limits
+      return untar(gunzipped(archive, bytes + TAR_END_BYTES + entries * TAR_MEMBER_BYTES, signal), members)
+    }
+    case 'zip':
+      return unzip(archive, members, signal)
+  }
+}
+
+/** What deflate makes of one byte at the most. */
+const MOST_INFLATED = 1032
+
+/** What a tar may have besides the bytes of its files: for each member its headers and padding, and the zeros at the end. */
+const TAR_MEMBER_BYTES = 2 ** 13
+const TAR_END_BYTES = 2 ** 16
+
+const MIME_TYPES: ReadonlyMap<string, ArchiveForm> = new Map([
+  ['application/gzip', 'tar.gz'],
+  ['application/x-gzip', 'tar.gz'],
+  ['application/x-compressed-tar', 'tar.gz'],
+  ['application/zip', 'zip'],
+  ['application/x-zip-compressed', 'zip'],
+])
+
+const SUFFIXES: ReadonlyMap<string, ArchiveForm> = new Map([
+  ['.tar.gz', 'tar.gz'],
+  ['.tgz', 'tar.gz'],
+  ['.zip', 'zip'],
+])

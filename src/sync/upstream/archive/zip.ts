@@ -1,0 +1,104 @@
+import { crc32 } from 'node:zlib'
+import { BadArchive, badMember, called } from './archive-error.ts'
+import { inflated } from './inflate.ts'
+import type { MemberKind } from './member-path.ts'
+import type { Members } from './archive-members.ts'
+import { readZipDirectory } from './zip-directory.ts'
+import type { ZipEntry } from './zip-directory.ts'
+import { packedBytesOf } from './zip-member.ts'
+
+/**
+ * Takes the members of a zip archive. Its directory is the truth, and the rest agrees with it byte by byte, so that
+ * whoever reads from the front finds the same members.
+ */
+export async function unzip(archive: Buffer, members: Members, signal: AbortSignal): Promise<void> {
+  const { entries, start } = readZipDirectory(archive, members.limits)
+  const inPlace = entries.toSorted((a, b) => a.offset - b.offset)
+  if ((inPlace[0]?.offset ?? start) !== 0) throw new BadArchive('the zip has something before its first member')
+  for (const [index, entry] of inPlace.entries()) {
+    signal.throwIfAborted()
+    const packed = packedBytesOf(archive, entry, inPlace[index + 1]?.offset ?? start)
+    await takeMember(entry, packed, members, signal)
+  }
+}
+
+async function takeMember(entry: ZipEntry, packed: Buffer, members: Members, signal: AbortSignal): Promise<void> {
+  const kind = kindOf(entry)
+  const path = members.enter(entry.name, kind)
+  checkReadable(entry, path)
+  members.expect(path, entry.size)
+  const bytes = await unpacked(entry, packed, signal)
+  if (kind === 'folder') {
+    if (bytes.length > 0) throw badMember(path, 'is a folder that has bytes')
+    return
+  }
+  members.add({ path, executable: (entry.attributes & OWNER_EXECUTES) !== 0, bytes })
+}
+
+/** The kind by its mode, where there is one, and by its name: readers go by the one or the other, so both must say the same. */
+function kindOf({ name, attributes }: ZipEntry): MemberKind {
+  const kind = name.at(-1) === SLASH ? 'folder' : 'file'
+  const type = attributes >>> 28
+  const what = OTHERS.get(type)
+  if (what !== undefined) throw badMember(name.toString(), `is ${what}, and neither a file nor a folder`)
+  const isFolder = type === 4 || (attributes & DOS_FOLDER) !== 0
+  if (kind === 'folder' ? type === 8 : isFolder) throw badMember(name.toString(), 'is called a file and a folder')
+  return kind
+}
+
+const SLASH = 0x2f
+const DOS_FOLDER = 0x10
+const OWNER_EXECUTES = 0o100 * 2 ** 16
+
+/** By the upper four bits of a Unix mode; without 0, which says nothing, 4, a folder, and 8, a file. */
+const OTHERS: ReadonlyMap<number, string> = new Map([
+  [1, 'a pipe'],
+  [2, 'a device'],
+  [6, 'a device'],
+  [10, 'a symbolic link'],
+  [12, 'a socket'],
+  ...[3, 5, 7, 9, 11, 13, 14, 15].map((type): [number, string] => [type, 'of a kind that nobody knows']),
+])
+
+function checkReadable({ flags, method }: ZipEntry, path: string): void {
+  if ((flags & ENCRYPTED) !== 0) throw badMember(path, 'is encrypted')
+  if ((flags & ~KNOWN_FLAGS) !== 0) throw badMember(path, 'has flags that are not supported')
+  if (method !== STORED && method !== DEFLATED) throw badMember(path, `is packed by method ${method}`)
+}
+
+const ENCRYPTED = 0x2041
+/** How hard it was deflated, that its sizes follow, that its name is UTF-8. */
+const KNOWN_FLAGS = 0x080e
+const STORED = 0
+const DEFLATED = 8
+
+async function unpacked(entry: ZipEntry, packed: Buffer, signal: AbortSignal): Promise<Buffer> {
+  const { bytes, used, sum } = entry.method === STORED ? stored(packed) : await deflated(entry, packed, signal)
+  const name = entry.name.toString()
+  if (used !== entry.packed) throw badMember(name, 'has packed bytes after their end')
+  if (bytes.length !== entry.size) throw badMember(name, `has ${bytes.length} bytes where it says ${entry.size}`)
+  if (sum !== entry.sum) throw badMember(name, 'has another sum than it says')
+  return bytes
+}
+
+interface Content {
+  readonly bytes: Buffer
+  /** How many packed bytes that took. */
+  readonly used: number
+  readonly sum: number
+}
+
+/** A copy: one file must not keep the whole archive in memory. */
+function stored(packed: Buffer): Content {
+  return { bytes: Buffer.from(packed), used: packed.length, sum: crc32(packed) }
+}
+
+async function deflated({ name, size }: ZipEntry, packed: Buffer, signal: AbortSignal): Promise<Content> {
+  const pieces = inflated(packed, size, called(name.toString()), signal)
+  const parts: Buffer[] = []
+  // A loop of `for await` would lose what is returned at the end.
+  for (let next = await pieces.next(); ; next = await pieces.next()) {
+    if (next.done === true) return { bytes: Buffer.concat(parts), used: next.value.used, sum: next.value.sum }
+    parts.push(next.value)
+  }
+}

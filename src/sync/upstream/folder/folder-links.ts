@@ -1,0 +1,49 @@
+import { lstat, opendir, realpath, stat } from 'node:fs/promises'
+import { isBelow } from '../../../base/paths.ts'
+import { undefinedIfAway } from './open-folder.ts'
+
+/** Links in a folder that are read as the folders that they lead to: real paths by the names of the links, both raw. */
+export type FollowedLinks = ReadonlyMap<string, Buffer>
+
+/**
+ * The links that stand directly in a folder and lead out of it to a folder of the same owner with a SKILL.md in it, as installers
+ * leave them. None leads to, or into, one of the places that are set apart. `folder` is real; of at most `most` entries.
+ */
+export async function followedLinks(folder: string, apart: readonly string[], most: number): Promise<FollowedLinks> {
+  const owner = (await stat(folder).catch(undefinedIfAway))?.uid
+  const closed = await realPathsOf([folder, ...apart])
+  const followed = new Map<string, Buffer>()
+  let count = 0
+  for await (const entry of await opendir(folder, { encoding: 'latin1', bufferSize: 256 })) {
+    count += 1
+    // The walk that follows refuses such a folder.
+    if (count > most) break
+    if (!entry.isSymbolicLink()) continue
+    const target = await skillFolderAt(raw(folder, entry.name), owner)
+    if (target !== undefined && !closed.some((place) => isAt(place, target))) followed.set(entry.name, target)
+  }
+  return followed
+}
+
+async function realPathsOf(places: readonly string[]): Promise<readonly string[]> {
+  const real = await Promise.all(places.map((place) => realpath(place).catch(undefinedIfAway)))
+  return real.filter((place) => place !== undefined)
+}
+
+/** The real path of the folder of a skill that a link leads to; undefined where it leads elsewhere. */
+async function skillFolderAt(link: Buffer, owner: number | undefined): Promise<Buffer | undefined> {
+  const real = await realpath(link, { encoding: 'buffer' }).catch(undefinedIfAway)
+  const found = real && (await lstat(real).catch(undefinedIfAway))
+  if (real === undefined || found?.isDirectory() !== true || found.uid !== owner) return undefined
+  const document = await lstat(raw(real, 'SKILL.md')).catch(undefinedIfAway)
+  return document?.isFile() === true ? real : undefined
+}
+
+function isAt(place: string, target: Buffer): boolean {
+  const path = target.toString('utf8')
+  return path === place || isBelow(path, place)
+}
+
+function raw(folder: string | Buffer, name: string): Buffer {
+  return Buffer.concat([Buffer.from(folder), Buffer.from('/'), Buffer.from(name, 'latin1')])
+}

@@ -1,0 +1,207 @@
+import { createHash } from 'node:crypto'
+import { joinPath } from '../../../base/paths.ts'
+import { isObjectId, type ObjectId } from '../../model/revision.ts'
+import { SyncError } from '../../model/sync-error.ts'
+import type { Refused } from '../../model/tree.ts'
+import type { Choice } from './folder-selection.ts'
+import { faultAt } from './folder-error.ts'
+import { hashFile } from './folder-file.ts'
+import type { FolderHashes } from './folder-hashes.ts'
+import type { FolderRest } from './write-settle.ts'
+import { isUsable } from './folder-walk.ts'
+import type { FolderEntry, ListedFolder } from './folder-walk.ts'
+import { idOf } from '../git/objects/git-object.ts'
+import type { OpenFolder } from './open-folder.ts'
+import { namedLimit } from '../upstream.ts'
+import type { FetchLimits } from '../upstream.ts'
+
+/** The git objects of a folder: every tree, and where the content of each blob is. */
+export interface FolderObjects {
+  readonly root: ObjectId
+  readonly trees: ReadonlyMap<ObjectId, Uint8Array>
+  readonly blobs: ReadonlyMap<ObjectId, BlobPlace>
+}
+
+/** A file, by its raw path from the folder; or its bytes, or the text of a link. */
+export type BlobPlace = { readonly path: string } | { readonly bytes: Buffer }
+
+/** What the objects are made of. */
+export interface ChosenFolder {
+  readonly listed: ListedFolder
+  readonly choice: Choice
+  readonly limits: FetchLimits
+  readonly hashes: FolderHashes | undefined
+  readonly rest: FolderRest | undefined
+  /** As in `Walking`. */
+  readonly isLastAttempt: boolean
+}
+
+/** Hashes what was chosen of a folder, and reads what is not known of it. */
+export async function treeObjectsOf(
+  folder: OpenFolder,
+  chosen: ChosenFolder,
+  signal: AbortSignal,
+): Promise<FolderObjects> {
+  const hasher = new Hasher(chosen, signal)
+  const root = await hasher.tree(folder, chosen.listed, '', false)
+  return { root, trees: hasher.trees, blobs: hasher.blobs }
+}
+
+/** Ids of what has no content that could be taken. No object can have them: the header of one is another. */
+export const NO_CONTENT: ReadonlyMap<ObjectId, Refused['reason']> = new Map(
+  (['too-large', 'forbidden', 'unreadable', 'changing', 'too-far', 'special'] as const).map((reason) => [
+    withoutContent(reason),
+    reason,
+  ]),
+)
+
+function withoutContent(reason: Refused['reason'] | 'unnamed'): ObjectId {
+  const id = createHash('sha256').update(`no content: ${reason}`).digest('hex')
+  if (!isObjectId(id)) throw new TypeError(`"${id}" is no object id`)
+  return id
+}
+
+interface Line {
+  readonly mode: '100644' | '100755' | '120000' | '40000'
+  readonly name: string
+  readonly id: ObjectId
+}
+
+/** What a look may hold in memory of files that were just changed. */
+const MOST_HELD_BYTES = 16 * 2 ** 20
+
+class Hasher {
+  readonly trees = new Map<ObjectId, Uint8Array>()
+  readonly blobs = new Map<ObjectId, BlobPlace>()
+  readonly #chosen: ChosenFolder
+  readonly #signal: AbortSignal
+  readonly #holding = new Map<ListedFolder, boolean>()
+  #bytes = 0
+  #heldBytes = 0
+
+  constructor(chosen: ChosenFolder, signal: AbortSignal) {
+    this.#chosen = chosen
+    this.#signal = signal
+  }
+
+  async tree(folder: OpenFolder, { entries }: ListedFolder, path: string, isInside: boolean): Promise<ObjectId> {
+    const isWhole = isInside || this.#chosen.choice.whole.has(path)
+    const lines: Line[] = []
+    for (const [name, entry] of entries) {
+      this.#signal.throwIfAborted()
+      const at = joinPath(path, name)
+      if (!this.#isOfUse(entry, at, isWhole)) continue
+      lines.push(this.#isTooLong(at) ? tooFar(name) : await this.#line(folder, name, entry, at, isWhole))
+    }
+    return this.#keep(lines)
+  }
+
+  async #line(folder: OpenFolder, name: string, entry: FolderEntry, path: string, isWhole: boolean): Promise<Line> {
+    switch (entry.kind) {
+      case 'folder':
+        return this.#folder(folder, name, entry, path, isWhole)
+      case 'file':
+        return this.#file(folder, name, path)
+      case 'link': {
+        const id = idOf({ type: 'blob', bytes: entry.text }, 'sha256')
+        this.blobs.set(id, { bytes: entry.text })
+        return { mode: '120000', name, id }
+      }
+      case 'unnamed':
+        return { mode: '40000', name, id: withoutContent('unnamed') }
+      case 'special':
+        return { mode: '100644', name, id: withoutContent(entry.kind) }
+      case 'unread': {
+        const isFile = !entry.isFolder && (isWhole || this.#chosen.choice.files.has(path))
+        return { mode: isFile ? '100644' : '40000', name, id: withoutContent(entry.reason) }
+      }
+      default:
+        return entry satisfies never
+    }
+  }
+
+  async #folder(folder: OpenFolder, name: string, entry: ListedFolder, path: string, isWhole: boolean): Promise<Line> {
+    const { isLastAttempt } = this.#chosen
+    const opened = await folder.folder(name).catch((cause: unknown) => faultAt(path, cause, isLastAttempt))
+    if (typeof opened === 'string') return { mode: '40000', name, id: withoutContent(opened) }
+    await using below = opened
+    return { mode: '40000', name, id: await this.tree(below, entry, path, isWhole) }
+  }
+
+  async #file(folder: OpenFolder, name: string, path: string): Promise<Line> {
+    const { limits, hashes, rest, isLastAttempt } = this.#chosen
+    if (!isUsable(name, limits)) return { mode: '100644', name, id: withoutContent('unnamed') }
+    const hashing = { path, blobBytes: limits.blobBytes, hashes, rest, isLastAttempt }
+    const { executable, content } = await hashFile(folder, name, hashing, this.#signal)
+    const mode = executable ? '100755' : '100644'
+    if ('reason' in content) return { mode, name, id: withoutContent(content.reason) }
+    const { id, size, bytes } = content
+    this.#bytes += size
+    if (this.#bytes > limits.packBytes)
+      throw new SyncError('limit-exceeded', `Cannot take the files: over ${namedLimit('packBytes', limits)}`)
+    this.blobs.set(id, bytes !== undefined && this.#hasRoomFor(bytes) ? { bytes } : { path })
+    return { mode, name, id }
+  }
+
+  /** A file that is written again and again is never twice the same: what was hashed of it is taken. */
+  #hasRoomFor({ length }: Buffer): boolean {
+    if (this.#heldBytes + length > MOST_HELD_BYTES) return false
+    this.#heldBytes += length
+    return true
+  }
+
+  /**
+   * Git has no empty folder either. Links count wherever they are: what they lead to may be a skill; and what is not looked
+   * into may hold some. What comes and goes beside the skills is none of ours.
+   */
+  #isOfUse(entry: FolderEntry, path: string, isWhole: boolean): boolean {
+    const { choice } = this.#chosen
+    switch (entry.kind) {
+      case 'folder':
+        return choice.kept.has(path) || this.#holdsAny(entry, path, isWhole || choice.whole.has(path))
+      case 'link':
+      case 'unnamed':
+        return true
+      case 'file':
+      case 'special':
+        return isWhole || choice.files.has(path)
+      case 'unread':
+        return isWhole || choice.files.has(path) || entry.reason !== 'changing'
+      default:
+        return entry satisfies never
+    }
+  }
+
+  /** Asked again at each level above it. */
+  #holdsAny(folder: ListedFolder, path: string, isWhole: boolean): boolean {
+    const known = this.#holding.get(folder)
+    if (known !== undefined) return known
+    const holds = [...folder.entries].some(([name, entry]) => this.#isOfUse(entry, joinPath(path, name), isWhole))
+    this.#holding.set(folder, holds)
+    return holds
+  }
+
+  #keep(lines: readonly Line[]): ObjectId {
+    const sorted = lines.toSorted((a, b) => (sortedBy(a) < sortedBy(b) ? -1 : 1))
+    const bytes = Buffer.concat(
+      sorted.flatMap(({ mode, name, id }) => [Buffer.from(`${mode} ${name}\0`, 'latin1'), Buffer.from(id, 'hex')]),
+    )
+    const id = idOf({ type: 'tree', bytes }, 'sha256')
+    this.trees.set(id, bytes)
+    return id
+  }
+
+  #isTooLong(path: string): boolean {
+    return path.length > this.#chosen.limits.pathBytes
+  }
+}
+
+/** Inside of a skill it counts as what could not be taken, outside it is told that nobody looked into it. */
+function tooFar(name: string): Line {
+  return { mode: '40000', name, id: withoutContent('too-far') }
+}
+
+/** Git compares a folder's name as if it ended with a slash. */
+function sortedBy({ mode, name }: Line): string {
+  return mode === '40000' ? `${name}/` : name
+}

@@ -1,0 +1,84 @@
+import { realpath } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { isBelow } from '../../../base/paths.ts'
+import type { Skill, SkillFile } from '../../model/skill.ts'
+import type { DirectorySource } from '../../model/source.ts'
+import { SyncError } from '../../model/sync-error.ts'
+import { FolderChanged } from './folder-error.ts'
+import { readFile } from './folder-file.ts'
+import { diskCodeOf, isForbidden, isGone, OpenFolder } from './open-folder.ts'
+import { pacedDigest } from '../git/objects/paced-hash.ts'
+
+/** The SKILL.md of a skill as its author has it now: it may be newer than what is served. */
+export interface AuthoredDocument {
+  /** Absolute, in the folder that the operator named. */
+  readonly path: string
+  readonly bytes: Uint8Array
+}
+
+/**
+ * Reads the SKILL.md of a skill where it was written. `differs` where one of the files beside it is not as it is served.
+ * Undefined where it is gone, has become something else, is larger than `mostBytes`, or leads out of the folder: what is served
+ * of it then is what there is.
+ */
+export async function authoredDocument(
+  source: Pick<DirectorySource, 'path' | 'root'>,
+  skill: Pick<Skill, 'path' | 'files'>,
+  mostBytes: number,
+): Promise<AuthoredDocument | 'differs' | undefined> {
+  const folder = join(source.path, source.root, skill.path)
+  const path = join(folder, 'SKILL.md')
+  try {
+    await using place = await Place.open(source.path)
+    const bytes = await place.read(path, mostBytes)
+    if (bytes === undefined) return undefined
+    for (const file of skill.files) {
+      if (file.path !== 'SKILL.md' && !(await isAsServed(place, folder, file))) return 'differs'
+    }
+    return { path, bytes }
+  } catch (cause) {
+    if (cause instanceof FolderChanged || isGone(cause) || isForbidden(cause)) return undefined
+    const code = diskCodeOf(cause)
+    if (code === undefined) throw cause
+    throw new SyncError('source-unreachable', `Cannot read "${path}": ${code}`, { cause })
+  }
+}
+
+async function isAsServed(place: Place, folder: string, { path, size, sha256 }: SkillFile): Promise<boolean> {
+  const bytes = await place.read(join(folder, path), size).catch(undefinedIfMoved)
+  return bytes?.length === size && (await pacedDigest(bytes)) === sha256
+}
+
+/** One that may not be read is another thing: a look would bring no more of it. */
+function undefinedIfMoved(cause: unknown): undefined {
+  if (cause instanceof FolderChanged || isGone(cause)) return undefined
+  throw cause
+}
+
+/** A folder that nothing is read out of. */
+class Place implements AsyncDisposable {
+  readonly #real: string
+  readonly #folder: OpenFolder
+
+  private constructor(real: string, folder: OpenFolder) {
+    this.#real = real
+    this.#folder = folder
+  }
+
+  static async open(path: string): Promise<Place> {
+    const real = await realpath(path)
+    return new Place(real, await OpenFolder.open(real))
+  }
+
+  /** What a plain file holds, by a path that may lead over links; undefined for one that leads elsewhere. Nothing else is opened. */
+  async read(path: string, mostBytes: number): Promise<Buffer | undefined> {
+    const real = await realpath(path)
+    if (!isBelow(real, this.#real === '/' ? '' : this.#real)) return undefined
+    const raw = Buffer.from(relative(this.#real, real)).toString('latin1')
+    return readFile(this.#folder, raw, mostBytes)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#folder[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,142 @@
+import fs from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { expandRef, getConfig, listBranches, listTags, resolveRef } from 'isomorphic-git'
+import { isObjectId, type ObjectId } from '../../model/revision.ts'
+import { SyncError } from '../../model/sync-error.ts'
+import type { GitTransport } from './git.ts'
+import type { Place } from './objects/worker-protocol.ts'
+import { peelObject } from './git-tree.ts'
+import { prefixOf, type Ref } from './objects/ref-rules.ts'
+import type { Reach } from '../upstream.ts'
+
+/** A repository on this disk that our own reader takes. Nothing is written to it. */
+export class DiskTransport implements GitTransport {
+  readonly #folder: string
+  readonly #reach: Reach
+
+  constructor(folder: string, reach: Reach) {
+    this.#folder = folder
+    this.#reach = reach
+  }
+
+  async list(patterns: readonly string[]): Promise<readonly Ref[]> {
+    const gitdir = this.#folder
+    const names = await this.#read(() => Promise.all(patterns.map((pattern) => namesOf(gitdir, pattern))))
+    const refs = await Promise.all(names.flat().map((name) => this.#ref(gitdir, name)))
+    return refs.filter((ref) => ref !== undefined)
+  }
+
+  /** Only of the one that was chosen: each takes a worker. */
+  async peel(ref: Ref, signal: AbortSignal): Promise<Ref> {
+    // A branch is a commit by git's own rule; anything else has to be looked at.
+    if (ref.name === 'HEAD' || ref.name.startsWith('refs/heads/')) return ref
+    const commit = await peelObject({ kind: 'disk', folder: this.#folder }, ref.id, this.#reach, signal)
+    return commit === undefined || commit === ref.id ? ref : { ...ref, peeled: commit }
+  }
+
+  async isEmpty(): Promise<boolean> {
+    const gitdir = this.#folder
+    const names = await this.#read(() => Promise.all([listBranches({ fs, gitdir }), listTags({ fs, gitdir })]))
+    return names.flat().length === 0
+  }
+
+  async locate(): Promise<Place> {
+    return { kind: 'disk', folder: this.#folder }
+  }
+
+  forget(): void {}
+
+  async #ref(gitdir: string, name: string): Promise<Ref | undefined> {
+    const id = await this.#read(() => idOf(gitdir, name))
+    if (id === undefined) return undefined
+    if (name !== 'HEAD') return { name, id }
+    const target = await this.#read(() => resolveRef({ fs, gitdir, ref: name, depth: 2 }))
+    return target.startsWith('refs/') ? { name, id, target } : { name, id }
+  }
+
+  async #read<T>(what: () => Promise<T>): Promise<T> {
+    return readable(this.#folder, what)
+  }
+}
+
+/** Only tags are ever asked for by a prefix. */
+async function namesOf(gitdir: string, pattern: string): Promise<string[]> {
+  if (!pattern.endsWith('*')) return [pattern]
+  const tags = await listTags({ fs, gitdir })
+  return tags.map((tag) => `refs/tags/${tag}`).filter((name) => name.startsWith(prefixOf(pattern)))
+}
+
+/** The folder with the objects and refs of the repository at a path. */
+export async function repositoryAt(path: string): Promise<string> {
+  const folder = await folderOf(path)
+  if (folder !== undefined) return folder
+  throw new SyncError('repository-not-found', `Cannot read "${path}": there is no git repository`)
+}
+
+async function readable<T>(folder: string, what: () => Promise<T>): Promise<T> {
+  return what().catch((cause: unknown) => {
+    throw new SyncError('source-unreachable', `Cannot read "${folder}"`, { cause })
+  })
+}
+
+async function idOf(gitdir: string, ref: string): Promise<ObjectId | undefined> {
+  // A name is part of a path here, so one that is no name of git's is never looked for.
+  if (!REF_NAME.test(ref)) return undefined
+  try {
+    // Both try other places when a name is not found as it stands.
+    if ((await expandRef({ fs, gitdir, ref })) !== ref) return undefined
+    const id = await resolveRef({ fs, gitdir, ref })
+    return isObjectId(id) ? id : undefined
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'NotFoundError') return undefined
+    throw cause
+  }
+}
+
+/** Of `git check-ref-format`, what matters to a path. */
+const REF_NAME = /^(?!.*(?:\.\.|\/\/|\/\.|\.lock(?:\/|$)))[^\p{Cc} ~^:?*[\\]+(?<![/.])$/u
+
+async function folderOf(path: string): Promise<string | undefined> {
+  for (const folder of [join(path, '.git'), path]) {
+    if ((await isThere(join(folder, 'HEAD'))) && (await isThere(join(folder, 'objects')))) return folder
+  }
+  // A submodule's work tree, or a second one, says where its repository is.
+  const link = /^gitdir: (.+)$/m.exec(await textOf(join(path, '.git')))?.[1]
+  const folder = link === undefined ? undefined : resolve(path, link)
+  return folder !== undefined && (await isThere(join(folder, 'HEAD'))) ? folder : undefined
+}
+
+/** What of a repository cannot be read without the git program. */
+export async function unmetNeed(gitdir: string): Promise<string | undefined> {
+  if ((await textOf(join(gitdir, 'objects/info/alternates'))).trim() !== '') {
+    return 'it borrows objects of another repository (objects/info/alternates)'
+  }
+  if (await isThere(join(gitdir, 'commondir'))) return 'it is a second work tree'
+  const format = await settingOf(gitdir, 'extensions.objectformat', 'sha1')
+  if (format !== 'sha1') return `its ids are ${format}, this version reads sha1 alone`
+  const refs = await settingOf(gitdir, 'extensions.refstorage', 'files')
+  return refs === 'files' ? undefined : `its refs are kept as "${refs}"`
+}
+
+async function settingOf(gitdir: string, path: string, otherwise: string): Promise<string> {
+  const value: unknown = await readable(gitdir, () => getConfig({ fs, gitdir, path }))
+  return typeof value === 'string' ? value : otherwise
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return (await unlessAbsent(stat(path), path)) !== undefined
+}
+
+async function textOf(path: string): Promise<string> {
+  return (await unlessAbsent(readFile(path, 'utf8'), path)) ?? ''
+}
+
+/** Undefined where there is nothing. A repository that we may not look into is not one that is gone. */
+async function unlessAbsent<Value>(looking: Promise<Value>, path: string): Promise<Value | undefined> {
+  return looking.catch((cause: unknown) => {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw new SyncError('source-unreachable', `Cannot look at "${path}": ${String(code)}`, { cause })
+  })
+}

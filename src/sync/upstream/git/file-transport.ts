@@ -1,0 +1,57 @@
+import { fileURLToPath } from 'node:url'
+import type { GitSource } from '../../model/source.ts'
+import { SyncError } from '../../model/sync-error.ts'
+import type { GitTransport } from './git.ts'
+import type { Place } from './objects/worker-protocol.ts'
+import { ProgramTransport } from './program/program-transport.ts'
+import type { Ref } from './objects/ref-rules.ts'
+import type { Reach } from '../upstream.ts'
+
+/** A repository on this disk: read by ourselves, and with the git program where it needs that or the source wants it. */
+export class FileTransport implements GitTransport {
+  readonly #path: string
+  readonly #backend: GitSource['backend']
+  readonly #reach: Reach
+
+  constructor(url: string, backend: GitSource['backend'], reach: Reach) {
+    this.#path = fileURLToPath(url)
+    this.#backend = backend
+    this.#reach = reach
+  }
+
+  async list(patterns: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
+    return this.#with((transport) => transport.list(patterns, signal))
+  }
+
+  async peel(ref: Ref, signal: AbortSignal): Promise<Ref> {
+    return this.#with((transport) => transport.peel(ref, signal))
+  }
+
+  async isEmpty(signal: AbortSignal): Promise<boolean> {
+    return this.#with((transport) => transport.isEmpty(signal))
+  }
+
+  async locate(signal: AbortSignal): Promise<Place> {
+    return this.#with((transport) => transport.locate(signal))
+  }
+
+  forget(): void {}
+
+  /** Looked at anew each time: the repository may have been made anew in another form. */
+  async #with<T>(use: (transport: GitTransport) => Promise<T>): Promise<T> {
+    // Nothing but a repository on this disk needs isomorphic-git, which takes long to load.
+    const { DiskTransport, repositoryAt, unmetNeed } = await import('./disk-transport.ts')
+    const folder = await repositoryAt(this.#path)
+    const need = this.#backend === 'system' ? '`backend` is system' : await unmetNeed(folder)
+    if (need === undefined) return use(new DiskTransport(folder, this.#reach))
+    if (this.#backend === 'embedded') {
+      throw new SyncError('unsupported', `Cannot read "${this.#path}": ${need}, and \`backend\` is embedded`)
+    }
+    const program = new ProgramTransport({ kind: 'disk', folder }, this.#reach)
+    return use(program).catch((cause: unknown) => {
+      if (!(cause instanceof SyncError) || cause.code !== 'git-missing') throw cause
+      const message = `Cannot read "${this.#path}": ${need}, and the git program, which could read it, is not there`
+      throw new SyncError('git-missing', message, { cause })
+    })
+  }
+}

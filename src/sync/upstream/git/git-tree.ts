@@ -1,0 +1,165 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { formatOf, type ObjectId, type Revision } from '../../model/revision.ts'
+import { SyncError } from '../../model/sync-error.ts'
+import { BLOBS_AT_ONCE, TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../../model/tree.ts'
+import { HISTORY_LIMITS } from './objects/ancestry.ts'
+import type { OpenedTree, Place } from './objects/worker-protocol.ts'
+import { ObjectWorker } from './worker-client.ts'
+import { ProgramEnded } from './program/program-objects.ts'
+import { ProgramSupply } from './program/object-supply.ts'
+import { parseTree } from './objects/tree-object.ts'
+import { namedLimit } from '../upstream.ts'
+import type { KnownTrees, Reach, Relation } from '../upstream.ts'
+
+/** Fetches a commit into a folder and a thread of its own, both gone when the tree is disposed. */
+export async function openGitTree(
+  place: Place,
+  revision: Revision,
+  known: KnownTrees,
+  reach: Reach,
+  signal: AbortSignal,
+): Promise<Tree> {
+  const fetch = await openFetch(place, reach)
+  try {
+    const within = fetch.within(signal)
+    const way = await reach.way(within)
+    await fetch.supply(revision, within)
+    const opened = await fetch.ask({ kind: 'open', revision, known, way }, within)
+    return new GitTree(revision, opened, fetch, reach)
+  } catch (cause) {
+    await fetch[Symbol.asyncDispose]()
+    throw cause
+  }
+}
+
+/** The commit of a repository that an object leads to, if it is a commit or a tag of one. */
+export async function peelObject(place: Place, id: ObjectId, reach: Reach, signal: AbortSignal) {
+  await using fetch = await openFetch(place, reach)
+  return (await fetch.ask({ kind: 'peel', id }, fetch.within(signal))).commit
+}
+
+/** How two commits of a repository stand to each other. */
+export async function relate(
+  place: Place,
+  from: ObjectId,
+  to: ObjectId,
+  reach: Reach,
+  signal: AbortSignal,
+): Promise<Relation> {
+  // A server that cannot send commits alone would send all that they hold.
+  if (place.kind === 'remote' && !place.server.filters) return 'unknown'
+  const limits = { ...reach.limits, totalMs: Math.min(reach.limits.totalMs, HISTORY_LIMITS.ms) }
+  await using fetch = await openFetch(place, { ...reach, limits })
+  const within = fetch.within(signal)
+  const way = await reach.way(within)
+  await fetch.supplyHistory([from, to], within)
+  return (await fetch.ask({ kind: 'relate', from, to, way }, within)).relation
+}
+
+class GitTree implements Tree {
+  readonly revision: Revision
+  readonly root: ObjectId
+  readonly proof: Proof
+  readonly #trees: ReadonlyMap<ObjectId, Uint8Array>
+  readonly #fetch: Fetch
+  readonly #reach: Reach
+
+  constructor(revision: Revision, opened: OpenedTree, fetch: Fetch, reach: Reach) {
+    const { root, commit, tag } = opened
+    this.revision = revision
+    this.root = root
+    this.proof = tag === undefined ? { commit } : { commit, tag }
+    this.#trees = treesOf(opened)
+    this.#fetch = fetch
+    this.#reach = reach
+  }
+
+  list(tree: ObjectId): readonly TreeEntry[] {
+    const bytes = this.#trees.get(tree)
+    if (bytes === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it was not fetched`)
+    return parseTree(bytes, formatOf(tree), this.#reach.limits.segmentBytes)
+  }
+
+  async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {
+    const wanted = [...new Set(blobs)]
+    const taken = new Map<ObjectId, Taken>()
+    const within = this.#fetch.within(signal)
+    for (let from = 0; from < wanted.length; from += BLOBS_AT_ONCE) {
+      const lot = wanted.slice(from, from + BLOBS_AT_ONCE)
+      const way = await this.#reach.way(within)
+      const refused = await this.#fetch.prepare(lot, within)
+      for (const [id, blob] of refused) taken.set(id, blob)
+      const blobs = lot.filter((id) => !refused.has(id))
+      const answer = await this.#fetch.ask({ kind: 'take', blobs, way }, within)
+      for (const [id, blob] of answer.blobs) taken.set(id, blob)
+    }
+    return taken
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#fetch[Symbol.asyncDispose]()
+  }
+}
+
+interface Fetch extends AsyncDisposable {
+  readonly ask: ObjectWorker['ask']
+  /** Makes a revision readable for the worker, where it cannot do so itself. */
+  supply(revision: Revision, signal: AbortSignal): Promise<void>
+  /** Makes the commits behind these readable for it, where it cannot do so itself. */
+  supplyHistory(commits: readonly [ObjectId, ObjectId], signal: AbortSignal): Promise<void>
+  /** Makes blobs readable for it, and tells those that never will be. */
+  prepare(blobs: readonly ObjectId[], signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>>
+  /** The signal, or the time of the whole fetch being over. */
+  within(signal: AbortSignal): AbortSignal
+}
+
+async function openFetch(place: Place, reach: Reach): Promise<Fetch> {
+  const { scratch, limits } = reach
+  const folder = await mkdtemp(join(scratch, 'git-')).catch((cause: unknown) => {
+    throw new SyncError('store-failed', `Cannot make a folder in "${scratch}"`, { cause })
+  })
+  const program =
+    place.kind === 'program' ? await ProgramSupply.open(place.target, { ...reach, scratch: folder }) : undefined
+  const worker = new ObjectWorker({ place, scratch: folder, limits }, reach.threads)
+  const overdue = new AbortController()
+  const clock = setTimeout(() => {
+    const message = `Cannot fetch: not done within ${namedLimit('totalMs', limits)}`
+    overdue.abort(new SyncError('source-unreachable', message))
+  }, limits.totalMs)
+  return {
+    ask: (request, signal) =>
+      worker.ask(request, signal).catch(async (cause: unknown) => {
+        throw cause instanceof ProgramEnded && program !== undefined ? await program.whyEnded(cause) : cause
+      }),
+    supply: async (revision, signal) => {
+      if (program !== undefined) worker.connect(await program.open(revision, signal))
+    },
+    supplyHistory: async (commits, signal) => {
+      if (program !== undefined) worker.connect(await program.openHistory(commits, signal))
+    },
+    prepare: async (blobs, signal) => {
+      try {
+        return (await program?.prepare(blobs, signal)) ?? NONE
+      } catch (cause) {
+        // As a worker that is aborted ends: what it is in the middle of cannot be taken up again.
+        if (signal.aborted) await worker[Symbol.asyncDispose]()
+        throw cause
+      }
+    },
+    within: (signal) => AbortSignal.any([signal, overdue.signal]),
+    [Symbol.asyncDispose]: async () => {
+      clearTimeout(clock)
+      await worker[Symbol.asyncDispose]()
+      await program?.[Symbol.asyncDispose]()
+      // What cannot be removed now goes with the scratch folder, or with the next sweep.
+      await rm(folder, { recursive: true, force: true }).catch(() => {})
+    },
+  }
+}
+
+const NONE: ReadonlyMap<ObjectId, Taken> = new Map()
+
+function treesOf({ ids, ends, bytes }: OpenedTree): ReadonlyMap<ObjectId, Uint8Array> {
+  return new Map(ids.map((id, index) => [id, bytes.subarray(ends[index - 1] ?? 0, ends[index])]))
+}

@@ -1,0 +1,195 @@
+import { hash } from 'node:crypto'
+import { join } from 'node:path'
+import { parentPort } from 'node:worker_threads'
+import { hiddenInFile } from '../../skill-md/hidden-unicode.ts'
+import { isLfsPointer } from '../../skill-md/lfs.ts'
+import type { ObjectId, Revision } from '../../model/revision.ts'
+import { isSystemError, SyncError } from '../../model/sync-error.ts'
+import type { Taken } from '../../model/tree.ts'
+import { BlobSpool } from './objects/blob-spool.ts'
+import { DiskObjects } from './disk-objects.ts'
+import {
+  failureFrom,
+  type OpenedTree,
+  type Place,
+  type WorkerAnswer,
+  type WorkerRequest,
+  type WorkerTask,
+} from './objects/worker-protocol.ts'
+import { treeOfCommit, targetOfTag, type GitObject } from './objects/git-object.ts'
+import { tooLarge, type LargeObject, type Objects } from './objects/object-source.ts'
+import { ProgramObjects } from './program/program-objects.ts'
+import { RemoteObjects } from './smart-http/remote-objects.ts'
+import { shown } from './objects/tree-object.ts'
+import { walkTrees } from './objects/tree-walk.ts'
+import { namedLimit } from '../upstream.ts'
+import type { KnownTrees } from '../upstream.ts'
+
+// The thread of a fetch: all that inflates, hashes and walks. It ends when it is terminated, whatever it is doing; where it is told
+// that the fetch is over, another may follow.
+
+async function answer(request: WorkerRequest): Promise<WorkerAnswer> {
+  switch (request.kind) {
+    case 'open':
+      await objects.open(request.revision, request.known, request.way)
+      return openTree(request.revision, request.known)
+    case 'take':
+      return { kind: 'taken', blobs: await objects.take(request.blobs, keepBlob, request.way) }
+    case 'peel':
+      return { kind: 'peeled', commit: await peel(request.id) }
+    case 'relate': {
+      const { from, to, way } = request
+      return { kind: 'related', relation: await objects.relation(from, to, way) }
+    }
+    case 'end':
+      return end()
+    default:
+      return request satisfies never
+  }
+}
+
+/** Lets go of all that the fetch has opened. */
+function end(): WorkerAnswer {
+  objects[Symbol.dispose]?.()
+  spool[Symbol.dispose]()
+  const { heapTotal, external } = process.memoryUsage()
+  return { kind: 'ended', isFit: heapTotal + external <= FIT_BYTES }
+}
+
+/** What a thread may hold that waits for the next fetch. */
+const FIT_BYTES = 2 ** 26
+
+async function openTree(revision: Revision, known: KnownTrees): Promise<OpenedTree> {
+  const commit = await readCommit(revision.commit)
+  const root = treeOfCommit(commit.bytes)
+  if (root === undefined) throw new SyncError('content-refused', `Cannot take ${revision.commit}: it names no tree`)
+  const tag = revision.tag === undefined ? undefined : await readTag(revision.tag, revision.commit)
+  const trees = await walkTrees(root, known, task.limits, readTree)
+  const parts = [...trees.values()]
+  let end = 0
+  return {
+    kind: 'opened',
+    root,
+    commit: Uint8Array.from(commit.bytes),
+    tag: tag === undefined ? undefined : Uint8Array.from(tag.bytes),
+    ids: [...trees.keys()],
+    ends: parts.map((part) => (end += part.length)),
+    bytes: joined(parts),
+  }
+}
+
+async function readCommit(id: ObjectId): Promise<GitObject> {
+  const object = await objects.read(id)
+  if (object?.type === 'commit') return object
+  if (object?.type === 'too-large') throw largeObject(`commit ${id}`, object)
+  const why = object === undefined ? 'the repository does not have it' : `it is a ${object.type}`
+  throw new SyncError('ref-not-found', `Cannot take commit ${id}: ${why}`)
+}
+
+/** The tag object, which has to lead to the commit that the listing of refs claimed. */
+async function readTag(id: ObjectId, commit: ObjectId): Promise<GitObject> {
+  const tag = await objects.read(id)
+  if (tag?.type !== 'tag' || (await peel(id)) !== commit) {
+    throw new SyncError('content-refused', `Cannot take tag ${id}: it does not lead to commit ${commit}`)
+  }
+  return tag
+}
+
+/** The commit that a tag, or a tag of a tag, leads to. A commit leads to itself. */
+async function peel(id: ObjectId): Promise<ObjectId | undefined> {
+  let at: ObjectId | undefined = id
+  for (let depth = 0; at !== undefined && depth < MAX_TAGS; depth += 1) {
+    const object = await objects.read(at)
+    if (object?.type === 'commit') return at
+    at = object?.type === 'tag' ? targetOfTag(object.bytes) : undefined
+  }
+  return undefined
+}
+
+async function readTree(id: ObjectId, path: string): Promise<Uint8Array> {
+  const object = await objects.read(id)
+  if (object?.type === 'tree') return object.bytes
+  if (object?.type === 'too-large') throw largeObject(shown(path), object)
+  throw new SyncError('content-refused', `Cannot take ${shown(path)}: the repository lacks its tree ${id}`)
+}
+
+function largeObject(what: string, { size }: LargeObject): SyncError {
+  const figure = size === undefined ? 'more bytes' : `${size} bytes`
+  const most = `what ${namedLimit('files', task.limits)} and ${namedLimit('segmentBytes', task.limits)} allow`
+  return new SyncError('limit-exceeded', `Cannot take ${what}: it has ${figure} by itself, over ${most}`)
+}
+
+function keepBlob(bytes: Uint8Array): Taken {
+  const { blobBytes, packBytes } = task.limits
+  if (bytes.length > blobBytes) return tooLarge(bytes.length)
+  kept += bytes.length
+  // What few bytes unfold to lies on the disk from here on, so it is bounded like what comes over the wire.
+  if (kept > packBytes)
+    throw new SyncError('limit-exceeded', `Cannot keep the files: over ${namedLimit('packBytes', task.limits)}`)
+  const at = spool.append(bytes)
+  const hidden = hiddenInFile(bytes)
+  return {
+    kind: 'blob',
+    size: bytes.length,
+    sha256: hash('sha256', bytes),
+    isLfsPointer: isLfsPointer(bytes),
+    ...(hidden !== undefined && { hidden }),
+    file: spool.file,
+    at,
+  }
+}
+
+async function objectsAt(place: Place): Promise<Objects> {
+  if (place.kind === 'remote') return new RemoteObjects(place, task)
+  if (place.kind === 'program') return new ProgramObjects(process.stdin, process.stdout, task.limits)
+  return new DiskObjects(place.folder, task.limits)
+}
+
+/** In memory of its own, so that it can be handed over instead of copied. */
+function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    bytes.set(part, at)
+    at += part.length
+  }
+  return bytes
+}
+
+function send(message: WorkerAnswer): void {
+  parentPort?.postMessage(message, message.kind === 'opened' ? [message.bytes.buffer] : [])
+}
+
+/** A tag of a tag is rare; a longer chain is nobody's honest work. */
+const MAX_TAGS = 8
+
+let kept = 0
+let queue = Promise.resolve()
+let task: WorkerTask
+let spool: BlobSpool
+let objects: Objects
+// It may have been started long before anybody knew for what.
+parentPort?.on('message', (message: WorkerTask | WorkerRequest) => {
+  if ('kind' in message) take(message)
+  else begin(message)
+})
+
+function begin(first: WorkerTask): void {
+  task = first
+  kept = 0
+  spool = new BlobSpool(join(task.scratch, 'blobs'))
+  queue = queue.then(() => objectsAt(first.place)).then((opened) => void (objects = opened))
+}
+
+function take(request: WorkerRequest): void {
+  queue = queue
+    .then(() => answer(request))
+    .catch((error: unknown): WorkerAnswer => {
+      // What the system says of a file here is about the scratch folder, or a repository on this disk.
+      const expected = isSystemError(error) ? new SyncError('store-failed', `Cannot fetch: ${error.message}`) : error
+      // Anything else is a fault of this program: it ends the thread, and the other side hears of it.
+      if (!(expected instanceof SyncError)) throw error
+      return { kind: 'failed', failure: failureFrom(expected) }
+    })
+    .then(send)
+}

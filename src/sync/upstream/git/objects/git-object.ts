@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto'
+import { isObjectId, type ObjectFormat, type ObjectId } from '../../../model/revision.ts'
+
+export type ObjectType = 'commit' | 'tree' | 'blob' | 'tag'
+
+/** What an id stands for: the bytes after the header that only the hash sees. */
+export interface GitObject {
+  readonly type: ObjectType
+  readonly bytes: Buffer
+}
+
+/** How many bytes an id has where it is not written in hex: in trees and packs. */
+export const ID_BYTES: Readonly<Record<ObjectFormat, number>> = { sha1: 20, sha256: 32 }
+
+/** The id that belongs to the object. */
+export function idOf({ type, bytes }: GitObject, format: ObjectFormat): ObjectId {
+  const hash = createObjectHash(type, bytes.length, format)
+  return hash.update(bytes).objectId()
+}
+
+/** A hash of an object that comes in pieces. */
+export function createObjectHash(type: ObjectType, size: number, format: ObjectFormat) {
+  const hash = createHash(format).update(`${type} ${size}\0`)
+  return {
+    update(bytes: Uint8Array) {
+      hash.update(bytes)
+      return this
+    },
+    objectId(): ObjectId {
+      return checked(hash.digest('hex'))
+    },
+  }
+}
+
+/** The tree of a commit object; undefined if it names none. */
+export function treeOfCommit(commit: Buffer): ObjectId | undefined {
+  return headerOf(commit, /^tree ([0-9a-f]+)\n/)
+}
+
+/** What a tag object points to; undefined if it names nothing. */
+export function targetOfTag(tag: Buffer): ObjectId | undefined {
+  return headerOf(tag, /^object ([0-9a-f]+)\n/)
+}
+
+/** The parents that a commit object names, first parent first. */
+export function parentsOf(commit: Uint8Array): readonly ObjectId[] {
+  const text = Buffer.from(commit.buffer, commit.byteOffset, commit.byteLength).toString('latin1')
+  const parent = /parent ([0-9a-f]+)\n/y
+  // They follow the tree, which is always there; the same words in a message are none.
+  parent.lastIndex = text.indexOf('\n') + 1
+  const parents: ObjectId[] = []
+  for (let id = parent.exec(text)?.[1]; id !== undefined && isObjectId(id); id = parent.exec(text)?.[1])
+    parents.push(id)
+  return parents
+}
+
+/** When a commit was made by its committer's clock, in seconds since 1970; undefined where it names no date. */
+export function committedSeconds(commit: Uint8Array): number | undefined {
+  const text = Buffer.from(commit.buffer, commit.byteOffset, Math.min(commit.byteLength, HEADER_BYTES)).toString(
+    'latin1',
+  )
+  const headers = text.split('\n\n', 1)[0] ?? ''
+  const seconds = /^committer [^\n]*> ([0-9]{1,11}) [+-][0-9]{4}$/m.exec(headers)?.[1]
+  return seconds === undefined ? undefined : Number(seconds)
+}
+
+/** More than trees, parents and two names take; a signature may follow. */
+const HEADER_BYTES = 65_536
+
+function headerOf(bytes: Buffer, shape: RegExp): ObjectId | undefined {
+  const id = shape.exec(bytes.toString('latin1', 0, 80))?.[1]
+  return id !== undefined && isObjectId(id) ? id : undefined
+}
+
+function checked(id: string): ObjectId {
+  if (!isObjectId(id)) throw new TypeError(`"${id}" is no object id`)
+  return id
+}

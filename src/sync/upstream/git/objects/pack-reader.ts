@@ -1,0 +1,207 @@
+import type { ObjectFormat, ObjectId } from '../../../model/revision.ts'
+import { SyncError } from '../../../model/sync-error.ts'
+import { createObjectHash, idOf, type GitObject } from './git-object.ts'
+import { Malformed } from '../../../../base/malformed.ts'
+import { OBJECT_HEADER_BYTES, PackFile, type PackHeader } from './pack-file.ts'
+import { PackObjects } from './pack-objects.ts'
+import { PackSpool } from './pack-spool.ts'
+
+/** Bounds of one pack: how many objects it may have, and how many bytes of one are held in memory. */
+export interface PackLimits {
+  readonly objects: number
+  readonly objectBytes: number
+  /** Gives the pack up at the header of a file's content over so many bytes; undefined to read past what is too large. */
+  readonly stopBytes?: number
+}
+
+/** A pack was given up at the header of an object that is too large: nothing more of it was read. */
+export class LargeInPack extends Error {
+  override readonly name = 'LargeInPack'
+  /** Undefined where only its difference to another object is known to be too large. */
+  readonly size: number | undefined
+
+  constructor(size: number | undefined) {
+    super('The pack has an object that is too large')
+    this.size = size
+  }
+}
+
+/** Told of each object that fits into memory. */
+export type Found = (id: ObjectId, object: GitObject) => void
+
+/** Reads a pack in bounded memory. Every id that it knows is the hash of the bytes, not a server's word. */
+export class PackReader implements Disposable {
+  readonly #file: PackFile
+  readonly #spool: PackSpool
+  readonly #format: ObjectFormat
+  readonly #limits: PackLimits
+  readonly #offsets = new Map<ObjectId, number>()
+  readonly #objects: PackObjects
+  /** Their sizes. */
+  readonly #tooLarge = new Map<ObjectId, number>()
+  /** Something was too large, and what its id is cannot be told without holding it. */
+  #hasUnknown = false
+
+  private constructor(file: PackFile, spool: PackSpool, format: ObjectFormat, limits: PackLimits) {
+    this.#file = file
+    this.#spool = spool
+    this.#format = format
+    this.#limits = limits
+    this.#objects = new PackObjects(file, limits.objectBytes, (id) => this.#offsets.get(id))
+  }
+
+  /** Writes a pack to a new file while it comes, and goes through it once: an object is judged as soon as its header is there. */
+  static async receive(
+    chunks: AsyncIterable<Uint8Array>,
+    path: string,
+    format: ObjectFormat,
+    limits: PackLimits,
+    found: Found = () => {},
+  ): Promise<PackReader> {
+    await using spool = new PackSpool(chunks, path, format)
+    while (spool.bytes < LEAST_PACK_BYTES && (await spool.more()));
+    const file = sound(() => new PackFile(path, format))
+    try {
+      const reader = new PackReader(file, spool, format, limits)
+      await reader.#scan(found)
+      return reader
+    } catch (cause) {
+      file[Symbol.dispose]()
+      throw cause instanceof LargeInPack ? cause : damaged(cause)
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#file[Symbol.dispose]()
+  }
+
+  read(id: ObjectId): GitObject | undefined {
+    const offset = this.#offsets.get(id)
+    return offset === undefined ? undefined : sound(() => this.#objects.resolve(offset))
+  }
+
+  /** The size of an object that the pack has and that is too large for memory; undefined where that is not known. */
+  sizeOfLarge(id: ObjectId): number | undefined {
+    return this.#tooLarge.get(id)
+  }
+
+  /** True where the pack has an object that is too large for memory, or may have one. */
+  get mayHaveLarge(): boolean {
+    return this.#hasUnknown || this.#tooLarge.size > 0
+  }
+
+  /** Whether the pack has the object as one that is too large for memory, or may have it so. */
+  isTooLarge(id: ObjectId): boolean {
+    return this.#tooLarge.has(id) || (this.#hasUnknown && !this.#offsets.has(id))
+  }
+
+  async #scan(found: Found): Promise<void> {
+    const { count, start } = this.#file
+    const waiting = new Map<ObjectId, number[]>()
+    let at = start
+    for (let index = 0; index < count; index += 1) {
+      // Not before so many have come: a count that was damaged on the way is no limit that an operator could raise.
+      if (index === this.#limits.objects) throw tooMany(count)
+      await this.#arrived(at + OBJECT_HEADER_BYTES)
+      const header = this.#file.header(at)
+      this.#expectWanted(header)
+      if (header.size > this.#limits.objectBytes) {
+        at = await this.#pass(header)
+        continue
+      }
+      const { bytes, next } = await this.#file.inflateArriving(header, this.#arrived)
+      const base = header.stored.kind === 'delta' ? header.stored.base : undefined
+      if (typeof base === 'string' && !this.#offsets.has(base)) append(waiting, base, at)
+      else this.#enter(at, header, bytes, found)
+      at = next
+    }
+    await this.#arrived(Infinity)
+    if (at !== this.#file.end) throw new Malformed('something follows the last object')
+    this.#enterLate(waiting, found)
+  }
+
+  readonly #arrived = async (end: number): Promise<void> => {
+    while (this.#file.end < end && (await this.#spool.more())) this.#file.grow(this.#spool.bytes)
+  }
+
+  #expectWanted({ size, stored }: PackHeader): void {
+    const { objectBytes, stopBytes } = this.#limits
+    if (stopBytes === undefined || size <= stopBytes) return
+    if (stored.kind === 'whole' && stored.type === 'blob') throw new LargeInPack(size)
+    if (size > objectBytes) throw new LargeInPack(undefined)
+  }
+
+  /** Takes an object in whose base is there; undefined if it is too large to be held. */
+  #enter(offset: number, header: PackHeader, bytes: Buffer, found: Found): ObjectId | undefined {
+    const object = this.#objects.enter(offset, header, bytes)
+    if (object === undefined) {
+      this.#hasUnknown = true
+      return undefined
+    }
+    const id = idOf(object, this.#format)
+    this.#offsets.set(id, offset)
+    found(id, object)
+    return id
+  }
+
+  /** Those whose base came after them, each once: looking at all of them again and again would take for ever. */
+  #enterLate(waiting: Map<ObjectId, number[]>, found: Found): void {
+    const bases = [...waiting.keys()].filter((id) => this.#offsets.has(id))
+    for (let base = bases.pop(); base !== undefined; base = bases.pop()) {
+      const offsets = waiting.get(base) ?? []
+      waiting.delete(base)
+      for (const offset of offsets) {
+        const header = this.#file.header(offset)
+        const id = this.#enter(offset, header, this.#file.inflate(header).bytes, found)
+        if (id !== undefined && waiting.has(id)) bases.push(id)
+      }
+    }
+    if (waiting.size === 0) return
+    // Only what was too large to be held can have the base.
+    if (this.#tooLarge.size === 0 && !this.#hasUnknown) throw new Malformed('a delta has no base')
+    this.#hasUnknown = true
+  }
+
+  /** Skips an object that is too large for memory. Returns where the next begins. */
+  async #pass(header: PackHeader): Promise<number> {
+    const { stored, size } = header
+    if (stored.kind === 'delta') {
+      this.#hasUnknown = true
+      return this.#file.pour(header, () => {}, this.#arrived)
+    }
+    const hash = createObjectHash(stored.type, size, this.#format)
+    const next = await this.#file.pour(header, (piece) => void hash.update(piece), this.#arrived)
+    this.#tooLarge.set(hash.objectId(), size)
+    return next
+  }
+}
+
+/** The head of a pack and a checksum of either kind. */
+const LEAST_PACK_BYTES = 12 + 32
+
+function tooMany(count: number): SyncError {
+  return new SyncError(
+    'limit-exceeded',
+    `Cannot read the pack that was sent: ${count} objects, over what limits.repository.files allows`,
+  )
+}
+
+function append(waiting: Map<ObjectId, number[]>, base: ObjectId, offset: number): void {
+  const offsets = waiting.get(base)
+  if (offsets === undefined) waiting.set(base, [offset])
+  else offsets.push(offset)
+}
+
+function sound<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    throw damaged(cause)
+  }
+}
+
+/** Whatever goes wrong inside of a pack, zlib's complaints too, is the fault of those who sent it. */
+function damaged(cause: unknown): SyncError {
+  if (cause instanceof SyncError) return cause
+  return new SyncError('source-unreachable', 'Cannot read the pack that was sent: it is damaged', { cause })
+}

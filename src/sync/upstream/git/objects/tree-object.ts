@@ -1,0 +1,144 @@
+import { isUtf8 } from 'node:buffer'
+import { isObjectId, type ObjectFormat } from '../../../model/revision.ts'
+import { SyncError } from '../../../model/sync-error.ts'
+import type { TreeEntry } from '../../../model/tree.ts'
+import { ID_BYTES } from './git-object.ts'
+
+/**
+ * The entries of a raw tree object. A name that could reach outside of its folder, or into a `.git`, is
+ * `content-refused`; one that is not UTF-8, or longer than `segmentBytes`, makes its entry unusable; one that is only
+ * unusual is not judged here. `path` is where the tree stands, for the message.
+ */
+export function parseTree(
+  tree: Uint8Array,
+  format: ObjectFormat,
+  segmentBytes: number,
+  path = '',
+): readonly TreeEntry[] {
+  const idBytes = ID_BYTES[format]
+  const bytes = Buffer.from(tree.buffer, tree.byteOffset, tree.byteLength)
+  const entries: TreeEntry[] = []
+  const names = new Set<string>()
+  for (let at = 0; at < bytes.length;) {
+    const space = spaceAfter(bytes, at)
+    const end = bytes.indexOf(0, space)
+    if (space < at || end < space || end + idBytes >= bytes.length) throw refused(path, 'its tree object is malformed')
+    const { name, raw, isUsable } =
+      plainName(bytes, space + 1, end, segmentBytes) ?? nameOf(bytes.subarray(space + 1, end), segmentBytes, path)
+    if (names.has(raw)) throw refused(pathTo(path, name), 'the name is there twice')
+    names.add(raw)
+    const kind = kindOf(bytes.toString('latin1', at, space))
+    const id = bytes.toString('hex', end + 1, end + 1 + idBytes)
+    if (kind === undefined || !isObjectId(id)) throw refused(pathTo(path, name), 'its mode is none of git')
+    entries.push({ name, kind: isUsable ? kind : kind === 'folder' ? 'unusable-folder' : 'unusable-file', id })
+    at = end + 1 + idBytes
+  }
+  return entries
+}
+
+/** Where a mode ends: after five digits or six, but for what git never writes. */
+function spaceAfter(bytes: Buffer, at: number): number {
+  if (bytes[at + 5] === SPACE) return at + 5
+  return bytes[at + 6] === SPACE ? at + 6 : bytes.indexOf(SPACE, at)
+}
+
+const SPACE = 0x20
+
+/** A path made longer by a name. */
+export function pathTo(folder: string, name: string): string {
+  return folder === '' ? name : `${folder}/${name}`
+}
+
+/** A path as a message shows it: bounded, each character visible. */
+export function shown(path: string): string {
+  const bounded = path.length > SHOWN_LENGTH ? `${path.slice(0, SHOWN_LENGTH)}…` : path
+  return JSON.stringify(bounded).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{fffd}')
+}
+
+const SHOWN_LENGTH = 300
+
+interface Name {
+  readonly name: string
+  /** What tells it from all others. */
+  readonly raw: string
+  readonly isUsable: boolean
+}
+
+/**
+ * The name at this place, where it is one as nearly all are: in a tree of thousands, judging the rest takes several times as long.
+ * Undefined where it has to be judged.
+ */
+function plainName(bytes: Buffer, start: number, end: number, segmentBytes: number): Name | undefined {
+  if (end === start || end - start > segmentBytes) return undefined
+  // Whatever could lead elsewhere begins with one of these, or has a slash, or characters that some file system ignores.
+  const first = bytes[start]
+  if (first === DOT || first === UPPER_G || first === LOWER_G) return undefined
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at]
+    if (byte === undefined || byte === SLASH || byte >= FIRST_BEYOND_ASCII) return undefined
+  }
+  const name = bytes.toString('latin1', start, end)
+  return { name, raw: name, isUsable: true }
+}
+
+const [DOT, SLASH, UPPER_G, LOWER_G, FIRST_BEYOND_ASCII] = [0x2e, 0x2f, 0x47, 0x67, 0x80]
+
+function nameOf(bytes: Buffer, segmentBytes: number, path: string): Name {
+  const name = bytes.toString('utf8')
+  if (name === '') throw refused(path, 'an entry has no name')
+  if (name === '.' || name === '..' || name.includes('/') || isDotGit(name)) {
+    throw refused(pathTo(path, name), 'the name could lead elsewhere')
+  }
+  if (bytes.length <= segmentBytes && isUtf8(bytes)) return { name, raw: name, isUsable: true }
+  const letters = bytes.toString('latin1')
+  const start = letters.slice(0, UNUSABLE_SHOWN).replaceAll(/[^ -.0-[\]-~]/g, hexOf)
+  // The NUL, which no name holds, keeps it apart from names that are UTF-8.
+  return { name: letters.length > UNUSABLE_SHOWN ? `${start}…` : start, raw: `\0${letters}`, isUsable: false }
+}
+
+/** No name that is UTF-8 and within the limits needs more to be told from its neighbours. */
+const UNUSABLE_SHOWN = 60
+
+function hexOf(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
+}
+
+/** Whether some file system takes the name for `.git`: case, an 8.3 alias, a stream, trailing dots, ignored characters. */
+export function isDotGit(name: string): boolean {
+  const plain = name.replaceAll(IGNORED_BY_HFS, '')
+  return /^(?:\.git|git~1)[ .]*(?::.*)?$/is.test(plain)
+}
+
+const IGNORED_BY_HFS = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
+
+function kindOf(mode: string): TreeEntry['kind'] | undefined {
+  return USUAL_KINDS.get(mode) ?? kindOfBits(mode)
+}
+
+/** As git writes them. */
+const USUAL_KINDS: ReadonlyMap<string, TreeEntry['kind']> = new Map([
+  ['40000', 'folder'],
+  ['100644', 'file'],
+  ['100755', 'executable'],
+])
+
+function kindOfBits(mode: string): TreeEntry['kind'] | undefined {
+  if (!/^[0-7]{5,6}$/.test(mode)) return undefined
+  const bits = Number.parseInt(mode, 8)
+  switch (bits & 0o170000) {
+    case 0o100000:
+      return (bits & 0o100) === 0 ? 'file' : 'executable'
+    case 0o120000:
+      return 'link'
+    case 0o040000:
+      return 'folder'
+    case 0o160000:
+      return 'submodule'
+    default:
+      return undefined
+  }
+}
+
+function refused(path: string, why: string): SyncError {
+  return new SyncError('content-refused', `Cannot take ${shown(path)}: ${why}`)
+}

@@ -1,0 +1,92 @@
+import type { ObjectId, Revision } from '../../../model/revision.ts'
+import { CredentialRefused, SyncError, type SyncErrorCode } from '../../../model/sync-error.ts'
+import type { Taken } from '../../../model/tree.ts'
+import type { ProgramTarget } from '../program/git-program.ts'
+import type { Server } from '../smart-http/protocol.ts'
+import { ProgramEnded } from '../program/program-objects.ts'
+import type { FetchLimits, KnownTrees, Relation } from '../../upstream.ts'
+import type { Way } from '../../http/host-access.ts'
+
+/** Where a repository's objects are. */
+export type Place =
+  | { readonly kind: 'remote'; readonly url: string; readonly server: Server }
+  | { readonly kind: 'disk'; readonly folder: string }
+  /** With the git program, whose objects the worker reads over its own standard input and output. */
+  | { readonly kind: 'program'; readonly target: ProgramTarget }
+
+/** What a fetch begins with. `scratch` is a folder that it alone writes to. */
+export interface WorkerTask {
+  readonly place: Place
+  readonly scratch: string
+  readonly limits: FetchLimits
+}
+
+/** What a worker is asked, one thing after another. */
+export type WorkerRequest =
+  | {
+      readonly kind: 'open'
+      readonly revision: Revision
+      readonly known: KnownTrees
+      readonly way: Way
+    }
+  | { readonly kind: 'take'; readonly blobs: readonly ObjectId[]; readonly way: Way }
+  | { readonly kind: 'peel'; readonly id: ObjectId }
+  | {
+      readonly kind: 'relate'
+      readonly from: ObjectId
+      readonly to: ObjectId
+      readonly way: Way
+    }
+  /** It is over: another task may follow. */
+  | { readonly kind: 'end' }
+
+export type WorkerAnswer =
+  | OpenedTree
+  | { readonly kind: 'taken'; readonly blobs: ReadonlyMap<ObjectId, Taken> }
+  | { readonly kind: 'peeled'; readonly commit: ObjectId | undefined }
+  | { readonly kind: 'related'; readonly relation: Relation }
+  | { readonly kind: 'ended'; readonly isFit: boolean }
+  | { readonly kind: 'failed'; readonly failure: Failure }
+
+/** The trees of a commit, behind one another in `bytes`; `ends` says where each of them ends. */
+export interface OpenedTree {
+  readonly kind: 'opened'
+  readonly root: ObjectId
+  readonly commit: Uint8Array
+  readonly tag: Uint8Array | undefined
+  readonly ids: readonly ObjectId[]
+  readonly ends: readonly number[]
+  readonly bytes: Uint8Array<ArrayBuffer>
+}
+
+/** A `SyncError` on its way between threads, which would strip it to a plain Error. */
+export interface Failure {
+  readonly code: SyncErrorCode
+  readonly message: string
+  readonly retryAfterMs: number | undefined
+  /** The class that says more than the code. */
+  readonly kind: 'plain' | 'credential-refused' | 'program-ended'
+}
+
+export function failureFrom(error: SyncError): Failure {
+  const { code, message, retryAfterMs } = error
+  return { code, message, retryAfterMs, kind: kindOf(error) }
+}
+
+function kindOf(error: SyncError): Failure['kind'] {
+  if (error instanceof CredentialRefused) return 'credential-refused'
+  return error instanceof ProgramEnded ? 'program-ended' : 'plain'
+}
+
+export function errorOf({ code, message, retryAfterMs, kind }: Failure): SyncError {
+  switch (kind) {
+    case 'credential-refused':
+      return new CredentialRefused(message)
+    case 'program-ended':
+      return new ProgramEnded()
+    case 'plain':
+      return new SyncError(code, message, retryAfterMs === undefined ? {} : { retryAfterMs })
+    default:
+      return kind satisfies never
+  }
+}

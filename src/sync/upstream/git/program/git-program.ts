@@ -1,0 +1,234 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SyncError } from '../../../model/sync-error.ts'
+import { ChildGroup, runToEnd, type Bounds, type Ended, type Start } from './process-group.ts'
+import { gitVersionIn, obeysNoLazyFetch } from './git-version.ts'
+import { gitFailureOf } from '../../http/http-failure.ts'
+import { isRedirect, MAX_REDIRECTS, redirectOf, baseOf, tooManyRedirects } from '../../http/http-redirect.ts'
+import { httpEnvironment } from './git-http-config.ts'
+import { HttpTrace, type Traced } from '../../http/http-trace.ts'
+import { programFailure, type FailedRun } from './program-failure.ts'
+import { sshLog, writeSsh } from './git-ssh-config.ts'
+import type { Reach } from '../../upstream.ts'
+
+/** What the git program is to work on: an address, or the folder of a repository on this disk. */
+export type ProgramTarget =
+  | { readonly kind: 'ssh'; readonly url: string }
+  | { readonly kind: 'http'; readonly url: string }
+  | { readonly kind: 'disk'; readonly folder: string }
+
+/** One run of git. `bounds` are those of the fetch where nothing is said. */
+export interface GitRun {
+  readonly args: readonly string[]
+  readonly input?: string
+  readonly bounds?: Partial<Bounds>
+  readonly fileBytes?: number
+  /** In place of variables of the same names. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/**
+ * The git program, set up for one target: in a folder of its own, with an environment and a configuration made from
+ * nothing, so that what the machine, the user or a repository configures for git has no say. Gone with its folder.
+ */
+export class GitProgram implements AsyncDisposable {
+  /** Where it runs. Whatever it writes lies here. */
+  readonly folder: string
+  readonly target: ProgramTarget
+  readonly #reach: Reach
+  readonly #env: Readonly<Record<string, string>>
+  /** Over http(s), where a redirect led to. */
+  #base: string | undefined
+
+  private constructor(folder: string, target: ProgramTarget, reach: Reach, env: Readonly<Record<string, string>>) {
+    this.folder = folder
+    this.target = target
+    this.#reach = reach
+    this.#env = env
+  }
+
+  static async open(target: ProgramTarget, reach: Reach): Promise<GitProgram> {
+    const folder = await mkdtemp(join(reach.scratch, 'program-')).catch((cause: unknown) => {
+      throw new SyncError('store-failed', `Cannot make a folder in "${reach.scratch}"`, { cause })
+    })
+    try {
+      await mkdir(join(folder, 'home'))
+      await writeFile(join(folder, 'home', '.gitconfig'), settingsFor(target))
+      const ssh = target.kind === 'ssh' ? await writeSsh(folder, reach) : {}
+      return new GitProgram(folder, target, reach, { ...environmentIn(folder, target, reach), ...ssh })
+    } catch (cause) {
+      await removed(folder)
+      throw scratchFailure(cause)
+    }
+  }
+
+  /** As git takes it on its command line. It never begins with a hyphen. */
+  get address(): string {
+    return this.target.kind === 'disk' ? this.target.folder : this.target.url
+  }
+
+  /** Runs git to its end and returns what it printed. `what` is what is attempted, for the message. */
+  async run(run: GitRun, what: string, signal: AbortSignal): Promise<Buffer> {
+    const { input = '', bounds } = run
+    const log = await sshLog(this.folder)
+    const start = this.#start(run)
+    const ended = await runToEnd(start, input, { ...this.#bounds(), ...bounds }, what, signal)
+    if (ended.status === 0) return ended.stdout
+    throw await this.failure(ended, what, { ssh: await log() })
+  }
+
+  /** The same where git talks to the other side: it is told who we are, and nothing else that we run is. */
+  async ask(run: GitRun, what: string, signal: AbortSignal): Promise<Buffer> {
+    const { target } = this
+    if (target.kind === 'http') return this.#askOverHttp(target.url, run, what, signal)
+    if (target.kind === 'ssh') return this.run(run, what, signal)
+    await this.#refuseLazyFetching(target.folder, signal)
+    return this.run({ ...run, env: ASKING_ON_DISK }, what, signal)
+  }
+
+  /** A redirect is followed here and not by git, which would take our headers along to wherever it leads. */
+  async #askOverHttp(url: string, run: GitRun, what: string, signal: AbortSignal): Promise<Buffer> {
+    const { limits } = this.#reach
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
+      const way = await this.#reach.way(signal)
+      const base = this.#base ?? url
+      const trace = new HttpTrace()
+      const http = await httpEnvironment(this.folder, { url, base, way, limits }).catch((cause: unknown) => {
+        throw scratchFailure(cause)
+      })
+      const start = this.#start(run)
+      const asking = { ...start, env: { ...start.env, ...http }, onTrace: trace.heard }
+      const ended = await runToEnd(asking, run.input ?? '', { ...this.#bounds(), ...run.bounds }, what, signal)
+      if (ended.status === 0 && isOfGit(trace)) {
+        this.#reach.onAddress?.(base)
+        return ended.stdout
+      }
+      const { last } = trace
+      if (last === undefined || !isRedirected(last)) throw await this.failure(ended, what, { http: { way, trace } })
+      this.#base = redirectedTo(last, base, url)
+    }
+    throw tooManyRedirects(url)
+  }
+
+  /** Starts git and leaves it running. */
+  async start(args: readonly string[], signal: AbortSignal): Promise<ChildGroup> {
+    const { target } = this
+    if (target.kind === 'disk') await this.#refuseLazyFetching(target.folder, signal)
+    return new ChildGroup(this.#start({ args }))
+  }
+
+  /** Why git ended as it did. */
+  async failure(ended: Ended, what: string, { ssh = '', http }: Pick<Partial<FailedRun>, 'ssh' | 'http'> = {}) {
+    return programFailure({ ...ended, ssh, http, what, folder: this.folder, reach: this.#reach })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await removed(this.folder)
+  }
+
+  /**
+   * Runs in no repository: git that fetches missing objects by itself runs the program that the repository's configuration
+   * names for that, and what lies on this disk may be another user's.
+   */
+  async #refuseLazyFetching(folder: string, signal: AbortSignal): Promise<void> {
+    const what = `Cannot read "${folder}"`
+    const printed = await this.run({ args: ['--version'] }, what, signal)
+    const version = gitVersionIn(printed.toString('latin1'))
+    if (version !== undefined && obeysNoLazyFetch(version)) return
+    const found = version === undefined ? 'says no version' : `is version ${version.join('.')}`
+    throw new SyncError(
+      'unsupported',
+      `${what}: the git program ${found}, and can be made to run a program that the repository names (CVE-2024-32004); ` +
+        'it takes git 2.45.1, or a release of an older line with that fixed',
+    )
+  }
+
+  #start({ args, fileBytes = SMALL_FILE_BYTES, env }: Pick<GitRun, 'args' | 'fileBytes' | 'env'>): Start {
+    return { command: this.#reach.programs.git, args, cwd: this.folder, env: { ...this.#env, ...env }, fileBytes }
+  }
+
+  #bounds(): Bounds {
+    const { connectMs, idleMs } = this.#reach.limits
+    // Connecting, keys and the first answer come one after another, and nothing is heard of them from outside.
+    return { firstMs: connectMs + idleMs, idleMs, outputBytes: OUTPUT_BYTES }
+  }
+}
+
+/** A disk that is full is no fault of the source. What is no error of the disk is left as it is. */
+export function scratchFailure(cause: unknown): unknown {
+  if (!(cause instanceof Error) || !('syscall' in cause) || !('code' in cause)) return cause
+  return new SyncError('store-failed', `Cannot write to the scratch folder: ${String(cause.code)}`, { cause })
+}
+
+/** Some 200,000 refs: git lists all of them, whatever is asked for. */
+const OUTPUT_BYTES = 2 ** 24
+const SMALL_FILE_BYTES = 2 ** 20
+
+function isOfGit({ listing }: HttpTrace): boolean {
+  return listing === undefined || gitFailureOf(listing, '', false) === undefined
+}
+
+/** A proxy that is asked for a connection redirects nobody. */
+function isRedirected(answer: Traced): boolean {
+  return answer.method !== 'CONNECT' && isRedirect(answer)
+}
+
+function redirectedTo(answer: Traced, base: string, url: string): string {
+  return baseOf(redirectOf(answer, answer.method, new URL(`${base}/info/refs`), url))
+}
+
+/** What cannot be removed now goes with the scratch folder, or with the next sweep. */
+async function removed(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true }).catch(() => {})
+}
+
+function environmentIn(folder: string, target: ProgramTarget, { programs }: Reach): Record<string, string> {
+  const home = join(folder, 'home')
+  return {
+    PATH: programs.path,
+    HOME: home,
+    XDG_CONFIG_HOME: home,
+    LC_ALL: 'C',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: join(home, '.gitconfig'),
+    GIT_ATTR_NOSYSTEM: '1',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_ASKPASS: 'false',
+    SSH_ASKPASS: 'false',
+    SSH_ASKPASS_REQUIRE: 'force',
+    GIT_PROTOCOL_FROM_USER: '0',
+    // Over whatever a repository configures: no other way is taken, and on this disk none, not even for a single object.
+    ...(target.kind === 'http' ? {} : { GIT_ALLOW_PROTOCOL: target.kind === 'ssh' ? 'ssh' : '' }),
+    GIT_NO_LAZY_FETCH: '1',
+    GIT_NO_REPLACE_OBJECTS: '1',
+    GIT_OPTIONAL_LOCKS: '0',
+    GIT_SSH_VARIANT: 'ssh',
+  }
+}
+
+/** Lists the refs of a repository on this disk. What answers there is git itself, which fetches nothing for that. */
+const ASKING_ON_DISK = { GIT_ALLOW_PROTOCOL: 'file' }
+
+/** The whole configuration, in a file and not in arguments: git does not hand those to what it starts. */
+function settingsFor(target: ProgramTarget): string {
+  const trusted = target.kind === 'disk' ? [`[safe]\n\tdirectory = ${quoted(target.folder)}`] : []
+  return [...SETTINGS, ...trusted].map((line) => `${line}\n`).join('')
+}
+
+const SETTINGS: readonly string[] = [
+  '[core]\n\thooksPath = /dev/null\n\tfsmonitor = false\n\tbigFileThreshold = 16m\n\tdeltaBaseCacheLimit = 96m',
+  '[protocol]\n\tversion = 2\n\tallow = never',
+  '[fetch]\n\tunpackLimit = 1\n\trecurseSubmodules = false\n\tnegotiationAlgorithm = noop\n\twriteCommitGraph = false',
+  // What is used of a repository is judged by our own reader, as it is over http(s): with the path in its message. git
+  // would refuse a whole repository for one old object that nobody asks for, and cannot be told to spare a filtered fetch.
+  '[transfer]\n\tunpackLimit = 1\n\tfsckObjects = false',
+  '[gc]\n\tauto = 0\n[maintenance]\n\tauto = false',
+  '[pack]\n\tthreads = 1',
+  '[credential]\n\thelper =',
+  '[submodule]\n\trecurse = false',
+]
+
+/** In double quotes, as git reads its configuration. */
+function quoted(text: string): string {
+  return `"${text.replaceAll(/["\\]/g, String.raw`\$&`).replaceAll('\n', String.raw`\n`)}"`
+}

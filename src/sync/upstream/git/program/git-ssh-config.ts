@@ -1,0 +1,150 @@
+import { chmod, open, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SyncError } from '../../../model/sync-error.ts'
+import type { Reach, SshAccess, SshKey } from '../../upstream.ts'
+
+/**
+ * Puts what ssh needs into a folder that it will run in, and returns the environment that makes git use it. What is
+ * secret stands in files of that folder, never in an argument: arguments are seen by everybody on the machine.
+ */
+export async function writeSsh(folder: string, { programs, limits }: Reach): Promise<Record<string, string>> {
+  const access = await programs.access()
+  if (access.key !== undefined) await writeKey(folder, access.key)
+  await expectKnownHosts(access)
+  // By a link, because the path of the operator's file may hold what ssh would read as something else.
+  await symlink(access.knownHosts, join(folder, KNOWN_HOSTS))
+  const words = [programs.ssh, ...optionsFor(access, limits)].map(shellQuoted)
+  return {
+    GIT_SSH_COMMAND: words.join(' '),
+    ...(access.passphrase !== undefined ? await writePassphrase(folder, access.passphrase) : {}),
+    ...(access.key === undefined && access.agent !== undefined ? { SSH_AUTH_SOCK: access.agent } : {}),
+  }
+}
+
+/** The file of the known hosts, in the folder that ssh runs in. */
+export const KNOWN_HOSTS = 'known_hosts'
+
+/** Begins a new log of ssh, apart from what the other side says; what is returned reads it. */
+export async function sshLog(folder: string): Promise<() => Promise<string>> {
+  const file = join(folder, LOG)
+  await rm(file, { force: true })
+  return async () => startOf(file).catch(() => '')
+}
+
+const LOG = 'ssh.log'
+const KEY = 'key'
+
+function optionsFor(access: SshAccess, { connectMs, idleMs }: Reach['limits']): string[] {
+  const seconds = (ms: number) => Math.max(1, Math.ceil(ms / 1000))
+  const settings = {
+    // With a passphrase the one question is answered by our own program; everything else is refused below.
+    BatchMode: access.passphrase === undefined ? 'yes' : 'no',
+    NumberOfPasswordPrompts: '1',
+    PreferredAuthentications: 'publickey',
+    PasswordAuthentication: 'no',
+    KbdInteractiveAuthentication: 'no',
+    GSSAPIAuthentication: 'no',
+    HostbasedAuthentication: 'no',
+    StrictHostKeyChecking: 'yes',
+    UserKnownHostsFile: KNOWN_HOSTS,
+    ...(access.systemHosts ? {} : { GlobalKnownHostsFile: '/dev/null' }),
+    UpdateHostKeys: 'no',
+    VerifyHostKeyDNS: 'no',
+    CheckHostIP: 'no',
+    ...(access.key === undefined ? {} : { IdentitiesOnly: 'yes', IdentityAgent: 'none' }),
+    AddKeysToAgent: 'no',
+    ForwardAgent: 'no',
+    ForwardX11: 'no',
+    ClearAllForwardings: 'yes',
+    PermitLocalCommand: 'no',
+    ControlMaster: 'no',
+    ControlPath: 'none',
+    Tunnel: 'no',
+    RequestTTY: 'no',
+    ConnectTimeout: String(seconds(connectMs)),
+    ConnectionAttempts: '1',
+    ServerAliveInterval: String(seconds(idleMs / 2)),
+    ServerAliveCountMax: '2',
+    // Tells the fingerprint of a host key that is refused.
+    LogLevel: 'DEBUG1',
+  }
+  const options = Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`])
+  return ['-F', 'none', '-E', LOG, ...options, ...(access.key === undefined ? [] : ['-i', KEY])]
+}
+
+async function writeKey(folder: string, key: SshKey): Promise<void> {
+  const file = join(folder, KEY)
+  if (key.kind === 'text') {
+    const text = key.text.endsWith('\n') ? key.text : `${key.text}\n`
+    await writeFile(file, text, { mode: 0o600 })
+    return
+  }
+  const { mode, uid } = await stat(key.path).catch((cause: unknown) => {
+    throw rejected(`Cannot read the ${key.name}: ${codeOf(cause)}`, cause)
+  })
+  // ssh would ignore the key and say so to nobody.
+  if ((mode & 0o077) !== 0 && uid === process.getuid?.()) {
+    const shown = (mode & 0o777).toString(8)
+    throw rejected(`Cannot use the ${key.name}: others may read it (mode ${shown}); ssh wants it to be 600`)
+  }
+  await symlink(key.path, file)
+}
+
+async function expectKnownHosts({ knownHosts, systemHosts }: SshAccess): Promise<void> {
+  // The user's own may be missing, as it is on a new machine: then no host is known but those of the system.
+  if (systemHosts) return
+  await (
+    await open(knownHosts, 'r').catch((cause: unknown) => {
+      throw new SyncError('tls-failed', `Cannot read the known hosts "${knownHosts}": ${codeOf(cause)}`, { cause })
+    })
+  ).close()
+}
+
+/** A program that answers the question for the passphrase, and no other. */
+async function writePassphrase(folder: string, passphrase: string): Promise<Record<string, string>> {
+  const askpass = join(folder, 'askpass')
+  await writeFile(join(folder, 'passphrase'), `${passphrase}\n`, { mode: 0o600 })
+  await writeFile(askpass, ASKPASS, { mode: 0o700 })
+  await chmod(askpass, 0o700)
+  // Before OpenSSH 8.4 nothing but a display makes ssh ask a program.
+  return { SSH_ASKPASS: askpass, DISPLAY: 'none' }
+}
+
+const ASKPASS = `#!/bin/sh
+case "$1" in
+  *passphrase*) exec cat "\${0%/*}/passphrase" ;;
+  *) exit 1 ;;
+esac
+`
+
+function shellQuoted(word: string): string {
+  return `'${word.replaceAll("'", String.raw`'\''`)}'`
+}
+
+/** What ssh says first is what went wrong; the rest is of no use. */
+async function startOf(file: string): Promise<string> {
+  const handle = await open(file, 'r')
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(LOG_BYTES), 0, LOG_BYTES, 0)
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await handle.close()
+  }
+}
+
+const LOG_BYTES = 65_536
+
+/** The lines of the known hosts. */
+export async function knownHostLines(folder: string): Promise<readonly string[]> {
+  return (await readFile(join(folder, KNOWN_HOSTS), 'utf8').catch(() => '')).split('\n')
+}
+
+function codeOf(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'it cannot be opened'
+  if (code === 'ENOENT') return 'no such file'
+  return code === 'EACCES' ? 'permission denied' : code
+}
+
+function rejected(message: string, cause?: unknown): SyncError {
+  return new SyncError('credentials-rejected', message, { cause })
+}

@@ -1,0 +1,90 @@
+import { isObjectId } from '../../../model/revision.ts'
+import { SyncError } from '../../../model/sync-error.ts'
+import type { GitTransport } from '../git.ts'
+import type { Place } from '../objects/worker-protocol.ts'
+import { GitProgram, type ProgramTarget } from './git-program.ts'
+import { prefixOf, type Ref } from '../objects/ref-rules.ts'
+import type { Reach } from '../../upstream.ts'
+
+/** A repository that the git program reaches: over ssh or http(s), or on this disk. */
+export class ProgramTransport implements GitTransport {
+  readonly #target: ProgramTarget
+  readonly #reach: Reach
+
+  constructor(target: ProgramTarget, reach: Reach) {
+    this.#target = target
+    this.#reach = reach
+  }
+
+  /** Where a name is given, HEAD is left out: with it the server would tell all that it has. */
+  async list(patterns: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
+    const names = (patterns.length > 1 ? patterns.filter((pattern) => pattern !== 'HEAD') : patterns).map(prefixOf)
+    await using git = await GitProgram.open(this.#target, this.#reach)
+    const kinds = KINDS.filter(([, prefix]) => names.some((name) => name.startsWith(prefix)))
+    const isNarrow = names.every((name) => KINDS.some(([, prefix]) => name.startsWith(prefix)))
+    // By pattern alone the server tells all of its refs, and git sorts out; by kind it tells no other.
+    const flags = isNarrow ? kinds.map(([flag]) => flag) : []
+    const args = ['--git-dir=none', 'ls-remote', '--symref', ...flags, '--end-of-options', git.address]
+    const within = AbortSignal.any([signal, AbortSignal.timeout(Math.min(this.#reach.limits.totalMs, LISTING_MS))])
+    const what = `Cannot list the refs of "${git.address}"`
+    const printed = await git
+      .ask({ args: [...args, ...names.map(patternOf)] }, what, within)
+      .catch((cause: unknown) => {
+        if (signal.aborted || !within.aborted) throw cause
+        throw new SyncError('source-unreachable', `${what}: not done within ${LISTING_MS} ms`)
+      })
+    return refsIn(printed.toString('utf8'), git.address).filter((ref) =>
+      names.some((name) => ref.name.startsWith(name)),
+    )
+  }
+
+  async isEmpty(signal: AbortSignal): Promise<boolean> {
+    return (await this.list(['refs/heads/*', 'refs/tags/*'], signal)).length === 0
+  }
+
+  async peel(ref: Ref): Promise<Ref> {
+    return ref
+  }
+
+  async locate(): Promise<Place> {
+    return { kind: 'program', target: this.#target }
+  }
+
+  forget(): void {}
+}
+
+const KINDS = [
+  ['--heads', 'refs/heads/'],
+  ['--tags', 'refs/tags/'],
+] as const
+
+/** A listing is one short answer. A host that drips it keeps others waiting no longer than this. */
+const LISTING_MS = 60_000
+
+/** All that begins alike: without the star the line that says where a tag leads would be left out. */
+function patternOf(name: string): string {
+  return `${name.replaceAll(/[*?[\\]/g, String.raw`\$&`)}*`
+}
+
+/** `<id> TAB <name>`; a name that ends with `^{}` says where the tag before it leads, `ref: <name>` what HEAD stands for. */
+function refsIn(printed: string, address: string): readonly Ref[] {
+  const targets = new Map<string, string>()
+  const refs = new Map<string, Ref>()
+  for (const line of printed.split('\n').filter((text) => text !== '')) {
+    const [id = '', name = ''] = line.split('\t')
+    const tag = name.endsWith('^{}') ? refs.get(name.slice(0, -3)) : undefined
+    if (id.startsWith('ref: ')) targets.set(name, id.slice(5))
+    else if (!isObjectId(id) || name === '') throw noList(address)
+    else if (tag !== undefined) refs.set(tag.name, { ...tag, peeled: id })
+    else refs.set(name, targeted({ name, id }, targets.get(name)))
+  }
+  return [...refs.values()]
+}
+
+function targeted(ref: Ref, target: string | undefined): Ref {
+  return target === undefined ? ref : { ...ref, target }
+}
+
+function noList(address: string): SyncError {
+  return new SyncError('source-unreachable', `Cannot list the refs of "${address}": the answer is no list of refs`)
+}

@@ -1,0 +1,51 @@
+import { join } from 'node:path'
+import { inflateSync } from 'node:zlib'
+import { SyncError } from '../../../model/sync-error.ts'
+import { LargeInPack, PackReader } from '../objects/pack-reader.ts'
+import type { FetchLimits } from '../../upstream.ts'
+
+/**
+ * Goes once through a pack in bounded memory, for a reader that has no bounds: one that is damaged throws `source-unreachable`, one
+ * with an object over `MOST_BYTES` `limit-exceeded`.
+ */
+export async function weighPack(
+  bytes: Uint8Array,
+  scratch: string,
+  { files }: Pick<FetchLimits, 'files'>,
+): Promise<void> {
+  const limits = { objects: OBJECTS_PER_FILE * files, objectBytes: MOST_BYTES, stopBytes: MOST_BYTES }
+  const path = join(scratch, `weighed-${(weighed += 1)}`)
+  try {
+    using reader = await PackReader.receive(piecesOf(bytes), path, 'sha1', limits)
+    if (reader.mayHaveLarge) throw tooLarge()
+  } catch (error) {
+    throw error instanceof LargeInPack ? tooLarge() : error
+  }
+}
+
+/** Throws where a loose object inflates to more than that. */
+export function inflatedWithin(bytes: Uint8Array): void {
+  try {
+    inflateSync(bytes, { maxOutputLength: MOST_BYTES })
+  } catch (error) {
+    // Whatever else is wrong with it is for the reader to say.
+    if (error instanceof RangeError) throw tooLarge()
+  }
+}
+
+let weighed = 0
+
+const MOST_BYTES = 2 ** 26
+
+/** Beside files a repository has folders, and a pack on this disk has what earlier commits had. */
+const OBJECTS_PER_FILE = 16
+
+function tooLarge(): SyncError {
+  return new SyncError('limit-exceeded', `an object of the repository has more than ${MOST_BYTES} bytes`)
+}
+
+async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES)
+}
+
+const PIECE_BYTES = 2 ** 20

@@ -1,0 +1,216 @@
+import { hash } from 'node:crypto'
+import { Errors, readBlob, readCommit, readTree, type FsClient, type TreeEntry } from 'isomorphic-git'
+import { isLfsPointer } from '../../../skill-md/lfs.ts'
+import { joinPath } from '../../../../base/paths.ts'
+import type { ObjectId } from '../../../model/revision.ts'
+import type { Claim, ClaimedFile, Difference, SecondOpinion } from './second-opinion.ts'
+
+/** The repository that isomorphic-git reads. */
+export interface Objects {
+  readonly fs: FsClient
+  readonly gitdir: string
+  readonly cache: object
+}
+
+/** Compares what is claimed of a commit with what isomorphic-git reads of it, none of it by code of ours. */
+export async function compareClaims(
+  objects: Objects,
+  commit: ObjectId,
+  claims: readonly Claim[],
+  place: 'remote' | 'disk',
+): Promise<SecondOpinion> {
+  const files = new CommitFiles(objects, commit)
+  if (!(await files.isThere())) {
+    // A host that does not have it says so.
+    if (place === 'disk') return { kind: 'not-compared', why: `the repository does not have ${commit} any more` }
+    const message = `the host was asked for ${commit} and sent something else`
+    return { kind: 'compared', files: 0, differences: [{ path: '', message }], more: 0 }
+  }
+  const comparison = new Comparison(files, place === 'disk' ? 'the repository' : 'what the host sent')
+  for (const claim of claims) await comparison.add(claim)
+  return comparison.opinion
+}
+
+class Comparison {
+  readonly #commit: CommitFiles
+  readonly #from: string
+  readonly #differences: Difference[] = []
+  #files = 0
+  #more = 0
+
+  constructor(commit: CommitFiles, from: string) {
+    this.#commit = commit
+    this.#from = from
+  }
+
+  get opinion(): SecondOpinion {
+    return { kind: 'compared', files: this.#files, differences: this.#differences, more: this.#more }
+  }
+
+  async add({ skill, folder, files, lacksPointers }: Claim): Promise<void> {
+    const about = skill === undefined ? {} : { skill }
+    const claimed = new Set<string>()
+    for (const file of files) {
+      this.#files += 1
+      claimed.add(file.path)
+      this.#note(await this.#unlessLacking(() => this.#judge(joinPath(folder, file.path), file)), file.path, about)
+    }
+    // Docs are the Markdown files of a folder alone; a skill is all that lies in it.
+    if (skill === undefined) return
+    for (const path of await this.#allIn(folder)) {
+      const isAccounted =
+        claimed.has(path) || (lacksPointers === true && (await this.#isPointer(joinPath(folder, path))))
+      if (!isAccounted) this.#note('the commit has this file in the skill, and it is not served', path, about)
+    }
+  }
+
+  async #allIn(folder: string): Promise<readonly string[]> {
+    const all = await this.#unlessLacking(() => this.#commit.filesBelow(folder))
+    // What it is in was named with the files.
+    return typeof all === 'string' ? [] : all
+  }
+
+  async #isPointer(path: string): Promise<boolean> {
+    const found = await this.#unlessLacking(async () => {
+      const entry = await this.#commit.entryAt(path)
+      return entry?.type === 'blob' && isLfsPointer(await this.#commit.bytesOf(entry.oid))
+    })
+    return found === true
+  }
+
+  async #judge(path: string, { executable, size, sha256 }: ClaimedFile): Promise<string | undefined> {
+    const entry = await this.#commit.entryAt(path)
+    if (entry?.type !== 'blob') return 'the commit has no such file'
+    const bytes = await this.#commit.bytesOf(entry.oid)
+    const sum = hash('sha256', bytes)
+    if (sum !== sha256 || bytes.length !== size)
+      return `the commit has ${bytes.length} bytes with the SHA-256 ${sum}, and ${size} with ${sha256} are served`
+    const isExecutable = entry.mode === EXECUTABLE
+    if (isExecutable === executable) return undefined
+    return `it is ${isExecutable ? '' : 'not '}executable in the commit, and ${executable ? '' : 'not '}as it is served`
+  }
+
+  async #unlessLacking<Found>(look: () => Promise<Found>): Promise<Found | string> {
+    try {
+      return await look()
+    } catch (error) {
+      if (error instanceof Lacking) return `the commit names the object ${error.id}, and ${this.#from} does not have it`
+      if (error instanceof Errors.InternalError) return `isomorphic-git cannot read it: ${error.message}`
+      throw error
+    }
+  }
+
+  #note(message: string | undefined, path: string, about: { readonly skill?: string }): void {
+    if (message === undefined) return
+    if (this.#differences.length < MOST_DIFFERENCES) this.#differences.push({ ...about, path, message })
+    else this.#more += 1
+  }
+}
+
+/** As many as anybody reads. */
+const MOST_DIFFERENCES = 100
+
+const EXECUTABLE = '100755'
+const LINK = '120000'
+
+/** The commit names an object that is not there. */
+class Lacking extends Error {
+  readonly id: string
+
+  constructor(id: string) {
+    super(`There is no object ${id}`)
+    this.id = id
+  }
+}
+
+/** The files of one commit by their paths, links followed. */
+class CommitFiles {
+  readonly #objects: Objects
+  readonly #commit: ObjectId
+  readonly #trees = new Map<string, ReadonlyMap<string, TreeEntry>>()
+
+  constructor(objects: Objects, commit: ObjectId) {
+    this.#objects = objects
+    this.#commit = commit
+  }
+
+  async isThere(): Promise<boolean> {
+    try {
+      await readCommit({ ...this.#objects, oid: this.#commit })
+      return true
+    } catch (error) {
+      if (error instanceof Errors.NotFoundError) return false
+      throw error
+    }
+  }
+
+  /** Undefined where there is nothing, or where a link leads nowhere in the commit. */
+  async entryAt(path: string, hops = MOST_HOPS): Promise<TreeEntry | undefined> {
+    let at: TreeEntry = { mode: '040000', path: '', oid: this.#commit, type: 'tree' }
+    const names = path === '' ? [] : path.split('/')
+    for (const [index, name] of names.entries()) {
+      const entry = at.type === 'tree' ? (await this.#treeOf(at.oid)).get(name) : undefined
+      if (entry === undefined) return undefined
+      if (entry.mode === LINK) return this.#throughLink(entry, names, index, hops)
+      at = entry
+    }
+    return at
+  }
+
+  async #throughLink({ oid }: TreeEntry, names: readonly string[], index: number, hops: number) {
+    if (hops === 0) return undefined
+    const text = Buffer.from(await this.bytesOf(oid)).toString('utf8')
+    const target = targetOf(names.slice(0, index), text)
+    return target && this.entryAt([...target, ...names.slice(index + 1)].join('/'), hops - 1)
+  }
+
+  /** The paths of all files in a folder, real ones: a link is one more name of another file. */
+  async filesBelow(folder: string): Promise<readonly string[]> {
+    const at = await this.entryAt(folder)
+    return at === undefined || at.type !== 'tree' ? [] : this.#filesIn(at.oid, '')
+  }
+
+  async #filesIn(tree: string, above: string): Promise<string[]> {
+    const files: string[] = []
+    for (const [name, { mode, oid, type }] of await this.#treeOf(tree)) {
+      const path = joinPath(above, name)
+      if (type === 'tree') files.push(...(await this.#filesIn(oid, path)))
+      else if (type === 'blob' && mode !== LINK) files.push(path)
+    }
+    return files
+  }
+
+  async bytesOf(oid: string): Promise<Uint8Array> {
+    return (await this.#had(oid, () => readBlob({ ...this.#objects, oid }))).blob
+  }
+
+  async #treeOf(oid: string): Promise<ReadonlyMap<string, TreeEntry>> {
+    const known = this.#trees.get(oid)
+    if (known !== undefined) return known
+    const { tree } = await this.#had(oid, () => readTree({ ...this.#objects, oid }))
+    const byName = new Map(tree.map((entry) => [entry.path, entry]))
+    this.#trees.set(oid, byName)
+    return byName
+  }
+
+  async #had<Found>(oid: string, read: () => Promise<Found>): Promise<Found> {
+    return read().catch((error: unknown) => {
+      throw error instanceof Errors.NotFoundError ? new Lacking(oid) : error
+    })
+  }
+}
+
+/** More than git itself follows. */
+const MOST_HOPS = 40
+
+/** The target of a link in names from the root; undefined for one that leads out. */
+function targetOf(folder: readonly string[], text: string): readonly string[] | undefined {
+  if (text.startsWith('/')) return undefined
+  const names = [...folder]
+  for (const name of text.split('/')) {
+    if (name === '' || name === '.') continue
+    if (name !== '..') names.push(name)
+    else if (names.pop() === undefined) return undefined
+  }
+  return names
+}

@@ -1,0 +1,140 @@
+import type { GitTransport } from './git.ts'
+import type { Place } from './objects/worker-protocol.ts'
+import type { Ref } from './objects/ref-rules.ts'
+
+/**
+ * One listing of refs for all pulls that asked for it. A listing serves the pulls that were requested before it began,
+ * whoever began it, with its error too; one that is requested later could be about a commit that it misses, and gets a new one.
+ */
+export class SharedListings {
+  readonly #desks = new Map<string, Desk>()
+  #moments = 0
+
+  /**
+   * A pull is requested that needs these refs. Whoever has the same key may use the other's listing. Nothing is kept of a
+   * listing once all who were requested are disposed.
+   */
+  request(key: string, names: readonly string[]): RequestedListing {
+    const desk = this.#desks.get(key) ?? { requests: new Set(), last: undefined }
+    this.#desks.set(key, desk)
+    const request: Request = { names, at: (this.#moments += 1) }
+    desk.requests.add(request)
+    return {
+      list: (wanted, list, signal) => this.#list(desk, request, wanted, list, signal),
+      [Symbol.dispose]: () => {
+        desk.requests.delete(request)
+        if (desk.requests.size === 0 && this.#desks.get(key) === desk) this.#desks.delete(key)
+      },
+    }
+  }
+
+  #list(desk: Desk, request: Request, wanted: readonly string[], list: List, signal: AbortSignal) {
+    const { last } = desk
+    if (last !== undefined && last.at > request.at && last.isOf(wanted)) return last.result(signal)
+    const names = new Set([wanted, ...[...desk.requests].map((other) => other.names)].flat())
+    const listing = new Listing((this.#moments += 1), names, list, () => {
+      if (desk.last === listing) desk.last = undefined
+    })
+    desk.last = listing
+    return listing.result(signal)
+  }
+}
+
+/** One pull's part in the listings of its repository. */
+export interface RequestedListing extends Disposable {
+  list(names: readonly string[], list: List, signal: AbortSignal): Promise<readonly Ref[]>
+}
+
+/** How refs are listed by the one who begins. */
+type List = GitTransport['list']
+
+/** Those who share listings, and the last one that began. */
+interface Desk {
+  readonly requests: Set<Request>
+  last: Listing | undefined
+}
+
+interface Request {
+  readonly names: readonly string[]
+  readonly at: number
+}
+
+/** One that is under way or done. It is given up when all who wait for it have gone. */
+class Listing {
+  readonly at: number
+  readonly #names: ReadonlySet<string>
+  readonly #controller = new AbortController()
+  readonly #refs: Promise<readonly Ref[]>
+  readonly #giveUp: () => void
+  #isDone = false
+  #waiting = 0
+
+  constructor(at: number, names: ReadonlySet<string>, list: List, onGivenUp: () => void) {
+    this.at = at
+    this.#names = names
+    this.#giveUp = onGivenUp
+    this.#refs = list([...names], this.#controller.signal).finally(() => (this.#isDone = true))
+    // Who waits is told; that nobody does is no error of the process.
+    this.#refs.catch(() => {})
+  }
+
+  isOf(names: readonly string[]): boolean {
+    return names.every((name) => this.#names.has(name))
+  }
+
+  /** Rejects with the reason when the signal is aborted; the others go on waiting. */
+  async result(signal: AbortSignal): Promise<readonly Ref[]> {
+    const gone = Promise.withResolvers<never>()
+    const leave = () => gone.reject(signal.reason)
+    signal.addEventListener('abort', leave, { once: true })
+    this.#waiting += 1
+    try {
+      signal.throwIfAborted()
+      return await Promise.race([this.#refs, gone.promise])
+    } finally {
+      signal.removeEventListener('abort', leave)
+      this.#waiting -= 1
+      if (this.#waiting === 0 && !this.#isDone) this.#abandon(signal.reason)
+    }
+  }
+
+  #abandon(reason: unknown): void {
+    // Nobody may join one that was given up.
+    this.#giveUp()
+    this.#controller.abort(reason)
+  }
+}
+
+/** A repository of which the refs are listed together with others who want them. */
+export class SharingTransport implements GitTransport {
+  readonly #transport: GitTransport
+  readonly #listing: RequestedListing
+  #isForgotten = false
+
+  constructor(transport: GitTransport, listing: RequestedListing) {
+    this.#transport = transport
+    this.#listing = listing
+  }
+
+  async list(names: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
+    if (this.#isForgotten) return this.#transport.list(names, signal)
+    return this.#listing.list(names, (all, until) => this.#transport.list(all, until), signal)
+  }
+
+  async peel(ref: Ref, signal: AbortSignal): Promise<Ref> {
+    return this.#transport.peel(ref, signal)
+  }
+
+  async isEmpty(signal: AbortSignal): Promise<boolean> {
+    return this.#transport.isEmpty(signal)
+  }
+
+  async locate(signal: AbortSignal): Promise<Place> {
+    return this.#transport.locate(signal)
+  }
+
+  forget(): void {
+    this.#isForgotten = true
+    this.#transport.forget()
+  }
+}

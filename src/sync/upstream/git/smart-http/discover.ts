@@ -1,0 +1,99 @@
+import type { ObjectFormat } from '../../../model/revision.ts'
+import { SyncError } from '../../../model/sync-error.ts'
+import type { GitHttp } from './git-http.ts'
+import { checkedRef, type Server } from './protocol.ts'
+import { packets, printable } from './pkt-line.ts'
+import type { Ref } from '../objects/ref-rules.ts'
+
+/** The first request to a server. A repository whose ids are neither SHA-1 nor SHA-256 is `unsupported`. */
+export async function discover(http: GitHttp, url: string): Promise<Server> {
+  const { capabilities, refs } = await advertisementOf(http, url)
+  const format = capabilities.get('object-format') ?? 'sha1'
+  if (!isFormat(format)) {
+    const message = `Cannot read "${url}": its ids are ${printable(format)}, this version reads sha1 and sha256`
+    throw new SyncError('unsupported', message)
+  }
+  if (refs === undefined) {
+    const features = capabilities.get('fetch')?.split(' ') ?? []
+    return { base: http.base, version: 2, format, filters: features.includes('filter'), refs: [] }
+  }
+  const server = { base: http.base, version: 1, format, filters: false } as const
+  const listed = refsOf(refs, capabilities, server)
+  // Before git 2.41 an empty repository says nothing at all, not even what it can do.
+  if (listed.length > 0 && !capabilities.has('side-band-64k')) {
+    throw new SyncError('unsupported', `Cannot read "${url}": its server is too old (no "side-band-64k")`)
+  }
+  return { ...server, refs: listed }
+}
+
+/** What a server says of itself unasked. */
+interface Advertisement {
+  /** Each with its value, empty for one that has none. */
+  readonly capabilities: ReadonlyMap<string, string>
+  /** Ids by name, as version 1 lists them; undefined in version 2. */
+  readonly refs: ReadonlyMap<string, string> | undefined
+}
+
+/** The answer has been read to its end: one that is cut off has thrown. */
+async function advertisementOf(http: GitHttp, url: string): Promise<Advertisement> {
+  const { body } = await http.request({ url: `${url}/info/refs?service=${SERVICE}`, headers: VERSION_2 })
+  const lines: string[] = []
+  for await (const line of packets(body)) {
+    if (typeof line !== 'string') lines.push(Buffer.from(line).toString('utf8').replace(/\n$/, ''))
+  }
+  // Bitbucket does not name the service in version 2.
+  const [first, ...rest] = lines[0] === `# service=${SERVICE}` ? lines.slice(1) : lines
+  if (first === 'version 2') return { capabilities: new Map(rest.map(capabilityOf)), refs: undefined }
+  if (first === undefined && lines.length > 0) return { capabilities: new Map(), refs: new Map() }
+  const [firstRef, said, ...none] = first?.split('\0') ?? []
+  if (first === lines[0] || firstRef === undefined || said === undefined || none.length > 0) {
+    throw new SyncError('source-unreachable', `Cannot read the capabilities of "${url}"`)
+  }
+  const refs = [firstRef, ...rest].map((line) => halvesOf(line, ' '))
+  return { capabilities: capabilitiesIn(said), refs: new Map(refs.map(([id, name]) => [name, id])) }
+}
+
+const SERVICE = 'git-upload-pack'
+const VERSION_2 = { 'git-protocol': 'version=2' }
+
+/** Version 1 says where HEAD leads in a word of its own, of which there may be several. */
+function capabilitiesIn(said: string): Map<string, string> {
+  const words = said.split(' ').filter((word) => word !== '')
+  return new Map(
+    words.map(capabilityOf).map(([key, value]) => {
+      if (key !== 'symref') return [key, value]
+      const [name, target] = halvesOf(value, ':')
+      return [`symref=${name}`, target]
+    }),
+  )
+}
+
+function capabilityOf(text: string): [key: string, value: string] {
+  return halvesOf(text, '=')
+}
+
+/** What is before the first of these marks, and what is behind it; nothing where there is none. */
+function halvesOf(text: string, mark: string): [string, string] {
+  const at = text.indexOf(mark)
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + mark.length)]
+}
+
+function isFormat(format: string): format is ObjectFormat {
+  return format === 'sha1' || format === 'sha256'
+}
+
+/** A tag is followed by what it leads to, under its own name with a mark. */
+function refsOf(
+  ids: ReadonlyMap<string, string>,
+  capabilities: ReadonlyMap<string, string>,
+  server: Omit<Server, 'refs'>,
+): Ref[] {
+  // A mark ends the name of what stands for the first ref where there is none, too.
+  return [...ids].flatMap(([name, id]) => {
+    if (name.endsWith(PEELED)) return []
+    const [target, peeled] = [capabilities.get(`symref=${name}`), ids.get(`${name}${PEELED}`)]
+    return [checkedRef({ name, id, target, peeled }, server)]
+  })
+}
+
+const PEELED = '^{}'

@@ -1,0 +1,149 @@
+import { SyncError } from '../../../model/sync-error.ts'
+
+/** One line of git's wire protocol, or one of its marks, which carry nothing. */
+export type Packet = Uint8Array | 'flush' | 'delimiter' | 'end'
+
+export const FLUSH = Buffer.from('0000')
+export const DELIMITER = Buffer.from('0001')
+
+/** A line as it is sent: four hex digits of length, then the text. */
+export function packet(text: string): Buffer {
+  const payload = Buffer.from(text)
+  return Buffer.concat([Buffer.from(hexLength(payload.length + 4)), payload])
+}
+
+/** The lines of an answer, as they come. */
+export async function* packets(body: AsyncIterable<Uint8Array>): AsyncGenerator<Packet> {
+  let pending: Buffer = Buffer.alloc(0)
+  for await (const chunk of body) {
+    // Less than one packet (64 KiB) is ever left over, so joining stays linear.
+    pending = pending.length === 0 ? asBuffer(chunk) : Buffer.concat([pending, chunk])
+    let at = 0
+    while (pending.length - at >= 4) {
+      const length = readLength(pending, at)
+      if (pending.length - at < Math.max(length, 4)) break
+      yield length < 4 ? markOf(length) : pending.subarray(at + 4, at + length)
+      at += Math.max(length, 4)
+    }
+    pending = pending.subarray(at)
+  }
+}
+
+/**
+ * Passes an answer on while it reads along: one that is cut, be it between two lines, throws at its end, and one in which
+ * the server reports a failure throws a `ServerRefusal` at once. `what` opens the message.
+ */
+export async function* guarded(body: AsyncIterable<Uint8Array>, what: string): AsyncGenerator<Uint8Array> {
+  const guard = new Guard(what)
+  for await (const chunk of body) {
+    guard.feed(asBuffer(chunk))
+    yield chunk
+  }
+  guard.end()
+}
+
+/** The server understood and says no, in words of its own. */
+export class ServerRefusal extends SyncError {
+  readonly said: string
+
+  constructor(what: string, said: string) {
+    super('source-unreachable', `${what}: the server says "${said}"`)
+    this.said = said
+  }
+}
+
+/** Text of the other side, fit for a message: bounded, and without what would move a terminal's cursor. */
+export function printable(text: string): string {
+  return text
+    .slice(0, SAID_LIMIT)
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\s]+/gu, ' ')
+    .trim()
+}
+
+/** Follows the frames without keeping what they carry. */
+class Guard {
+  readonly #what: string
+  #head = ''
+  /** Bytes of the present line that are yet to come. */
+  #left = 0
+  /** How the present line begins. */
+  #start = ''
+  #endsOnFlush = false
+  #flushes = 0
+  #flushesNeeded = 1
+
+  constructor(what: string) {
+    this.#what = what
+  }
+
+  feed(chunk: Buffer): void {
+    let at = 0
+    while (at < chunk.length) at += this.#left > 0 ? this.#payload(chunk, at) : this.#length(chunk, at)
+  }
+
+  end(): void {
+    if (this.#left > 0 || this.#head !== '' || !this.#endsOnFlush || this.#flushes < this.#flushesNeeded) {
+      throw new SyncError('source-unreachable', `${this.#what}: the answer was cut off`)
+    }
+  }
+
+  #length(chunk: Buffer, at: number): number {
+    const taken = Math.min(4 - this.#head.length, chunk.length - at)
+    this.#head += chunk.toString('latin1', at, at + taken)
+    if (this.#head.length < 4) return taken
+    const length = readLength(Buffer.from(this.#head, 'latin1'), 0)
+    this.#head = ''
+    this.#endsOnFlush = length === 0
+    if (length === 0) this.#flushes += 1
+    this.#left = Math.max(length - 4, 0)
+    this.#start = ''
+    return taken
+  }
+
+  #payload(chunk: Buffer, at: number): number {
+    const taken = Math.min(this.#left, chunk.length - at)
+    const missing = SAID_LIMIT - this.#start.length
+    if (missing > 0) this.#start += chunk.toString('latin1', at, at + Math.min(taken, missing))
+    this.#left -= taken
+    if (this.#left === 0) this.#judge()
+    return taken
+  }
+
+  #judge(): void {
+    // Band 3 of a pack is the server's last word.
+    const mark = ['\u0003', 'ERR '].find((mark) => this.#start.startsWith(mark))
+    if (mark !== undefined) {
+      const said = Buffer.from(this.#start.slice(mark.length), 'latin1').toString('utf8')
+      throw new ServerRefusal(this.#what, printable(said))
+    }
+    // The name of the service is closed by a flush of its own, so the first one is not yet the end.
+    if (this.#start.startsWith('# service=')) this.#flushesNeeded = 2
+  }
+}
+
+const SAID_LIMIT = 300
+
+function readLength(bytes: Buffer, at: number): number {
+  const digits = bytes.toString('latin1', at, at + 4)
+  const length = /^[0-9a-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : 3
+  if (length === 3 || length > MAX_LENGTH) {
+    throw new SyncError('source-unreachable', 'Cannot read the answer: it is not in the frames of git')
+  }
+  return length
+}
+
+/** `large_packet_max` of git. */
+const MAX_LENGTH = 65_520
+
+function markOf(length: number): 'flush' | 'delimiter' | 'end' {
+  if (length === 0) return 'flush'
+  return length === 1 ? 'delimiter' : 'end'
+}
+
+function hexLength(length: number): string {
+  return length.toString(16).padStart(4, '0')
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

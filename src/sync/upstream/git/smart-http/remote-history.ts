@@ -1,0 +1,70 @@
+import type { ObjectId } from '../../../model/revision.ts'
+import { SyncError } from '../../../model/sync-error.ts'
+import { HISTORY_LIMITS, relationIn, type Parents } from '../objects/ancestry.ts'
+import type { ByteBudget } from './git-http.ts'
+import { parentsOf } from '../objects/git-object.ts'
+import type { Wanted } from './protocol.ts'
+import type { Found, PackLimits, PackReader } from '../objects/pack-reader.ts'
+import { ServerRefusal } from './pkt-line.ts'
+import type { Relation } from '../../upstream.ts'
+
+/** What requests for packs may use up. */
+export interface Allowance {
+  readonly bytes: ByteBudget
+  readonly pack: PackLimits
+}
+
+type FetchPack = (wanted: Wanted, found: Found, allowance: Allowance) => Promise<PackReader>
+
+/**
+ * How two commits of a repository behind http(s) stand to each other, by packs of commits alone. A server leaves out what
+ * `from` has too, so where nothing was rewritten the first pack has the commits between the two and no other.
+ */
+export async function askRelation(from: ObjectId, to: ObjectId, fetch: FetchPack): Promise<Relation> {
+  const { bytes, commits, commitBytes } = HISTORY_LIMITS
+  const allowance = {
+    bytes: { limit: `${bytes} bytes of commits`, left: bytes },
+    pack: { objects: commits, objectBytes: commitBytes },
+  }
+  const history = new History()
+  const learn = async (wanted: Wanted): Promise<Relation> => {
+    using _ = await fetch({ ...wanted, filter: 'tree:0' }, history.found, allowance)
+    return relationIn(history.parents, from, to)
+  }
+  for (const depth of DEPTHS) {
+    const relation = await learn({ ids: [to], have: from, depth })
+    if (relation !== 'unknown') return relation
+    // That `from` has what was left out is the server's word. The commits behind `from` prove it, if they are still there.
+    const proven = await learn({ ids: [from], depth }).catch(unlessRefused)
+    if (proven !== 'unknown') return proven
+  }
+  return 'unknown'
+}
+
+/** A branch moves by few commits as a rule, and a server takes long to tell which are the nearest among very many. */
+const DEPTHS = [64, HISTORY_LIMITS.depth]
+
+/** The commits of several packs. */
+class History {
+  readonly #parents = new Map<ObjectId, readonly ObjectId[]>()
+  #named = 0
+
+  get parents(): Parents {
+    return this.#parents
+  }
+
+  readonly found: Found = (id, { type, bytes }) => {
+    if (type !== 'commit' || this.#parents.has(id)) return
+    const parents = parentsOf(bytes)
+    this.#named += parents.length
+    if (this.#named > HISTORY_LIMITS.parents) {
+      throw new SyncError('limit-exceeded', `Cannot read the history: over ${HISTORY_LIMITS.parents} parents`)
+    }
+    this.#parents.set(id, parents)
+  }
+}
+
+function unlessRefused(cause: unknown): 'unknown' {
+  if (cause instanceof ServerRefusal) return 'unknown'
+  throw cause
+}

@@ -1,0 +1,219 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { formatOf, isIdOf, type ObjectId, type Revision } from '../../../model/revision.ts'
+import { isSystemError, SyncError, type SyncErrorCode } from '../../../model/sync-error.ts'
+import type { Taken } from '../../../model/tree.ts'
+import { GitHttp } from './git-http.ts'
+import type { Place, WorkerTask } from '../objects/worker-protocol.ts'
+import { treeOfCommit, type GitObject } from '../objects/git-object.ts'
+import { requestPack, type Wanted } from './protocol.ts'
+import { lackingTrees, outermost } from '../objects/known-trees.ts'
+import {
+  ABSENT,
+  objectBytesOf,
+  tooLarge,
+  type KeepBlob,
+  type LargeObject,
+  type Objects,
+} from '../objects/object-source.ts'
+import { LargeInPack, PackReader, type Found } from '../objects/pack-reader.ts'
+import { ServerRefusal } from './pkt-line.ts'
+import { askRelation, type Allowance } from './remote-history.ts'
+import { namedLimit } from '../../upstream.ts'
+import type { KnownTrees, Relation } from '../../upstream.ts'
+import type { Way } from '../../http/host-access.ts'
+
+/**
+ * The objects of a repository behind http(s): one pack with the commit and its trees (and all blobs, from a server that
+ * cannot leave them out), then a pack for each lot of blobs. Of an update, trees that are known are left out.
+ */
+export class RemoteObjects implements Objects {
+  readonly #place: Extract<Place, { kind: 'remote' }>
+  readonly #task: WorkerTask
+  readonly #allowance: Allowance
+  #snapshot: PackReader | undefined
+  /** Trees that were left out of the snapshot and have to be read all the same. */
+  #rest: PackReader | undefined
+  #packs = 0
+  #refusals = 0
+  #stops = 0
+
+  constructor(place: Extract<Place, { kind: 'remote' }>, task: WorkerTask) {
+    const { packBytes, blobBytes, files } = task.limits
+    const objectBytes = Math.max(blobBytes, objectBytesOf(task.limits))
+    this.#place = place
+    this.#task = task
+    this.#allowance = {
+      bytes: { limit: namedLimit('packBytes', task.limits), left: packBytes },
+      // Each object of a snapshot is an entry of a tree, but for the few that lead to the root. Twice that many,
+      // because the entries of known trees are not counted.
+      pack: { objects: 2 * files + 16, objectBytes },
+    }
+  }
+
+  async open(revision: Revision, known: KnownTrees, way: Way): Promise<void> {
+    const { format } = this.#place.server
+    if (formatOf(revision.commit) !== format) {
+      const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": its ids are ${format}`
+      throw new SyncError('ref-not-found', message)
+    }
+    const ids = [revision.commit, ...(revision.tag === undefined ? [] : [revision.tag])]
+    const wanted = { ids, depth: 1, filter: 'blob:none' } as const
+    if (await this.#update(wanted, revision.commit, known, way)) return
+    this.#snapshot = await this.#fetch(wanted, way).catch((cause: unknown) => {
+      // Servers word it in their own ways, but name what they do not have.
+      if (!(cause instanceof ServerRefusal) || !ids.some((id) => cause.said.includes(id))) throw cause
+      const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": the server says "${cause.said}"`
+      throw new SyncError('ref-not-found', message, { cause })
+    })
+  }
+
+  [Symbol.dispose](): void {
+    this.#snapshot?.[Symbol.dispose]()
+    this.#rest?.[Symbol.dispose]()
+    this.#snapshot = undefined
+    this.#rest = undefined
+  }
+
+  async read(id: ObjectId): Promise<GitObject | LargeObject | undefined> {
+    const packs = [this.#snapshot, this.#rest].filter((pack) => pack !== undefined)
+    for (const pack of packs) {
+      const object = pack.read(id)
+      if (object !== undefined) return object
+    }
+    const large = packs.find((pack) => pack.isTooLarge(id))
+    return large && { type: 'too-large', size: large.sizeOfLarge(id) }
+  }
+
+  /** Fetches what is not in the known trees, and what of them stands elsewhere by now. False where it takes all of them. */
+  async #update(wanted: Wanted, commit: ObjectId, known: KnownTrees, way: Way): Promise<boolean> {
+    // One that cannot leave out files would leave out those of known trees too, for good.
+    const have = this.#place.server.filters ? outermost(known) : undefined
+    if (have === undefined) return false
+    try {
+      const snapshot = await this.#fetch({ ...wanted, have }, way)
+      this.#snapshot = snapshot
+      const root = treeOfCommit(snapshot.read(commit)?.bytes ?? NOTHING)
+      const ids = root && (await lackingTrees(root, known, this.#task.limits, (id) => snapshot.read(id)))
+      if (ids !== undefined && ids.length <= MOST_LACKING) {
+        if (ids.length > 0) this.#rest = await this.#fetch({ ids, filter: 'blob:none' }, way)
+        return true
+      }
+    } catch (cause) {
+      // Whatever a server makes of a tree that we have, it can be asked in the usual way.
+      if (!(cause instanceof SyncError) || FINAL.has(cause.code)) throw cause
+    }
+    // A descriptor that is closed twice may be that of another by then.
+    this[Symbol.dispose]()
+    return false
+  }
+
+  async take(blobs: readonly ObjectId[], keep: KeepBlob, way: Way) {
+    const taken = new Map<ObjectId, Taken>()
+    for (const id of blobs) {
+      const object = this.#snapshot?.read(id)
+      if (object?.type === 'blob') taken.set(id, keep(object.bytes))
+      else if (this.#snapshot?.isTooLarge(id) === true) taken.set(id, tooLarge(this.#snapshot.sizeOfLarge(id)))
+    }
+    const { filters, format } = this.#place.server
+    const missing = blobs.filter((id) => !taken.has(id) && isIdOf(format, id))
+    if (filters) await this.#takeLot(missing, { keep, taken, way })
+    return new Map(blobs.map((id) => [id, taken.get(id) ?? ABSENT]))
+  }
+
+  /** One blob that the server lacks makes it refuse the whole lot, and say which: the rest is asked for again. */
+  async #takeLot(lot: readonly ObjectId[], taking: Taking): Promise<void> {
+    if (lot.length === 0) return
+    const { keep, taken, way } = taking
+    const wanted = new Set(lot)
+    const found: Found = (id, { type, bytes }) => {
+      if (type === 'blob' && wanted.has(id)) taken.set(id, keep(bytes))
+    }
+    try {
+      using pack = await this.#fetch({ ids: lot }, way, found, this.#stopping())
+      for (const id of lot) if (!taken.has(id) && pack.isTooLarge(id)) taken.set(id, tooLarge(pack.sizeOfLarge(id)))
+    } catch (cause) {
+      const left = lot.filter((id) => !taken.has(id))
+      if (cause instanceof LargeInPack) return this.#takeAround(cause, left, taking)
+      this.#refusals += 1
+      const rest = cause instanceof ServerRefusal ? left.filter((id) => !cause.said.includes(id)) : left
+      // A server in trouble refuses as well. Only one that names an id says that it does not have it.
+      if (rest.length === left.length || this.#refusals > MAX_REFUSALS) throw cause
+      await this.#takeLot(rest, taking)
+    }
+  }
+
+  /**
+   * The header in a pack does not say whose it is. Servers send in the order in which they are asked, so it is most likely that of the
+   * first blob that did not come; where it is not, halves of the rest are asked for.
+   */
+  async #takeAround({ size }: LargeInPack, left: readonly ObjectId[], taking: Taking): Promise<void> {
+    const [first, ...others] = left
+    if (first === undefined) return
+    if (others.length === 0) return void taking.taken.set(first, tooLarge(size))
+    this.#stops += 1
+    await this.#takeLot([first], taking)
+    if (taking.taken.get(first)?.kind === 'refused') return this.#takeLot(others, taking)
+    const middle = Math.ceil(others.length / 2)
+    await this.#takeLot(others.slice(0, middle), taking)
+    await this.#takeLot(others.slice(middle), taking)
+  }
+
+  /** The allowance of a pack that is given up where a file is too large; past so many of them, packs are read to their end. */
+  #stopping(): Allowance {
+    const { bytes, pack } = this.#allowance
+    return this.#stops > MAX_STOPS
+      ? this.#allowance
+      : { bytes, pack: { ...pack, stopBytes: this.#task.limits.blobBytes } }
+  }
+
+  async relation(from: ObjectId, to: ObjectId, way: Way): Promise<Relation> {
+    return askRelation(from, to, (wanted, found, allowance) => this.#fetch(wanted, way, found, allowance))
+  }
+
+  async #fetch(wanted: Wanted, way: Way, found?: Found, allowance = this.#allowance): Promise<PackReader> {
+    const { server, url } = this.#place
+    const { limits, scratch } = this.#task
+    const http = new GitHttp(url, { limits, bytes: allowance.bytes, way, signal: NEVER })
+    const file = join(scratch, `${(this.#packs += 1)}.pack`)
+    try {
+      return await PackReader.receive(requestPack(http, server, wanted), file, server.format, allowance.pack, found)
+    } finally {
+      removeName(file)
+    }
+  }
+}
+
+/** The reader holds the file open. A name that cannot be removed goes with the scratch folder, and hides no other error. */
+function removeName(file: string): void {
+  try {
+    rmSync(file, { force: true })
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+  }
+}
+
+/** One taking of blobs: what is done with each, and what became of them so far. */
+interface Taking {
+  readonly keep: KeepBlob
+  readonly taken: Map<ObjectId, Taken>
+  readonly way: Way
+}
+
+/** Trees that one request asks for. Where more moved, all of them are asked for by the commit. */
+const MOST_LACKING = 1000
+/** To ask again at once would bring the same, or is what was asked not to be done. */
+const FINAL: ReadonlySet<SyncErrorCode> = new Set([
+  'limit-exceeded',
+  'store-failed',
+  'rate-limited',
+  'credentials-rejected',
+])
+
+const NOTHING = Buffer.alloc(0)
+/** Files that cost a request or two each. A repository may have more that are too large; they are then read past. */
+const MAX_STOPS = 64
+/** Lots tried again in one fetch. A repository with more blobs missing than that is broken. */
+const MAX_REFUSALS = 64
+/** The worker is not told to stop: it is ended. */
+const NEVER = new AbortController().signal

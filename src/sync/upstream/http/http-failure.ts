@@ -1,0 +1,103 @@
+import { CredentialRefused, SyncError } from '../../model/sync-error.ts'
+import type { Answer } from './http-exchange.ts'
+
+/** Of an answer, what its failure is told by. */
+export type Head = Pick<Answer, 'status' | 'header'>
+
+interface Asked extends Head {
+  readonly method: string
+}
+
+/** Why an answer of a git host cannot be used, as far as its status and headers tell; undefined for one that can. */
+export function failureOf(answer: Head, what: string, sentCredentials: boolean): SyncError | undefined {
+  if (isWebPage(answer)) {
+    // Mostly that of a portal or a proxy that wants a person to sign in, in place of what is behind it.
+    return new SyncError('source-unreachable', `${what}: the answer is a web page, not one of git`)
+  }
+  return answer.status === 200 ? undefined : statusFailure(answer, what, sentCredentials)
+}
+
+/** The same of an answer that is to be in git's own protocol. */
+export function gitFailureOf(answer: Asked, what: string, sentCredentials: boolean): SyncError | undefined {
+  const failure = failureOf(answer, what, sentCredentials)
+  if (failure !== undefined) return failure
+  const expected = `application/x-git-upload-pack-${answer.method === 'GET' ? 'advertisement' : 'result'}`
+  const type = (answer.header('content-type') ?? '').split(';')[0]?.trim()
+  if (type === expected) return undefined
+  return new SyncError('unsupported', `${what}: it does not speak git's smart HTTP protocol`)
+}
+
+/** What a status says that is not the wanted one. */
+export function statusFailure(answer: Head, what: string, sentCredentials: boolean): SyncError {
+  const { status } = answer
+  const retryAfterMs = retryAfterOf(answer)
+  const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
+  if (status === 429 || (status === 403 && retryAfterMs !== undefined)) {
+    return new SyncError('rate-limited', `${what}: the host answers ${status} and asks for a pause`, wait)
+  }
+  if (status === 401 || status === 403) {
+    const message = `${what}: the host answers ${status} ${toWhat(sentCredentials)}`
+    // 403 is about what the credential may do, and not about the credential.
+    const isRefused = status === 401 && sentCredentials
+    return isRefused ? new CredentialRefused(message) : new SyncError('credentials-rejected', message)
+  }
+  if (status === 404 || status === 410) {
+    return new SyncError('repository-not-found', `${what}: the host answers ${status}`)
+  }
+  return new SyncError('source-unreachable', `${what}: the host answers ${status}`, wait)
+}
+
+/** Why a proxy does not let us through. It is asked before the host is, which hears nothing of it. */
+export function proxyRefusal(status: number, what: string, sentCredentials: boolean): SyncError {
+  if (status !== 407) return new SyncError('source-unreachable', `${what}: the proxy answers ${status}`)
+  return new SyncError('credentials-rejected', `${what}: the proxy answers 407 ${toWhat(sentCredentials)}`)
+}
+
+function toWhat(sentCredentials: boolean): string {
+  return sentCredentials ? 'to the credential that was sent' : 'and no credential was sent'
+}
+
+/** An error of the connection in our words. Node tells names, certificates and sockets apart by the code of the cause. */
+export function connectionFailure(cause: unknown, what: string): SyncError {
+  const code = codeOf(cause) ?? 'no reason given'
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EAI_FAIL') {
+    return new SyncError('dns-failed', `${what}: the host name does not resolve (${code})`, { cause })
+  }
+  if (TLS_CODES.test(code)) {
+    return new SyncError('tls-failed', `${what}: no trusted connection${tlsReasonOf(code)} (${code})`, { cause })
+  }
+  return new SyncError('source-unreachable', `${what}: the connection failed (${code})`, { cause })
+}
+
+function tlsReasonOf(code: string): string {
+  if (code === 'CERT_HAS_EXPIRED') return ', the certificate has expired'
+  const isOfStranger = /SELF_SIGNED_CERT|^UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)/.test(code)
+  return isOfStranger ? ', the certificate is not of an authority that is trusted here' : ''
+}
+
+const TLS_CODES = /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|.*SELF_SIGNED_CERT|UNABLE_TO_)/
+
+/** Whether it is a page for people, which no program asks for. */
+export function isWebPage(answer: Head): boolean {
+  const isFound = answer.status === 200 || answer.status === 203
+  return isFound && (answer.header('content-type') ?? '').toLowerCase().startsWith('text/html')
+}
+
+/** Seconds, or a date; the date is read against the host's own clock, which need not be ours. */
+function retryAfterOf(answer: Head): number | undefined {
+  const value = answer.header('retry-after')
+  if (value === undefined) return undefined
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
+  const waitMs = Date.parse(value) - Date.parse(answer.header('date') ?? '')
+  return Number.isNaN(waitMs) ? undefined : Math.max(waitMs, 0)
+}
+
+/** A name with several addresses gives one error for all; an error may be wrapped in another. */
+function codeOf(error: unknown): string | undefined {
+  let at = error
+  for (let depth = 0; depth < 4 && at instanceof Error; depth += 1) {
+    if ('code' in at && typeof at.code === 'string') return at.code
+    at = at instanceof AggregateError ? at.errors[0] : at.cause
+  }
+  return undefined
+}

@@ -1,0 +1,117 @@
+import { sha256In } from '../../model/declared-file.ts'
+import type { FindingRule } from '../../skill-md/finding.ts'
+import { isMapping } from '../../../base/json-value.ts'
+import type { SkillLimits } from '../../model/skill.ts'
+import type { Archives, Opened, ReadArchive } from './archives.ts'
+import { fetchFile } from './fetch-file.ts'
+import { documentIn } from './unverified-skills.ts'
+import { saidIn, skillPathOf, unmade, uriOfFile } from './listing-context.ts'
+import type { Looking, Made } from './listing-context.ts'
+import type { Unusable } from './file-cache.ts'
+import { archiveFormOf, unpack, UNPACK_LIMITS } from '../archive/unpack.ts'
+import type { ArchiveForm, Unpacked } from '../archive/unpack.ts'
+
+/** What an index says of a skill that is to be had as an archive alone. */
+export interface Parcel {
+  readonly url: string
+  readonly form: ArchiveForm | undefined
+  /** As the index copied it from SKILL.md; undefined where it did not. */
+  readonly frontmatter: unknown
+  /** Of the archive. */
+  readonly digest: unknown
+  /** Whatever else it says of it. */
+  readonly said: string
+}
+
+/** The parcel of an entry of the first revisions, or the first one of a later entry whose form is known here. */
+export function parcelIn(item: Readonly<Record<string, unknown>>): Parcel | undefined {
+  const { type, name, description, frontmatter, archives } = item
+  if (type === 'archive') return parcelOf(item, frontmatter, saidIn([name, description]))
+  const offers = Array.isArray(archives) ? archives : []
+  const parcels = offers.filter(isMapping).flatMap((offer) => parcelOf(offer, frontmatter, '') ?? [])
+  return parcels.find(({ form }) => form !== undefined) ?? parcels[0]
+}
+
+function parcelOf(
+  { url, mimeType, digest }: Readonly<Record<string, unknown>>,
+  frontmatter: unknown,
+  said: string,
+): Parcel | undefined {
+  if (typeof url !== 'string') return undefined
+  const form = archiveFormOf(typeof mimeType === 'string' ? mimeType : undefined, url)
+  return { url, form, frontmatter, digest, said }
+}
+
+/** That of the SKILL.md in an archive: no server has it, and the archive's own, without its suffix, is the folder. */
+export function packedUri({ url }: Pick<Parcel, 'url'>): string {
+  return `${url.replace(/\.(?:tar\.gz|tgz|zip)$/i, '')}/SKILL.md`
+}
+
+/** The entry of a skill that is in an archive: what that holds is what it is, and is never asked for file by file. */
+export async function packedSkill(parcel: Parcel, archives: Archives, looking: Looking): Promise<Made> {
+  const uri = packedUri(parcel)
+  const path = skillPathOf(uri)
+  // It is refused by its URI: whoever judges entries says why.
+  if (path === undefined) return { entry: { uri, resources: [] } }
+  if (!looking.rules.isWanted(path)) return {}
+  const read = await readParcel(parcel, archives, looking)
+  if (!read.ok) return unmade(read.rule, path, `The archive "${parcel.url}" is refused: ${read.why}`)
+  const document = await documentIn(read.document, parcel.frontmatter, path, looking)
+  if ('findings' in document) return document
+  const resources = read.files.map((file) => {
+    return { uri: uriOfFile(uri, file.path), digest: `sha256:${file.sha256}`, size: file.size }
+  })
+  const entry = { uri, frontmatter: document.frontmatter, resources }
+  return { entry, archive: parcel.url, isFirstRead: parcel.digest === undefined }
+}
+
+async function readParcel(parcel: Parcel, archives: Archives, looking: Looking): Promise<ReadArchive> {
+  const { url, form, digest } = parcel
+  const { fileBytes } = looking.rules
+  if (form === undefined) return refused('entry-refused', 'it is neither a gzipped tar nor a zip')
+  const sha256 = digest === undefined ? undefined : sha256In(digest)
+  if (digest !== undefined && sha256 === undefined)
+    return refused('entry-refused', 'its digest is not sha256: with 64 digits of 0-9 and a-f')
+  const listed = (await looking.lists.resources()).at(url)
+  const { size, said = '' } = listed ?? {}
+  if (size !== undefined && size > fileBytes)
+    return refused('limit-bytes', `it has ${size} bytes, over budgets.file_bytes (${fileBytes})`)
+  // Where a digest says what it is, nothing else that is said makes it another.
+  const archive = { uri: url, said: sha256 === undefined ? `${form} ${parcel.said}${said}` : form, sha256, size }
+  return archives.read(archive, {
+    fetch: () => fetchFile(url, size ?? fileBytes, looking),
+    unpack: (bytes, mostBytes) => opened(bytes, form, mostBytes, looking),
+  })
+}
+
+async function opened(
+  archive: Uint8Array,
+  form: ArchiveForm,
+  mostBytes: number,
+  { rules, signal }: Looking,
+): Promise<Opened> {
+  const limits = { ...UNPACK_LIMITS, bytes: Math.min(mostBytes, UNPACK_LIMITS.bytes) }
+  const unpacked = await unpack(archive, form, limits, signal)
+  const { bytes } = unpacked
+  if (unpacked.ok) {
+    const over = overLimits(unpacked, rules.skill)
+    return over === undefined ? unpacked : { ...over, bytes }
+  }
+  const { why, isTooLarge } = unpacked
+  if (isTooLarge !== true) return { ...refused('entry-refused', why), bytes }
+  // By itself it might have been taken.
+  if (limits.bytes < UNPACK_LIMITS.bytes) return { ...refused('not-read', why), bytes, lacksRoom: true }
+  return { ...refused('limit-bytes', why), bytes }
+}
+
+function overLimits({ files, bytes }: Extract<Unpacked, { ok: true }>, most: SkillLimits): Unusable | undefined {
+  if (files.length > most.files)
+    return refused('limit-files', `it holds ${files.length} files, over the limit of ${most.files}`)
+  if (bytes > most.bytes)
+    return refused('limit-bytes', `its files hold ${bytes} bytes, over the limit of ${most.bytes}`)
+  return undefined
+}
+
+function refused(rule: FindingRule, why: string): Unusable {
+  return { ok: false, rule, why }
+}

@@ -1,0 +1,124 @@
+import type { JsonObject } from '../../../skill-md/frontmatter.ts'
+import { shown } from '../../../skill-md/contract/contract-value.ts'
+import { SyncError } from '../../../model/sync-error.ts'
+import { printable } from '../../git/smart-http/pkt-line.ts'
+import type { ConnectionOptions, McpAddress } from './address.ts'
+import type { Channel } from './channel.ts'
+import { Dialogue } from './json-rpc.ts'
+import { discover, initialize, type Greeting } from './handshake.ts'
+import { HttpChannel } from './http-channel.ts'
+import type { Reply } from './message.ts'
+import { ProgramChannel } from './program-channel.ts'
+import { legible } from './depth-limit.ts'
+import { listen } from './listen-stream.ts'
+import { subscribe } from './resource-subscriptions.ts'
+import type { Notice, Watch, Wish } from './change-feed.ts'
+
+/**
+ * A connection to one MCP server, in whichever era it speaks. Results come as the server sent them, whole pages unjudged; what
+ * it is asked for in turn is refused. Every wait and every answer is bounded.
+ */
+export class McpConnection implements AsyncDisposable {
+  readonly greeting: Greeting
+  readonly #dialogue: Dialogue
+  readonly #options: ConnectionOptions
+
+  private constructor(greeting: Greeting, dialogue: Dialogue, options: ConnectionOptions) {
+    this.greeting = greeting
+    this.#dialogue = dialogue
+    this.#options = options
+  }
+
+  static async open(address: McpAddress, options: ConnectionOptions, signal: AbortSignal): Promise<McpConnection> {
+    signal.throwIfAborted()
+    const [greeting, dialogue] = await greeted(address, options, signal)
+    return new McpConnection(greeting, dialogue, options)
+  }
+
+  /** Resolves when the connection is lost or closed: the program ended, or the session is over. */
+  get ended(): Promise<void> {
+    return this.#dialogue.ended
+  }
+
+  /** Asks one thing. Rejects with a `SyncError` when no answer came that can be used, or with the reason of the signal. */
+  async request(
+    method: string,
+    params: JsonObject,
+    signal: AbortSignal,
+    timeoutMs = this.#options.limits.requestMs,
+  ): Promise<Reply> {
+    const reply = await this.#dialogue.ask(method, params, timeoutMs, signal)
+    if (reply.ok)
+      expectComplete(reply.result, `Cannot use the answer of "${this.#dialogue.channel.name}" to "${method}"`)
+    return reply
+  }
+
+  /** Hears what the server tells of what is wished. That it tells nothing is no error: nothing is honoured then. */
+  async watch(wish: Wish, heard: (notice: Notice) => void, signal: AbortSignal): Promise<Watch> {
+    const { requestMs } = this.#options.limits
+    const { era, capabilities } = this.greeting
+    if (era === 'modern') return listen(this.#dialogue, wish, heard, requestMs, signal)
+    return subscribe(this.#dialogue, { wish, capabilities, requestMs }, heard, signal)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#dialogue[Symbol.asyncDispose]()
+  }
+}
+
+async function greeted(
+  address: McpAddress,
+  options: ConnectionOptions,
+  signal: AbortSignal,
+): Promise<readonly [Greeting, Dialogue]> {
+  const { limits } = options
+  const dialogue = new Dialogue(await channelTo(address, options))
+  try {
+    const found = await discover(dialogue, options, signal)
+    if (found !== 'older' && found !== 'mute') return [found, dialogue]
+    // What a program makes of a message that it did not take, nobody knows: it is started anew.
+    if (found === 'older' || address.kind === 'http') {
+      return [await initialize(dialogue, options, limits.connectMs, signal), dialogue]
+    }
+  } catch (error) {
+    await dialogue[Symbol.asyncDispose]()
+    throw error
+  }
+  await dialogue[Symbol.asyncDispose]()
+  return anew(address, options, signal)
+}
+
+async function anew(
+  address: McpAddress,
+  options: ConnectionOptions,
+  signal: AbortSignal,
+): Promise<readonly [Greeting, Dialogue]> {
+  signal.throwIfAborted()
+  const dialogue = new Dialogue(await channelTo(address, options))
+  try {
+    // A program may be long in starting, and that it was silent says no more than that.
+    return [await initialize(dialogue, options, options.limits.requestMs, signal), dialogue]
+  } catch (error) {
+    await dialogue[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+function channelTo(address: McpAddress, options: ConnectionOptions): Promise<Channel> {
+  switch (address.kind) {
+    case 'http':
+      return HttpChannel.open(address, options)
+    case 'program':
+      return ProgramChannel.open(address, options)
+  }
+}
+
+/** A result without a type is complete. Nobody is here whom a server could ask for more. */
+function expectComplete(result: JsonObject, what: string): void {
+  const { resultType } = result
+  if (resultType === undefined || resultType === 'complete') return
+  if (resultType === 'input_required') {
+    throw new SyncError('unsupported', `${what}: it wants input first, and nobody is here to give it`)
+  }
+  throw new SyncError('unsupported', `${what}: its type is ${printable(shown(legible(resultType)))}`)
+}

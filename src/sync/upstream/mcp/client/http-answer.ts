@@ -1,0 +1,73 @@
+import { ReadableStream } from 'node:stream/web'
+import { parseJson } from '../../../../base/json-value.ts'
+import { SyncError } from '../../../model/sync-error.ts'
+import type { Answer } from '../../http/http-exchange.ts'
+import { isWebPage } from '../../http/http-failure.ts'
+import { readMessage } from './message.ts'
+
+/** The answer as the SDK reads it. The body is one that was bounded; some statuses can have none. */
+export function responseOf(
+  answer: Answer,
+  body: AsyncIterable<Uint8Array> | undefined,
+  status = answer.status,
+): Response {
+  const { headers } = answer
+  if (body !== undefined && !BODILESS.has(status)) return new Response(ReadableStream.from(body), { status, headers })
+  answer.giveUp()
+  return new Response(null, { status, headers })
+}
+
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
+
+/** Why an answer cannot be read, whatever its status. */
+export function unreadable(answer: Answer, what: string): SyncError | undefined {
+  const encoding = answer.header('content-encoding') ?? 'identity'
+  if (encoding.toLowerCase() !== 'identity') {
+    return new SyncError('source-unreachable', `${what}: it answers in an encoding that was not asked for`)
+  }
+  if (isWebPage(answer)) {
+    // Mostly that of a portal or a proxy that wants a person to sign in, in place of what is behind it.
+    return new SyncError('source-unreachable', `${what}: the address answers with a web page, not an MCP server`)
+  }
+  return undefined
+}
+
+/** Why a redirect is not followed: it leads to another origin, or would make another request of this one. */
+export function refusedRedirect(answer: Answer, method: string, what: string): SyncError | undefined {
+  const { status, url } = answer
+  if (!isRedirect(answer)) return undefined
+  const next = URL.parse(answer.header('location') ?? '', url)
+  const refused = (why: string) =>
+    new SyncError('source-unreachable', `${what}: its redirect (${status}) is refused, ${why}`)
+  if (next === null) return refused('it names no address')
+  if (next.origin !== new URL(url).origin) return refused(`it leads to "${next.origin}"`)
+  if (method !== 'GET' && status !== 307 && status !== 308) return refused(`it answers a ${method}`)
+  return undefined
+}
+
+export function isRedirect({ status }: Answer): boolean {
+  return status >= 300 && status < 400 && status !== 304
+}
+
+export function isEventStream(answer: Answer): boolean {
+  return mediaTypeOf(answer) === 'text/event-stream'
+}
+
+/** The JSON-RPC error in an answer with the status of one, if it is about the request with this id. */
+export async function replyIn(
+  answer: Answer,
+  body: AsyncIterable<Uint8Array>,
+  id: string | number,
+): Promise<{ readonly code: number; readonly response: Response } | undefined> {
+  if (mediaTypeOf(answer) !== 'application/json') return undefined
+  const parts: Uint8Array[] = []
+  for await (const part of body) parts.push(part)
+  const text = Buffer.concat(parts).toString('utf8')
+  const message = readMessage(parseJson(text))
+  if (message?.kind !== 'answer' || message.id !== id || message.reply.ok) return undefined
+  return { code: message.reply.code, response: new Response(text, { headers: { 'content-type': 'application/json' } }) }
+}
+
+function mediaTypeOf(answer: Answer): string | undefined {
+  return (answer.header('content-type') ?? '').split(';')[0]?.trim().toLowerCase()
+}

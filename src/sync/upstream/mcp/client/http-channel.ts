@@ -1,0 +1,79 @@
+import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { SyncError } from '../../../model/sync-error.ts'
+import type { ConnectionOptions, HttpAddress } from './address.ts'
+import { Unanswered, type Channel, type Ears, type Sending, type ServerStream } from './channel.ts'
+import { HttpFetch } from './http-fetch.ts'
+import type { Outgoing } from './message.ts'
+
+/** A server behind an address. The transport is the SDK's, which is loaded with the first of them; the bytes are ours. */
+export class HttpChannel implements Channel {
+  readonly name: string
+  readonly isByRequest = true
+  readonly #fetch: HttpFetch
+  readonly #transport: StreamableHTTPClientTransport
+
+  private constructor(name: string, fetch: HttpFetch, transport: StreamableHTTPClientTransport) {
+    this.name = name
+    this.#fetch = fetch
+    this.#transport = transport
+  }
+
+  static async open({ url }: HttpAddress, options: ConnectionOptions): Promise<HttpChannel> {
+    const { StreamableHTTPClientTransport: Transport } = await import('@modelcontextprotocol/client')
+    const { origin, pathname } = new URL(url)
+    // What follows the path may hold a secret.
+    const name = origin + pathname
+    const fetch = new HttpFetch(name, options)
+    const transport = new Transport(new URL(url), {
+      fetch: (to, init) => fetch.fetch(String(to), init ?? {}),
+      reconnectionScheduler: soon,
+    })
+    await transport.start()
+    return new HttpChannel(name, fetch, transport)
+  }
+
+  hear(ears: Ears): void {
+    this.#transport.onmessage = (message) => ears.heard(message)
+    this.#fetch.hear(ears)
+  }
+
+  async send(message: Outgoing, { signal, dry }: Sending): Promise<void> {
+    try {
+      const options = dry === undefined ? { requestSignal: signal } : { requestSignal: signal, onRequestStreamEnd: dry }
+      await this.#transport.send(message, options)
+    } catch (cause) {
+      throw this.#failure(cause)
+    }
+  }
+
+  speak(version: string): void {
+    this.#transport.setProtocolVersion(version)
+  }
+
+  async listen(signal: AbortSignal): Promise<ServerStream | undefined> {
+    const stream = await this.#fetch.streams.present
+    if (stream !== undefined) return stream
+    signal.throwIfAborted()
+    // Without an event to go on from it is a new stream. That there is none is no error.
+    await this.#transport.resumeStream('').catch(() => {})
+    return this.#fetch.streams.present
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // A server that does not hear that the session is over will find out.
+    await this.#transport.terminateSession().catch(() => {})
+    await this.#transport.close()
+  }
+
+  /** An error of the SDK in our words. Those of our own part come through it as they are. */
+  #failure(cause: unknown): unknown {
+    if (cause instanceof SyncError || (cause instanceof Error && cause.name === 'AbortError')) return cause
+    return new Unanswered(`Cannot reach "${this.name}": what it answers is no message of MCP`, { cause })
+  }
+}
+
+/** When an answer that was cut is gone on with. The server says when, and may say at once, or never. */
+function soon(reconnect: () => void, afterMs: number): () => void {
+  const timer = setTimeout(reconnect, Math.min(Math.max(afterMs, 1_000), 30_000))
+  return () => clearTimeout(timer)
+}

@@ -1,0 +1,176 @@
+import { SyncError } from '../../../model/sync-error.ts'
+import { credentialHeaders } from '../../http/credential-headers.ts'
+import { exchange, type Answer } from '../../http/http-exchange.ts'
+import { statusFailure } from '../../http/http-failure.ts'
+import type { Way } from '../../http/host-access.ts'
+import type { ConnectionOptions } from './address.ts'
+import { Overlong, Unanswered, type Ears } from './channel.ts'
+import { isEventStream, isRedirect, refusedRedirect, replyIn, responseOf, unreadable } from './http-answer.ts'
+import { callOf, isLasting, type HttpCall } from './http-call.ts'
+import { JsonWeight } from './json-size.ts'
+import { METHOD_NOT_FOUND } from './message.ts'
+import { Patience } from './deadline.ts'
+import { ServerStreams } from './server-streams.ts'
+
+/**
+ * What the SDK's transport fetches with: our own exchange, so that the authorities, the proxy and the credential are those of
+ * the source, and every wait and every body is bounded. The credential goes to the origin of the address alone.
+ */
+export class HttpFetch {
+  readonly streams: ServerStreams
+  readonly #name: string
+  readonly #options: ConnectionOptions
+  #ears: Ears | undefined
+
+  constructor(name: string, options: ConnectionOptions) {
+    this.streams = new ServerStreams(2 * options.limits.connectMs)
+    this.#name = name
+    this.#options = options
+  }
+
+  hear(ears: Ears): void {
+    this.#ears = ears
+  }
+
+  async fetch(url: string, init: RequestInit): Promise<Response> {
+    const call = callOf(url, init)
+    if (call.isServerStream) this.streams.expect()
+    const patience = new Patience(this.#what, call.signal)
+    try {
+      const response = await this.#answered(call, patience)
+      // From here on the SDK opens the stream by itself.
+      if (call.rpc === 'notifications/initialized' && response.status === 202) this.streams.expect()
+      return response
+    } catch (cause) {
+      patience.stop()
+      if (call.isServerStream) this.streams.refused()
+      throw patience.explain(cause)
+    }
+  }
+
+  get #what(): string {
+    return `Cannot reach "${this.#name}"`
+  }
+
+  async #answered(call: HttpCall, patience: Patience): Promise<Response> {
+    // For the answer to a request waits who asked: it may be long in the making.
+    if (call.id === undefined) patience.expect(this.#options.limits.connectMs)
+    const way = await this.#options.way(patience.signal)
+    const answer = await this.#exchange(call, way, patience)
+    patience.rest()
+    const failure = refusedRedirect(answer, call.method, this.#what) ?? unreadable(answer, this.#what)
+    if (failure !== undefined) throw failure
+    // The SDK follows what is left of the redirects, and knows what 405 means.
+    if (isRedirect(answer)) return responseOf(answer, undefined)
+    if (call.isServerStream) return this.#stream(answer, call, patience)
+    if (answer.status === METHOD_NOT_ALLOWED && call.method !== 'POST') return responseOf(answer, undefined)
+    const bounded = this.#bounded(answer, call, patience)
+    const body = isEventStream(answer) ? inWholeLines(bounded) : bounded
+    if (answer.status < 300) return responseOf(answer, body)
+    return (await this.#replyIn(answer, body, call)) ?? this.#refuse(answer, call, way)
+  }
+
+  async #exchange(call: HttpCall, way: Way, { signal }: Patience): Promise<Answer> {
+    const { url, method, body } = call
+    const headers = {
+      ...call.headers,
+      // A packed answer would make the cap on bytes a cap on something else.
+      'accept-encoding': 'identity',
+      'user-agent': `skillsyncd/${this.#options.version}`,
+      ...credentialHeaders(way, url, this.#name),
+    }
+    return exchange(url, { method, headers, route: way.route, signal, ...(body !== undefined && { body }) })
+  }
+
+  /** The modern era gives errors of JSON-RPC a status of HTTP: they are answers all the same. */
+  async #replyIn(answer: Answer, body: AsyncIterable<Uint8Array>, call: HttpCall): Promise<Response | undefined> {
+    if (call.id === undefined || !ANSWERING.has(answer.status)) return undefined
+    const reply = await replyIn(answer, body, call.id)
+    // The legacy era says by 404 alone that a session is over.
+    return reply === undefined || (isOver(answer, call) && reply.code !== METHOD_NOT_FOUND) ? undefined : reply.response
+  }
+
+  #refuse(answer: Answer, call: HttpCall, way: Way): never {
+    const failure = statusFailure(answer, this.#what, Object.keys(way.headers).length > 0)
+    const { code, message, retryAfterMs } = failure
+    if (code === 'credentials-rejected' || code === 'rate-limited') throw failure
+    const why = isOver(answer, call)
+      ? new Unanswered(`${this.#what}: the session is over`)
+      : new Unanswered(message, { code, ...(retryAfterMs !== undefined && { retryAfterMs }) })
+    if (isOver(answer, call) || isUnknownSession(answer, call)) this.#ears?.lost(why)
+    throw why
+  }
+
+  #stream(answer: Answer, call: HttpCall, patience: Patience): Response {
+    if (answer.status !== 200 || !isEventStream(answer)) {
+      patience.stop()
+      this.streams.refused()
+      return responseOf(answer, undefined, METHOD_NOT_ALLOWED)
+    }
+    return responseOf(
+      answer,
+      this.#toItsEnd(inWholeLines(this.#bounded(answer, call, patience)), this.streams.opened()),
+    )
+  }
+
+  /** Whoever listens is told when it ends, and opens another; the SDK, which would open one too, is told of an answer. */
+  async *#toItsEnd(body: AsyncIterable<Uint8Array>, ended: () => void): AsyncGenerator<Uint8Array> {
+    try {
+      yield* body
+    } catch {
+      // However it came to its end.
+    } finally {
+      ended()
+    }
+    yield ANSWERED
+  }
+
+  async *#bounded(answer: Answer, call: HttpCall, patience: Patience): AsyncGenerator<Uint8Array> {
+    const { answerBytes, idleMs } = this.#options.limits
+    const weight = new JsonWeight()
+    try {
+      if (!isLasting(call)) patience.expect(idleMs)
+      for await (const chunk of answer.body) {
+        if (!isLasting(call)) patience.expect(idleMs)
+        weight.add(chunk)
+        if (weight.total > answerBytes)
+          throw new Overlong(`${this.#what}: an answer is over ${answerBytes} bytes`, weight.bytes)
+        yield chunk
+      }
+    } catch (cause) {
+      const why = patience.explain(cause)
+      // Out of a stream of events the SDK passes on no error.
+      if (call.id !== undefined && why instanceof SyncError) this.#ears?.failed(call.id, why)
+      throw why
+    } finally {
+      patience.stop()
+    }
+  }
+}
+
+/** A line at a time: whoever reads events looks at all that came of a line once more whenever more of it comes. */
+async function* inWholeLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let begun: Uint8Array[] = []
+  for await (const chunk of body) {
+    begun.push(chunk)
+    if (!chunk.includes(LINE_FEED) && !chunk.includes(RETURN)) continue
+    yield Buffer.concat(begun)
+    begun = []
+  }
+  yield Buffer.concat(begun)
+}
+
+const [LINE_FEED, RETURN] = [0x0a, 0x0d]
+
+function isOver({ status }: Answer, { headers }: HttpCall): boolean {
+  return status === 404 && headers['mcp-session-id'] !== undefined
+}
+
+/** Servers that are made after the examples of the SDK say so by 400, with an error that is about no request. */
+function isUnknownSession({ status }: Answer, { headers, rpc }: HttpCall): boolean {
+  return status === 400 && headers['mcp-session-id'] !== undefined && rpc !== 'initialize'
+}
+
+const ANSWERING: ReadonlySet<number> = new Set([400, 404])
+const METHOD_NOT_ALLOWED = 405
+const ANSWERED = Buffer.from('\n\ndata: {"jsonrpc":"2.0","id":"none","result":{}}\n\n')

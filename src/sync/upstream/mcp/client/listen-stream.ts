@@ -1,0 +1,88 @@
+import { isMapping, isTexts } from '../../../../base/json-value.ts'
+import type { Begun, Dialogue } from './json-rpc.ts'
+import type { Notification } from './message.ts'
+import { UNHEARD, isUnheard, noticeIn, type Notice, type Watch, type Wish } from './change-feed.ts'
+
+/** Hears a server of the modern era, over one `subscriptions/listen`. */
+export async function listen(
+  dialogue: Dialogue,
+  wish: Wish,
+  heard: (notice: Notice) => void,
+  ackMs: number,
+  signal: AbortSignal,
+): Promise<Watch> {
+  signal.throwIfAborted()
+  if (isUnheard(wish)) return UNHEARD
+  const listening = new Listening(dialogue, wish, heard)
+  const leave = () => listening.close()
+  const timer = setTimeout(leave, ackMs)
+  signal.addEventListener('abort', leave, { once: true })
+  try {
+    const isHonoured = await listening.acknowledged
+    signal.throwIfAborted()
+    if (isHonoured) return listening
+    listening.close()
+    return UNHEARD
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', leave)
+  }
+}
+
+class Listening implements Watch {
+  /** Whether the server agreed to tell anything. */
+  readonly acknowledged: Promise<boolean>
+  readonly ended: Promise<void>
+  readonly #acknowledged = Promise.withResolvers<boolean>()
+  readonly #begun: Begun
+  readonly #heard: (notice: Notice) => void
+  readonly #wish: Wish
+  #honoured: Wish = { list: false, uris: [] }
+  #uris: ReadonlySet<string> = new Set()
+
+  constructor(dialogue: Dialogue, wish: Wish, heard: (notice: Notice) => void) {
+    this.acknowledged = this.#acknowledged.promise
+    this.#wish = wish
+    this.#heard = heard
+    const { list, uris } = wish
+    const notifications = { ...(list && { resourcesListChanged: true }), resourceSubscriptions: uris }
+    const forget = dialogue.hear((notice) => this.#take(notice))
+    this.#begun = dialogue.begin('subscriptions/listen', { notifications })
+    const close = () => {
+      forget()
+      this.#acknowledged.resolve(false)
+    }
+    // An answer to it is the end of it, and so is every failure.
+    this.ended = this.#begun.answer.then(close, close)
+  }
+
+  get honoured(): Wish {
+    return this.#honoured
+  }
+
+  close(): void {
+    this.#begun.takeBack(new Error('The listener left'))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close()
+    await this.ended
+  }
+
+  #take(notice: Notification): void {
+    const meta = notice.params['_meta']
+    if (!isMapping(meta) || meta['io.modelcontextprotocol/subscriptionId'] !== this.#begun.id) return
+    if (notice.method === 'notifications/subscriptions/acknowledged') return this.#agree(notice.params['notifications'])
+    const told = noticeIn(notice, this.#uris, this.#honoured.list)
+    if (told !== undefined) this.#heard(told)
+  }
+
+  /** Of what we wished for, what the server names too. */
+  #agree(named: unknown): void {
+    const { resourcesListChanged, resourceSubscriptions } = isMapping(named) ? named : {}
+    const agreed = new Set(isTexts(resourceSubscriptions) ? resourceSubscriptions : [])
+    this.#uris = new Set(this.#wish.uris.filter((uri) => agreed.has(uri)))
+    this.#honoured = { list: this.#wish.list && resourcesListChanged === true, uris: [...this.#uris] }
+    this.#acknowledged.resolve(!isUnheard(this.#honoured))
+  }
+}

@@ -1,0 +1,95 @@
+import { parseJson } from '../../../../base/json-value.ts'
+import { SyncError } from '../../../model/sync-error.ts'
+import { ChildGroup, type Ended } from '../../git/program/process-group.ts'
+import { printable } from '../../git/smart-http/pkt-line.ts'
+import type { ConnectionOptions, ProgramAddress } from './address.ts'
+import { Overlong, Unanswered, type Channel, type Ears, type ServerStream } from './channel.ts'
+import { LineFrames } from './line-frames.ts'
+import type { Outgoing } from './message.ts'
+
+/** A server that is a program of this machine: one message a line. Disposing it leaves nothing of the program running. */
+export class ProgramChannel implements Channel {
+  readonly name: string
+  readonly isByRequest = false
+  readonly #group: ChildGroup
+  readonly #limit: number
+  #ended: Promise<void> = Promise.resolve()
+
+  private constructor(name: string, group: ChildGroup, limit: number) {
+    this.name = name
+    this.#group = group
+    this.#limit = limit
+  }
+
+  static async open(address: ProgramAddress, { limits }: ConnectionOptions): Promise<ProgramChannel> {
+    const { command, args, path, home } = address
+    const env = { PATH: path, HOME: home, ...(await address.env()) }
+    // Where this process happens to stand is nothing to the program.
+    const group = new ChildGroup({ command, args, cwd: '/', env, fileBytes: undefined })
+    return new ProgramChannel(command, group, limits.answerBytes)
+  }
+
+  hear(ears: Ears): void {
+    const frames = new LineFrames(
+      this.#limit,
+      // Programs print other things too, which are nobody's message.
+      (line) => ears.heard(parseJson(line)),
+      (start, end, came) => this.#refuse(idAtRim(start, end), came, ears),
+    )
+    this.#group.child.stdout.on('data', (bytes: Buffer) => frames.push(bytes))
+    // Something that it started, and that outlives it, may have its output open.
+    this.#group.child.once('exit', () => void setTimeout(() => this.#group.letGo(), LAST_WORDS_MS).unref())
+    this.#ended = this.#group.ended.then(
+      (ended) => ears.lost(this.#failure(ended)),
+      (cause: unknown) => ears.lost(new SyncError('source-unreachable', `Cannot start "${this.name}"`, { cause })),
+    )
+  }
+
+  async send(message: Outgoing): Promise<void> {
+    const { stdin } = this.#group.child
+    if (stdin.writableLength > MOST_UNREAD_BYTES)
+      throw new Unanswered(`Cannot reach "${this.name}": the program does not read what it is sent`)
+    // One that has ended will be given up by whoever waits for its answer.
+    stdin.write(`${JSON.stringify(message)}\n`)
+  }
+
+  speak(): void {}
+
+  async listen(): Promise<ServerStream> {
+    return { ended: this.#ended }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#group.child.stdin.end()
+    await this.#group[Symbol.asyncDispose]()
+  }
+
+  #refuse(id: number | undefined, came: number, ears: Ears): void {
+    const refusal = new Overlong(`Cannot read from "${this.name}": an answer is over ${this.#limit} bytes`, came)
+    if (id === undefined) ears.lost(refusal)
+    else ears.failed(id, refusal)
+  }
+
+  #failure({ status, stderr }: Ended): Unanswered {
+    const said = printable(stderr.trim().split('\n').at(-1) ?? '')
+    const how = status === undefined ? 'the program was ended' : `the program ended with status ${status}`
+    return new Unanswered(`Cannot reach "${this.name}": ${how}${said === '' ? '' : `, and says "${said}"`}`)
+  }
+}
+
+/** Of requests and answers; one of them is a few hundred bytes. */
+const MOST_UNREAD_BYTES = 2 ** 20
+
+/** Until what a program said last has come, after its end. */
+const LAST_WORDS_MS = 500
+
+/** The id of a message that is too long to be read: it stands before the result, or after it. */
+function idAtRim(start: string, end: string): number | undefined {
+  const id = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,/.exec(start)
+  const last =
+    /\}\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?,\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/.exec(
+      end,
+    )
+  const found = id?.[1] ?? last?.[1]
+  return found === undefined ? undefined : Number(found)
+}

@@ -1,0 +1,118 @@
+import type { JsonObject } from '../../../skill-md/frontmatter.ts'
+import { isMapping } from '../../../../base/json-value.ts'
+import { SyncError } from '../../../model/sync-error.ts'
+import type { ServerStream } from './channel.ts'
+import type { Dialogue } from './json-rpc.ts'
+import { UNHEARD, isUnheard, noticeIn, type Notice, type Watch, type Wish } from './change-feed.ts'
+
+/** What is subscribed to, and the bounds of it. */
+export interface Subscription {
+  readonly wish: Wish
+  /** As the server declared them: what it does not declare is not asked for. */
+  readonly capabilities: JsonObject
+  readonly requestMs: number
+}
+
+/** Hears a server of the legacy era: one `resources/subscribe` per URI, and what it tells every session. */
+export async function subscribe(
+  dialogue: Dialogue,
+  { wish, capabilities, requestMs }: Subscription,
+  heard: (notice: Notice) => void,
+  signal: AbortSignal,
+): Promise<Watch> {
+  signal.throwIfAborted()
+  const offered = isMapping(capabilities['resources']) ? capabilities['resources'] : {}
+  const list = wish.list && offered['listChanged'] === true
+  const uris = offered['subscribe'] === true ? wish.uris : []
+  if (isUnheard({ list, uris })) return UNHEARD
+  const stream = await dialogue.channel.listen(signal)
+  if (stream === undefined) {
+    await probe(dialogue, requestMs, signal)
+    return UNHEARD
+  }
+  const watch = new Subscribed(dialogue, stream, { list, requestMs }, heard)
+  try {
+    await watch.add(uris, signal)
+    if (!isUnheard(watch.honoured)) return watch
+  } catch (error) {
+    await watch[Symbol.asyncDispose]()
+    throw error
+  }
+  await watch[Symbol.asyncDispose]()
+  return UNHEARD
+}
+
+/**
+ * Asks for a sign of life. A server that has no stream answers; one that was restarted says, by 404, that the session is over,
+ * which it may say of the stream in the same words as one that has none.
+ */
+async function probe(dialogue: Dialogue, requestMs: number, signal: AbortSignal): Promise<void> {
+  await dialogue.ask('ping', {}, requestMs, signal).catch((error: unknown) => {
+    if (!(error instanceof SyncError)) throw error
+  })
+}
+
+class Subscribed implements Watch {
+  readonly ended: Promise<void>
+  readonly #dialogue: Dialogue
+  readonly #bounds: { readonly list: boolean; readonly requestMs: number }
+  readonly #uris = new Set<string>()
+  readonly #left = Promise.withResolvers<void>()
+
+  constructor(
+    dialogue: Dialogue,
+    stream: ServerStream,
+    bounds: { readonly list: boolean; readonly requestMs: number },
+    heard: (notice: Notice) => void,
+  ) {
+    this.#dialogue = dialogue
+    this.#bounds = bounds
+    const forget = dialogue.hear((notification) => {
+      const notice = noticeIn(notification, this.#uris, bounds.list)
+      if (notice !== undefined) heard(notice)
+    })
+    this.ended = Promise.race([stream.ended, dialogue.ended, this.#left.promise]).finally(forget)
+  }
+
+  get honoured(): Wish {
+    return { list: this.#bounds.list, uris: [...this.#uris] }
+  }
+
+  /** A server that refuses one of them may take the next; one that does not answer is asked no more. */
+  async add(uris: readonly string[], signal: AbortSignal): Promise<void> {
+    for (const some of inTurns(uris)) {
+      const taken = await Promise.all(some.map((uri) => this.#ask('resources/subscribe', uri, signal)))
+      for (const [at, uri] of some.entries()) if (taken[at] === true) this.#uris.add(uri)
+      if (taken.includes(undefined)) return
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#left.resolve()
+    await this.ended
+    const signal = AbortSignal.timeout(this.#bounds.requestMs)
+    for (const some of inTurns([...this.#uris])) {
+      const left = await Promise.all(
+        some.map((uri) => this.#ask('resources/unsubscribe', uri, signal).catch(() => undefined)),
+      )
+      if (left.includes(undefined)) return
+    }
+  }
+
+  /** Whether the server does it; undefined when it does not answer. */
+  async #ask(method: string, uri: string, signal: AbortSignal): Promise<boolean | undefined> {
+    try {
+      return (await this.#dialogue.ask(method, { uri }, this.#bounds.requestMs, signal)).ok
+    } catch (error) {
+      if (error instanceof SyncError) return undefined
+      throw error
+    }
+  }
+}
+
+function* inTurns(uris: readonly string[]): Generator<readonly string[]> {
+  for (let from = 0; from < uris.length; from += AT_ONCE) yield uris.slice(from, from + AT_ONCE)
+}
+
+/** Subscriptions that are asked for at the same time. */
+const AT_ONCE = 8

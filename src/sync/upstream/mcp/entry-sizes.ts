@@ -1,0 +1,74 @@
+import { sha256In } from '../../model/declared-file.ts'
+import type { Finding } from '../../skill-md/finding.ts'
+import { isMapping } from '../../../base/json-value.ts'
+import { isBelow } from '../../../base/paths.ts'
+import { pathOf, readUpstreamUri } from '../../model/upstream-uri.ts'
+import { fetchFile } from './fetch-file.ts'
+import { ListedFiles } from './listed-files.ts'
+import { skillPathOf } from './listing-context.ts'
+import type { Looking, Made } from './listing-context.ts'
+
+/**
+ * The entry of a revision that had digests and no sizes, with the sizes that lists of resources or of folders give, or, where
+ * the operator had that skill mirrored, those of the files. As it came where one is missing: a size is never made up.
+ */
+export async function sized(entry: unknown, looking: Looking): Promise<Made> {
+  if (!isMapping(entry) || typeof entry['uri'] !== 'string') return { entry }
+  const { uri, resources } = entry
+  const { skill: limits, isWanted, isMeasured } = looking.rules
+  const path = skillPathOf(uri)
+  if (path === undefined || !isWanted(path) || !lacksSizes(resources) || resources.length > limits.files)
+    return { entry }
+  const among = withSizes(resources, await looking.lists.resources())
+  if (among !== undefined) return { entry: { ...entry, resources: among } }
+  const list = await looking.lists.of(uri, limits.files)
+  const below = list.ok ? withSizes(resources, new ListedFiles(list.files)) : undefined
+  if (below !== undefined) return { entry: { ...entry, resources: below } }
+  if (!isMeasured(uri)) return { entry }
+  const measured = await measuredFiles(resources, path, looking)
+  return 'finding' in measured ? { entry, findings: [measured.finding] } : { entry: { ...entry, resources: measured } }
+}
+
+function lacksSizes(resources: unknown): resources is readonly unknown[] {
+  return Array.isArray(resources) && resources.some((one) => isMapping(one) && one['size'] === undefined)
+}
+
+/** Undefined where one stays without. */
+function withSizes(resources: readonly unknown[], files: ListedFiles): readonly unknown[] | undefined {
+  const all = resources.map((one) => {
+    if (!isMapping(one) || one['size'] !== undefined || typeof one['uri'] !== 'string') return one
+    return { ...one, size: files.at(one['uri'])?.size }
+  })
+  return lacksSizes(all) ? undefined : all
+}
+
+/** Each file is held against its digest. What breaks a rule of entries is not read: whoever judges the entry says why. */
+async function measuredFiles(
+  resources: readonly unknown[],
+  path: string,
+  looking: Looking,
+): Promise<readonly unknown[] | { readonly finding: Finding }> {
+  const { rules, shelf } = looking
+  let bytesLeft = rules.skill.bytes
+  const measured: unknown[] = []
+  for (const one of resources) {
+    const { uri, digest }: Readonly<Record<string, unknown>> = isMapping(one) ? one : {}
+    const sha256 = sha256In(digest)
+    if (typeof uri !== 'string' || !isInside(uri, path) || sha256 === undefined) return resources
+    const most = Math.min(rules.fileBytes, bytesLeft)
+    const file = { uri, said: '', sha256, size: undefined }
+    const read = await shelf.read(file, 'digest', () => fetchFile(uri, most, looking))
+    if (!read.ok) {
+      const message = `"${uri}" cannot be read to learn its size: ${read.why}`
+      return { finding: { rule: read.rule, path, message } }
+    }
+    bytesLeft -= read.size
+    measured.push({ ...(isMapping(one) && one), size: read.size })
+  }
+  return measured
+}
+
+function isInside(uri: string, skill: string): boolean {
+  const read = readUpstreamUri(uri)
+  return read.ok && isBelow(pathOf(read), skill)
+}

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto'
+import { isObjectId, LISTING_REF, type ObjectId, type Revision } from '../../model/revision.ts'
+import { inSlices } from '../../../base/cooperative.ts'
+import type { McpSource } from '../../model/source.ts'
+import { SyncError } from '../../model/sync-error.ts'
+import type { McpServer } from './server.ts'
+import { plainCommit } from '../git/objects/synthetic-commit.ts'
+import type { Listing, ListingUpstream, Reach, Relation } from '../upstream.ts'
+
+/** Another MCP server as a source: what it lists now is its only commit. */
+export class McpUpstream implements ListingUpstream {
+  readonly kind = 'listing'
+  readonly #source: McpSource
+  readonly #server: McpServer
+  readonly #onListing: Reach['onListing']
+  /** What the last look found, for the taking that follows it. */
+  #seen: Listing | undefined
+
+  constructor(source: McpSource, { server, onListing }: Reach) {
+    if (server === undefined) throw new TypeError(`Nobody gave a connection for "${source.id}"`)
+    this.#source = source
+    this.#server = server
+    this.#onListing = onListing
+  }
+
+  async resolve(signal: AbortSignal): Promise<Revision> {
+    this.#seen = await this.#look(signal)
+    return this.#seen.revision
+  }
+
+  async list({ commit }: Revision, signal: AbortSignal): Promise<Listing> {
+    signal.throwIfAborted()
+    if (this.#seen?.revision.commit !== commit) this.#seen = await this.#look(signal)
+    if (this.#seen.revision.commit === commit) return this.#seen
+    const message = `Cannot take listing ${commit}: "${this.#source.id}" lists something else now, and a server keeps nothing of before`
+    throw new SyncError('ref-not-found', message)
+  }
+
+  /** No listing names another. */
+  async relation(from: ObjectId, to: ObjectId, signal: AbortSignal): Promise<Relation> {
+    signal.throwIfAborted()
+    return from === to ? 'descends' : 'unknown'
+  }
+
+  async #look(signal: AbortSignal): Promise<Listing> {
+    const listing = await this.#server.list(signal)
+    this.#onListing?.(listing)
+    const { form, findings, firstRead, dynamic, packed, isPrivate } = listing
+    const written: { readonly entry: unknown; readonly text: string }[] = []
+    const write = (entry: unknown): void => void written.push({ entry, text: JSON.stringify(entry) })
+    await inSlices(listing.entries, write, signal)
+    // The order of a listing says nothing; of two entries for one skill it must not decide which counts.
+    const inOrder = written.toSorted((a, b) => (a.text < b.text ? -1 : 1))
+    const entries = inOrder.map(({ entry }) => entry)
+    const archives = [...packed].map(([uri, archive]) => `${uri} ${archive}`)
+    const read = [firstRead, dynamic].map((uris) => [...uris].toSorted())
+    const learnt = JSON.stringify([form, findings, ...read, archives.toSorted(), isPrivate])
+    const root = await digestOf([...inOrder.map(({ text }) => text), learnt], signal)
+    const { bytes, id } = plainCommit(root, 'The listing of an MCP server')
+    const revision = { asked: undefined, ref: LISTING_REF, commit: id }
+    return { ...listing, revision, proof: { commit: bytes }, root, entries }
+  }
+}
+
+async function digestOf(written: readonly string[], signal: AbortSignal): Promise<ObjectId> {
+  const hash = createHash('sha256')
+  const update = (text: string): void => void hash.update(`${Buffer.byteLength(text)} ${text}`)
+  await inSlices(written, update, signal)
+  const id = hash.digest('hex')
+  if (!isObjectId(id)) throw new TypeError('A SHA-256 has 64 hex digits')
+  return id
+}

@@ -1,0 +1,63 @@
+import type { ListingForm } from '../../model/listing-form.ts'
+import { isMapping } from '../../../base/json-value.ts'
+import { firstRead } from './unverified-skills.ts'
+import { legible } from './client/depth-limit.ts'
+import { unmade } from './listing-context.ts'
+import type { Looking, Made, NamedSkill } from './listing-context.ts'
+import { METHOD_NOT_FOUND } from './client/message.ts'
+import { answered } from './pages.ts'
+import { isAbsence } from './client/rpc-errors.ts'
+import type { Enumeration } from './server.ts'
+import { declaresSkills } from './client/capabilities.ts'
+import { wholeEntry } from './complete-entry.ts'
+
+/** With the skills that the operator named by their URIs, wherever the server has them and lists them nowhere. */
+export async function withNamed(listing: Enumeration, looking: Looking): Promise<Enumeration> {
+  const listed = new Set(listing.entries.map((entry) => (isMapping(entry) ? entry['uri'] : undefined)))
+  const made: (Made & NamedSkill)[] = []
+  for (const named of looking.rules.named().filter(({ uri }) => !listed.has(uri)))
+    made.push({ ...named, ...(await namedSkill(named, listing.form, looking)) })
+  const entries = made.flatMap((one) => ('entry' in one ? [one.entry] : []))
+  const read = made.flatMap(({ uri, isFirstRead }) => (isFirstRead === true ? [uri] : []))
+  const dynamic = made.flatMap(({ uri, isDynamic }) => (isDynamic === true ? [uri] : []))
+  return {
+    form: listing.form === 'none' && entries.length > 0 ? 'uris' : listing.form,
+    entries: [...listing.entries, ...entries],
+    findings: [...listing.findings, ...made.flatMap(({ findings = [] }) => findings)],
+    firstRead: new Set([...listing.firstRead, ...read]),
+    dynamic: new Set([...listing.dynamic, ...dynamic]),
+    packed: listing.packed,
+  }
+}
+
+/** What the server, which answers in this form, has where a skill is said to be. */
+export async function namedSkill(named: NamedSkill, form: ListingForm, looking: Looking): Promise<Made> {
+  const { uri, isUnverified } = named
+  const isOfToday = form === 'skills/list' || form === 'none' || form === 'uris'
+  const asked = isOfToday && declaresSkills(looking.connection) ? await byMethod(uri, looking) : undefined
+  if (asked !== undefined) return asked
+  // Its URI proves nothing: what an old server has there is read when the operator says so, and not before.
+  if (isUnverified) return firstRead({ uri, frontmatter: undefined, digest: undefined, said: '' }, looking)
+  return unmade(
+    'entry-refused',
+    '',
+    `"${uri}" cannot be verified: the server has no skills/get, which alone says what lies there; --unverified takes what it gives`,
+  )
+}
+
+/** Undefined where the server has no such method. */
+async function byMethod(uri: string, looking: Looking): Promise<Made | undefined> {
+  const { connection, hints, rules, signal } = looking
+  const reply = await connection.request('skills/get', { uri }, signal, rules.connectMs)
+  if (!reply.ok && reply.code === METHOD_NOT_FOUND) return undefined
+  if (!reply.ok && !isAbsence(reply)) throw answered('skills/get', reply)
+  if (!reply.ok) return absent(uri, `the server answers ${reply.code}, "${reply.message.slice(0, 200)}"`)
+  hints.hear('skills/get', reply.result)
+  const skill = legible(reply.result['skill'])
+  if (!isMapping(skill) || skill['uri'] !== uri) return absent(uri, 'the server answers with something else')
+  return wholeEntry(skill, looking)
+}
+
+function absent(uri: string, why: string): Made {
+  return unmade('entry-refused', '', `"${uri}" is not there: ${why}`)
+}

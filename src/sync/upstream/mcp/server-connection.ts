@@ -1,0 +1,195 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { isMapping } from '../../../base/json-value.ts'
+import type { ListingForm } from '../../model/listing-form.ts'
+import type { ListingBudget } from '../../model/source.ts'
+import { SyncError } from '../../model/sync-error.ts'
+import type { TraceContext } from '../../../base/trace-context.ts'
+import { CacheHints } from './cache-hints.ts'
+import type { McpConnection } from './client/connection.ts'
+import { completed } from './completion.ts'
+import type { Completed, Completing } from './completion.ts'
+import { FileLists } from './file-lists.ts'
+import { LinkedFiles } from './linked-files.ts'
+import { listingOf } from './listing.ts'
+import { contentsOf } from './contents.ts'
+import type { Contents } from './contents.ts'
+import type { Archives } from './archives.ts'
+import { legible } from './client/depth-limit.ts'
+import type { McpServer, ServerListing, Watched } from './server.ts'
+import { Listener } from './client/change-listener.ts'
+import type { Waits } from './client/change-listener.ts'
+import type { Looking, LookRules, Made, NamedSkill } from './listing-context.ts'
+import { namedSkill } from './named-skills.ts'
+import { isAbsence } from './client/rpc-errors.ts'
+import { declaresFolders } from './client/capabilities.ts'
+import type { Shelf } from './file-cache.ts'
+import { spacesOf } from './skill-templates.ts'
+import type { SkillSpaces } from './skill-templates.ts'
+import { wholeEntry } from './complete-entry.ts'
+import { whileWanted } from '../../../base/abortable.ts'
+
+export interface LinkOptions {
+  /** Opens a connection: the first one, and another after each that was lost. */
+  readonly open: (signal: AbortSignal) => Promise<McpConnection>
+  readonly budget: ListingBudget
+  readonly rules: LookRules
+  readonly shelf: Shelf
+  readonly archives: Archives | undefined
+  readonly clock: Waits
+  /** The server told that something changed, or may have, unheard. */
+  readonly onNews: (how: 'told' | 'missed') => void
+}
+
+/** One connection to a server at a time, kept open between uses. */
+export class ServerLink implements McpServer {
+  readonly #options: LinkOptions
+  readonly #stop = new AbortController()
+  readonly #listener: Listener
+  #connection: Promise<McpConnection> | undefined
+  readonly #lost = new WeakSet<McpConnection>()
+  /** Those that were lost, on their way out. */
+  #leaving: Promise<unknown> = Promise.resolve()
+  #lastLook: Promise<unknown> = Promise.resolve()
+  /** What the last enumeration was learnt from. */
+  #form: ListingForm | undefined
+
+  constructor(options: LinkOptions) {
+    this.#options = options
+    const connect = (signal: AbortSignal): Promise<McpConnection> => this.#connected(signal)
+    this.#listener = new Listener({ connect, clock: options.clock, onNews: options.onNews })
+  }
+
+  async list(signal: AbortSignal): Promise<ServerListing> {
+    signal.throwIfAborted()
+    // What a look did not ask for is forgotten with it: by two at once, what the other asked for would be.
+    const look = this.#lastLook.then(() => this.#list(signal))
+    // The next in turn does not ask how this one went; its own caller is told.
+    this.#lastLook = look.catch(() => {})
+    return whileWanted(look, signal)
+  }
+
+  async #list(signal: AbortSignal): Promise<ServerListing> {
+    return this.#looking(signal, async (looking) => {
+      const listing = await listingOf(looking, this.#form)
+      this.#form = listing.form
+      await looking.shelf.settle()
+      const { ttlMs, isPrivate } = looking.hints
+      return { ...listing, ttlMs, isPrivate }
+    })
+  }
+
+  async entry(uri: string, signal: AbortSignal): Promise<unknown> {
+    // What the older forms say of one skill stands among what they say of all.
+    const named = this.#options.rules.named().find((one) => one.uri === uri)
+    if (this.#form === 'index' || this.#form === 'fastmcp' || named?.isUnverified === true) {
+      const { entries } = await this.list(signal)
+      return entries.find((entry) => isMapping(entry) && entry['uri'] === uri)
+    }
+    return this.#looking(signal, async (looking) => {
+      const reply = await looking.connection.request('skills/get', { uri }, signal)
+      return reply.ok ? (await wholeEntry(legible(reply.result['skill']), looking)).entry : undefined
+    })
+  }
+
+  async read(uri: string, mostBytes: number, signal: AbortSignal, trace?: TraceContext): Promise<Contents> {
+    return this.#using(signal, async (connection) => {
+      const params = trace === undefined ? { uri } : { uri, _meta: { ...trace } }
+      const reply = await connection.request('resources/read', params, signal)
+      return reply.ok ? contentsOf(reply.result, mostBytes) : absent(uri, reply)
+    })
+  }
+
+  async find(named: NamedSkill, signal: AbortSignal): Promise<Made> {
+    const form = this.#form ?? (await this.list(signal)).form
+    return this.#looking(signal, (looking) => namedSkill(named, form, looking))
+  }
+
+  async spaces(signal: AbortSignal): Promise<SkillSpaces> {
+    return this.#looking(signal, (looking) => spacesOf(looking, this.#form))
+  }
+
+  async complete(completing: Completing, signal: AbortSignal): Promise<Completed> {
+    const timeoutMs = this.#options.rules.connectMs
+    return this.#using(signal, (connection) => completed(completing, { connection, timeoutMs, signal }))
+  }
+
+  async reread(archive: string, signal: AbortSignal): Promise<void> {
+    this.#options.archives?.reread(archive)
+    await this.list(signal)
+  }
+
+  watch(wanted: Watched): void {
+    this.#listener.watch(wanted)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    // A server that hears that all is over need not agree first to tell nothing more.
+    await Promise.all([this.#listener[Symbol.asyncDispose](), this.#disconnected(), this.#leaving])
+  }
+
+  async #disconnected(): Promise<void> {
+    const connection = await this.#connection?.catch(() => undefined)
+    await connection?.[Symbol.asyncDispose]()
+  }
+
+  async #looking<Result>(signal: AbortSignal, look: (looking: Looking) => Promise<Result>): Promise<Result> {
+    const { budget, rules, shelf, archives } = this.#options
+    return this.#using(signal, async (connection) => {
+      const enumerating = { connection, budget, hints: new CacheHints(), signal }
+      const lists = new FileLists(enumerating, declaresFolders(connection))
+      return look({ ...enumerating, rules, shelf, archives, lists, links: new LinkedFiles() })
+    })
+  }
+
+  /** A connection that was lost since its last use is opened anew, once. */
+  async #using<Result>(signal: AbortSignal, use: (connection: McpConnection) => Promise<Result>): Promise<Result> {
+    const connection = await this.#connected(signal)
+    try {
+      return await use(connection)
+    } catch (error) {
+      // That it was lost is told a moment after what was asked over it failed.
+      await turn()
+      const isLost = this.#lost.has(connection) && error instanceof SyncError
+      if (!isLost || signal.aborted) throw error
+      return use(await this.#connected(signal))
+    }
+  }
+
+  async #connected(signal: AbortSignal): Promise<McpConnection> {
+    signal.throwIfAborted()
+    this.#connection ??= this.#opened()
+    return whileWanted(this.#connection, signal)
+  }
+
+  async #opened(): Promise<McpConnection> {
+    try {
+      const connection = await this.#options.open(this.#stop.signal)
+      // It never rejects.
+      void connection.ended.then(() => this.#letGo(connection))
+      this.#listener.wake()
+      return connection
+    } catch (error) {
+      this.#connection = undefined
+      throw error
+    }
+  }
+
+  /** Of a connection that is lost there may be something left: a program that runs on, a stream that is open. */
+  #letGo(connection: McpConnection): void {
+    // The end of the link is that of its connection too.
+    if (this.#stop.signal.aborted) return
+    this.#connection = undefined
+    this.#lost.add(connection)
+    this.#leaving = Promise.all([this.#leaving, connection[Symbol.asyncDispose]()])
+  }
+}
+
+/** The code of an unknown resource is -32602 since 2026-07-28, and was -32002 before. */
+function absent(uri: string, { code, message }: { readonly code: number; readonly message: string }): Contents {
+  if (isAbsence({ code })) return { why: 'the server does not have it', came: 0 }
+  throw new SyncError(
+    'source-unreachable',
+    `Cannot read "${uri}": the server answers ${code}, "${message.slice(0, 200)}"`,
+  )
+}

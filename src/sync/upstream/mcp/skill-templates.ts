@@ -1,0 +1,98 @@
+import { shown } from '../../skill-md/contract/contract-value.ts'
+import { isMapping } from '../../../base/json-value.ts'
+import type { ListingForm } from '../../model/listing-form.ts'
+import { indexItems } from './index-document.ts'
+import { legible } from './client/depth-limit.ts'
+import type { Looking } from './listing-context.ts'
+import { allOf, answered } from './pages.ts'
+import { isAbsence, orSilence } from './client/rpc-errors.ts'
+import { readTemplate } from './template.ts'
+
+/** A server's template for the SKILL.md of many skills, which it may list nowhere. */
+export interface SkillSpace {
+  readonly template: string
+  readonly variables: readonly string[]
+  readonly name?: string
+  readonly description?: string
+}
+
+/** The spaces of a server, and what it offers as one and is none. */
+export interface SkillSpaces {
+  readonly spaces: readonly SkillSpace[]
+  readonly refused: readonly { readonly template: string; readonly why: string }[]
+}
+
+/** What the server lists as templates of SKILL.md files, and what an index of one of the first revisions names as such. */
+export async function spacesOf(looking: Looking, form: ListingForm | undefined): Promise<SkillSpaces> {
+  const offered = [...(await listedTemplates(looking)), ...(form === 'skills/list' ? [] : await indexed(looking))]
+  const met = new Map<string, Offered>()
+  for (const one of offered) if (!met.has(one.template)) met.set(one.template, one)
+  const spaces: SkillSpace[] = []
+  const refused: { readonly template: string; readonly why: string }[] = []
+  for (const one of met.values()) {
+    const judged = spaceOf(one)
+    if ('why' in judged) refused.push(judged)
+    else spaces.push(judged)
+  }
+  return { spaces: spaces.slice(0, MOST_SPACES), refused: [...refused.slice(0, MOST_REFUSED), ...overMost(spaces)] }
+}
+
+/** A server has room for thousands; nobody chooses among them. */
+const MOST_SPACES = 200
+const MOST_REFUSED = 32
+
+interface Offered {
+  readonly template: string
+  readonly name: unknown
+  readonly description: unknown
+}
+
+/** Of all templates, those of skills: others lead to whatever resources there are. */
+async function listedTemplates(looking: Looking): Promise<readonly Offered[]> {
+  const asked = { method: 'resources/templates/list', key: 'resourceTemplates', firstMs: looking.rules.connectMs }
+  const items = await orSilence(allOf(asked, looking))
+  // Some servers answer to a method that they do not know in a way that nobody can hear.
+  if (items instanceof Error) return []
+  if ('ok' in items) {
+    if (!isAbsence(items)) throw answered(asked.method, items)
+    return []
+  }
+  return items.filter(isMapping).flatMap(({ uriTemplate: template, title, name, description }) => {
+    const isOfSkills = typeof template === 'string' && template.endsWith('/SKILL.md')
+    return isOfSkills ? [{ template, name: title ?? name, description }] : []
+  })
+}
+
+/** An index that cannot be had now is no reason to show nothing. */
+async function indexed(looking: Looking): Promise<readonly Offered[]> {
+  const items = await indexItems(looking)
+  if (items === undefined || items instanceof Error) return []
+  return items
+    .map(legible)
+    .filter(isMapping)
+    .flatMap(({ type, url, name, description }) => {
+      const isTemplate = type === 'mcp-resource-template' && typeof url === 'string'
+      return isTemplate ? [{ template: url, name, description }] : []
+    })
+}
+
+function spaceOf({ template, name, description }: Offered): SkillSpace | { template: string; why: string } {
+  const read = readTemplate(template)
+  if (!read.ok) return { template: shown(template), why: read.why }
+  const { variables } = read.template
+  return {
+    template,
+    variables,
+    ...(typeof name === 'string' && { name: cut(name, 100) }),
+    ...(typeof description === 'string' && { description: cut(description, 300) }),
+  }
+}
+
+function overMost({ length }: readonly SkillSpace[]): readonly { template: string; why: string }[] {
+  if (length <= MOST_SPACES) return []
+  return [{ template: `${length - MOST_SPACES} more`, why: `a server has at most ${MOST_SPACES} here` }]
+}
+
+function cut(text: string, mostCharacters: number): string {
+  return text.length <= mostCharacters ? text : `${text.slice(0, mostCharacters).toWellFormed()}…`
+}

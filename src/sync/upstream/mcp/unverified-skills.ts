@@ -1,0 +1,159 @@
+import { isDeepStrictEqual } from 'node:util'
+import { sha256In } from '../../model/declared-file.ts'
+import { frontmatterBy } from '../../skill-md/document-reader.ts'
+import type { Finding } from '../../skill-md/finding.ts'
+import { frontmatterOf } from '../../skill-md/frontmatter.ts'
+import type { JsonObject } from '../../skill-md/frontmatter.ts'
+import { fetchFile } from './fetch-file.ts'
+import type { Strays } from './file-lists.ts'
+import type { ListedFile } from './listed-files.ts'
+import { skillPathOf, unmade } from './listing-context.ts'
+import type { Looking, Made } from './listing-context.ts'
+import type { ReadFile, UnreadFile } from './file-cache.ts'
+
+/** What an index of one of the first revisions says of a skill. */
+export interface Outline {
+  readonly uri: string
+  /** As the index copied it from SKILL.md; undefined where it did not. */
+  readonly frontmatter: unknown
+  /** Of SKILL.md alone. */
+  readonly digest: unknown
+  /** Whatever else it says of it. */
+  readonly said: string
+}
+
+/**
+ * The entry of a skill of which nobody says what its files are: they are looked for, and read to learn it. What is declared of
+ * them is held against the limits before anything is read.
+ */
+export async function firstRead(outline: Outline, looking: Looking): Promise<Made> {
+  const { uri, digest } = outline
+  const { skill: limits, isWanted } = looking.rules
+  const path = skillPathOf(uri)
+  // It is refused by its URI: whoever judges entries says why.
+  if (path === undefined) return { entry: { uri, resources: [] } }
+  if (!isWanted(path)) return {}
+  const sha256 = digest === undefined ? undefined : sha256In(digest)
+  if (digest !== undefined && sha256 === undefined)
+    return unmade('entry-refused', path, 'The digest of SKILL.md is not sha256: with 64 digits of 0-9 and a-f')
+  const list = await looking.lists.of(uri, limits.files)
+  if (!list.ok) return unmade('limit-files', path, `The files of the skill cannot be told: ${list.why}`)
+  const files = withDocument(uri, list.files)
+  // A list of all resources may well be silent about those of a skill: nobody has to list them.
+  const isLinked = !list.isWhole && files.length === 1
+  const reading = new FirstReading(outline, path, looking)
+  const made = overLimits(files, path, looking) ?? (await reading.of(files, sha256, isLinked))
+  if (list.strays.count === 0) return made
+  const finding: Finding = { rule: 'entry-refused', path, message: messageOf(list.strays) }
+  return { ...made, findings: [...(made.findings ?? []), finding] }
+}
+
+function messageOf({ first, count }: Strays): string {
+  const [only = ''] = first
+  if (count === 1) return `${only} is listed in its folder and lies elsewhere; it is not read`
+  const more = count > first.length ? `, and ${count - first.length} more` : ''
+  return `${count} listed in its folders lie elsewhere and are not read: ${first.join(', ')}${more}`
+}
+
+/** Why so many files, or files that are declared to be so large, are not read at all. */
+export function overLimits(
+  files: readonly { readonly size?: number | undefined }[],
+  path: string,
+  { rules }: Looking,
+): Made | undefined {
+  const { files: mostFiles, bytes: mostBytes } = rules.skill
+  if (files.length > mostFiles)
+    return unmade('limit-files', path, `The skill has ${files.length} files, over the limit of ${mostFiles}`)
+  const bytes = files.reduce((sum, { size }) => sum + (size ?? 0), 0)
+  if (bytes <= mostBytes) return undefined
+  return unmade('limit-bytes', path, `The files hold ${bytes} bytes, over the limit of ${mostBytes}`)
+}
+
+/** SKILL.md first, listed or not: without it there is no use in the rest. */
+function withDocument(uri: string, files: readonly ListedFile[]): readonly ListedFile[] {
+  const document = files.find((file) => file.uri === uri) ?? { uri, size: undefined, said: '' }
+  return [document, ...files.filter((file) => file.uri !== uri)]
+}
+
+interface Resource {
+  readonly uri: string
+  readonly digest: string
+  readonly size: number
+}
+
+/** One skill being read. */
+class FirstReading {
+  readonly #outline: Outline
+  readonly #path: string
+  readonly #looking: Looking
+  #bytesLeft: number
+
+  constructor(outline: Outline, path: string, looking: Looking) {
+    this.#outline = outline
+    this.#path = path
+    this.#looking = looking
+    this.#bytesLeft = looking.rules.skill.bytes
+  }
+
+  /** `isLinked`: with what the server has of the files that the links of SKILL.md name. */
+  async of(files: readonly ListedFile[], sha256: string | undefined, isLinked: boolean): Promise<Made> {
+    const resources: Resource[] = []
+    let frontmatter: JsonObject | undefined
+    for (const file of files) {
+      const { uri } = file
+      const isDocument = uri === this.#outline.uri
+      const said = isDocument ? `${this.#outline.said}${file.said}` : file.said
+      const read = await this.#read({ ...file, said, sha256: isDocument ? sha256 : undefined }, isDocument)
+      if (!read.ok) return unmade(read.rule, this.#path, `"${uri}" is not what it should be: ${read.why}`)
+      const document = isDocument ? await this.#documentIn(read.bytes ?? new Uint8Array()) : undefined
+      if (document !== undefined && 'findings' in document) return document
+      frontmatter ??= document?.frontmatter
+      resources.push(this.#resource(uri, read))
+      if (isLinked && isDocument) resources.push(...(await this.#linkedFrom(read.bytes ?? new Uint8Array())))
+    }
+    return { entry: { uri: this.#outline.uri, frontmatter, resources }, isFirstRead: true }
+  }
+
+  async #linkedFrom(document: Uint8Array): Promise<readonly Resource[]> {
+    const found: Resource[] = []
+    await this.#looking.links.read(document, this.#outline.uri, this.#looking, async (file) => {
+      // A file without a byte would have room, and nobody is asked which one that is.
+      if (this.#bytesLeft === 0) return false
+      const read = await this.#read(file, false)
+      if (read.ok) found.push(this.#resource(file.uri, read))
+      return read.ok
+    })
+    return found
+  }
+
+  #resource(uri: string, { sha256, size }: Extract<ReadFile, { ok: true }>): Resource {
+    this.#bytesLeft -= size
+    return { uri, digest: `sha256:${sha256}`, size }
+  }
+
+  async #read(file: UnreadFile, isDocument: boolean): Promise<ReadFile> {
+    const { rules, shelf } = this.#looking
+    const most = Math.min(file.size ?? rules.fileBytes, this.#bytesLeft)
+    return shelf.read(file, isDocument ? 'bytes' : 'digest', () => fetchFile(file.uri, most, this.#looking))
+  }
+
+  async #documentIn(bytes: Uint8Array): Promise<Document> {
+    return documentIn(bytes, this.#outline.frontmatter, this.#path, this.#looking)
+  }
+}
+
+type Document = { readonly frontmatter: JsonObject } | Required<Pick<Made, 'findings'>>
+
+/** What SKILL.md says, if it is what the index says for it. */
+export async function documentIn(
+  bytes: Uint8Array,
+  inIndex: unknown,
+  path: string,
+  { rules, signal }: Looking,
+): Promise<Document> {
+  const read = await frontmatterBy(rules.reader, bytes, rules.frontmatter, signal)
+  if (!read.ok) return unmade(read.rule, path, read.message)
+  const declared = inIndex === undefined ? undefined : frontmatterOf(inIndex, rules.frontmatter)
+  if (declared === undefined || (declared.ok && isDeepStrictEqual(declared.json, read.frontmatter))) return read
+  return unmade('content-mismatch', path, 'The frontmatter of SKILL.md is not the one in the index')
+}

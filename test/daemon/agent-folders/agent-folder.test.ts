@@ -1,0 +1,25 @@
+import { readdir, readlink, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { removeOurs } from '../../../src/daemon/agent-folders/agent-folder.ts'
+import { SKILL_LIMITS } from '../../../src/sync/model/skill.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+
+test('what cannot be looked at again once it was taken aside is put back', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'alpha')
+  await symlink('/state/links/alpha', path)
+  let looks = 0
+  const entry = {
+    digests: [],
+    get targets(): readonly string[] {
+      if ((looks += 1) > 1) throw new Error('too many open files')
+      return ['/state/links/alpha']
+    },
+  }
+
+  await expect(removeOurs(path, { entry, limits: SKILL_LIMITS })).rejects.toThrow('too many open files')
+
+  expect(await readdir(folder.path)).toEqual(['alpha'])
+  expect(await readlink(path)).toBe('/state/links/alpha')
+})

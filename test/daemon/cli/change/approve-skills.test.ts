@@ -1,0 +1,218 @@
+import { expect, test } from 'vitest'
+import { HostileServer } from '../../../support/hostile-server.ts'
+import { Home } from '../../../support/program.ts'
+
+const URI = 'skill://refunds/SKILL.md'
+const FILES = { 'SKILL.md': '---\nname: refunds\ndescription: d\n---\nbody\n', 'notes.md': 'notes\n' }
+
+test('a first sync says that what it found waits for a person, and for which command', async () => {
+  await using world = await waiting()
+
+  const told = await world.home.command('sync', 'au', '--json')
+  world.au.skills.set('skill://other/SKILL.md', { 'SKILL.md': FILES['SKILL.md'].replace('refunds', 'other') })
+  const moved = await world.home.command('sync', 'au')
+  const json = JSON.parse(told.stdout)
+
+  expect(world.first.stdout).toContain(': 0 of 1 skill served')
+  expect(world.first.stdout).toContain('  1 waiting for skillsyncd approve au/\n')
+  expect(json.sources[0].outcome).toBe('unchanged')
+  expect(moved.stdout).toContain(': 0 of 2 skills served')
+  expect(moved.stdout).toContain('  2 waiting for skillsyncd approve au/\n')
+})
+
+test('a skill that waits is not told to be served, nor since when', async () => {
+  await using world = await waiting()
+  const { home } = world
+
+  const told = [await home.command('show', 'au/refunds'), await home.command('why', 'au/refunds')]
+  const why = JSON.parse((await home.command('why', 'au/refunds', '--json')).stdout)
+  await home.approve('au/refunds')
+  const after = await home.command('why', 'au/refunds')
+
+  for (const { stdout } of told) {
+    expect(stdout).toContain('refunds (waits for approval)\n')
+    expect(stdout).toContain('clients do not find it, until skillsyncd approve au/refunds\n')
+  }
+  expect(told[1]?.stdout).toContain('since   not served; nobody has approved what is declared now\n')
+  expect(why).toMatchObject({ pending: true })
+  expect(why).not.toHaveProperty('since')
+  expect(after.stdout).toContain('refunds (served)\n')
+  expect(after.stdout).toMatch(/since {3}served with this digest since it was approved on \S+, in generation 1 of /)
+})
+
+test('a skill is said to be served since its approval, and not since an earlier generation of its source', async () => {
+  await using world = await waiting()
+  const { au, home } = world
+  const other = { 'SKILL.md': FILES['SKILL.md'].replace('refunds', 'other') }
+  au.skills.set('skill://other/SKILL.md', other)
+  await home.command('sync')
+  await home.approve('au/refunds')
+  const { since } = JSON.parse((await home.command('why', 'au/refunds', '--json')).stdout)
+
+  au.skills.set('skill://other/SKILL.md', { ...other, 'more.md': 'more\n' })
+  await home.command('sync')
+  const later = JSON.parse((await home.command('why', 'au/refunds', '--json')).stdout)
+
+  expect(since).toMatchObject({ generation: 2, isOldestKept: false, approvedAt: later.upstream.approved.at })
+  expect(later.since).toEqual(since)
+})
+
+test('what of the files of a server was fetched and checked is said by each command, before and after mirror', async () => {
+  await using world = await waiting()
+  const { home } = world
+  await home.approve('au/refunds')
+  const told = async (): Promise<readonly string[]> => {
+    const ends = [
+      await home.command('show', 'au/refunds'),
+      await home.command('why', 'au/refunds'),
+      await home.command('status'),
+      await home.command('list'),
+    ]
+    return ends.map(({ stdout }) => stdout.split('\n').find((line) => line.includes('checked')) ?? '')
+  }
+  const counted = async (): Promise<readonly unknown[]> => {
+    const [show, why, status, list] = [
+      JSON.parse((await home.command('show', 'au/refunds', '--json')).stdout),
+      JSON.parse((await home.command('why', 'au/refunds', '--json')).stdout),
+      JSON.parse((await home.command('status', '--json')).stdout),
+      JSON.parse((await home.command('list', '--json')).stdout),
+    ]
+    return [show.verified, why.verified, status.sources[0].verified, list.skills[0].verified]
+  }
+  const before = [await told(), await counted()]
+
+  const mirrored = await home.command('mirror', 'au/refunds')
+  const json = JSON.parse((await home.command('mirror', 'au/refunds', '--json')).stdout)
+
+  const none = '0 of 2 files: fetched, with the digests that the server declares'
+  const all = 'all 2 files: fetched, with the digests that the server declares'
+  const lines = (text: string, short: string) => [
+    `  checked ${text}`,
+    `  checked ${text}`,
+    `  checked: ${text}`,
+    expect.stringContaining(`skill://au/refunds (${short} checked)`),
+  ]
+  const counts = (files: number) => Array.from({ length: 4 }, () => ({ files, of: 2, undeclared: 0 }))
+  expect(before).toEqual([lines(none, '0 of 2 files'), counts(0)])
+  expect([await told(), await counted()]).toEqual([lines(all, '2 of 2 files'), counts(2)])
+  expect(mirrored.stdout).toMatch(/^au\/refunds: 2 files, \d+ bytes; each has the digest that the server declares\n$/)
+  expect(json.skills).toMatchObject([{ verified: { files: 2, of: 2, undeclared: 0 } }])
+})
+
+test('where its skills wait and no revision does, approve says how they are approved', async () => {
+  await using world = await waiting()
+  const { home } = world
+
+  const approved = await home.command('approve', 'au')
+  const rejected = await home.command('reject', 'au')
+  await home.approve('au/')
+  const after = await home.command('approve', 'au')
+
+  expect(approved).toMatchObject({ status: 1, stdout: '' })
+  expect(approved.stderr).toContain('1 of its skills waits: skillsyncd approve au/')
+  expect(rejected.stderr).toContain('Nothing of "au" waits for a decision; skillsyncd status shows what does')
+  expect(after.stderr).toContain('Nothing of "au" waits for a decision; skillsyncd status shows what does')
+})
+
+test.each(['au/refunds', 'au/'])(
+  'approve %s shows what is declared and takes nothing; its id takes exactly that',
+  async (target) => {
+    await using world = await waiting()
+    const { au, home } = world
+
+    const shown = await home.command('approve', target)
+    const { id, approve } = JSON.parse((await home.command('approve', target, '--json')).stdout)
+    au.skills.set(URI, { ...FILES, 'notes.md': 'other notes\n' })
+    await home.command('sync')
+    const late = await home.command('approve', target, id)
+    const kept = await home.command('list')
+    const approved = await home.approve(target)
+
+    expect([shown.status, late.status, approved.status]).toEqual([2, 1, 0])
+    expect(shown.stdout).toMatch(
+      /^au\/refunds: 2 files, digest [0-9a-f]{64}\n {2}d\n {2}skillsyncd preview au\/refunds shows/,
+    )
+    expect(approve).toBe(`skillsyncd approve ${target} ${id}`)
+    expect(shown.stderr).toBe(`skillsyncd: "approve" takes what is named: ${approve}\n`)
+    expect(late.stderr).toContain(`what is declared by now is not what was shown as ${id}`)
+    expect(kept.stdout).toContain('(waits for approval)')
+  },
+)
+
+test('preview of a skill that waits names what approves exactly the text that it shows', async () => {
+  await using world = await waiting()
+  const { home } = world
+  const { id } = JSON.parse((await home.command('approve', 'au/refunds', '--json')).stdout)
+
+  const preview = await home.command('preview', 'au/refunds')
+  const declined = await home.typing(['n'], 'approve', 'au/refunds')
+  const answered = await home.typing(['y'], 'approve', 'au/refunds')
+
+  expect(preview.stdout).toContain(`it waits for skillsyncd approve au/refunds ${id}\n`)
+  expect([declined.status, answered.status]).toEqual([2, 0])
+  expect(answered.stderr).toContain('Approve 1 skill? [y/N]')
+  expect(answered.stdout).toContain('au/refunds: approved as ')
+})
+
+test('approve of all skills of a source that is not configured says so, with status 2 as everywhere', async () => {
+  await using world = await waiting()
+
+  const end = await world.home.command('approve', 'nobody/')
+
+  expect(end).toMatchObject({ status: 2, stdout: '' })
+  expect(end.stderr).toContain('No source is called "nobody"; there are au')
+})
+
+test('approve tells that the daemon has another configuration, and not that nothing waits there', async () => {
+  await using world = await waiting()
+  const { home } = world
+  await home.start('start').line()
+  await home.configure({ other: [`mcp: "${world.au.url}"`] })
+
+  const end = await home.command('approve', 'other/')
+
+  expect(end).toMatchObject({ status: 2, stdout: '' })
+  expect(end.stderr).toContain('has another configuration')
+})
+
+test('mirror of a disabled skill says that it is disabled, and what to do', async () => {
+  await using world = await waiting()
+  const { home } = world
+  await home.command('disable', 'au/refunds')
+
+  const end = await home.command('mirror', 'au/refunds', '--json')
+
+  expect(end.status).toBe(1)
+  expect(JSON.parse(end.stdout).skills).toMatchObject([
+    { files: 0, error: { code: 'disabled', message: 'Cannot mirror "au/refunds": it is disabled; enable it first' } },
+  ])
+  expect(world.au.reads()).toEqual([])
+})
+
+test('verify counts a skill of another server once, however many files it has', async () => {
+  await using world = await waiting()
+  await world.home.approve('au/')
+  await world.home.command('mirror', 'au/refunds')
+
+  const verified = await world.home.command('verify')
+
+  expect(verified.stdout).toBe('generation 1, 1 skill looked at: nothing found\n')
+})
+
+/** A home that looked at a server, one skill of which waits. */
+async function waiting() {
+  const au = await HostileServer.start()
+  au.skills.set(URI, FILES)
+  const home = await Home.create()
+  await home.configure({ au: [`mcp: "${au.url}"`] })
+  const first = await home.command('sync')
+  return {
+    au,
+    home,
+    first,
+    async [Symbol.asyncDispose]() {
+      await home[Symbol.asyncDispose]()
+      await au[Symbol.asyncDispose]()
+    },
+  }
+}

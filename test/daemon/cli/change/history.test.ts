@@ -1,0 +1,100 @@
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { World, skill } from '../../../e2e/world.ts'
+
+test('log tells what moved from generation to generation, and rollback goes back by number and by commit', async () => {
+  await using world = await World.create()
+  const { home, repository } = world
+  const first = await repository.git('rev-parse', 'main')
+  await world.synced()
+  const second = await repository.commit({ 'beta/SKILL.md': skill('beta', 'b'), 'alpha/SKILL.md': skill('alpha', '2') })
+  await world.synced()
+
+  const back = await home.command('rollback', '1')
+  const log = await home.command('log', '--json')
+  const again = await home.command('sync')
+  const held = await home.command('rollback', 'team', second.slice(0, 8), '--hold', '--json')
+  const lines = await home.command('log', '-n', '1')
+
+  expect([back, log, again, held, lines].map(({ status }) => status)).toEqual([0, 0, 0, 0, 0])
+  expect(back.stdout).toContain(`team: ${second} -> ${first} (refs/heads/main)`)
+  expect(back.stdout).toContain(`the commit after ${second} is taken by itself`)
+  const { generations } = JSON.parse(log.stdout)
+  const counts = (added: number, changed: number, gone: number) => ({ added, changed, removed: gone })
+  expect(generations).toMatchObject([
+    {
+      generation: 3,
+      served: true,
+      cause: { action: 'rollback', trigger: 'command' },
+      sources: [{ source: 'team', from: second, to: first, skills: counts(0, 1, 1) }],
+    },
+    {
+      generation: 2,
+      served: false,
+      cause: { action: 'update', source: 'team' },
+      sources: [{ source: 'team', from: first, to: second, skills: counts(1, 1, 0) }],
+    },
+    { generation: 1, sources: [{ source: 'team', to: first, skills: counts(1, 0, 0) }] },
+  ])
+  expect(again.stdout).toContain('rolled-back')
+  expect(JSON.parse(held.stdout)).toMatchObject({ sources: [{ source: 'team', to: second, held: true }] })
+  expect(lines.stdout).toMatch(new RegExp(`^\\* 4 .*rollback of team by command {2}\\(served\\)\\n.*${second}`))
+})
+
+test('rollback without a target shows what there is, and is wrong usage', async () => {
+  await using world = await World.create()
+  await world.synced()
+
+  const end = await world.home.command('rollback')
+
+  expect(end.status).toBe(2)
+  expect(end.stdout).toMatch(/^\* 1 /)
+  expect(end.stderr).toContain('wants the number of a generation')
+})
+
+test('log says which generations are damaged', async () => {
+  await using world = await World.create()
+  await world.synced()
+  await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  await world.synced()
+  await writeFile(join(world.home.state, 'generations', '1.json'), 'x')
+
+  const { stdout } = await world.home.command('log')
+
+  expect(stdout).toMatch(/^ {2}1 {2}.*\n {4}! its file is damaged/m)
+  expect(await readdir(join(world.home.state, 'generations'))).toHaveLength(2)
+})
+
+test('why names the ref, the rule, the decision, the lock entry and the age of a skill', async () => {
+  await using world = await World.create(["include: ['**', 'alpha']", 'every: 1h'])
+  await world.synced()
+  await world.repository.commit({ 'beta/SKILL.md': 'no frontmatter', 'gamma/SKILL.md': skill('delta', 'renamed') })
+  const commit = await world.repository.git('rev-parse', 'main')
+  await world.synced()
+  await world.home.command('lock')
+  await world.home.command('pin', 'team')
+
+  const alpha = JSON.parse((await world.home.command('why', 'alpha', '--json')).stdout)
+  const delta = await world.home.command('why', 'skill://team/delta')
+  const beta = await world.home.command('why', 'team/beta')
+
+  expect(alpha).toMatchObject({
+    source: 'team',
+    standing: 'served',
+    asked: 'the default branch',
+    ref: 'refs/heads/main',
+    commit,
+    rule: { include: '**', renamed: false },
+    update: 'auto',
+    decision: { frozen: { commit, by: 'pin' } },
+    lock: { state: 'same', follows: false, commit },
+    since: { generation: 1, isOldestKept: false },
+  })
+  expect(delta.stdout).toContain('"gamma" below the root of the repository, taken by include "**"; served by its name')
+  expect(delta.stdout).toMatch(/since {3}served with this digest since generation 2 /)
+  expect(delta.stdout).toContain('pinned at')
+  expect(beta.stdout).toMatch(/^beta \((?:withheld|tools)\)/)
+  expect(beta.stdout).toContain('! frontmatter-missing')
+  expect((await world.home.command('why', 'nobody')).status).toBe(1)
+})

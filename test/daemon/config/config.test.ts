@@ -1,0 +1,1075 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { configOfSources } from '../../../src/daemon/config/command-line-config.ts'
+import { environmentOf } from '../../../src/daemon/config/environment.ts'
+import { ConfigError, type ConfigProblem } from '../../../src/daemon/config/config-error.ts'
+import { type Config, findConfig, parseConfig, readConfig } from '../../../src/daemon/config/config.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+
+const ENVIRONMENT = environmentOf({}, '/home/ada')
+const EXAMPLE = fileURLToPath(new URL('../../../config/skillsyncd.yaml', import.meta.url))
+
+function parse(text: string): Config {
+  const config = parseConfig(text, '/etc/skillsyncd/skillsyncd.yaml', ENVIRONMENT)
+  if (Array.isArray(config)) throw new Error(config.map(({ key, message }) => `${key}: ${message}`).join('\n'))
+  return config
+}
+
+/** The problems, as `line:column key: message`. */
+function problems(text: string): string[] {
+  const config = parseConfig(text, 'skillsyncd.yaml', ENVIRONMENT)
+  if (!Array.isArray(config)) throw new Error('The configuration was taken')
+  return config.map(({ line, column, key, message }) => `${line}:${column} ${key}: ${message}`)
+}
+
+test('a source needs an id and an address; all else has the defaults of the design', () => {
+  const config = parse('sources: [{ id: team, url: https://git.example.com/skills.git }]')
+
+  expect(config.sources).toEqual([
+    {
+      source: {
+        kind: 'git',
+        id: 'team',
+        url: 'https://git.example.com/skills.git',
+        backend: 'auto',
+        ref: undefined,
+        update: 'auto',
+        brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
+        root: '',
+        include: ['**'],
+        exclude: [],
+        unlisted: [],
+        names: 'remap',
+        nested: 'as-skills',
+        strict: false,
+        lfs: 'leave-out',
+        hiddenUnicode: 'deceptive',
+        contract: false,
+        docs: undefined,
+        schedule: { kind: 'every', periodMs: 300_000 },
+      },
+      access: { kind: 'none' },
+      signed: undefined,
+      required: false,
+      maxAgeMs: undefined,
+      archives: [],
+      ca: undefined,
+      proxy: { kind: 'variables' },
+    },
+  ])
+  expect(config.serve).toEqual({
+    http: { host: '127.0.0.1', port: 8741, allowedHosts: [], allowedOrigins: [], trustedProxies: [] },
+    web: { wellKnown: true, page: { title: 'Agent Skills' }, open: new Set() },
+    oauth: undefined,
+    ttlMs: 60_000,
+    instructions: undefined,
+    index: 'omit',
+    templates: [],
+    resources: { list: 'skills', synthetic: 'hide' },
+    contract: true,
+    tools: { paths: 'auto', waitMs: 2_000 },
+    search: true,
+    prompts: 'none',
+  })
+  expect(config.state).toBe('/home/ada/.local/state/skillsyncd')
+  expect(config.retention).toEqual({ generations: 3, youngerThanMs: 86_400_000, bytes: 2 ** 33 })
+  expect(config.limits.fetches).toEqual({ concurrency: 4, perHost: 2 })
+  expect(config.limits.fetch).toMatchObject({ connectMs: 10_000, idleMs: 30_000, totalMs: 600_000, packBytes: 2 ** 31 })
+  expect(config.limits.http).toMatchObject({ bodyBytes: 2 ** 20, connections: 10_000, sessionIdleMs: 2_592_000_000 })
+})
+
+test.each([
+  [
+    '{ id: crew, include: [{ tag: pdf }] }, { id: crew, include: [{ name: a }] }',
+    'packs[1].id: is the id of packs[0] too',
+  ],
+  ['{ id: Our Crew, include: [{ tag: pdf }] }', 'packs[0].id: must '],
+  ['{ id: crew, include: [] }', 'packs[0].include: must not be empty'],
+  ['{ id: crew }', 'packs[0].include: is missing'],
+  ['{ id: crew, include: [{ tags: pdf }] }', 'packs[0].include[0].tags: '],
+  ['{ id: crew, include: [{ tag: }] }', 'packs[0].include[0].tag: is empty'],
+])(
+  'a pack that nobody could ask for, or that holds nothing by mistake, is refused with its place: %s',
+  (packs, why) => {
+    const found = problems(`sources: [{ id: team, url: https://git.example.com/skills.git }]\npacks: [${packs}]`)
+
+    expect(found).toEqual([expect.stringMatching(/^2:\d+ /)])
+    expect(found[0]).toContain(why)
+  },
+)
+
+test('a pack has what is said of it, and excludes nothing if nothing else is said', () => {
+  const config = parse(`
+sources: [{ id: team, url: https://git.example.com/skills.git }]
+packs:
+  - { id: crew, description: For the crew, include: [{ source: t*, tag: pdf }, { path: a/**, name: b }] }`)
+
+  expect(config.packs).toEqual([
+    {
+      id: 'crew',
+      description: 'For the crew',
+      include: [
+        { source: 't*', tag: 'pdf' },
+        { path: 'a/**', name: 'b' },
+      ],
+      exclude: [],
+    },
+  ])
+})
+
+test('the example to copy is a configuration, and so it is with all that is commented out', async () => {
+  const text = await readFile(EXAMPLE, 'utf8')
+  const opened = text
+    .replaceAll(/^# (?=(?:packs|state|lock|retention|programs|limits|gate|defaults|audit):)/gm, '')
+    .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
+    .replaceAll(
+      /^( +)# (?=(?:docs|unlisted|update|names|nested|links|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
+      '$1',
+    )
+    .replaceAll(
+      /^( +)# (?=(?:webhook|operations|oauth):$|  (?:provider|secret|host|port|issuer|audience|scopes|token_type|keys_max_age): )/gm,
+      '$1',
+    )
+    .replaceAll(/^( +)# (?=(?:resources|index): |templates:$|  - uri: )/gm, '$1')
+
+  const config = parse(opened)
+
+  expect(parse(text).sources.map(({ source }) => source.id)).toEqual(['anthropic'])
+  expect(config.sources[0]?.source.unlisted).toEqual(['internal/**'])
+  expect(config.sources[0]?.signed?.require).toBe('commit')
+  expect(config.limits).toEqual(parse(text).limits)
+  expect(config.audit).toEqual(parse(text).audit)
+  expect(config.sources[0]?.source.docs).toBe('docs')
+  expect(config.retention).toEqual(parse(text).retention)
+  expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
+  expect(config.programs).toEqual(parse(text).programs)
+  expect(config.packs).toMatchObject([{ id: 'web', include: [{ path: 'web/**' }, { tag: 'accessibility' }] }])
+  expect(config.sources[0]?.source.nested).toBe('as-skills')
+  expect(config.serve.ttlMs).toBe(60_000)
+  expect(config.serve.instructions).toMatch(/^The skills of our team/)
+  expect(config.sources[0]?.webhook?.provider).toBe('github')
+  expect(config.serve.operations).toEqual({ host: '127.0.0.1', port: 8742 })
+  expect(config.sources[0]?.archives).toEqual(['tar.gz', 'zip'])
+  expect(config.serve.templates).toEqual(['skill://team/{product}/SKILL.md'])
+  expect(config.serve.index).toEqual(parse(text).serve.index)
+  expect(config.serve.resources).toEqual(parse(text).serve.resources)
+  expect(config.serve.web.open).toEqual(new Set(['page', 'well-known', 'metrics']))
+  expect(config.serve.oauth).toEqual({
+    issuer: 'https://login.example.com/realms/team',
+    audience: 'api://skills',
+    scopes: ['skills.read'],
+    tokenType: 'at+jwt',
+    keysMaxAgeMs: 43_200_000,
+  })
+  expect(config.serve.http).toMatchObject({ publicUrl: 'https://skills.example.com', trustedProxies: ['10.0.0.0/8'] })
+})
+
+test('each alternative that the example shows for `auth`, `ca` and `proxy` is one', async () => {
+  const text = await readFile(EXAMPLE, 'utf8')
+  const shown = [...text.matchAll(/^ {4}# ((?:auth|ca|proxy):.*(?:\n {4}# {3,}.*)*)/gm)].map(([, lines = '']) => lines)
+
+  for (const lines of shown) {
+    const keys = lines.replaceAll(/^ {4}# /gm, '').replaceAll(/^/gm, '    ')
+    expect(parse(`sources:\n  - id: a\n    url: https://x.example/y\n${keys}`).sources, lines).toHaveLength(1)
+  }
+  expect(shown.map((lines) => /^\w+:(?:\n {4}#)? *(\w*)/.exec(lines)?.[1])).toEqual([
+    'basic',
+    'header',
+    'github_app',
+    'helper',
+    '',
+    'none',
+    'url',
+  ])
+})
+
+test('a template that cannot give the SKILL.md of a skill is refused with the reason, and so is one that comes twice', () => {
+  const withTemplates = (...uris: readonly string[]) =>
+    problems(
+      `sources: [{ id: a, url: https://x.example/y }]\nserve:\n  templates: ${JSON.stringify(uris.map((uri) => ({ uri })))}`,
+    )
+
+  expect(withTemplates('skill://a/{b}/c.md')).toEqual([
+    '3:22 serve.templates[0].uri: must be a template of the form skill://…/SKILL.md',
+  ])
+  expect(withTemplates('skill://a/{b}/SKILL.md', 'skill://a/{b}/SKILL.md')).toEqual([
+    '3:14 serve.templates: must not hold a template twice',
+  ])
+})
+
+test('paths are meant from the folder of the file, and ~ is the home folder', () => {
+  const source = (auth: string) => `sources: [{ id: a, url: https://x.example/y, auth: { token: { file: ${auth} } } }]`
+  const passwordOf = (config: Config) => {
+    const access = config.sources[0]?.access
+    return access?.kind === 'basic' ? access.password : undefined
+  }
+
+  expect(passwordOf(parse(source('keys/token')))).toEqual({ kind: 'file', path: '/etc/skillsyncd/keys/token' })
+  expect(passwordOf(parse(source('~/token')))).toEqual({ kind: 'file', path: '/home/ada/token' })
+  expect(parse(`${source('/t')}\nstate: ../state`).state).toBe('/etc/state')
+})
+
+test('a webhook names its provider and where its secret is read from', () => {
+  const config = parse(
+    `sources: [{ id: a, url: https://x.example/y, webhook: { provider: gitea, secret: { file: hook } } }]`,
+  )
+
+  expect(config.sources[0]?.webhook).toEqual({
+    provider: 'gitea',
+    secret: { kind: 'file', path: '/etc/skillsyncd/hook' },
+  })
+})
+
+test.each([
+  ['secret: { env: S }', 'webhook.provider'],
+  ['provider: github', 'webhook.secret'],
+  ['provider: bitbucket, secret: { env: S }', 'webhook.provider'],
+  ['provider: github, secret: {}', 'webhook.secret'],
+])('a webhook of { %s } is refused at %s', (webhook, key) => {
+  const found = problems(`sources: [{ id: a, url: https://x.example/y, webhook: { ${webhook} } }]`)
+
+  expect(found).toEqual([expect.stringContaining(`sources[0].${key}: `)])
+})
+
+test('a source that is switched off may keep its webhook', () => {
+  const hook = 'webhook: { provider: github, secret: { env: S } }'
+  const config = parse(`sources: [{ id: a, url: https://x.example/y, enabled: false, ${hook} }]`)
+
+  expect(config.sources).toEqual([])
+})
+
+test.each([
+  ['operations: { port: 8741 }', 'operations: { port: 8742 }'],
+  ['http: { port: 99 }, operations: { port: 99 }', 'http: { port: 0 }, operations: { port: 0 }'],
+  [
+    'http: { host: 127.0.0.1 }, operations: { host: 127.0.0.1, port: 8741 }',
+    'http: { host: 127.0.0.1 }, operations: { host: 0.0.0.0, port: 8741 }',
+  ],
+])('two listeners cannot have one address: %s is refused, %s is not', (refused, taken) => {
+  const source = 'sources: [{ id: a, url: https://x.example/y }]'
+
+  expect(problems(`${source}\nserve: { ${refused} }`)).toEqual([
+    expect.stringMatching(/serve\.operations\.port: is the address of `serve.http` too; they must differ$/),
+  ])
+  expect(parse(`${source}\nserve: { ${taken} }`).serve.operations).toBeDefined()
+})
+
+test('the files that say who signs are meant from the folder of the file', () => {
+  const signedOf = (signed: string) =>
+    parse(`sources: [{ id: a, url: https://x.example/y, signed: ${signed} }]`).sources[0]?.signed
+
+  expect(signedOf('{ require: both, allowed_signers: signers, keyring: ~/keys.asc }')).toEqual({
+    require: 'both',
+    allowedSigners: '/etc/skillsyncd/signers',
+    keyring: '/home/ada/keys.asc',
+  })
+  expect(signedOf('{ require: tag, keyring: /keys.asc, grace: 7d }')).toEqual({
+    require: 'tag',
+    allowedSigners: undefined,
+    keyring: '/keys.asc',
+    graceMs: 7 * 86_400_000,
+  })
+})
+
+test('two spellings of one address are one address', () => {
+  const config = parse(`sources:
+  - { id: a, url: HTTPS://Git.Example.com:443/x }
+  - { id: b, url: https://git.example.com/./x }
+  - { id: c, url: file:///srv/my skills }`)
+
+  expect(config.sources.map(({ source }) => source.url)).toEqual([
+    'https://git.example.com/x',
+    'https://git.example.com/x',
+    'file:///srv/my%20skills',
+  ])
+})
+
+test.each([
+  ['root: ./skills/', 'skills'],
+  ['root: .', ''],
+  ["root: ''", ''],
+  ['root: a/b', 'a/b'],
+])('%s is the folder "%s"', (root, folder) => {
+  expect(parse(`sources: [{ id: a, url: https://x.example/y, ${root} }]`).sources[0]?.source.root).toBe(folder)
+})
+
+test.each([
+  ['every: 1s', { kind: 'every', periodMs: 1000 }],
+  ['every: 1500ms', { kind: 'every', periodMs: 1500 }],
+  ['every: 2h', { kind: 'every', periodMs: 7_200_000 }],
+  ['schedule: "*/5 * * * *"', { kind: 'cron', expression: '*/5 * * * *' }],
+  ['schedule: "@hourly"', { kind: 'cron', expression: '@hourly' }],
+  ['schedule: "30 0 3 29 2 *"', { kind: 'cron', expression: '30 0 3 29 2 *' }],
+])('%s is read', (key, schedule) => {
+  expect(parse(`sources: [{ id: a, url: https://x.example/y, ${key} }]`).sources[0]?.source.schedule).toEqual(schedule)
+})
+
+test('two sources cannot both own resource://docs/', () => {
+  const source = (id: string, docs: string): string =>
+    `  - { id: ${id}, url: 'https://git.example.com/x', docs: ${docs} }\n`
+
+  expect(problems(`sources:\n${source('a', 'docs')}${source('b', 'guide')}`)).toEqual([
+    '3:48 sources[1].docs: cannot own resource://docs/ beside sources[0].docs; keep one of them',
+  ])
+  expect(parse(`sources:\n${source('a', 'docs')}${source('b', 'guide, enabled: false')}`).sources).toHaveLength(1)
+  expect(parse(`sources:\n${source('a', './docs/')}`).sources[0]?.source.docs).toBe('docs')
+})
+
+test('all that is wrong is told at once, in the order of the file, each with line, column, key and mend', () => {
+  const found = problems(`sources:
+  - id: Team
+    ulr: https://git.example.com/x
+    every: 10
+  - id: a
+    id: b
+    url: https://git.example.com/x
+    ref: 1.0
+    strict: yes
+    enabled:
+  - id: a
+    path: skills
+    mcp: https://mcp.example.com/mcp
+    branch: main
+serve:
+  http: { host: 127.0.0.1, port: 99999 }
+limit: {}
+`)
+
+  expect(found).toEqual([
+    '2:5 sources[0]: needs `url`, the address of a git repository, `path`, a folder, or `mcp`, a server',
+    '2:9 sources[0].id: must be 1 to 64 of a-z, 0-9 and single inner hyphens',
+    '3:5 sources[0].ulr: is not a key that is known here; did you mean `url`?',
+    '4:12 sources[0].every: must be a duration such as 30s, 5m or 1h (ms, s, m, h or d)',
+    '6:5 sources[1].id: the key stands here a second time; keep one of the two',
+    '8:10 sources[1].ref: must be text (quote a number), or a tag range { range: …, prefix: … }',
+    '9:13 sources[1].strict: must be true or false',
+    '10:13 sources[1].enabled: is empty; give it a value, or remove the key',
+    '11:5 sources[2]: has `path` and `mcp`; keep one of them',
+    '11:9 sources[2].id: is the id of sources[1] too; ids must differ',
+    '14:5 sources[2].branch: is not a key that is known here; did you mean `ref`?',
+    '16:34 serve.http.port: must be 65535 at most',
+    '17:1 limit: is not a key that is known here; did you mean `limits`?',
+  ])
+})
+
+test.each([
+  ['', '1:1 : is empty; give it a value, or remove the key'],
+  ['just text', '1:1 : must be a mapping of keys to values'],
+  ['serve: {}', '1:1 sources: is missing'],
+  ['sources: []', '1:10 sources: must not be empty'],
+  ['sources: [', '1:11 : this is not valid YAML: the indentation fits nothing above it'],
+  ['a: 1\n---\nb: 2', '2:1 : the file holds more than one YAML document; keep one'],
+  ['sources:\n\t- id: a', '2:1 : this is not valid YAML: a tab stands where spaces must; indent with spaces'],
+  ['sources: !!set { a }', '1:16 sources: must be a list'],
+  ['sources: !secret abc', '1:10 : tags are not read here; write the plain value'],
+  ['1: 2', '1:1 : a key here is not text; put it in quotes if it is meant'],
+  ['? [a]\n: 2', '1:3 : a key here is not text; put it in quotes if it is meant'],
+  ['__proto__: { sources: [] }', '1:1 : a key here is not text; put it in quotes if it is meant'],
+  [`a: ${'['.repeat(30)}${']'.repeat(30)}`, '1:20 : the file is nested too deep'],
+])('%j is refused as a whole', (text, problem) => {
+  const found = problems(text)
+
+  expect(found).toContain(problem)
+})
+
+test.each(['[', '{', '- ', '? ', '{a: ', '[a, '])('a hundred thousand times "%s" is refused', (opening) => {
+  const found = problems(`a: \n ${opening.repeat(100_000)}`)
+
+  expect(found).toEqual([expect.stringMatching(/^2:\d+ : the file is nested too deep$/)])
+})
+
+test('an alias bomb is refused before it is written out', () => {
+  const levels = Array.from({ length: 30 }, (_, n) => `l${n}: &l${n} [${n === 0 ? 'x' : `*l${n - 1}, *l${n - 1}`}]`)
+
+  const found = problems(levels.join('\n'))
+
+  expect(found[0]).toBe('2:10 l1[0]: aliases are not read here; write the value out')
+})
+
+test.each([
+  ['schedule: "* * *"', 'is no cron expression'],
+  ['schedule: "61 * * * *"', 'is no cron expression'],
+  ['schedule: "0 0 31 2 *"', 'names a day that never comes'],
+  ['every: 500ms', 'must be 1s at least'],
+  ['every: 366d', 'must be 365d at most'],
+  ['every: 0s', 'must be a duration such as'],
+  ['every: 5 m', 'must be a duration such as'],
+  ['root: ../x', 'must be a path inside the repository'],
+  ['root: /x', 'must be a path inside the repository'],
+  ['ref: "a..b"', 'must be a branch, a tag, refs/… or a full commit id'],
+  ['ref: "-x"', 'must be a branch, a tag, refs/… or a full commit id'],
+  ['ref: { range: newest }', 'must be a range of semantic versions'],
+  ['include: "**"', 'must be a list'],
+  ['include: ["!x"]', 'use `exclude`'],
+  ['exclude: ["/x"]', 'without the leading slash'],
+  ['lfs: smudge', 'must be leave-out or withhold or pointers'],
+  ['names: "a\\u0007"', 'must be remap or exact'],
+  ['root: "a\\u0007"', 'holds a control character'],
+  ['ref: "a\\u0085"', 'holds a control character'],
+  ['update: never', 'must be auto or locked or review'],
+  ['signed: { require: commit }', 'needs `allowed_signers`, `keyring` or both'],
+  ['signed: { require: all, keyring: keys }', 'must be commit or tag or both'],
+  ['auth: { ssh: { key: { env: KEY } } }', 'goes with ssh://'],
+  ['auth: {}', 'needs exactly one of `token`'],
+  ['auth: { token: { env: A }, basic: { username: a, password: { env: B } } }', 'needs exactly one of `token`'],
+  ['auth: { basic: { username: a, password: { env: B } }, username: c }', 'goes with `token` alone'],
+  ['auth: { token: {} }', 'needs exactly one of `env`'],
+  ['auth: { token: { env: A, file: B } }', 'needs exactly one of `env`'],
+  ['auth: { token: { credential: ../x } }', 'must be the name of a credential'],
+])('a source with %s is refused', (key, message) => {
+  const found = problems(`sources: [{ id: a, url: https://x.example/y, ${key} }]`)
+
+  expect(found).toHaveLength(1)
+  expect(found[0]).toContain(message)
+})
+
+test.each([
+  ['ssh://-oProxyCommand=x/r.git', 'must name a host'],
+  ['ssh://%2dx@host.example/r.git', 'must name a host'],
+  ['ssh:///r.git', 'must name a host'],
+  ['-x@host.example:r.git', 'must begin with'],
+  ['ssh://git:pass@host.example/r.git', 'holds a user name or a password'],
+  ['https://user@host.example/r', 'holds a user name or a password'],
+  ['https://:pass@host.example/r', 'holds a user name or a password'],
+  ['https://host.example/r?token=x', 'must not hold a query'],
+  ['https://host.example/r#x', 'must not hold a query'],
+  ['git://host.example/r', 'must begin with'],
+  ['ftp://host.example/r', 'must begin with'],
+  ['host.example/r', 'must begin with'],
+  ['http:host', 'must have two slashes'],
+  ['file://host.example/r', 'must name no host'],
+  ['file:srv/r', 'must have two slashes'],
+  ['file:///srv%2Fr', 'is no path that this machine could open'],
+  ['./r', 'must begin with'],
+])('the address %s is refused', (url, message) => {
+  const found = problems(stringify({ sources: [{ id: 'a', url }] }))
+
+  expect(found).toHaveLength(1)
+  expect(found[0]).toContain(message)
+})
+
+test.each(['token: { env: TOKEN }', 'basic: { username: a, password: { env: B } }'])(
+  'an address of ssh with %s is refused',
+  (auth) => {
+    const found = problems(`sources: [{ id: a, url: 'git@host.example:y', auth: { ${auth} } }]`)
+
+    expect(found).toHaveLength(1)
+    expect(found[0]).toContain('must be `ssh` for an address of ssh')
+  },
+)
+
+test('a key for ssh, its passphrase and the known hosts are settled, and so are the programs', () => {
+  const config = parse(`
+    sources: [{ id: a, url: 'git@host.example:y', auth: { ssh: { key: { file: key }, passphrase: { env: P }, known_hosts: known } } }]
+    programs: { git: /opt/git, ssh: tools/ssh }`)
+
+  expect(config.programs).toEqual({ git: '/opt/git', ssh: '/etc/skillsyncd/tools/ssh' })
+  expect(config.sources[0]).toMatchObject({
+    source: { url: 'git@host.example:y' },
+    access: {
+      kind: 'ssh',
+      key: { kind: 'file', path: '/etc/skillsyncd/key' },
+      passphrase: { kind: 'env', name: 'P' },
+      knownHosts: '/etc/skillsyncd/known',
+    },
+  })
+})
+
+test.each([
+  ['http://git.example.com/y', 'would cross the network in clear'],
+  ['file:///srv/y', 'has no use with a file: address'],
+])('a credential beside %s is refused', (url, message) => {
+  const found = problems(`sources: [{ id: a, url: ${url}, auth: { token: { env: TOKEN } } }]`)
+
+  expect(found).toHaveLength(1)
+  expect(found[0]).toContain(message)
+})
+
+test.each(['http://127.0.0.1:3000/y', 'http://[::1]/y', 'https://git.example.com/y'])(
+  'a credential may stand beside %s',
+  (url) => {
+    expect(parse(`sources: [{ id: a, url: '${url}', auth: { token: { env: TOKEN } } }]`).sources).toHaveLength(1)
+  },
+)
+
+test.each([
+  '127.0.0.1',
+  '127.0.0.2',
+  '::1',
+  'localhost',
+  '0.0.0.0',
+  '::',
+  '192.0.2.1',
+  'hub.example.com',
+  '127.example.com',
+])('%s is a place to listen', (host) => {
+  const text = stringify({ sources: [{ id: 'a', url: 'https://x.example/y' }], serve: { http: { host } } })
+
+  expect(parse(text).serve.http.host).toBe(host)
+})
+
+test('names, origins, proxies and limits of clients are read', () => {
+  const config = parse(`sources: [{ id: a, url: https://x.example/y }]
+serve:
+  http:
+    public_url: https://skills.example.com
+    allowed_hosts: [hub, 'hub:8741', '[2001:db8::1]:8741']
+    allowed_origins: ['https://app.example.com']
+    trusted_proxies: [10.0.0.0/8, '2001:db8::/32', 192.0.2.7]
+limits: { http: { stream_bytes: 64KiB, connections_per_address: 8, rate: { requests: 600, per: 1m } } }`)
+
+  expect(config.serve.http).toMatchObject({
+    publicUrl: 'https://skills.example.com',
+    allowedHosts: ['hub', 'hub:8741', '[2001:db8::1]:8741'],
+    allowedOrigins: ['https://app.example.com'],
+    trustedProxies: ['10.0.0.0/8', '2001:db8::/32', '192.0.2.7'],
+  })
+  expect(config.limits.http).toMatchObject({
+    streamBytes: 65_536,
+    connectionsPerAddress: 8,
+    rate: { requests: 600, perMs: 60_000 },
+  })
+})
+
+test.each([
+  ['allowed_hosts', ['https://hub', 'hub/path', 'hub:port', '*', 'a b', '']],
+  ['allowed_origins', ['hub', 'https://hub/', 'null', '*', 'https://a@b']],
+  ['trusted_proxies', ['proxy', '10.0.0.0/33', '10.0.0.0/', '::/129', '10.0.0.0/8/8', '']],
+])('serve.http.%s takes no %j', (key, values) => {
+  for (const value of values) {
+    const text = stringify({ sources: [{ id: 'a', url: 'https://x.example/y' }], serve: { http: { [key]: [value] } } })
+    expect(problems(text), value).toEqual([expect.stringContaining(`serve.http.${key}[0]: must`)])
+  }
+})
+
+const CANARY = 'hunter2Canary'
+const TOKEN = `ghp_${'Canary'.repeat(6)}`
+
+test.each([
+  `sources: [{ id: a, url: 'https://${CANARY}@x.example/y' }]`,
+  `sources: [{ id: a, url: 'https://u:${CANARY}@x.example/y' }]`,
+  `sources: [{ id: a, url: 'https//u:${CANARY}@x.example/y' }]`,
+  `sources: [{ id: a, url: 'u:${CANARY}@x.example/y' }]`,
+  `sources: [{ id: a, url: 'https://x.example/y?t=${CANARY}' }]`,
+  `sources: [{ id: a, url: 'https://x.example/${TOKEN}' }]`,
+  `sources: [{ id: a, url: 'https://[${CANARY}]/' }]`,
+  `sources: [{ id: ${CANARY}, url: 'https://x.example/y' }]`,
+  `sources: ${CANARY}`,
+  ...[
+    CANARY,
+    `{ token: ${CANARY} }`,
+    `{ token: { ${CANARY} } }`,
+    `{ token: { ${CANARY}: x } }`,
+    `{ token: { ${CANARY}: 1, ${CANARY}: 2 } }`,
+    `{ token: { env: ${CANARY} } }`,
+    `{ token: { env: ${TOKEN.toUpperCase()}-x } }`,
+    `{ token: { file: ${TOKEN} } }`,
+    `{ token: { credential: ${TOKEN} } }`,
+    `{ token: { value: ${CANARY} } }`,
+    `{ token: [${CANARY}] }`,
+    `{ token: !secret ${CANARY} }`,
+    `{ token: *${CANARY} }`,
+    `{ token: "${CANARY} }`,
+    `{ token ${CANARY} }`,
+    `{ tokne: ${CANARY} }`,
+    `{ ${CANARY} }`,
+    `{ ${TOKEN}: { x: { ${TOKEN}: ${TOKEN} } } }`,
+    `{ basic: { username: 'u:${CANARY}', password: ${CANARY} } }`,
+    `{ basic: { username: ${TOKEN}, password: { env: P } } }`,
+    `{ ssh: { key: ${CANARY} } }`,
+    `{ github_app: { private_key: '-----BEGIN RSA PRIVATE KEY-----${CANARY}' } }`,
+    `{ header: { name: 'X Api', value: ${CANARY} } }`,
+  ].map((auth) => `sources: [{ id: a, url: 'https://x.example/y', auth: ${auth} }]`),
+  `sources: [{ id: a, url: 'https://x.example/y', token: ${CANARY} }]`,
+  `sources: [{ id: a, url: 'https://x.example/y', webhook: { provider: github, secret: ${CANARY} } }]`,
+  `sources: [{ id: a, mcp: { command: x, env: { API_KEY: ${CANARY} } } }]`,
+  `sources: [{ id: a, url: 'https://x.example/y', proxy: { url: 'http://u:${CANARY}@p.example' } }]`,
+  `sources: [{ id: a, url: 'https://x.example/y' }]\nserve: { token: ${CANARY}, instructions: ${TOKEN} }`,
+  `sources: [{ id: a, url: 'https://x.example/y' }]\n${TOKEN}: x`,
+])('a secret in %s is refused and stands in no message', (text) => {
+  const found = problems(text)
+
+  expect(found.length).toBeGreaterThan(0)
+  expect(found.join('\n').toLowerCase()).not.toContain('canary')
+})
+
+test('whatever the text is, it is a configuration or has problems that lie inside of it', () => {
+  const isPlaced =
+    (text: string) =>
+    ({ line, column, message }: ConfigProblem) => {
+      const lines = text.split('\n')
+      return (
+        message !== '' &&
+        line >= 1 &&
+        line <= lines.length &&
+        column >= 1 &&
+        column <= (lines[line - 1]?.length ?? 0) + 1
+      )
+    }
+  const holds = (text: string) => {
+    const config = parseConfig(text, 'x.yaml', ENVIRONMENT)
+    expect(Array.isArray(config) ? config.length > 0 && config.every(isPlaced(text)) : config.sources.length > 0).toBe(
+      true,
+    )
+  }
+
+  fc.assert(fc.property(fc.string({ unit: 'binary' }), holds))
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom(...FRAGMENTS), { maxLength: 40 }).map((parts) => parts.join('')),
+      holds,
+    ),
+    { numRuns: 500 },
+  )
+  fc.assert(
+    fc.property(
+      fc.json().map((json) => `sources: ${json}`),
+      holds,
+    ),
+  )
+  fc.assert(
+    fc.property(NEARLY, (value) => holds(stringify(value))),
+    { numRuns: 300 },
+  )
+})
+
+const FRAGMENTS = [
+  '[ ] { } , : ? - | > # " \' ~ & * ! %'.split(' '),
+  [
+    'sources:',
+    '\n',
+    '\n  - ',
+    ' id: a',
+    ' url: https://x.example/y',
+    '\n    ',
+    ': ',
+    '&a ',
+    '*a',
+    '!!int ',
+    '\t',
+    'auth:',
+  ],
+  [
+    '---\n',
+    '...\n',
+    '%YAML 1.1\n',
+    '<<: ',
+    'true',
+    '1e400',
+    '.inf',
+    '0x1f',
+    '\uFEFF',
+    '\r\n',
+    '\r',
+    '|\n',
+    '!!binary x',
+  ],
+].flat()
+
+const ANYTHING = fc.oneof(
+  fc
+    .anything({ withNullPrototype: false, maxDepth: 3 })
+    .map((value) => JSON.parse(JSON.stringify(value) ?? 'null') as unknown),
+  fc.constantFrom<unknown>(
+    '5m',
+    '*/5 * * * *',
+    'https://x.example/y',
+    true,
+    8,
+    '',
+    'auto',
+    { env: 'TOKEN' },
+    { token: { file: 'x' } },
+  ),
+)
+
+const NEARLY = fc.record(
+  {
+    sources: fc.array(
+      fc.record(
+        Object.fromEntries(
+          ['id', 'url', 'ref', 'root', 'include', 'auth', 'every', 'schedule', 'path', 'mcp', 'proxy'].map((key) => [
+            key,
+            ANYTHING,
+          ]),
+        ),
+        { requiredKeys: [] },
+      ),
+    ),
+    serve: ANYTHING,
+    limits: ANYTHING,
+    state: ANYTHING,
+    packs: ANYTHING,
+  },
+  { requiredKeys: [] },
+)
+
+test.each([
+  'fetch.connect_timeout',
+  'fetch.idle_timeout',
+  'fetch.total_timeout',
+  'http.header_timeout',
+  'http.request_timeout',
+])('limits.%s is at most what a timer of this machine can measure', (key) => {
+  const [group, name] = key.split('.')
+  const withTime = (time: string) =>
+    parseConfig(
+      `sources: [{ id: team, url: 'https://a.example/x' }]\nlimits: { ${group}: { ${name}: ${time} } }\n`,
+      'skillsyncd.yaml',
+      ENVIRONMENT,
+    )
+
+  expect(withTime('25d')).toMatchObject([{ key: `limits.${key}`, message: 'must be 24d at most' }])
+  expect(Array.isArray(withTime('24d'))).toBe(false)
+})
+
+test('a file with problems is thrown as one error, a line for each', async () => {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'skillsyncd.yaml')
+  await writeFile(file, 'sources: [{ id: A, url: x }]\n')
+
+  const error = await readConfig({ file }, ENVIRONMENT).catch((error: unknown) => error)
+
+  expect(error).toBeInstanceOf(ConfigError)
+  expect(error).toMatchObject({
+    message: [
+      `${file}:1:17: sources[0].id: must be 1 to 64 of a-z, 0-9 and single inner hyphens`,
+      `${file}:1:25: sources[0].url: must begin with https://, http://, ssh:// or file:///`,
+    ].join('\n'),
+    problems: [{ file, line: 1, column: 17, key: 'sources[0].id' }, { key: 'sources[0].url' }],
+  })
+})
+
+test('a file with a byte order mark and CRLF is read, and `--state` wins over it', async () => {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'skillsyncd.yaml')
+  await writeFile(file, '\uFEFFsources:\r\n  - id: a\r\n    url: https://x.example/y\r\nstate: here\r\n')
+
+  const config = await readConfig({ file }, ENVIRONMENT)
+  const elsewhere = await readConfig({ file, state: '/elsewhere' }, ENVIRONMENT)
+
+  expect(config.file).toBe(file)
+  expect(config.state).toBe(join(folder.path, 'here'))
+  expect(elsewhere.state).toBe('/elsewhere')
+})
+
+test.each([
+  ['no such file', async () => {}],
+  ['it is a folder', async (file: string) => mkdir(file)],
+  ['it is not valid UTF-8', async (file: string) => writeFile(file, Buffer.from([0x61, 0xff]))],
+])('a file that cannot be read says why: %s', async (reason, make) => {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'skillsyncd.yaml')
+  await make(file)
+
+  const error = await readConfig({ file }, ENVIRONMENT).catch((error: unknown) => error)
+
+  expect(error).toBeInstanceOf(ConfigError)
+  expect(String(error)).toContain(`Cannot read the configuration "${file}": ${reason}`)
+})
+
+test('without --config the configuration of the user is found, and where none is, it says where it looked', async () => {
+  await using folder = await temporaryFolder()
+  const environment = environmentOf({ XDG_CONFIG_HOME: folder.path }, '/home/ada')
+  const file = join(folder.path, 'skillsyncd', 'skillsyncd.yaml')
+
+  const missing = await findConfig(undefined, environment).catch((error: unknown) => error)
+  await mkdir(dirname(file))
+  await writeFile(file, '')
+  const found = await findConfig(undefined, environment)
+
+  expect(missing).toBeInstanceOf(ConfigError)
+  expect(String(missing)).toContain(
+    `"${file}", "/etc/skillsyncd/skillsyncd.yaml"; name one with --config, or try --source URL`,
+  )
+  expect(found).toBe(file)
+  expect(await findConfig('./other.yaml', environment)).toBe(join(process.cwd(), 'other.yaml'))
+})
+
+test('sources named on the command line get ids from their addresses and a state of their own', () => {
+  const config = configOfSources(
+    ['https://github.com/anthropics/skills', 'https://git.example.com/My%20Team/Skills.git/', '/srv/house rules'],
+    ENVIRONMENT,
+  )
+
+  expect(config.file).toBeUndefined()
+  expect(config.sources.map(({ source }) => [source.id, source.url])).toEqual([
+    ['skills', 'https://github.com/anthropics/skills'],
+    ['skills-2', 'https://git.example.com/My%20Team/Skills.git/'],
+    ['house-rules', 'file:///srv/house%20rules'],
+  ])
+  expect(configOfSources(['http://git.example.com/x/.git'], ENVIRONMENT).sources[0]?.source.id).toBe('x')
+  expect(config.state).toMatch(/^\/home\/ada\/\.local\/state\/skillsyncd\/adhoc\/[0-9a-f]{16}$/)
+})
+
+test('a path on the command line, relative ones too, is the address of the repository there', () => {
+  const urls = (...paths: string[]) => configOfSources(paths, ENVIRONMENT).sources.map(({ source }) => source.url)
+  const at = (path: string) => pathToFileURL(resolve(path)).href
+
+  expect(urls('./rules', '../house', '.', '/srv/team')).toEqual([
+    at('rules'),
+    at('../house'),
+    at('.'),
+    'file:///srv/team',
+  ])
+})
+
+test('the state of sources named on the command line is that of the set, whatever their order', () => {
+  const state = (...urls: string[]) => configOfSources(urls, ENVIRONMENT).state
+
+  expect(state('https://a.example/x', 'https://b.example/y')).toBe(state('https://b.example/y', 'https://a.example/x'))
+  expect(state('https://a.example/x')).not.toBe(state('https://a.example/y'))
+})
+
+test.each([
+  [['ssh://git:x@host.example/r'], 'Cannot use --source: the address holds a user name or a password'],
+  [
+    ['https://a.example/x', `https://u:${CANARY}@host.example/r`],
+    'Cannot use --source: address 2 of 2 holds a user name or a password',
+  ],
+  [['skills'], 'Cannot use --source: the address must begin with'],
+])('sources %j on the command line are refused', (urls, message) => {
+  const attempt = () => configOfSources(urls, ENVIRONMENT)
+
+  expect(attempt).toThrow(ConfigError)
+  expect(attempt).toThrow(message)
+  expect(attempt).not.toThrow(CANARY)
+})
+
+test('the environment names folders by the rules of XDG and of systemd', () => {
+  const plain = environmentOf({}, '/home/ada')
+  const user = environmentOf(
+    { XDG_STATE_HOME: '/s', XDG_CONFIG_HOME: 'relative', XDG_RUNTIME_DIR: '/run/user/1' },
+    '/home/ada',
+  )
+  const service = environmentOf({ STATE_DIRECTORY: '/var/lib/skillsyncd:/var/lib/b', XDG_STATE_HOME: '/s' }, '/')
+
+  expect(plain).toMatchObject({ state: '/home/ada/.local/state/skillsyncd', runtime: undefined })
+  expect(user).toMatchObject({ state: '/s/skillsyncd', configHome: '/home/ada/.config', runtime: '/run/user/1' })
+  expect(service).toMatchObject({ state: '/var/lib/skillsyncd' })
+})
+
+test('folders named on the command line get ids that tell them apart, and a state of their own', () => {
+  const folders = [
+    '/srv/pdf-skills',
+    '/work/project/.claude/skills',
+    '/home/ada/.claude/skills',
+    '/a/project/skills',
+    '/skills',
+  ]
+  const idsOf = (...paths: string[]) => configOfSources([], ENVIRONMENT, paths).sources.map(({ source }) => source.id)
+  const stateOf = (urls: string[], paths: string[]) => configOfSources(urls, ENVIRONMENT, paths).state
+
+  expect(idsOf(...folders)).toEqual(['pdf-skills', 'project', 'ada', 'project-2', 'skills'])
+  expect(idsOf('/')).toEqual(['skills'])
+  expect(configOfSources(['/srv/repo'], ENVIRONMENT, ['/srv/repo']).sources.map(({ source }) => source)).toMatchObject([
+    { kind: 'git', id: 'repo', url: 'file:///srv/repo' },
+    { kind: 'directory', id: 'repo-2', path: '/srv/repo', schedule: { kind: 'every', periodMs: 30_000 } },
+  ])
+  expect(stateOf([], ['/a'])).not.toBe(stateOf([], ['/b']))
+  expect(stateOf([], ['/a'])).not.toBe(stateOf(['file:///a'], []))
+  expect(stateOf(['/x'], ['/a'])).toBe(stateOf(['/x'], ['/a']))
+})
+
+test('sources of the command line are served in the forms that it names', () => {
+  const named = (...forms: Parameters<typeof configOfSources>[3] & {}) =>
+    configOfSources(['/srv/repo'], ENVIRONMENT, ['/srv/skills'], forms)
+
+  const [none, all] = [named(), named('contract', 'archives', 'files', 'synthetic')]
+
+  expect(none.sources.map(({ source, archives }) => [source.contract, archives])).toEqual([
+    [false, []],
+    [false, []],
+  ])
+  expect(all.sources.map(({ source, archives }) => [source.contract, archives])).toEqual([
+    [true, ['tar.gz', 'zip']],
+    [true, ['tar.gz', 'zip']],
+  ])
+  expect(all.serve.resources).toEqual({ list: 'files', synthetic: 'list' })
+  expect(named('archives').state).toBe(none.state)
+  expect(all.state).not.toBe(none.state)
+})
+
+test('a folder is meant from the folder of the file, and is looked at every 30 seconds', () => {
+  const sourceOf = (path: string, rest = '') => parse(`sources: [{ id: a, path: ${path}${rest} }]`).sources[0]?.source
+
+  expect(sourceOf('skills')).toMatchObject({
+    kind: 'directory',
+    path: '/etc/skillsyncd/skills',
+    url: 'file:///etc/skillsyncd/skills',
+    ref: undefined,
+    schedule: { kind: 'every', periodMs: 30_000 },
+  })
+  expect(sourceOf('~/skills', ', every: 5m')).toMatchObject({
+    path: '/home/ada/skills',
+    schedule: { kind: 'every', periodMs: 300_000 },
+  })
+})
+
+test.each([
+  'ref: main',
+  'auth: { token: { env: T } }',
+  'signed: { require: commit, keyring: k }',
+  'ca: x',
+  'proxy: none',
+])('beside a folder, %s is refused', (line) => {
+  const found = problems(`sources: [{ id: a, path: /srv/skills, ${line} }]`)
+
+  expect(found).toEqual([expect.stringMatching(`sources\\[0\\]\\.${line.split(':')[0]}: goes with \`url\``)])
+})
+
+test.each(['ref: main', 'root: skills', 'lfs: pointers', 'docs: docs', 'signed: { require: commit, keyring: k }'])(
+  'beside another MCP server, %s is refused',
+  (line) => {
+    const found = problems(`sources: [{ id: a, mcp: 'https://skills.example.com/mcp', ${line} }]`)
+
+    expect(found).toEqual([expect.stringContaining(`sources[0].${line.split(':')[0]}: goes with`)])
+  },
+)
+
+test.each(['approval: none', 'budgets: { hourly_bytes: 1MiB }'])('beside a repository, %s is refused', (line) => {
+  const found = problems(`sources: [{ id: a, url: 'https://git.example.com/a.git', ${line} }]`)
+
+  expect(found).toEqual([expect.stringContaining(`sources[0].${line.split(':')[0]}: goes with \`mcp\` alone`)])
+})
+
+test.each(['', ', approval: required'])(
+  'dynamic skills are not served where skills wait for approval%s',
+  (approval) => {
+    const found = problems(`sources: [{ id: a, mcp: 'https://a.example.com/mcp', unverifiable: serve${approval} }]`)
+
+    expect(found).toEqual([expect.stringContaining('sources[0].unverifiable: is "serve", which goes with')])
+  },
+)
+
+describe('a fallback', () => {
+  const HUB = "{ id: hub, mcp: 'https://skills.example.com/mcp' }"
+  const withTeam = (lines: string, hub = HUB): string =>
+    `sources: [${hub}, { id: team, url: 'https://git.example.com/a.git', ${lines} }]`
+
+  test('is the id of an MCP server, of a source that follows the lock', () => {
+    const { sources } = parse(withTeam('update: locked, fallback: hub'))
+
+    expect(sources.map(({ fallback }) => fallback)).toEqual([undefined, 'hub'])
+  })
+
+  test.each([
+    ['fallback: hub', 'sources[1].fallback: goes with `update: locked` alone'],
+    ['update: review, fallback: hub', 'sources[1].fallback: goes with `update: locked` alone'],
+    ['update: locked, fallback: nobody', 'sources[1].fallback: must be the id of a source with `mcp`'],
+    ['update: locked, fallback: team', 'sources[1].fallback: must be the id of a source with `mcp`'],
+  ])('is refused with %s', (lines, said) => {
+    expect(problems(withTeam(lines))).toEqual([expect.stringContaining(said)])
+  })
+
+  test('is refused where its server is disabled', () => {
+    const hub = HUB.replace('}', ', enabled: false }')
+
+    expect(problems(withTeam('update: locked, fallback: hub', hub))).toHaveLength(1)
+  })
+
+  test('is refused beside a server or a folder', () => {
+    const found = ["mcp: 'https://a.example.com/mcp'", 'path: skills'].flatMap((place) =>
+      problems(`sources: [${HUB}, { id: a, ${place}, update: locked, fallback: hub }]`),
+    )
+
+    expect(found).toEqual(Array(2).fill(expect.stringContaining('sources[1].fallback: goes with `url` alone')))
+  })
+})
+
+test('an MCP server is an address or a program, its token a bearer token, and each of its skills waits if nothing is said', () => {
+  const yaml = `
+sources:
+  - id: hub
+    mcp: https://skills.example.com/mcp
+    auth: { token: { env: HUB } }
+  - id: local
+    mcp: { command: ./serve, args: [--stdio, a b], env: { KEY: { env: KEY }, MODE: { value: quiet } } }
+    approval: none
+    budgets: { stored_bytes: 1MiB, listing_pages: 3 }
+`
+  const [hub, local] = parse(yaml).sources
+
+  expect(hub).toMatchObject({
+    source: {
+      kind: 'mcp',
+      url: 'https://skills.example.com/mcp',
+      place: { kind: 'http', url: 'https://skills.example.com/mcp' },
+      approval: 'required',
+      fetching: 'lazy',
+      budgets: { fileBytes: 2 ** 24, hourlyBytes: 200 * 2 ** 20 },
+      schedule: { kind: 'every', periodMs: 300_000 },
+    },
+    access: { kind: 'bearer', token: { kind: 'env', name: 'HUB' } },
+  })
+  expect(local).toMatchObject({
+    source: {
+      url: 'program:/etc/skillsyncd/serve --stdio a%20b',
+      place: { kind: 'program', command: '/etc/skillsyncd/serve', args: ['--stdio', 'a b'] },
+      approval: 'none',
+      budgets: { storedBytes: 2 ** 20, listing: { pages: 3, entries: 50_000 } },
+    },
+    access: { kind: 'none' },
+    programEnv: { KEY: { kind: 'env', name: 'KEY' }, MODE: { kind: 'value', value: 'quiet' } },
+  })
+})
+
+test.each(['auth: { token: { env: T } }', 'ca: ca.pem', 'proxy: none'])(
+  'beside a program that speaks MCP, %s is refused',
+  (line) => {
+    const found = problems(`sources: [{ id: a, mcp: { command: serve }, ${line} }]`)
+
+    expect(found).toEqual([
+      expect.stringContaining(`sources[0].${line.split(':')[0]}: goes with the address of a server alone`),
+    ])
+  },
+)
+
+test.each(['?key=abc', '#top'])('the address of an MCP server with %s is refused: the lock shows addresses', (rest) => {
+  const found = problems(`sources: [{ id: a, mcp: 'https://skills.example.com/mcp${rest}' }]`)
+
+  expect(found).toEqual([
+    expect.stringContaining('sources[0].mcp: must not hold a query or a fragment; a credential goes into `auth`'),
+  ])
+})
+
+test.each([
+  ['file:///etc/passwd', 'its scheme "file" leads out of the server'],
+  ['refunds', 'it has no scheme'],
+  ['skill://a/../SKILL.md', 'a segment of it cannot name a file'],
+  ['skill://refunds', 'it does not name the SKILL.md in the folder of a skill'],
+  ['skill://SKILL.md', 'it does not name the SKILL.md in the folder of a skill'],
+])('%s is refused as the URI of a skill that nobody lists: %s', (uri, why) => {
+  const found = problems(`sources: [{ id: a, mcp: 'https://skills.example.com/mcp', uris: ['${uri}'] }]`)
+
+  expect(found).toEqual([expect.stringContaining(`sources[0].uris[0]: cannot be added: ${why}`)])
+})
+
+test('a token for an MCP server is refused over http to another machine', () => {
+  const found = problems(`sources: [{ id: a, mcp: 'http://skills.example.com/mcp', auth: { token: { env: T } } }]`)
+
+  expect(found).toEqual([expect.stringContaining('would cross the network in clear')])
+})
+
+test.each(['ext::sh -c touch% /tmp/x', 'fd::3', 'EXT::sh', 'hg::https://a.example/x', 'file::/srv/x', 'git@host::x'])(
+  'an address that git hands to another program is refused: %s',
+  (url) => {
+    const text = `sources: [{ id: team, url: ${JSON.stringify(url)} }]\n`
+
+    const [problem] = problemsOf(text)
+
+    expect(problem).toMatchObject({
+      key: 'sources[0].url',
+      message: expect.stringContaining('must begin with https://'),
+    })
+  },
+)
+
+function problemsOf(text: string): readonly { readonly key: string; readonly message: string }[] {
+  const parsed = parseConfig(text, 'skillsyncd.yaml', ENVIRONMENT)
+  return Array.isArray(parsed) ? parsed : []
+}

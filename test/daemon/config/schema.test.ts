@@ -1,0 +1,181 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { LATER } from '../../../src/daemon/config/unsupported-keys.ts'
+import { schemaJson } from '../../../src/daemon/config/schema-json.ts'
+
+const FILE = fileURLToPath(new URL('../../../config/skillsyncd.schema.json', import.meta.url))
+
+test('config/skillsyncd.schema.json is what the schema in the code makes (UPDATE_SCHEMA=1 writes it anew)', async () => {
+  const fresh = `${JSON.stringify(schemaJson(), null, 2)}\n`
+
+  if (process.env['UPDATE_SCHEMA'] === '1') await writeFile(FILE, fresh)
+
+  expect(await readFile(FILE, 'utf8'), 'run this test with UPDATE_SCHEMA=1, and commit the file').toBe(fresh)
+})
+
+test('every key has a description, every mapping is closed, and no host but that of the dialect is named', () => {
+  const text = JSON.stringify(schemaJson())
+  const keys = keysOf(schemaJson())
+
+  const undescribed = keys.filter(({ node }) => node.description === undefined).map(({ key }) => key)
+  const open = keys
+    .filter(({ node }) => node.type === 'object' && node.additionalProperties === undefined)
+    .map(({ key }) => key)
+
+  expect(undescribed).toEqual([])
+  expect(open).toEqual([])
+  expect(new Set(text.match(/https?:\/\/[a-z][^/"]*/g))).toEqual(new Set(['https://json-schema.org']))
+})
+
+test('every key is honoured by this version or stands in the table of later ones', () => {
+  const keys = keysOf(schemaJson()).map(({ key }) => key)
+  const isLater = (key: string) =>
+    LATER.some(
+      (later) =>
+        later.values === undefined &&
+        (key === later.key || key.startsWith(`${later.key}.`) || key.startsWith(`${later.key}[]`)),
+    )
+
+  // What `defaults` says of many sources is what each of them can say.
+  const honoured = keys.filter((key) => !isLater(key) && !/^defaults\[\]\.(?!match$)/.test(key))
+
+  expect(honoured.toSorted()).toEqual(HONOURED.toSorted())
+})
+
+test('every row of the table of later keys names a key of the schema', () => {
+  const keys = new Set(keysOf(schemaJson()).map(({ key }) => key))
+
+  const unknown = LATER.filter((later) => !keys.has(later.key))
+
+  expect(unknown).toEqual([])
+})
+
+const HONOURED = [
+  ...['', '.command', '.args', '.env'].map((key) => `sources[].mcp${key}`),
+  ...['', '.file_bytes', '.listing_bytes', '.listing_pages', '.listing_entries', '.listing_timeout'].map(
+    (key) => `sources[].budgets${key}`,
+  ),
+  ...['.stored_bytes', '.hourly_bytes'].map((key) => `sources[].budgets${key}`),
+  ...['approval', 'fallback', 'fetch', 'packed', 'unverifiable', 'uris'].map((key) => `sources[].${key}`),
+  ...['', '.command', '.args', '.env', '.url', '.timeout', '.on_failure', '.auth'].map((key) => `gate${key}`),
+  ...['token', 'token.env', 'token.file', 'token.credential', 'username'].map((key) => `gate.auth.${key}`),
+  ...['basic', 'basic.username', 'header', 'header.name'].map((key) => `gate.auth.${key}`),
+  ...['', '.env', '.file', '.credential'].map((key) => `gate.auth.header.value${key}`),
+  ...['', '.env', '.file', '.credential'].map((key) => `gate.auth.basic.password${key}`),
+  'sources',
+  ...['id', 'url', 'ref', 'root', 'include', 'exclude', 'unlisted', 'names', 'strict', 'lfs'].map(
+    (key) => `sources[].${key}`,
+  ),
+  ...['schedule', 'every', 'enabled', 'auth', 'policy', 'policy.hidden-unicode'].map((key) => `sources[].${key}`),
+  ...['require', 'allowed_signers', 'keyring', 'grace'].map((key) => `sources[].signed.${key}`),
+  'sources[].signed',
+  // With some of their values alone: the table of later keys has the others.
+  ...[
+    'ref.range',
+    'ref.prefix',
+    'ref.prereleases',
+    'update',
+    'nested',
+    'contract',
+    'backend',
+    'links',
+    'required',
+    'max_age',
+  ].map((key) => `sources[].${key}`),
+  ...['token', 'token.env', 'token.file', 'token.credential', 'username'].map((key) => `sources[].auth.${key}`),
+  ...['basic', 'basic.username'].map((key) => `sources[].auth.${key}`),
+  ...['', '.env', '.file', '.credential'].map((key) => `sources[].auth.basic.password${key}`),
+  ...['', '.env', '.file', '.credential'].map((key) => `sources[].webhook.secret${key}`),
+  ...['webhook', 'webhook.provider'].map((key) => `sources[].${key}`),
+  ...['', '.known_hosts'].map((key) => `sources[].auth.ssh${key}`),
+  ...['', '.env', '.file', '.credential'].flatMap((key) => [
+    `sources[].auth.ssh.key${key}`,
+    `sources[].auth.ssh.passphrase${key}`,
+  ]),
+  ...['', '.git', '.ssh'].map((key) => `programs${key}`),
+  'defaults',
+  'defaults[].match',
+  ...['ca', 'proxy', 'proxy.url', 'proxy.auth'].map((key) => `sources[].${key}`),
+  ...['basic', 'basic.username', 'header', 'header.name'].map((key) => `sources[].proxy.auth.${key}`),
+  ...['', '.env', '.file', '.credential'].flatMap((key) =>
+    ['basic.password', 'header.value'].map((secret) => `sources[].proxy.auth.${secret}${key}`),
+  ),
+  ...['github_app', 'helper', 'header', 'header.name'].map((key) => `sources[].auth.${key}`),
+  ...['app_id', 'installation_id', 'private_key', 'api_url'].map((key) => `sources[].auth.github_app.${key}`),
+  ...['command', 'args', 'env', 'timeout'].map((key) => `sources[].auth.helper.${key}`),
+  ...['.env', '.file', '.credential'].map((key) => `sources[].auth.github_app.private_key${key}`),
+  ...['', '.env', '.file', '.credential'].map((key) => `sources[].auth.header.value${key}`),
+  ...['', '.http', '.http.host', '.http.port', '.instructions', '.ttl'].map((key) => `serve${key}`),
+  ...['public_url', 'allowed_hosts', 'allowed_origins', 'trusted_proxies'].map((key) => `serve.http.${key}`),
+  ...['', '.host', '.port'].map((key) => `serve.operations${key}`),
+  ...['oauth', 'oauth.issuer', 'oauth.audience', 'oauth.scopes'].map((key) => `serve.${key}`),
+  ...['oauth.token_type', 'oauth.keys_max_age'].map((key) => `serve.${key}`),
+  ...['page', 'page.enabled', 'page.title', 'public', 'well_known', 'well_known.enabled'].map((key) => `serve.${key}`),
+  ...['metrics', 'metrics.enabled'].map((key) => `serve.${key}`),
+  ...['index', 'index.enabled', 'index.templates', 'templates', 'templates[].uri'].map((key) => `serve.${key}`),
+  ...['', '.list', '.synthetic'].map((key) => `serve.resources${key}`),
+  ...['contract', 'contract.enabled', 'prompts', 'prompts.enabled', 'prompts.skills'].map((key) => `serve.${key}`),
+  ...['', '.enabled', '.paths', '.wait'].map((key) => `serve.tools${key}`),
+  ...['', '.enabled'].map((key) => `serve.search${key}`),
+  ...['', '.enabled', '.bytes', '.files'].map((key) => `audit${key}`),
+  ...['path', 'docs'].map((key) => `sources[].${key}`),
+  'sources[].archives',
+  ...['', '.generations', '.younger_than'].map((key) => `retention${key}`),
+  ...['', '.moved_tag', '.mass_deletion', '.older_commit'].map((key) => `sources[].brakes${key}`),
+  'packs',
+  ...['id', 'description', 'include', 'exclude'].map((key) => `packs[].${key}`),
+  ...['include', 'exclude'].flatMap((key) =>
+    ['source', 'path', 'name', 'tag'].map((choice) => `packs[].${key}[].${choice}`),
+  ),
+  'state',
+  'lock',
+  'limits',
+  ...['', '.bytes', '.files', '.segment_bytes', '.path_bytes', '.depth'].map((key) => `limits.repository${key}`),
+  ...['', '.concurrency', '.concurrency_per_host'].map((key) => `limits.fetch${key}`),
+  ...['connect', 'idle', 'total'].map((key) => `limits.fetch.${key}_timeout`),
+  ...['', '.entries', '.bytes'].map((key) => `limits.listing${key}`),
+  ...['', '.body_bytes', '.connections', '.streams', '.sessions'].map((key) => `limits.http${key}`),
+  ...['', '.files', '.bytes'].map((key) => `limits.skill${key}`),
+  ...['', '.bytes'].map((key) => `limits.disk${key}`),
+  ...['', '.bytes', '.depth'].map((key) => `limits.frontmatter${key}`),
+  ...['stream_bytes', 'connections_per_address', 'rate', 'rate.requests', 'rate.per'].map(
+    (key) => `limits.http.${key}`,
+  ),
+  ...['header', 'request', 'session_idle'].map((key) => `limits.http.${key}_timeout`),
+]
+
+interface Node {
+  readonly $ref?: string
+  readonly $defs?: Readonly<Record<string, Node>>
+  readonly type?: string
+  readonly description?: string
+  readonly additionalProperties?: unknown
+  readonly properties?: Readonly<Record<string, Node>>
+  readonly items?: Node
+  readonly anyOf?: readonly Node[]
+}
+
+interface Key {
+  readonly key: string
+  readonly node: Node
+}
+
+/** Every key of the schema, `sources[].auth.token` and its like, with what the schema says of it. */
+function keysOf(root: Node): Key[] {
+  const below = (node: Node, above: string): Key[] => {
+    const target = root.$defs?.[node.$ref?.replace('#/$defs/', '') ?? '']
+    const forms = [target, ...(node.anyOf ?? [])].filter((form) => form !== undefined)
+    const named = Object.entries(node.properties ?? {}).map(([name, node]) => ({
+      key: above === '' ? name : `${above}.${name}`,
+      node,
+    }))
+    return [
+      ...forms.flatMap((form) => below(form, above)),
+      ...(node.items === undefined ? [] : below(node.items, `${above}[]`)),
+      ...named,
+      ...named.flatMap(({ key, node }) => below(node, key)),
+    ]
+  }
+  return below(root, '')
+}

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { parseConfig } from '../../../src/daemon/config/config.ts'
+import { environmentOf } from '../../../src/daemon/config/environment.ts'
+import { servingOf } from '../../../src/daemon/http/mcp-serving.ts'
+import type { Forms } from '../../../src/serve/mcp/resources/compatibility.ts'
+import { Registry } from '../../../src/serve/registry.ts'
+import { Views } from '../../../src/serve/views.ts'
+import { catalogOfWorld, readWorld } from '../../support/contract-world.ts'
+
+const INDEX = 'resource://catalog/skills_index'
+const WORLD = { team: { docs: { 'old.md': 'old' } }, more: { docs: { 'new.md': 'new' } } }
+
+test.each([
+  ['the first', ['docs: docs'], [], ['resource://docs/old.md']],
+  ['the second', [], ['docs: docs'], ['resource://docs/new.md']],
+  ['none', ['contract: true'], [], [INDEX]],
+  [
+    'one beside another that is held to the contract',
+    ['contract: true'],
+    ['docs: docs'],
+    [INDEX, 'resource://docs/new.md'],
+  ],
+])('the configuration says whose docs are served, whoever has some of an earlier time: %s', (_, team, more, uris) => {
+  expect([...formsOf(team, more).contract!.of(catalogOfWorld(WORLD)).resources.keys()]).toEqual(uris)
+})
+
+test('where no source is held to the contract and none has docs there is no family', () => {
+  expect(formsOf([], []).contract).toBeUndefined()
+})
+
+test.each([
+  ['enabled: false', false],
+  ['enabled: true', true],
+  ['', true],
+])('the family is served as serve.contract says, and without a word: { %s }', (line, isServed) => {
+  const { contract, digest } = formsOf(['contract: true'], ['docs: docs'], [`serve: { contract: { ${line} } }`])
+  const without = formsOf(['contract: true'], ['docs: docs'], ['serve: { contract: { enabled: false } }'])
+
+  expect(contract !== undefined).toBe(isServed)
+  expect(digest === without.digest).toBe(!isServed)
+})
+
+test('other docs are another form: whoever waits for a document is told after a restart, and no cursor leads across', () => {
+  const digests = [
+    formsOf(['docs: docs'], []),
+    formsOf([], ['docs: docs']),
+    formsOf(['docs: other'], []),
+    formsOf([], []),
+  ].map(({ digest }) => digest)
+
+  expect(new Set(digests).size).toBe(4)
+})
+
+/** What is offered of two sources with these lines, and lines of the top level. */
+function formsOf(team: readonly string[], more: readonly string[], rest: readonly string[] = []): Forms {
+  const sourceOf = (id: string, lines: readonly string[]): string =>
+    `  - { ${[`id: ${id}`, `url: https://git.example.com/${id}.git`, ...lines].join(', ')} }`
+  const text = ['sources:', sourceOf('team', team), sourceOf('more', more), ...rest].join('\n')
+  const config = parseConfig(text, 'skillsyncd.yaml', environmentOf({}, '/home/ada'))
+  if (Array.isArray(config)) throw new Error(config.map(({ message }) => message).join('\n'))
+  return servingOf(
+    config,
+    new Views(new Registry(), () => 0),
+    { read: readWorld },
+    {
+      look: async () => expect.unreachable('No tool is called'),
+    },
+  ).forms
+}

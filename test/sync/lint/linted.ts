@@ -1,0 +1,49 @@
+import type { Level } from '../../../src/sync/lint/lint-skill.ts'
+import { readOfficially } from '../../../src/serve/official-reader.ts'
+import { withNeighbours } from '../../../src/sync/lint/cross-skill-rules.ts'
+import type { Flaw } from '../../../src/sync/lint/diagnostic.ts'
+import { validate } from '../../../src/sync/lint/lint.ts'
+import { readFolder } from '../../../src/sync/upstream/folder/folder-tree.ts'
+import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
+import { fillFolder } from '../../support/folder.ts'
+import type { Files } from '../../support/scripted-upstream.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { never } from '../store/samples.ts'
+import { rulesWith } from '../survey/surveyed.ts'
+import type { Edited } from '../survey/surveyed.ts'
+
+/** How the files are looked at; all else is as the program does it when nothing is said. */
+export interface Looked extends Edited {
+  readonly level?: Level
+  readonly folder?: string
+}
+
+/** What is said of the files when they lie in a folder. */
+export async function flawsOf(files: Files, { level = 'spec', folder, ...edit }: Looked = {}): Promise<Flaw[]> {
+  await using temporary = await temporaryFolder()
+  const at = `${temporary.path}/skills`
+  await fillFolder(at, files)
+  const reading = { root: '', docs: undefined, limits: FETCH_LIMITS, scratch: temporary.path }
+  await using tree = await readFolder(at, reading, never())
+  const rules = rulesWith({ hiddenUnicode: 'deceptive', ...edit })
+  const validation = await validate(tree, { rules, level, folder, readOfficially }, never())
+  const found = withNeighbours([{ source: '', validation }])
+  return found.flatMap(({ flaws, skills }) => flaws.concat(skills.flatMap((skill) => skill.flaws)))
+}
+
+/** A flaw in short: rule, file, line and column. */
+export function shortOf({ rule, path, place }: Flaw): string {
+  return `${rule} ${path}:${place.line}:${place.column}`
+}
+
+/** A SKILL.md of these lines of frontmatter, and a body. */
+export function skillMd(lines: readonly string[], body = '# Do it\n'): string {
+  return ['---', ...lines, '---', body].join('\n')
+}
+
+export const DESCRIPTION = 'description: Counts beans. Use when the user asks how many beans there are.'
+
+/** A skill with nothing to say of it. */
+export function sound(name: string, lines: readonly string[] = [], body?: string): string {
+  return skillMd([`name: ${name}`, DESCRIPTION, ...lines], body)
+}

@@ -1,0 +1,340 @@
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { Registry } from '../../../src/serve/registry.ts'
+import type { Catalog } from '../../../src/sync/catalog/catalog.ts'
+import type { Cause, Held } from '../../../src/sync/model/generation.ts'
+import type { SourceId } from '../../../src/sync/model/source-id.ts'
+import {
+  Publisher,
+  type Admission,
+  currentCatalog,
+  currentState,
+  type Changed,
+} from '../../../src/sync/pull/publisher.ts'
+import { Store } from '../../../src/sync/store/store.ts'
+import { SlowValues } from '../../support/slow-values.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { keepSamples, numbered, snapshotOf, sourceId, type Sample } from '../store/samples.ts'
+
+const TEAM = sourceId('team')
+const HOUSE = sourceId('house')
+const BOTH = [TEAM, HOUSE]
+const NOW = new Date('2026-01-02T03:04:05.678Z')
+const STEADY = new AbortController().signal
+
+async function openStore() {
+  const folder = await temporaryFolder()
+  const store = await Store.open(join(folder.path, 'state'))
+  return { store, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
+}
+
+/** What a pull of the source leaves behind when it says that it brought these skills. */
+async function pulled(store: Store, source: string, ...samples: Sample[]): Promise<[Changed, Cause]> {
+  await keepSamples(store, ...samples)
+  const id = sourceId(source)
+  const snapshot = { ...snapshotOf(...samples), source: id }
+  const held = { source: id, snapshot: await store.snapshots.keep(snapshot) }
+  return [new Map([[id, { held, snapshot }]]), causeOf(id)]
+}
+
+/** The same of the source `team`, where each skill takes a slice of the thread to be built. */
+async function slowlyBuilt(store: Store, slow: SlowValues, skills: number): Promise<[Changed, Cause]> {
+  const samples = Array.from({ length: skills }, (_, index) => numbered(index + 1))
+  const [changed, cause] = await pulled(store, 'team', ...samples)
+  const { held, snapshot } = changed.get(TEAM)!
+  return [
+    new Map([[TEAM, { held, snapshot: { ...snapshot, skills: snapshot.skills.map((one) => slow.of(one)) } }]]),
+    cause,
+  ]
+}
+
+function causeOf(source: SourceId): Cause {
+  return { action: 'update', trigger: 'schedule', source }
+}
+
+/** What a pull brought, as a generation names it. */
+function heldIn([changed]: [Changed, Cause]): Held | undefined {
+  return [...changed.values()][0]?.held
+}
+
+const all: Admission = { admits: async () => true, reviewed: new Set() }
+
+function urisOf(catalog: Catalog): string[] {
+  return [...catalog.skills.keys()].toSorted()
+}
+
+test('a store without a generation is an empty catalog, and stays one until something is published', async () => {
+  await using opened = await openStore()
+  const { publisher, catalog } = await Publisher.open(opened.store, BOTH, all)
+
+  expect([catalog.generation, catalog.skills.size, catalog.snapshots]).toEqual([0, 0, []])
+  expect(publisher.currentOf(TEAM)).toBeUndefined()
+  expect(await opened.store.generations.numbers()).toEqual([])
+})
+
+test('a skill that is disabled while something is being published is not in what is served after it', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const [changed, cause] = await pulled(opened.store, 'team', numbered(1), numbered(2))
+  const skill = numbered(1).skill
+
+  const publishing = publisher.publish(changed, cause, NOW, STEADY)
+  await opened.store.decisions.disable(TEAM, skill.path, true)
+  await publishing
+
+  expect(urisOf(publisher.catalog)).toEqual(['skill://team/skill-2/SKILL.md'])
+  await opened.store.decisions.disable(TEAM, skill.path, false)
+  expect(urisOf(publisher.catalog)).toHaveLength(2)
+  expect(publisher.catalog).toBe(publisher.catalog)
+})
+
+test('others have the thread between the skills of a catalog, and what is decided later holds for it', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const slow = new SlowValues()
+  const three = await slowlyBuilt(opened.store, slow, 3)
+
+  const publishing = publisher.publish(...three, NOW, STEADY)
+  const turns = await slow.turnsUntil(publishing)
+  await opened.store.decisions.disable(TEAM, numbered(3).skill.path, true)
+
+  expect(turns).toBeGreaterThan(1)
+  expect(urisOf(await publishing)).toHaveLength(3)
+  expect(urisOf(publisher.catalog)).toEqual(['skill://team/skill-1/SKILL.md', 'skill://team/skill-2/SKILL.md'])
+})
+
+test('a catalog that is still being built when another generation is published does not take its place', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const paths = [1, 2, 3].map((number) => numbered(number).skill.path)
+  await publisher.publish(...(await slowlyBuilt(opened.store, new SlowValues(), paths.length)), NOW, STEADY)
+  for (const path of paths) await opened.store.decisions.disable(TEAM, path, true)
+  expect(urisOf(publisher.catalog)).toEqual([])
+  for (const path of paths) await opened.store.decisions.disable(TEAM, path, false)
+  const { generations } = opened.store
+  const written = generations.publish.bind(generations)
+  let building: Promise<Catalog> | undefined
+  // Begins the build once the next generation is on the disk, before the publisher goes by it.
+  generations.publish = async (...args) => {
+    const generation = await written(...args)
+    building = publisher.readied()
+    return generation
+  }
+
+  await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
+  await building
+
+  expect(urisOf(publisher.catalog)).toEqual(['skill://team/skill-1/SKILL.md'])
+})
+
+test('what is published is on the disk, and is what the next process begins with', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  await publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY)
+  const catalog = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
+
+  const next = await Publisher.open(await Store.open(opened.store.folder.path), BOTH, all)
+
+  expect(urisOf(catalog)).toEqual(['skill://house/skill-2/SKILL.md', 'skill://team/skill-1/SKILL.md'])
+  expect(catalog.snapshots.map(({ source }) => source)).toEqual(BOTH)
+  expect(next.catalog).toEqual(catalog)
+  expect(next.publisher.currentOf(TEAM)).toEqual(publisher.currentOf(TEAM))
+  expect(await currentCatalog(opened.store, BOTH, all)).toEqual(catalog)
+})
+
+test('two that publish at once go one after the other, and neither loses what the other brought', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const [team, house] = [
+    await pulled(opened.store, 'team', numbered(1)),
+    await pulled(opened.store, 'house', numbered(2)),
+  ]
+
+  const catalogs = await Promise.all([
+    publisher.publish(...team, NOW, STEADY),
+    publisher.publish(...house, NOW, STEADY),
+  ])
+
+  expect(catalogs.map(({ generation }) => generation)).toEqual([1, 2])
+  expect(catalogs.map(({ skills }) => skills.size)).toEqual([1, 2])
+  expect((await opened.store.generations.current())?.sources).toEqual([heldIn(team), heldIn(house)])
+})
+
+test('one that is stopped before its turn publishes nothing, and settled waits for the one that has begun', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const [team, house] = [
+    await pulled(opened.store, 'team', numbered(1)),
+    await pulled(opened.store, 'house', numbered(2)),
+  ]
+  const stop = new AbortController()
+  const ends = Promise.allSettled([
+    publisher.publish(...team, NOW, STEADY),
+    publisher.publish(...house, NOW, stop.signal),
+  ])
+
+  stop.abort()
+  await publisher.settled()
+
+  expect((await opened.store.generations.current())?.sources).toEqual([heldIn(team)])
+  expect(publisher.currentOf(HOUSE)).toBeUndefined()
+  expect((await ends).map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
+})
+
+test('one that fails to publish changes nothing, and the next one is not held up', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const lost = { held: { source: TEAM, snapshot: '0'.repeat(64) }, snapshot: snapshotOf(numbered(1)) }
+  const house = await pulled(opened.store, 'house', numbered(2))
+
+  const [failed, published] = await Promise.allSettled([
+    publisher.publish(new Map([[TEAM, lost]]), causeOf(TEAM), NOW, STEADY),
+    publisher.publish(...house, NOW, STEADY),
+  ])
+
+  expect(failed).toMatchObject({ status: 'rejected', reason: { code: 'store-failed' } })
+  expect(published.status === 'fulfilled' && urisOf(published.value)).toEqual(['skill://house/skill-2/SKILL.md'])
+  expect(publisher.currentOf(TEAM)).toBeUndefined()
+})
+
+test('what the disk lost of one source holds up no other, and is there again', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const house = await pulled(opened.store, 'house', numbered(2))
+  await publisher.publish(...house, NOW, STEADY)
+  const { snapshot } = heldIn(house)!
+  await rm(opened.store.folder.at('snapshots', `${snapshot}.json`))
+
+  const catalog = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
+
+  expect(urisOf(catalog)).toEqual(['skill://house/skill-2/SKILL.md', 'skill://team/skill-1/SKILL.md'])
+  expect(await opened.store.snapshots.readWhole(snapshot)).toBeDefined()
+})
+
+test('whichever part of a large snapshot the disk lost is there again', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const many = Array.from({ length: 400 }, (_, at) => numbered(1_000 + at))
+  await publisher.publish(...(await pulled(opened.store, 'team', ...many)), NOW, STEADY)
+  const parts = await opened.store.snapshots.partDigests()
+  expect(parts.length).toBeGreaterThan(1)
+
+  for (const part of parts) {
+    await rm(opened.store.folder.at('snapshots', `${part}.part`))
+    expect(await publisher.mend(TEAM, causeOf(TEAM), NOW, STEADY)).toBe(true)
+    expect(await publisher.mend(TEAM, causeOf(TEAM), NOW, STEADY)).toBe(false)
+  }
+
+  const restarted = await Store.open(opened.store.folder.path)
+  expect((await currentCatalog(restarted, BOTH, all)).skills.size).toBe(400)
+})
+
+test('whoever follows serves what is served by now where what was served before went while it was read', async () => {
+  await using opened = await openStore()
+  const { store } = opened
+  const { publisher } = await Publisher.open(store, BOTH, all)
+  const old = await pulled(store, 'team', numbered(1))
+  await publisher.publish(...old, NOW, STEADY)
+  const next = await pulled(store, 'team', numbered(2))
+  const follower = await Store.open(store.folder.path)
+  const read = follower.snapshots.readWhole.bind(follower.snapshots)
+  follower.snapshots.readWhole = async (digest) => {
+    if (digest === heldIn(old)?.snapshot) {
+      await publisher.publish(...next, NOW, STEADY)
+      await rm(store.folder.at('snapshots', `${digest}.json`), { force: true })
+      await rm(store.folder.at('generations', '1.json'), { force: true })
+    }
+    return read(digest)
+  }
+
+  const catalog = await currentCatalog(follower, BOTH, all)
+
+  expect(urisOf(catalog)).toEqual(['skill://team/skill-2/SKILL.md'])
+})
+
+test('a source that left the configuration is gone from the first catalog, and from the next generation', async () => {
+  await using opened = await openStore()
+  const before = await Publisher.open(opened.store, BOTH, all)
+  await before.publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
+  await before.publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY)
+
+  const { publisher, catalog } = await Publisher.open(opened.store, [HOUSE], all)
+  const next = await publisher.publish(...(await pulled(opened.store, 'house', numbered(3))), NOW, STEADY)
+
+  expect(urisOf(catalog)).toEqual(['skill://house/skill-2/SKILL.md'])
+  expect(catalog.folders.has('skill://team')).toBe(false)
+  expect(publisher.currentOf(TEAM)).toBeUndefined()
+  expect(urisOf(next)).toEqual(['skill://house/skill-3/SKILL.md'])
+  expect((await opened.store.generations.current())?.sources.map(({ source }) => source)).toEqual(['house'])
+})
+
+test('a source whose snapshot was damaged takes no other source along', async () => {
+  await using opened = await openStore()
+  const before = await Publisher.open(opened.store, BOTH, all)
+  const team = await pulled(opened.store, 'team', numbered(1))
+  await before.publisher.publish(...team, NOW, STEADY)
+  await before.publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY)
+  const file = opened.store.folder.at('snapshots', `${heldIn(team)?.snapshot}.json`)
+  await writeFile(file, (await readFile(file, 'utf8')).replace('"served"', '"seryed"'))
+
+  const { publisher, catalog } = await Publisher.open(opened.store, BOTH, all)
+
+  expect(urisOf(catalog)).toEqual(['skill://house/skill-2/SKILL.md'])
+  expect(publisher.currentOf(TEAM)).toBeUndefined()
+})
+
+test('that a source was lost is known after a restart, whatever other sources published since, until it is here again', async () => {
+  await using opened = await openStore()
+  const { store } = opened
+  const before = await Publisher.open(store, BOTH, all)
+  const team = await pulled(store, 'team', numbered(1))
+  await before.publisher.publish(...team, NOW, STEADY)
+  await before.publisher.publish(...(await pulled(store, 'house', numbered(2))), NOW, STEADY)
+  await rm(store.folder.at('snapshots', `${heldIn(team)?.snapshot}.json`))
+  const finding = await Publisher.open(store, BOTH, all)
+  await finding.publisher.publish(...(await pulled(store, 'house', numbered(3))), NOW, STEADY)
+
+  const restarted = await Publisher.open(await Store.open(store.folder.path), BOTH, all)
+
+  const loss = [{ source: TEAM, instead: undefined }]
+  expect([restarted.publisher.lost, (await currentState(store, BOTH, all)).lost]).toEqual([loss, loss])
+  expect((await currentState(store, [HOUSE], all)).lost).toEqual([])
+  await restarted.publisher.publish(...(await pulled(store, 'team', numbered(4))), NOW, STEADY)
+  expect((await Publisher.open(store, BOTH, all)).publisher.lost).toEqual([])
+})
+
+test('a source whose newest snapshot was damaged is served from the one before', async () => {
+  await using opened = await openStore()
+  const before = await Publisher.open(opened.store, [TEAM], all)
+  const old = await pulled(opened.store, 'team', numbered(1))
+  const team = await pulled(opened.store, 'team', numbered(2))
+  await before.publisher.publish(...old, NOW, STEADY)
+  await before.publisher.publish(...team, NOW, STEADY)
+  await writeFile(opened.store.folder.at('snapshots', `${heldIn(team)?.snapshot}.json`), '{}')
+
+  const { publisher, catalog } = await Publisher.open(opened.store, [TEAM], all)
+
+  expect(urisOf(catalog)).toEqual(['skill://team/skill-1/SKILL.md'])
+  expect(publisher.currentOf(TEAM)?.held).toEqual(heldIn(old))
+})
+
+test('listeners hear of a change when it is served, once each, and of none after they left', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const registry = new Registry()
+  const heard: string[] = []
+  const listener = registry.listen(({ added }, catalog) => {
+    heard.push(`${[...added].length} added, served: ${registry.catalog === catalog}`)
+  })
+  const team = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
+
+  registry.publish(team)
+  registry.publish(team)
+  registry.publish({ ...team, digest: 'of a commit that changed no byte' })
+  listener[Symbol.dispose]()
+  registry.publish(await publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY))
+
+  expect(heard).toEqual(['4 added, served: true'])
+  expect(registry.catalog.skills.size).toBe(2)
+})

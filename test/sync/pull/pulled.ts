@@ -1,0 +1,129 @@
+import { chmod, readFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Outcome } from '../../../src/sync/model/outcome.ts'
+import type { GitSource } from '../../../src/sync/model/source.ts'
+import { pull } from '../../../src/sync/pull/pull.ts'
+import { storedSkill, type Current, type Orders, type Pulling } from '../../../src/sync/pull/fetch-snapshot.ts'
+import { Store } from '../../../src/sync/store/store.ts'
+import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
+import { NO_PROGRAMS } from '../../support/no-programs.ts'
+import { PLAIN_WAY } from '../../../src/sync/upstream/http/host-access.ts'
+import { ScriptedUpstream, skillText, type Files } from '../../support/scripted-upstream.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { never, sourceId } from '../store/samples.ts'
+import { rulesWith, skillAt, type Edited } from '../survey/surveyed.ts'
+
+/** What the upstream of a scene has at first. */
+export const PDF: Files = { 'pdf/SKILL.md': skillText('pdf'), 'pdf/ref.md': 'ref', 'pdf/run.sh': { executable: 'run' } }
+
+/** A source, what it has and a store on the disk: pulls go one after another, each publishing what it brought. */
+export class Scene implements AsyncDisposable {
+  readonly upstream = new ScriptedUpstream(PDF)
+  readonly store: Store
+  readonly resolved: string[] = []
+  current: Current | undefined
+  readonly #folder: AsyncDisposable
+
+  private constructor(store: Store, folder: AsyncDisposable) {
+    this.store = store
+    this.#folder = folder
+  }
+
+  static async open(): Promise<Scene> {
+    const folder = await temporaryFolder()
+    return new Scene(await Store.open(join(folder.path, 'state')), folder)
+  }
+
+  /** What decides, besides the ref. */
+  orders: Orders = { decision: {}, offline: false }
+
+  async pull(edit: Edited & Partial<GitSource> = {}, io: Partial<Pulling> = {}, signal = never()): Promise<Outcome> {
+    const { limits, ...source } = edit
+    const outcome = await pull(
+      sourceWith(source),
+      this.current,
+      this.orders,
+      {
+        store: this.store,
+        open: (_, reach) => this.upstream.open(reach),
+        limits: {
+          ...rulesWith({ limits: limits ?? {} }).limits,
+          fetch: FETCH_LIMITS,
+          disk: { bytes: 2 ** 33 },
+        },
+        way: async () => PLAIN_WAY,
+        programs: NO_PROGRAMS,
+        onResolved: ({ commit }) => void this.resolved.push(commit),
+        ...io,
+      },
+      signal,
+    )
+    // Through the disk: what the next pull is given was JSON in between.
+    if (outcome.kind === 'updated') {
+      this.current = { held: outcome.held, snapshot: await this.store.snapshots.read(outcome.held.snapshot) }
+    }
+    return outcome
+  }
+
+  /** Throws unless the pull brought something. */
+  async updated(...args: Parameters<Scene['pull']>): Promise<Extract<Outcome, { kind: 'updated' }>> {
+    const outcome = await this.pull(...args)
+    if (outcome.kind === 'failed') throw outcome.error
+    if (outcome.kind !== 'updated') throw new Error(`The pull ended ${outcome.kind}`)
+    return outcome
+  }
+
+  /** Every file of the state folder, with its bytes and the time it was written. */
+  async state(): Promise<Record<string, string>> {
+    const entries = await readdir(this.store.folder.path, { recursive: true, withFileTypes: true })
+    const files = entries.map(async (entry) => {
+      const path = join(entry.parentPath, entry.name)
+      if (entry.isDirectory()) return [path, 'a folder'] as const
+      return [path, `${(await stat(path)).mtimeMs} ${(await readFile(path)).toString('base64')}`] as const
+    })
+    return Object.fromEntries(await Promise.all(files))
+  }
+
+  /** The text that the store has for a file of a skill. */
+  async textOf(skill: string, path: string): Promise<string> {
+    const found = skillAt(this.current!.snapshot, skill)
+    return (
+      await this.store.skills.read(
+        storedSkill(found),
+        found.files.find((file) => file.path === path)!,
+      )
+    ).toString()
+  }
+
+  /** Writes over a stored file, as an agent that runs as the same user may. */
+  async damage(skill: string, path: string): Promise<void> {
+    const file = join(this.store.skills.folderOf(storedSkill(skillAt(this.current!.snapshot, skill))), path)
+    await chmod(file, 0o644)
+    await writeFile(file, 'damaged')
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#folder[Symbol.asyncDispose]()
+  }
+}
+
+/** Nothing waits for a person. */
+export const FOLLOW = { movedTag: 'follow', massDeletion: 'follow', olderCommit: 'hold' } as const
+
+/** A git source with all that a configuration that sets nothing would have, but for what is edited. */
+export function sourceWith(edit: Partial<GitSource>): GitSource {
+  const place = {
+    kind: 'git',
+    backend: 'auto',
+    id: sourceId('team'),
+    url: 'https://git.example.com/skills.git',
+    ref: 'main',
+  } as const
+  const schedule = { kind: 'every', periodMs: 1000 } as const
+  const following = {
+    schedule,
+    update: 'auto',
+    brakes: { movedTag: 'hold', massDeletion: 'hold', olderCommit: 'hold' },
+  } as const
+  return { ...place, ...following, ...rulesWith().selection, ...edit }
+}

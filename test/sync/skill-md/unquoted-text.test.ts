@@ -1,0 +1,123 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  FRONTMATTER_LIMITS,
+  readFrontmatter,
+  readFrontmatterAsMeant,
+  type FrontmatterReading,
+} from '../../../src/sync/skill-md/frontmatter.ts'
+
+const document = (...lines: readonly string[]): Buffer => Buffer.from(['---', ...lines, '---', '# Body', ''].join('\n'))
+const meant = (bytes: Buffer): FrontmatterReading => readFrontmatterAsMeant(bytes, FRONTMATTER_LIMITS)
+const strict = (bytes: Buffer): FrontmatterReading => readFrontmatter(bytes, FRONTMATTER_LIMITS)
+
+describe('a text without quotes that YAML takes for a mapping', () => {
+  test.each([
+    ['description: Use when: foo', 'Use when: foo'],
+    ['description:   Use "x": y, \\n and é: z  ', 'Use "x": y, \\n and é: z'],
+    ['description: Use when this:', 'Use when this:'],
+    ['description: Use: a # not a comment', 'Use: a # not a comment'],
+    ['description: Use:\ttabs', 'Use:\ttabs'],
+    ['description: Use when: foo\r', 'Use when: foo'],
+  ])('is read to the end of its line: %j', (line, description) => {
+    const reading = meant(document('name: a', line))
+
+    expect(reading).toMatchObject({ ok: true, frontmatter: { name: 'a', description } })
+    expect(reading).toMatchObject({ unquoted: { fields: ['description'], refusal: strict(document('name: a', line)) } })
+  })
+
+  test('is one of the fields of text, each by itself', () => {
+    const lines = ['license: MIT: see LICENSE', 'compatibility: needs: git', 'when_to_use: when: asked']
+
+    const reading = meant(document('name: a', 'description: plain # a comment', ...lines))
+
+    expect(reading).toMatchObject({
+      frontmatter: {
+        description: 'plain',
+        license: 'MIT: see LICENSE',
+        compatibility: 'needs: git',
+        when_to_use: 'when: asked',
+      },
+      unquoted: { fields: ['license', 'compatibility', 'when_to_use'] },
+    })
+  })
+
+  test.each([
+    ['a field of another kind', ['metadata: a: b']],
+    ['a name', ['name: a: b']],
+    ['a field that is not at the top', ['metadata:', '  description: a: b']],
+    ['a text over several lines', ['description: Use when: foo', '  and more']],
+    ['a text in quotes that are not closed', ['description: "a: b']],
+    ['a list', ['description: [a: b']],
+    ['a field that stands twice', ['description: a: b', 'description: c']],
+    ['a frontmatter with another fault', ['description: a: b', 'license: [']],
+    ['an alias', ['description: a: b', 'license: *x']],
+  ])('is nothing else: %s', (_, lines) => {
+    expect(meant(document(...lines))).toEqual(strict(document(...lines)))
+    expect(meant(document(...lines))).toMatchObject({ ok: false })
+  })
+
+  test('is within the limits of every frontmatter', () => {
+    const long = document(`description: a: ${'x'.repeat(200)}`)
+    const deep = document('description: a: b', 'x: [[[[1]]]]')
+
+    expect(readFrontmatterAsMeant(long, { bytes: 100, depth: 4 })).toMatchObject({ rule: 'frontmatter-too-large' })
+    expect(readFrontmatterAsMeant(deep, { bytes: 1000, depth: 4 })).toMatchObject({ ok: false })
+  })
+})
+
+describe('for any frontmatter', () => {
+  const field = fc.constantFrom(
+    'description',
+    'license',
+    'compatibility',
+    'when_to_use',
+    'name',
+    'x',
+    '  y',
+    'description ',
+  )
+  const value = fc.oneof(
+    fc.string({ unit: fc.constantFrom(...Array.from('ab :#"\'[]{}|>-?*&!,\t\\\r')), maxLength: 12 }),
+    fc.string({ unit: 'binary', maxLength: 8 }),
+  )
+  const line = fc.oneof(
+    fc.tuple(field, fc.constantFrom(': ', ':', ':  '), value).map((parts) => parts.join('')),
+    value,
+  )
+  const lines = fc.array(line, { maxLength: 6 })
+
+  test('what YAML takes is read as YAML, and nothing that is refused is read as less', () => {
+    fc.assert(
+      fc.property(lines, (list) => {
+        const bytes = document(...list)
+        const [asYaml, asMeant] = [strict(bytes), meant(bytes)]
+
+        const isAsYaml = asYaml.ok || !asMeant.ok
+        expect(isAsYaml ? asMeant : asMeant.unquoted?.refusal).toEqual(asYaml)
+      }),
+      { numRuns: 5000 },
+    )
+  })
+
+  test('what a field says depends on its own line alone', () => {
+    const sound = fc.constantFrom(
+      'license: MIT',
+      'x: 1',
+      'license: a: b',
+      'compatibility: c: d # e',
+      'metadata: { a: b }',
+    )
+    fc.assert(
+      fc.property(value, fc.uniqueArray(sound, { selector: (one) => one.split(':')[0] ?? '' }), (text, others) => {
+        fc.pre(!/[\r\n]/.test(text))
+        const own = `description: a${text}`
+        const [alone, among] = [meant(document(own)), meant(document(...others, own))]
+
+        expect(among.ok).toBe(alone.ok)
+        expect(among.ok && among.frontmatter['description']).toEqual(alone.ok && alone.frontmatter['description'])
+      }),
+      { numRuns: 3000 },
+    )
+  })
+})

@@ -1,0 +1,206 @@
+import { chmod, mkdir, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { removeAll, temporaryIn } from '../../../../src/sync/store/files/atomic.ts'
+import { openExistingState, openState } from '../../../../src/sync/store/files/state-folder.ts'
+import { temporaryFolder } from '../../../support/temporary.ts'
+
+test('opening makes the layout, open to its owner alone whatever the umask is', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'a', 'state')
+  const umask = process.umask(0)
+
+  const state = await openState(path).finally(() => process.umask(umask))
+
+  const names = ['docs', 'format', 'generations', 'links', 'skills', 'snapshots', 'sources', 'tmp', 'upstreams']
+  expect((await readdir(path)).sort()).toEqual(names)
+  expect(await readFile(join(path, 'format'), 'utf8')).toBe('2\n')
+  for (const name of names.filter((each) => each !== 'format')) {
+    expect((await stat(join(path, name))).mode & 0o777).toBe(0o700)
+  }
+  expect(state.path).toBe(path)
+})
+
+test('sources of the command line may have been there first: their states lie below', async () => {
+  await using folder = await temporaryFolder()
+  await openState(join(folder.path, 'adhoc', 'sources'))
+
+  await openState(folder.path)
+
+  expect(await readdir(join(folder.path, 'adhoc'))).toEqual(['sources'])
+})
+
+test('what was removed of the layout is made again, but nothing where it is no state folder any more', async () => {
+  await using folder = await temporaryFolder()
+  const state = await openState(folder.path)
+  await rm(state.at('snapshots'), { recursive: true })
+
+  const ends = [await state.remake(), await state.remake()]
+  const names = await readdir(folder.path)
+  for (const name of names) await rm(join(folder.path, name), { recursive: true })
+  await expect(state.remake()).rejects.toMatchObject({ code: 'no-state-folder' })
+
+  expect(ends).toEqual([true, false])
+  expect(names).toContain('snapshots')
+  expect(await readdir(folder.path)).toEqual([])
+})
+
+test.each([
+  [['skills', 'audit'], 'holds only "skills" and the like, as where it was removed under a running daemon'],
+  [['skills', 'thesis'], 'holds "thesis", which is none of ours'],
+])('a folder with %j and without its format is refused, by whose it is', async (names, says) => {
+  await using folder = await temporaryFolder()
+  for (const name of names) await mkdir(join(folder.path, name))
+
+  const opening = openState(folder.path)
+
+  await expect(opening).rejects.toMatchObject({ code: 'no-state-folder', message: expect.stringContaining(says) })
+})
+
+test('opening again changes nothing', async () => {
+  await using folder = await temporaryFolder()
+  await openState(folder.path)
+  const before = await stat(join(folder.path, 'format'))
+
+  await Promise.all([openState(folder.path), openState(folder.path)])
+
+  expect((await stat(join(folder.path, 'format'))).ino).toBe(before.ino)
+})
+
+test('an earlier format is read as it is, and is this one once it is opened for writing', async () => {
+  await using folder = await temporaryFolder()
+  const format = join(folder.path, 'format')
+  await writeFile(format, '1\n')
+
+  const read = await openExistingState(folder.path)
+  const before = await readFile(format, 'utf8')
+  await openState(folder.path)
+
+  expect([read?.path, before, await readFile(format, 'utf8')]).toEqual([folder.path, '1\n', '2\n'])
+})
+
+test('a format of another version is refused, naming both and the way back', async () => {
+  await using folder = await temporaryFolder()
+  await writeFile(join(folder.path, 'format'), '3\n')
+
+  const opening = openState(folder.path)
+
+  await expect(opening).rejects.toMatchObject({
+    code: 'store-failed',
+    message: expect.stringMatching(
+      /its format is "3" and this version knows "1" and "2"; run the version that wrote it, or move/,
+    ),
+  })
+  expect(await readdir(folder.path)).toEqual(['format'])
+})
+
+test('a folder that holds something else is refused and left as it was', async () => {
+  await using folder = await temporaryFolder()
+  await mkdir(join(folder.path, 'tmp'))
+  await writeFile(join(folder.path, 'tmp', 'thesis.txt'), 'years of work')
+
+  const opening = openState(folder.path)
+
+  await expect(opening).rejects.toMatchObject({
+    code: 'no-state-folder',
+    message: expect.stringMatching(/holds only "tmp"/),
+  })
+  expect(await readdir(join(folder.path, 'tmp'))).toEqual(['thesis.txt'])
+})
+
+test('a folder that a killed first start left without a format is opened', async () => {
+  await using folder = await temporaryFolder()
+  await writeFile(temporaryIn(folder.path), '1')
+  await writeFile(join(folder.path, 'daemon.lock'), '{}')
+
+  const state = await openState(folder.path)
+  await state.sweep()
+
+  expect((await readdir(folder.path)).filter((name) => name.startsWith('.'))).toEqual([])
+})
+
+test('a folder of the layout that is a link is refused, and nothing behind it is touched', async () => {
+  await using folder = await temporaryFolder()
+  const [root, elsewhere] = [join(folder.path, 'state'), join(folder.path, 'elsewhere')]
+  const { path } = await openState(root)
+  await mkdir(elsewhere)
+  await writeFile(join(elsewhere, 'thesis.txt'), 'years of work')
+  await removeAll(join(path, 'tmp'))
+  await symlink(elsewhere, join(path, 'tmp'))
+
+  const opening = openState(root)
+
+  await expect(opening).rejects.toMatchObject({
+    code: 'store-failed',
+    message: expect.stringMatching(/tmp": it is no folder of the state folder's own; move the whole/),
+  })
+  expect(await readdir(elsewhere)).toEqual(['thesis.txt'])
+})
+
+test('a state folder that is a link as a whole is opened where it leads', async () => {
+  await using folder = await temporaryFolder()
+  await mkdir(join(folder.path, 'large-disk'))
+  await symlink(join(folder.path, 'large-disk'), join(folder.path, 'state'))
+
+  await openState(join(folder.path, 'state'))
+
+  expect(await readdir(join(folder.path, 'large-disk'))).toContain('format')
+})
+
+test('a sweep removes what was left half done, and nothing else', async () => {
+  await using folder = await temporaryFolder()
+  const state = await openState(folder.path)
+  for (const name of ['skills', 'snapshots', 'generations', 'sources'] as const) {
+    await mkdir(join(temporaryIn(state.at(name)), 'deep'), { recursive: true })
+    await writeFile(state.at(name, 'stays'), '')
+  }
+  await writeFile(state.at('tmp', 'anything'), '')
+  await writeFile(temporaryIn(state.path), '')
+
+  await state.sweep()
+
+  expect(await readdir(state.at('tmp'))).toEqual([])
+  for (const name of ['skills', 'snapshots', 'generations', 'sources'] as const) {
+    expect(await readdir(state.at(name))).toEqual(['stays'])
+  }
+  expect((await readdir(state.path)).sort()).toEqual([
+    'docs',
+    'format',
+    'generations',
+    'links',
+    'skills',
+    'snapshots',
+    'sources',
+    'tmp',
+    'upstreams',
+  ])
+})
+
+test('each scratch folder is fresh, and gone when it is disposed', async () => {
+  await using folder = await temporaryFolder()
+  const state = await openState(folder.path)
+
+  {
+    await using first = await state.scratch()
+    await using second = await state.scratch()
+    await writeFile(join(first.path, 'pack'), 'bytes')
+
+    expect(await readdir(second.path)).toEqual([])
+    expect(await readdir(state.at('tmp'))).toHaveLength(2)
+  }
+
+  expect(await readdir(state.at('tmp'))).toEqual([])
+})
+
+test('what an agent made read-only can be removed', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'skill')
+  await mkdir(join(path, '__pycache__', 'deep'), { recursive: true })
+  await writeFile(join(path, '__pycache__', 'deep', 'a.pyc'), '')
+  await chmod(join(path, '__pycache__', 'deep'), 0o500)
+  await chmod(join(path, '__pycache__'), 0o500)
+
+  await removeAll(path)
+
+  expect(await readdir(folder.path)).toEqual([])
+})

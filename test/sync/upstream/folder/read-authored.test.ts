@@ -1,0 +1,102 @@
+import { execFileSync } from 'node:child_process'
+import { hash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { mkdir, open, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { authoredDocument } from '../../../../src/sync/upstream/folder/read-authored.ts'
+import { fillFolder } from '../../../support/folder.ts'
+import { temporaryFolder } from '../../../support/temporary.ts'
+import { objectId } from '../reached.ts'
+import { ABSENT } from '../sample.ts'
+
+const A = { path: 'a', files: [] }
+
+test('the SKILL.md of a skill is read where its author has it, by the path that the operator named', async () => {
+  await using folder = await temporaryFolder()
+  await fillFolder(join(folder.path, 'real'), {
+    'skills/a/SKILL.md': 'first',
+    'skills/b/SKILL.md': { link: '../a/SKILL.md' },
+  })
+  await symlink('real', join(folder.path, 'named'))
+  const source = { path: join(folder.path, 'named'), root: 'skills' }
+
+  const first = await authoredDocument(source, A, 100)
+  await writeFile(join(folder.path, 'real/skills/a/SKILL.md'), 'second')
+  const second = await authoredDocument(source, A, 100)
+  const linked = await authoredDocument(source, { path: 'b', files: [] }, 100)
+
+  expect(first).toEqual({ path: join(folder.path, 'named/skills/a/SKILL.md'), bytes: Buffer.from('first') })
+  expect(second).toMatchObject({ bytes: Buffer.from('second') })
+  expect(linked).toMatchObject({ bytes: Buffer.from('second') })
+})
+
+test.each<[string, (document: string, outside: string) => Promise<unknown>]>([
+  ['is gone', (document) => rm(document)],
+  ['is a link out of the folder', (document, outside) => rm(document).then(() => symlink(outside, document))],
+  [
+    'lies in a folder that is a link out of it',
+    async (document, outside) => {
+      await rm(join(document, '..'), { recursive: true })
+      await symlink(join(outside, '..'), join(document, '..'))
+    },
+  ],
+  ['is a folder', (document) => rm(document).then(() => mkdir(document))],
+  ['is a pipe', (document) => rm(document).then(() => execFileSync('mkfifo', [document]))],
+  ['is a link to itself', (document) => rm(document).then(() => symlink('SKILL.md', document))],
+  ['is too large', (document) => writeFile(document, 'x'.repeat(101))],
+])('a SKILL.md that %s is not read', async (_, change) => {
+  await using folder = await temporaryFolder()
+  const source = { path: join(folder.path, 'skills'), root: '' }
+  await fillFolder(folder.path, { 'skills/a/SKILL.md': 'a', 'outside/SKILL.md': 'secret' })
+
+  await change(join(source.path, 'a/SKILL.md'), join(folder.path, 'outside/SKILL.md'))
+
+  expect(await authoredDocument(source, A, 100)).toBeUndefined()
+})
+
+test('a file beside SKILL.md that is not as it is served is told, and the bytes of neither', async () => {
+  await using folder = await temporaryFolder()
+  const source = { path: join(folder.path, 'skills'), root: '' }
+  await fillFolder(source.path, { 'a/SKILL.md': 'newer', 'a/run.sh': 'run', 'a/link.sh': { link: 'run.sh' } })
+  const served = (path: string, text: string) =>
+    ({
+      path,
+      size: text.length,
+      sha256: hash('sha256', text),
+      executable: false,
+      blob: objectId(ABSENT.sha256),
+    }) as const
+  const files = [served('SKILL.md', 'older'), served('run.sh', 'run'), served('link.sh', 'run')]
+  const read = () => authoredDocument(source, { path: 'a', files }, 100)
+
+  const asServed = await read()
+  await writeFile(join(source.path, 'a/run.sh'), 'RUN')
+  const changed = await read()
+  await rm(join(source.path, 'a/run.sh'))
+  const gone = await read()
+
+  expect(asServed).toMatchObject({ bytes: Buffer.from('newer') })
+  expect([changed, gone]).toEqual(['differs', 'differs'])
+})
+
+test('a pipe that stands in the place of SKILL.md is not opened', async () => {
+  await using folder = await temporaryFolder()
+  const source = { path: folder.path, root: '' }
+  await fillFolder(folder.path, { 'a/x': '' })
+  execFileSync('mkfifo', [join(folder.path, 'a/SKILL.md')])
+  // Who waits to write into a pipe goes on as soon as somebody opens it to read.
+  let isOpened = false
+  const writing = open(join(folder.path, 'a/SKILL.md'), 'w').then((handle) => {
+    isOpened = true
+    return handle
+  })
+
+  const document = await authoredDocument(source, A, 100)
+  await setImmediate()
+
+  expect([document, isOpened]).toEqual([undefined, false])
+  await using _reading = await open(join(folder.path, 'a/SKILL.md'), constants.O_RDONLY | constants.O_NONBLOCK)
+  await using _writing = await writing
+})
