@@ -8,7 +8,7 @@ const { Redactor } = await import('../src/daemon/base/redactor.ts')
 const { systemClock } = await import('../src/base/clock.ts')
 const { Searching } = await import('../src/daemon/search/search-service.ts')
 const { Store } = await import('../src/sync/store/store.ts')
-const { storedSkill } = await import('../src/sync/pull/fetch-snapshot.ts')
+const { storedSkill } = await import('../src/sync/store/skills/stored-path.ts')
 
 type Searching = InstanceType<typeof Searching>
 type SearchTimes = NonNullable<ConstructorParameters<typeof Searching>[0]['times']>

@@ -10,7 +10,7 @@ import { randomFrom } from './skills.ts'
 import type { Random } from './skills.ts'
 
 const { digestOf } = await import('../src/sync/model/digest.ts')
-const { storedSkill } = await import('../src/sync/pull/fetch-snapshot.ts')
+const { storedSkill } = await import('../src/sync/store/skills/stored-path.ts')
 
 /** Skills to search, each with words, headings and a SKILL.md of its own, of 5 KiB or so; the same for the same count. */
 export class SearchSkills {

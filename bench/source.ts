@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { NO_PROGRAMS } from '../test/support/no-programs.ts'
 import type { ObjectId } from '../src/sync/model/revision.ts'
-import type { GitSource } from '../src/sync/model/source.ts'
+import type { GitSource, Source } from '../src/sync/model/source.ts'
 import type { Tree } from '../src/sync/model/tree.ts'
-import type { Programs, TreeUpstream } from '../src/sync/upstream/upstream.ts'
+import type { TreeUpstream } from '../src/sync/upstream/upstream.ts'
+import type { Programs } from '../src/sync/upstream/git/objects/git-host.ts'
 import './run-the-build.ts'
 
 const { configOfSources } = await import('../src/daemon/config/command-line-config.ts')
@@ -13,7 +14,7 @@ const { Publisher } = await import('../src/sync/pull/publisher.ts')
 const { pull } = await import('../src/sync/pull/pull.ts')
 const { inParallel } = await import('../src/base/parallel.ts')
 const { Store } = await import('../src/sync/store/store.ts')
-const { storedSkill } = await import('../src/sync/pull/fetch-snapshot.ts')
+const { storedSkill } = await import('../src/sync/store/skills/stored-path.ts')
 const { FetchThreads } = await import('../src/sync/upstream/git/fetch-threads.ts')
 const { openUpstream } = await import('../src/sync/upstream/open.ts')
 const { NOTHING_KNOWN } = await import('../src/sync/upstream/upstream.ts')
@@ -52,7 +53,9 @@ export async function openSources(urls: readonly string[], state: string, reache
   const { publisher } = await Publisher.open(store, ids, { admits: async () => true, reviewed: new Set() })
   const way = async (): Promise<typeof PLAIN_WAY> => PLAIN_WAY
   const programs = reached.programs ?? NO_PROGRAMS
-  const io = { store, open: openUpstream, limits, way, programs, threads: new FetchThreads() }
+  const threads = new FetchThreads()
+  const open = (source: Source, scratch: string) => openUpstream(source, { ...reach(scratch), threads })
+  const io = { store, open, limits, onFetchExpected: () => threads.prepare() }
   const { signal } = new AbortController()
   const reach = (scratch: string) => ({ scratch, limits: limits.fetch, way, programs })
   return {

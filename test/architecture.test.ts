@@ -2,23 +2,12 @@ import { readFile, readdir } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { FILES_APART, MAY_IMPORT } from './rooms.ts'
 
 const ROOT = fileURLToPath(new URL('../src/', import.meta.url))
+const ARCHITECTURE = fileURLToPath(new URL('../ARCHITECTURE.md', import.meta.url))
 /** What is shipped, as the last build made it. */
 const PROGRAM = fileURLToPath(new URL('../dist/program/', import.meta.url))
-
-/** Who may import whom. A room is the longest of these paths that a file lies under; itself it may always import. */
-const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  base: ['sync/skill-md'],
-  'sync/skill-md': ['base'],
-  'sync/model': ['base', 'sync/skill-md'],
-  'sync/catalog': ['base', 'sync/skill-md', 'sync/model'],
-  'sync/upstream': ['base', 'sync/skill-md', 'sync/model'],
-  'sync/store': ['base', 'sync/skill-md', 'sync/model', 'sync/catalog'],
-  sync: ['base', 'sync/skill-md', 'sync/model', 'sync/catalog', 'sync/upstream', 'sync/store'],
-  serve: ['base', 'sync/skill-md', 'sync/model', 'sync/catalog'],
-  daemon: ['base', 'sync/skill-md', 'sync/model', 'sync/catalog', 'sync/upstream', 'sync/store', 'sync', 'serve'],
-}
 
 /** Packages that only one room may know. */
 const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
@@ -34,6 +23,9 @@ const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   jose: ['daemon'],
 }
 
+/** The most files of one folder. */
+const MOST_FILES = 27
+
 /** Names that explain nothing. */
 const NO_NAMES = new Set(['index', 'utils', 'util', 'helpers', 'helper', 'types', 'common', 'misc', 'manager'])
 
@@ -45,28 +37,57 @@ interface Import {
 const files = (await readdir(ROOT, { recursive: true })).filter((path) => path.endsWith('.ts')).toSorted()
 const imports = (await Promise.all(files.map(importsOf))).flat()
 
-test('the test reads the source: it sees every room, and imports in each', () => {
-  expect(files.length).toBeGreaterThan(60)
-  for (const room of Object.keys(MAY_IMPORT)) {
-    expect(imports.filter(({ file }) => roomOf(file) === room).length, room).toBeGreaterThan(0)
-  }
+test('the test reads the source: each room has files, and each file a room', () => {
+  expect(files.length).toBeGreaterThan(600)
+  expect(imports.length).toBeGreaterThan(3000)
+  expect([...new Set(files.map(roomOf))].toSorted()).toEqual(Object.keys(MAY_IMPORT).toSorted())
 })
 
-test('rooms import only in the allowed direction', () => {
-  const forbidden = imports.filter(({ file, names }) => {
-    if (!names.startsWith('.')) return false
-    const from = roomOf(file)
-    const to = roomOf(relative(ROOT, resolve(ROOT, dirname(file), names)))
-    return from !== to && !MAY_IMPORT[from]?.includes(to)
-  })
+test('a room imports the rooms that it may, types counted, and needs each of them', () => {
+  const found = Object.fromEntries(Object.keys(MAY_IMPORT).map((room) => [room, importedBy(room)]))
 
-  expect(forbidden).toEqual([])
+  expect(found).toEqual(
+    Object.fromEntries(Object.entries(MAY_IMPORT).map(([room, imported]) => [room, imported.toSorted()])),
+  )
+})
+
+test('no room imports itself by way of others: each may import rooms before it alone', () => {
+  const rooms = Object.keys(MAY_IMPORT)
+  const backwards = Object.entries(MAY_IMPORT).flatMap(([room, imported]) =>
+    imported.filter((other) => rooms.indexOf(other) >= rooms.indexOf(room)).map((other) => `${room} -> ${other}`),
+  )
+
+  expect(backwards).toEqual([])
+})
+
+test('a folder holds few enough files to be read at a glance', () => {
+  const folders = Object.entries(Object.groupBy(files, dirname))
+  const full = folders.filter(([, held = []]) => held.length > MOST_FILES).map(([folder]) => folder)
+
+  expect(full).toEqual([])
+})
+
+test('ARCHITECTURE has one sentence for each room, in the order in which they build on each other', async () => {
+  const text = await readFile(ARCHITECTURE, 'utf8')
+
+  const sentences = [...text.matchAll(/^- `([\w/-]+)`: \S.*\.$/gm)].map(([, room]) => room)
+
+  expect(sentences).toEqual(Object.keys(MAY_IMPORT))
+})
+
+test('a file that ARCHITECTURE names is there', async () => {
+  const text = await readFile(ARCHITECTURE, 'utf8')
+  const named = [...text.matchAll(/`((?:[\w-]+\/)+[\w-]+\.ts)`/g)].map(([, path = '']) => path)
+
+  const known = [...files.map((file) => `src/${file}`), 'test/rooms.ts', 'test/architecture.test.ts']
+  expect(named.length).toBeGreaterThan(10)
+  expect(named.filter((path) => !known.some((file) => file === path || file.endsWith(`/${path}`)))).toEqual([])
 })
 
 test('packages stay in the rooms that they were taken for', () => {
   const strayed = imports.filter(({ file, names }) => {
     const [, rooms] = Object.entries(ONLY_IN).find(([name]) => names === name || names.startsWith(`${name}/`)) ?? []
-    return rooms !== undefined && !rooms.includes(roomOf(file))
+    return rooms !== undefined && !rooms.some((room) => file.startsWith(`${room}/`))
   })
 
   expect(strayed).toEqual([])
@@ -142,7 +163,13 @@ async function importsOf(file: string): Promise<Import[]> {
   return [...statements, ...dynamic].map(([, names = '']) => ({ file, names }))
 }
 
-function roomOf(path: string): string {
-  const rooms = Object.keys(MAY_IMPORT).toSorted((a, b) => b.length - a.length)
-  return rooms.find((room) => path.startsWith(`${room}/`)) ?? 'none'
+/** The other rooms that files of a room import from. */
+function importedBy(room: string): string[] {
+  const ours = imports.filter(({ file, names }) => names.startsWith('.') && roomOf(file) === room)
+  const rooms = ours.map(({ file, names }) => roomOf(relative(ROOT, resolve(ROOT, dirname(file), names))))
+  return [...new Set(rooms)].filter((other) => other !== room).toSorted()
+}
+
+function roomOf(file: string): string {
+  return FILES_APART[file] ?? dirname(file)
 }

@@ -1,5 +1,3 @@
-import type { JsonObject } from '../sync/skill-md/frontmatter.ts'
-
 /** Whether a value as a frontmatter or a file has it is a mapping. */
 export function isMapping(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Map)
@@ -19,3 +17,7 @@ export function parseJson(text: string): unknown {
     throw error
   }
 }
+
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
+
+export type JsonObject = { readonly [key: string]: JsonValue }

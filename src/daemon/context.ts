@@ -1,6 +1,6 @@
 import type { SyncError } from '../sync/model/sync-error.ts'
 import type { Store } from '../sync/store/store.ts'
-import type { Pulling } from '../sync/pull/fetch-snapshot.ts'
+import type { OpenUpstream } from '../sync/upstream/open.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Environment } from './config/environment.ts'
 import type { Log } from './base/log.ts'
@@ -17,5 +17,5 @@ export interface Parts {
   /** Why the state folder is only read at this moment; undefined where it is written. */
   readonly readOnly?: () => SyncError | undefined
   /** How sources are reached; tests hand in their own. */
-  readonly open?: Pulling['open']
+  readonly open?: OpenUpstream
 }

@@ -8,14 +8,14 @@ import type { Serving } from '../serve/mcp/core/methods.ts'
 import type { Fallback } from '../sync/pull/fallback-source.ts'
 import { problemsOf, type ContractProblem } from '../sync/catalog/contract-problems.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
-import { UNDECIDED, type Decision } from '../sync/model/decisions.ts'
+import { UNDECIDED, type Decision } from '../sync/decisions/decisions.ts'
 import type { ObjectId, Revision } from '../sync/model/revision.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import { Publisher } from '../sync/pull/publisher.ts'
 import type { SourceRecord } from '../sync/store/source-records.ts'
-import type { Current } from '../sync/pull/fetch-snapshot.ts'
+import type { Current } from '../sync/model/snapshot.ts'
 import type { SecondOpinion } from '../sync/upstream/git/second-opinion/second-opinion.ts'
 import { admissionOf } from './trust/serving-policy.ts'
 import { Ages } from './schedule/staleness.ts'
@@ -59,7 +59,8 @@ import { servingOf } from './http/mcp-serving.ts'
 import { standingText } from './status/status-line.ts'
 import type { Beside } from './status/pull-result.ts'
 import { SessionJournal } from './http/session-journal.ts'
-import { pendingPaths, statusOf } from './status/status.ts'
+import { statusOf } from './status/status.ts'
+import { pendingPaths } from '../sync/decisions/approvals.ts'
 import type { Tokens } from './http/tokens.ts'
 import type { HttpStatus, Status } from './status/status.ts'
 import { Upstreams, forgetRemoved } from './mcp-sources/mcp-sources.ts'
@@ -416,7 +417,7 @@ export class Daemon implements AsyncDisposable {
   /** The paths of the skills of a source that wait for a person. */
   pendingOf(id: SourceId): readonly string[] {
     const snapshot = this.registry.catalog.snapshots.find(({ source }) => source === id)
-    return pendingPaths(this.#configured(id), snapshot, this.#parts.store.decisions.approvals)
+    return pendingPaths(this.#configured(id).source, snapshot, this.#parts.store.decisions.approvals)
   }
 
   /** The problems between skills of the contract in which one of these sources has a part. */

@@ -1,3 +1,4 @@
+import type { OpenUpstream, Reach } from '../../src/sync/upstream/open.ts'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -9,7 +10,6 @@ import { createLog } from '../../src/daemon/base/log.ts'
 import { Redactor } from '../../src/daemon/base/redactor.ts'
 import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
-import type { Pulling } from '../../src/sync/pull/fetch-snapshot.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import type { TreeUpstream } from '../../src/sync/upstream/upstream.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -245,7 +245,7 @@ class Desk implements AsyncDisposable {
     if (Array.isArray(config)) throw new Error(JSON.stringify(config))
     const stream = { write: (text: string) => (this.#logged += text) }
     const log = createLog({ level: 'info', stream, format: 'json', journal: false, clock, redactor })
-    const open: Pulling['open'] = ({ id }, reach) => this.#open(id, reach)
+    const open: OpenUpstream = ({ id }, reach) => this.#open(id, reach)
     return Daemon.start(config, { store: await Store.open(state), clock, log, environment, redactor, open })
   }
 
@@ -264,7 +264,7 @@ class Desk implements AsyncDisposable {
     await this.#folder[Symbol.asyncDispose]()
   }
 
-  #open(id: SourceId, reach: Parameters<Pulling['open']>[1]): TreeUpstream {
+  #open(id: SourceId, reach: Reach): TreeUpstream {
     this.opened.push(id)
     const upstream = this.upstream.open(reach)
     return this.hung.has(id) ? { ...upstream, resolve: aborted } : upstream

@@ -1,3 +1,4 @@
+import type { OpenUpstream } from '../../src/sync/upstream/open.ts'
 import { createHash } from 'node:crypto'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +13,7 @@ import type { SourceStatus } from '../../src/daemon/status/status.ts'
 import type { Outcome } from '../../src/sync/model/outcome.ts'
 import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
 import { Store } from '../../src/sync/store/store.ts'
-import { storedSkill, type Pulling } from '../../src/sync/pull/fetch-snapshot.ts'
+import { storedSkill } from '../../src/sync/store/skills/stored-path.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { GitServer } from '../support/git-server.ts'
 import { Repository } from '../support/repository.ts'
@@ -68,7 +69,7 @@ export class Desk implements AsyncDisposable {
     const stream = { write: (text: string) => (this.#logged += text) }
     const log = createLog({ level: 'info', stream, format: 'json', journal: false, clock, redactor })
     const { upstream } = this
-    const open: { open?: Pulling['open'] } = upstream === undefined ? {} : { open: (_, reach) => upstream.open(reach) }
+    const open: { open?: OpenUpstream } = upstream === undefined ? {} : { open: (_, reach) => upstream.open(reach) }
     const store = await Store.open(state, { monotonicMs: () => clock.monotonicMs() })
     const parts = { store, clock, log, environment, redactor, ...open }
     this.#daemon = await Daemon.start(config, parts)

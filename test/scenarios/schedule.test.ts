@@ -1,7 +1,7 @@
+import type { OpenUpstream } from '../../src/sync/upstream/open.ts'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Parts } from '../../src/daemon/context.ts'
 import type { Changes } from '../../src/sync/catalog/changes.ts'
 import { openUpstream } from '../../src/sync/upstream/open.ts'
 import { GitServer, type RequestKind } from '../support/git-server.ts'
@@ -193,7 +193,7 @@ test.each(['ls-refs', 'fetch'] as const)(
     slow.git.fault = { kind: 'hang-before', on }
     const upstreams = Array.from({ length: 99 }, () => new ScriptedUpstream())
     const healthy = upstreams.map((_, index) => [`s-${index}`, [`url: ${slow.git.origin}/${index}.git`, 'every: 5m']])
-    const open: Parts['open'] = (source, reach) => {
+    const open: OpenUpstream = (source, reach) => {
       const upstream = upstreams[Number(source.id.slice(2))]
       return upstream === undefined ? openUpstream(source, reach) : upstream.open(reach)
     }

@@ -1,4 +1,4 @@
-import type { Programs } from '../../src/sync/upstream/upstream.ts'
+import type { Programs } from '../../src/sync/upstream/git/objects/git-host.ts'
 
 /** A machine without the git program, for what never asks for it. */
 export const NO_PROGRAMS: Programs = {

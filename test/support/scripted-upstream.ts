@@ -7,13 +7,8 @@ import { join } from 'node:path'
 import { isObjectId, type ObjectId, type Revision } from '../../src/sync/model/revision.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
 import { TreeNotTaken, type Taken, type Tree, type TreeEntry } from '../../src/sync/model/tree.ts'
-import {
-  FETCH_LIMITS,
-  type KnownTrees,
-  type Reach,
-  type Relation,
-  type TreeUpstream,
-} from '../../src/sync/upstream/upstream.ts'
+import { FETCH_LIMITS, type KnownTrees, type Relation, type TreeUpstream } from '../../src/sync/upstream/upstream.ts'
+import type { Reach } from '../../src/sync/upstream/open.ts'
 import type { Content } from './repository.ts'
 
 /** What a repository holds, by path from its root: what a `Repository` commits, and links whose text is none. */

@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { SshKey } from '../../src/sync/upstream/upstream.ts'
+import type { SshKey } from '../../src/sync/upstream/git/objects/git-host.ts'
 import { temporaryFolder } from './temporary.ts'
 
 /** What an ssh host does for whoever logs in, in place of the command that was asked for; undefined runs that. */

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { shellWord } from '../../base/shell-word.ts'
+import { shellWord } from '../../base/text/shell-word.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'

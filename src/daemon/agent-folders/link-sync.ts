@@ -1,7 +1,7 @@
 import type { Registry } from '../../serve/registry.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { StoredSkill } from '../../sync/store/skills/stored-path.ts'
-import { storedSkill } from '../../sync/pull/fetch-snapshot.ts'
+import { storedSkill } from '../../sync/store/skills/stored-path.ts'
 import { readLinks, writeLinks } from './links-file.ts'
 import { NO_LINKS, withDropped, withPut } from './link-record.ts'
 import type { Drop, Links, Put, Taken } from './link-record.ts'

@@ -6,7 +6,7 @@ import type { Command, Commands, Context, ExitStatus, Streams } from './command.
 import { isAbortError } from '../../base/abort-error.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { processEnvironment } from '../config/process-environment.ts'
-import { ControlError } from '../control/control-client.ts'
+import { ControlError } from '../base/operator-error.ts'
 import { helpOf, helpOfCommand, optionsOf } from './help/help.ts'
 import { isLogLevel } from '../base/log.ts'
 import { printable } from '../base/log-line.ts'

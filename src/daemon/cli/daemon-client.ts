@@ -1,6 +1,6 @@
 import { systemClock } from '../../base/clock.ts'
 import type { Config } from '../config/config.ts'
-import { ControlError } from '../control/control-client.ts'
+import { ControlError } from '../base/operator-error.ts'
 import type { ControlHandler } from '../control/control.ts'
 import { holderOf, isListening } from '../control/daemon-lock.ts'
 import { configDigest, request, requestHandlers } from '../control/requests.ts'

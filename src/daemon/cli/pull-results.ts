@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { countOf } from '../../base/plural.ts'
+import { countOf } from '../../base/text/plural.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
 import { isFollowed } from '../status/lock-text.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { utf8 } from '../../sync/skill-md/frontmatter.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import type { SshAccess, SshKey } from '../../sync/upstream/upstream.ts'
+import type { SshAccess, SshKey } from '../../sync/upstream/git/objects/git-host.ts'
 import { whyNotOpened } from '../base/disk-error-text.ts'
 import { readBounded } from '../base/plain-file.ts'
 import type { Redactor } from '../base/redactor.ts'
@@ -210,3 +210,22 @@ async function readSecretFile(path: string, name: string): Promise<string> {
 function rejected(message: string, cause?: unknown): SyncError {
   return new SyncError('credentials-rejected', message, { cause })
 }
+
+/** The authorization server whose tokens are accepted. */
+export interface OAuthConfig {
+  readonly issuer: string
+  /** What a token must be meant for. Undefined for the address of MCP. */
+  readonly audience: string | undefined
+  /** What a token must allow, all of them, to open everything. */
+  readonly scopes: readonly string[]
+  /** `at+jwt`: only tokens of that type (RFC 9068, 2.1). `jwt`: also those that name no type of their own. */
+  readonly tokenType: 'at+jwt' | 'jwt'
+  /** Keys that were fetched longer ago are not used. */
+  readonly keysMaxAgeMs: number
+}
+
+/** What the configuration says about a proxy: none, one, or nothing, which leaves it to the usual variables. */
+export type ProxyChoice =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'variables' }
+  | { readonly kind: 'named'; readonly url: string; readonly access: FixedAccess }

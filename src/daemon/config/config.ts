@@ -10,7 +10,7 @@ import type { WebConfig } from '../../serve/page/http/web-routes.ts'
 import type { Provider } from '../../serve/http/routes/webhook-proof.ts'
 import type { ArchiveFormat } from '../../serve/mcp/resources/archive.ts'
 import type { ResourceListing } from '../../serve/mcp/resources/compatibility.ts'
-import type { Access, ProgramValue, SecretReference } from './auth.ts'
+import type { Access, ProgramValue, SecretReference, OAuthConfig, ProxyChoice } from './auth.ts'
 import type { Environment } from './environment.ts'
 import type { GateConfig } from './gate.ts'
 import { READING, faultsOf } from './error-messages.ts'
@@ -24,10 +24,8 @@ import { CONFIG } from './schema.ts'
 import { configOf } from './normalize.ts'
 import { readYaml } from './yaml.ts'
 import { codeOf } from '../../base/error-code.ts'
-import type { OAuthConfig } from '../http/oauth.ts'
-import type { ProxyChoice } from '../credentials/proxy.ts'
 import type { Place } from './yaml.ts'
-import type { SignedBy } from '../trust/trust.ts'
+import type { Requirement } from '../../sync/model/signers.ts'
 
 /** What the operator wants, checked, with every default filled in and every path absolute. */
 export interface Config {
@@ -268,4 +266,14 @@ function problemsOf(faults: readonly Fault[], file: string, schema: SchemaNode, 
     if (!problems.has(slot)) problems.set(slot, { file, line, column, key: keyText(nameable(schema, path)), message })
   }
   return [...problems.values()].toSorted((a, b) => a.line - b.line || a.column - b.column)
+}
+
+/** What of a source has to be signed, and the files that say by whom; one of them at least. */
+export interface SignedBy {
+  readonly require: Requirement
+  /** Absolute paths. */
+  readonly allowedSigners: string | undefined
+  readonly keyring: string | undefined
+  /** The time after the end of a key's validity in which something signed by it may come for the first time; undefined: for ever. */
+  readonly graceMs: number | undefined
 }

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { editDistance } from '../../base/edit-distance.ts'
+import { editDistance } from '../../base/text/edit-distance.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 import { keysAt, nameable } from './schema-json.ts'
 import type { SchemaNode } from './schema-json.ts'

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml'
-import { countOf } from '../../base/plural.ts'
+import { countOf } from '../../base/text/plural.ts'
 import { printable } from '../base/log-line.ts'
 
 /** A source as the first configuration has it. */

@@ -4,16 +4,14 @@ import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/archive.ts'
 import type { Choice, Pack } from '../../sync/catalog/pack.ts'
 import type { AskedRef } from '../../sync/model/revision.ts'
 import type { Brakes, Budgets, McpPlace, McpSource, Schedule, Source } from '../../sync/model/source.ts'
-import type { ProxyChoice } from '../credentials/proxy.ts'
+import type { ProxyChoice, Access, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './auth.ts'
 import { TOKEN_USERNAME } from './auth.ts'
-import type { Access, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './auth.ts'
 import { withDefaults } from './defaults.ts'
 import type { Environment } from './environment.ts'
 import { gateOf } from './gate.ts'
 import type { ConfigFile } from './schema.ts'
 import { formsOf, httpAddressOf, modelSurfacesOf, oauthOf, webOf } from './normalize-serve.ts'
-import type { AuditConfig, Config, ConfiguredSource, HttpLimits, Limits, Mode } from './config.ts'
-import type { SignedBy } from '../trust/trust.ts'
+import type { AuditConfig, Config, ConfiguredSource, HttpLimits, Limits, Mode, SignedBy } from './config.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
 type AuthEntry = NonNullable<SourceEntry['auth']>

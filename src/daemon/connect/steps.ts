@@ -1,4 +1,4 @@
-import { countOf } from '../../base/plural.ts'
+import { countOf } from '../../base/text/plural.ts'
 import { causeOf, NoStream, TooLate, type Cause } from './causes.ts'
 import type { EraClient, ListedFile, ListedSkill } from './era-client.ts'
 import type { ProbeFetch } from './probe-fetch.ts'

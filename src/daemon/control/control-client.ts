@@ -1,3 +1,4 @@
+import { ControlError } from '../base/operator-error.ts'
 import { connect, type Socket } from 'node:net'
 import { isObject } from '../../base/canonical-json.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
@@ -5,20 +6,6 @@ import { codeOf } from '../../base/error-code.ts'
 
 /** What came of a request to the daemon. `nobody`: there is none to ask. */
 export type Answer = { readonly kind: 'answered'; readonly result: unknown } | { readonly kind: 'nobody' }
-
-/**
- * Why a request failed. The code is that of a `SyncError`; `unknown-method`, `bad-request`, `limit-exceeded`, `stopped`,
- * `internal`, or one that a handler chose; of the connection itself, `timed-out`, `connection-lost` or `bad-answer`.
- */
-export class ControlError extends Error {
-  override readonly name = 'ControlError'
-  readonly code: string
-
-  constructor(code: string, message: string, options: { cause?: unknown } = {}) {
-    super(message, options)
-    this.code = code
-  }
-}
 
 export interface Ask {
   readonly onEvent: (event: unknown) => void

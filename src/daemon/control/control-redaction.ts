@@ -1,5 +1,5 @@
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { ControlError } from './control-client.ts'
+import { ControlError } from '../base/operator-error.ts'
 import type { ControlHandler, ControlHandlers } from './control.ts'
 import type { Redactor } from '../base/redactor.ts'
 

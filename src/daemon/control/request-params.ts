@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { ControlError } from './control-client.ts'
+import { ControlError } from '../base/operator-error.ts'
 
 /** The part of a request that is wanted of it. */
 export function parsed<Value>(schema: z.ZodType<Value>, params: unknown): Value {

@@ -2,7 +2,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isAbortError } from '../../base/abort-error.ts'
 import type { Config } from '../config/config.ts'
-import { ControlError } from './control-client.ts'
+import { ControlError } from '../base/operator-error.ts'
 import { request } from './requests.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { Outcome } from '../../sync/model/outcome.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { CredentialRefused } from '../../sync/model/sync-error.ts'
-import type { Reach } from '../../sync/upstream/upstream.ts'
+import type { GitHost } from '../../sync/upstream/git/objects/git-host.ts'
 import { bareHost } from '../../base/bare-host.ts'
 import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'
 import type { Route, Way } from '../../sync/upstream/http/host-access.ts'
@@ -11,7 +11,7 @@ import { BlankSecret, basicOf, headersOf, TOKEN_USERNAME } from '../config/auth.
 import type { CredentialHelper } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
 import type { ConfiguredSource } from '../config/config.ts'
-import type { HostNames } from '../base/host-names.ts'
+import type { HostNames } from './host-names.ts'
 import { askHelper, tellHelper } from './credential-helper.ts'
 import type { HelperAnswer } from './credential-helper.ts'
 import { AppTokens } from './github-app.ts'
@@ -46,7 +46,7 @@ export class Keyring {
   }
 
   /** How one pull reaches its source. A helper is asked once for all of it, as git asks it once. */
-  wayTo(configured: ConfiguredSource): Reach['way'] {
+  wayTo(configured: ConfiguredSource): GitHost['way'] {
     const url = URL.parse(configured.source.url)
     if (url === null || !/^https?:$/.test(url.protocol)) return async () => PLAIN_WAY
     this.#answers.delete(configured.source.id)

@@ -1,18 +1,12 @@
+import type { ProxyChoice } from '../config/auth.ts'
 import { BlockList, isIP } from 'node:net'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { bareHost } from '../../base/bare-host.ts'
 import type { Proxy } from '../../sync/upstream/http/host-access.ts'
 import { basicOf, headersOf } from '../config/auth.ts'
-import type { FixedAccess } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
 import { isLoopbackUrl } from '../config/loopback.ts'
 import type { Redactor } from '../base/redactor.ts'
-
-/** What the configuration says about a proxy: none, one, or nothing, which leaves it to the usual variables. */
-export type ProxyChoice =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'variables' }
-  | { readonly kind: 'named'; readonly url: string; readonly access: FixedAccess }
 
 /** The proxy that leads to the address. A loopback host is reached through none that only a variable names. */
 export async function proxyTo(

@@ -1,10 +1,10 @@
 import { inPathOrder } from '../../sync/model/digest.ts'
-import { docsChange } from '../../sync/model/lock.ts'
+import { docsChange } from '../../sync/decisions/lock.ts'
 import type { Finding } from '../../sync/skill-md/finding.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
-import { storedOf } from '../../sync/pull/fetch-snapshot.ts'
+import { storedOf } from '../../sync/store/skills/stored-path.ts'
 import type { SkillStore } from '../../sync/store/skills/skills.ts'
 
 /** What a gate is asked about: what one source would serve, beside what it serves now. `docs/gate.md` is its specification. */

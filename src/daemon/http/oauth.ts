@@ -1,3 +1,4 @@
+import type { OAuthConfig } from '../config/auth.ts'
 import { createHash } from 'node:crypto'
 import { errors, jwtVerify } from 'jose'
 import type { JWTPayload, JWTVerifyOptions, JWTVerifyResult } from 'jose'
@@ -9,19 +10,6 @@ import type { Clock } from '../../base/clock.ts'
 import { Issuer } from './issuer-keys.ts'
 import type { IssuerKeys } from './issuer-keys.ts'
 import type { Log } from '../base/log.ts'
-
-/** The authorization server whose tokens are accepted. */
-export interface OAuthConfig {
-  readonly issuer: string
-  /** What a token must be meant for. Undefined for the address of MCP. */
-  readonly audience: string | undefined
-  /** What a token must allow, all of them, to open everything. */
-  readonly scopes: readonly string[]
-  /** `at+jwt`: only tokens of that type (RFC 9068, 2.1). `jwt`: also those that name no type of their own. */
-  readonly tokenType: 'at+jwt' | 'jwt'
-  /** Keys that were fetched longer ago are not used. */
-  readonly keysMaxAgeMs: number
-}
 
 export interface OAuthParts {
   readonly clock: Clock

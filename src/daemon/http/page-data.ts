@@ -9,7 +9,7 @@ import type {
   SourceChange,
   SourceHealth,
 } from '../../serve/page/page-data.ts'
-import { SideThread } from '../../serve/page/worker-client.ts'
+import { SideThread } from '../../base/worker-client.ts'
 import type { Registry } from '../../serve/registry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { ContractProblem } from '../../sync/catalog/contract-problems.ts'

@@ -11,7 +11,7 @@ import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { parseJson } from '../../base/json-value.ts'
 import { indentedJson, isTime } from '../../base/canonical-json.ts'
-import { ControlError } from '../control/control-client.ts'
+import { ControlError } from '../base/operator-error.ts'
 
 /** A token at rest. Of the token itself there is a hash alone: it has 256 bits of chance, so that nobody finds it by trying. */
 export type Token = Readonly<z.infer<typeof TOKEN>>

@@ -1,6 +1,6 @@
 import type { Stored, Unread } from '../../serve/content.ts'
 import { declaredSkills } from '../../sync/survey/listing-skills.ts'
-import { declarationOf } from '../../sync/model/approvals.ts'
+import { declarationOf } from '../../sync/decisions/approvals.ts'
 import { frontmatterBy } from '../../sync/skill-md/document-reader.ts'
 import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
 import { upstreamUriOf } from '../../sync/model/upstream-uri.ts'

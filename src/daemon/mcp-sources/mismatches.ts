@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { knownOf } from '../../sync/survey/listing-mismatches.ts'
-import { declarationOf } from '../../sync/model/approvals.ts'
+import { declarationOf } from '../../sync/decisions/approvals.ts'
 import type { Skill, SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { MOST_MISMATCHES } from '../../sync/store/skills/upstream-files.ts'
-import type { Current } from '../../sync/pull/fetch-snapshot.ts'
+import type { Current } from '../../sync/model/snapshot.ts'
 import type { Parts } from '../context.ts'
 import { ContentMismatch } from './refused-skill.ts'
 

@@ -1,13 +1,13 @@
 import { userInfo } from 'node:os'
 import { shown } from '../../sync/skill-md/contract/contract-value.ts'
-import { disabledIn } from '../../sync/model/disabled-matches.ts'
+import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { readSkillUri } from '../../sync/model/upstream-uri.ts'
 import { selector } from '../../sync/survey/survey-rules.ts'
-import type { Current } from '../../sync/pull/fetch-snapshot.ts'
+import type { Current } from '../../sync/model/snapshot.ts'
 import type { Completed, Completing } from '../../sync/upstream/mcp/completion.ts'
 import type { NamedSkill } from '../../sync/upstream/mcp/listing-context.ts'
 import type { McpServer } from '../../sync/upstream/mcp/server.ts'
@@ -15,10 +15,10 @@ import type { SkillSpaces } from '../../sync/upstream/mcp/skill-templates.ts'
 import { expanded, readTemplate } from '../../sync/upstream/mcp/template.ts'
 import { configuredIn } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
-import { ControlError } from '../control/control-client.ts'
+import { ControlError } from '../base/operator-error.ts'
 import type { Parts } from '../context.ts'
 import type { Servers } from './connections.ts'
-import { pendingPaths } from '../status/status.ts'
+import { pendingPaths } from '../../sync/decisions/approvals.ts'
 
 export interface AdditionsParts extends Pick<Parts, 'store' | 'clock' | 'log'> {
   readonly config: Config
@@ -125,7 +125,7 @@ export class Additions {
     const { config, store, currentOf } = this.#parts
     const snapshot = currentOf(id)?.snapshot
     const skill = snapshot?.skills.find((candidate) => candidate.path === path)
-    const pending = pendingPaths(configuredIn(config, id), snapshot, store.decisions.approvals).includes(path)
+    const pending = pendingPaths(configuredIn(config, id).source, snapshot, store.decisions.approvals).includes(path)
     const findings = (skill?.findings ?? []).map(({ message }) => message)
     return { source: id, path, upstream, standing: skill?.standing, pending, findings }
   }

@@ -1,11 +1,11 @@
-import type { Approvals } from '../../sync/model/approvals.ts'
+import type { Approvals } from '../../sync/decisions/approvals.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
-import { disabledIn } from '../../sync/model/disabled-matches.ts'
-import type { DisabledSkills } from '../../sync/model/disabled-skills.ts'
+import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
+import type { DisabledSkills } from '../../sync/decisions/disabled-skills.ts'
 import { tallyOf } from '../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { ConfiguredSource } from '../config/config.ts'
-import { pendingPaths } from '../status/status.ts'
+import { pendingPaths } from '../../sync/decisions/approvals.ts'
 import type { Family, Sample } from './family.ts'
 import { single } from './family.ts'
 
@@ -51,7 +51,7 @@ function snapshotOf({ source }: ConfiguredSource, { snapshots }: Catalog): Snaps
 function standingsOf(configured: ConfiguredSource, { catalog, disabled, approvals }: CatalogInput): Sample[] {
   const { id } = configured.source
   const snapshot = snapshotOf(configured, catalog)
-  const pending = new Set(pendingPaths(configured, snapshot, approvals))
+  const pending = new Set(pendingPaths(configured.source, snapshot, approvals))
   const matches = snapshot && disabledIn(snapshot, disabled)
   const { seen: _all, ...standings } = tallyOf(snapshot?.skills ?? [], matches, pending)
   return Object.entries(standings).map(([standing, value]) => ({ labels: { source: id, standing }, value }))

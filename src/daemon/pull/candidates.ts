@@ -1,19 +1,19 @@
 import PQueue from 'p-queue'
 import type { ObjectId, Revision } from '../../sync/model/revision.ts'
 import { isSameRevision } from '../../sync/model/revision.ts'
-import { UNDECIDED } from '../../sync/model/decisions.ts'
-import type { Snapshot } from '../../sync/model/snapshot.ts'
+import { UNDECIDED } from '../../sync/decisions/decisions.ts'
+import type { Snapshot, Current } from '../../sync/model/snapshot.ts'
 import { isAway, type Source } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isByRules, knownTrees } from '../../sync/survey/survey-rules.ts'
 import { secondLook } from '../../sync/pull/second-opinion.ts'
-import { openUpstream, taken } from '../../sync/pull/fetch-snapshot.ts'
-import type { Current, Pull, Pulling } from '../../sync/pull/fetch-snapshot.ts'
+import { taken } from '../../sync/pull/fetch-snapshot.ts'
+import type { Pull, Pulling } from '../../sync/pull/pull-context.ts'
 import type { SecondOpinion } from '../../sync/upstream/git/second-opinion/second-opinion.ts'
 import type { Relation, TreeUpstream } from '../../sync/upstream/upstream.ts'
 import { approached, step } from '../schedule/throttled-upstream.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
-import type { HostNames } from '../base/host-names.ts'
+import type { HostNames } from '../credentials/host-names.ts'
 import { hostOf, type Hosts } from '../schedule/host-backoff.ts'
 import { Keyring } from '../credentials/keyring.ts'
 import { cleanedError, pullingOf } from './pull-context.ts'
@@ -52,7 +52,7 @@ export class Candidates {
   /** Where the ref of a source points now. */
   async revision(configured: ConfiguredSource, signal: AbortSignal): Promise<Revision> {
     return this.#looking(configured, undefined, signal, async (one, scratch) =>
-      openUpstream(one, scratch).resolve(signal),
+      one.io.open(one.source, scratch).resolve(signal),
     )
   }
 
@@ -65,7 +65,7 @@ export class Candidates {
   ): Promise<Current> {
     const { source } = configured
     return this.#looking(configured, current, signal, async (one, scratch) => {
-      const upstream = openUpstream(one, scratch)
+      const upstream = one.io.open(one.source, scratch)
       const revision =
         precise === undefined ? await upstream.resolve(signal) : { asked: source.ref, ref: precise, commit: precise }
       if (current !== undefined && this.#isSame(current.snapshot, source, revision)) return current
@@ -83,7 +83,7 @@ export class Candidates {
   /** What upstream has now beside what is served of it. */
   async compare(configured: ConfiguredSource, current: Current | undefined, signal: AbortSignal): Promise<Comparison> {
     return this.#looking(configured, current, signal, async (one, scratch) => {
-      const upstream = openUpstream(one, scratch)
+      const upstream = one.io.open(one.source, scratch)
       const revision = await upstream.resolve(signal)
       if (current === undefined) return { served: undefined, revision }
       const served = current.snapshot.revision
@@ -104,10 +104,12 @@ export class Candidates {
   ): Promise<SecondOpinion> {
     const { source } = configured
     const manners = { source: source.id, host: hostOf(source), hosts: this.#hosts }
+    const way = this.#keyring.wayTo(configured)
+    const { fetch: limits } = this.#config.limits
     return this.#secondPlace.add(
       () =>
-        this.#looking(configured, undefined, signal, ({ io }, scratch) =>
-          step(manners, () => secondLook(source, snapshot, { way: io.way, limits: io.limits.fetch, scratch }, signal)),
+        this.#looking(configured, undefined, signal, (_, scratch) =>
+          step(manners, () => secondLook(source, snapshot, { way, limits, scratch }, signal)),
         ),
       { signal },
     )
@@ -136,7 +138,7 @@ export class Candidates {
     const io = pullingOf(configured, this.#config, this.#parts, this.#keyring)
     const host = hostOf(configured.source)
     const manners = { source: configured.source.id, host, hosts: this.#hosts, fetching: async () => {} }
-    return { ...io, open: (source, reach) => approached(io.open(source, reach), manners) }
+    return { ...io, open: (source, scratch) => approached(io.open(source, scratch), manners) }
   }
 
   async #looking<Seen>(

@@ -1,8 +1,8 @@
 import { described } from '../../sync/pull/move-policy.ts'
-import { identityOf, isAbout, type Decision } from '../../sync/model/decisions.ts'
+import { identityOf, isAbout, type Decision } from '../../sync/decisions/decisions.ts'
 import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
-import { ControlError } from '../control/control-client.ts'
+import { ControlError } from '../base/operator-error.ts'
 
 /** What a person can decide about a source. */
 export const VERBS = ['pause', 'resume', 'pin', 'unpin', 'release', 'approve', 'reject'] as const

@@ -1,5 +1,5 @@
-import { SideThread } from '../../serve/page/worker-client.ts'
-import type { ThreadLimits } from '../../serve/page/worker-client.ts'
+import { SideThread } from '../../base/worker-client.ts'
+import type { ThreadLimits } from '../../base/worker-client.ts'
 import { hiddenInText } from '../../sync/survey/listing-hidden-text.ts'
 import { documentReading, linkedPathsIn } from '../../sync/survey/document-reading.ts'
 import type { DocumentReader, DocumentReading } from '../../sync/skill-md/document-reader.ts'

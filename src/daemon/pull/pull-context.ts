@@ -1,8 +1,9 @@
 import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
 import type { Outcome } from '../../sync/model/outcome.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import type { Pulling } from '../../sync/pull/fetch-snapshot.ts'
+import type { Pulling } from '../../sync/pull/pull-context.ts'
 import { openUpstream } from '../../sync/upstream/open.ts'
+import type { Reach } from '../../sync/upstream/open.ts'
 import { sshAccessOf } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
 import type { GateConfig } from '../config/gate.ts'
@@ -28,28 +29,29 @@ export function pullingOf(
   config: Config,
   parts: ReachingParts,
   keyring: Keyring,
+  extra: Partial<Reach> = {},
 ): Pulling {
   const { store, clock, environment, redactor, reader } = parts
-  const open = openerOf(config, parts)
-  const way = keyring.wayTo(configured)
   const gate = config.gate && gateOf(config.gate, parts)
   const prove = proverOf(configured, () => clock.now())
   const { git, ssh } = config.programs
   const access = sshAccessOf(configured.access, environment, redactor)
   const programs = { git, ssh, path: environment.path, access }
-  const io = { store, open, limits: config.limits, way, programs, reader }
-  return { ...io, ...(gate && { gate }), ...(prove && { prove }) }
+  const reach = { limits: config.limits.fetch, way: keyring.wayTo(configured), programs, ...extra }
+  const open = openerOf(config, reach, parts)
+  return { store, open, limits: config.limits, reader, ...(gate && { gate }), ...(prove && { prove }) }
 }
 
-/** How any source is reached, except that no folder has what this program keeps for itself in it. */
-export function openerOf(
+/** Opens any source. What this program keeps for itself is part of no folder. */
+function openerOf(
   config: Config,
+  reach: Omit<Reach, 'scratch'>,
   { environment, servers, open = openUpstream }: ReachingParts,
 ): Pulling['open'] {
   const apart = ownFolders(config, environment)
-  return (source, reach) => {
+  return (source, scratch) => {
     const server = source.kind === 'mcp' ? servers.at(configuredIn(config, source.id), source) : undefined
-    return open(source, { ...reach, apart, ...(server !== undefined && { server }) })
+    return open(source, { ...reach, scratch, apart, ...(server !== undefined && { server }) })
   }
 }
 

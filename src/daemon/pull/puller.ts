@@ -1,13 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { snapshotWithMismatches } from '../../sync/survey/listing-mismatches.ts'
 import { snapshotWithTexts } from '../../sync/survey/listing-hidden-text.ts'
-import { outdatedIn } from '../../sync/model/approvals.ts'
-import { isAbout, settled, unapproved, UNDECIDED } from '../../sync/model/decisions.ts'
-import type { Decision } from '../../sync/model/decisions.ts'
+import { outdatedIn } from '../../sync/decisions/approvals.ts'
+import { isAbout, settled, unapproved, UNDECIDED } from '../../sync/decisions/decisions.ts'
+import type { Decision } from '../../sync/decisions/decisions.ts'
 import type { Cause, Trigger } from '../../sync/model/generation.ts'
 import type { Outcome, Updated, Waiting } from '../../sync/model/outcome.ts'
-import type { Revision } from '../../sync/model/revision.ts'
-import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { Snapshot, Current } from '../../sync/model/snapshot.ts'
 import type { McpSource, Source } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { NotSigned, SyncError, unsuppressed, type SyncErrorCode } from '../../sync/model/sync-error.ts'
@@ -15,11 +14,11 @@ import type { Changed, Loss, Publisher } from '../../sync/pull/publisher.ts'
 import { pull } from '../../sync/pull/pull.ts'
 import type { Registry } from '../../serve/registry.ts'
 import type { Fallback } from '../../sync/pull/fallback-source.ts'
-import type { Current, Orders, Pulling } from '../../sync/pull/fetch-snapshot.ts'
+import type { Orders, Pulling } from '../../sync/pull/pull-context.ts'
 import { FetchThreads } from '../../sync/upstream/git/fetch-threads.ts'
 import { FolderHashes } from '../../sync/upstream/folder/folder-hashes.ts'
 import { refsOf } from '../../sync/upstream/open.ts'
-import type { ServerListing } from '../../sync/upstream/mcp/server.ts'
+import type { ServerListing } from '../../sync/model/server-listing.ts'
 import { SharedListings, type RequestedListing } from '../../sync/upstream/git/shared-ls-refs.ts'
 import { refusalOf, revocationOf } from '../trust/serving-policy.ts'
 import { approached } from '../schedule/throttled-upstream.ts'
@@ -35,7 +34,8 @@ import type { KnownLock } from '../trust/known-lock.ts'
 import { Lanes } from '../schedule/keyed-queue.ts'
 import { followedBy, NotLocked } from '../trust/lock-rules.ts'
 import { LostFolders } from './missing-folders.ts'
-import { cleaned, openerOf, pullingOf } from './pull-context.ts'
+import { cleaned, pullingOf } from './pull-context.ts'
+import type { Reach } from '../../sync/upstream/open.ts'
 import type { ReachingParts } from './pull-context.ts'
 import type { PlaceLimits } from '../base/host-semaphore.ts'
 import { followDisabled, readDecisions } from './load-decisions.ts'
@@ -186,7 +186,7 @@ export class Puller implements AsyncDisposable {
     const closedMs = this.hosts.closedMs(hostOf(source))
     if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
     this.attempts.seen(source.id)
-    const outcome = cleaned(await this.#pull(configured, turn, this.#opener(listing, turn)), redactor)
+    const outcome = cleaned(await this.#pull(configured, turn, listing), redactor)
     await this.#report.outcome(source, outcome, clock.monotonicMs() - startMs)
     const isTaken = outcome.kind === 'updated' || outcome.kind === 'unchanged'
     if (source.kind === 'mcp' && isTaken) await this.#parts.fetchAll(source, turn.signal)
@@ -213,23 +213,30 @@ export class Puller implements AsyncDisposable {
     return this.#publisher.amend(id, change, { action: 'update', trigger, source: id }, clock.now())
   }
 
-  /** How one pull comes to its source. */
-  #opener(listing: RequestedListing | undefined, { fetching }: Turn): Pulling['open'] {
-    const open = openerOf(this.#config, this.#parts)
-    return (source, reach) => {
-      const { clock } = this.#parts
-      const learnt = source.kind === 'directory' ? { hashes: this.#hashesOf(source.id), clock } : {}
-      const onBytes = (bytes: number): void => this.#parts.fetched.add(source.id, bytes)
-      const manners = { source: source.id, host: hostOf(source), hosts: this.hosts, fetching, onBytes }
-      const onListing = ({ ttlMs }: ServerListing): void => this.attempts.lists(source.id, ttlMs)
-      const onAddress = (url: string): void => {
-        this.#report.found(source, isSameAddress(url, source.url) ? undefined : this.#parts.redactor.clean(url))
-      }
-      return approached(
-        open(source, { ...reach, ...learnt, onAddress, onListing, ...(listing && { listing }) }),
-        manners,
-      )
+  /** The context of one pull. */
+  #contextOf(configured: ConfiguredSource, { fetching }: Turn, listing: RequestedListing | undefined): Pulling {
+    const { source, fallback } = configured
+    const threads = this.#threads
+    const reach = { ...this.#reachOf(source), threads, ...(listing && { listing }) }
+    const context = pullingOf(configured, this.#config, this.#parts, this.#keyring, reach)
+    const onBytes = (bytes: number): void => this.#parts.fetched.add(source.id, bytes)
+    const manners = { source: source.id, host: hostOf(source), hosts: this.hosts, fetching, onBytes }
+    return {
+      ...context,
+      open: (opened, scratch) => approached(context.open(opened, scratch), manners),
+      onFetchExpected: () => threads.prepare(),
+      onResolved: (revision) => this.#report.resolved(source, revision),
+      ...(fallback !== undefined && { fallback: this.#parts.fallbackTo(fallback) }),
     }
+  }
+
+  #reachOf(source: Source): Partial<Reach> {
+    const { clock, redactor } = this.#parts
+    const onListing = ({ ttlMs }: ServerListing): void => this.attempts.lists(source.id, ttlMs)
+    const onAddress = (url: string): void => {
+      this.#report.found(source, isSameAddress(url, source.url) ? undefined : redactor.clean(url))
+    }
+    return { onAddress, onListing, ...(source.kind === 'directory' && { hashes: this.#hashesOf(source.id), clock }) }
   }
 
   #hashesOf(id: SourceId): FolderHashes {
@@ -238,21 +245,13 @@ export class Puller implements AsyncDisposable {
     return known
   }
 
-  async #pull(configured: ConfiguredSource, { trigger, signal }: Turn, open: Pulling['open']): Promise<Outcome> {
+  async #pull(configured: ConfiguredSource, turn: Turn, listing: RequestedListing | undefined): Promise<Outcome> {
     const { source } = configured
+    const { trigger, signal } = turn
     const current = this.#publisher.currentOf(source.id)
     const orders = await this.#ordersOf(configured, current)
     if ('kind' in orders) return this.#ended(source, orders, trigger, signal)
-    const onResolved = (revision: Revision): void => this.#report.resolved(source, revision)
-    const { fallback } = configured
-    const pulling = {
-      ...pullingOf(configured, this.#config, this.#parts, this.#keyring),
-      open,
-      onResolved,
-      threads: this.#threads,
-      ...(fallback !== undefined && { fallback: this.#parts.fallbackTo(fallback) }),
-    }
-    const pulled = await pull(source, current, orders, pulling, signal)
+    const pulled = await pull(source, current, orders, this.#contextOf(configured, turn, listing), signal)
     await this.#keyring.heard(configured, pulled, signal)
     signal.throwIfAborted()
     return this.#ended(source, pulled, trigger, signal)

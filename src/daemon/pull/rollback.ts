@@ -1,10 +1,10 @@
-import type { Decision } from '../../sync/model/decisions.ts'
+import type { Decision } from '../../sync/decisions/decisions.ts'
 import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
 import type { Source } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Store } from '../../sync/store/store.ts'
-import type { Current } from '../../sync/pull/fetch-snapshot.ts'
-import { ControlError } from '../control/control-client.ts'
+import type { Current } from '../../sync/model/snapshot.ts'
+import { ControlError } from '../base/operator-error.ts'
 
 /** Where a rollback goes: a whole generation, or one source to a commit. */
 export type RollbackTarget =

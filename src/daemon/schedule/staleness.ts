@@ -1,4 +1,4 @@
-import type { Decisions } from '../../sync/model/decisions.ts'
+import type { Decisions } from '../../sync/decisions/decisions.ts'
 import { isAway } from '../../sync/model/source.ts'
 import type { Source } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'

@@ -1,5 +1,5 @@
 import { Socket } from 'node:net'
-import { ControlError } from '../control/control-client.ts'
+import { ControlError } from '../base/operator-error.ts'
 import type { ListenAddress } from '../config/config.ts'
 
 /** What the service manager listens on for us, and goes on listening on when we are gone. */

@@ -1,4 +1,4 @@
-import type { Decision } from '../../sync/model/decisions.ts'
+import type { Decision } from '../../sync/decisions/decisions.ts'
 import type { Standing } from '../../sync/model/skill.ts'
 import type { DisabledBy } from './status.ts'
 

@@ -1,5 +1,5 @@
-import { disabledIn } from '../../sync/model/disabled-matches.ts'
-import type { DisabledSkills } from '../../sync/model/disabled-skills.ts'
+import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
+import type { DisabledSkills } from '../../sync/decisions/disabled-skills.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { disabledBy, type DisabledBy } from './status.ts'

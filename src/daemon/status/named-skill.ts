@@ -1,4 +1,4 @@
-import { ControlError } from '../control/control-client.ts'
+import { ControlError } from '../base/operator-error.ts'
 
 /** What a skill can be called by. */
 export interface Named {

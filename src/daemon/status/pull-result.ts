@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { identityOf } from '../../sync/model/decisions.ts'
+import { identityOf } from '../../sync/decisions/decisions.ts'
 import type { Drift, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId } from '../../sync/model/revision.ts'
 import type { Revision } from '../../sync/model/revision.ts'

@@ -1,6 +1,6 @@
 import type { Unready } from '../../serve/http/routes/health.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
-import { spanText } from '../../base/age-text.ts'
+import { spanText } from '../../base/text/age-text.ts'
 import type { Age } from '../schedule/staleness.ts'
 
 /** Why requests should go elsewhere; nothing where each required source is served and young enough. */

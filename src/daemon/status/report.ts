@@ -1,5 +1,5 @@
 import { followedIn } from '../../sync/pull/move-policy.ts'
-import { identityOf } from '../../sync/model/decisions.ts'
+import { identityOf } from '../../sync/decisions/decisions.ts'
 import type { Moved } from '../../sync/model/skill-delta.ts'
 import type { Drift, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from '../../sync/model/revision.ts'

@@ -4,7 +4,7 @@ import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { packingCatalog } from '../../sync/catalog/catalog-packs.ts'
 import { atOnce } from '../../base/cooperative.ts'
 import type { Contract } from '../../sync/skill-md/contract/contract.ts'
-import { disabledIn } from '../../sync/model/disabled-matches.ts'
+import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
 import type { Finding } from '../../sync/skill-md/finding.ts'
 import { offeredIn } from '../../sync/catalog/tool-catalog.ts'
 import type { OfferedSkills } from '../../sync/catalog/tool-catalog.ts'
@@ -18,7 +18,8 @@ import { Store } from '../../sync/store/store.ts'
 import { admissionOf } from '../trust/serving-policy.ts'
 import { configuredIn, idsOf } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
-import { disabledBy, pendingPaths, type DisabledBy } from './status.ts'
+import { disabledBy, type DisabledBy } from './status.ts'
+import { pendingPaths } from '../../sync/decisions/approvals.ts'
 import { isContractUnserved } from './unserved-contract.ts'
 import { verifiedOf, type Kept, type Verified } from './verified-files.ts'
 
@@ -137,7 +138,7 @@ function rowsOf(
   const { source, revision, skills } = snapshot
   const configured = configuredIn(config, source)
   const disabled = disabledIn(snapshot, decisions.disabled)
-  const pending = new Set(pendingPaths(configured, snapshot, decisions.approvals))
+  const pending = new Set(pendingPaths(configured.source, snapshot, decisions.approvals))
   const packs = config.packs.map((pack) => ({ id: pack.id, skills: packedIn(snapshot, pack) }))
   return skills.map((skill) => {
     const match = disabled.get(skill.path)

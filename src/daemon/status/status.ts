@@ -1,13 +1,13 @@
+import { pendingPaths } from '../../sync/decisions/approvals.ts'
 import { hasMismatch } from '../../sync/survey/listing-mismatches.ts'
-import { pendingIn } from '../../sync/model/approvals.ts'
-import type { Approvals } from '../../sync/model/approvals.ts'
+import type { Approvals } from '../../sync/decisions/approvals.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { contractProblems, problemsOf } from '../../sync/catalog/contract-problems.ts'
 import type { ContractProblem } from '../../sync/catalog/contract-problems.ts'
 import type { Finding } from '../../sync/skill-md/finding.ts'
-import { UNDECIDED, identityOf, type Decision, type Decisions } from '../../sync/model/decisions.ts'
-import { disabledIn, type DisabledMatch, type DisabledMatches } from '../../sync/model/disabled-matches.ts'
-import type { DisabledSkills } from '../../sync/model/disabled-skills.ts'
+import { UNDECIDED, identityOf, type Decision, type Decisions } from '../../sync/decisions/decisions.ts'
+import { disabledIn, type DisabledMatch, type DisabledMatches } from '../../sync/decisions/disabled-matches.ts'
+import type { DisabledSkills } from '../../sync/decisions/disabled-skills.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import { askedText, isObjectId } from '../../sync/model/revision.ts'
 import type { Revision } from '../../sync/model/revision.ts'
@@ -260,7 +260,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
   const { movedTo, revision, lastAttempt, lastSuccess, condition } = input.recordOf(source)
   const disabled = [...(input.disabled.get(source.id)?.keys() ?? [])]
   const matches = snapshot === undefined ? new Map<string, DisabledMatch>() : disabledIn(snapshot, input.disabled)
-  const pending = pendingPaths(configured, snapshot, input.approvals)
+  const pending = pendingPaths(configured.source, snapshot, input.approvals)
   const mismatched = mismatchedPaths(snapshot, matches)
   const decision = input.decisions.get(source.id) ?? UNDECIDED
   const isMoved = snapshot !== undefined && snapshot.url !== source.url
@@ -311,16 +311,6 @@ function placesIn(matches: DisabledMatches): DisabledPlaces {
 
 export function disabledBy({ source, path, by }: DisabledMatch): DisabledBy {
   return { as: `${source}/${path}`, by }
-}
-
-/** Of a source whose skills each wait for a person. */
-export function pendingPaths(
-  { source }: ConfiguredSource,
-  snapshot: Snapshot | undefined,
-  approvals: Approvals,
-): readonly string[] {
-  if (source.kind !== 'mcp' || source.approval !== 'required' || snapshot === undefined) return []
-  return pendingIn(snapshot, approvals).map(({ path }) => path)
 }
 
 /** Skips disabled skills: a person took these out of service already. */

@@ -1,4 +1,4 @@
-import { countOf } from '../../base/plural.ts'
+import { countOf } from '../../base/text/plural.ts'
 import { CONTRACT_KEY } from '../../sync/skill-md/contract/contract.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { Source } from '../../sync/model/source.ts'

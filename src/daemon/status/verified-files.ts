@@ -1,4 +1,4 @@
-import { countOf } from '../../base/plural.ts'
+import { countOf } from '../../base/text/plural.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import type { LockEntry } from '../../sync/model/lock.ts'
+import type { LockEntry } from '../../sync/decisions/lock.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Config } from '../config/config.ts'

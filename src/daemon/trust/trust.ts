@@ -1,19 +1,10 @@
+import type { SignedBy } from '../config/config.ts'
 import { utf8 } from '../../sync/skill-md/frontmatter.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { TRUST_LIMITS } from '../../sync/model/signers.ts'
-import type { Requirement, Trust } from '../../sync/model/signers.ts'
+import type { Trust } from '../../sync/model/signers.ts'
 import { whyNotOpened } from '../base/disk-error-text.ts'
 import { readBounded } from '../base/plain-file.ts'
-
-/** What of a source has to be signed, and the files that say by whom; one of them at least. */
-export interface SignedBy {
-  readonly require: Requirement
-  /** Absolute paths. */
-  readonly allowedSigners: string | undefined
-  readonly keyring: string | undefined
-  /** The time after the end of a key's validity in which something signed by it may come for the first time; undefined: for ever. */
-  readonly graceMs: number | undefined
-}
 
 /**
  * What the files say now. To be asked before each use, so that a key counts no more once it was taken out. A file that

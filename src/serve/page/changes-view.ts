@@ -1,4 +1,4 @@
-import { countOf } from '../../base/plural.ts'
+import { countOf } from '../../base/text/plural.ts'
 import { skillAddress } from './urls.ts'
 import type { Body } from './layout.ts'
 import { html, NOTHING, said, visible } from './html.ts'

@@ -1,4 +1,4 @@
-import { shellWord } from '../../base/shell-word.ts'
+import { shellWord } from '../../base/text/shell-word.ts'
 
 /** How one client is told of this server. */
 export interface ClientWay {

@@ -1,7 +1,7 @@
 import type { Body } from './layout.ts'
 import { html, NOTHING, said } from './html.ts'
 import type { Html } from './html.ts'
-import { shellWord } from '../../base/shell-word.ts'
+import { shellWord } from '../../base/text/shell-word.ts'
 import { clientWays } from './client-setup.ts'
 import type { ClientWay } from './client-setup.ts'
 import type { View } from './view.ts'

@@ -1,4 +1,4 @@
-import { countOf } from '../../base/plural.ts'
+import { countOf } from '../../base/text/plural.ts'
 import type { HubAlarm, Misfit, PageHost, Problem, SourceHealth } from './page-data.ts'
 
 /** An entry of the page. The kinds stand in the order of the page. */

@@ -1,4 +1,4 @@
-import { countOf } from '../../base/plural.ts'
+import { countOf } from '../../base/text/plural.ts'
 import type { Body } from './layout.ts'
 import { html, NOTHING, said, visible } from './html.ts'
 import type { Html } from './html.ts'

@@ -1,5 +1,5 @@
 import { CONTRACT_KEY } from '../../sync/skill-md/contract/contract.ts'
-import type { JsonObject, JsonValue } from '../../sync/skill-md/frontmatter.ts'
+import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isMapping } from '../../base/json-value.ts'
 import type { Offered } from '../../sync/catalog/tool-catalog.ts'
 

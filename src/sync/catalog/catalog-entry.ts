@@ -1,4 +1,4 @@
-import type { JsonObject } from '../skill-md/frontmatter.ts'
+import type { JsonObject } from '../../base/json-value.ts'
 import { baseName } from '../../base/paths.ts'
 import { uriIn } from '../model/skill-uri.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'

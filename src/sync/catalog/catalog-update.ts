@@ -2,7 +2,7 @@ import { buildingCatalog, entryOf, headOf, splitListed, type Indexed } from './c
 import type { CatalogSkill } from './catalog-entry.ts'
 import { CatalogFiles } from './catalog-files.ts'
 import type { Catalog } from './catalog.ts'
-import { NONE_DISABLED, type Disabled } from '../model/disabled-skills.ts'
+import { NONE_DISABLED, type Disabled } from '../decisions/disabled-skills.ts'
 import type { Generation } from '../model/generation.ts'
 import { renamedFolders } from '../model/serving-paths.ts'
 import { uriOf } from '../model/skill-uri.ts'

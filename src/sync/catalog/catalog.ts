@@ -3,7 +3,7 @@ import type { CatalogFile, CatalogFolder, CatalogSkill, FolderChildren } from '.
 import { CatalogFiles } from './catalog-files.ts'
 import { CatalogFolders } from './catalog-folders.ts'
 import { comparePaths } from '../model/digest.ts'
-import { NONE_DISABLED, type Disabled } from '../model/disabled-skills.ts'
+import { NONE_DISABLED, type Disabled } from '../decisions/disabled-skills.ts'
 import { isTakenByAll, isYaml } from '../skill-md/entry-faults.ts'
 import type { Generation } from '../model/generation.ts'
 import { baseName, foldersAbove } from '../../base/paths.ts'

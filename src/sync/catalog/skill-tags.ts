@@ -1,5 +1,5 @@
 import { CONTRACT_KEY } from '../skill-md/contract/contract.ts'
-import type { JsonObject, JsonValue } from '../skill-md/frontmatter.ts'
+import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isMapping } from '../../base/json-value.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { kindOf } from '../skill-md/entry-faults.ts'
-import type { JsonValue } from '../skill-md/frontmatter.ts'
+import type { JsonValue } from '../../base/json-value.ts'
 import { joinPath } from '../../base/paths.ts'
 import { xmlTagIn } from '../skill-md/xml-tag.ts'
 import type { Authored } from './lint-input.ts'

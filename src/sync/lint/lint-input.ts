@@ -1,4 +1,4 @@
-import type { JsonObject } from '../skill-md/frontmatter.ts'
+import type { JsonObject } from '../../base/json-value.ts'
 import type { SkillFile } from '../model/skill.ts'
 import type { Written } from './document-positions.ts'
 

@@ -7,7 +7,7 @@ import type { Taken, Tree, TreeEntry } from '../model/tree.ts'
 import { cannot } from '../store/files/disk-error.ts'
 import type { Rules } from '../survey/survey-rules.ts'
 import type { Authored } from './lint-input.ts'
-import { lenientText } from './lenient-text.ts'
+import { lenientText } from '../../base/text/lenient-text.ts'
 import { isMarkdown } from './markdown/markdown-file.ts'
 import { writtenOf } from './document-positions.ts'
 

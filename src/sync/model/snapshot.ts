@@ -6,6 +6,8 @@ import type { ObjectId, Revision } from './revision.ts'
 import type { Skill } from './skill.ts'
 import type { SourceId } from './source-id.ts'
 import type { Signers } from './signers.ts'
+import type { Held } from './generation.ts'
+import type { Proof } from './tree.ts'
 
 /** What was found in one revision of one source. Plain data: JSON and back is the identity. */
 export interface Snapshot {
@@ -91,4 +93,16 @@ export function strayLinks(skills: readonly Skill[]): ReadonlySet<Skill> {
 function isRefusedLink({ standing, path, digest, findings }: Skill): boolean {
   if (standing !== 'withheld' || digest !== undefined) return false
   return findings.some((finding) => finding.rule === 'link-refused' && finding.path === path)
+}
+
+/** What a source has now, as its last generation says. */
+export interface Current {
+  readonly held: Held
+  readonly snapshot: Snapshot
+}
+
+/** The raw objects of a snapshot. */
+export function proofOf({ proof: { commit, tag } }: Snapshot): Proof {
+  const raw = (text: string) => Buffer.from(text, 'base64')
+  return { commit: raw(commit), ...(tag !== undefined && { tag: raw(tag) }) }
 }

@@ -2,7 +2,7 @@ import type { Revision } from '../model/revision.ts'
 import { SignedLate, undefinedIfDamaged } from '../model/sync-error.ts'
 import type { Tree } from '../model/tree.ts'
 import type { Signers } from '../model/signers.ts'
-import type { Pull } from './fetch-snapshot.ts'
+import type { Pull } from './pull-context.ts'
 
 /** The first sight of a revision is judged by what its keys may sign now, any other by what they might when they signed. */
 export type Sight = 'first' | 'again'

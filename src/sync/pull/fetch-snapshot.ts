@@ -1,13 +1,8 @@
+import { keptIn, storedIn, storedOf } from '../store/skills/stored-path.ts'
+import { rulesFor } from './pull-context.ts'
+import type { Pull, Pulling } from './pull-context.ts'
 import { sheetOf } from '../lint/rules.ts'
-import type { Fallback } from './fallback-source.ts'
-import type { Decision } from '../model/decisions.ts'
-import type { Docs } from '../model/docs-folder.ts'
-import type { DocumentReader } from '../skill-md/document-reader.ts'
-import type { Followed } from '../model/tracked-ref.ts'
-import type { Held } from '../model/generation.ts'
-import type { LockEntry } from '../model/lock.ts'
 import { othersThan } from '../model/skill-delta.ts'
-import type { Waiting } from '../model/outcome.ts'
 import { foldersAbove } from '../../base/paths.ts'
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
@@ -15,10 +10,8 @@ import type { Snapshot } from '../model/snapshot.ts'
 import type { Source } from '../model/source.ts'
 import { Damaged, SyncError } from '../model/sync-error.ts'
 import { TreeNotTaken } from '../model/tree.ts'
-import type { Proof, Tree } from '../model/tree.ts'
+import type { Tree } from '../model/tree.ts'
 import type { Signers } from '../model/signers.ts'
-import type { SurveyLimits } from '../survey/read-skill.ts'
-import { folderNameOf } from '../store/skills/stored-path.ts'
 import type { StoredSkill } from '../store/skills/stored-path.ts'
 import type { Keeping, Origin } from '../store/skills/skill-writer.ts'
 import type { Store } from '../store/store.ts'
@@ -26,64 +19,10 @@ import { knownTrees } from '../survey/survey-rules.ts'
 import { takeListing } from './survey-listing.ts'
 import type { Rules } from '../survey/survey-rules.ts'
 import { signersOf } from './check-signers.ts'
-import type { Sight } from './check-signers.ts'
 import { survey } from '../survey/survey.ts'
 import type { Earlier, Surroundings, Survey } from '../survey/survey.ts'
 import { NOTHING_KNOWN } from '../upstream/upstream.ts'
-import type { Reach, TreeUpstream, Upstream } from '../upstream/upstream.ts'
-
-/** What a pull works with. */
-export interface Pulling {
-  readonly store: Store
-  /** Opens the way to the source, with a scratch folder of the store's. */
-  readonly open: (source: Source, reach: Reach) => Upstream
-  readonly limits: { readonly fetch: Reach['limits']; readonly disk: { readonly bytes: number } } & SurveyLimits
-  readonly way: Reach['way']
-  readonly programs: Reach['programs']
-  readonly threads?: Reach['threads']
-  /** Reads each SKILL.md; undefined to read it on this thread. */
-  readonly reader?: DocumentReader
-  /** Who signed, or throws `revision-unverified`. Absent where nobody has to have signed. */
-  readonly prove?: (proof: Proof, revision: Revision, sight: Sight) => Promise<Signers>
-  /** Has the skills of a locked commit that upstream does not have any more. */
-  readonly fallback?: Fallback
-  /** Asked before a candidate may be served; why not, where it may not. It lies in the store, whole. */
-  readonly gate?: (next: Snapshot, earlier: Snapshot | undefined, signal: AbortSignal) => Promise<SyncError | undefined>
-  /** Told of a revision that is not the one held, before anything of it is fetched. */
-  readonly onResolved?: (revision: Revision) => void
-}
-
-/** What decides, besides the ref, which revision is taken. */
-export interface Orders {
-  readonly decision: Decision
-  /** The only thing that may be taken. */
-  readonly locked?: LockEntry
-  /** True where the daemon withdraws what is served and not locked, though the locked commit cannot be had. */
-  readonly isLockDemanded?: boolean
-  /** No host is asked anything. */
-  readonly offline: boolean
-  /** Something of what is stored is damaged: what is served is taken anew, although it is known. */
-  readonly isDamaged?: boolean
-  /** Where the ref led when it was followed last. */
-  readonly followed?: Followed | undefined
-  /** What the last pull held after a look into it: that look is not taken again. */
-  readonly waiting?: Waiting | undefined
-}
-
-/** What a source has now, as its last generation says. */
-export interface Current {
-  readonly held: Held
-  readonly snapshot: Snapshot
-}
-
-/** One pull: what it is about, and what it works with. */
-export interface Pull {
-  readonly source: Source
-  readonly current: Current | undefined
-  readonly orders: Orders
-  readonly io: Pulling
-  readonly signal: AbortSignal
-}
+import type { TreeUpstream, Upstream } from '../upstream/upstream.ts'
 
 /** The snapshot of a revision: fetched, proved, judged, its skills in the store. It is not in the store itself yet. */
 export async function taken(one: Pull, revision: Revision, upstream: Upstream): Promise<Snapshot> {
@@ -100,11 +39,6 @@ export async function taken(one: Pull, revision: Revision, upstream: Upstream): 
     io,
     signal,
   })
-}
-
-/** What a pull judges by: the configuration as it stands. */
-export function rulesFor({ source, io }: Pick<Pull, 'source' | 'io'>): Rules {
-  return { selection: source, limits: io.limits }
 }
 
 interface Taking {
@@ -194,18 +128,6 @@ function earlierIn(store: Store, snapshot: Snapshot | undefined): Earlier | unde
   }
 }
 
-/** How the store knows a skill. Only for one that has files, and is of no other MCP server. */
-export function storedSkill(skill: Skill): StoredSkill {
-  if (skill.digest === undefined)
-    throw new SyncError('store-failed', `Cannot find the skill in "${skill.path}": it was withheld and not stored`)
-  return { place: 'skills', digest: skill.digest, folderName: folderNameOf(skill), files: skill.files }
-}
-
-/** How the store knows what files are kept with. */
-export function storedOf(kept: Skill | Docs): StoredSkill {
-  return 'kind' in kept ? { place: 'docs', digest: kept.digest, folderName: '', files: kept.files } : storedSkill(kept)
-}
-
 /** `strict: true`: a commit that holds an invalid skill is refused whole, the last good one stays. */
 function refuseInvalid(skills: readonly Skill[], nested: Source['nested']): void {
   const isOffered = ({ standing }: Skill): boolean => standing === 'served' || standing === 'unlisted'
@@ -262,18 +184,6 @@ function freshKeeper(
   }
 }
 
-/** All that the store has of a snapshot as folders: not what is of another MCP server. */
-export function storedIn(snapshot: Pick<Snapshot, 'skills' | 'docs'>): StoredSkill[] {
-  return keptIn(snapshot).map(storedOf)
-}
-
-function keptIn({ skills, docs }: Pick<Snapshot, 'skills' | 'docs'>): (Skill | Docs)[] {
-  const stored = skills.filter(
-    ({ digest, standing, upstream }) => digest !== undefined && standing !== 'withheld' && upstream === undefined,
-  )
-  return [...stored, ...(docs === undefined ? [] : [docs])]
-}
-
 /** Other rules can read another name out of the same files, and the folder is called by it. */
 function placeOf({ place, digest, folderName }: StoredSkill): string {
   return `${place}/${digest}/${folderName}`
@@ -313,16 +223,4 @@ function expectRoom({ store, limits }: Pulling): void {
   if (store.bytes <= limits.disk.bytes) return
   const message = `Cannot fetch: what is kept comes to ${store.bytes} bytes, over limits.disk.bytes (${limits.disk.bytes})`
   throw new SyncError('limit-exceeded', message)
-}
-
-/** The way to the source, for one pull. */
-export function openUpstream({ source, io }: Pull, scratch: string): Upstream {
-  const { limits, way, programs, threads } = io
-  return io.open(source, { scratch, limits: limits.fetch, way, programs, ...(threads && { threads }) })
-}
-
-/** The raw objects of a snapshot. */
-export function proofOf({ proof: { commit, tag } }: Snapshot): Proof {
-  const raw = (text: string) => Buffer.from(text, 'base64')
-  return { commit: raw(commit), ...(tag !== undefined && { tag: raw(tag) }) }
 }

@@ -1,11 +1,11 @@
-import { isWanted } from '../model/decisions.ts'
+import { isWanted } from '../decisions/decisions.ts'
 import { UNMOVED, movedBetween } from '../model/skill-delta.ts'
 import type { Updated, Waiting } from '../model/outcome.ts'
 import type { Revision } from '../model/revision.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { isSameSigners, type Signers } from '../model/signers.ts'
-import { proofOf } from './fetch-snapshot.ts'
-import type { Pull } from './fetch-snapshot.ts'
+import { proofOf } from '../model/snapshot.ts'
+import type { Pull } from './pull-context.ts'
 
 /** The last question, and then it may be served. */
 export async function offered(

@@ -1,16 +1,18 @@
 import { described } from './move-policy.ts'
-import { docsChange, isLocked, skillChanges, skillsToLock } from '../model/lock.ts'
-import type { LockEntry } from '../model/lock.ts'
+import { docsChange, isLocked, skillChanges, skillsToLock } from '../decisions/lock.ts'
+import type { LockEntry } from '../decisions/lock.ts'
 import type { Drift, Outcome, Updated } from '../model/outcome.ts'
 import { isSameRevision, type Revision } from '../model/revision.ts'
-import type { Snapshot } from '../model/snapshot.ts'
+import type { Snapshot, Current } from '../model/snapshot.ts'
 import { isAway, type Source } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { offered, resigned, withSigners } from './publish-check.ts'
 import { rebuilt } from './rebuild-commit.ts'
 import { isByEarlierVersion, isByRules } from '../survey/survey-rules.ts'
-import { openUpstream, proofOf, rulesFor, taken } from './fetch-snapshot.ts'
-import type { Current, Pull } from './fetch-snapshot.ts'
+import { taken } from './fetch-snapshot.ts'
+import { rulesFor } from './pull-context.ts'
+import { proofOf } from '../model/snapshot.ts'
+import type { Pull } from './pull-context.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 
 /**
@@ -30,7 +32,7 @@ export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> 
   if (stored !== undefined) return fromStore(one, stored)
   if (isCutOff) return fromEarlierVersion(one, entry)
   await using scratch = await io.store.scratch()
-  const upstream = openUpstream(one, scratch.path)
+  const upstream = one.io.open(one.source, scratch.path)
   io.onResolved?.(entry.revision)
   const snapshot = await takeLocked(one, entry, { upstream, scratch: scratch.path })
   expectLocked(one.source, entry, snapshot)
@@ -173,7 +175,7 @@ const WORDS = {
 
 async function unchangedBut(one: Pull, entry: LockEntry): Promise<Outcome> {
   await using scratch = await one.io.store.scratch()
-  const upstream = openUpstream(one, scratch.path)
+  const upstream = one.io.open(one.source, scratch.path)
   const revision = await upstream.resolve(one.signal)
   const drift = await driftOf(one, entry.revision, revision, upstream)
   return { kind: 'unchanged', revision, ...(drift !== undefined && { drift }) }

@@ -1,18 +1,20 @@
 import { disabledReturns, followedIn, holdOnMove, massDeletion, olderCommit } from './move-policy.ts'
-import { declarationOf } from '../model/approvals.ts'
-import { isAbout } from '../model/decisions.ts'
+import { declarationOf } from '../decisions/approvals.ts'
+import { isAbout } from '../decisions/decisions.ts'
 import type { Followed } from '../model/tracked-ref.ts'
-import { isLocked } from '../model/lock.ts'
+import { isLocked } from '../decisions/lock.ts'
 import type { Drift, Outcome, Updated, Waiting } from '../model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from '../model/revision.ts'
-import type { Snapshot } from '../model/snapshot.ts'
+import type { Snapshot, Current } from '../model/snapshot.ts'
 import { isAway, type Source } from '../model/source.ts'
 import { NotSigned, SyncError, unsuppressed, type SyncErrorCode } from '../model/sync-error.ts'
 import { isApproved, offered, resigned } from './publish-check.ts'
 import { pullLocked } from './pull-locked.ts'
 import { isByRules } from '../survey/survey-rules.ts'
-import { openUpstream, proofOf, rulesFor, taken } from './fetch-snapshot.ts'
-import type { Current, Orders, Pull, Pulling } from './fetch-snapshot.ts'
+import { taken } from './fetch-snapshot.ts'
+import { rulesFor } from './pull-context.ts'
+import { proofOf } from '../model/snapshot.ts'
+import type { Orders, Pull, Pulling } from './pull-context.ts'
 import { committedSeconds, parentsOf } from '../upstream/git/objects/git-object.ts'
 import type { Relation, Upstream } from '../upstream/upstream.ts'
 
@@ -71,9 +73,9 @@ async function follow(one: Pull): Promise<Outcome> {
   const { source, orders, io } = one
   if (orders.offline && isAway(source)) return offline(one)
   await using scratch = await io.store.scratch()
-  const upstream = openUpstream(one, scratch.path)
+  const upstream = io.open(source, scratch.path)
   // Whatever the ref says, it is to be fetched.
-  if (one.current === undefined && source.kind === 'git') io.threads?.prepare()
+  if (one.current === undefined && source.kind === 'git') io.onFetchExpected?.()
   const place = await wanted(one, upstream)
   const { revision } = place
   if (isHeld(one, revision) && !(await isBelied(one)))

@@ -1,13 +1,13 @@
 import { findLockedSkills } from './fallback-source.ts'
 import type { Fallback } from './fallback-source.ts'
-import { isLocked } from '../model/lock.ts'
-import type { LockEntry } from '../model/lock.ts'
+import { isLocked } from '../decisions/lock.ts'
+import type { LockEntry } from '../decisions/lock.ts'
 import { joinPath } from '../../base/paths.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { RebuiltTree } from './rebuilt-tree.ts'
 import { taken } from './fetch-snapshot.ts'
-import type { Pull } from './fetch-snapshot.ts'
+import type { Pull } from './pull-context.ts'
 import type { TreeUpstream } from '../upstream/upstream.ts'
 
 /** What is to be rebuilt, out of what, and an existing folder for it. */

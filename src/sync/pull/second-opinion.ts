@@ -3,13 +3,13 @@ import { isOfUpstream } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Selection, Source } from '../model/source.ts'
 import type { Claim, SecondOpinion } from '../upstream/git/second-opinion/second-opinion.ts'
-import type { Reach } from '../upstream/upstream.ts'
+import type { GitHost } from '../upstream/git/objects/git-host.ts'
 
 /** Compares a commit that is served with the same one as isomorphic-git fetches it; `not-compared` with the reason where it is not asked. */
 export async function secondLook(
   source: Source,
   snapshot: Snapshot,
-  reach: Pick<Reach, 'way' | 'limits' | 'scratch'>,
+  reach: Pick<GitHost, 'way' | 'limits' | 'scratch'>,
   signal: AbortSignal,
 ): Promise<SecondOpinion> {
   const { url, revision } = snapshot

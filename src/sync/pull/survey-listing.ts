@@ -10,7 +10,7 @@ import type { Snapshot } from '../model/snapshot.ts'
 import { omittedBefore } from './earlier-omitted.ts'
 import type { Mismatches } from '../store/skills/upstream-files.ts'
 import { rulesOf } from '../survey/survey-rules.ts'
-import type { Pull } from './fetch-snapshot.ts'
+import type { Pull } from './pull-context.ts'
 import type { Listing } from '../upstream/upstream.ts'
 import { mismatchOf } from '../survey/verify-listing.ts'
 

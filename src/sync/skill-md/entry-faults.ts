@@ -1,5 +1,5 @@
 import type { Finding, FindingRule } from './finding.ts'
-import type { JsonObject, JsonValue } from './frontmatter.ts'
+import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isMapping } from '../../base/json-value.ts'
 import { COMPATIBILITY_CHARACTERS, DESCRIPTION_CHARACTERS } from './standard-fields.ts'
 

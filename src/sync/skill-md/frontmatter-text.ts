@@ -1,4 +1,4 @@
-import type { JsonValue } from './frontmatter.ts'
+import type { JsonValue } from '../../base/json-value.ts'
 
 /** A value to be written. A `Map` has its members in their order; those of an object have the order that JavaScript gives them. */
 export type Written = JsonValue | ReadonlyMap<string, Written>

@@ -1,10 +1,8 @@
+import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { Composer, isScalar, Lexer, Parser, visit, YAMLParseError } from 'yaml'
 import type { CST, Document, ErrorCode } from 'yaml'
 import type { FindingRule } from './finding.ts'
 import { quoted } from './unquoted-text.ts'
-
-export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
-export type JsonObject = { readonly [key: string]: JsonValue }
 
 /** What a SKILL.md says of itself, or why that cannot be read. */
 export type FrontmatterReading =

@@ -1,6 +1,11 @@
-import type { Approval, Approvals } from '../model/approvals.ts'
-import type { Decision, Decisions } from '../model/decisions.ts'
-import { MOST_PLACES, type DisabledPlace, type DisabledSkill, type DisabledSkills } from '../model/disabled-skills.ts'
+import type { Approval, Approvals } from '../decisions/approvals.ts'
+import type { Decision, Decisions } from '../decisions/decisions.ts'
+import {
+  MOST_PLACES,
+  type DisabledPlace,
+  type DisabledSkill,
+  type DisabledSkills,
+} from '../decisions/disabled-skills.ts'
 import type { Naming, Namings } from '../model/named-uris.ts'
 import { isObjectId } from '../model/revision.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'

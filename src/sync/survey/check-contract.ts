@@ -1,6 +1,6 @@
 import type { ContractFault } from '../skill-md/contract/contract-error.ts'
 import { CONTRACT_KEY, type Contract } from '../skill-md/contract/contract.ts'
-import type { JsonObject } from '../skill-md/frontmatter.ts'
+import type { JsonObject } from '../../base/json-value.ts'
 import { baseName } from '../../base/paths.ts'
 import { readContract } from '../skill-md/contract/read-contract.ts'
 

@@ -1,6 +1,6 @@
 import { firstFindings } from './cap-findings.ts'
 import type { Finding } from '../skill-md/finding.ts'
-import type { JsonObject, JsonValue } from '../skill-md/frontmatter.ts'
+import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { describeHidden, hiddenIn } from '../skill-md/hidden-unicode.ts'
 import type { HiddenPolicy, HiddenText } from '../skill-md/hidden-unicode.ts'
 

@@ -1,4 +1,4 @@
-import { declarationOf } from '../model/approvals.ts'
+import { declarationOf } from '../decisions/approvals.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Mismatches } from '../store/skills/upstream-files.ts'

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { shown } from '../skill-md/contract/contract-value.ts'
-import type { FrontmatterReading, JsonObject, JsonValue } from '../skill-md/frontmatter.ts'
+import type { FrontmatterReading } from '../skill-md/frontmatter.ts'
+import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isMapping } from '../../base/json-value.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
 

@@ -1,15 +1,25 @@
 import type { DirectorySource, GitSource, Source } from '../model/source.ts'
 import { DirectoryUpstream } from './folder/directory.ts'
 import { FileTransport } from './git/file-transport.ts'
-import { GitUpstream, type GitTransport } from './git/git.ts'
+import { GitUpstream } from './git/git.ts'
+import { type GitTransport } from './git/objects/git-transport.ts'
 import { HttpTransport } from './git/smart-http/http-transport.ts'
 import { McpUpstream } from './mcp/mcp-upstream.ts'
 import { patternsOf, revisionOfCommit } from './git/objects/ref-rules.ts'
 import { SharingTransport } from './git/shared-ls-refs.ts'
 import { ProgramTransport } from './git/program/program-transport.ts'
-import type { Reach, TreeUpstream, Upstream } from './upstream.ts'
+import type { TreeUpstream, Upstream } from './upstream.ts'
+import type { GitReach } from './git/git-reach.ts'
+import type { FolderReach } from './folder/directory.ts'
+import type { McpReach } from './mcp/mcp-upstream.ts'
 
-/** The way to a source. Nothing is opened before the first call. */
+/** What an upstream of any kind works with. */
+export type Reach = GitReach & FolderReach & McpReach
+
+/** Opens the upstream of a source: `openUpstream`, or what a test replaces it with. */
+export type OpenUpstream = (source: Source, reach: Reach) => Upstream
+
+/** The upstream of a source. No connection is opened before the first call. */
 export function openUpstream(source: GitSource | DirectorySource, reach: Reach): TreeUpstream
 export function openUpstream(source: Source, reach: Reach): Upstream
 export function openUpstream(source: Source, reach: Reach): Upstream {

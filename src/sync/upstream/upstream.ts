@@ -1,11 +1,6 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { Proof, Tree } from '../model/tree.ts'
-import type { FetchThreads } from './git/fetch-threads.ts'
-import type { FolderHashes } from './folder/folder-hashes.ts'
-import type { RestClock } from './folder/write-settle.ts'
-import type { RequestedListing } from './git/shared-ls-refs.ts'
-import type { McpServer, ServerListing } from './mcp/server.ts'
-import type { Way } from './http/host-access.ts'
+import type { ServerListing } from '../model/server-listing.ts'
 
 /** One source as it can be reached: transport only. Every failure is a `SyncError`. */
 export type Upstream = TreeUpstream | ListingUpstream
@@ -110,59 +105,4 @@ const LIMIT_KEYS: Readonly<Record<keyof FetchLimits, string>> = {
   segmentBytes: 'limits.repository.segment_bytes',
   pathBytes: 'limits.repository.path_bytes',
   depth: 'limits.repository.depth',
-}
-
-/** Programs of this machine, for what our own reader does not take, and what they need. */
-export interface Programs {
-  /** A path, or a name that is looked up in `path`. */
-  readonly git: string
-  readonly ssh: string
-  /** Where programs are looked up: PATH. */
-  readonly path: string
-  /** How we prove over ssh who we are, read anew before each use. */
-  readonly access: () => Promise<SshAccess>
-}
-
-/** Who we are over ssh, and whom we take for the host. */
-export interface SshAccess {
-  /** Without one, what the user of this process would use: the agent, and the keys in `~/.ssh`. */
-  readonly key: SshKey | undefined
-  readonly passphrase: string | undefined
-  /** The socket of the user's agent. Not used beside a key. */
-  readonly agent: string | undefined
-  /** A file in the form of OpenSSH. A host that is not in it is refused. */
-  readonly knownHosts: string
-  /** Whether hosts that the system knows are known too. */
-  readonly systemHosts: boolean
-}
-
-/** A private key, with its name for people: as a file that ssh reads itself, or as text. */
-export type SshKey =
-  | { readonly kind: 'file'; readonly path: string; readonly name: string }
-  | { readonly kind: 'text'; readonly text: string; readonly name: string }
-
-/** What an upstream is given to work with. */
-export interface Reach {
-  /** An existing, empty folder of its own for one pull; its owner removes it. */
-  readonly scratch: string
-  readonly limits: FetchLimits
-  /** How the source's host is reached, and what it is sent to know us by. Asked anew before each use. */
-  readonly way: (signal: AbortSignal) => Promise<Way>
-  /** Where the listing of refs may be shared with others; undefined to ask alone. */
-  readonly listing?: RequestedListing
-  /** What earlier looks at the same folder learnt of its files; undefined to read all of them. */
-  readonly hashes?: FolderHashes
-  /** Lets files of a folder that were just written come to rest; undefined to read them as they stand. */
-  readonly clock?: RestClock
-  /** The connection to an MCP server, which outlives a pull. */
-  readonly server?: McpServer
-  /** Called with the address that a repository answered at, its own or that of a redirect, at each look over http(s). */
-  readonly onAddress?: (url: string) => void
-  /** Is told of each listing that such a server gives. */
-  readonly onListing?: (listing: ServerListing) => void
-  /** Absolute paths that are no part of any folder: what this process keeps for itself. */
-  readonly apart?: readonly string[]
-  readonly programs: Programs
-  /** What fetches run in; undefined to start a thread for each. */
-  readonly threads?: FetchThreads
 }

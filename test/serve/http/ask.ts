@@ -1,8 +1,7 @@
 import { request } from 'node:http'
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
 
 export interface Answer {
   readonly status: number | undefined

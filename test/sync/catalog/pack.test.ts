@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { entryOf } from '../../../src/sync/model/lock.ts'
-import type { Lock, LockedPack } from '../../../src/sync/model/lock.ts'
+import { entryOf } from '../../../src/sync/decisions/lock.ts'
+import type { Lock, LockedPack } from '../../../src/sync/decisions/lock.ts'
 import {
   choicesDigestOf,
   lockedPackOf,

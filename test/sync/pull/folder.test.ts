@@ -1,3 +1,4 @@
+import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -5,7 +6,7 @@ import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { Outcome } from '../../../src/sync/model/outcome.ts'
 import type { DirectorySource } from '../../../src/sync/model/source.ts'
 import { DirectoryUpstream } from '../../../src/sync/upstream/folder/directory.ts'
-import type { Reach, TreeUpstream } from '../../../src/sync/upstream/upstream.ts'
+import type { TreeUpstream } from '../../../src/sync/upstream/upstream.ts'
 import { asNobody, fillFolder } from '../../support/folder.ts'
 import { skillText, type Files } from '../../support/scripted-upstream.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -177,7 +178,8 @@ class Hub implements AsyncDisposable {
     const { brakes, schedule, id, ...selection } = sourceWith({})
     const of = { kind: 'directory', path: this.#folder, url: `file://${this.#folder}`, ref: undefined } as const
     const source: DirectorySource = { links: 'inside', ...selection, brakes, schedule, id, ...of, ...edit }
-    const open = (_: unknown, reach: Reach): TreeUpstream => new Watched(new DirectoryUpstream(source, reach), looking)
+    const open = (_: unknown, scratch: string): TreeUpstream =>
+      new Watched(new DirectoryUpstream(source, { scratch, limits: FETCH_LIMITS }), looking)
     const { kind: _kind, path: _path, ref: _ref, ...rest } = source
     return this.scene.updated({ ...rest, ...(limits && { limits }) }, { open })
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { holdOnMove, massDeletion, followedIn } from '../../../src/sync/pull/move-policy.ts'
-import type { Decision } from '../../../src/sync/model/decisions.ts'
+import type { Decision } from '../../../src/sync/decisions/decisions.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../../../src/sync/model/revision.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { GitSource, Source } from '../../../src/sync/model/source.ts'

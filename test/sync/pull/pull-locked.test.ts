@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { entryOf } from '../../../src/sync/model/lock.ts'
+import { entryOf } from '../../../src/sync/decisions/lock.ts'
 import type { Skill } from '../../../src/sync/model/skill.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { rulesOf } from '../../../src/sync/survey/survey-rules.ts'

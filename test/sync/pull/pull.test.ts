@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { READ_HERE } from '../../../src/sync/survey/document-reading.ts'
 import type { DocumentReader } from '../../../src/sync/skill-md/document-reader.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
-import { storedSkill, type Pulling } from '../../../src/sync/pull/fetch-snapshot.ts'
+import { type Pulling } from '../../../src/sync/pull/pull-context.ts'
+import { storedSkill } from '../../../src/sync/store/skills/stored-path.ts'
 import { RETENTION } from '../../../src/sync/store/garbage-collect.ts'
 import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
 import { histories } from '../../support/random-files.ts'
@@ -40,8 +41,8 @@ describe('the first pull', () => {
 
   test('fails, and the program goes on, where the scratch folder is swept away meanwhile', async () => {
     await using scene = await Scene.open()
-    const open: Pulling['open'] = (_, reach) => {
-      const upstream = scene.upstream.open(reach)
+    const open: Pulling['open'] = (_, scratch) => {
+      const upstream = scene.upstream.open({ scratch })
       const fetch: typeof upstream.fetch = async (revision, known, signal) => {
         const tree = await upstream.fetch(revision, known, signal)
         return {

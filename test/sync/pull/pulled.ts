@@ -3,11 +3,10 @@ import { join } from 'node:path'
 import type { Outcome } from '../../../src/sync/model/outcome.ts'
 import type { GitSource } from '../../../src/sync/model/source.ts'
 import { pull } from '../../../src/sync/pull/pull.ts'
-import { storedSkill, type Current, type Orders, type Pulling } from '../../../src/sync/pull/fetch-snapshot.ts'
+import { type Orders, type Pulling } from '../../../src/sync/pull/pull-context.ts'
+import { type Current } from '../../../src/sync/model/snapshot.ts'
+import { storedSkill } from '../../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../../src/sync/store/store.ts'
-import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
-import { NO_PROGRAMS } from '../../support/no-programs.ts'
-import { PLAIN_WAY } from '../../../src/sync/upstream/http/host-access.ts'
 import { ScriptedUpstream, skillText, type Files } from '../../support/scripted-upstream.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { never, sourceId } from '../store/samples.ts'
@@ -45,14 +44,11 @@ export class Scene implements AsyncDisposable {
       this.orders,
       {
         store: this.store,
-        open: (_, reach) => this.upstream.open(reach),
+        open: (_, scratch) => this.upstream.open({ scratch }),
         limits: {
           ...rulesWith({ limits: limits ?? {} }).limits,
-          fetch: FETCH_LIMITS,
           disk: { bytes: 2 ** 33 },
         },
-        way: async () => PLAIN_WAY,
-        programs: NO_PROGRAMS,
         onResolved: ({ commit }) => void this.resolved.push(commit),
         ...io,
       },

@@ -1,4 +1,4 @@
-import { countOf } from '../../../base/plural.ts'
+import { countOf } from '../../../base/text/plural.ts'
 import type { Config } from '../../config/config.ts'
 import { AGENTS } from '../../agent-folders/agents.ts'
 import type { Agent } from '../../agent-folders/agents.ts'

@@ -1,4 +1,4 @@
-import { countOf } from '../../../base/plural.ts'
+import { countOf } from '../../../base/text/plural.ts'
 import type { Done } from '../../agent-folders/apply-plan.ts'
 import type { LeftOut } from '../../agent-folders/unlinkable-skills.ts'
 import type { LinkedSkill, Use } from '../../agent-folders/link-record.ts'

@@ -1,7 +1,7 @@
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import { expectOwnFolder } from '../../../sync/store/files/folder-owner.ts'
 import type { Config } from '../../config/config.ts'
-import { ControlError } from '../../control/control-client.ts'
+import { ControlError } from '../../base/operator-error.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { futurePath } from '../../base/resolve-path.ts'
 import { AGENTS, cautionsFor, folderOf } from '../../agent-folders/agents.ts'

@@ -1,5 +1,5 @@
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
-import { ControlError } from '../../control/control-client.ts'
+import { ControlError } from '../../base/operator-error.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { futurePath } from '../../base/resolve-path.ts'
 import { AGENTS, folderOf } from '../../agent-folders/agents.ts'

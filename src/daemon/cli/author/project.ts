@@ -1,5 +1,5 @@
 import { join, relative, resolve } from 'node:path'
-import type { Profile } from '../../../sync/skill-md/projection.ts'
+import type { Profile } from '../../../sync/skill-md/contract/projection.ts'
 import { utf8 } from '../../../sync/skill-md/frontmatter.ts'
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import { systemClock } from '../../../base/clock.ts'

@@ -1,5 +1,5 @@
-import { docsChange, skillChanges } from '../../../sync/model/lock.ts'
-import type { SkillChange } from '../../../sync/model/lock.ts'
+import { docsChange, skillChanges } from '../../../sync/decisions/lock.ts'
+import type { SkillChange } from '../../../sync/decisions/lock.ts'
 import { comparePaths } from '../../../sync/model/digest.ts'
 import type { Revision } from '../../../sync/model/revision.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'

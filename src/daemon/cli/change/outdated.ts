@@ -1,5 +1,5 @@
-import { mismatchesWith } from '../../../sync/model/lock.ts'
-import type { LockEntry } from '../../../sync/model/lock.ts'
+import { mismatchesWith } from '../../../sync/decisions/lock.ts'
+import type { LockEntry } from '../../../sync/decisions/lock.ts'
 import type { Revision } from '../../../sync/model/revision.ts'
 import type { Source } from '../../../sync/model/source.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'

@@ -2,9 +2,9 @@ import { isOfUpstream } from '../../../sync/model/skill.ts'
 import type { Skill, SkillFile, UpstreamSkill } from '../../../sync/model/skill.ts'
 import { Damaged } from '../../../sync/model/sync-error.ts'
 import type { Store } from '../../../sync/store/store.ts'
-import { storedSkill } from '../../../sync/pull/fetch-snapshot.ts'
+import { storedSkill } from '../../../sync/store/skills/stored-path.ts'
 import { printableText } from '../../base/log-line.ts'
-import { hunksOf } from '../../../base/text-diff.ts'
+import { hunksOf } from '../../../base/text/text-diff.ts'
 
 /** Above that a SKILL.md is told of, and not compared line by line. */
 const MOST_BYTES = 2 ** 20

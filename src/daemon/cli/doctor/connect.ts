@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { connect, tokenFor, type EraEnd } from '../../connect/connect.ts'
-import { ControlError } from '../../control/control-client.ts'
+import { ControlError } from '../../base/operator-error.ts'
 import { systemClock } from '../../../base/clock.ts'
 import { verdicts } from './check.ts'
 import type { Checked } from './check.ts'

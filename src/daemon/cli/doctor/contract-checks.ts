@@ -1,4 +1,4 @@
-import { countOf } from '../../../base/plural.ts'
+import { countOf } from '../../../base/text/plural.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { contractProblems, problemsOf, type ContractProblem } from '../../../sync/catalog/contract-problems.ts'
 import type { Source } from '../../../sync/model/source.ts'

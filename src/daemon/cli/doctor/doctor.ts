@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { countOf } from '../../../base/plural.ts'
+import { countOf } from '../../../base/text/plural.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { systemClock } from '../../../base/clock.ts'
 import { configOfSources } from '../../config/command-line-config.ts'

@@ -1,4 +1,4 @@
-import { countOf } from '../../../base/plural.ts'
+import { countOf } from '../../../base/text/plural.ts'
 import type { Config } from '../../config/config.ts'
 import { foldersNow, isAsServed, linkCommandOf } from '../../agent-folders/folder-status.ts'
 import type { FolderNow } from '../../agent-folders/folder-status.ts'

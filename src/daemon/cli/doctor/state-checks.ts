@@ -7,7 +7,7 @@ import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.
 import { syncPath, temporaryIn } from '../../../sync/store/files/atomic.ts'
 import { openExistingState } from '../../../sync/store/files/state-folder.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
-import { bytesText } from '../../../base/bytes-text.ts'
+import { bytesText } from '../../../base/text/bytes-text.ts'
 import { verdicts } from './check.ts'
 import type { Check, Checked, Ground } from './check.ts'
 

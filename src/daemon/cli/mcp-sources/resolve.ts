@@ -1,6 +1,6 @@
 import { shown } from '../../../sync/skill-md/contract/contract-value.ts'
 import { readTemplate } from '../../../sync/upstream/mcp/template.ts'
-import { ControlError } from '../../control/control-client.ts'
+import { ControlError } from '../../base/operator-error.ts'
 import { Questions } from '../ask.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { ADDITION, UNVERIFIED, printAdded } from './addition-output.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ControlError } from '../../control/control-client.ts'
+import { ControlError } from '../../base/operator-error.ts'
 import { holderOf } from '../../control/daemon-lock.ts'
 import { request } from '../../control/requests.ts'
 import { ELSEWHERE_MEND, processText } from '../../control/write-lock.ts'

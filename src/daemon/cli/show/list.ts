@@ -1,4 +1,4 @@
-import { countOf } from '../../../base/plural.ts'
+import { countOf } from '../../../base/text/plural.ts'
 import { catalogText } from '../../../serve/mcp/tools/catalog-text.ts'
 import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
 import { readOffered, readRows } from '../../status/skill-rows.ts'

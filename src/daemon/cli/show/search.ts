@@ -1,4 +1,4 @@
-import { countOf } from '../../../base/plural.ts'
+import { countOf } from '../../../base/text/plural.ts'
 import { hitsWithin } from '../../../serve/search/hits.ts'
 import type { Hit } from '../../../serve/search/hits.ts'
 import { DEFAULT_HITS, LEAST_TOKENS, MOST_CHARACTERS, MOST_HITS } from '../../../serve/search/query.ts'

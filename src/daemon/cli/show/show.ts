@@ -1,4 +1,4 @@
-import { countOf } from '../../../base/plural.ts'
+import { countOf } from '../../../base/text/plural.ts'
 import type { Contract } from '../../../sync/skill-md/contract/contract.ts'
 import { disabledText, pendingText, stateText } from '../../status/decision-text.ts'
 import { printable } from '../../base/log-line.ts'

@@ -1,5 +1,12 @@
-import { asLocked, docsChange, isLocked, mismatchesOf, skillChanges, skillsToLock } from '../../../sync/model/lock.ts'
-import type { Lock, LockEntry, Mismatch } from '../../../sync/model/lock.ts'
+import {
+  asLocked,
+  docsChange,
+  isLocked,
+  mismatchesOf,
+  skillChanges,
+  skillsToLock,
+} from '../../../sync/decisions/lock.ts'
+import type { Lock, LockEntry, Mismatch } from '../../../sync/decisions/lock.ts'
 import { choicesDigestOf, packDigestOf, packMismatches } from '../../../sync/catalog/pack.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ObjectId } from '../../../sync/model/revision.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
-import { proofOf } from '../../../sync/pull/fetch-snapshot.ts'
+import { proofOf } from '../../../sync/model/snapshot.ts'
 import { finding, note } from './finding.ts'
 import type { Remark } from './finding.ts'
 import type { Verifying } from './verify-context.ts'

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { countOf } from '../../../base/plural.ts'
-import { shellWord } from '../../../base/shell-word.ts'
+import { countOf } from '../../../base/text/plural.ts'
+import { shellWord } from '../../../base/text/shell-word.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
-import { ControlError } from '../../control/control-client.ts'
+import { ControlError } from '../../base/operator-error.ts'
 import { finding, note } from './finding.ts'
 import type { Remark } from './finding.ts'
 

@@ -3,7 +3,7 @@ import { described } from '../../../sync/pull/move-policy.ts'
 import { FOLDER_REF } from '../../../sync/model/revision.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
-import { ControlError } from '../../control/control-client.ts'
+import { ControlError } from '../../base/operator-error.ts'
 import { finding, note } from './finding.ts'
 import type { Remark } from './finding.ts'
 

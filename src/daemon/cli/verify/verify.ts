@@ -1,4 +1,4 @@
-import { countOf } from '../../../base/plural.ts'
+import { countOf } from '../../../base/text/plural.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'

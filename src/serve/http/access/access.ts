@@ -1,6 +1,7 @@
+import type { Denied, Granted, Decision } from '../../access-decision.ts'
 import type { IncomingMessage } from 'node:http'
 import { opens } from '../../principal.ts'
-import type { Authenticate, Principal, Scope } from '../../principal.ts'
+import type { Authenticate, Scope } from '../../principal.ts'
 
 /** Who may ask. */
 export interface AccessRules {
@@ -20,24 +21,6 @@ export interface AccessRules {
 
 /** Everybody who can connect may ask everything. */
 export const OPEN_TO_ALL: AccessRules = { isTokenRequired: false }
-
-/** Whether a request is let in. A denial says nothing of what was asked for, whether or not there is such a thing. */
-export type Decision = Granted | Denied
-
-export interface Granted {
-  readonly kind: 'granted'
-  /** Undefined where none is needed and none was given. */
-  readonly principal: Principal | undefined
-}
-
-export interface Denied {
-  readonly kind: 'denied'
-  readonly status: number
-  readonly message: string
-  readonly headers: Readonly<Record<string, string>>
-  /** Who is denied, where that is known. */
-  readonly principal?: Principal
-}
 
 /** Decides by the head of a request alone: nothing of its body is read for one who is not let in. */
 export class Access {

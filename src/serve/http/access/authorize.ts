@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Scope } from '../../principal.ts'
-import type { Access, Denied } from './access.ts'
+import type { Access } from './access.ts'
+import type { Denied } from '../../access-decision.ts'
 import type { HolderOf } from '../server/share-holder.ts'
 import type { Site } from '../server/listener.ts'
 import { RateLimit } from './rate-limit.ts'

@@ -1,4 +1,4 @@
-import { declarationOf } from '../../../sync/model/approvals.ts'
+import { declarationOf } from '../../../sync/decisions/approvals.ts'
 import type { CatalogFile } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { stepByStep } from '../../../base/cooperative.ts'

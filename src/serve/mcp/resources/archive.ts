@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { declarationOf } from '../../../sync/model/approvals.ts'
+import { declarationOf } from '../../../sync/decisions/approvals.ts'
 import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { comparePaths, digestOf } from '../../../sync/model/digest.ts'

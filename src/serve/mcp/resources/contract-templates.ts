@@ -1,8 +1,8 @@
 import type { Steps } from '../../../base/cooperative.ts'
 import type { ContractFamily, ContractResource } from './contract.ts'
 import { MadeOnce } from '../../../base/memo.ts'
-import { ValueTable } from '../tools/value-table.ts'
-import type { ValueRow } from '../tools/value-table.ts'
+import { ValueTable } from '../../../base/value-table.ts'
+import type { ValueRow } from '../../../base/value-table.ts'
 
 /** A template of the family, and the values of its variables that lead to something that is listed. */
 export interface ContractTemplate {

@@ -1,7 +1,7 @@
 import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { OMITTED_LIST } from '../../../sync/skill-md/entry-faults.ts'
-import type { JsonObject } from '../../../sync/skill-md/frontmatter.ts'
+import type { JsonObject } from '../../../base/json-value.ts'
 import { filesOf } from '../../../sync/catalog/skill-files.ts'
 import { EXECUTABLES } from '../../../sync/model/skill.ts'
 import type { Signers } from '../../../sync/model/signers.ts'

@@ -12,11 +12,11 @@ import type { Params } from '../rpc/params.ts'
 import { invalidParams } from '../rpc/rpc-error.ts'
 import { valuesIn, variablesOf } from '../resources/skill-template.ts'
 import type { SkillSpace } from '../resources/skill-template.ts'
-import { beginningWith } from './sorted-texts.ts'
-import type { Sorted } from './sorted-texts.ts'
+import { beginningWith } from '../../../base/sorted-texts.ts'
+import type { Sorted } from '../../../base/sorted-texts.ts'
 import { SourcePaths } from './source-paths.ts'
-import { ValueTable } from './value-table.ts'
-import type { ValueRow } from './value-table.ts'
+import { ValueTable } from '../../../base/value-table.ts'
+import type { ValueRow } from '../../../base/value-table.ts'
 
 /** So many values one answer holds at the most (MCP, completion). */
 const MAX_VALUES = 100

@@ -1,5 +1,5 @@
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
-import { editDistance } from '../../../base/edit-distance.ts'
+import { editDistance } from '../../../base/text/edit-distance.ts'
 import { baseName } from '../../../base/paths.ts'
 import type { Steps } from '../../../base/cooperative.ts'
 

@@ -1,6 +1,6 @@
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { isOff } from '../../../sync/skill-md/contract/contract-flags.ts'
-import type { JsonObject, JsonValue } from '../../../sync/skill-md/frontmatter.ts'
+import type { JsonObject, JsonValue } from '../../../base/json-value.ts'
 import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
 import { MadeInSteps } from '../../../base/incremental.ts'
 import { offeringSteps, pathIdOf } from '../../../sync/catalog/tool-catalog.ts'

@@ -5,8 +5,8 @@ import { MadeInSteps } from '../../../base/incremental.ts'
 import { filesOf, isInUriOrder } from '../../../sync/catalog/skill-files.ts'
 import type { Steps } from '../../../base/cooperative.ts'
 import { MadeOnce } from '../../../base/memo.ts'
-import { sortingTexts } from './sorted-texts.ts'
-import type { Sorted } from './sorted-texts.ts'
+import { sortingTexts } from '../../../base/sorted-texts.ts'
+import type { Sorted } from '../../../base/sorted-texts.ts'
 
 /**
  * The paths of the files of listed skills, by source: made ready in slices for the first that asks, and once for each catalog. A

@@ -1,6 +1,6 @@
 import { faultAt, type ContractFault } from './contract-error.ts'
 import { shown } from './contract-value.ts'
-import type { JsonObject } from '../frontmatter.ts'
+import type { JsonObject } from '../../../base/json-value.ts'
 
 /** The fields of Claude Code that are on or off. */
 const SWITCHES = ['disable-model-invocation', 'user-invocable'] as const

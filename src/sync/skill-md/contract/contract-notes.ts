@@ -2,7 +2,7 @@ import { isSemantic, type Block } from './contract-schema.ts'
 import { faultAt, type ContractFault } from './contract-error.ts'
 import { CONTRACT_KEY, isContractId } from './contract.ts'
 import { shown } from './contract-value.ts'
-import type { JsonValue } from '../frontmatter.ts'
+import type { JsonValue } from '../../../base/json-value.ts'
 import { isMapping } from '../../../base/json-value.ts'
 
 /** What is let through and said all the same. `written` is the block as it stands, with the fields that nobody knows. */

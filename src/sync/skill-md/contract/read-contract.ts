@@ -8,7 +8,7 @@ import { switchNotes } from './contract-flags.ts'
 import { CONTRACT_KEY, isContractId } from './contract.ts'
 import type { Contract, Reference } from './contract.ts'
 import { shown, trimmed } from './contract-value.ts'
-import type { JsonObject, JsonValue } from '../frontmatter.ts'
+import type { JsonObject, JsonValue } from '../../../base/json-value.ts'
 import { isMapping } from '../../../base/json-value.ts'
 import { isReferencePath, referencePathOf } from '../reference-path.ts'
 

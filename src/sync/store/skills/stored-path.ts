@@ -3,6 +3,8 @@ import { foldedPath, foldersAbove } from '../../../base/paths.ts'
 import type { Skill, SkillFile } from '../../model/skill.ts'
 import { isSkillName } from '../../skill-md/skill-name.ts'
 import { SyncError } from '../../model/sync-error.ts'
+import type { Docs } from '../../model/docs-folder.ts'
+import type { Snapshot } from '../../model/snapshot.ts'
 
 /** A skill version as the store keeps it, `skills/<digest>/<folderName>/…`, or one of a docs folder, `docs/<digest>/…`. */
 export interface StoredSkill {
@@ -104,4 +106,28 @@ function checkDistinct(skill: StoredSkill): void {
 
 function refused(skill: StoredSkill, why: string): SyncError {
   return new SyncError('content-refused', `Cannot keep the ${calledOf(skill)}: ${why}`)
+}
+
+/** How the store knows a skill. Only for one that has files, and is of no other MCP server. */
+export function storedSkill(skill: Skill): StoredSkill {
+  if (skill.digest === undefined)
+    throw new SyncError('store-failed', `Cannot find the skill in "${skill.path}": it was withheld and not stored`)
+  return { place: 'skills', digest: skill.digest, folderName: folderNameOf(skill), files: skill.files }
+}
+
+/** How the store knows what files are kept with. */
+export function storedOf(kept: Skill | Docs): StoredSkill {
+  return 'kind' in kept ? { place: 'docs', digest: kept.digest, folderName: '', files: kept.files } : storedSkill(kept)
+}
+
+/** All that the store has of a snapshot as folders: not what is of another MCP server. */
+export function storedIn(snapshot: Pick<Snapshot, 'skills' | 'docs'>): StoredSkill[] {
+  return keptIn(snapshot).map(storedOf)
+}
+
+export function keptIn({ skills, docs }: Pick<Snapshot, 'skills' | 'docs'>): (Skill | Docs)[] {
+  const stored = skills.filter(
+    ({ digest, standing, upstream }) => digest !== undefined && standing !== 'withheld' && upstream === undefined,
+  )
+  return [...stored, ...(docs === undefined ? [] : [docs])]
 }

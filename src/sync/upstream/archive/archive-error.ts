@@ -1,4 +1,4 @@
-import { shown } from '../git/objects/tree-object.ts'
+import { shown } from '../../../base/text/printable.ts'
 
 /** An archive that is not taken. The message says what is the case, and nothing of where the archive came from. */
 export class BadArchive extends Error {

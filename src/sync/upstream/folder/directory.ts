@@ -3,17 +3,32 @@ import type { DirectorySource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { Tree } from '../../model/tree.ts'
 import { readFolder, type FolderTree } from './folder-tree.ts'
-import type { KnownTrees, Reach, Relation, TreeUpstream } from '../upstream.ts'
+import type { FetchLimits, KnownTrees, Relation, TreeUpstream } from '../upstream.ts'
+import type { FolderHashes } from './folder-hashes.ts'
+import type { RestClock } from './write-settle.ts'
+
+/** What the upstream of a folder works with. */
+export interface FolderReach {
+  /** An existing, empty folder for one pull. The pull removes it. */
+  readonly scratch: string
+  readonly limits: FetchLimits
+  /** Hashes of the files from earlier reads of the folder; `undefined` to read every file. */
+  readonly hashes?: FolderHashes
+  /** Waits until files that were just written are settled; `undefined` to read them as they are. */
+  readonly clock?: RestClock
+  /** Absolute paths that belong to no folder: the state of this program. */
+  readonly apart?: readonly string[]
+}
 
 /** A plain folder as a source: what lies in it now is its only commit. */
 export class DirectoryUpstream implements TreeUpstream {
   readonly kind = 'tree'
   readonly #source: DirectorySource
-  readonly #reach: Reach
+  readonly #reach: FolderReach
   /** What the last look found, for the fetch that follows it. */
   #seen: FolderTree | undefined
 
-  constructor(source: DirectorySource, reach: Reach) {
+  constructor(source: DirectorySource, reach: FolderReach) {
     this.#source = source
     this.#reach = reach
   }

@@ -1,7 +1,7 @@
 import { SyncError } from '../../model/sync-error.ts'
 import type { Refused } from '../../model/tree.ts'
 import { diskCodeOf, isForbidden, isGone } from './open-folder.ts'
-import { shown } from '../git/objects/tree-object.ts'
+import { shown } from '../../../base/text/printable.ts'
 
 /** It was there, and is another now: whoever began anew would see it as it is. */
 export class FolderChanged extends Error {

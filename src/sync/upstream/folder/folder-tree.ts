@@ -17,7 +17,8 @@ import { diskCodeOf, isGone, OpenFolder } from './open-folder.ts'
 import { pacedBlobId, pacedDigest } from '../git/objects/paced-hash.ts'
 import { realPlacesBelow } from './excluded-paths.ts'
 import { plainCommit } from '../git/objects/synthetic-commit.ts'
-import { parseTree, shown } from '../git/objects/tree-object.ts'
+import { parseTree } from '../git/objects/tree-object.ts'
+import { shown } from '../../../base/text/printable.ts'
 import type { FetchLimits } from '../upstream.ts'
 
 /** How a folder is read. */

@@ -4,18 +4,17 @@ import { join, resolve } from 'node:path'
 import { expandRef, getConfig, listBranches, listTags, resolveRef } from 'isomorphic-git'
 import { isObjectId, type ObjectId } from '../../model/revision.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import type { GitTransport } from './git.ts'
-import type { Place } from './objects/worker-protocol.ts'
+import type { GitTransport, Place } from './objects/git-transport.ts'
 import { peelObject } from './git-tree.ts'
 import { prefixOf, type Ref } from './objects/ref-rules.ts'
-import type { Reach } from '../upstream.ts'
+import type { GitReach } from './git-reach.ts'
 
 /** A repository on this disk that our own reader takes. Nothing is written to it. */
 export class DiskTransport implements GitTransport {
   readonly #folder: string
-  readonly #reach: Reach
+  readonly #reach: GitReach
 
-  constructor(folder: string, reach: Reach) {
+  constructor(folder: string, reach: GitReach) {
     this.#folder = folder
     this.#reach = reach
   }

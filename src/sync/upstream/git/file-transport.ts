@@ -1,19 +1,18 @@
 import { fileURLToPath } from 'node:url'
 import type { GitSource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import type { GitTransport } from './git.ts'
-import type { Place } from './objects/worker-protocol.ts'
+import type { GitTransport, Place } from './objects/git-transport.ts'
 import { ProgramTransport } from './program/program-transport.ts'
 import type { Ref } from './objects/ref-rules.ts'
-import type { Reach } from '../upstream.ts'
+import type { GitReach } from './git-reach.ts'
 
 /** A repository on this disk: read by ourselves, and with the git program where it needs that or the source wants it. */
 export class FileTransport implements GitTransport {
   readonly #path: string
   readonly #backend: GitSource['backend']
-  readonly #reach: Reach
+  readonly #reach: GitReach
 
-  constructor(url: string, backend: GitSource['backend'], reach: Reach) {
+  constructor(url: string, backend: GitSource['backend'], reach: GitReach) {
     this.#path = fileURLToPath(url)
     this.#backend = backend
     this.#reach = reach

@@ -4,20 +4,22 @@ import { formatOf, type ObjectId, type Revision } from '../../model/revision.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { BLOBS_AT_ONCE, TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../../model/tree.ts'
 import { HISTORY_LIMITS } from './objects/ancestry.ts'
-import type { OpenedTree, Place } from './objects/worker-protocol.ts'
+import type { OpenedTree } from './worker-protocol.ts'
+import type { Place } from './objects/git-transport.ts'
 import { ObjectWorker } from './worker-client.ts'
 import { ProgramEnded } from './program/program-objects.ts'
 import { ProgramSupply } from './program/object-supply.ts'
 import { parseTree } from './objects/tree-object.ts'
 import { namedLimit } from '../upstream.ts'
-import type { KnownTrees, Reach, Relation } from '../upstream.ts'
+import type { KnownTrees, Relation } from '../upstream.ts'
+import type { GitReach } from './git-reach.ts'
 
 /** Fetches a commit into a folder and a thread of its own, both gone when the tree is disposed. */
 export async function openGitTree(
   place: Place,
   revision: Revision,
   known: KnownTrees,
-  reach: Reach,
+  reach: GitReach,
   signal: AbortSignal,
 ): Promise<Tree> {
   const fetch = await openFetch(place, reach)
@@ -34,7 +36,7 @@ export async function openGitTree(
 }
 
 /** The commit of a repository that an object leads to, if it is a commit or a tag of one. */
-export async function peelObject(place: Place, id: ObjectId, reach: Reach, signal: AbortSignal) {
+export async function peelObject(place: Place, id: ObjectId, reach: GitReach, signal: AbortSignal) {
   await using fetch = await openFetch(place, reach)
   return (await fetch.ask({ kind: 'peel', id }, fetch.within(signal))).commit
 }
@@ -44,7 +46,7 @@ export async function relate(
   place: Place,
   from: ObjectId,
   to: ObjectId,
-  reach: Reach,
+  reach: GitReach,
   signal: AbortSignal,
 ): Promise<Relation> {
   // A server that cannot send commits alone would send all that they hold.
@@ -63,9 +65,9 @@ class GitTree implements Tree {
   readonly proof: Proof
   readonly #trees: ReadonlyMap<ObjectId, Uint8Array>
   readonly #fetch: Fetch
-  readonly #reach: Reach
+  readonly #reach: GitReach
 
-  constructor(revision: Revision, opened: OpenedTree, fetch: Fetch, reach: Reach) {
+  constructor(revision: Revision, opened: OpenedTree, fetch: Fetch, reach: GitReach) {
     const { root, commit, tag } = opened
     this.revision = revision
     this.root = root
@@ -114,7 +116,7 @@ interface Fetch extends AsyncDisposable {
   within(signal: AbortSignal): AbortSignal
 }
 
-async function openFetch(place: Place, reach: Reach): Promise<Fetch> {
+async function openFetch(place: Place, reach: GitReach): Promise<Fetch> {
   const { scratch, limits } = reach
   const folder = await mkdtemp(join(scratch, 'git-')).catch((cause: unknown) => {
     throw new SyncError('store-failed', `Cannot make a folder in "${scratch}"`, { cause })

@@ -8,19 +8,13 @@ import { isSystemError, SyncError } from '../../model/sync-error.ts'
 import type { Taken } from '../../model/tree.ts'
 import { BlobSpool } from './objects/blob-spool.ts'
 import { DiskObjects } from './disk-objects.ts'
-import {
-  failureFrom,
-  type OpenedTree,
-  type Place,
-  type WorkerAnswer,
-  type WorkerRequest,
-  type WorkerTask,
-} from './objects/worker-protocol.ts'
+import { failureFrom, type OpenedTree, type WorkerAnswer, type WorkerRequest } from './worker-protocol.ts'
+import { type Place, type WorkerTask } from './objects/git-transport.ts'
 import { treeOfCommit, targetOfTag, type GitObject } from './objects/git-object.ts'
 import { tooLarge, type LargeObject, type Objects } from './objects/object-source.ts'
 import { ProgramObjects } from './program/program-objects.ts'
 import { RemoteObjects } from './smart-http/remote-objects.ts'
-import { shown } from './objects/tree-object.ts'
+import { shown } from '../../../base/text/printable.ts'
 import { walkTrees } from './objects/tree-walk.ts'
 import { namedLimit } from '../upstream.ts'
 import type { KnownTrees } from '../upstream.ts'

@@ -1,36 +1,23 @@
+import type { GitTransport } from './objects/git-transport.ts'
 import { formatOf, type ObjectId, type Revision } from '../../model/revision.ts'
 import type { GitSource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { Tree } from '../../model/tree.ts'
-import type { Place } from './objects/worker-protocol.ts'
 import { openGitTree, relate } from './git-tree.ts'
 import { chooseRef, patternsOf, refNotFound, revisionOf, revisionOfCommit, type Ref } from './objects/ref-rules.ts'
-import type { KnownTrees, Reach, Relation, TreeUpstream } from '../upstream.ts'
-
-/** How a git repository is reached. It knows no rule about refs, and keeps nothing of the repository. */
-export interface GitTransport {
-  /** Those of the refs that exist, in full names; see `patternsOf`. Others may be in the answer, and a tag need not be peeled. */
-  list(patterns: readonly string[], signal: AbortSignal): Promise<readonly Ref[]>
-  /** The same ref, and where it is an annotated tag, what that leads to. */
-  peel(ref: Ref, signal: AbortSignal): Promise<Ref>
-  /** Whether there is no branch and no tag at all. */
-  isEmpty(signal: AbortSignal): Promise<boolean>
-  /** Where a worker finds the objects. */
-  locate(signal: AbortSignal): Promise<Place>
-  /** A fetch failed: what was remembered of the other side may be why. */
-  forget(): void
-}
+import type { KnownTrees, Relation, TreeUpstream } from '../upstream.ts'
+import type { GitReach } from './git-reach.ts'
 
 /** A git repository as a source. */
 export class GitUpstream implements TreeUpstream {
   readonly kind = 'tree'
   readonly #source: GitSource
-  readonly #reach: Reach
+  readonly #reach: GitReach
   readonly #transport: GitTransport
   /** Where the host itself said that the ref leads. */
   #resolved: ObjectId | undefined
 
-  constructor(source: GitSource, reach: Reach, transport: GitTransport) {
+  constructor(source: GitSource, reach: GitReach, transport: GitTransport) {
     this.#source = source
     this.#reach = reach
     this.#transport = transport

@@ -1,5 +1,4 @@
-import type { GitTransport } from './git.ts'
-import type { Place } from './objects/worker-protocol.ts'
+import type { GitTransport, Place } from './objects/git-transport.ts'
 import type { Ref } from './objects/ref-rules.ts'
 
 /**

@@ -9,7 +9,7 @@ import { withNamed } from './named-skills.ts'
 import { omittedBy } from './omitted.ts'
 import { allOf, answered, Spent } from './pages.ts'
 import { orSilence } from './client/rpc-errors.ts'
-import type { Enumeration } from './server.ts'
+import type { Enumeration } from '../../model/server-listing.ts'
 import { declaresOmitted, declaresSkills } from './client/capabilities.ts'
 import { wholeEntries } from './complete-entry.ts'
 

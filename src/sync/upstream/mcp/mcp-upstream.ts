@@ -5,18 +5,27 @@ import type { McpSource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { McpServer } from './server.ts'
 import { plainCommit } from '../git/objects/synthetic-commit.ts'
-import type { Listing, ListingUpstream, Reach, Relation } from '../upstream.ts'
+import type { Listing, ListingUpstream, Relation } from '../upstream.ts'
+import type { ServerListing } from '../../model/server-listing.ts'
+
+/** What the upstream of an MCP source works with. */
+export interface McpReach {
+  /** The connection to the server, which outlives a pull. */
+  readonly server?: McpServer
+  /** Called with each listing that the server gives. */
+  readonly onListing?: (listing: ServerListing) => void
+}
 
 /** Another MCP server as a source: what it lists now is its only commit. */
 export class McpUpstream implements ListingUpstream {
   readonly kind = 'listing'
   readonly #source: McpSource
   readonly #server: McpServer
-  readonly #onListing: Reach['onListing']
+  readonly #onListing: McpReach['onListing']
   /** What the last look found, for the taking that follows it. */
   #seen: Listing | undefined
 
-  constructor(source: McpSource, { server, onListing }: Reach) {
+  constructor(source: McpSource, { server, onListing }: McpReach) {
     if (server === undefined) throw new TypeError(`Nobody gave a connection for "${source.id}"`)
     this.#source = source
     this.#server = server

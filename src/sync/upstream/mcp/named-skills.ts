@@ -7,7 +7,7 @@ import type { Looking, Made, NamedSkill } from './listing-context.ts'
 import { METHOD_NOT_FOUND } from './client/message.ts'
 import { answered } from './pages.ts'
 import { isAbsence } from './client/rpc-errors.ts'
-import type { Enumeration } from './server.ts'
+import type { Enumeration } from '../../model/server-listing.ts'
 import { declaresSkills } from './client/capabilities.ts'
 import { wholeEntry } from './complete-entry.ts'
 

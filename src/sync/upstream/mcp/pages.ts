@@ -1,10 +1,10 @@
+import type { Refusal, Reply } from './client/message.ts'
 import type { ListingBudget } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { CacheHints } from './cache-hints.ts'
 import type { McpConnection } from './client/connection.ts'
 import { jsonWeightOf } from './client/json-size.ts'
 import { legible } from './client/depth-limit.ts'
-import type { Reply } from './client/message.ts'
 
 /** What an enumeration is made with. */
 export interface Enumerating {
@@ -13,8 +13,6 @@ export interface Enumerating {
   readonly hints: CacheHints
   readonly signal: AbortSignal
 }
-
-export type Refusal = Extract<Reply, { readonly ok: false }>
 
 /** A list of what, by which method, in which field of its answer. */
 export interface Asked {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { setDigestOf } from '../../../../src/sync/model/lock.ts'
+import { setDigestOf } from '../../../../src/sync/decisions/lock.ts'
 import { World, skill } from '../../../e2e/world.ts'
 
 test('lock writes what each pack holds, and the same bytes again while nothing moved', async () => {

@@ -8,7 +8,7 @@ import { INIT_SKILLS, PROMPTS } from '../../../../src/serve/mcp/tools/prompts.ts
 import { skillPrompts } from '../../../../src/serve/mcp/tools/skill-prompts.ts'
 import type { SharedDisk, ToolHost } from '../../../../src/serve/mcp/tools/tool-document.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
-import type { JsonObject } from '../../../../src/sync/skill-md/frontmatter.ts'
+import type { JsonObject } from '../../../../src/base/json-value.ts'
 import { withDeceitEscaped } from '../../../../src/sync/skill-md/hidden-unicode.ts'
 import type { Standing } from '../../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../../src/sync/model/snapshot.ts'

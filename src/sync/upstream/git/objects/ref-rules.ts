@@ -1,6 +1,7 @@
 import { askedText, isObjectId, type AskedRef, type ObjectId, type Revision } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import { highestTags } from '../../../model/tag-range.ts'
+import type { ObjectFormat } from '../../../model/revision.ts'
 
 /** A name in a repository and the object it points to. */
 export interface Ref {
@@ -88,4 +89,17 @@ function whyNot(asked: AskedRef, listing: readonly Ref[], isEmpty: boolean): str
 function nameOf(ref: Ref): string {
   const isBranch = ref.target !== undefined && /^refs\/heads\/[^\p{Cc}\p{Cf}\s]{1,255}$/u.test(ref.target)
   return isBranch && ref.target !== undefined ? ref.target : ref.name
+}
+
+/** What a server said about one repository. Plain data: it is handed to the worker. */
+export interface Server {
+  /** The address after redirects. */
+  readonly base: string
+  readonly version: 1 | 2
+  /** Of all of its ids. */
+  readonly format: ObjectFormat
+  /** It can leave out file contents. */
+  readonly filters: boolean
+  /** Version 1 lists all refs each time, asked or not. */
+  readonly refs: readonly Ref[]
 }

@@ -1,3 +1,4 @@
+import { shown } from '../../../../base/text/printable.ts'
 import { isUtf8 } from 'node:buffer'
 import { isObjectId, type ObjectFormat } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
@@ -48,14 +49,6 @@ const SPACE = 0x20
 export function pathTo(folder: string, name: string): string {
   return folder === '' ? name : `${folder}/${name}`
 }
-
-/** A path as a message shows it: bounded, each character visible. */
-export function shown(path: string): string {
-  const bounded = path.length > SHOWN_LENGTH ? `${path.slice(0, SHOWN_LENGTH)}…` : path
-  return JSON.stringify(bounded).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{fffd}')
-}
-
-const SHOWN_LENGTH = 300
 
 interface Name {
   readonly name: string

@@ -1,3 +1,4 @@
+import type { ProgramTarget } from '../objects/git-transport.ts'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SyncError } from '../../../model/sync-error.ts'
@@ -9,13 +10,7 @@ import { httpEnvironment } from './git-http-config.ts'
 import { HttpTrace, type Traced } from '../../http/http-trace.ts'
 import { programFailure, type FailedRun } from './program-failure.ts'
 import { sshLog, writeSsh } from './git-ssh-config.ts'
-import type { Reach } from '../../upstream.ts'
-
-/** What the git program is to work on: an address, or the folder of a repository on this disk. */
-export type ProgramTarget =
-  | { readonly kind: 'ssh'; readonly url: string }
-  | { readonly kind: 'http'; readonly url: string }
-  | { readonly kind: 'disk'; readonly folder: string }
+import type { GitHost } from '../objects/git-host.ts'
 
 /** One run of git. `bounds` are those of the fetch where nothing is said. */
 export interface GitRun {
@@ -35,19 +30,19 @@ export class GitProgram implements AsyncDisposable {
   /** Where it runs. Whatever it writes lies here. */
   readonly folder: string
   readonly target: ProgramTarget
-  readonly #reach: Reach
+  readonly #reach: GitHost
   readonly #env: Readonly<Record<string, string>>
   /** Over http(s), where a redirect led to. */
   #base: string | undefined
 
-  private constructor(folder: string, target: ProgramTarget, reach: Reach, env: Readonly<Record<string, string>>) {
+  private constructor(folder: string, target: ProgramTarget, reach: GitHost, env: Readonly<Record<string, string>>) {
     this.folder = folder
     this.target = target
     this.#reach = reach
     this.#env = env
   }
 
-  static async open(target: ProgramTarget, reach: Reach): Promise<GitProgram> {
+  static async open(target: ProgramTarget, reach: GitHost): Promise<GitProgram> {
     const folder = await mkdtemp(join(reach.scratch, 'program-')).catch((cause: unknown) => {
       throw new SyncError('store-failed', `Cannot make a folder in "${reach.scratch}"`, { cause })
     })
@@ -182,7 +177,7 @@ async function removed(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true }).catch(() => {})
 }
 
-function environmentIn(folder: string, target: ProgramTarget, { programs }: Reach): Record<string, string> {
+function environmentIn(folder: string, target: ProgramTarget, { programs }: GitHost): Record<string, string> {
   const home = join(folder, 'home')
   return {
     PATH: programs.path,

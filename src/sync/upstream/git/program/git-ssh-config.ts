@@ -1,13 +1,13 @@
 import { chmod, open, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SyncError } from '../../../model/sync-error.ts'
-import type { Reach, SshAccess, SshKey } from '../../upstream.ts'
+import type { GitHost, SshAccess, SshKey } from '../objects/git-host.ts'
 
 /**
  * Puts what ssh needs into a folder that it will run in, and returns the environment that makes git use it. What is
  * secret stands in files of that folder, never in an argument: arguments are seen by everybody on the machine.
  */
-export async function writeSsh(folder: string, { programs, limits }: Reach): Promise<Record<string, string>> {
+export async function writeSsh(folder: string, { programs, limits }: GitHost): Promise<Record<string, string>> {
   const access = await programs.access()
   if (access.key !== undefined) await writeKey(folder, access.key)
   await expectKnownHosts(access)
@@ -34,7 +34,7 @@ export async function sshLog(folder: string): Promise<() => Promise<string>> {
 const LOG = 'ssh.log'
 const KEY = 'key'
 
-function optionsFor(access: SshAccess, { connectMs, idleMs }: Reach['limits']): string[] {
+function optionsFor(access: SshAccess, { connectMs, idleMs }: GitHost['limits']): string[] {
   const seconds = (ms: number) => Math.max(1, Math.ceil(ms / 1000))
   const settings = {
     // With a passphrase the one question is answered by our own program; everything else is refused below.

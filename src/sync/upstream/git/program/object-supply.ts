@@ -5,11 +5,13 @@ import { SyncError } from '../../../model/sync-error.ts'
 import type { Taken } from '../../../model/tree.ts'
 import type { ChildGroup } from './process-group.ts'
 import { HISTORY_LIMITS } from '../objects/ancestry.ts'
-import { GitProgram, scratchFailure, type ProgramTarget } from './git-program.ts'
+import { GitProgram, scratchFailure } from './git-program.ts'
+import { type ProgramTarget } from '../objects/git-transport.ts'
 import { ABSENT, tooLarge } from '../objects/object-source.ts'
 import { Refused } from './program-failure.ts'
 import type { ProgramEnded } from './program-objects.ts'
-import { namedLimit, type Reach } from '../../upstream.ts'
+import { namedLimit } from '../../upstream.ts'
+import type { GitHost } from '../objects/git-host.ts'
 
 /**
  * Brings objects to where a worker reads them. It runs on the main thread, because a program that a worker starts
@@ -17,19 +19,19 @@ import { namedLimit, type Reach } from '../../upstream.ts'
  */
 export class ProgramSupply implements AsyncDisposable {
   readonly #git: GitProgram
-  readonly #reach: Reach
+  readonly #reach: GitHost
   #reader: ChildGroup | undefined
   #packBytes = 0
   #format: ObjectFormat = 'sha1'
   /** Until all of it was asked for. */
   #revision: Revision | undefined
 
-  private constructor(git: GitProgram, reach: Reach) {
+  private constructor(git: GitProgram, reach: GitHost) {
     this.#git = git
     this.#reach = reach
   }
 
-  static async open(target: ProgramTarget, reach: Reach): Promise<ProgramSupply> {
+  static async open(target: ProgramTarget, reach: GitHost): Promise<ProgramSupply> {
     return new ProgramSupply(await GitProgram.open(target, reach), reach)
   }
 

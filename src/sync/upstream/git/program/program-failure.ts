@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import { SyncError, type SyncErrorCode } from '../../../model/sync-error.ts'
 import { gitFailureOf, proxyRefusal } from '../../http/http-failure.ts'
 import type { HttpTrace, Traced } from '../../http/http-trace.ts'
-import { printable } from '../smart-http/pkt-line.ts'
+import { printable } from '../../../../base/text/printable.ts'
 import { knownHostLines } from './git-ssh-config.ts'
-import { namedLimit, type Reach } from '../../upstream.ts'
+import { namedLimit } from '../../upstream.ts'
+import type { GitHost } from '../objects/git-host.ts'
 import type { Way } from '../../http/host-access.ts'
 
 /** What is known of a run of git that failed. */
@@ -19,7 +20,7 @@ export interface FailedRun {
   readonly http: { readonly way: Way; readonly trace: HttpTrace } | undefined
   /** Where it ran. */
   readonly folder: string
-  readonly reach: Reach
+  readonly reach: GitHost
 }
 
 /** A failed run in our words. What git and ssh print is for terminals, and is passed on in no more than one line. */

@@ -1,17 +1,17 @@
 import { isObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
-import type { GitTransport } from '../git.ts'
-import type { Place } from '../objects/worker-protocol.ts'
-import { GitProgram, type ProgramTarget } from './git-program.ts'
+import type { GitTransport, Place } from '../objects/git-transport.ts'
+import { GitProgram } from './git-program.ts'
+import { type ProgramTarget } from '../objects/git-transport.ts'
 import { prefixOf, type Ref } from '../objects/ref-rules.ts'
-import type { Reach } from '../../upstream.ts'
+import type { GitHost } from '../objects/git-host.ts'
 
 /** A repository that the git program reaches: over ssh or http(s), or on this disk. */
 export class ProgramTransport implements GitTransport {
   readonly #target: ProgramTarget
-  readonly #reach: Reach
+  readonly #reach: GitHost
 
-  constructor(target: ProgramTarget, reach: Reach) {
+  constructor(target: ProgramTarget, reach: GitHost) {
     this.#target = target
     this.#reach = reach
   }

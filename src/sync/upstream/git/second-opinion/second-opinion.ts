@@ -6,8 +6,9 @@ import { formatOf, type Revision } from '../../../model/revision.ts'
 import type { SkillFile } from '../../../model/skill.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import { THREAD_HEAP_MB } from '../fetch-threads.ts'
-import { errorOf, type Failure } from '../objects/worker-protocol.ts'
-import type { FetchLimits, Reach } from '../../upstream.ts'
+import { errorOf, type Failure } from '../worker-protocol.ts'
+import type { FetchLimits } from '../../upstream.ts'
+import type { GitReach } from '../git-reach.ts'
 import type { Way } from '../../http/host-access.ts'
 
 /** The files of one skill, or of the docs folder, as they are served. */
@@ -72,7 +73,7 @@ export type SecondAnswer = SecondOpinion | { readonly kind: 'failed'; readonly f
 export async function secondOpinion(
   url: string,
   { revision, claims }: Pick<SecondTask, 'revision' | 'claims'>,
-  reach: Pick<Reach, 'way' | 'limits' | 'scratch'>,
+  reach: Pick<GitReach, 'way' | 'limits' | 'scratch'>,
   signal: AbortSignal,
 ): Promise<SecondOpinion> {
   const limits = { ...reach.limits, packBytes: Math.min(reach.limits.packBytes, SECOND_BYTES) }

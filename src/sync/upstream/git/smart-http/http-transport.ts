@@ -1,18 +1,17 @@
 import { GitHttp } from './git-http.ts'
-import type { GitTransport } from '../git.ts'
-import type { Place } from '../objects/worker-protocol.ts'
+import type { GitTransport, Place } from '../objects/git-transport.ts'
 import { discover } from './discover.ts'
 import { RedirectRefused } from '../../http/http-redirect.ts'
-import { listRefs, type Server } from './protocol.ts'
-import { prefixOf, type Ref } from '../objects/ref-rules.ts'
-import type { Reach } from '../../upstream.ts'
+import { listRefs } from './protocol.ts'
+import { type Server, prefixOf, type Ref } from '../objects/ref-rules.ts'
+import type { GitHost } from '../objects/git-host.ts'
 
 /** A repository behind http(s). */
 export class HttpTransport implements GitTransport {
   readonly #url: string
-  readonly #reach: Reach
+  readonly #reach: GitHost
 
-  constructor(url: string, reach: Reach) {
+  constructor(url: string, reach: GitHost) {
     this.#url = url.replace(/\/+$/, '')
     this.#reach = reach
   }

@@ -1,3 +1,4 @@
+import { printable } from '../../../../base/text/printable.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 
 /** One line of git's wire protocol, or one of its marks, which carry nothing. */
@@ -50,14 +51,6 @@ export class ServerRefusal extends SyncError {
     super('source-unreachable', `${what}: the server says "${said}"`)
     this.said = said
   }
-}
-
-/** Text of the other side, fit for a message: bounded, and without what would move a terminal's cursor. */
-export function printable(text: string): string {
-  return text
-    .slice(0, SAID_LIMIT)
-    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\s]+/gu, ' ')
-    .trim()
 }
 
 /** Follows the frames without keeping what they carry. */

@@ -1,21 +1,8 @@
-import { isIdOf, type ObjectFormat, type ObjectId } from '../../../model/revision.ts'
+import type { Server, Ref } from '../objects/ref-rules.ts'
+import { isIdOf, type ObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import type { GitHttp } from './git-http.ts'
 import { DELIMITER, FLUSH, packet, packets } from './pkt-line.ts'
-import type { Ref } from '../objects/ref-rules.ts'
-
-/** What a server said about one repository. Plain data: it is handed to the worker. */
-export interface Server {
-  /** The address after redirects. */
-  readonly base: string
-  readonly version: 1 | 2
-  /** Of all of its ids. */
-  readonly format: ObjectFormat
-  /** It can leave out file contents. */
-  readonly filters: boolean
-  /** Version 1 lists all refs each time, asked or not. */
-  readonly refs: readonly Ref[]
-}
 
 /** The refs whose names start with one of the prefixes: one request, or none where the server told them already. */
 export async function listRefs(http: GitHttp, server: Server, prefixes: readonly string[]): Promise<readonly Ref[]> {

@@ -4,7 +4,7 @@ import { formatOf, isIdOf, type ObjectId, type Revision } from '../../../model/r
 import { isSystemError, SyncError, type SyncErrorCode } from '../../../model/sync-error.ts'
 import type { Taken } from '../../../model/tree.ts'
 import { GitHttp } from './git-http.ts'
-import type { Place, WorkerTask } from '../objects/worker-protocol.ts'
+import type { Place, WorkerTask } from '../objects/git-transport.ts'
 import { treeOfCommit, type GitObject } from '../objects/git-object.ts'
 import { requestPack, type Wanted } from './protocol.ts'
 import { lackingTrees, outermost } from '../objects/known-trees.ts'

@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { SyncError } from '../../../model/sync-error.ts'
 import type { McpConnection } from './connection.ts'
-import type { Watched } from '../server.ts'
 import { declaresOmitted } from './capabilities.ts'
 import { isUnheard } from './change-feed.ts'
 import type { Watch } from './change-feed.ts'
@@ -187,4 +186,11 @@ async function abortOf(signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   signal.addEventListener('abort', () => resolve(), { once: true })
   await promise
+}
+
+/** The resources to watch, by the URIs that the server gave. */
+export interface Watched {
+  readonly uris: readonly string[]
+  /** Folders, watched at a server that lists what its `skills/list` leaves out: no other resource tells of a file in one. */
+  readonly omitted: readonly string[]
 }

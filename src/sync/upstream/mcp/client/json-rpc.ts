@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../skill-md/frontmatter.ts'
+import type { JsonObject } from '../../../../base/json-value.ts'
 import { isMapping } from '../../../../base/json-value.ts'
 import type { SyncError } from '../../../model/sync-error.ts'
 import { Unanswered, type Channel } from './channel.ts'

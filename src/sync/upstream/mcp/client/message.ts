@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../skill-md/frontmatter.ts'
+import type { JsonObject } from '../../../../base/json-value.ts'
 import { isMapping } from '../../../../base/json-value.ts'
 
 /** A JSON-RPC answer: the result as it came, or the error. */
@@ -47,3 +47,5 @@ function replyIn({ result, error }: JsonObject): Reply | undefined {
   const text = typeof message === 'string' ? message : ''
   return { ok: false, code, message: text, ...(data !== undefined && { data }) }
 }
+
+export type Refusal = Extract<Reply, { readonly ok: false }>

@@ -1,7 +1,7 @@
 import { parseJson } from '../../../../base/json-value.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import { ChildGroup, type Ended } from '../../git/program/process-group.ts'
-import { printable } from '../../git/smart-http/pkt-line.ts'
+import { printable } from '../../../../base/text/printable.ts'
 import type { ConnectionOptions, ProgramAddress } from './address.ts'
 import { Overlong, Unanswered, type Channel, type Ears, type ServerStream } from './channel.ts'
 import { LineFrames } from './line-frames.ts'

@@ -1,7 +1,7 @@
 import type { SyncError } from '../../../model/sync-error.ts'
 import { Unanswered } from './channel.ts'
 import { METHOD_NOT_FOUND } from './message.ts'
-import type { Refusal } from '../pages.ts'
+import type { Refusal } from './message.ts'
 
 /** Whether the server says that it has no such thing: no such method, or, by era, no such resource. */
 export function isAbsence({ code }: Pick<Refusal, 'code'>): boolean {

@@ -6,10 +6,10 @@ import {
   guarded,
   packet,
   packets,
-  printable,
   ServerRefusal,
   type Packet,
 } from '../../../../../src/sync/upstream/git/smart-http/pkt-line.ts'
+import { printable } from '../../../../../src/base/text/printable.ts'
 
 test('lines come out as they went in, however the bytes are cut', async () => {
   const line = fc.oneof(fc.string({ maxLength: 50 }), fc.constant(FLUSH), fc.constant(DELIMITER))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { SideThread } from '../../../src/serve/page/worker-client.ts'
+import { SideThread } from '../../src/base/worker-client.ts'
 
 /** Answers a question with itself, but for those that say what else to do. */
 const SCRIPT = new URL(

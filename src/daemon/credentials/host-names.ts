@@ -5,7 +5,7 @@ import { connectionFailure } from '../../sync/upstream/http/http-failure.ts'
 import type { Address } from '../../sync/upstream/http/host-access.ts'
 import type { Clock } from '../../base/clock.ts'
 import { THREADS } from '../config/process-environment.ts'
-import { Places } from './host-semaphore.ts'
+import { Places } from '../base/host-semaphore.ts'
 
 /** Asks the system's resolver for all addresses of a name; it heeds no signal. */
 export type LookUp = (name: string) => Promise<readonly Address[]>

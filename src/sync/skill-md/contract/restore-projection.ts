@@ -1,11 +1,11 @@
-import { CONTRACT_KEY } from './contract/contract.ts'
-import { FRONTMATTER_LIMITS, readFrontmatter } from './frontmatter.ts'
-import type { JsonObject, JsonValue } from './frontmatter.ts'
-import type { Written } from './frontmatter-text.ts'
-import { isMapping } from '../../base/json-value.ts'
+import { CONTRACT_KEY } from './contract.ts'
+import { FRONTMATTER_LIMITS, readFrontmatter } from '../frontmatter.ts'
+import type { JsonObject, JsonValue } from '../../../base/json-value.ts'
+import type { Written } from '../frontmatter-text.ts'
+import { isMapping } from '../../../base/json-value.ts'
 import { PROJECTED, TEXTS, documentOf, orderOfMetadata, refused } from './projection.ts'
 import type { ProjectionFault } from './projection.ts'
-import { isSkillName } from './skill-name.ts'
+import { isSkillName } from '../skill-name.ts'
 
 /** A SKILL.md as its author has it, or why it cannot be had from this one. */
 export type Reconstruction =

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { Skill } from './skill.ts'
-import type { Snapshot } from './snapshot.ts'
-import type { SourceId } from './source-id.ts'
+import type { Skill } from '../model/skill.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import type { SourceId } from '../model/source-id.ts'
+import type { Source } from '../model/source.ts'
 
 /**
  * Which skills of other MCP servers people looked at and let through: by source and path. It is exactly what was declared that
@@ -71,4 +72,10 @@ export function outdatedIn({ source, skills }: Snapshot, approvals: Approvals): 
     const skill = there.get(path)
     return skill !== undefined && !isApproved(skill, approval) ? [path] : []
   })
+}
+
+/** The paths of the skills of a source that wait for approval; none if the source requires none. */
+export function pendingPaths(source: Source, snapshot: Snapshot | undefined, approvals: Approvals): readonly string[] {
+  if (source.kind !== 'mcp' || source.approval !== 'required' || snapshot === undefined) return []
+  return pendingIn(snapshot, approvals).map(({ path }) => path)
 }

@@ -1,5 +1,5 @@
-import type { ObjectId, Revision } from './revision.ts'
-import type { SourceId } from './source-id.ts'
+import type { ObjectId, Revision } from '../model/revision.ts'
+import type { SourceId } from '../model/source-id.ts'
 
 /** What people decided about the sources. It outlives restarts, and no pull undoes it. */
 export type Decisions = ReadonlyMap<SourceId, Decision>

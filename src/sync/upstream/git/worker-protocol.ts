@@ -1,25 +1,9 @@
-import type { ObjectId, Revision } from '../../../model/revision.ts'
-import { CredentialRefused, SyncError, type SyncErrorCode } from '../../../model/sync-error.ts'
-import type { Taken } from '../../../model/tree.ts'
-import type { ProgramTarget } from '../program/git-program.ts'
-import type { Server } from '../smart-http/protocol.ts'
-import { ProgramEnded } from '../program/program-objects.ts'
-import type { FetchLimits, KnownTrees, Relation } from '../../upstream.ts'
-import type { Way } from '../../http/host-access.ts'
-
-/** Where a repository's objects are. */
-export type Place =
-  | { readonly kind: 'remote'; readonly url: string; readonly server: Server }
-  | { readonly kind: 'disk'; readonly folder: string }
-  /** With the git program, whose objects the worker reads over its own standard input and output. */
-  | { readonly kind: 'program'; readonly target: ProgramTarget }
-
-/** What a fetch begins with. `scratch` is a folder that it alone writes to. */
-export interface WorkerTask {
-  readonly place: Place
-  readonly scratch: string
-  readonly limits: FetchLimits
-}
+import type { ObjectId, Revision } from '../../model/revision.ts'
+import { CredentialRefused, SyncError, type SyncErrorCode } from '../../model/sync-error.ts'
+import type { Taken } from '../../model/tree.ts'
+import { ProgramEnded } from './program/program-objects.ts'
+import type { KnownTrees, Relation } from '../upstream.ts'
+import type { Way } from '../http/host-access.ts'
 
 /** What a worker is asked, one thing after another. */
 export type WorkerRequest =

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { shellWord } from '../../src/base/shell-word.ts'
+import { shellWord } from '../../../src/base/text/shell-word.ts'
 
 test.each([
   ['http://[::1]:8741/mcp', "'http://[::1]:8741/mcp'"],

@@ -1,5 +1,5 @@
-import { sorting } from '../../../base/cooperative.ts'
-import type { Steps } from '../../../base/cooperative.ts'
+import { sorting } from './cooperative.ts'
+import type { Steps } from './cooperative.ts'
 
 /** Texts in the order of their UTF-16 units, each once; they need not all be there before somebody asks for one. */
 export interface Sorted {

@@ -3,11 +3,11 @@ import { isContractUri } from '../../../sync/catalog/contract-uri.ts'
 import { offeringIn } from '../../../sync/catalog/tool-catalog.ts'
 import { whileWanted } from '../../../base/abortable.ts'
 import { isObject } from '../../../base/json-object.ts'
-import { SKILLS_CATALOG, textingPrompt } from '../tools/catalog-prompt.ts'
+import { SKILLS_CATALOG, textingPrompt } from './catalog-prompt.ts'
 import type { Forms } from '../resources/compatibility.ts'
-import { skillsMeant } from '../tools/find-skill.ts'
-import { listingForModels } from '../tools/skill-list.ts'
-import { promptingSkills } from '../tools/skill-prompt-list.ts'
+import { skillsMeant } from './find-skill.ts'
+import { listingForModels } from './skill-list.ts'
+import { promptingSkills } from './skill-prompt-list.ts'
 
 /**
  * Makes ready what the size of the answer to a body is read off, where the catalog was not asked for it yet. In slices: for ten

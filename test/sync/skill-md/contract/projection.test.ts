@@ -1,14 +1,14 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { FRONTMATTER_LIMITS, frontmatterBlock, readFrontmatter } from '../../../src/sync/skill-md/frontmatter.ts'
-import type { JsonObject } from '../../../src/sync/skill-md/frontmatter.ts'
-import { project } from '../../../src/sync/skill-md/projection.ts'
-import type { Profile } from '../../../src/sync/skill-md/projection.ts'
-import { reconstruct } from '../../../src/sync/skill-md/restore-projection.ts'
-import { toolsIn } from '../../../src/sync/skill-md/tool-list.ts'
-import { strictFaults } from '../../support/strict-reader.ts'
-import { yaml11 } from '../../support/yaml-1-1.ts'
+import { FRONTMATTER_LIMITS, frontmatterBlock, readFrontmatter } from '../../../../src/sync/skill-md/frontmatter.ts'
+import type { JsonObject } from '../../../../src/base/json-value.ts'
+import { project } from '../../../../src/sync/skill-md/contract/projection.ts'
+import type { Profile } from '../../../../src/sync/skill-md/contract/projection.ts'
+import { reconstruct } from '../../../../src/sync/skill-md/contract/restore-projection.ts'
+import { toolsIn } from '../../../../src/sync/skill-md/tool-list.ts'
+import { strictFaults } from '../../../support/strict-reader.ts'
+import { yaml11 } from '../../../support/yaml-1-1.ts'
 
 const BLOCK = `x-personal-mcp:
   id: pdf

@@ -1,10 +1,10 @@
 import type { Finding } from '../skill-md/finding.ts'
 import { matcher } from '../../base/globs.ts'
-import { placing, unplaced } from './serving-paths.ts'
-import type { PlacementRules } from './serving-paths.ts'
-import type { Skill } from './skill.ts'
+import { placing, unplaced } from '../model/serving-paths.ts'
+import type { PlacementRules } from '../model/serving-paths.ts'
+import type { Skill } from '../model/skill.ts'
 import { atOnce } from '../../base/cooperative.ts'
-import type { Source } from './source.ts'
+import type { Source } from '../model/source.ts'
 
 /** As much of what a source selects by as decides how its skills stand. */
 type Selected = Pick<Source, 'names' | 'nested' | 'unlisted' | 'contract'>

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
-import { comparePaths } from './digest.ts'
+import { comparePaths } from '../model/digest.ts'
 import { asJudgedBefore } from './earlier-judgement.ts'
-import type { JsonObject } from '../skill-md/frontmatter.ts'
-import { askedText, isSameAsked, type AskedRef, type ObjectId, type Revision } from './revision.ts'
-import { isLockable } from './skill.ts'
-import type { Skill } from './skill.ts'
-import type { Snapshot } from './snapshot.ts'
-import type { Source } from './source.ts'
-import type { SourceId } from './source-id.ts'
-import type { Signers } from './signers.ts'
+import type { JsonObject } from '../../base/json-value.ts'
+import { askedText, isSameAsked, type AskedRef, type ObjectId, type Revision } from '../model/revision.ts'
+import { isLockable } from '../model/skill.ts'
+import type { Skill } from '../model/skill.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import type { Source } from '../model/source.ts'
+import type { SourceId } from '../model/source-id.ts'
+import type { Signers } from '../model/signers.ts'
 
 /** What was agreed on: for each source the commit and the skills that are served of it. Holds no time and no machine. */
 export interface Lock {

@@ -1,5 +1,5 @@
-import { MadeInSteps } from '../../../base/incremental.ts'
-import type { Steps } from '../../../base/cooperative.ts'
+import { MadeInSteps } from './incremental.ts'
+import type { Steps } from './cooperative.ts'
 import { sortingTexts } from './sorted-texts.ts'
 import type { Sorted } from './sorted-texts.ts'
 

@@ -7,10 +7,10 @@ import {
   type DisabledSkills,
 } from './disabled-skills.ts'
 import { baseName } from '../../base/paths.ts'
-import type { Skill } from './skill.ts'
+import type { Skill } from '../model/skill.ts'
 import { atOnce, type Steps } from '../../base/cooperative.ts'
-import type { Snapshot } from './snapshot.ts'
-import type { SourceId } from './source-id.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import type { SourceId } from '../model/source-id.ts'
 
 /** The entry of a skill that is being disabled, as the snapshots have it. It need not be in one. */
 export function entryOf(

@@ -1,4 +1,4 @@
-import type { SourceId } from './source-id.ts'
+import type { SourceId } from '../model/source-id.ts'
 
 /** The skills that a catalog is built without: by source, their true folders. */
 export type Disabled = ReadonlyMap<SourceId, ReadonlySet<string>>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { methodsOf } from '../../../../src/serve/mcp/core/methods.ts'
 import { PROMPTS } from '../../../../src/serve/mcp/tools/prompts.ts'
-import { readyFor } from '../../../../src/serve/mcp/core/prepare.ts'
+import { readyFor } from '../../../../src/serve/mcp/tools/prepare.ts'
 import { listedResources } from '../../../../src/serve/mcp/resources/resource-list.ts'
 import { skillPrompts } from '../../../../src/serve/mcp/tools/skill-prompts.ts'
 import { skillTools } from '../../../../src/serve/mcp/tools/tools.ts'

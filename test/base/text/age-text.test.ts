@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { agoText, dueText, sinceText } from '../../src/base/age-text.ts'
+import { agoText, dueText, sinceText } from '../../../src/base/text/age-text.ts'
 
 const NOW = new Date('2026-06-15T12:00:00.000Z')
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { setDigestOf, skillChanges } from '../../../src/sync/model/lock.ts'
+import { setDigestOf, skillChanges } from '../../../src/sync/decisions/lock.ts'
 
 interface Vector {
   readonly name: string

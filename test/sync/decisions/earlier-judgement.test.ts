@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { entryOf, isLocked, setDigestOf } from '../../../src/sync/model/lock.ts'
+import { entryOf, isLocked, setDigestOf } from '../../../src/sync/decisions/lock.ts'
 import { sourceWith } from '../pull/pulled.ts'
 import { surveyed } from '../survey/surveyed.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { HostNames } from '../../../src/daemon/base/host-names.ts'
+import { HostNames } from '../../../src/daemon/credentials/host-names.ts'
 import type { Address } from '../../../src/sync/upstream/http/host-access.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 

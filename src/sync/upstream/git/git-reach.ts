@@ -1,0 +1,11 @@
+import type { FetchThreads } from './fetch-threads.ts'
+import type { GitHost } from './objects/git-host.ts'
+import type { RequestedListing } from './shared-ls-refs.ts'
+
+/** What the upstream of a git source works with. */
+export interface GitReach extends GitHost {
+  /** A listing of refs that other sources of the same repository share; `undefined` to list alone. */
+  readonly listing?: RequestedListing
+  /** The threads that fetches run in; `undefined` to start one for each fetch. */
+  readonly threads?: FetchThreads
+}

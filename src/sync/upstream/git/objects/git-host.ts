@@ -1,0 +1,43 @@
+import type { Way } from '../../http/host-access.ts'
+import type { FetchLimits } from '../../upstream.ts'
+
+/** What a git transport needs to reach its host. */
+export interface GitHost {
+  /** An existing, empty folder for one pull. The pull removes it. */
+  readonly scratch: string
+  readonly limits: FetchLimits
+  /** Credentials, proxy and trust for the host. Called before each use. */
+  readonly way: (signal: AbortSignal) => Promise<Way>
+  /** Called with the address that answered, the source's own or the target of a redirect, for each listing over HTTP. */
+  readonly onAddress?: (url: string) => void
+  readonly programs: Programs
+}
+
+/** Programs of this machine, for what our own reader does not take, and what they need. */
+export interface Programs {
+  /** A path, or a name that is looked up in `path`. */
+  readonly git: string
+  readonly ssh: string
+  /** Where programs are looked up: PATH. */
+  readonly path: string
+  /** How we prove over ssh who we are, read anew before each use. */
+  readonly access: () => Promise<SshAccess>
+}
+
+/** Who we are over ssh, and whom we take for the host. */
+export interface SshAccess {
+  /** Without one, what the user of this process would use: the agent, and the keys in `~/.ssh`. */
+  readonly key: SshKey | undefined
+  readonly passphrase: string | undefined
+  /** The socket of the user's agent. Not used beside a key. */
+  readonly agent: string | undefined
+  /** A file in the form of OpenSSH. A host that is not in it is refused. */
+  readonly knownHosts: string
+  /** Whether hosts that the system knows are known too. */
+  readonly systemHosts: boolean
+}
+
+/** A private key, with its name for people: as a file that ssh reads itself, or as text. */
+export type SshKey =
+  | { readonly kind: 'file'; readonly path: string; readonly name: string }
+  | { readonly kind: 'text'; readonly text: string; readonly name: string }
