@@ -283,7 +283,7 @@ test('a request on the socket that is no request of ours leaves the daemon alive
   const ask = { onEvent: () => {}, signal: new AbortController().signal, timeoutMs: 10_000 }
 
   for (const params of [undefined, null, {}, { config: 7 }, { config: 'x', sources: 'y' }]) {
-    await expect(askDaemon(socket, 'sync', params, ask)).rejects.toMatchObject({ name: 'ControlError' })
+    await expect(askDaemon(socket, 'sync', params, ask)).rejects.toMatchObject({ name: 'OperatorError' })
   }
 
   expect(await world.home.run('status')).toMatchObject({ status: 0 })

@@ -6,7 +6,7 @@ import type { Command, Commands, Context, ExitStatus, Streams } from './command.
 import { isAbortError } from '../../base/abort-error.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { processEnvironment } from '../config/process-environment.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import { helpOf, helpOfCommand, optionsOf } from './help/help.ts'
 import { isLogLevel } from '../base/log.ts'
 import { printable } from '../base/log-line.ts'
@@ -148,13 +148,9 @@ function failureOf(thrown: unknown): { readonly text: string; readonly status: E
   if (error instanceof UsageError || error instanceof ConfigError) return { text: error.message, status: 2 }
   if (isAbortError(error)) return { text: 'stopped', status: 1 }
   if (error instanceof SyncError) return { text: `${printable(error.message)}\n  ${mendOf(error.code)}`, status: 1 }
-  if (error instanceof ControlError)
-    return { text: printable(error.message), status: WRONG_USAGE.has(error.code) ? 2 : 1 }
+  if (error instanceof OperatorError) return { text: printable(error.message), status: error.exitStatus }
   return undefined
 }
-
-/** What was asked for does not go with the configuration. */
-const WRONG_USAGE: ReadonlySet<string> = new Set(['other-config', 'unknown-source', 'bad-config', 'needs-restart'])
 
 /** What of a process a command line needs to be stopped, and to end in its own words. */
 export interface Signals {

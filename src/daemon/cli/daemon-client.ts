@@ -1,6 +1,6 @@
 import { systemClock } from '../../base/clock.ts'
 import type { Config } from '../config/config.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import type { ControlHandler } from '../control/control.ts'
 import { holderOf, isListening } from '../control/daemon-lock.ts'
 import { configDigest, request, requestHandlers } from '../control/requests.ts'
@@ -70,7 +70,7 @@ async function askDaemon(
   onEvent: (event: unknown) => void = () => {},
 ): Promise<unknown> {
   const answer = await request(config, method, params, { onEvent, signal, timeoutMs: ANSWER_MS })
-  if (answer === undefined) throw new ControlError('connection-lost', 'The daemon ended before it answered')
+  if (answer === undefined) throw new OperatorError('connection-lost', 'The daemon ended before it answered')
   return answer.result
 }
 

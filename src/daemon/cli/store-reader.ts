@@ -8,7 +8,7 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import { Store } from '../../sync/store/store.ts'
 import { unreadPlace } from '../../sync/survey/unreadable-parts.ts'
 import type { Config } from '../config/config.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import { withWriter } from './daemon-client.ts'
 import type { AskWriter } from './daemon-client.ts'
 import { progressOf } from './command.ts'
@@ -29,7 +29,7 @@ export async function withLooking<Result>(
   return withWriter(context, config, async (ask) => {
     const store = await Store.openExisting(config.state)
     if (store === undefined)
-      throw new ControlError('other-state', `The daemon writes another state folder than "${config.state}"`)
+      throw new OperatorError('other-state', `The daemon writes another state folder than "${config.state}"`)
     return work({ ask, store })
   })
 }
@@ -89,6 +89,6 @@ export interface Failure {
 
 /** The failure that the error tells of, whether a daemon or this process met it. Whatever else it is, is thrown again. */
 export function failureIn(error: unknown): Failure {
-  if (error instanceof ControlError || error instanceof SyncError) return { code: error.code, message: error.message }
+  if (error instanceof OperatorError || error instanceof SyncError) return { code: error.code, message: error.message }
   throw error
 }

@@ -1,4 +1,4 @@
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError, operatorErrorCodeOf } from '../base/operator-error.ts'
 import { connect, type Socket } from 'node:net'
 import { isObject } from '../../base/canonical-json.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
@@ -14,7 +14,7 @@ export interface Ask {
   readonly timeoutMs: number
 }
 
-/** Asks the daemon that listens on the socket. Rejects with a `ControlError`, or with the signal's reason. */
+/** Asks the daemon that listens on the socket. Rejects with a `OperatorError`, or with the signal's reason. */
 export async function askDaemon(socketPath: string, method: string, params: unknown, ask: Ask): Promise<Answer> {
   ask.signal.throwIfAborted()
   const request = `${JSON.stringify({ method, params })}\n`
@@ -46,15 +46,15 @@ export async function answers(socketPath: string): Promise<boolean> {
 
 function answerOf(socket: Socket, request: string, { onEvent, signal, timeoutMs }: Ask): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const silent = new ControlError('timed-out', `The daemon has said nothing for ${timeoutMs / 1000} s`)
+    const silent = new OperatorError('timed-out', `The daemon has said nothing for ${timeoutMs / 1000} s`)
     socket.setTimeout(timeoutMs, () => socket.destroy(silent))
     socket.once('connect', () => socket.write(request))
     socket.on('error', (error) => {
-      if (signal.aborted || error instanceof ControlError) reject(error)
+      if (signal.aborted || error instanceof OperatorError) reject(error)
       else if (isNobody(error)) resolve({ kind: 'nobody' })
-      else reject(new ControlError('connection-lost', `Cannot ask the daemon: ${error.message}`, { cause: error }))
+      else reject(new OperatorError('connection-lost', `Cannot ask the daemon: ${error.message}`, { cause: error }))
     })
-    socket.once('close', () => reject(new ControlError('connection-lost', 'The daemon hung up without an answer')))
+    socket.once('close', () => reject(new OperatorError('connection-lost', 'The daemon hung up without an answer')))
     const onLine = (line: string): void => {
       try {
         const answer = readReply(line, onEvent)
@@ -73,14 +73,14 @@ function readReply(line: string, onEvent: (event: unknown) => void): Answer | un
   if (result !== undefined) return { kind: 'answered', result }
   if (error !== undefined) throw toldError(error)
   if (event === undefined)
-    throw new ControlError('bad-answer', 'The daemon answered with what is no event, result or error')
+    throw new OperatorError('bad-answer', 'The daemon answered with what is no event, result or error')
   onEvent(event)
   return undefined
 }
 
-function toldError(error: unknown): ControlError {
+function toldError(error: unknown): OperatorError {
   const { code, message } = isObject(error) ? error : {}
-  return new ControlError(String(code), String(message))
+  return new OperatorError(operatorErrorCodeOf(String(code)), String(message))
 }
 
 /** Connecting says so where the socket is gone, or was left by a process that is gone. */
@@ -89,6 +89,6 @@ function isNobody(error: Error): boolean {
   return code === 'ENOENT' || code === 'ECONNREFUSED'
 }
 
-function tooLong(what: string): ControlError {
-  return new ControlError('limit-exceeded', `The ${what} is over ${LINE_BYTES} bytes`)
+function tooLong(what: string): OperatorError {
+  return new OperatorError('limit-exceeded', `The ${what} is over ${LINE_BYTES} bytes`)
 }

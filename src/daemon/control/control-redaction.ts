@@ -1,5 +1,5 @@
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import type { ControlHandler, ControlHandlers } from './control.ts'
 import type { Redactor } from '../base/redactor.ts'
 
@@ -14,7 +14,7 @@ function redactedOne(handler: ControlHandler, redactor: Redactor): ControlHandle
     try {
       return redactor.cleanAll(await handler(params, (event) => send(redactor.cleanAll(event)), signal))
     } catch (error) {
-      if (error instanceof ControlError) throw new ControlError(error.code, redactor.clean(error.message))
+      if (error instanceof OperatorError) throw new OperatorError(error.code, redactor.clean(error.message))
       if (error instanceof SyncError) throw new SyncError(error.code, redactor.clean(error.message))
       throw error
     }

@@ -4,14 +4,14 @@ import { dirname } from 'node:path'
 import { SyncError, unsuppressed } from '../../sync/model/sync-error.ts'
 import { isAbortError } from '../../base/abort-error.ts'
 import { answers } from './control-client.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
 import { isSocketThere, makeSocketFolder, removeSocketFolder } from './control-path.ts'
 import { codeOf } from '../../base/error-code.ts'
 
 /**
  * Answers one method of the control socket. The signal is aborted when the one who asked has gone. What fails as expected
- * is a `SyncError` or a `ControlError`, and is told to the one who asked; all else ends the process.
+ * is a `SyncError` or a `OperatorError`, and is told to the one who asked; all else ends the process.
  */
 export type ControlHandler = (params: unknown, send: (event: unknown) => void, signal: AbortSignal) => Promise<unknown>
 
@@ -116,13 +116,13 @@ export class ControlServer implements AsyncDisposable {
     try {
       const { method, params } = requestOf(line)
       const handler = Object.hasOwn(this.#handlers, method) ? this.#handlers[method] : undefined
-      if (handler === undefined) throw new ControlError('unknown-method', `The daemon has no method "${method}"`)
+      if (handler === undefined) throw new OperatorError('unknown-method', `The daemon has no method "${method}"`)
       const result = await handler(params, (event) => send(socket, { event: event ?? null }), signal)
       send(socket, { result: result ?? null })
       socket.destroySoon()
     } catch (error) {
       const told = toldOf(error)
-      fail(socket, told ?? new ControlError('internal', 'The daemon failed in a way it did not expect'))
+      fail(socket, told ?? new OperatorError('internal', 'The daemon failed in a way it did not expect'))
       if (told === undefined) throw error
     }
   }
@@ -138,7 +138,8 @@ const BACKLOG_BYTES = 4 * LINE_BYTES
 
 function requestOf(line: string): { readonly method: string; readonly params: unknown } {
   const { method, params } = parseLine(line) ?? {}
-  if (typeof method !== 'string') throw new ControlError('bad-request', 'The request is no JSON object with a "method"')
+  if (typeof method !== 'string')
+    throw new OperatorError('bad-request', 'The request is no JSON object with a "method"')
   return { method, params }
 }
 
@@ -150,7 +151,7 @@ function send(socket: Socket, message: unknown): void {
   if (socket.writableLength > BACKLOG_BYTES) socket.destroy()
 }
 
-function fail(socket: Socket, { code, message }: ControlError | SyncError): void {
+function fail(socket: Socket, { code, message }: OperatorError | SyncError): void {
   send(socket, { error: { code, message: message.slice(0, MESSAGE_CHARACTERS) } })
   socket.destroySoon()
 }
@@ -159,15 +160,15 @@ function fail(socket: Socket, { code, message }: ControlError | SyncError): void
 const MESSAGE_CHARACTERS = 4_096
 
 /** What the one who asked is told; undefined for what nobody expected. */
-function toldOf(thrown: unknown): ControlError | SyncError | undefined {
+function toldOf(thrown: unknown): OperatorError | SyncError | undefined {
   const error = unsuppressed(thrown)
-  if (error instanceof SyncError || error instanceof ControlError) return error
-  if (isAbortError(error)) return new ControlError('stopped', error.message)
+  if (error instanceof SyncError || error instanceof OperatorError) return error
+  if (isAbortError(error)) return new OperatorError('stopped', error.message)
   return undefined
 }
 
-function tooLong(what: string): ControlError {
-  return new ControlError('limit-exceeded', `${what} is over ${LINE_BYTES} bytes`)
+function tooLong(what: string): OperatorError {
+  return new OperatorError('limit-exceeded', `${what} is over ${LINE_BYTES} bytes`)
 }
 
 async function listen(server: Server, path: string): Promise<void> {

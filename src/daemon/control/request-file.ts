@@ -7,7 +7,7 @@ import type { Store } from '../../sync/store/store.ts'
 import { isAbortError } from '../../base/abort-error.ts'
 import { configuredIn } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import { readKept } from '../mcp-sources/stored-file.ts'
 import type { Log } from '../base/log.ts'
 import { request } from './requests.ts'
@@ -42,7 +42,7 @@ export class AskedFiles {
       await request(config, 'bring', { source, path: skill.path, file: file.path }, { signal, timeoutMs: WAIT_MS })
       return await this.#kept(skill, file)
     } catch (error) {
-      if (!(error instanceof ControlError) && !(error instanceof SyncError) && !isAbortError(error)) throw error
+      if (!(error instanceof OperatorError) && !(error instanceof SyncError) && !isAbortError(error)) throw error
       return this.#unread(skill, error)
     }
   }

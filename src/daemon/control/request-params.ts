@@ -1,9 +1,9 @@
 import type { z } from 'zod'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 
 /** The part of a request that is wanted of it. */
 export function parsed<Value>(schema: z.ZodType<Value>, params: unknown): Value {
   const { data, success } = schema.safeParse(params)
-  if (!success) throw new ControlError('bad-request', 'The request lacks something, or has it in another form')
+  if (!success) throw new OperatorError('bad-request', 'The request lacks something, or has it in another form')
   return data
 }

@@ -2,7 +2,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isAbortError } from '../../base/abort-error.ts'
 import type { Config } from '../config/config.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import { request } from './requests.ts'
 
 /**
@@ -24,7 +24,7 @@ export async function askForLook(config: Config, source: SourceId | undefined, s
     })
     return answer !== undefined
   } catch (error) {
-    if (!(error instanceof ControlError) && !(error instanceof SyncError) && !isAbortError(error)) throw error
+    if (!(error instanceof OperatorError) && !(error instanceof SyncError) && !isAbortError(error)) throw error
     return true
   }
 }

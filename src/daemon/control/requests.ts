@@ -9,7 +9,7 @@ import { problemNotes } from '../status/contract-log.ts'
 import type { Config, Mode } from '../config/config.ts'
 import { additionHandlers } from './addition-requests.ts'
 import { askDaemon } from './control-client.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import { unlockedSocketOf } from './control-path.ts'
 import type { ControlHandlers } from './control.ts'
 import { holderOf, socketOf } from './daemon-lock.ts'
@@ -115,7 +115,7 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       checked(params)
       const { source, commit } = parsed(CANDIDATE, params)
       if (commit !== undefined && !isObjectId(commit))
-        throw new ControlError('unknown-commit', `"${commit}" is no full commit id`)
+        throw new OperatorError('unknown-commit', `"${commit}" is no full commit id`)
       return (await daemon.candidate(idOf(source, config), commit, signal)).held
     },
     async rollback(params, _, signal) {
@@ -139,7 +139,7 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
 function requestIn(params: unknown): Request {
   const { data, success } = REQUEST.safeParse(params)
   // Whoever is not of this version may ask anything: that is no reason to end.
-  if (!success) throw new ControlError('bad-request', 'The request does not name its configuration, or its sources')
+  if (!success) throw new OperatorError('bad-request', 'The request does not name its configuration, or its sources')
   return data
 }
 
@@ -152,7 +152,7 @@ function targetOf(
   if (source !== undefined && commit !== undefined && commit !== '')
     return { kind: 'commit', source: idOf(source, config), commit }
   if (generation !== undefined) return { kind: 'generation', number: generation }
-  throw new ControlError('bad-request', 'The request names neither a generation, nor a source and a commit')
+  throw new OperatorError('bad-request', 'The request names neither a generation, nor a source and a commit')
 }
 
 function idOf(source: string, config: Config): SourceId {
@@ -168,7 +168,7 @@ function expectMode(mode: Mode | undefined, config: Config): void {
     ['offline', '--offline'],
   ] as const) {
     if (mode?.[key] !== true || config.mode[key]) continue
-    throw new ControlError(
+    throw new OperatorError(
       'other-config',
       `The daemon that runs for "${config.state}" was not started with ${flag}; restart it so, or stop it first`,
     )
@@ -212,7 +212,7 @@ export function sourcesOf(named: readonly string[] | undefined, config: Config):
   if (named === undefined || named.length === 0) return configured
   return [...new Set(named)].map((id) => {
     if (isSourceId(id) && configured.includes(id)) return id
-    throw new ControlError('unknown-source', `No source is called "${id}"; there are ${configured.join(', ')}`)
+    throw new OperatorError('unknown-source', `No source is called "${id}"; there are ${configured.join(', ')}`)
   })
 }
 
@@ -260,7 +260,7 @@ export async function agreeWithDaemon(config: Config, signal: AbortSignal): Prom
     // Another version of this program says nothing of it.
     return MODE.safeParse(answer?.result).data
   } catch (error) {
-    if (!(error instanceof ControlError) || !SAYS_NOTHING.has(error.code)) throw error
+    if (!(error instanceof OperatorError) || !SAYS_NOTHING.has(error.code)) throw error
     return undefined
   }
 }
@@ -274,9 +274,9 @@ export function configDigest(config: Config): string {
   return createHash('sha256').update(configText(meant)).digest('hex')
 }
 
-function otherConfig(config: Config): ControlError {
+function otherConfig(config: Config): OperatorError {
   const running = config.file === undefined ? 'sources named on its command line' : `"${config.file}"`
-  return new ControlError(
+  return new OperatorError(
     'other-config',
     `The daemon that runs for "${config.state}" has another configuration (${running}); name that one, or have the daemon apply yours: skillsyncd reload`,
   )

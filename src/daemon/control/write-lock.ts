@@ -2,7 +2,7 @@ import { isUnwritable } from '../../sync/store/files/disk-error.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { openState } from '../../sync/store/files/state-folder.ts'
 import type { Clock } from '../../base/clock.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import { acquireLock } from './daemon-lock.ts'
 import type { DaemonLock, FoundHolder, Holder } from './daemon-lock.ts'
 import { Renewal, TERM_MS } from './lease.ts'
@@ -115,7 +115,7 @@ export class WriteRight {
 }
 
 /** Another process writes the state folder. */
-export class HeldByOther extends ControlError {
+export class HeldByOther extends OperatorError {
   /** What that process was started as. */
   readonly command: string
 

@@ -11,7 +11,7 @@ import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { parseJson } from '../../base/json-value.ts'
 import { indentedJson, isTime } from '../../base/canonical-json.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 
 /** A token at rest. Of the token itself there is a hash alone: it has 256 bits of chance, so that nobody finds it by trying. */
 export type Token = Readonly<z.infer<typeof TOKEN>>
@@ -132,16 +132,16 @@ export class Tokens {
   async add(token: Token): Promise<void> {
     await this.#change((before) => {
       if (before.some(({ token: { name } }) => name === token.name))
-        throw new ControlError(
+        throw new OperatorError(
           'token-exists',
           `There is a token "${token.name}" already; revoke it first, or use another name`,
         )
       const twin = before.find(({ token: { sha256 } }) => sha256 === token.sha256)
       // Revoking one of the two names would end nothing.
       if (twin !== undefined)
-        throw new ControlError('token-exists', `That token is there already, as "${twin.token.name}"; revoke it first`)
+        throw new OperatorError('token-exists', `That token is there already, as "${twin.token.name}"; revoke it first`)
       if (before.length >= MOST_TOKENS)
-        throw new ControlError('limit-exceeded', `There are ${MOST_TOKENS} tokens already; revoke some first`)
+        throw new OperatorError('limit-exceeded', `There are ${MOST_TOKENS} tokens already; revoke some first`)
       return [...before, known(token)]
     })
   }
@@ -151,7 +151,7 @@ export class Tokens {
     await this.#change((before) => {
       const after = before.filter(({ token }) => token.name !== name)
       if (after.length === before.length)
-        throw new ControlError('unknown-token', 'There is no token of that name; skillsyncd token list shows them')
+        throw new OperatorError('unknown-token', 'There is no token of that name; skillsyncd token list shows them')
       return after
     })
   }

@@ -14,7 +14,7 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Watched } from '../../sync/upstream/mcp/client/change-listener.ts'
 import { Additions } from './named-skills.ts'
 import type { Config } from '../config/config.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import type { FetchedBytes } from '../base/fetched-bytes.ts'
 import type { Keyring } from '../credentials/keyring.ts'
 import type { Parts } from '../context.ts'
@@ -91,7 +91,7 @@ export class Upstreams implements AsyncDisposable {
     const found = skill?.files.find((candidate) => candidate.path === file)
     const isDisabled = this.#disabledOf(id).has(path)
     if (skill === undefined || found === undefined || skill.standing === 'withheld' || isDisabled)
-      throw new ControlError(
+      throw new OperatorError(
         'unknown-skill',
         `Cannot read "${file}" of "${id}/${path}": it is not there, or out of service`,
       )
@@ -102,7 +102,7 @@ export class Upstreams implements AsyncDisposable {
   async recheck(id: SourceId, path: string): Promise<void> {
     const skill = this.#skillAt(id, path)
     if (skill?.digest === undefined)
-      throw new ControlError('unknown-skill', `Cannot read the files of "${id}/${path}" again: none are declared`)
+      throw new OperatorError('unknown-skill', `Cannot read the files of "${id}/${path}" again: none are declared`)
     await this.#mismatches.forget(id, skill)
     await this.#parts.retake(id)
   }
@@ -146,7 +146,7 @@ export class Upstreams implements AsyncDisposable {
     const { clock, store, log, serve } = this.#parts
     const skill = this.#skillAt(id, path)
     if (skill === undefined || declarationOf(skill) !== declaration)
-      throw new ControlError(
+      throw new OperatorError(
         'nothing-to-decide',
         `Cannot approve "${id}/${path}": it is not what it was when you looked`,
       )

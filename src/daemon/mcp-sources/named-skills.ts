@@ -15,7 +15,7 @@ import type { SkillSpaces } from '../../sync/upstream/mcp/skill-templates.ts'
 import { expanded, readTemplate } from '../../sync/upstream/mcp/template.ts'
 import { configuredIn } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import type { Parts } from '../context.ts'
 import type { Servers } from './connections.ts'
 import { pendingPaths } from '../../sync/decisions/approvals.ts'
@@ -71,7 +71,7 @@ export class Additions {
   ): Promise<Addition> {
     const read = readTemplate(template)
     const made = read.ok ? expanded(read.template, new Map(Object.entries(values))) : read
-    if (!made.ok) throw new ControlError('template-refused', `Cannot resolve ${shown(template)}: ${made.why}`)
+    if (!made.ok) throw new OperatorError('template-refused', `Cannot resolve ${shown(template)}: ${made.why}`)
     return this.add(id, { uri: made.uri, isUnverified }, signal)
   }
 
@@ -98,7 +98,7 @@ export class Additions {
     const skill = snapshot?.skills.find((candidate) => candidate.path === path)
     const isDisabled = snapshot !== undefined && disabledIn(snapshot, store.decisions.disabled).has(path)
     if (skill?.upstream === undefined || isDisabled)
-      throw new ControlError('unknown-skill', `Cannot read the files of "${id}/${path}": it is not there, or disabled`)
+      throw new OperatorError('unknown-skill', `Cannot read the files of "${id}/${path}": it is not there, or disabled`)
     const { uri } = skill.upstream
     const known = store.decisions.namings.get(id)?.get(uri)
     const decided = { at: clock.now().toISOString(), by: userInfo().username, measured: true } as const
@@ -114,7 +114,7 @@ export class Additions {
     const isNew = await store.decisions.name(id, uri, undefined)
     if (!isNew) {
       const why = source.uris.includes(uri) ? 'the configuration names it' : 'nobody added it'
-      throw new ControlError('nothing-to-decide', `Cannot take ${shown(uri)} back from "${id}": ${why}`)
+      throw new OperatorError('nothing-to-decide', `Cannot take ${shown(uri)} back from "${id}": ${why}`)
     }
     log.info('skill-unnamed', { source: id, uri })
     await pull(id)
@@ -133,7 +133,7 @@ export class Additions {
   #sourceOf(id: SourceId): McpSource {
     const { source } = configuredIn(this.#parts.config, id)
     if (source.kind === 'mcp') return source
-    throw new ControlError('nothing-to-decide', `"${id}" is no MCP source: what it has is found in its files`)
+    throw new OperatorError('nothing-to-decide', `"${id}" is no MCP source: what it has is found in its files`)
   }
 
   #serverOf(source: McpSource): McpServer {
@@ -148,7 +148,7 @@ function expectNew({ uri }: NamedSkill, source: McpSource, known: readonly Skill
   const path = pathIn(uri)
   if (!selector(source)(path)) throw refused(uri, `include and exclude of "${source.id}" leave it out`)
   if (!known.some((skill) => skill.path === path)) return path
-  throw new ControlError('already-there', `Cannot add ${shown(uri)}: "${source.id}/${path}" is there already`)
+  throw new OperatorError('already-there', `Cannot add ${shown(uri)}: "${source.id}/${path}" is there already`)
 }
 
 function pathIn(uri: string): string {
@@ -157,6 +157,6 @@ function pathIn(uri: string): string {
   throw refused(uri, read.why)
 }
 
-function refused(uri: string, why: string): ControlError {
-  return new ControlError('uri-refused', `Cannot add ${shown(uri)}: ${why}`)
+function refused(uri: string, why: string): OperatorError {
+  return new OperatorError('uri-refused', `Cannot add ${shown(uri)}: ${why}`)
 }

@@ -12,7 +12,7 @@ import { auditLogOf, withAudit } from '../audit/audit-log.ts'
 import { systemClock } from '../../base/clock.ts'
 import { isLoopback } from '../config/loopback.ts'
 import type { Config, ListenAddress } from '../config/config.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import type { Daemon } from '../daemon.ts'
 import type { HandedSocket, HandedSockets } from '../service/handed-sockets.ts'
 import { httpOptionsOf, isTokenRequired, reachedFromElsewhereBy } from '../http/http-options.ts'
@@ -149,7 +149,7 @@ async function operationsOf(
 function listenError({ host, port }: ListenAddress, error: unknown, mend: string): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error
   const why = error.code === 'EADDRINUSE' ? `another program listens there; ${mend}` : error.message
-  return new ControlError('cannot-listen', `Cannot listen on ${host}:${port}: ${why}`, { cause: error })
+  return new OperatorError('cannot-listen', `Cannot listen on ${host}:${port}: ${why}`, { cause: error })
 }
 
 function logFailed(log: Log, error: unknown, trace: TraceContext | undefined): void {

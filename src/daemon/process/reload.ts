@@ -4,7 +4,7 @@ import { idsOf } from '../config/config.ts'
 import type { Config, ConfiguredSource, ListenAddress } from '../config/config.ts'
 import { configText } from '../config/config-name.ts'
 import { ConfigError } from '../config/config-error.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import type { Daemon } from '../daemon.ts'
 import { isTokenRequired } from '../http/http-options.ts'
 import { expectLock } from '../trust/lock-rules.ts'
@@ -77,15 +77,15 @@ export class Reload {
   async #readConfig(asked: string | undefined): Promise<Config> {
     const { read } = this.#parts
     if (read === undefined)
-      throw new ControlError(
+      throw new OperatorError(
         'no-config',
         'Cannot reload: the sources were named on the command line of the daemon; restart it with others',
       )
     const config = await read().catch((error: unknown) => {
-      throw error instanceof ConfigError ? new ControlError('bad-config', error.message) : error
+      throw error instanceof ConfigError ? new OperatorError('bad-config', error.message) : error
     })
     if (asked === undefined || configDigest(config) === asked) return config
-    throw new ControlError(
+    throw new OperatorError(
       'other-config',
       `Cannot reload: the daemon reads "${config.file}", and that is not the configuration that you have; name it with --config`,
     )
@@ -101,10 +101,10 @@ export class Reload {
         fixed.push('whether clients need a token')
     } catch (error) {
       if (!(error instanceof UsageError)) throw error
-      throw new ControlError('bad-config', error.message, { cause: error })
+      throw new OperatorError('bad-config', error.message, { cause: error })
     }
     if (fixed.length === 0) return
-    throw new ControlError(
+    throw new OperatorError(
       'needs-restart',
       `Cannot reload: what changed can only be set at the start (${fixed.join(', ')}); nothing was applied; restart the daemon`,
     )

@@ -7,7 +7,7 @@ import { systemClock } from '../../base/clock.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Config } from '../config/config.ts'
 import { askDaemon } from '../control/control-client.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import { redacted } from '../control/control-redaction.ts'
 import { ControlServer } from '../control/control.ts'
 import type { ControlHandler, ControlHandlers } from '../control/control.ts'
@@ -286,7 +286,7 @@ async function askForLock(holder: FoundHolder, signal: AbortSignal): Promise<voi
   try {
     await askDaemon(socket, 'handover', {}, { onEvent: () => {}, signal, timeoutMs: HANDOVER_MS })
   } catch (error) {
-    if (!(error instanceof ControlError)) throw error
+    if (!(error instanceof OperatorError)) throw error
   }
 }
 

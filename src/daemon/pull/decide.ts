@@ -2,7 +2,7 @@ import { described } from '../../sync/pull/move-policy.ts'
 import { identityOf, isAbout, type Decision } from '../../sync/decisions/decisions.ts'
 import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 
 /** What a person can decide about a source. */
 export const VERBS = ['pause', 'resume', 'pin', 'unpin', 'release', 'approve', 'reject'] as const
@@ -155,6 +155,6 @@ function omit(decision: Decision, part: keyof Decision): Decision {
   return Object.fromEntries(Object.entries(decision).filter(([key]) => key !== part))
 }
 
-function nothing(message: string): ControlError {
-  return new ControlError('nothing-to-decide', message)
+function nothing(message: string): OperatorError {
+  return new OperatorError('nothing-to-decide', message)
 }

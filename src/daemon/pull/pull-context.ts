@@ -1,5 +1,5 @@
 import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
-import type { Outcome } from '../../sync/model/outcome.ts'
+import type { HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Pulling } from '../../sync/pull/pull-context.ts'
 import { openUpstream } from '../../sync/upstream/open.ts'
@@ -83,15 +83,19 @@ export function cleaned(outcome: Outcome, redactor: Redactor): Outcome {
     case 'failed':
       return { ...outcome, error: cleanedError(outcome.error, redactor) }
     case 'held':
-      return { ...outcome, reason: cleanedError(outcome.reason, redactor) }
+      return { ...outcome, reason: cleanedReason(outcome.reason, redactor) }
     case 'unchanged':
     case 'updated': {
       const { drift } = outcome
-      return drift ? { ...outcome, drift: { ...drift, error: cleanedError(drift.error, redactor) } } : outcome
+      return drift ? { ...outcome, drift: { ...drift, error: cleanedReason(drift.error, redactor) } } : outcome
     }
     default:
       return outcome satisfies never
   }
+}
+
+function cleanedReason({ code, message }: HoldReason, redactor: Redactor): HoldReason {
+  return { code, message: redactor.clean(message) }
 }
 
 export function cleanedError({ code, message, cause, retryAfterMs }: SyncError, redactor: Redactor): SyncError {

@@ -312,7 +312,7 @@ export class Puller implements AsyncDisposable {
   async #pausedAt({ source }: ConfiguredSource, current: Current | undefined): Promise<Outcome> {
     const error = current && (await revocationOf(this.#config, current.snapshot, this.#decidedOf(source.id)))
     if (error instanceof NotLocked || error instanceof NotSigned) return { kind: 'failed', error, withdraw: true }
-    return { kind: 'held', revision: undefined, reason: new SyncError('paused', `"${source.id}" is paused`) }
+    return { kind: 'held', revision: undefined, reason: { code: 'paused', message: `"${source.id}" is paused` } }
   }
 
   /** What follows from the end of a pull for what is served. */

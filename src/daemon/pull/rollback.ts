@@ -4,7 +4,7 @@ import type { Source } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Store } from '../../sync/store/store.ts'
 import type { Current } from '../../sync/model/snapshot.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 
 /** Where a rollback goes: a whole generation, or one source to a commit. */
 export type RollbackTarget =
@@ -21,7 +21,7 @@ export async function heldInGeneration(
   const generation = await store.generations.read(number)
   if (generation === undefined) {
     const kept = (await store.generations.numbers()).join(', ')
-    throw new ControlError('unknown-generation', `There is no generation ${number}; kept are ${kept}`)
+    throw new OperatorError('unknown-generation', `There is no generation ${number}; kept are ${kept}`)
   }
   const back = new Map<SourceId, Current>()
   for (const { id } of sources) {
@@ -42,14 +42,14 @@ export async function heldAtCommit(store: Store, source: SourceId, commit: strin
     if (!found.has(snapshot.revision.commit)) found.set(snapshot.revision.commit, { held, snapshot })
   }
   if (found.size > 1)
-    throw new ControlError('ambiguous-commit', `"${commit}" can mean ${[...found.keys()].join(' or ')}`)
+    throw new OperatorError('ambiguous-commit', `"${commit}" can mean ${[...found.keys()].join(' or ')}`)
   return [...found.values()][0]
 }
 
 /** A commit that the store does not have is fetched by its full id. */
 export function fullCommit(source: SourceId, commit: string): ObjectId {
   if (isObjectId(commit)) return commit
-  throw new ControlError(
+  throw new OperatorError(
     'unknown-commit',
     `The store has no commit of "${source}" that begins with "${commit}"; a full id is fetched, skillsyncd log shows what is kept`,
   )

@@ -6,7 +6,7 @@ import { refusalOf } from '../trust/serving-policy.ts'
 import type { Candidates } from './candidates.ts'
 import type { Config } from '../config/config.ts'
 import { configuredIn } from '../config/config.ts'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import { decisionAfterRollback } from './decide.ts'
 import { followedBy, NotLocked } from '../trust/lock-rules.ts'
 import type { Parts } from '../context.ts'
@@ -40,7 +40,7 @@ export class Rollbacks {
   async to(target: RollbackTarget, hold: boolean, signal: AbortSignal): Promise<readonly RolledBack[]> {
     const back = await this.#backAt(target, signal)
     if (back.size === 0)
-      throw new ControlError('nothing-to-decide', 'There is nothing to go back to: that is what is served')
+      throw new OperatorError('nothing-to-decide', 'There is nothing to go back to: that is what is served')
     for (const [id, { snapshot }] of back) {
       const decision = decisionAfterRollback(UNDECIDED, undefined, snapshot.revision, hold)
       const refusal = await refusalOf(this.#config, snapshot, decision)

@@ -1,5 +1,5 @@
 import { Socket } from 'node:net'
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import type { ListenAddress } from '../config/config.ts'
 
 /** What the service manager listens on for us, and goes on listening on when we are gone. */
@@ -49,8 +49,8 @@ function socketOf(fd: number, name: string): HandedSocket {
   }
 }
 
-function cannotTake(name: string, why: string, options?: ErrorOptions): ControlError {
-  return new ControlError(
+function cannotTake(name: string, why: string, options?: ErrorOptions): OperatorError {
+  return new OperatorError(
     'cannot-listen',
     `Cannot listen on the socket "${name}" of the service manager: ${why}`,
     options,

@@ -1,4 +1,4 @@
-import { ControlError } from '../base/operator-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 
 /** What a skill can be called by. */
 export interface Named {
@@ -16,7 +16,7 @@ export interface Named {
 export function theOnly<Skill extends Named>(all: readonly Skill[], asked: string): Skill {
   const skill = theOnlyIfAny(all, asked)
   if (skill !== undefined) return skill
-  throw new ControlError('unknown-skill', `No skill is called "${asked}"; skillsyncd list shows them`)
+  throw new OperatorError('unknown-skill', `No skill is called "${asked}"; skillsyncd list shows them`)
 }
 
 /** The same, and undefined where there is none. */
@@ -25,7 +25,7 @@ export function theOnlyIfAny<Skill extends Named>(all: readonly Skill[], asked: 
   const [skill, ...others] = skills
   if (others.length === 0) return skill
   const candidates = skills.map(({ source, path }) => `${source}/${path}`).join(', ')
-  throw new ControlError('ambiguous-skill', `"${asked}" can mean ${skills.length} skills: ${candidates}`)
+  throw new OperatorError('ambiguous-skill', `"${asked}" can mean ${skills.length} skills: ${candidates}`)
 }
 
 /**

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { identityOf } from '../../sync/decisions/decisions.ts'
-import type { Drift, Outcome } from '../../sync/model/outcome.ts'
+import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId } from '../../sync/model/revision.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import { tallyOf } from '../../sync/model/snapshot.ts'
-import { mendOf, type SyncError } from '../../sync/model/sync-error.ts'
+import { mendOf } from '../../sync/model/sync-error.ts'
 import type { LockStanding } from '../trust/lock-rules.ts'
 
 const TALLY = z.object({
@@ -93,7 +93,7 @@ function driftOf(source: string, drift: Drift | undefined): Pick<SyncEnd, 'code'
 /** `waiting`: what upstream has, of which the error says why it is not served. */
 function toldOf(
   source: string,
-  error: SyncError | undefined,
+  error: HoldReason | undefined,
   waiting?: Revision,
 ): Pick<SyncEnd, 'code' | 'message' | 'mend'> {
   if (error === undefined) return {}

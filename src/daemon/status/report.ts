@@ -1,7 +1,7 @@
 import { followedIn } from '../../sync/pull/move-policy.ts'
 import { identityOf } from '../../sync/decisions/decisions.ts'
 import type { Moved } from '../../sync/model/skill-delta.ts'
-import type { Drift, Outcome } from '../../sync/model/outcome.ts'
+import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from '../../sync/model/revision.ts'
 import { tallyOf } from '../../sync/model/snapshot.ts'
 import type { Source } from '../../sync/model/source.ts'
@@ -112,7 +112,7 @@ export class Report {
         this.#log.recovery('pull-failed', source.id)
         this.#log.failure(isByChoice(outcome.reason.code) ? 'info' : 'warn', 'source-held', {
           ...common,
-          ...toldOf(outcome.reason),
+          ...outcome.reason,
           commit: outcome.revision?.commit,
           ...mendFor(source, outcome.reason, outcome.revision),
         })
@@ -154,7 +154,7 @@ export class Report {
     else
       this.#log.failure(isByChoice(drift.error.code) ? 'info' : 'warn', 'upstream-drifted', {
         source: id,
-        ...toldOf(drift.error),
+        ...drift.error,
         ...mendFor({ id }, drift.error, drift.newest),
       })
   }
@@ -208,7 +208,7 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
   }
 }
 
-function conditionOf(error: SyncError | undefined): SourceRecord['condition'] {
+function conditionOf(error: HoldReason | undefined): SourceRecord['condition'] {
   return error && { code: error.code, message: error.message }
 }
 
@@ -217,7 +217,7 @@ function movedText({ added, removed, changed }: Moved): string {
 }
 
 /** What is to be done about what waits; of the rest, the code says it. */
-function mendFor({ id }: Pick<Source, 'id'>, { code }: SyncError, waiting: Revision | undefined) {
+function mendFor({ id }: Pick<Source, 'id'>, { code }: HoldReason, waiting: Revision | undefined) {
   if (waiting === undefined || isByChoice(code)) return {}
   return { mend: mendOf(code, { source: id, ...identityOf(waiting) }) }
 }

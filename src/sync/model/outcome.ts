@@ -3,7 +3,7 @@ import type { Held } from './generation.ts'
 import type { Moved } from './skill-delta.ts'
 import type { Revision } from './revision.ts'
 import type { Snapshot } from './snapshot.ts'
-import type { SyncError } from './sync-error.ts'
+import type { SyncError, SyncErrorCode } from './sync-error.ts'
 
 /** How a pull ended. */
 export type Outcome = Unchanged | Updated | Waiting | Failed
@@ -19,7 +19,7 @@ export interface Unchanged {
 
 /** What a person should know although nothing failed: where upstream departs from the lock, or why its newest is not served. */
 export interface Drift {
-  readonly error: SyncError
+  readonly error: HoldReason
   /** What upstream has: what there is to decide is about this, and not about what is served. */
   readonly newest: Revision
 }
@@ -42,12 +42,23 @@ export interface Updated {
   readonly drift?: Drift
 }
 
+/** Why a pull holds what it found: the code, and a message for people. */
+export interface HoldReason {
+  readonly code: SyncErrorCode
+  readonly message: string
+}
+
+/** What an outcome carries of an error: a value that says the same after JSON. */
+export function holdReasonOf({ code, message }: SyncError): HoldReason {
+  return { code, message }
+}
+
 /** The ref moved, and what was served is served on: until a person decides, or because one did. */
 export interface Waiting {
   readonly kind: 'held'
   /** What was seen; undefined where nobody looked. */
   readonly revision: Revision | undefined
-  readonly reason: SyncError
+  readonly reason: HoldReason
 }
 
 export interface Failed {

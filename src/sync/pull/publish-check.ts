@@ -1,3 +1,4 @@
+import { holdReasonOf } from '../model/outcome.ts'
 import { isWanted } from '../decisions/decisions.ts'
 import { UNMOVED, movedBetween } from '../model/skill-delta.ts'
 import type { Updated, Waiting } from '../model/outcome.ts'
@@ -16,7 +17,8 @@ export async function offered(
   const { source, current, io, signal } = one
   const { revision } = snapshot
   const veto = await io.gate?.(snapshot, current?.snapshot, signal)
-  if (veto?.code === 'awaiting-approval' && !isApproved(one, revision)) return { kind: 'held', revision, reason: veto }
+  if (veto?.code === 'awaiting-approval' && !isApproved(one, revision))
+    return { kind: 'held', revision, reason: holdReasonOf(veto) }
   if (veto !== undefined && veto.code !== 'awaiting-approval') throw veto
   const held = { source: source.id, snapshot: await io.store.snapshots.keep(snapshot, signal) }
   const moved = movedBetween(current?.snapshot, snapshot)

@@ -192,7 +192,7 @@ async function driftOf(
   const moved = `${found.ref} of "${source.id}" is locked at ${described(locked)} and is at ${described(found)} upstream`
   const isSame = locked.commit === found.commit && locked.tag === found.tag
   if (!isSame && found.ref.startsWith('refs/tags/'))
-    return { error: new SyncError('tag-moved', `The tag was moved: ${moved}`), newest: found }
+    return { error: { code: 'tag-moved', message: `The tag was moved: ${moved}` }, newest: found }
   if (isSame || (await upstream.relation(locked.commit, found.commit, signal)) !== 'rewritten') return undefined
-  return { error: new SyncError('history-rewritten', `The branch was rewritten: ${moved}`), newest: found }
+  return { error: { code: 'history-rewritten', message: `The branch was rewritten: ${moved}` }, newest: found }
 }

@@ -1,3 +1,4 @@
+import { holdReasonOf } from '../model/outcome.ts'
 import { disabledReturns, followedIn, holdOnMove, massDeletion, olderCommit } from './move-policy.ts'
 import { declarationOf } from '../decisions/approvals.ts'
 import { isAbout } from '../decisions/decisions.ts'
@@ -87,7 +88,9 @@ async function follow(one: Pull): Promise<Outcome> {
 /** Goes to where the ref moved, unless something is in the way. */
 async function moved(one: Pull, { revision, isSeen }: Place, upstream: Upstream): Promise<Outcome> {
   const hold = await holdFrom(one, one.current?.snapshot.revision, followedBefore(one)?.revision, revision, upstream)
-  const waiting: Waiting | undefined = hold ? { kind: 'held', revision, reason: hold } : seenBefore(one, revision)
+  const waiting: Waiting | undefined = hold
+    ? { kind: 'held', revision, reason: holdReasonOf(hold) }
+    : seenBefore(one, revision)
   if (waiting === undefined) {
     const outcome = await takenOrMended(one, revision, upstream)
     return isSeen ? withSeen(outcome, revision) : outcome
@@ -135,7 +138,10 @@ async function approvedBelow(
     if (relation !== 'descends') return notTaken(waiting, revision, `${found.ref} does not lead to it`)
     const outcome = await takeAnew(one, revision, upstream)
     const hold = await holdFrom(one, revision, revision, found, upstream)
-    return withSeen(hold === undefined ? outcome : besides(outcome, { error: hold, newest: found }), found)
+    return withSeen(
+      hold === undefined ? outcome : besides(outcome, { error: holdReasonOf(hold), newest: found }),
+      found,
+    )
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
     // What waits can be approved in its place: a failure would hide it.
@@ -145,7 +151,7 @@ async function approvedBelow(
 
 function notTaken({ reason, ...waiting }: Waiting, { commit }: Revision, why: string): Waiting {
   const message = `${reason.message}; what was approved is not taken, ${commit}: ${why}`
-  return { ...waiting, reason: new SyncError(reason.code, message) }
+  return { ...waiting, reason: { code: reason.code, message } }
 }
 
 function unchanged(one: Pull, revision: Revision): Outcome {
@@ -245,7 +251,7 @@ async function takeAnew(one: Pull, revision: Revision, upstream: Upstream): Prom
     : (massDeletion(source, followedBefore(one), snapshot) ??
       disabledReturns(io.store.decisions.disabled, snapshot) ??
       (rewritten === false ? undefined : await wentBack(one, snapshot, upstream)))
-  if (hold !== undefined) return { kind: 'held', revision, reason: hold }
+  if (hold !== undefined) return { kind: 'held', revision, reason: holdReasonOf(hold) }
   return offered(one, snapshot, rewritten)
 }
 

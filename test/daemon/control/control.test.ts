@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { askDaemon, type Answer } from '../../../src/daemon/control/control-client.ts'
-import { ControlError } from '../../../src/daemon/base/operator-error.ts'
+import { OperatorError } from '../../../src/daemon/base/operator-error.ts'
 import { isFresh, socketPathOf } from '../../../src/daemon/control/control-path.ts'
 import { serveControl, type ControlHandlers } from '../../../src/daemon/control/control.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
@@ -49,13 +49,13 @@ test('nobody listens where there is no socket, and where one was left by a proce
 test('an expected failure is told with its code', async () => {
   await using daemon = await running({
     sync: () => Promise.reject(new SyncError('dns-failed', 'Cannot reach "team": no such host')),
-    reload: () => Promise.reject(new ControlError('config-invalid', 'Cannot read the configuration')),
+    reload: () => Promise.reject(new OperatorError('bad-config', 'Cannot read the configuration')),
   })
 
   await expect(ask(daemon.path, 'sync')).rejects.toThrow(
-    new ControlError('dns-failed', 'Cannot reach "team": no such host'),
+    new OperatorError('dns-failed', 'Cannot reach "team": no such host'),
   )
-  await expect(ask(daemon.path, 'reload')).rejects.toMatchObject({ name: 'ControlError', code: 'config-invalid' })
+  await expect(ask(daemon.path, 'reload')).rejects.toMatchObject({ name: 'OperatorError', code: 'bad-config' })
 })
 
 test('a method that there is not is refused, one that every object has included', async () => {
@@ -70,7 +70,7 @@ test('what was stopped is told as such, and the daemon goes on', async () => {
   const stopped = new DOMException('The pull of "team" was stopped', 'AbortError')
   await using daemon = await running({ sync: () => Promise.reject(stopped), ping: async () => 'pong' })
 
-  await expect(ask(daemon.path, 'sync')).rejects.toThrow(new ControlError('stopped', stopped.message))
+  await expect(ask(daemon.path, 'sync')).rejects.toThrow(new OperatorError('stopped', stopped.message))
 
   expect(await ask(daemon.path, 'ping')).toEqual({ kind: 'answered', result: 'pong' })
 })
@@ -182,7 +182,7 @@ test('a daemon that goes away while it is asked is told from one that is not the
 
   await daemon.stop()
 
-  expect(await asked).toMatchObject({ name: 'ControlError', code: 'connection-lost' })
+  expect(await asked).toMatchObject({ name: 'OperatorError', code: 'connection-lost' })
   expect(await ask(daemon.path, 'status')).toEqual({ kind: 'nobody' })
 })
 

@@ -1,7 +1,7 @@
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import { expectOwnFolder } from '../../../sync/store/files/folder-owner.ts'
 import type { Config } from '../../config/config.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { futurePath } from '../../base/resolve-path.ts'
 import { AGENTS, cautionsFor, folderOf } from '../../agent-folders/agents.ts'
@@ -103,7 +103,7 @@ async function placeOf(path: string, folder: string): Promise<string> {
       path === folder
         ? `${whyNotUsed(error)}; mend that, or name another agent`
         : `whether it is apart from "${path}" cannot be told: ${whyNotUsed(error)}; mend that`
-    throw new ControlError('cannot-link', `Cannot link into "${folder}": ${why}`, { cause: error })
+    throw new OperatorError('cannot-link', `Cannot link into "${folder}": ${why}`, { cause: error })
   }
 }
 
@@ -157,7 +157,7 @@ async function linked(
 async function servedState(config: Config): Promise<LinkedState> {
   const state = await linkedState(config)
   if (state !== undefined && state.isServing) return state
-  throw new ControlError(
+  throw new OperatorError(
     'nothing-served',
     'Cannot link: nothing is served yet; skillsyncd sync brings the first skills',
   )
@@ -185,7 +185,7 @@ function theOneToLink({ linkable, offered, leftOut, upstream }: LinkedState, ask
     [...leftOut, ...upstream].map((one) => Object.assign({ uri: undefined }, one)),
     asked,
   )
-  throw new ControlError('cannot-link', `Cannot link "${source}/${path}": ${why}`)
+  throw new OperatorError('cannot-link', `Cannot link "${source}/${path}": ${why}`)
 }
 
 function textsOf(values: unknown): readonly string[] {

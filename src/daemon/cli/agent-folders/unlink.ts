@@ -1,5 +1,5 @@
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { futurePath } from '../../base/resolve-path.ts'
 import { AGENTS, folderOf } from '../../agent-folders/agents.ts'
@@ -108,7 +108,7 @@ async function unwrittenPartings(links: Links, { isAll, places }: Asked, config:
       if (!isDiskError(error)) throw error
       if (isAll) return undefined
       const message = `Cannot tell what is linked in "${place}": ${whyNotUsed(error)}; mend that`
-      throw new ControlError('cannot-unlink', message, { cause: error })
+      throw new OperatorError('cannot-unlink', message, { cause: error })
     })
     if (seen === undefined || seen.entries.size === 0 || links.folders.has(seen.path)) continue
     const { path, entries } = seen

@@ -4,7 +4,7 @@ import { countOf } from '../../../base/text/plural.ts'
 import { shellWord } from '../../../base/text/shell-word.ts'
 import { declarationOf } from '../../../sync/decisions/approvals.ts'
 import type { Config } from '../../config/config.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { skillOperand } from '../../status/decision-text.ts'
 import { printable } from '../../base/log-line.ts'
 import { theOnly } from '../../status/named-skill.ts'
@@ -31,7 +31,7 @@ export async function approveSkills(context: Context): Promise<ExitStatus> {
   if (!isMeant && id === undefined) throw new UsageError(`"approve" takes what is named: ${lineFor(targets, now)}`)
   if (!isMeant) {
     const changed = `what is declared by now is not what was shown as ${id}`
-    throw new ControlError(
+    throw new OperatorError(
       'nothing-to-decide',
       `Cannot approve ${targets.join(' ')}: ${changed}; without it, approve shows it`,
     )
@@ -96,12 +96,12 @@ function meant(rows: readonly SkillRow[], operand: string, config: Config): read
   if (waiting.length > 0) return waiting
   if (operand.endsWith('/') && !operand.includes('://')) {
     const [source] = sourcesOf([operand.slice(0, -1)], config)
-    throw new ControlError('nothing-to-decide', `No skill of "${source}" waits for approval`)
+    throw new OperatorError('nothing-to-decide', `No skill of "${source}" waits for approval`)
   }
   const skill = theOnly(rows, operand)
   if (skill.pending) return [skill]
   const why = skill.standing === 'withheld' ? 'it is withheld for another reason' : 'it does not wait for that'
-  throw new ControlError('nothing-to-decide', `Cannot approve "${skill.source}/${skill.path}": ${why}`)
+  throw new OperatorError('nothing-to-decide', `Cannot approve "${skill.source}/${skill.path}": ${why}`)
 }
 
 interface Approved {

@@ -2,7 +2,7 @@ import { UNDECIDED, type Decision, type Decisions } from '../../../sync/decision
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { Store } from '../../../sync/store/store.ts'
 import type { Config } from '../../config/config.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import type { Named, Verb } from '../../pull/decide.ts'
 import { printable } from '../../base/log-line.ts'
 import { sourcesOf } from '../../control/requests.ts'
@@ -127,7 +127,7 @@ async function meant(kind: Deciding, { operands }: Context, config: Config): Pro
   const decisions = await decisionsOf(config)
   const ids = sourcesOf([], config).filter((id) => kind.isMeant?.(decisions.get(id) ?? UNDECIDED))
   if (ids.length > 0) return ids
-  throw new ControlError('nothing-to-decide', `There is no source to ${kind.verb}; skillsyncd status shows them all`)
+  throw new OperatorError('nothing-to-decide', `There is no source to ${kind.verb}; skillsyncd status shows them all`)
 }
 
 async function decisionsOf(config: Config): Promise<Decisions> {
@@ -138,7 +138,7 @@ async function decisionsOf(config: Config): Promise<Decisions> {
 interface Decided {
   readonly source: SourceId
   /** Why there was nothing to decide. */
-  readonly error?: ControlError
+  readonly error?: OperatorError
 }
 
 /** One after the other; where there is nothing to decide about one, the others are decided all the same. */
@@ -149,7 +149,7 @@ async function decideEach({ ids, verb, named }: Making, ask: AskWriter): Promise
       await ask('decide', { source, verb, ...named })
       made.push({ source })
     } catch (error) {
-      const isNothing = error instanceof ControlError && error.code === 'nothing-to-decide'
+      const isNothing = error instanceof OperatorError && error.code === 'nothing-to-decide'
       // Of one source it is the whole answer.
       if (!isNothing || ids.length === 1) throw error
       made.push({ source, error })

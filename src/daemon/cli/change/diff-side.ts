@@ -11,7 +11,7 @@ import { Store } from '../../../sync/store/store.ts'
 import { admissionOf } from '../../trust/serving-policy.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { lockFileOf } from '../../trust/lock-rules.ts'
 import type { Context } from '../command.ts'
 import { candidateOf, failureIn, withLooking } from '../store-reader.ts'
@@ -65,7 +65,7 @@ async function generation(number: number, config: Config): Promise<Side> {
   const store = await Store.openExisting(config.state)
   const found = await store?.generations.read(number)
   if (store === undefined || found === undefined)
-    throw new ControlError('unknown-generation', `There is no generation ${number} in "${config.state}" any more`)
+    throw new OperatorError('unknown-generation', `There is no generation ${number} in "${config.state}" any more`)
   return ofSnapshots(await Promise.all(found.sources.map(({ snapshot }) => store.snapshots.read(snapshot))))
 }
 

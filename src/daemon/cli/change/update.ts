@@ -12,7 +12,7 @@ import { changeLock, readLock } from '../../../sync/store/lock-file.ts'
 import { systemClock } from '../../../base/clock.ts'
 import { configuredIn } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { isWaiting } from '../../pull/decide.ts'
 import { followedBy, lockFileOf } from '../../trust/lock-rules.ts'
 import { useText } from '../../status/lock-text.ts'
@@ -179,7 +179,7 @@ async function servedAsNamed(source: Source, locked: LockEntry, ask: AskWriter, 
     await ask('decide', { source: id, verb: 'approve', commit })
   } catch (error) {
     // Somebody decided meanwhile: the next pull tells what came of it.
-    if (!(error instanceof ControlError) || error.code !== 'nothing-to-decide') throw error
+    if (!(error instanceof OperatorError) || error.code !== 'nothing-to-decide') throw error
   }
   return pulled(id, ask)
 }
@@ -203,7 +203,7 @@ function isForPerson({ code }: SyncEnd): boolean {
 async function pulled(id: string, ask: AskWriter): Promise<SyncEnd> {
   let end: SyncEnd | undefined
   await ask('sync', { sources: [id] }, (event) => (end = SYNC_END.parse(event)))
-  if (end === undefined) throw new ControlError('bad-answer', `The daemon does not say how the pull of "${id}" ended`)
+  if (end === undefined) throw new OperatorError('bad-answer', `The daemon does not say how the pull of "${id}" ended`)
   return end
 }
 

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { connect, tokenFor, type EraEnd } from '../../connect/connect.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { systemClock } from '../../../base/clock.ts'
 import { verdicts } from './check.ts'
 import type { Checked } from './check.ts'
@@ -82,7 +82,7 @@ async function httpStatusOf(config: Config, signal: AbortSignal) {
     return isObject(http) ? http : undefined
   } catch (error) {
     // One with another configuration listens where that says.
-    if (error instanceof ControlError || error instanceof SyncError) return undefined
+    if (error instanceof OperatorError || error instanceof SyncError) return undefined
     throw error
   }
 }

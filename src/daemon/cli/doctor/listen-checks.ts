@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { isObject } from '../../../base/canonical-json.ts'
 import type { Config, ListenAddress } from '../../config/config.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { codeOf } from '../../../base/error-code.ts'
 import { isTokenRequired } from '../../http/http-options.ts'
 import { request } from '../../control/requests.ts'
@@ -71,7 +71,7 @@ async function askedOf(config: Config, signal: AbortSignal): Promise<Asked> {
     const answer = await request(config, 'status', {}, { signal, timeoutMs: ANSWER_MS })
     return { status: answer?.result, isOther: false }
   } catch (error) {
-    if (!(error instanceof ControlError || error instanceof SyncError)) throw error
+    if (!(error instanceof OperatorError || error instanceof SyncError)) throw error
     return { status: undefined, isOther: error.code === 'other-config' }
   }
 }

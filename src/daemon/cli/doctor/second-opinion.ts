@@ -4,7 +4,7 @@ import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
 import { Store } from '../../../sync/store/store.ts'
 import type { AskWriter } from '../daemon-client.ts'
 import type { Config } from '../../config/config.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import type { Remark } from '../verify/finding.ts'
 import { secondRemarks } from '../verify/second-opinion-checks.ts'
 import { filesAreWhole } from '../verify/store-checks.ts'
@@ -46,7 +46,7 @@ export async function secondOpinions(
     })
   } catch (error) {
     if (error instanceof SyncError) return ids.map((id) => verdicts(CHECK, id).fail(error.message, mendOf(error.code)))
-    if (!(error instanceof ControlError)) throw error
+    if (!(error instanceof OperatorError)) throw error
     return ids.map((id) => verdicts(CHECK, id).fail(error.message, 'The message names what stood in the way'))
   }
 }

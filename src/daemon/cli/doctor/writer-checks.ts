@@ -5,7 +5,7 @@ import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.
 import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
 import { VERSION } from '../../../serve/version.ts'
 import { answers } from '../../control/control-client.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { isFresh, socketPathOf, unlockedSocketOf, whyNotOwn } from '../../control/control-path.ts'
 import { holderOf, isAtWork, isListening } from '../../control/daemon-lock.ts'
 import type { FoundHolder } from '../../control/daemon-lock.ts'
@@ -72,7 +72,7 @@ async function lockChecked({ whole, environment, clock }: Ground, signal: AbortS
     await request(whole, 'hello', {}, { signal, timeoutMs: ANSWER_MS })
     return [ok(`skillsyncd ${holder.command}, process ${holder.pid}, holds it and answers`)]
   } catch (error) {
-    if (!(error instanceof ControlError)) throw error
+    if (!(error instanceof OperatorError)) throw error
     const who = processText(holder)
     if (error.code === 'timed-out') return [fail(`${who} holds it and does not answer`, STOPPED_MEND)]
     return [

@@ -2,7 +2,7 @@ import { countOf } from '../../../base/text/plural.ts'
 import { isOfUpstream } from '../../../sync/model/skill.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { Config } from '../../config/config.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { printable } from '../../base/log-line.ts'
 import { theOnly } from '../../status/named-skill.ts'
 import type { Progress } from '../../base/progress.ts'
@@ -50,7 +50,7 @@ function meant(rows: Rows, asked: string): SkillRow {
   )
   const skill = rows.find(({ row }) => row === found)?.skill
   if (skill !== undefined && isOfUpstream(skill)) return found
-  throw new ControlError('nothing-to-decide', `"${found.source}/${found.path}" is of no MCP source: all of it is here`)
+  throw new OperatorError('nothing-to-decide', `"${found.source}/${found.path}" is of no MCP source: all of it is here`)
 }
 
 interface Mirrored {
@@ -87,11 +87,11 @@ async function mirrorOne(row: SkillRow, config: Config, ask: AskWriter): Promise
   let { verified } = row
   try {
     if (disabled)
-      throw new ControlError('disabled', `Cannot mirror "${source}/${path}": it is disabled; enable it first`)
+      throw new OperatorError('disabled', `Cannot mirror "${source}/${path}": it is disabled; enable it first`)
     const ready = await prepared(row, config, ask)
     const { files } = ready
     verified = ready.verified
-    if (files.length === 0) throw new ControlError('withheld', `Cannot mirror "${source}/${path}": ${WITHHELD}`)
+    if (files.length === 0) throw new OperatorError('withheld', `Cannot mirror "${source}/${path}": ${WITHHELD}`)
     for (const file of files) {
       await ask('bring', { source, path, file: file.path })
       count += 1
@@ -99,7 +99,7 @@ async function mirrorOne(row: SkillRow, config: Config, ask: AskWriter): Promise
     }
     return { source, path, files: count, bytes, ...verifiedAfter(verified, count) }
   } catch (error) {
-    const isExpected = error instanceof ControlError || error instanceof SyncError
+    const isExpected = error instanceof OperatorError || error instanceof SyncError
     if (!isExpected) throw error
     const told = { code: error.code, message: error.message }
     return { source, path, files: count, bytes, ...verifiedAfter(verified, count), error: told }

@@ -7,7 +7,7 @@ import type { Skill, SkillFile } from '../../../sync/model/skill.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { storedSkill } from '../../../sync/store/skills/stored-path.ts'
 import type { Config } from '../../config/config.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { readKept } from '../../mcp-sources/stored-file.ts'
 import { printable, printableText } from '../../base/log-line.ts'
 import { theOnly } from '../../status/named-skill.ts'
@@ -72,9 +72,9 @@ async function previewOf(context: Context, config: Config, { row, skill }: Found
   const { source, path, uri, upstream, pending, digest } = row
   const name = `${source}/${path}`
   const file = skill.files.find((candidate) => candidate.path === 'SKILL.md')
-  if (row.disabled) throw new ControlError('disabled', `Cannot preview "${name}": it is disabled; enable it first`)
+  if (row.disabled) throw new OperatorError('disabled', `Cannot preview "${name}": it is disabled; enable it first`)
   if (skill.standing === 'withheld' || file === undefined)
-    throw new ControlError('withheld', `Cannot preview "${name}": it is withheld; skillsyncd show says why`)
+    throw new OperatorError('withheld', `Cannot preview "${name}": it is withheld; skillsyncd show says why`)
   const text = (await bytesOf(context, config, skill, file)).toString('utf8')
   const content =
     isOfUpstream(skill) && !isForPerson(context) ? asUntrusted(withDeceitEscaped(text), skill.upstream) : text
@@ -97,7 +97,7 @@ async function bytesOf(context: Context, config: Config, skill: Skill, file: Ski
   await withWriter(context, config, (ask) => ask('bring', { source, path: skill.path, file: file.path }))
   const brought = await readKept(skill, file, { store, config }, context.signal)
   if (brought.kind === 'whole') return Buffer.from(brought.bytes)
-  throw new ControlError('unknown-skill', `Cannot preview "${source}/${skill.path}": its SKILL.md is not in the store`)
+  throw new OperatorError('unknown-skill', `Cannot preview "${source}/${skill.path}": its SKILL.md is not in the store`)
 }
 
 /** The fields that clients may act on. */

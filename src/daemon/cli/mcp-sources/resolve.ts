@@ -1,6 +1,6 @@
 import { shown } from '../../../sync/skill-md/contract/contract-value.ts'
 import { readTemplate } from '../../../sync/upstream/mcp/template.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { Questions } from '../ask.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { ADDITION, UNVERIFIED, printAdded } from './addition-output.ts'
@@ -67,12 +67,12 @@ function valuesIn(operands: readonly string[]): ReadonlyMap<string, string> {
 async function chosen(source: string, which: string, ask: AskWriter): Promise<Chosen> {
   const isNumber = /^\d+$/.test(which)
   const read = isNumber ? undefined : readTemplate(which)
-  if (read?.ok === false) throw new ControlError('template-refused', `Cannot resolve ${shown(which)}: ${read.why}`)
+  if (read?.ok === false) throw new OperatorError('template-refused', `Cannot resolve ${shown(which)}: ${read.why}`)
   const { spaces } = SPACES.parse(await ask('templates', { source }))
   const space = isNumber ? spaces[Number(which) - 1] : spaces.find(({ template }) => template === which)
   if (space !== undefined) return { text: space.template, variables: space.variables }
   const there = spaces.length === 0 ? 'it has none' : `skillsyncd templates ${source} shows those that it has`
-  throw new ControlError('unknown-template', `"${source}" has no template ${shown(which)} for skills; ${there}`)
+  throw new OperatorError('unknown-template', `"${source}" has no template ${shown(which)} for skills; ${there}`)
 }
 
 /** Undefined where the person who is asked gives none. */

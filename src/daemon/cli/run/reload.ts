@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { holderOf } from '../../control/daemon-lock.ts'
 import { request } from '../../control/requests.ts'
 import { ELSEWHERE_MEND, processText } from '../../control/write-lock.ts'
@@ -18,18 +18,18 @@ export const reload: Command = {
     const holder = await holderOf(config.state)
     // What a client started reads its configuration when that client starts it again.
     if (holder !== undefined && holder.command !== 'start')
-      throw new ControlError(
+      throw new OperatorError(
         'no-daemon',
         `Cannot reload: process ${holder.pid} (skillsyncd ${holder.command}) is no daemon`,
       )
     const answer = await request(config, 'reload', {}, { signal: context.signal, timeoutMs: RELOAD_MS })
     if (answer === undefined && holder?.isElsewhere === true)
-      throw new ControlError(
+      throw new OperatorError(
         'no-daemon',
         `Cannot reload: ${processText(holder)} has the lock and cannot be asked from here; ${ELSEWHERE_MEND}`,
       )
     if (answer === undefined)
-      throw new ControlError(
+      throw new OperatorError(
         'no-daemon',
         `Cannot reload: no daemon runs for "${config.state}"; skillsyncd start runs one`,
       )

@@ -4,7 +4,7 @@ import { systemClock } from '../../../base/clock.ts'
 import type { Config, ListenAddress } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
 import { isLoopback } from '../../config/loopback.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import type { Daemon } from '../../daemon.ts'
 import { whileServing } from '../../process/http-server.ts'
 import { takeSockets } from '../../service/handed-sockets.ts'
@@ -117,7 +117,7 @@ function portOf(text: string): number | undefined {
 
 /** Nobody waits for an answer to a signal. */
 function logNotReloaded(log: Log, error: unknown): void {
-  log.error('not-reloaded', { error: error instanceof ControlError ? error.message : inspect(error) })
+  log.error('not-reloaded', { error: error instanceof OperatorError ? error.message : inspect(error) })
 }
 
 function logStart(log: Log, { config, registry }: Daemon, operations: string | undefined): void {

@@ -4,7 +4,7 @@ import type { Scope } from '../../../serve/principal.ts'
 import { systemClock } from '../../../base/clock.ts'
 import type { Config } from '../../config/config.ts'
 import { durationOf } from '../../config/scalars.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { whyNotOpened } from '../../base/disk-error-text.ts'
 import { printable } from '../../base/log-line.ts'
 import { readBounded } from '../../base/plain-file.ts'
@@ -127,7 +127,7 @@ async function isThereAlready(adding: Promise<unknown>, { state }: Config, { nam
     await adding
     return false
   } catch (error) {
-    if (!(error instanceof ControlError) || error.code !== 'token-exists') throw error
+    if (!(error instanceof OperatorError) || error.code !== 'token-exists') throw error
     const tokens = await new Tokens(state, () => systemClock.now()).read()
     if (tokens.some((one) => one.name === name && one.sha256 === sha256)) return true
     throw error

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { writeWhole } from '../../../sync/store/files/atomic.ts'
 import { Store } from '../../../sync/store/store.ts'
 import type { Config } from '../../config/config.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { billOf } from './bill.ts'
 import type { Bill } from './bill.ts'
 import { UsageError } from '../../base/usage-error.ts'
@@ -77,10 +77,10 @@ async function billIn(config: Config, number: number | undefined): Promise<Bill>
   return billOf(generation, snapshots)
 }
 
-function missing({ state }: Config, number: number | undefined): ControlError {
+function missing({ state }: Config, number: number | undefined): OperatorError {
   const why =
     number === undefined
       ? `nothing has been pulled into "${state}" so far; try skillsyncd sync`
       : `there is no generation ${number} in "${state}" any more; skillsyncd log lists those that are kept`
-  return new ControlError('unknown-generation', `Cannot write an SBOM: ${why}`)
+  return new OperatorError('unknown-generation', `Cannot write an SBOM: ${why}`)
 }

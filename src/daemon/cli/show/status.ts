@@ -13,7 +13,7 @@ import { admissionOf } from '../../trust/serving-policy.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { VERSION } from '../../../serve/version.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { holderOf, isAtWork } from '../../control/daemon-lock.ts'
 import { GLANCE_MS } from '../../control/lease.ts'
 import { foldersNow, isAsServed, linkCommandOf } from '../../agent-folders/folder-status.ts'
@@ -172,7 +172,7 @@ async function writerElsewhere({ state }: Config, signal: AbortSignal): Promise<
 /** Another version of this program may say other things in its status. */
 function ofThisVersion(result: unknown): Status {
   if (isStatus(result)) return result
-  throw new ControlError('other-version', 'The daemon is another version of this program; restart it')
+  throw new OperatorError('other-version', 'The daemon is another version of this program; restart it')
 }
 
 function isStatus(result: unknown): result is Status {

@@ -5,7 +5,7 @@ import { admissionOf } from '../../trust/serving-policy.ts'
 import { currentCatalog } from '../../../sync/pull/publisher.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { decisionTexts, disabledText, pendingText, stateText } from '../../status/decision-text.ts'
 import { standingIn } from '../../trust/lock-rules.ts'
 import type { LockStanding } from '../../trust/lock-rules.ts'
@@ -51,7 +51,7 @@ async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance>
   const snapshot = snapshots?.find(({ source }) => source === row.source)
   const skill = snapshot?.skills.find(({ path }) => path === row.path)
   if (store === undefined || configured === undefined || snapshot === undefined || skill === undefined)
-    throw new ControlError('unknown-skill', `"${row.source}/${row.path}" was taken away meanwhile`)
+    throw new OperatorError('unknown-skill', `"${row.source}/${row.path}" was taken away meanwhile`)
   const { source } = configured
   const lock = config.lock === undefined ? undefined : await readLock(config.lock)
   const decision = (await store.decisions.read()).get(source.id)

@@ -3,7 +3,7 @@ import { countOf } from '../../../base/text/plural.ts'
 import { shellWord } from '../../../base/text/shell-word.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { finding, note } from './finding.ts'
 import type { Remark } from './finding.ts'
 
@@ -35,7 +35,7 @@ export async function secondRemarks(
     const opinion = OPINION.nullable().parse((await ask('second-opinion', { source })) ?? null)
     return opinion === null ? { remarks: [] } : remarksOf(source, opinion)
   } catch (error) {
-    if (!(error instanceof SyncError) && !(error instanceof ControlError)) throw error
+    if (!(error instanceof SyncError) && !(error instanceof OperatorError)) throw error
     return { remarks: [finding(error.code, error.message, { source })] }
   }
 }

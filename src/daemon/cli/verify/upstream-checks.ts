@@ -3,7 +3,7 @@ import { described } from '../../../sync/pull/move-policy.ts'
 import { FOLDER_REF } from '../../../sync/model/revision.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
-import { ControlError } from '../../base/operator-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { finding, note } from './finding.ts'
 import type { Remark } from './finding.ts'
 
@@ -26,7 +26,7 @@ export async function upstreamRemarks(
   try {
     return [...remarksOf(source, COMPARISON.parse(await ask('compare', { source })))]
   } catch (error) {
-    if (!(error instanceof SyncError) && !(error instanceof ControlError)) throw error
+    if (!(error instanceof SyncError) && !(error instanceof OperatorError)) throw error
     return [finding(error.code, error.message, { source })]
   }
 }
