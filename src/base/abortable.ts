@@ -1,4 +1,4 @@
-/** Who waits for what is there for others too may leave: rejects with the reason of the signal then. */
+/** Waits for work that other callers share. If the signal aborts, rejects with its reason; the work goes on. */
 export async function whileWanted<Result>(awaited: Promise<Result>, signal: AbortSignal): Promise<Result> {
   const left = Promise.withResolvers<never>()
   const leave = (): void => left.reject(signal.reason)

@@ -1,4 +1,4 @@
-/** The host without the brackets that an IPv6 address has in an address of the web. */
+/** The host name without the brackets that an IPv6 address has in a URL. */
 export function bareHost({ hostname }: URL): string {
   return hostname.replaceAll(/^\[|\]$/g, '')
 }

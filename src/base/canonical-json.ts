@@ -1,29 +1,30 @@
 /**
- * JSON in one form alone: keys sorted, no space, no key without a value, a newline at the end. Equal values give equal
- * bytes, whoever built them.
+ * Serializes JSON canonically: sorted keys, no whitespace, no key with an `undefined` value, a newline at the end.
+ * Equal values give equal bytes.
  */
 export function canonicalJson(value: unknown): string {
   return `${jsonOf(value)}\n`
 }
 
-/** A value in its one form, without the line break at its end. */
+/** The canonical form of a value, without the newline at the end. */
 export function jsonOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(jsonOf).join(',')}]`
   if (!isObject(value)) return JSON.stringify(value)
-  // An object with sorted keys will not do: `JSON.stringify` puts numeric ones first, and `__proto__` cannot be assigned.
+  // An object with sorted keys is not enough: `JSON.stringify` puts numeric keys first, and `__proto__` cannot be
+  // assigned.
   let members = ''
   for (const key of keysOf(value)) members += `${members === '' ? '' : ','}${JSON.stringify(key)}:${jsonOf(value[key])}`
   return `{${members}}`
 }
 
-/** Those that have a value, in order. */
+/** The keys that have a value, sorted. */
 function keysOf(value: Readonly<Record<string, unknown>>): string[] {
   return Object.keys(value)
     .filter((key) => value[key] !== undefined)
     .sort()
 }
 
-/** The same form with a line for each member and each item, for files that people read, compare and merge. */
+/** Canonical JSON with one line for each member and item, for files that people read, compare and merge. */
 export function indentedJson(value: unknown): string {
   return `${indented(value, '')}\n`
 }
@@ -50,7 +51,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A time as we write it: ISO 8601 in UTC, to the millisecond. */
+/** True if the value is a time in our format: ISO 8601 in UTC, with milliseconds. */
 export function isTime(value: unknown): value is string {
   return typeof value === 'string' && TIME.test(value) && !Number.isNaN(Date.parse(value))
 }

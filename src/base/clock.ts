@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Time, as the daemon sees it. The system's own stands below; tests move one by hand. */
+/** The time source of the daemon. `systemClock` is the real one; tests advance their own by hand. */
 export interface Clock {
   now(): Date
-  /** Milliseconds that only ever grow, from an arbitrary start. For durations. */
+  /** Milliseconds that only increase, from an arbitrary start. For durations. */
   monotonicMs(): number
-  /** Resolves after so long. A machine that slept meanwhile wakes it late, once. Rejects with an AbortError. */
+  /** Resolves after `ms`; once and late if the machine slept meanwhile. Rejects with an AbortError. */
   wait(ms: number, signal: AbortSignal): Promise<void>
 }
 
@@ -15,16 +15,16 @@ export const systemClock: Clock = {
   wait,
 }
 
-/** The monotonic clock stands still while the machine sleeps, so a long wait looks at the wall clock this often. */
+/** The monotonic clock stops while the machine sleeps, so a long wait checks the wall clock at this interval. */
 const LOOK_MS = 60_000
 
 /**
- * Over when either clock says so: a wall clock set back does not prolong the wait, and hours of suspend end it within a
- * minute. The pieces also stay clear of 2^31-1 ms, above which a timer of Node fires at once.
+ * Ends when either clock reaches the end. A wall clock that is set back does not prolong the wait, and after hours of
+ * suspend it ends within a minute. The pieces also stay below 2^31-1 ms, above which a Node timer fires at once.
  */
 async function wait(ms: number, signal: AbortSignal): Promise<void> {
   const monotonicEnd = performance.now() + ms
-  // The wall clock tells whole milliseconds: a part of one may be over already.
+  // The wall clock has whole milliseconds: a part of the current one may be over already.
   const wallEnd = Date.now() + ms + 1
   for (;;) {
     signal.throwIfAborted()

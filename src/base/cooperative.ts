@@ -1,12 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** How long others wait at the most, but for one item that takes longer by itself. */
+/** The longest time that the thread is blocked, unless a single item takes longer. */
 const SLICE_MS = 8
 
-/**
- * Work that yields wherever others may come in between. So a thing can be made at once, where nobody waits, and in slices, where
- * many do.
- */
+/** Work that yields wherever other work may run. A caller can run it at once, or in slices if other work would wait. */
 export type Steps<Made> = Generator<undefined, Made, undefined>
 
 export function atOnce<Made>(steps: Steps<Made>): Made {
@@ -16,7 +13,10 @@ export function atOnce<Made>(steps: Steps<Made>): Made {
   }
 }
 
-/** Lets others at the thread between slices. `turn`: resolves when the next one may begin; undefined where it may now. */
+/**
+ * Runs the steps and lets other work on the thread run between slices. `turn` returns a promise for the start of the
+ * next slice, or `undefined` if it may begin now.
+ */
 export async function stepByStep<Made>(steps: Steps<Made>, turn?: () => Promise<void> | undefined): Promise<Made> {
   let startMs = performance.now()
   for (;;) {
@@ -29,7 +29,7 @@ export async function stepByStep<Made>(steps: Steps<Made>, turn?: () => Promise<
   }
 }
 
-/** Items in order. Sorting a hundred thousand at one go takes longer than others should wait. */
+/** Sorts the items in steps. Sorting a hundred thousand at once takes longer than other work should wait. */
 export function* sorting<Item>(items: readonly Item[], compare: (a: Item, b: Item) => number): Steps<readonly Item[]> {
   let runs: (readonly Item[])[] = []
   for (let at = 0; at < items.length; at += RUN) {
@@ -44,7 +44,7 @@ export function* sorting<Item>(items: readonly Item[], compare: (a: Item, b: Ite
   return runs[0] ?? []
 }
 
-/** Sorted at one go. */
+/** The number of items that are sorted at once. */
 const RUN = 1_000
 
 function* merging<Item>(
@@ -66,8 +66,8 @@ function* merging<Item>(
 }
 
 /**
- * Works on the items on this thread, one after the other, and lets others at it between slices. For thousands of things each
- * of which takes longer to hand to another thread and back than to do, or waits for nothing but in rare cases.
+ * Works on the items on this thread, one by one, and lets other work run between slices. For thousands of items whose
+ * transfer to another thread and back takes longer than the work, or whose work rarely waits.
  */
 export async function inSlices<Item>(
   items: Iterable<Item>,

@@ -1,4 +1,4 @@
-/** The code that the system or Node gave an error, such as `ENOENT`. Undefined for what has none. */
+/** The code of a system or Node error, such as `ENOENT`. `undefined` if it has none. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }

@@ -1,7 +1,10 @@
 import { atOnce, stepByStep } from './cooperative.ts'
 import type { Steps } from './cooperative.ts'
 
-/** A thing that is made of a value, and goes with it: at once for a caller that cannot wait, else in slices between which others are served. */
+/**
+ * Caches a value that is derived from an object, for the lifetime of the object. A caller that cannot wait gets it made
+ * at once, others in slices between which other work runs.
+ */
 export class MadeInSteps<Of extends object, Made extends object | string> {
   readonly #making: (from: Of) => Steps<Made>
   readonly #made = new WeakMap<Of, Made>()
@@ -15,12 +18,15 @@ export class MadeInSteps<Of extends object, Made extends object | string> {
     return this.#made.get(from) ?? this.#keep(from, atOnce(this.#making(from)))
   }
 
-  /** Makes the same as a part of a larger work. */
+  /** Makes the value as part of larger work. */
   *steps(from: Of): Steps<Made> {
     return this.#made.get(from) ?? this.#keep(from, yield* this.#making(from))
   }
 
-  /** Makes the same in slices unless it is there, once for all callers that ask meanwhile. A failure is of these alone. */
+  /**
+   * Makes the value in slices if it is not cached, once for all concurrent callers. Only these callers get a failure:
+   * it is not cached.
+   */
   async ready(from: Of): Promise<Made> {
     const known = this.#made.get(from)
     if (known !== undefined) return known
@@ -31,14 +37,14 @@ export class MadeInSteps<Of extends object, Made extends object | string> {
 
   async #make(from: Of): Promise<Made> {
     try {
-      // Not begun before the promise is known: one that fails at once would stay.
+      // The `await` runs `finally` after `#coming` has the promise: one that fails at once would otherwise stay in it.
       return await stepByStep(this.steps(from))
     } finally {
       this.#coming.delete(from)
     }
   }
 
-  /** The first that was made stays, where one was made at once meanwhile. */
+  /** Keeps the value that was made first, if another caller made one at once meanwhile. */
   #keep(from: Of, made: Made): Made {
     const known = this.#made.get(from)
     if (known !== undefined) return known
@@ -47,7 +53,10 @@ export class MadeInSteps<Of extends object, Made extends object | string> {
   }
 }
 
-/** The same of a value and the one before it: it goes with the later one, and the last earlier one alone is remembered. */
+/**
+ * Caches a value that is derived from an object and its predecessor, for the lifetime of the object. Remembers only the
+ * last predecessor.
+ */
 export class MadeBetween<Of extends object, Made extends object> {
   readonly #making: (before: Of, after: Of) => Steps<Made>
   readonly #made = new WeakMap<Of, { readonly before: WeakRef<Of>; readonly made: Made }>()

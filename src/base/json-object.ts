@@ -1,4 +1,4 @@
-/** Whether parsed JSON is an object, and no list. */
+/** True if parsed JSON is an object and not an array. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,6 @@
-/** The values that were set last, by their keys: no more than so many. */
+/**
+ * A cache of a limited number of values by key. It drops the value that was set first; a read does not refresh a value.
+ */
 export class Lately<Value> {
   readonly #most: number
   /** Oldest first. */

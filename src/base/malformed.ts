@@ -1,6 +1,6 @@
 /**
- * Bytes of the other side are not what they have to be. A class of its own: a `RangeError` that the engine throws, for a length
- * that nobody checked, is a fault of ours.
+ * The other side sent malformed bytes. This is a separate class because a `RangeError` of the engine, for an unchecked
+ * length, is a bug of ours.
  */
 export class Malformed extends RangeError {
   override readonly name = 'Malformed'

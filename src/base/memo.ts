@@ -1,4 +1,4 @@
-/** What is made of a value for the first who asks, and goes with it. */
+/** Caches a value that is made from an object on first use, for the lifetime of the object. */
 export class MadeOnce<Of extends object, Made extends object | string> {
   readonly #made = new WeakMap<Of, Made>()
 
@@ -10,7 +10,7 @@ export class MadeOnce<Of extends object, Made extends object | string> {
     return made
   }
 
-  /** It is made anew for who asks next. */
+  /** Drops the value: the next call of `of` makes it again. */
   forget(from: Of): void {
     this.#made.delete(from)
   }

@@ -1,9 +1,11 @@
-/** Files in flight. Node has four threads for the disk by default, so twice as many keep them busy. */
+/**
+ * The number of files in flight. Node has four threads for the disk by default, so twice as many files keep them busy.
+ */
 export const WIDTH = 8
 
 /**
- * Works on all items, at most `width` at once. After the first failure nothing more is begun, and what was begun has
- * ended when this throws: whoever cleans up then has nobody writing behind its back.
+ * Works on all items, at most `width` at once. After the first failure it begins nothing more, and throws only after
+ * all running work has ended. So nothing writes any more while the caller cleans up.
  */
 export async function inParallel<Item>(
   items: Iterable<Item>,

@@ -1,8 +1,8 @@
-/** Work that is done one piece after another. */
+/** A queue that runs one piece of work at a time. */
 export class Turns {
   #last: Promise<unknown> = Promise.resolve()
 
-  /** What nobody waits for any more when its turn comes is not begun. */
+  /** Does not begin work whose signal is aborted when its turn comes. */
   async next<Result>(work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     const previous = this.#last
     const done = (async () => {
@@ -10,7 +10,7 @@ export class Turns {
       signal?.throwIfAborted()
       return work()
     })()
-    // Who comes next waits for the end of this one, not for its success.
+    // The next work waits for the end of this one, not for its success.
     this.#last = done.catch(() => {})
     return done
   }

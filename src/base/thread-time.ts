@@ -1,6 +1,6 @@
 /**
- * Milliseconds of processor time that this thread has taken; those of the clock before Node 23.9, which does not tell. A thread that
- * waits for a core spends none.
+ * CPU time of this thread in milliseconds; clock time before Node 23.9, which does not report CPU time. A thread that
+ * waits for a core uses none.
  */
 export function threadMs(): number {
   if (!('threadCpuUsage' in process)) return performance.now()

@@ -1,13 +1,13 @@
-/** Where a request stands in the trace of whoever sent it (W3C Trace Context): checked, and otherwise as it came. */
+/** The position of a request in the trace of its sender (W3C Trace Context), validated and otherwise unchanged. */
 export interface TraceContext {
   readonly traceparent: string
-  /** What the tracing systems on the way noted. It means nothing without the other. */
+  /** Data of the tracing systems on the way. It has no meaning without `traceparent`. */
   readonly tracestate?: string
 }
 
 /**
- * The trace context that these values are; undefined where the first is none. Each is what a stranger sent. A `tracestate` that
- * is not well formed is left out: the specification has it so, and the trace goes on without it.
+ * Reads the trace context from two untrusted values; `undefined` if the first is invalid. A malformed `tracestate` is
+ * dropped: the specification requires it, and the trace goes on without it.
  */
 export function traceContextOf(traceparent: unknown, tracestate: unknown): TraceContext | undefined {
   if (typeof traceparent !== 'string' || !isTraceparent(traceparent)) return undefined
@@ -15,7 +15,7 @@ export function traceContextOf(traceparent: unknown, tracestate: unknown): Trace
   return { traceparent, ...(isState && { tracestate }) }
 }
 
-/** The ids of a trace and of the span in it, by the names that OpenTelemetry has for them in lines of a log. */
+/** The trace id and the span id, by the names that OpenTelemetry uses for them in log lines. */
 export function traceIds(trace: TraceContext | undefined): TraceIds {
   if (trace === undefined) return {}
   const [, traceId = '', spanId = ''] = trace.traceparent.split('-')
@@ -27,7 +27,7 @@ export interface TraceIds {
   readonly span_id?: string
 }
 
-/** Of version 00, or of a later one, which may say more behind what this one does. */
+/** True for version 00, or for a later one, which may append more fields. */
 function isTraceparent(text: string): boolean {
   if (text.length > MOST_TRACEPARENT) return false
   const [, version, more] = TRACEPARENT.exec(text) ?? []
@@ -38,7 +38,7 @@ const TRACEPARENT = /^([0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-
 
 const MOST_TRACEPARENT = 256
 
-/** So much of it has to be passed on; of more, some tracing systems take nothing. */
+/** The length that every system must pass on; some tracing systems reject longer values entirely. */
 const MOST_TRACESTATE = 512
 
 function isTracestate(text: string): boolean {

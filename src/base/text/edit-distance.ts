@@ -1,4 +1,7 @@
-/** The number of letters to be put in, left out, changed or swapped with their neighbour; where lengths are far apart, the longer one. */
+/**
+ * The number of insertions, deletions, substitutions and swaps of neighbors; the longer length if the lengths differ by
+ * more than 8.
+ */
 export function editDistance(from: string, to: string): number {
   if (Math.abs(from.length - to.length) > 8) return Math.max(from.length, to.length)
   let before: number[] = []

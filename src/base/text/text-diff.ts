@@ -1,4 +1,4 @@
-/** Lines that differ, with those around them: each with a space, a plus or a minus before it. */
+/** Lines that differ, with context lines. Each begins with a space, a plus or a minus. */
 export interface Hunk {
   readonly oldStart: number
   readonly oldLines: number
@@ -7,11 +7,11 @@ export interface Hunk {
   readonly lines: readonly string[]
 }
 
-/** The places where two texts differ. Undefined where they have too little in common. */
+/** Finds the hunks in which two texts differ. `undefined` if the texts have too little in common. */
 export async function hunksOf(before: string, after: string): Promise<readonly Hunk[] | undefined> {
   const { structuredPatch } = await import('diff')
   return structuredPatch('', '', before, after, '', '', { context: 3, maxEditLength: MOST_EDITS })?.hunks
 }
 
-/** How far apart two texts may be, in lines: finding out takes the square of it. */
+/** The largest distance of two texts, in lines. The search takes the square of it. */
 const MOST_EDITS = 2_000
