@@ -5,8 +5,8 @@ import type { SourceId } from '../model/source-id.ts'
 import type { Source } from '../model/source.ts'
 
 /**
- * Which skills of other MCP servers people looked at and let through: by source and path. It is exactly what was declared that
- * was approved, and nothing else that comes under the same name.
+ * The skills of other MCP servers that the operator reviewed and approved, by source and path. An approval covers
+ * exactly what was declared, and nothing else that later has the same name.
  */
 export type Approvals = ReadonlyMap<SourceId, ReadonlyMap<string, Approval>>
 
@@ -15,20 +15,21 @@ export interface Approval {
   readonly declaration: string
   /** ISO 8601, UTC. */
   readonly at: string
-  /** The user of the system who did it. */
+  /** The system user that approved the skill. */
   readonly by: string
 }
 
 /**
- * SHA-256 of all that the entry of a skill declares: paths, sizes and digests of its files, and the frontmatter, which is shown
- * to clients before anybody has read the SKILL.md that has it too. 64 hex digits; undefined where the entry declares no files.
+ * SHA-256 of everything that the entry of a skill declares: paths, sizes and digests of its files, and the frontmatter,
+ * which clients see before the SKILL.md that contains it is read. 64 hex digits; `undefined` if the entry declares no
+ * files.
  */
 export function declarationOf(skill: Skill): string | undefined {
   const { digest, frontmatter } = skill
   if (digest === undefined) return undefined
   const known = KNOWN.get(skill)
   if (known !== undefined) return known
-  // The keys of a frontmatter are sorted wherever it is from.
+  // The keys of a frontmatter are always sorted, whatever its origin.
   const made = createHash('sha256')
     .update(`${digest}\n${JSON.stringify(frontmatter)}`)
     .digest('hex')
@@ -40,7 +41,7 @@ const KNOWN = new WeakMap<Skill, string>()
 
 export const NONE_APPROVED: Approvals = new Map()
 
-/** What is approved once this is, or, undefined, is no longer. The same value where that changes nothing. */
+/** The approvals with this one added, or removed if it is `undefined`. Returns the same value if nothing changes. */
 export function withApproval(
   before: Approvals,
   source: SourceId,
@@ -55,7 +56,7 @@ export function withApproval(
   return new Map(ofSource.size === 0 ? rest : [...rest, [source, ofSource]])
 }
 
-/** The skills of a snapshot that wait for a person: those that could be served but for that. */
+/** The skills of a snapshot that wait for approval and could be served otherwise. */
 export function pendingIn({ source, skills }: Snapshot, approvals: Approvals): Skill[] {
   const approved = approvals.get(source)
   return skills.filter((skill) => skill.standing !== 'withheld' && !isApproved(skill, approved?.get(skill.path)))
@@ -65,7 +66,10 @@ function isApproved(skill: Skill, approval: Approval | undefined): boolean {
   return approval !== undefined && approval.declaration === declarationOf(skill)
 }
 
-/** The paths whose approval was for something else than they have now: it does not come back with what there was. */
+/**
+ * The paths whose approval is for another declaration than the current one. Such an approval stays invalid even if the
+ * old declaration returns.
+ */
 export function outdatedIn({ source, skills }: Snapshot, approvals: Approvals): string[] {
   const there = new Map(skills.map((skill) => [skill.path, skill]))
   return [...(approvals.get(source) ?? [])].flatMap(([path, approval]) => {

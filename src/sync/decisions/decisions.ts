@@ -1,44 +1,44 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { SourceId } from '../model/source-id.ts'
 
-/** What people decided about the sources. It outlives restarts, and no pull undoes it. */
+/** The operator's decisions about the sources. They outlive restarts, and no pull undoes them. */
 export type Decisions = ReadonlyMap<SourceId, Decision>
 
-/** What was decided about one source. Each part by itself. */
+/** The decisions about one source. Each part is independent. */
 export interface Decision {
-  /** It is not looked at. */
+  /** The source is not fetched. */
   readonly paused?: true
-  /** It stays at this commit, wherever the ref goes. */
+  /** The source stays at this commit, wherever the ref moves. */
   readonly frozen?: { readonly commit: ObjectId; readonly by: 'pin' | 'rollback' }
-  /** This is not taken; what comes after it is. */
+  /** This revision is not taken; later ones are. */
   readonly skipped?: Pick<Revision, 'commit' | 'tag'> & { readonly by: 'rollback' | 'reject' }
-  /** Exactly this is taken, brakes or not. */
+  /** Exactly this revision is taken, even if a brake would hold it. */
   readonly approved?: Pick<Revision, 'commit' | 'tag'>
 }
 
 export const UNDECIDED: Decision = {}
 
-/** What of a revision a decision is about. */
+/** The part of a revision that a decision refers to. */
 export function identityOf({ commit, tag }: Revision): Pick<Revision, 'commit' | 'tag'> {
   return tag === undefined ? { commit } : { commit, tag }
 }
 
-/** Whether the decision is about this very revision: a tag that was made anew is another one. */
+/** True if the decision is about exactly this revision. A tag that was created anew is a different one. */
 export function isAbout(part: Pick<Revision, 'commit' | 'tag'> | undefined, revision: Revision): boolean {
   return part !== undefined && part.commit === revision.commit && part.tag === revision.tag
 }
 
-/** Whether a person said yes to exactly this: approved it, or named its commit for the source to stay at. */
+/** True if the operator chose exactly this revision: approved it, or named its commit for the source to stay at. */
 export function isWanted({ approved, frozen }: Decision, revision: Revision): boolean {
   return isAbout(approved, revision) || frozen?.commit === revision.commit
 }
 
-/** What is left of it once what was approved is served, where nothing was served before. */
+/** The rest of the decision after the approved revision is served, if nothing was served before. */
 export function unapproved({ approved: _served, ...rest }: Decision): Decision {
   return rest
 }
 
-/** What is left of it once the revision is served: what was said of a candidate is done with. */
+/** The rest of the decision after the revision is served: what concerned a candidate is done. */
 export function settled({ paused, frozen }: Decision): Decision {
   return { ...(paused !== undefined && { paused }), ...(frozen !== undefined && { frozen }) }
 }

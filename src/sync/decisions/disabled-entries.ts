@@ -12,7 +12,7 @@ import { atOnce, type Steps } from '../../base/cooperative.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 
-/** The entry of a skill that is being disabled, as the snapshots have it. It need not be in one. */
+/** Makes the entry of a skill that is being disabled, from the snapshots. The skill need not be in any of them. */
 export function entryOf(
   source: SourceId,
   path: string,
@@ -26,12 +26,12 @@ export function entryOf(
   return { ...withPlace({ places: [], beside: [] }, placeOf(source, skill), snapshot, new Set([path])), ...alone }
 }
 
-/** Of a skill that is in no snapshot only what its path says is known. */
+/** If a skill is in no snapshot, only its path is known. */
 function unseen(source: SourceId, path: string): DisabledPlace {
   return path === '' ? { source, path } : { source, path, servedPath: path, name: baseName(path) }
 }
 
-/** The entries once a skill is enabled: without its own, and without each that it matches where it is now. */
+/** The entries after a skill is enabled: without its own, and without each that it matches at its current place. */
 export function enabledAt(
   before: DisabledSkills,
   source: SourceId,
@@ -47,28 +47,31 @@ export function enabledAt(
   }
 }
 
-/** A skill that was met where its entry did not know it yet. */
+/** A skill at a place that its entry did not have yet. */
 export interface Returned extends DisabledMatch {
   readonly at: { readonly source: SourceId; readonly path: string }
 }
 
-/** The entries with all places where the snapshots have their skills now. The same value where that is nothing new. */
+/** The entries with all current places of their skills in the snapshots. The same value if there is no new place. */
 export interface Followed {
   readonly disabled: DisabledSkills
   readonly returned: readonly Returned[]
-  /** Of an entry that has as many places as it can remember. */
+  /** The match of an entry that already has the maximum of places. */
   readonly full: DisabledMatch | undefined
 }
 
-/** What a skill that matches is known by from now on stands for it too, else its author brings it back in two steps. */
+/**
+ * Adds the current place of each matching skill to its entry. Otherwise the author could bring the skill back in two
+ * steps.
+ */
 export function followed(before: DisabledSkills, snapshots: readonly Snapshot[]): Followed {
   return atOnce(following(before, snapshots))
 }
 
-/** `followed`, for where others wait. */
+/** `followed` in steps, for a caller that must let other work run. */
 export function* following(before: DisabledSkills, snapshots: readonly Snapshot[]): Steps<Followed> {
   let now: Followed = { disabled: before, returned: [], full: undefined }
-  // What is learnt in one round can be matched by in the next.
+  // A place that one round adds can match in the next round.
   for (let round: DisabledSkills | undefined; round !== now.disabled;) {
     round = now.disabled
     for (const snapshot of snapshots) {
@@ -104,7 +107,7 @@ function withMet(now: Followed, skill: Skill, { snapshot, matches }: Around): Fo
 function placeOf(source: SourceId, { path, servedPath, name, contract, files, ...skill }: Skill): DisabledPlace {
   const called = name ?? baseName(path)
   const file = files.find((one) => one.path === 'SKILL.md')
-  // A file that is empty, say, is no skill's: other skills have the same.
+  // A file such as an empty one does not identify a skill: other skills have the same.
   const canBeSkill = skill.standing !== 'withheld' || (name !== undefined && skill.description !== undefined)
   return {
     source,
@@ -116,7 +119,10 @@ function placeOf(source: SourceId, { path, servedPath, name, contract, files, ..
   }
 }
 
-/** In a source of somebody else the name is no sign of it: its neighbours have names of their own. */
+/**
+ * Drops the name and the id in a source other than the entry's own: they do not identify the skill there, since its
+ * neighbors have their own.
+ */
 function placeIn({ source }: Snapshot, skill: Skill, own: SourceId): DisabledPlace {
   const { name: _name, id: _id, ...rest } = placeOf(source, skill)
   return source === own ? placeOf(source, skill) : rest
@@ -130,14 +136,16 @@ function isSamePlace(a: DisabledPlace, b: DisabledPlace): boolean {
   return isRevised(a, b) && a.document === b.document
 }
 
-/** The same place, whatever its SKILL.md says. */
+/** True if the place is the same, whatever its SKILL.md says. */
 function isRevised(a: DisabledPlace, b: DisabledPlace): boolean {
   return (
     a.source === b.source && a.path === b.path && a.servedPath === b.servedPath && a.name === b.name && a.id === b.id
   )
 }
 
-/** `matched`: the paths of the snapshot that stand for a disabled skill. Others that are called alike are not meant. */
+/**
+ * `matched`: the paths of the snapshot that stand for a disabled skill. Other skills of the same name are not meant.
+ */
 function withPlace(
   entry: DisabledSkill,
   place: DisabledPlace,
@@ -149,14 +157,17 @@ function withPlace(
   const isNew = name !== undefined && !places.some((one) => one.source === source && one.name === name)
   const alike = isNew ? skills.filter((skill) => !matched.has(skill.path) && isCalled(skill, name)) : []
   const more = [...new Set([...beside, ...alike.map(({ path }) => keyOf(source, path))])]
-  // So many that the name says nothing.
+  // So many skills have the name that it identifies none.
   const isUseless = more.length > MOST_PLACES
   const known = isUseless ? unnamed : place
   if (places.some((one) => isSamePlace(one, known))) return entry
   return { ...entry, places: withRevised(places, known), beside: isUseless ? beside : more }
 }
 
-/** One that was learnt has its newest SKILL.md, and the first the one that was disabled: the name stands for those in between. */
+/**
+ * A place that was added later has its newest SKILL.md, and the first place the one that was disabled. The name covers
+ * the versions in between.
+ */
 function withRevised(places: readonly DisabledPlace[], place: DisabledPlace): readonly DisabledPlace[] {
   const at = places.findIndex((one, index) => index > 0 && isRevised(one, place))
   return at === -1 ? [...places, place] : places.with(at, place)

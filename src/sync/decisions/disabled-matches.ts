@@ -5,7 +5,7 @@ import { atOnce, type Steps } from '../../base/cooperative.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 
-/** Why a skill is out of service: the entry that it matches, and by what. */
+/** The reason why a skill is out of service: the entry that it matches, and the property that matches. */
 export interface DisabledMatch {
   readonly source: SourceId
   /** The true folder that the skill of the entry had when it was disabled. */
@@ -13,18 +13,21 @@ export interface DisabledMatch {
   readonly by: MatchedBy
 }
 
-/** `content`: it has the SKILL.md of the entry. `holds`: files of a disabled skill are among its own. */
+/** `content`: the skill has the SKILL.md of the entry. `holds`: its files include files of a disabled skill. */
 export type MatchedBy = 'path' | 'uri' | 'name' | 'content' | 'holds'
 
 /** By true folder. */
 export type DisabledMatches = ReadonlyMap<string, DisabledMatch>
 
-/** The skills of a snapshot that are out of service since a person disabled them, here or where they were before. */
+/**
+ * Finds the skills of a snapshot that are out of service because the operator disabled them, here or at an earlier
+ * place.
+ */
 export function disabledIn(snapshot: Snapshot, disabled: DisabledSkills): DisabledMatches {
   return atOnce(findingDisabled(snapshot, disabled))
 }
 
-/** `disabledIn`, for where others wait. It is found once for each snapshot and what is disabled. */
+/** `disabledIn` in steps, for a caller that must let other work run. Cached by snapshot and entries. */
 export function* findingDisabled(snapshot: Snapshot, disabled: DisabledSkills): Steps<DisabledMatches> {
   if (disabled.size === 0) return NO_MATCHES
   const known = KNOWN.get(snapshot)
@@ -44,7 +47,7 @@ export function* findingDisabled(snapshot: Snapshot, disabled: DisabledSkills): 
 const NO_MATCHES: DisabledMatches = new Map()
 const KNOWN = new WeakMap<Snapshot, { readonly disabled: DisabledSkills; readonly matches: DisabledMatches }>()
 
-/** The snapshot without those documents that are the SKILL.md of a disabled skill. The same one where there are none. */
+/** The snapshot without the documents that are the SKILL.md of a disabled skill. The same object if there are none. */
 export function withoutDisabledDocs(snapshot: Snapshot, disabled: DisabledSkills): Snapshot {
   const { docs, source } = snapshot
   if (docs === undefined || disabled.size === 0) return snapshot
@@ -60,7 +63,7 @@ export function withoutDisabledDocs(snapshot: Snapshot, disabled: DisabledSkills
 
 const WITHOUT = new WeakMap<Snapshot, { readonly disabled: DisabledSkills; readonly without: Snapshot }>()
 
-/** Skills that could not be given without files of one that matches. */
+/** Finds the skills that cannot be delivered without files of a matching skill. */
 function holdersIn({ skills }: Snapshot, matches: DisabledMatches): ReadonlyMap<string, DisabledMatch> {
   const holders = new Map<string, DisabledMatch>()
   const byPath = matches.size === 0 ? undefined : new Map(skills.map((skill) => [skill.path, skill]))
@@ -81,7 +84,7 @@ interface Named {
   readonly entry: DisabledSkill
 }
 
-/** All that skills are known by, for a look-up each. */
+/** Indexes the entries by everything that identifies a skill, so that each check is one lookup. */
 class Traits {
   readonly #own = new Map<string, Named>()
   readonly #paths = new Map<string, Named>()
@@ -94,7 +97,7 @@ class Traits {
     for (const [source, entries] of disabled) for (const [path, entry] of entries) this.#add({ source, path, entry })
   }
 
-  /** In the order in which people are best told. */
+  /** Tries the properties in the order in which they explain the match best. */
   matchOf(source: SourceId, skill: Skill): DisabledMatch | undefined {
     const { path, servedPath, contract, files } = skill
     const holding = this.#documents.size === 0 ? [] : files.filter(({ sha256 }) => this.byDocument(source, sha256))
@@ -112,7 +115,7 @@ class Traits {
     )
   }
 
-  /** The entry whose SKILL.md a file is. */
+  /** Finds the entry whose SKILL.md has this digest. */
   byDocument(source: SourceId, sha256: string): Named | undefined {
     return this.#documents.get(sha256)?.find(({ of }) => of === undefined || of === source)
   }
@@ -125,7 +128,7 @@ class Traits {
       if (place.servedPath !== undefined) put(this.#uris, keyOf(place.source, place.servedPath), named)
       if (place.id !== undefined) put(this.#ids, keyOf(place.source, place.id), named)
       if (place.name !== undefined) append(this.#names, keyOf(place.source, place.name), named)
-      // Later content is its author's choice, who could take other sources' skills out of service by it.
+      // The author chooses later content, and could take skills of other sources out of service by it.
       const isEverywhere = index === 0 && entry.sourceOnly !== true
       if (place.document !== undefined)
         append(this.#documents, place.document, { ...named, of: isEverywhere ? undefined : place.source })
@@ -151,12 +154,12 @@ function traitsOf(disabled: DisabledSkills): Traits {
 
 const TRAITS = new WeakMap<DisabledSkills, Traits>()
 
-/** Something of a source, whatever the case of letters. */
+/** A key for a text of a source, independent of case and Unicode form. */
 export function keyOf(source: SourceId, text: string): string {
   return foldedPath(`${source}/${text}`)
 }
 
-/** The first entry that has a key stays. */
+/** Keeps the first entry of a key. */
 function put(map: Map<string, Named>, key: string, named: Named): void {
   if (!map.has(key)) map.set(key, named)
 }

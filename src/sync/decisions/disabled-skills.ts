@@ -1,27 +1,27 @@
 import type { SourceId } from '../model/source-id.ts'
 
-/** The skills that a catalog is built without: by source, their true folders. */
+/** The skills that a catalog leaves out: their true folders, by source. */
 export type Disabled = ReadonlyMap<SourceId, ReadonlySet<string>>
 
 export const NONE_DISABLED: Disabled = new Map()
 
 /**
- * The skills that people took out of service: by source, and by the true folder that each had then. An entry outlives restarts,
- * pulls and the skill itself, and goes where the skill goes.
+ * The skills that the operator took out of service, by source and by the true folder that each had then. An entry
+ * outlives restarts, pulls and the skill itself, and follows the skill to other places.
  */
 export type DisabledSkills = ReadonlyMap<SourceId, ReadonlyMap<string, DisabledSkill>>
 
-/** One decision, with all that tells the skill from others: an author can rename, copy and link it. */
+/** One decision, with all data that identifies the skill: an author can rename, copy and link it. */
 export interface DisabledSkill {
-  /** Where the skill was met, the place that was disabled first. Empty where an older version wrote the entry. */
+  /** The places at which the skill was found, the disabled one first. Empty if an older version wrote the entry. */
   readonly places: readonly DisabledPlace[]
-  /** Other skills of the same name that were there at the time (`source/path`, folded): the name does not stand for them. */
+  /** Other skills that had the same name at that time (`source/path`, folded): the name does not identify them. */
   readonly beside: readonly string[]
-  /** What has the same content in other sources stays in service. */
+  /** Skills with the same content in other sources stay in service. */
   readonly sourceOnly?: true
 }
 
-/** A skill as it was met in one snapshot. */
+/** A skill as it was found in one snapshot. */
 export interface DisabledPlace {
   readonly source: SourceId
   readonly path: string
@@ -35,10 +35,13 @@ export interface DisabledPlace {
 
 export const NO_DISABLED_SKILLS: DisabledSkills = new Map()
 
-/** As many places as an entry remembers. A commit that brings a skill to more is held: what is not remembered can come back. */
+/**
+ * The maximum of places per entry. A commit that brings a skill to more places is held: a skill could come back at a
+ * place that is not remembered.
+ */
 export const MOST_PLACES = 256
 
-/** The entries with this one in place of an earlier one, or, undefined, without it. */
+/** The entries with this one added or replaced, or removed if it is `undefined`. */
 export function withEntry(
   before: DisabledSkills,
   source: SourceId,

@@ -6,19 +6,20 @@ import type { Skill } from '../model/skill.ts'
 import { atOnce } from '../../base/cooperative.ts'
 import type { Source } from '../model/source.ts'
 
-/** As much of what a source selects by as decides how its skills stand. */
+/** The part of a source's selection that decides the standing of its skills. */
 type Selected = Pick<Source, 'names' | 'nested' | 'unlisted' | 'contract'>
 
 /**
- * The skills as earlier versions of the survey judged them, as far as a lock can tell: what is offered only since is not among them, and
- * what is read only since has no name. The list itself where there is none of these.
+ * The skills as earlier versions of the survey judged them, in the detail that a lock records. Skills that are offered
+ * only since then are left out, and skills that are readable only since then have no name. Returns the same list if
+ * there are none of either.
  */
 export function asJudgedBefore(skills: readonly Skill[], selected: Selected): readonly Skill[] {
   const placed = skills.some(isJudgedSince) ? placedBefore(skills, selected) : skills
   return placed.some(isOfferedSince) ? placed.filter((skill) => !isOfferedSince(skill)) : placed
 }
 
-/** A skill that could not be read, or lacked files, took no place from another. */
+/** A skill that could not be read, or lacked files, took no path from another. */
 function placedBefore(skills: readonly Skill[], { names, nested, unlisted, contract }: Selected): readonly Skill[] {
   const rules: PlacementRules = { names, nested, isUnlisted: matcher(unlisted) }
   return atOnce(
@@ -39,24 +40,24 @@ function isJudgedSince(skill: Skill): boolean {
   return isReadSince(skill) || isWholeSince(skill)
 }
 
-/** True of a skill whose pointers of git LFS are left out. */
+/** True if Git LFS pointers of the skill are left out. */
 function isWholeSince({ findings }: Skill): boolean {
   return findings.some(({ rule }) => rule === 'lfs-left-out')
 }
 
-/** The contract is kept by no frontmatter that is not read. */
+/** A frontmatter that is not read cannot satisfy the contract. */
 function unreadBefore(skill: Skill, isContractAsked: boolean): Skill {
   const judged = unplaced(skill)
   const standing = isContractAsked || judged.standing === 'withheld' ? 'withheld' : 'tools'
   return { ...judged, standing, name: undefined, description: undefined, frontmatter: undefined }
 }
 
-/** True of a frontmatter that is no YAML, and is read as it is meant. */
+/** True if the frontmatter is not valid YAML, and is read as it was meant. */
 function isReadSince({ findings }: Skill): boolean {
   return findings.some(({ rule }) => rule === 'frontmatter-unquoted')
 }
 
-/** True of what another skill keeps from its URI, and is no copy of that. */
+/** True if another skill owns the URI of this one, and this one is not a copy of it. */
 function isOfferedSince({ standing, findings }: Skill): boolean {
   return standing === 'tools' && findings.some(isClash)
 }

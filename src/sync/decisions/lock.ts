@@ -10,10 +10,13 @@ import type { Source } from '../model/source.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { Signers } from '../model/signers.ts'
 
-/** What was agreed on: for each source the commit and the skills that are served of it. Holds no time and no machine. */
+/**
+ * The agreed state: for each source, the commit and the skills that are served of it. Contains no time and nothing
+ * about a machine.
+ */
 export interface Lock {
   readonly sources: ReadonlyMap<SourceId, LockEntry>
-  /** What the packs hold of them, by their ids. */
+  /** The content of the packs, by their ids. */
   readonly packs: ReadonlyMap<string, LockedPack>
   /** Fields that this version does not know. They survive a rewrite. */
   readonly rest: JsonObject
@@ -21,7 +24,10 @@ export interface Lock {
 
 export const EMPTY_LOCK: Lock = { sources: new Map(), packs: new Map(), rest: {} }
 
-/** What is locked of one source. The first five fields repeat the configuration: an edit of that is seen. */
+/**
+ * The locked state of one source. `url`, `asked`, `root` and `selection` repeat the configuration, so that an edit of
+ * it is noticed.
+ */
 export interface LockEntry {
   readonly url: string
   readonly asked: AskedRef
@@ -35,10 +41,10 @@ export interface LockEntry {
   readonly digest: string
   /** By their true path. */
   readonly skills: ReadonlyMap<string, LockedSkill>
-  /** Digest of the docs; undefined where none are served. */
+  /** Digest of the docs; `undefined` if none are served. */
   readonly docs: string | undefined
   readonly rest: JsonObject
-  /** The configuration selects otherwise than this says: the commit alone is followed. Never written. */
+  /** The configuration selects by other rules than this entry: only the commit is followed. Never written. */
   readonly byOtherRules?: true
 }
 
@@ -53,20 +59,22 @@ export interface LockedSkill {
   readonly rest: JsonObject
 }
 
-/** What is locked of one pack: what it chooses by, and what that comes to. */
+/** The locked state of one pack: its choices, and the skills that they yield. */
 export interface LockedPack {
-  /** `choicesDigestOf` the pack: an edit of the configuration is seen. */
+  /** `choicesDigestOf` the pack, so that an edit of the configuration is noticed. */
   readonly choices: string
-  /** Of each source that it can hold skills of, the digest of the entry from which was told which those are. */
+  /**
+   * For each source that the pack can hold skills of, the digest of the lock entry from which these were determined.
+   */
   readonly sources: ReadonlyMap<SourceId, string>
   /** `packDigestOf` the pack. */
   readonly digest: string
-  /** Each as `<source>/<path>`, in the order of their bytes. */
+  /** Each as `<source>/<path>`, in byte order. */
   readonly skills: readonly string[]
   readonly rest: JsonObject
 }
 
-/** What is to be locked of a source whose snapshot this is. Fields of an earlier entry that nobody knows are kept. */
+/** Makes the lock entry of a source from its snapshot. Keeps unknown fields of the earlier entry. */
 export function entryOf(source: Source, snapshot: Snapshot, earlier?: LockEntry): LockEntry {
   const skills = lockedSkills(snapshot.skills, earlier)
   const { url, ref, root } = source
@@ -90,7 +98,7 @@ function selectionOf(source: Source): LockedSelection {
   return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, contract, docs }
 }
 
-/** Those that anybody is given, as far as the lock can tell: `isLockable`. */
+/** The skills that a lock contains: those with a digest that are `isLockable`. */
 function lockedSkills(skills: readonly Skill[], earlier: LockEntry | undefined): ReadonlyMap<string, LockedSkill> {
   const locked = new Map<string, LockedSkill>()
   for (const skill of skills) {
@@ -104,8 +112,8 @@ function lockedSkills(skills: readonly Skill[], earlier: LockEntry | undefined):
 const SET_DOMAIN = 'skillsyncd set v1\0'
 
 /**
- * The content digest of a set of skills, 64 lower-case hex digits: SHA-256 over a domain prefix and then, for each skill in
- * the order of its raw path bytes, path and name, each behind its length, and the digest. See `docs/digest.md`.
+ * The content digest of a set of skills, 64 lower-case hex digits: SHA-256 over a domain prefix and then, for each
+ * skill in the order of its raw path bytes, path and name, each after its length, and the digest. See `docs/digest.md`.
  */
 export function setDigestOf(skills: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>): string {
   const hash = createHash('sha256').update(SET_DOMAIN)
@@ -121,13 +129,13 @@ export function setDigestOf(skills: ReadonlyMap<string, Pick<LockedSkill, 'name'
   return hash.digest('hex')
 }
 
-/** One way in which lock and configuration disagree: which source or pack, and what is the case. */
+/** One mismatch of lock and configuration: the source or pack, and the difference. */
 export interface Mismatch {
   readonly source: string
   readonly message: string
 }
 
-/** All ways in which the lock does not fit these sources: an entry too many is one, and so is one that is missing. */
+/** All mismatches between the lock and these sources, including extra and missing entries. */
 export function mismatchesOf(lock: Lock, sources: readonly Source[]): Mismatch[] {
   const extra = [...lock.sources.keys()].filter((id) => !sources.some((source) => source.id === id))
   return [
@@ -136,12 +144,12 @@ export function mismatchesOf(lock: Lock, sources: readonly Source[]): Mismatch[]
   ]
 }
 
-/** Whether the entry is of the same ref of the same place, however skills are selected there. */
+/** True if the entry is for the same ref at the same URL, whatever the selection of skills. */
 export function isOfSameRef(entry: LockEntry, source: Source): boolean {
   return entry.url === source.url && isSameAsked(entry.asked, source.ref)
 }
 
-/** How the entry of a source differs from what the configuration says of it. */
+/** The differences between the entry of a source and its configuration. */
 export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mismatch[] {
   if (entry === undefined) return [{ source: source.id, message: 'is not in the lock' }]
   const differing: string[] = []
@@ -155,7 +163,8 @@ export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mi
   for (const key of SELECTION_KEYS) compare(key, JSON.stringify(entry.selection[key]), JSON.stringify(source[key]))
   if (!isDefaultOfBefore(entry.selection, source))
     compare('hiddenUnicode', JSON.stringify(entry.selection.hiddenUnicode), JSON.stringify(source.hiddenUnicode))
-  // What is served since of a locked skill is told by its digest, as all is that a version offers and one before did not.
+  // The digest of a locked skill shows what is served since then, like everything that a version offers and an older
+  // one did not.
   if (entry.selection.lfs !== 'withhold' || source.lfs !== 'leave-out')
     compare('lfs', JSON.stringify(entry.selection.lfs), JSON.stringify(source.lfs))
   compare('docs', JSON.stringify(entry.selection.docs ?? null), JSON.stringify(source.docs ?? null))
@@ -165,8 +174,8 @@ export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mi
 const SELECTION_KEYS = ['include', 'exclude', 'unlisted', 'names', 'nested', 'contract'] as const
 
 /**
- * The default was `note` when the lock was written, and is stricter now. What it withholds is missing from the locked skills, so
- * that it is told without this.
+ * True if only the default changed: it was `note` when the lock was written, and is stricter now. A skill that it
+ * withholds is missing from the locked skills, and is reported without this.
  */
 function isDefaultOfBefore(locked: LockedSelection, wanted: Source): boolean {
   return locked.hiddenUnicode === 'note' && wanted.hiddenUnicode === 'deceptive'
@@ -176,13 +185,13 @@ function quoted(text: string): string {
   return text === 'null' || /^["[]/.test(text) ? text : `"${text}"`
 }
 
-/** One skill that two sides disagree about. */
+/** One skill that differs between two sides. */
 export interface SkillChange {
   readonly path: string
   readonly change: 'added' | 'removed' | 'changed'
 }
 
-/** From one set of skills to another, by path. */
+/** The changes from one set of skills to another, by path. */
 export function skillChanges(
   before: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>,
   after: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>,
@@ -196,12 +205,12 @@ export function skillChanges(
   })
 }
 
-/** The skills of a snapshot as a lock would have them. */
+/** The skills of a snapshot that a lock would contain. */
 export function skillsToLock(snapshot: Snapshot): ReadonlyMap<string, LockedSkill> {
   return lockedSkills(snapshot.skills, undefined)
 }
 
-/** What became of the docs from one side to another; undefined where nothing did. */
+/** The change of the docs from one side to another; `undefined` if there is none. */
 export function docsChange(before: string | undefined, after: string | undefined): SkillChange['change'] | undefined {
   if (before === after) return undefined
   if (before === undefined) return 'added'
@@ -209,16 +218,17 @@ export function docsChange(before: string | undefined, after: string | undefined
 }
 
 /**
- * Whether the snapshot is what was locked: the commit, every skill by its digest, and the docs by theirs. By other rules the commit
- * and its tree alone.
+ * True if the snapshot matches the lock: the commit, the digest of every skill, and the digest of the docs. With
+ * `byOtherRules`, only the commit and its tree.
  */
 export function isLocked(entry: LockEntry, snapshot: Snapshot): boolean {
   return asLocked(entry, snapshot) !== undefined
 }
 
 /**
- * The snapshot with the skills that the entry has of it; undefined where it is not what was locked. A lock of an earlier version lacks
- * the skills that are offered only since, and holds on: their bytes are of the locked tree too.
+ * The snapshot with the skills that the entry has of it; `undefined` if it does not match the lock. A lock of an
+ * earlier version lacks the skills that are offered only since then, and remains valid: their bytes are in the locked
+ * tree too.
  */
 export function asLocked(entry: LockEntry, snapshot: Snapshot): Snapshot | undefined {
   if (snapshot.url !== entry.url || snapshot.tree !== entry.tree) return undefined

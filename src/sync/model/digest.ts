@@ -6,7 +6,7 @@ const DOMAIN = 'skillsyncd skill v1\0'
 /**
  * The content digest of a skill, 64 lower-case hex digits: SHA-256 over a domain prefix and then, for each file in the
  * order of its raw path bytes, the executable flag, the path with its length, the size and the SHA-256 of the file.
- * `docs/digest.md` is its specification, with test vectors.
+ * `docs/digest.md` is the specification, with test vectors.
  */
 export function digestOf(files: readonly DigestedFile[]): string {
   const hash = createHash('sha256').update(DOMAIN)
@@ -22,15 +22,15 @@ export function digestOf(files: readonly DigestedFile[]): string {
   return hash.digest('hex')
 }
 
-/** What of a file the digest covers. */
+/** The part of a file that the digest covers. */
 export type DigestedFile = Pick<SkillFile, 'path' | 'executable' | 'size' | 'sha256'>
 
-/** Sorted by raw path bytes, as git and the digest order them; no locale has a say. */
+/** Sorts by raw path bytes, as git and the digest do, independent of any locale. */
 export function inPathOrder<File extends { readonly path: string }>(files: readonly File[]): File[] {
   return files.toSorted((a, b) => comparePaths(a.path, b.path))
 }
 
-/** Compares as UTF-8 bytes would. Whoever orders a catalog does it a hundred thousand times: no bytes are made for it. */
+/** Compares as UTF-8 bytes would, but encodes nothing: sorting a catalog calls this a hundred thousand times. */
 export function comparePaths(a: string, b: string): number {
   const length = Math.min(a.length, b.length)
   for (let at = 0; at < length; at += 1) {
@@ -40,7 +40,7 @@ export function comparePaths(a: string, b: string): number {
   return Math.sign(a.length - b.length)
 }
 
-/** The index of the first item whose path is this one, or comes after it. The items are in the order of their paths. */
+/** The index of the first item whose path is `path` or comes after it. The items must be sorted by path. */
 export function firstFrom<Item>(items: readonly Item[], path: string, pathOf: (item: Item) => string): number {
   let [low, high] = [0, items.length]
   while (low < high) {
@@ -52,7 +52,7 @@ export function firstFrom<Item>(items: readonly Item[], path: string, pathOf: (i
   return low
 }
 
-/** UTF-16 has what is above U+FFFF in surrogates, and those before U+E000. */
+/** UTF-16 encodes characters above U+FFFF as surrogates, which come before U+E000. */
 function inUtf8(unit: number): number {
   if (unit < 0xd800) return unit
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800

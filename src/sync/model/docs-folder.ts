@@ -15,14 +15,20 @@ export interface Docs {
 
 /** A Markdown file of a docs folder. */
 export interface DocFile extends SkillFile {
-  /** What a link leads to in the end, relative to the docs folder. Not in snapshots of before it was kept. */
+  /** The final target of a link, relative to the docs folder. Absent in snapshots of older versions. */
   readonly target?: string
 }
 
-/** The docs folder of a revision, whatever came of it. */
+/** The docs folder of a revision, with or without served docs. */
 export interface DocsFolder {
-  /** Its tree: an equal id in a later commit means the same docs, unread. Undefined where the revision has no such folder. */
+  /**
+   * Its tree: an equal id in a later commit means the same docs, which are then not read. `undefined` if the revision
+   * has no such folder.
+   */
   readonly tree?: ObjectId
-  /** What is left out, and why. Their paths are from the repository's root, since the folder may lie outside of the source's. */
+  /**
+   * The parts that are left out, and the reasons. Paths are relative to the repository's root, since the folder may be
+   * outside of the source's root.
+   */
   readonly findings: readonly Finding[]
 }

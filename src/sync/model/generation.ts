@@ -1,6 +1,6 @@
 import type { SourceId } from './source-id.ts'
 
-/** One moment of all sources: what `current` points to. */
+/** The state of all sources at one moment: the target of `current`. */
 export interface Generation {
   /** Counts up from 1; never used twice in one state folder. */
   readonly number: number
@@ -8,9 +8,11 @@ export interface Generation {
   readonly createdAt: string
   /** In the order of the configuration. */
   readonly sources: readonly Held[]
-  /** The sources of which the disk had lost what was served when this was published, so that it holds nothing of them. */
+  /**
+   * The sources whose served content the disk had lost when this was published. The generation has no snapshot of them.
+   */
   readonly lost?: readonly SourceId[]
-  /** What made it. Absent in generations of older versions. */
+  /** The cause of this generation. Absent in generations of older versions. */
   readonly cause?: Cause
 }
 
@@ -21,19 +23,20 @@ export interface Held {
   readonly snapshot: string
 }
 
-/** Why there is a new generation, and who asked for it. */
+/** The reason for a new generation, and its trigger. */
 export interface Cause {
-  /** `withdraw`: something may not be served any longer (lock, signature, configuration). */
+  /** `withdraw`: something must not be served any longer (lock, signature, configuration). */
   readonly action: 'update' | 'rollback' | 'withdraw'
   readonly trigger: Trigger
-  /** Absent where it is about all of them. */
+  /** Absent if the cause concerns all sources. */
   readonly source?: SourceId
-  /** A commit that does not have the one before among its ancestors. */
+  /** The commit does not have the previous one among its ancestors. */
   readonly rewritten?: true
 }
 
 /**
- * Who wanted a source to be looked at. `change`: something moved in the folder that is the source. `call`: a client asked for
- * what it has, when nobody had looked for some time, or what is stored was found damaged. `reload`: the configuration is another.
+ * The trigger of a check of a source. `change`: something moved in the folder that is the source. `call`: a client
+ * requested its content after some time without a check, or stored content was found damaged. `reload`: the
+ * configuration changed.
  */
 export type Trigger = 'start' | 'reload' | 'schedule' | 'webhook' | 'change' | 'call' | 'command'

@@ -1,10 +1,10 @@
 import { foldedPath } from '../../base/paths.ts'
 
-/** The paths of a skill so far, as a disk would hold them that counts neither case nor Unicode forms. */
+/** The paths of a skill so far, as on a disk that ignores case and Unicode forms. */
 export class DeclaredTree {
   readonly #root: Folder = new Map()
 
-  /** Takes the path of a file in, unless something is in its way: that, as it is spelt there. */
+  /** Adds the path of a file. If a path is in its way, adds nothing and returns that path in its own spelling. */
   add(path: string): string | undefined {
     const twin = this.twinOf(path)
     if (twin !== undefined) return twin
@@ -21,7 +21,7 @@ export class DeclaredTree {
     return undefined
   }
 
-  /** The path that is in the way of such a file, as it is spelt there; undefined where there is none. */
+  /** The path that is in the way of such a file, in its own spelling; `undefined` if there is none. */
   twinOf(path: string): string | undefined {
     const segments = path.split('/')
     let folder = this.#root
@@ -41,6 +41,6 @@ type Folder = Map<string, Taken>
 
 interface Taken {
   readonly name: string
-  /** None for a file. */
+  /** `undefined` for a file. */
   readonly inside: Folder | undefined
 }

@@ -1,25 +1,25 @@
 import type { SourceId } from './source-id.ts'
 
 /**
- * The skills of other MCP servers that people named by their URIs, since no server lists them: by source and URI. Each is part
- * of every look at its server, like the `uris` of the configuration.
+ * The skills of other MCP servers that the operator named by URI because no server lists them: by source and URI. Every
+ * check of the server includes them, like the `uris` of the configuration.
  */
 export type Namings = ReadonlyMap<SourceId, ReadonlyMap<string, Naming>>
 
 export interface Naming {
-  /** It is taken even where the server cannot tell what lies there: its files are what they are when they are read. */
+  /** The skill is taken even if the server cannot declare its files: their content is what a read returns. */
   readonly unverified?: true
-  /** It was mirrored: its files are read to learn the sizes that its server does not tell. */
+  /** The skill was mirrored: its files are read to learn the sizes that the server does not declare. */
   readonly measured?: true
   /** ISO 8601, UTC. */
   readonly at: string
-  /** The user of the system who did it. */
+  /** The system user that named the skill. */
   readonly by: string
 }
 
 export const NONE_NAMED: Namings = new Map()
 
-/** What is named once this is, or, undefined, is no longer. The same value where that changes nothing. */
+/** The namings with this one added, or removed if it is `undefined`. Returns the same value if nothing changes. */
 export function withNaming(before: Namings, source: SourceId, uri: string, naming: Naming | undefined): Namings {
   const ofSource = new Map(before.get(source))
   const known = ofSource.get(uri)

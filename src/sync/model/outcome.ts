@@ -5,19 +5,22 @@ import type { Revision } from './revision.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { SyncError, SyncErrorCode } from './sync-error.ts'
 
-/** How a pull ended. */
+/** The result of a pull. */
 export type Outcome = Unchanged | Updated | Waiting | Failed
 
 export interface Unchanged {
   readonly kind: 'unchanged'
-  /** What was seen. Undefined where nobody was asked, since the network is off. */
+  /** The revision that the pull saw. `undefined` if it made no request because the network is off. */
   readonly revision: Revision | undefined
-  /** Where the ref led. A process that was killed when it had published may not have remembered it. */
+  /** The position of the ref. A process that was killed after it published may not have stored it. */
   readonly followed?: Followed
   readonly drift?: Drift
 }
 
-/** What a person should know although nothing failed: where upstream departs from the lock, or why its newest is not served. */
+/**
+ * A notice for the operator although nothing failed: upstream differs from the lock, or its newest revision is not
+ * served.
+ */
 export interface Drift {
   readonly error: HoldReason
   /** What upstream has: what there is to decide is about this, and not about what is served. */
@@ -29,15 +32,18 @@ export interface Updated {
   readonly revision: Revision
   readonly snapshot: Snapshot
   readonly held: Held
-  /** What was served before. */
+  /** The revision that was served before. */
   readonly from: Revision | undefined
-  /** How its skills differ from what was served before. */
+  /** The difference between its skills and those served before. */
   readonly moved: Moved
-  /** The branch was rewritten: what was served before is no ancestor. Undefined where that is not known. */
+  /** True if the branch was rewritten: the commit served before is not an ancestor. `undefined` if that is unknown. */
   readonly rewritten: boolean | undefined
-  /** Where the ref led upstream in this pull. Absent where upstream did not say: a lock or a pin names a commit without it. */
+  /**
+   * The upstream position of the ref in this pull. Absent if upstream did not report it: a lock or a pin names a commit
+   * without it.
+   */
   readonly seen?: Revision
-  /** Nothing of it came from upstream: the store had it. */
+  /** Nothing came from upstream: the store already had it. */
   readonly isFromStore?: true
   readonly drift?: Drift
 }
@@ -56,7 +62,7 @@ export function holdReasonOf({ code, message }: SyncError): HoldReason {
 /** The ref moved, and what was served is served on: until a person decides, or because one did. */
 export interface Waiting {
   readonly kind: 'held'
-  /** What was seen; undefined where nobody looked. */
+  /** The revision that the pull saw; `undefined` if it made no request. */
   readonly revision: Revision | undefined
   readonly reason: HoldReason
 }
@@ -64,6 +70,6 @@ export interface Waiting {
 export interface Failed {
   readonly kind: 'failed'
   readonly error: SyncError
-  /** What is served may not be served any longer. */
+  /** The served content must not be served any longer. */
   readonly withdraw?: true
 }

@@ -5,59 +5,65 @@ declare const brand: unique symbol
 
 const SHAPE = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
 
-/** The one check of the rule. Nothing else casts into `ObjectId`. */
+/** The only check of the format. No other code casts to `ObjectId`. */
 export function isObjectId(text: string): text is ObjectId {
   return SHAPE.test(text)
 }
 
-/** What an operator can ask for: a branch, a tag, `refs/…`, a full commit id, a range of tags; undefined: the default branch. */
+/**
+ * A ref in the configuration: a branch, a tag, `refs/…`, a full commit id or a range of tags; `undefined`: the default
+ * branch.
+ */
 export type AskedRef = string | TagRange | undefined
 
-/** The highest tag whose version lies in the range. */
+/** Selects the highest tag whose version is in the range. */
 export interface TagRange {
-  /** A range of semantic versions, as npm writes them: `^2`, `>=1.4 <3`. */
+  /** A range of semantic versions in npm's syntax: `^2`, `>=1.4 <3`. */
   readonly range: string
-  /** What stands before the version in the name of a tag. May be empty. */
+  /** The text before the version in the name of a tag. May be empty. */
   readonly prefix: string
-  /** Whether versions such as 2.0.0-rc.1 count. */
+  /** True if versions such as 2.0.0-rc.1 count. */
   readonly prereleases: boolean
 }
 
-/** The hash that all ids of one repository are made with. */
+/** The hash function of all ids in one repository. */
 export type ObjectFormat = 'sha1' | 'sha256'
 
 export function formatOf(id: ObjectId): ObjectFormat {
   return id.length === 40 ? 'sha1' : 'sha256'
 }
 
-/** Whether the text is an id as a repository of this format has them. */
+/** True if the text is an id in this format. */
 export function isIdOf(format: ObjectFormat, text: string): text is ObjectId {
   return isObjectId(text) && formatOf(text) === format
 }
 
-/** Where a ref pointed, once. */
+/** The target of a ref at one moment. */
 export interface Revision {
   /** As the operator wrote it. */
   readonly asked: AskedRef
-  /** What that came to: `refs/heads/main`, `refs/tags/v1`, the commit id where a commit was asked for, or `FOLDER_REF`. */
+  /**
+   * The resolved ref: `refs/heads/main`, `refs/tags/v1`, the commit id if a commit was requested, `FOLDER_REF` or
+   * `LISTING_REF`.
+   */
   readonly ref: string
   readonly commit: ObjectId
-  /** The tag object, where the ref is an annotated tag. */
+  /** The tag object, if the ref is an annotated tag. */
   readonly tag?: ObjectId
 }
 
-/** The ref of what was no repository but a folder, whose commit is made of its content alone. No ref of git is called so. */
+/** The ref of a plain folder, whose commit is made from its content alone. No git ref has this name. */
 export const FOLDER_REF = 'folder'
 
-/** The same of what was the listing of an MCP server. */
+/** The ref of an MCP server's listing. */
 export const LISTING_REF = 'listing'
 
-/** Whether both lead to the same object by the same name. A tag that was made anew for the same commit is another. */
+/** True if both have the same ref, commit and tag object. A tag that was created anew for the same commit differs. */
 export function isSameRevision(a: Revision, b: Revision): boolean {
   return a.ref === b.ref && a.commit === b.commit && a.tag === b.tag
 }
 
-/** As a person would write it. */
+/** The ref as a person would write it. */
 export function askedText(asked: AskedRef): string {
   if (asked === undefined) return 'the default branch'
   if (typeof asked === 'string') return asked

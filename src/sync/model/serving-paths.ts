@@ -6,18 +6,19 @@ import type { Skill } from './skill.ts'
 import { sorting } from '../../base/cooperative.ts'
 import type { Steps } from '../../base/cooperative.ts'
 
-/** How a source wants its skills to be placed. */
+/** The placement settings of a source. */
 export interface PlacementRules {
   readonly names: 'remap' | 'exact'
   readonly nested: 'as-skills' | 'as-files'
-  /** Whether a skill at this path is kept out of lists. */
+  /** True if a skill at this path is kept out of lists. */
   isUnlisted(path: string): boolean
 }
 
 /**
- * Gives every skill the path it is served at. The last segment is its name: a folder that is called otherwise is renamed,
- * for everything below it. Where two would share a path, the one whose folder matches stays, else the first by path; the other is
- * offered by the tools, and withheld where it is a copy. Depends on all skills at once, so it is done anew for skills that are otherwise taken over unread.
+ * Gives every skill the path at which it is served. The last segment is its name: a folder with another name is
+ * renamed, for everything below it. If two skills would share a path, the one whose folder matches keeps it, else the
+ * first by path. The other is offered by tools only, and withheld if it is a copy. The result depends on all skills, so
+ * it is computed again for skills that are otherwise reused unread.
  */
 export function* placing(skills: readonly Skill[], rules: PlacementRules): Steps<readonly Skill[]> {
   const unjudged: Skill[] = []
@@ -34,7 +35,7 @@ export function* placing(skills: readonly Skill[], rules: PlacementRules): Steps
   return yield* sorting(placed, (a, b) => comparePaths(a.path, b.path))
 }
 
-/** One that stands where it stood is the same object: what was made of it holds. */
+/** Returns the old object if nothing changed, so that values derived from it stay valid. */
 function asBefore(before: Skill, after: Skill): Skill {
   const isSame = before.standing === after.standing && before.servedPath === after.servedPath
   return isSame && before.isUnlisted === after.isUnlisted && areSame(before.findings, after.findings) ? before : after
@@ -47,8 +48,8 @@ function areSame(before: readonly Finding[], after: readonly Finding[]): boolean
 }
 
 /**
- * The skills that a neighbour keeps out of service. Their files are not stored, so when it goes they are read anew. Those that
- * are files of an outer skill are stored with it.
+ * The skills that a neighbor keeps out of service. Their files are not stored, so they are read again when the neighbor
+ * goes. Nested skills are not among them: they are stored as files of the outer skill.
  */
 export function decidedByNeighbours(skills: readonly Skill[]): string[] {
   return skills
@@ -58,7 +59,7 @@ export function decidedByNeighbours(skills: readonly Skill[]): string[] {
 
 const PLACEMENT_RULES: ReadonlySet<string> = new Set(['name-unlike-folder', 'name-clash', 'nested-skill'])
 
-/** The skill as it was before anything was said about its place. Only a skill that could be served is ever judged here. */
+/** The skill without its previous placement. Placement judges only skills that could be served. */
 export function unplaced(skill: Skill): Skill {
   const { isUnlisted: _isUnlisted, ...rest } = skill
   const isJudged = skill.findings.some(({ rule }) => PLACEMENT_RULES.has(rule))
@@ -73,13 +74,13 @@ function isServable(skill: Skill): boolean {
 
 class Placement {
   readonly #rules: PlacementRules
-  /** Folders that are renamed, by their true path. Read while nested skills are placed, so parents come first. */
+  /** Renamed folders by true path. Read while nested skills are placed, so parents come first. */
   readonly #renamed = new Map<string, string>()
-  /** Which skill owns a served path, by what a disk that folds case and Unicode forms would make of it. */
+  /** The owner of each served path. The key is the path as a disk sees it that folds case and Unicode forms. */
   readonly #owners = new Map<string, Skill>()
   /** True folders of skills that have a path. */
   readonly #claimed = new Set<string>()
-  /** True paths at which something stands: nothing is renamed onto them. */
+  /** True paths that are in use: nothing is renamed onto them. */
   readonly #taken: ReadonlySet<string>
 
   private constructor(rules: PlacementRules, taken: ReadonlySet<string>) {
@@ -87,7 +88,7 @@ class Placement {
     this.#taken = taken
   }
 
-  /** The placement in which all skills have claimed their paths. */
+  /** Makes the placement in which all skills have claimed their paths. */
   static *claiming(skills: readonly Skill[], rules: PlacementRules): Steps<Placement> {
     const servable = skills.filter(isServable)
     const taken = servable.every(folderMatches) ? new Set<string>() : yield* takingPaths(skills)
@@ -104,7 +105,7 @@ class Placement {
     if (standing === 'tools') return this.#forTools(skill)
     if (name === undefined || !isSkillName(name)) return placedAt(skill, undefined, standing)
     const servedPath = this.#servedPathOf(skill)
-    // Withheld for a reason of its own: it keeps a path, so that whoever asks for it is told that reason.
+    // Withheld for another reason: the skill keeps a path, so that a request for it gets that reason.
     if (!isServable(skill)) return placedAt(skill, servedPath, standing)
     const outer = this.#outerOf(skill)
     if (outer !== undefined)
@@ -115,7 +116,7 @@ class Placement {
     return placedAt(skill, servedPath, this.#rules.isUnlisted(skill.path) ? 'unlisted' : 'served', renamed)
   }
 
-  /** The folder of the outermost skill that this one lies in; undefined where it is a skill of its own. */
+  /** The folder of the outermost skill that contains this one; `undefined` if this one is a separate skill. */
   #outerOf({ path }: Skill): string | undefined {
     if (this.#rules.nested === 'as-skills') return undefined
     return [...foldersAbove(path)].findLast((above) => this.#claimed.has(above))
@@ -140,7 +141,9 @@ class Placement {
     return skill.path === '' ? name : joinPath(servedPathOf(folderOf(skill.path), this.#renamed), name)
   }
 
-  /** One that has no path of its own. What a copy holds is had from the skill that has the path. */
+  /**
+   * Places a skill that has no path of its own. The content of a copy is available from the skill that has the path.
+   */
   #displaced(skill: Skill, servedPath: string): Skill {
     const isInexact = this.#rules.names === 'exact' && skill.path !== '' && !folderMatches(skill)
     const owner = this.#owners.get(foldedPath(servedPath))
@@ -152,14 +155,14 @@ class Placement {
     return this.#forTools({ ...skill, findings: [...skill.findings, clash(skill, servedPath, owner?.path)] })
   }
 
-  /** A path that is kept out of lists is kept out of those of the tools too. */
+  /** A path that is kept out of lists is kept out of the lists of the tools too. */
   #forTools(skill: Skill): Skill {
     const placed = placedAt(skill, undefined, 'tools')
     return this.#rules.isUnlisted(skill.path) ? { ...placed, isUnlisted: true } : placed
   }
 }
 
-/** Most skills are where they were, and nothing is said of them: no other is made of such a one. */
+/** Returns the same object in the common case: the same place, and no findings. */
 function placedAt(
   skill: Skill,
   servedPath: string | undefined,
@@ -170,7 +173,7 @@ function placedAt(
   return { ...skill, standing, servedPath, findings: [...skill.findings, ...findings] }
 }
 
-/** Where a true path is served, given the folders that are renamed. */
+/** The served path of a true path, given the renamed folders. */
 export function servedPathOf(path: string, renamed: ReadonlyMap<string, string>): string {
   if (renamed.size === 0) return path
   const own = renamed.get(path)
@@ -192,9 +195,12 @@ export function renamedFolders(skills: readonly Skill[]): ReadonlyMap<string, st
   return renamed
 }
 
-/** Parents before children; on one level, those whose folder matches first, then by path; the root among the first level. */
+/**
+ * Orders parents before children; on one level, skills whose folder matches first, then by path. The root is on the
+ * first level.
+ */
 function* inOrderOfPlacement(skills: readonly Skill[]): Steps<readonly Skill[]> {
-  // Looked up once for each: most compare a dozen times.
+  // Computed once per skill: most are compared a dozen times.
   const ranked = skills.map((skill) => ({ skill, depth: depthOf(skill), rank: folderMatches(skill) ? 0 : 1 }))
   yield
   const ordered = yield* sorting(
@@ -214,7 +220,7 @@ function* takingPaths(skills: readonly Skill[]): Steps<ReadonlySet<string>> {
   const taken = new Set<string>()
   for (const skill of skills) {
     yield
-    if (skill.path === '') continue // What lies in the root is served below the root's own name, out of everyone's way.
+    if (skill.path === '') continue // The root's files are served below its own name, where they block no other path.
     for (const path of [skill.path, ...skill.files.map((file) => joinPath(skill.path, file.path))]) {
       taken.add(path)
       for (const above of foldersAbove(path)) {

@@ -2,7 +2,10 @@ import { comparePaths } from './digest.ts'
 import type { Skill } from './skill.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** How many skills came, went and changed from one snapshot of a source to the next. Those that are withheld are not there. */
+/**
+ * The numbers of skills that were added, removed and changed between two snapshots of a source. Withheld skills do not
+ * count.
+ */
 export interface Moved {
   readonly added: number
   readonly removed: number
@@ -25,7 +28,10 @@ function digestsIn(skills: readonly Skill[]): ReadonlyMap<string, string | undef
   return new Map(there.map(({ path, digest }) => [path, digest]))
 }
 
-/** Those of `skills` that are not, as the same object, in `before`: of thousands hardly any. Both are in the order of their paths. */
+/**
+ * The items of `skills` that are not, as the same object, in `before`: usually very few of thousands. Both must be
+ * sorted by path.
+ */
 export function othersThan(before: readonly Skill[], skills: readonly Skill[]): Skill[] {
   let at = 0
   return skills.filter((skill) => {

@@ -1,6 +1,6 @@
 /**
- * URIs of the form `skill://<source>/<path>`, checked as the raw string that came in. The platform's `URL` is of no use
- * here: it folds `..` and `%2e%2e` away and so turns one resource into another.
+ * URIs of the form `skill://<source>/<path>`, checked as the raw input string. The platform's `URL` is unusable here:
+ * it resolves `..` and `%2e%2e` and so turns one resource into another.
  */
 export type SkillUri =
   | { readonly ok: true; readonly canonical: string; readonly trailingSlash: boolean }
@@ -8,12 +8,13 @@ export type SkillUri =
 
 const SCHEME = 'skill://'
 
-/** What `canonical` would be is longer than any path we serve: 1,024 bytes of path, each encoded in three characters. */
+/** A longer URI exceeds any path that we serve: 1,024 bytes of path, each encoded as three characters. */
 const MAX_LENGTH = 8192
 
 /**
- * Reads a URI as a client wrote it. Other hex case and unencoded spaces or letters lead to the same canonical form; each
- * segment is decoded once. Dot segments, encoded separators, empty segments, query, fragment, user and port are refused.
+ * Reads a URI as a client wrote it. Other hex case and unencoded spaces or letters give the same canonical form; each
+ * segment is decoded once. Dot segments, encoded separators, empty segments, query, fragment, user and port are
+ * refused.
  */
 export function readSkillUri(raw: string): SkillUri {
   if (raw.length > MAX_LENGTH) return refused(`it is longer than ${MAX_LENGTH} characters`)
@@ -31,7 +32,7 @@ export function readSkillUri(raw: string): SkillUri {
   return { ok: true, canonical: skillUri(decoded), trailingSlash }
 }
 
-/** The URI that is published for a path: percent-encoded segment by segment. The first segment is the source's id. */
+/** The published URI of a path, percent-encoded segment by segment. The first segment is the source's id. */
 export function skillUri(segments: readonly string[]): string {
   return SCHEME + segments.map(encodeURIComponent).join('/')
 }
@@ -41,12 +42,12 @@ export function uriOf(source: string, path: string): string {
   return skillUri([source, ...(path === '' ? [] : path.split('/'))])
 }
 
-/** The URI of what lies right in the folder at a published URI. */
+/** The URI of an entry directly in the folder at a published URI. */
 export function uriIn(folder: string, name: string): string {
   return `${folder}/${encodeURIComponent(name)}`
 }
 
-/** The path of a published URI as seen from that of a folder above it: what was encoded there, decoded. */
+/** The decoded path of a published URI, relative to the URI of a folder above it. */
 export function pathBelow(folder: string, uri: string): string {
   const path = uri.slice(folder.length + 1)
   return path.includes('%') ? path.split('/').map(decodeURIComponent).join('/') : path
@@ -57,15 +58,18 @@ export function* folderUrisAbove(uri: string): Generator<string> {
   for (let at = uri.lastIndexOf('/'); at >= SCHEME.length; at = uri.lastIndexOf('/', at - 1)) yield uri.slice(0, at)
 }
 
-// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+// oxlint-disable-next-line no-control-regex -- the pattern matches control characters
 const FORBIDDEN = /[?#\\\u0000-\u001f\u007f]/
 
-/** Whether a URI, or a part of one, holds what none of ours does as it stands: a query, a fragment, a backslash, a control character. */
+/**
+ * True if a URI, or a part of one, contains what none of ours has unencoded: a query, a fragment, a backslash or a
+ * control character.
+ */
 export function holdsForbidden(raw: string): boolean {
   return FORBIDDEN.test(raw)
 }
 
-/** What one segment stands for, decoded once. Undefined where that can name nothing, or would be another segment yet. */
+/** One segment, decoded once. `undefined` if the result can name nothing, or would contain a separator. */
 export function decodedSegment(segment: string): string | undefined {
   const plain = decoded(segment)
   if (plain === undefined || plain === '' || plain === '.' || plain === '..') return undefined

@@ -9,58 +9,63 @@ import type { Signers } from './signers.ts'
 import type { Held } from './generation.ts'
 import type { Proof } from './tree.ts'
 
-/** What was found in one revision of one source. Plain data: JSON and back is the identity. */
+/** The content found in one revision of one source. Plain data: a round trip through JSON changes nothing. */
 export interface Snapshot {
   readonly source: SourceId
   readonly url: string
   readonly revision: Revision
   /** The tree of the commit. */
   readonly tree: ObjectId
-  /** Digest of the selection and of the survey's own version: two snapshots compare only where it is equal. */
+  /** Digest of the selection and of the survey's own version: two snapshots are comparable only if it is equal. */
   readonly rules: string
-  /** The folders that the paths of skills and of docs are relative to. Absent in what was stored before there was this. */
+  /** The folders that the paths of skills and of docs are relative to. Absent in snapshots of older versions. */
   readonly roots?: { readonly skills: string; readonly docs?: string }
   /** Sorted by `path`. */
   readonly skills: readonly Skill[]
-  /** The docs folder of the source, where it has one and the revision has files in it. */
+  /** The docs folder of the source, if it has one and the revision has files in it. */
   readonly docs?: Docs
-  /** What else was seen of that folder, where the source has one. */
+  /** Other data about that folder, if the source has one. */
   readonly docsFolder?: DocsFolder
   /** Findings that belong to no skill, sorted by `path`. */
   readonly findings: readonly Finding[]
-  /** Of an MCP server: how it told of its skills. */
+  /** For an MCP server: the form of its listing. */
   readonly form?: ListingForm
-  /** The same: it says that what it lists is for us alone, by the credential that it is sent. */
+  /** For an MCP server: it declares its listing as private to us, by the credential that we send. */
   readonly isPrivate?: true
   /**
-   * Folders (relative to the root; the root is the empty path) to tree ids, for those whose tree id alone decides what was
-   * found below them. An equal id in a later commit means: the same skills, unread.
+   * Tree ids by folder (relative to the root, which is the empty path), for folders whose tree id alone decides what
+   * was found below them. An equal id in a later commit means the same skills, which are then not read.
    */
   readonly folders: Readonly<Record<string, ObjectId>>
-  /** The raw commit and tag objects, base64, and who signed them, where that was asked for. */
+  /** The raw commit and tag objects in base64, and their signers if signatures were required. */
   readonly proof: { readonly commit: string; readonly tag?: string; readonly signers?: Signers }
-  /** The server that the skills were had from, where their commit was gone. There are no raw objects then: `proof.commit` is empty. */
+  /**
+   * The server that provided the skills after their commit was gone. There are no raw objects then: `proof.commit` is
+   * empty.
+   */
   readonly rebuiltFrom?: SourceId
 }
 
-/** How many SKILL.md were seen, and what became of them. The parts add up to `seen`. */
+/** The numbers of SKILL.md files by result. The parts add up to `seen`. */
 export interface Tally {
   readonly seen: number
   /** Served without a finding. */
   readonly clean: number
-  /** Served, with something to note. */
+  /** Served, with findings. */
   readonly noted: number
   readonly tools: number
   readonly withheld: number
-  /** No skills of their own: links that lead nowhere, called as a skill that the source serves. */
+  /** Not skills: links that lead nowhere, named like a skill that the source serves. */
   readonly links: number
-  /** Disabled by a person, whatever else would have become of it. */
+  /** Disabled by the operator, whatever the result would be otherwise. */
   readonly disabled: number
-  /** Waiting for a person, likewise. */
+  /** Waiting for approval, likewise. */
   readonly pending: number
 }
 
-/** `disabled`: the folders of those that a person took out of service; `pending`: of those that wait for one. */
+/**
+ * `disabled`: the folders of skills that the operator took out of service; `pending`: of those that wait for approval.
+ */
 export function tallyOf(
   skills: readonly Skill[],
   disabled: Pick<ReadonlySet<string>, 'has'> = new Set(),
@@ -80,8 +85,8 @@ export function tallyOf(
 }
 
 /**
- * Each SKILL.md that is a link which leads nowhere, where a skill of the name of its folder is served: collections lay out links for one
- * agent, and leave them behind when they move what these led to.
+ * Each SKILL.md that is a link which leads nowhere, if a skill with the name of its folder is served. Collections
+ * create links for one agent, and leave them behind when they move the targets.
  */
 export function strayLinks(skills: readonly Skill[]): ReadonlySet<Skill> {
   const refused = skills.filter(isRefusedLink)

@@ -5,7 +5,7 @@ declare const brand: unique symbol
 
 const SHAPE = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 
-/** The one check of the rule. Nothing else casts into `SourceId`. */
+/** The only check of the format. No other code casts to `SourceId`. */
 export function isSourceId(text: string): text is SourceId {
   return text.length <= 64 && SHAPE.test(text)
 }

@@ -1,4 +1,4 @@
-/** Every way in which reaching, checking or keeping a source can fail. The code is the contract; messages are for people. */
+/** All failures of reaching, checking or storing a source. The code is the contract; messages are for people. */
 export type SyncErrorCode =
   | 'source-unreachable'
   | 'dns-failed'
@@ -30,11 +30,11 @@ export type SyncErrorCode =
   | 'socket-failed'
   | 'folder-unsafe'
 
-/** An expected failure of the sync side. Whoever meets a foreign error turns it into this once, where it enters. */
+/** An expected failure of the sync side. A foreign error is converted to it where it enters, and only there. */
 export class SyncError extends Error {
   override readonly name = 'SyncError'
   readonly code: SyncErrorCode
-  /** How long the other side asked us to stay away, in milliseconds. Only with `rate-limited` and `source-unreachable`. */
+  /** The delay that the other side requested, in milliseconds. Only with `rate-limited` and `source-unreachable`. */
   readonly retryAfterMs: number | undefined
 
   constructor(code: SyncErrorCode, message: string, options: { cause?: unknown; retryAfterMs?: number } = {}) {
@@ -45,8 +45,8 @@ export class SyncError extends Error {
 }
 
 /**
- * Something in the store is not what it was: it is gone, or has other bytes. It can be had again; a disk that says no for
- * the moment is the plain `SyncError`, and says nothing about what lies on it.
+ * Stored content is gone, or has other bytes. It can be fetched again. A disk that fails at the moment is the plain
+ * `SyncError`, which says nothing about the stored content.
  */
 export class Damaged extends SyncError {
   constructor(message: string) {
@@ -54,32 +54,36 @@ export class Damaged extends SyncError {
   }
 }
 
-/** For `.catch`, where what is damaged is as good as not there. */
+/** For `.catch`, if damaged content counts as absent. */
 export function undefinedIfDamaged(error: unknown): undefined {
   if (error instanceof Damaged) return undefined
   throw error
 }
 
-/** The host itself refused the credential that it was sent: whoever gave it out is not to give out the same again. */
+/** The host itself refused the credential that it got: the provider must not issue the same one again. */
 export class CredentialRefused extends SyncError {
   constructor(message: string) {
     super('credentials-rejected', message)
   }
 }
 
-/** Nobody who is trusted now signed it. That a list of signers cannot be read is the plain `SyncError`, and proves nothing. */
+/**
+ * No currently trusted signer signed the object. An unreadable list of signers is the plain `SyncError`, and proves
+ * nothing.
+ */
 export class NotSigned extends SyncError {
   constructor(message: string) {
     super('revision-unverified', message)
   }
 }
 
-/** The key that signed it counts no more for what comes now. What was here before, or is locked, may stay. */
+/** The signing key no longer counts for new content. Content that is already here, or is locked, may stay. */
 export class SignedLate extends NotSigned {}
 
 /**
- * The error to go by where what was thrown may be a `SuppressedError`: work failed, and then the disposal of what it held. That is
- * why the work failed, if it is ours; why the disposal failed becomes a cause of it. A fault of the program stays as it is.
+ * The error to report if the thrown one may be a `SuppressedError`: work failed, and then the disposal of its
+ * resources. The result is the failure of the work if it is ours, with the failure of the disposal as a cause. A bug in
+ * the program stays as it is.
  */
 export function unsuppressed(thrown: unknown): unknown {
   if (!isSuppressed(thrown)) return thrown
@@ -90,7 +94,7 @@ export function unsuppressed(thrown: unknown): unknown {
   return first
 }
 
-/** That of the language, and that of the compiler where there is none yet. */
+/** The built-in class, or the compiler's own if the runtime has none yet. */
 function isSuppressed(thrown: unknown): thrown is Error & { readonly error: unknown; readonly suppressed: unknown } {
   return thrown instanceof Error && thrown.name === 'SuppressedError' && 'error' in thrown && 'suppressed' in thrown
 }
@@ -99,7 +103,7 @@ function isExpected(error: unknown): error is Error {
   return error instanceof SyncError || isSystemError(error)
 }
 
-/** Whether it comes from the operating system. */
+/** True if the error comes from the operating system. */
 export function isSystemError(error: unknown): error is Error & { readonly code: unknown } {
   return error instanceof Error && 'syscall' in error && 'code' in error
 }
@@ -112,7 +116,7 @@ function textOf(cause: unknown, later: Error): string {
   return `${cause instanceof Error ? cause.message : String(cause)}; then ${later.message}`
 }
 
-/** The source that an error is about, and the revision that waits of it. */
+/** The source that an error is about, and its waiting revision. */
 export interface ErrorSubject {
   readonly source: string
   readonly commit: string
@@ -120,25 +124,29 @@ export interface ErrorSubject {
 }
 
 /**
- * What a person can try next, one sentence per code. Shown by status and by the command line under the error. With a subject its
- * commands can be pasted: they name exactly what waits, by the tag object where there is one, since that names the commit too.
+ * The next step for the operator, one sentence per code. Status and the command line show it under the error. With a
+ * subject, its commands can be pasted: they name exactly what waits, by the tag object if there is one, since that
+ * names the commit too.
  */
 export function mendOf(code: SyncErrorCode, about?: ErrorSubject): string {
   if (about === undefined) return MENDS[code]
   return MENDS[code].replaceAll('SOURCE', about.source).replaceAll(/\bID\b/g, about.tag ?? about.commit)
 }
 
-/** Whether somebody decided that it be so: there is nothing to mend. */
+/** True if the operator chose this state: there is nothing to fix. */
 export function isByChoice(code: SyncErrorCode): boolean {
   return code === 'paused' || code === 'pinned' || code === 'rolled-back' || code === 'rejected'
 }
 
-/** The one check of the rule, for codes that were written down by a version of us. */
+/** The only check of the format, for codes that a version of skillsyncd stored. */
 export function isSyncErrorCode(text: string): text is SyncErrorCode {
   return Object.hasOwn(MENDS, text)
 }
 
-/** Whether it may pass by itself, so that it is worth trying again soon. What needs a person is looked at as seldom as ever. */
+/**
+ * True if the failure may pass by itself, so that an early retry is useful. A failure that needs the operator gets only
+ * the regular checks.
+ */
 export function isPassing(code: SyncErrorCode): boolean {
   return PASSING[code]
 }
@@ -148,7 +156,7 @@ const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
   'dns-failed': true,
   'tls-failed': true,
   'rate-limited': true,
-  // A host locks the account that fails to log in again and again.
+  // A host locks the account after repeated failed logins.
   'credentials-rejected': false,
   'repository-not-found': false,
   'ref-not-found': false,

@@ -2,19 +2,19 @@ import type { Range, SemVer } from 'semver'
 import type { TagRange } from './revision.ts'
 import { semver } from '../../base/semver.ts'
 
-/** Whether it is a range of versions at all. */
+/** True if the text is a range of versions. */
 export function isVersionRange(text: string): boolean {
   return semver().validRange(text) !== null
 }
 
-/** The version that a tag stands for under this range's prefix; undefined where it stands for none. */
+/** The version that a tag stands for under this range's prefix; `undefined` if it stands for none. */
 export function versionOf(tag: string, { prefix }: TagRange): SemVer | undefined {
   return tag.startsWith(prefix) ? (semver().parse(tag.slice(prefix.length)) ?? undefined) : undefined
 }
 
 /**
- * Of the names of tags those with the highest version in the range. Several only where they stand for one version, as
- * `v1.2.0` and `1.2.0` do without a prefix: which of them is meant is for the caller to say.
+ * The names of tags with the highest version in the range. There are several only if they stand for one version, as
+ * `v1.2.0` and `1.2.0` do without a prefix: the caller must choose.
  */
 export function highestTags(names: readonly string[], range: TagRange): string[] {
   const wanted = new (semver().Range)(range.range, { includePrerelease: range.prereleases })
@@ -32,12 +32,12 @@ export function highestTags(names: readonly string[], range: TagRange): string[]
   return found
 }
 
-/** A range that names a pre-release lets others of the same version in; pre-releases are for those who ask for them. */
+/** A range that names a pre-release admits others of the same version, but pre-releases count only if requested. */
 function isIn(version: SemVer, wanted: Range, { prereleases }: TagRange): boolean {
   return (prereleases || version.prerelease.length === 0) && wanted.test(version)
 }
 
-/** Whether `tag` stands for an older version than `other`. */
+/** True if `tag` stands for an older version than `other`. */
 export function isOlder(tag: string, other: string, range: TagRange): boolean {
   const [a, b] = [versionOf(tag, range), versionOf(other, range)]
   return a !== undefined && b !== undefined && semver().compareBuild(a, b) < 0

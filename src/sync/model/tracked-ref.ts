@@ -1,12 +1,12 @@
 import type { Revision } from './revision.ts'
 
 /**
- * Where a ref last led that was followed. What is served can be something else: a pin, a rollback, or nothing. A move is
- * judged by this, so that no way around what is served is a way around the brakes.
+ * The last target of a followed ref. The served revision can be another: that of a pin or a rollback, or none. A move
+ * is judged by this target, so that no detour around the served revision avoids the brakes.
  */
 export interface Followed {
   readonly url: string
   readonly revision: Revision
-  /** How many skills there were that anybody is offered. */
+  /** The number of offered skills. */
   readonly skills: number
 }

@@ -1,23 +1,25 @@
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
 import type { ObjectId, Revision } from './revision.ts'
 
-/** The files of one revision: readable, unable to change. What it holds in scratch is gone when it is disposed. */
+/** The files of one revision, read-only. Its scratch data is gone when it is disposed. */
 export interface Tree extends AsyncDisposable {
   readonly revision: Revision
   /** The tree of the commit itself, whatever the source's `root` is. */
   readonly root: ObjectId
-  /** The raw objects that lead from the ref to `root`, hashed against their ids. Kept as proof. */
+  /** The raw objects that lead from the ref to `root`, verified against their ids. Stored as proof. */
   readonly proof: Proof
-  /** The entries of a tree object, in git's order. Throws `TreeNotTaken` for one that the caller said it knows. */
+  /**
+   * The entries of a tree object, in git's order. Throws `TreeNotTaken` for a tree that the caller declared as known.
+   */
   list(tree: ObjectId): readonly TreeEntry[]
   /**
-   * Brings each of the blobs once, checked against its id. Order and repetition of `blobs` do not matter. The answer has
-   * every id that was asked for.
+   * Fetches each of the blobs once and verifies it against its id. Order and repetition of `blobs` do not matter. The
+   * result has every requested id.
    */
   take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>>
 }
 
-/** A blob, or why this one alone could not be had. */
+/** A blob, or the reason why this one is unavailable. */
 export type Taken = Blob | Refused
 
 export interface Proof {
@@ -26,10 +28,10 @@ export interface Proof {
 }
 
 /**
- * One line of a tree object. The name is raw bytes in git: an entry whose name is not UTF-8, or over
- * `FetchLimits.segmentBytes`, is unusable, and has what can be shown of its name. What lies below it is not fetched.
- * `unread`, in a plain folder alone: a folder that is not looked into, a link outside of skills, or whatever lies too deep or
- * has too long a path; `take` tells why.
+ * One line of a tree object. A name in git is raw bytes: an entry whose name is not UTF-8, or over
+ * `FetchLimits.segmentBytes`, is unusable, and has the printable part of its name. Content below it is not fetched.
+ * `unread`, only in a plain folder: a folder that is not entered, a link outside of skills, or an entry too deep or
+ * with too long a path; `take` gives the reason.
  */
 export interface TreeEntry {
   readonly name: string
@@ -45,15 +47,15 @@ export interface TreeEntry {
   readonly id: ObjectId
 }
 
-/** The bytes of a blob, in `file` from `at` on, until the tree is disposed. Other blobs may lie beside them. */
+/** The bytes of a blob, in `file` from `at` on, until the tree is disposed. The file may contain other blobs. */
 export interface Blob {
   readonly kind: 'blob'
   readonly size: number
   /** SHA-256 of the bytes, 64 lower-case hex digits. */
   readonly sha256: string
-  /** What git LFS keeps in the place of a file. */
+  /** True if it is a Git LFS pointer instead of the file itself. */
   readonly isLfsPointer: boolean
-  /** What nobody would see in it. */
+  /** The invisible text in it. */
   readonly hidden?: HiddenText
   readonly file: string
   readonly at: number
@@ -62,16 +64,18 @@ export interface Blob {
 export interface Refused {
   readonly kind: 'refused'
   /**
-   * `too-large`: over `FetchLimits.blobBytes`. `absent`: the repository names it and does not have it. In a plain folder,
-   * `forbidden`: we may not read it; `unreadable`: the disk does not give it; `changing`: it does not come to rest;
-   * `too-far`: over `FetchLimits.depth` or `pathBytes`; `special`: it is no file, but a socket, a pipe or a device.
+   * `too-large`: over `FetchLimits.blobBytes`. `absent`: the repository names it and does not have it. In a plain
+   * folder, `forbidden`: no permission to read it; `unreadable`: the disk fails to read it; `changing`: it does not
+   * stop changing; `too-far`: over `FetchLimits.depth` or `pathBytes`; `special`: a socket, a pipe or a device.
    */
   readonly reason: 'too-large' | 'absent' | 'forbidden' | 'unreadable' | 'changing' | 'too-far' | 'special'
-  /** Of what is too large, where its header says it. */
+  /** For `too-large`, if the header has it. */
   readonly size?: number
 }
 
-/** Whether what was refused may be readable at the next look, unchanged: such a fault takes nothing out of service. */
+/**
+ * True if a refused blob may be readable at the next check without a change: such a fault takes nothing out of service.
+ */
 export function mayPass(reason: Refused['reason']): boolean {
   return PASSING.has(reason)
 }
@@ -79,12 +83,12 @@ export function mayPass(reason: Refused['reason']): boolean {
 const PASSING: ReadonlySet<Refused['reason']> = new Set(['forbidden', 'unreadable', 'changing'])
 
 /**
- * Blobs that one request to a git host asks for: some 200 KB, where a proxy may take no more than 1 MB, and an answer that the
- * main thread reads in passing.
+ * The number of blobs that one request to a git host names: some 200 KB, since a proxy may accept no more than 1 MB,
+ * and a response that the main thread can read in passing.
  */
 export const BLOBS_AT_ONCE = 4000
 
-/** Takes blobs one after the other, each once, until it is to stop. */
+/** Takes blobs one by one, each once, until the signal aborts. */
 export async function takeEach(
   blobs: Iterable<ObjectId>,
   take: (id: ObjectId) => Promise<Taken>,
@@ -98,7 +102,7 @@ export async function takeEach(
   return taken
 }
 
-/** A tree was asked for that the fetch left out, because its id stands at a path where the caller knew it. */
+/** The fetch left out a requested tree, because its id is at a path where the caller knew it. */
 export class TreeNotTaken extends Error {
   override readonly name = 'TreeNotTaken'
 }

@@ -2,25 +2,29 @@ import { folderOf, joinPath } from '../../base/paths.ts'
 import { decodedSegment, holdsForbidden } from './skill-uri.ts'
 import type { SkillFile, UpstreamSkill } from './skill.ts'
 
-/** A URI that another MCP server gave to a skill or to a file of one, read as the raw string that came. */
+/** A URI that another MCP server gave to a skill or to one of its files, parsed from the raw string. */
 export type UpstreamUri =
   | { readonly ok: true; readonly scheme: string; readonly segments: readonly string[] }
   | { readonly ok: false; readonly why: string }
 
-/** As in `skill-uri.ts`: longer than whatever is served. */
+/** As in `skill-uri.ts`: longer than everything that is served. */
 const MAX_LENGTH = 8192
 
-/** Of the path, decoded: what one of us serves within its defaults has room in it, and encoded it is no longer than the above. */
+/**
+ * Limit on the decoded path. A path that another skillsyncd serves within its defaults fits, and its encoded form is
+ * within `MAX_LENGTH`.
+ */
 const MAX_BYTES = 2048
 const MAX_SEGMENTS = 128
 
 /**
- * Reads the URI of something that a skill consists of. Schemes that lead out of the server are refused in every spelling, and
- * so are dot segments, encoded separators, empty segments, queries and fragments: nothing of that is read, whoever lists it.
+ * Reads the URI of a part of a skill. Schemes that lead out of the server are refused in every spelling, and so are dot
+ * segments, encoded separators, empty segments, queries and fragments. They are never read, whichever server lists
+ * them.
  */
 export function readUpstreamUri(raw: string): UpstreamUri {
   if (raw.length > MAX_LENGTH) return refused(`it is longer than ${MAX_LENGTH} characters`)
-  // RFC 3986, 3.1: schemes are letters, digits, "+", "-" and ".", and their case does not count.
+  // RFC 3986, 3.1: schemes are letters, digits, "+", "-" and ".", and are case-insensitive.
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(raw)?.[1]?.toLowerCase()
   if (scheme === undefined) return refused('it has no scheme')
   if (ELSEWHERE.has(scheme)) return refused(`its scheme "${scheme}" leads out of the server`)
@@ -39,7 +43,7 @@ export function readUpstreamUri(raw: string): UpstreamUri {
   return { ok: true, scheme, segments }
 }
 
-/** Reads the URI of a skill, which is that of its SKILL.md. `path`: the one that it has below the id of its source. */
+/** Reads the URI of a skill, which is that of its SKILL.md. `path` is the path below the id of its source. */
 export function readSkillUri(
   raw: string,
 ): { readonly ok: true; readonly path: string } | { readonly ok: false; readonly why: string } {
@@ -51,12 +55,13 @@ export function readSkillUri(
 
 const OWN_SCHEME = 'skill'
 
-/** Whoever follows one of these asks somebody else than the server that named it. */
+/** A client that follows one of these sends a request to another party than the server that named it. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['file', 'http', 'https', 'data', 'javascript', 'ftp', 'ws', 'wss'])
 
 /**
- * The path, below the id of the source, at which it is served. That of `skill://` stays as it is; another scheme stands
- * before it behind a tilde, and a first segment that begins with one has it twice: no two URIs come to one path.
+ * The path, below the id of the source, at which it is served. A `skill://` path stays as it is. Another scheme
+ * precedes the path, after a tilde. A first segment that begins with a tilde gets a second one: no two URIs have one
+ * path.
  */
 export function pathOf({ scheme, segments }: Extract<UpstreamUri, { ok: true }>): string {
   if (scheme !== OWN_SCHEME) return [`~${scheme}`, ...segments].join('/')
@@ -64,7 +69,7 @@ export function pathOf({ scheme, segments }: Extract<UpstreamUri, { ok: true }>)
   return [first.startsWith('~') ? `~${first}` : first, ...rest].join('/')
 }
 
-/** What `pathOf` made the path from; undefined where no URI comes to it. */
+/** The inverse of `pathOf`; `undefined` if no URI has this path. */
 export function partsOf(path: string): Pick<Extract<UpstreamUri, { ok: true }>, 'scheme' | 'segments'> | undefined {
   const [first = '', ...rest] = path.split('/')
   if (first.startsWith('~~')) return { scheme: OWN_SCHEME, segments: [first.slice(1), ...rest] }
@@ -74,16 +79,16 @@ export function partsOf(path: string): Pick<Extract<UpstreamUri, { ok: true }>, 
   return isOther && rest.length > 0 ? { scheme, segments: rest } : undefined
 }
 
-/** The URI as it is written by whoever encodes no more than has to be. */
+/** The URI with minimal encoding; `undefined` if no URI has this path. */
 export function plainUpstreamUri(path: string): string | undefined {
   const parts = partsOf(path)
   return parts && `${parts.scheme}://${parts.segments.map(encodeURIComponent).join('/')}`
 }
 
-/** The URI of a file of a skill, as its server wrote it. */
+/** The URI of a skill's file, as its server wrote it. */
 export function upstreamUriOf({ path, upstream }: UpstreamSkill, file: Pick<SkillFile, 'path'>): string {
   const { files = {} } = upstream
-  // A file may be called as what every object has: "constructor".
+  // A file may have the name of a property that every object has: "constructor".
   const written = Object.hasOwn(files, file.path) ? files[file.path] : undefined
   const known = written ?? plainUpstreamUri(joinPath(path, file.path))
   if (known === undefined) throw new TypeError(`No URI leads to "${path}"`)

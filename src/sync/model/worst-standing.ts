@@ -1,6 +1,6 @@
 import type { Standing } from './skill.ts'
 
-/** What becomes of a skill that several things are said of. */
+/** The standing of a skill that several checks judged. */
 export function worstStanding(standings: readonly Standing[]): Standing {
   return standings.reduce((worse, standing) => (SEVERITY[standing] > SEVERITY[worse] ? standing : worse), 'served')
 }
