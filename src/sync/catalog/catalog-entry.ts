@@ -5,7 +5,10 @@ import type { Skill, SkillFile } from '../model/skill.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { Signers } from '../model/signers.ts'
 
-/** A skill that is answered for. Its files are not listed here: there are many, and `filesOf` makes them of what is known of the skill. */
+/**
+ * A skill that the server answers for. It has no list of its files: there are many, and `filesOf` makes them from the
+ * skill's data.
+ */
 export interface CatalogSkill {
   /** The URI of its SKILL.md. */
   readonly uri: string
@@ -17,18 +20,21 @@ export interface CatalogSkill {
   readonly frontmatter: JsonObject
   readonly digest: string
   readonly skill: Skill
-  /** Who signed the commit or tag it comes from, where that is asked for. */
+  /** The signers of its commit or tag, if signatures are required. */
   readonly signers?: Signers
   /** Its source's folders that are renamed: true path to served path. */
   readonly renamed: ReadonlyMap<string, string>
-  /** No client refuses a listing for its frontmatter, so that it stands in `skills/list` and in the index. */
+  /** True if no client refuses a listing because of its frontmatter: `skills/list` and the index then contain it. */
   readonly isEnumerable: boolean
-  /** No skill lies in it or around it, and no folder in it is renamed: its files are below its root at their own paths, and nobody else's. */
+  /**
+   * True if no skill is in it or around it, and no folder in it is renamed: its files are below its root at their own
+   * paths, and no other skill has files there.
+   */
   readonly isAlone: boolean
 }
 
 /**
- * A skill for tools alone as programs have it that know folders and no URIs: installers, and agents that read folders. They call it
+ * A tools-only skill for programs that know folders and no URIs: installers, and agents that read folders. They name it
  * after its folder.
  */
 export interface FolderSkill extends Pick<CatalogSkill, 'source' | 'description' | 'digest' | 'skill'> {
@@ -38,14 +44,14 @@ export interface FolderSkill extends Pick<CatalogSkill, 'source' | 'description'
   readonly name: string
 }
 
-/** A file where it is found. There are many: what follows from the rest is made when it is asked for, and not kept. */
+/** A file at its place. There are many, so derived values are computed on each access and not stored. */
 export class CatalogFile {
-  /** The URI of the folder that it lies in. */
+  /** The URI of the folder that contains it. */
   readonly folder: string
   /** A skill whose stored version holds the bytes. */
   readonly skill: Skill
   readonly file: SkillFile
-  /** The skill that this file is the SKILL.md of. */
+  /** The skill whose SKILL.md this file is. */
   readonly documents: CatalogSkill | undefined
 
   constructor(folder: string, skill: Skill, file: SkillFile, documents?: CatalogSkill) {
@@ -71,7 +77,7 @@ export interface CatalogFolder {
   readonly name: string
 }
 
-/** In the order of their names. A file comes before a folder of its name, which only another server can say that there is. */
+/** Sorted by name. A file comes before a folder of its name; only another server can declare both. */
 export type FolderChildren = readonly FolderChild[]
 
 export type FolderChild = CatalogFolder | CatalogFile

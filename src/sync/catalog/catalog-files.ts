@@ -4,7 +4,10 @@ import { firstFrom } from '../model/digest.ts'
 import { fileBelow, filesOf } from './skill-files.ts'
 import { decodedSegment, uriIn } from '../model/skill-uri.ts'
 
-/** All files by canonical URI. Each is found in its skill or its folder: a map of all of them would be as large as they are. */
+/**
+ * All files by canonical URI. A lookup goes through the skill or the folder: a map of all files would be as large as
+ * they are.
+ */
 export class CatalogFiles {
   readonly #folders: CatalogFolders
   readonly #skills: SkillsByUri
@@ -24,7 +27,7 @@ export class CatalogFiles {
     const children = this.#folders.get(folder)
     const name = children && decodedSegment(uri.slice(end + 1))
     const file = children && name !== undefined ? fileNamed(children, name) : undefined
-    // Where it was written otherwise, it is not that file's.
+    // A URI in another spelling does not lead to the file.
     return file?.uri === uri ? file : undefined
   }
 
@@ -32,7 +35,7 @@ export class CatalogFiles {
     return this.get(uri) !== undefined
   }
 
-  /** The one with the URI of a file of this catalog or of another. */
+  /** The file that has the URI of a file of this catalog or of another. */
   at({ folder, name }: Pick<CatalogFile, 'folder' | 'name'>): CatalogFile | undefined {
     const skill = this.#folders.aloneAround(folder)
     if (skill !== undefined) return fileBelow(skill, uriIn(folder, name))

@@ -6,14 +6,14 @@ import { folderUrisAbove } from '../model/skill-uri.ts'
 export type SkillsByUri = ReadonlyMap<string, CatalogSkill>
 
 /**
- * Folders by URI without a trailing slash. Of a skill that stands alone they are read off its files when somebody asks: a map of
- * all of them would be larger than all else that a catalog has.
+ * Folders by URI without a trailing slash. Those of a skill that stands alone are computed from its files on request: a
+ * map of all of them would be larger than the rest of the catalog.
  */
 export class CatalogFolders {
   readonly #shared: ReadonlyMap<string, FolderChildren>
   readonly #skills: SkillsByUri
 
-  /** `shared`: all folders but those of skills that stand alone. */
+  /** `shared`: all folders except those of skills that stand alone. */
   constructor(shared: ReadonlyMap<string, FolderChildren>, skills: SkillsByUri) {
     this.#shared = shared
     this.#skills = skills
@@ -35,12 +35,12 @@ export class CatalogFolders {
     for (const skill of this.#skills.values()) if (skill.isAlone) yield* foldersIn(skill)
   }
 
-  /** What lies right in those that skills share. */
+  /** The direct children of the folders that skills share. */
   shared(): Iterable<FolderChildren> {
     return this.#shared.values()
   }
 
-  /** The skill that has what is at a URI, and that for itself: in its folder or at it. */
+  /** The skill that stands alone at a URI, or whose folder contains the URI; `undefined` if there is none. */
   aloneAround(uri: string): CatalogSkill | undefined {
     const at = this.#skills.get(`${uri}/SKILL.md`)
     if (at !== undefined) return at.isAlone ? at : undefined
@@ -51,7 +51,7 @@ export class CatalogFolders {
     return undefined
   }
 
-  /** The same folders, of skills that have other content and stand where they stood. */
+  /** These folders, for skills with other content at unchanged places. */
   with(skills: SkillsByUri): CatalogFolders {
     return new CatalogFolders(this.#shared, skills)
   }

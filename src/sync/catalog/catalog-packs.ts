@@ -9,16 +9,16 @@ import type { Steps } from '../../base/cooperative.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 
 /**
- * The catalog as it is for those who see these packs alone. All of it follows from the skills of the packs and the revisions that
- * they are of; of every other skill there is nothing, its existence and its number included. Only `generation` counts on with
- * the whole.
+ * The catalog for clients that see only these packs. It depends only on the skills of the packs and on their revisions.
+ * It reveals nothing about other skills, not even their existence or number. Only `generation` is that of the whole
+ * catalog.
  */
 export function* packingCatalog(whole: Catalog, packs: readonly Pack[]): Steps<Catalog> {
   const disabled = new Map(whole.sources.map(([id, ...paths]) => [id, new Set<string>(paths)]))
   const parts: Part[] = []
   for (const snapshot of whole.snapshots) {
     const skills = yield* seeing(snapshot, packs, disabled.get(snapshot.source) ?? new Set())
-    // A source of which nothing is seen is not there.
+    // A source without visible skills is left out.
     if (skills.length === 0) continue
     parts.push({ snapshot: withSkills(snapshot, skills), renamed: renamedFolders(snapshot.skills) })
     yield
@@ -51,19 +51,19 @@ function* seeing(snapshot: Snapshot, packs: readonly Pack[], disabled: ReadonlyS
   return seen
 }
 
-/** Of one snapshot what is seen, and its folders that are renamed, whoever renamed them. */
+/** The visible part of one snapshot, and its renamed folders, including those that an invisible skill renamed. */
 interface Part {
   readonly snapshot: Snapshot
   readonly renamed: ReadonlyMap<string, string>
 }
 
-/** Docs are no skills, and may tell of any. */
+/** Replaces the skills, and drops the docs, which may describe any skill. */
 function withSkills(snapshot: Snapshot, skills: readonly Skill[]): Snapshot {
   const { docs: _docs, docsFolder: _docsFolder, ...rest } = snapshot
   return { ...rest, rules: '', skills, findings: [], folders: {} }
 }
 
-/** What is said of a skill can name the neighbour that is the reason for it. */
+/** Drops findings that can name the neighbor which caused them. */
 function ownFindings(skill: Skill): Skill {
   const findings = skill.findings.filter(({ rule }) => !OF_NEIGHBOURS.has(rule))
   return findings.length === skill.findings.length ? skill : { ...skill, findings }
@@ -71,7 +71,9 @@ function ownFindings(skill: Skill): Skill {
 
 const OF_NEIGHBOURS: ReadonlySet<string> = new Set(['name-clash', 'nested-skill', 'entry-refused', 'link-refused'])
 
-/** Of the JSON of all that is said of them; written skill by skill, since all at one go takes longer than others should wait. */
+/**
+ * Hashes the JSON of all data about the skills, skill by skill: all at once takes longer than other work should wait.
+ */
 function* digesting(snapshots: readonly Snapshot[]): Steps<string> {
   const hash = createHash('sha256')
   for (const { source, url, revision, tree, skills, form, isPrivate, proof, rebuiltFrom } of snapshots) {

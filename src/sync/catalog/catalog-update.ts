@@ -11,8 +11,8 @@ import type { Steps } from '../../base/cooperative.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 
 /**
- * What `buildCatalog` builds, from the catalog before it: where a few skills have other content and all else is as it was, only
- * these are entered anew. A skill is as it was where it is the same object.
+ * Builds the result of `buildCatalog` from the previous catalog. If only the content of a few skills changed, only
+ * their entries are made again. A skill is unchanged if it is the same object.
  */
 export function* catalogAfter(
   before: Catalog,
@@ -30,7 +30,7 @@ function isSameChoice(before: Catalog, { sources }: Pick<Catalog, 'sources'>): b
   return JSON.stringify(before.sources) === JSON.stringify(sources)
 }
 
-/** The entries that are to be others. Undefined where more is another than the content of a few skills that stand alone. */
+/** The entries to replace. `undefined` if more changed than the content of a few skills that stand alone. */
 function replacedIn(before: Catalog, snapshots: readonly Snapshot[]): readonly CatalogSkill[] | undefined {
   const all: CatalogSkill[] = []
   for (const [index, snapshot] of snapshots.entries()) {
@@ -54,7 +54,7 @@ function replacedBetween(before: Catalog, earlier: Snapshot, snapshot: Snapshot)
     if (old === skill) continue
     const was =
       old && isAtItsPlace(old, skill) ? before.skills.get(uriOf(source, `${skill.servedPath}/SKILL.md`)) : undefined
-    // Where others are is as it was: one that stood alone does.
+    // The other skills have not moved: a skill that stood alone still does.
     const is =
       was?.isAlone === true && was.skill === old ? entryOf(skill, { snapshot, renamed, isAlone: true }) : undefined
     if (is === undefined || replaced.length === MOST_REPLACED) return undefined
@@ -63,7 +63,7 @@ function replacedBetween(before: Catalog, earlier: Snapshot, snapshot: Snapshot)
   return replaced
 }
 
-/** From there on it is hardly less to build all of it. */
+/** Above this number, a full build takes hardly longer. */
 const MOST_REPLACED = 256
 
 function isAtItsPlace(old: Skill, skill: Skill): boolean {

@@ -15,32 +15,38 @@ import { atOnce, type Steps } from '../../base/cooperative.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 
-/** Everything served at one moment, indexed for lookup. Never changed, only replaced whole. All keys are canonical URIs. */
+/**
+ * Everything that is served at one moment, indexed for lookup. Never changed, only replaced whole. All keys are
+ * canonical URIs.
+ */
 export interface Catalog {
-  /** The number of the generation it was built from; 0 before there is one. */
+  /** The number of the generation that it was built from; 0 before the first one. */
   readonly generation: number
-  /** Equal digests mean equal content, and that the same skills are disabled. Cursors are bound to it. */
+  /** Equal digests mean equal content and the same disabled skills. Cursors are bound to it. */
   readonly digest: string
-  /** The sources in their order, each with the folders of its skills that are disabled: with the generation, what decides the rest. */
+  /**
+   * The sources in their order, each with the folders of its disabled skills. With the generation, this determines the
+   * rest.
+   */
   readonly sources: readonly (readonly [SourceId, ...string[]])[]
   readonly snapshots: readonly Snapshot[]
-  /** Every skill that is answered for, by the URI of its SKILL.md; those in no list included. */
+  /** Every skill that the server answers for, by the URI of its SKILL.md, including those in no list. */
   readonly skills: ReadonlyMap<string, CatalogSkill>
   /** The skills of the lists, ordered by URI. */
   readonly listed: readonly CatalogSkill[]
-  /** Those of them that listings with a frontmatter hold: `skills/list` and the index. */
+  /** The listed skills that listings with a frontmatter contain: `skills/list` and the index. */
   readonly enumerated: readonly CatalogSkill[]
-  /** The others whose frontmatter is YAML: some client would refuse the whole listing for it. */
+  /** The other listed skills whose frontmatter is YAML: some client would refuse the whole listing because of it. */
   readonly omitted: readonly CatalogSkill[]
   readonly files: CatalogFiles
   readonly folders: CatalogFolders
-  /** Skills that have a URI and are withheld: whoever asks is told why. */
+  /** Withheld skills that have a URI: a request for one gets the reason. */
   readonly withheld: ReadonlyMap<string, Skill>
 }
 
 /**
- * Builds the catalog of one generation. The snapshots come in the generation's order. What is disabled is not in it:
- * of a skill inside of another one both have to be, since the files of the inner one are files of the outer one too.
+ * Builds the catalog of one generation. The snapshots come in the generation's order. Disabled skills are left out. A
+ * skill inside another one disappears only if both are disabled, since its files are files of the outer one too.
  */
 export function buildCatalog(
   generation: Generation,
@@ -50,7 +56,7 @@ export function buildCatalog(
   return atOnce(buildingCatalog(generation, snapshots, disabled))
 }
 
-/** `buildCatalog`, for where others wait: a hundred thousand skills are a second of work. */
+/** `buildCatalog` in steps, for a caller that must let other work run: a hundred thousand skills take a second. */
 export function* buildingCatalog(
   generation: Generation,
   snapshots: readonly Snapshot[],
@@ -62,7 +68,7 @@ export function* buildingCatalog(
   return { ...headOf(generation, disabled), snapshots, ...built }
 }
 
-/** What a catalog says of itself before anything is looked for in it. */
+/** The identity of a catalog, known before it is built. */
 export function headOf(generation: Generation, disabled: Disabled): Pick<Catalog, 'generation' | 'digest' | 'sources'> {
   const digest = createHash('sha256').update(
     JSON.stringify(
@@ -73,16 +79,18 @@ export function headOf(generation: Generation, disabled: Disabled): Pick<Catalog
   return { generation: generation.number, digest: digest.digest('hex'), sources }
 }
 
-/** What a catalog is asked by. */
+/** The indexes of a catalog. */
 export type Indexed = Pick<Catalog, 'skills' | 'listed' | 'enumerated' | 'omitted' | 'files' | 'folders' | 'withheld'>
 
-/** Puts the skills of one snapshot after another where they are found. */
+/** Indexes the skills of one snapshot after another. */
 export class CatalogBuilder {
   readonly #skills = new Map<string, CatalogSkill>()
   readonly #folders = new Map<string, OpenFolder>()
   readonly #withheld = new Map<string, Skill>();
 
-  /** `renamed`: the folders that are, by all skills of the revision, where those here are not all. */
+  /**
+   * `renamed`: the folders that all skills of the revision rename, if the snapshot does not have all of these skills.
+   */
   *adding(
     snapshot: Snapshot,
     disabled: ReadonlySet<string> | undefined,
@@ -90,7 +98,7 @@ export class CatalogBuilder {
   ): Steps<void> {
     this.#folder(uriOf(snapshot.source, ''))
     const isAlone = aloneAmong(snapshot.skills, renamed)
-    // Those of the lists first: a folder that one of them lies in is shown, whoever else has files there.
+    // Listed skills come first: a folder that contains one of them is shown, even if other skills have files there.
     const isUnlisted = ({ standing }: Skill): number => (standing === 'unlisted' ? 1 : 0)
     for (const skill of snapshot.skills.toSorted((a, b) => isUnlisted(a) - isUnlisted(b))) {
       if (skill.servedPath === undefined || disabled?.has(skill.path) === true) continue
@@ -117,7 +125,7 @@ export class CatalogBuilder {
       ...splitListed(listed),
       files: new CatalogFiles(folders, this.#skills),
       folders,
-      // One that is withheld for a clash would stand at the URI of the one that is served.
+      // A skill that is withheld for a clash would be at the URI of the served one.
       withheld: new Map([...this.#withheld].filter(([uri]) => !this.#skills.has(uri))),
     }
   }
@@ -126,20 +134,23 @@ export class CatalogBuilder {
     if (entry === undefined) return
     this.#skills.set(entry.uri, entry)
     const hiddenBelow = entry.skill.standing === 'served' ? undefined : entry.root
-    // Its own files and folders are found by it.
+    // Its own files and folders are found through it.
     if (entry.isAlone) return this.#showFolder(entry.root, hiddenBelow)
     for (const file of filesOf(entry)) this.#addFile(file)
     for (const folder of folderUrisOf(entry)) this.#showFolder(folder, hiddenBelow)
   }
 
-  /** A file of an enclosing skill is the same file: the one that knows its skill stays. */
+  /** A file of an enclosing skill is the same file: the entry that knows its skill is kept. */
   #addFile(file: CatalogFile): void {
     const { files } = this.#folder(file.folder)
     const { name } = file
     if (files.get(name)?.documents === undefined) files.set(name, file)
   }
 
-  /** In all folders above it. An unlisted skill shows its own folders to whoever knows it, and appears in no folder above. */
+  /**
+   * Adds a folder to all folders above it. An unlisted skill shows its own folders to clients that know it, and appears
+   * in no folder above.
+   */
   #showFolder(uri: string, hiddenBelow: string | undefined): void {
     let shown = uri
     for (const above of folderUrisAbove(uri)) {
@@ -159,11 +170,11 @@ export class CatalogBuilder {
   }
 }
 
-/** A folder that more may come into. */
+/** A folder under construction. */
 interface OpenFolder {
-  /** By their names. */
+  /** By name. */
   readonly files: Map<string, CatalogFile>
-  /** Those that it shows, by their URIs. */
+  /** The folders that it shows, by URI. */
   readonly folders: Map<string, CatalogFolder>
 }
 
@@ -171,14 +182,14 @@ function inNameOrder({ files, folders }: OpenFolder): FolderChildren {
   return [...files.values(), ...folders.values()].sort((a, b) => comparePaths(a.name, b.name))
 }
 
-/** What an entry is made with, besides the skill. */
+/** The inputs of an entry in addition to the skill. */
 interface Around {
   readonly snapshot: Pick<Snapshot, 'source' | 'proof'>
   readonly renamed: ReadonlyMap<string, string>
   readonly isAlone: boolean
 }
 
-/** Undefined for a skill that lacks what is served of each: by its standing it has all of it. */
+/** `undefined` if a required field is missing; a served skill has all of them. */
 export function entryOf(skill: Skill, { snapshot, renamed, isAlone }: Around): CatalogSkill | undefined {
   const { source, proof } = snapshot
   const { name, description, frontmatter, digest, servedPath } = skill
@@ -204,7 +215,7 @@ export function entryOf(skill: Skill, { snapshot, renamed, isAlone }: Around): C
   }
 }
 
-/** The skills of the lists, parted by whether the lists that hold their frontmatter have them. */
+/** Splits the listed skills: those in the lists that contain their frontmatter, and the others. */
 export function splitListed(listed: readonly CatalogSkill[]): Pick<Catalog, 'enumerated' | 'omitted'> {
   return {
     enumerated: listed.filter(({ isEnumerable }) => isEnumerable),
@@ -212,7 +223,10 @@ export function splitListed(listed: readonly CatalogSkill[]): Pick<Catalog, 'enu
   }
 }
 
-/** Which of the skills have neither another one nor a renamed folder in them, and lie in none: as they are, and as they are served. */
+/**
+ * Returns a predicate: true if a skill contains no other skill and no renamed folder, and is inside of none, both by
+ * its true and by its served path.
+ */
 function aloneAmong(skills: readonly Skill[], renamed: ReadonlyMap<string, string>): (skill: Skill) => boolean {
   const inOthers = meetingAmong(new Set([...skills.map(({ path }) => path), ...renamed.keys()]))
   const areAsTheyAre = skills.every(({ path, servedPath = path }) => path === servedPath)
@@ -221,7 +235,7 @@ function aloneAmong(skills: readonly Skill[], renamed: ReadonlyMap<string, strin
   return ({ path, servedPath }) => !inOthers.has(path) && !servedInOthers.has(servedPath ?? '')
 }
 
-/** Those of the paths that lie below another one of them, or above. */
+/** The paths that are below or above another one of them. */
 function meetingAmong(paths: ReadonlySet<string>): ReadonlySet<string> {
   const meeting = new Set<string>()
   for (const path of paths) {
@@ -232,5 +246,8 @@ function meetingAmong(paths: ReadonlySet<string>): ReadonlySet<string> {
   return meeting
 }
 
-/** What is served before the first pull ended. Below the class that builds it, which no function's hoisting brings up. */
+/**
+ * The catalog that is served before the first pull ends. It stands below the class that builds it, since classes are
+ * not hoisted.
+ */
 export const EMPTY_CATALOG: Catalog = buildCatalog({ number: 0, createdAt: '', sources: [] }, [])

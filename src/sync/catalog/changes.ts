@@ -5,16 +5,24 @@ import { offeringSteps } from './tool-catalog.ts'
 import { filesOf } from './skill-files.ts'
 import type { Steps } from '../../base/cooperative.ts'
 
-/** What moved between two catalogs, in canonical URIs of files. */
+/** The difference between two catalogs, in canonical URIs of files. */
 export interface Changes {
   readonly added: ReadonlySet<string>
   readonly removed: ReadonlySet<string>
   readonly changed: ReadonlySet<string>
-  /** The set of listed resources or of enumerated skills, or what `resources/list` says of one of them, is another. */
+  /**
+   * True if the set of listed resources or of enumerated skills changed, or the data that `resources/list` has for one
+   * of them.
+   */
   readonly list: boolean
-  /** Nothing of that is so, and yet what `resource://` shows may be another: the docs, or the contract of a skill. */
+  /**
+   * True if none of the above changed, but `resource://` may show something else: the docs, or the contract of a skill.
+   */
   readonly contract: boolean
-  /** Nothing of that is so, and yet tools and prompts may offer something else: skills that have no URI, or other ids. */
+  /**
+   * True if none of the above changed, but tools and prompts may offer something else: skills without a URI, or other
+   * ids.
+   */
   readonly offered: boolean
 }
 
@@ -27,12 +35,12 @@ export const NO_CHANGES: Changes = {
   offered: false,
 }
 
-/** Compares two catalogs by what a client can read. A commit that changed no such byte is no change. */
+/** Compares two catalogs by what a client can read. A commit that changed no such byte is not a change. */
 export function diff(before: Catalog, after: Catalog): Changes {
   return CHANGES.of(before, after)
 }
 
-/** `diff`, for where others wait. It is there then. */
+/** `diff` in steps, for a caller that must let other work run. The result is then cached for `diff`. */
 export function diffing(before: Catalog, after: Catalog): Steps<Changes> {
   return CHANGES.steps(before, after)
 }
@@ -65,7 +73,7 @@ export function isEmpty(changes: Changes): boolean {
   return added.size + removed.size + changed.size === 0 && !list && !contract && !offered
 }
 
-/** The files of every skill that is another one there; those of all others are the same. */
+/** The files of every skill that differs in the other catalog; all other files are equal. */
 function* touching({ skills }: Catalog, other: Catalog): Steps<CatalogFile[]> {
   const files: CatalogFile[] = []
   for (const skill of skills.values()) {
@@ -76,12 +84,12 @@ function* touching({ skills }: Catalog, other: Catalog): Steps<CatalogFile[]> {
 }
 
 function isSameSkill(a: CatalogSkill, b: CatalogSkill | undefined): boolean {
-  // In a catalog that was made from the one before it, most are the same entries.
+  // In a catalog that was made from the previous one, most entries are the same objects.
   if (a === b) return true
   if (b === undefined || a.digest !== b.digest || a.skill.standing !== b.skill.standing) return false
-  // The files are those that they were, by the digest, and where a skill stands alone they are at their own paths.
+  // Equal digests mean equal files, and the files of a skill that stands alone are at their own paths.
   if (a.isAlone && b.isAlone) return true
-  // An edit of the rules can rename a folder inside of the skill.
+  // An edit of the rules can rename a folder inside the skill.
   const files = filesOf(b)
   return filesOf(a).every(({ folder }, index) => folder === files[index]?.folder)
 }
@@ -97,20 +105,23 @@ function* offeringSame(before: Catalog, after: Catalog): Steps<boolean> {
     was.every(({ id, source, skill }, index) => {
       const other = is[index]
       if (id !== other?.id || source !== other.source || skill.digest !== other.skill.digest) return false
-      // Other limits can have it read at last.
+      // Other limits can make the frontmatter readable.
       return (skill.frontmatter === undefined) === (other.skill.frontmatter === undefined)
     })
   )
 }
 
-/** A rule can have a skill keep the contract of which no byte changed. */
+/** A rule can make a skill keep the contract without a change of its bytes. */
 function isSameContract(before: Catalog, after: Catalog): boolean {
   if (JSON.stringify(docsIn(before)) !== JSON.stringify(docsIn(after))) return false
   const [was, is] = [keepersIn(before), keepersIn(after)]
   return was.length === is.length && was.every((skill, index) => isKeptAlike(skill, is[index]))
 }
 
-/** With what became of the skills beside them: skills can lie among the docs, and what is not served of one is no document either. */
+/**
+ * Includes the standing of the skills beside the docs: skills can be among the docs, and a file of a skill that is not
+ * served is not a document either.
+ */
 function docsIn({ snapshots, sources }: Catalog): unknown[] {
   return snapshots.flatMap(({ source, docs, skills }) => {
     if (docs === undefined) return []
@@ -139,8 +150,8 @@ function* listingSame(before: readonly CatalogSkill[], after: readonly CatalogSk
 }
 
 /**
- * True where `resources/list` says the same of both (the URI, name, description and size of SKILL.md), and `skills/list` has both or
- * neither.
+ * True if `resources/list` has the same data for both (the URI, name, description and size of SKILL.md), and
+ * `skills/list` has both or neither.
  */
 function isListedAlike(a: CatalogSkill, b: CatalogSkill): boolean {
   if (a === b) return true

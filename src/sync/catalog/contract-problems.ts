@@ -6,50 +6,54 @@ import { joinPath } from '../../base/paths.ts'
 import { atOnce } from '../../base/cooperative.ts'
 import type { Steps } from '../../base/cooperative.ts'
 
-/** A skill that keeps the contract, as far as its neighbours are concerned. */
+/** The part of a contract skill that concerns its neighbors. */
 export interface Declared {
   readonly id: string
   readonly dependsOn: readonly string[]
   readonly source: string
-  /** Of its folder, from the source's root. */
+  /** The path of its folder, from the source's root. */
   readonly path: string
-  /** In the lists, or answered for only to who knows it. */
+  /** True if it is in the lists, false if only clients that know its URI can read it. */
   readonly isListed: boolean
 }
 
-/** Stable, for programs. */
+/** Stable identifiers for programs. */
 export const PROBLEM_KINDS = ['id-clash', 'dependency-missing', 'dependency-cycle'] as const
 type ProblemKind = (typeof PROBLEM_KINDS)[number]
 
 /**
- * What is wrong between skills of the contract, across sources. Nothing is withheld for a dependency: else a commit of one
- * source would take away what another serves. Of two skills with one id neither is at `resource://`.
+ * A problem between contract skills, across sources. No skill is withheld for a dependency: otherwise a commit of one
+ * source could remove what another serves. If two skills have one id, neither is at `resource://`.
  */
 export interface ContractProblem {
   readonly kind: ProblemKind
-  /** Says which skills, with source and path. */
+  /** Names the skills, with source and path. */
   readonly message: string
   readonly skills: readonly Pick<Declared, 'id' | 'source' | 'path'>[]
 }
 
-/** The problems of what is served: of each kind the first, and how many more there are; of cycles, that there are more. */
+/**
+ * The problems of the served skills: the first ones of each kind and the number of the rest; for cycles, only that
+ * there are more.
+ */
 export function contractProblems(catalog: Catalog): ContractProblem[] {
   return atOnce(findingProblems(catalog))
 }
 
-/** `contractProblems`, for those who have others to serve meanwhile. */
+/** `contractProblems` in steps, for a caller that must let other work run. */
 export function findingProblems(catalog: Catalog): Steps<ContractProblem[]> {
   return problemsBetween(declaredIn(catalog), MOST_OF_A_KIND)
 }
 
-/** The problems in which a skill of one of these sources has a part. */
+/** The problems that involve a skill of one of these sources. */
 export function problemsOf(sources: ReadonlySet<string>, problems: readonly ContractProblem[]): ContractProblem[] {
   return problems.filter(({ skills }) => skills.some(({ source }) => sources.has(source)))
 }
 
 /**
- * Clashes, then dependencies that lead nowhere, then cycles; each kind in the order of its ids. Never more than one of a kind
- * for an id. Of more than `most` of a kind the last one says how many are left out, and of many cycles that some are.
+ * Clashes, then missing dependencies, then cycles; each kind in the order of its ids. There is at most one of a kind
+ * for an id. If there are more than `most` of a kind, the last one gives the number left out; for cycles, it only says
+ * that some are.
  */
 export function problemsAmong(declared: readonly Declared[], most = Number.POSITIVE_INFINITY): ContractProblem[] {
   return atOnce(problemsBetween(declared, most))
@@ -66,7 +70,7 @@ function* problemsBetween(declared: readonly Declared[], most: number): Steps<Co
   return [...clashing, ...missing, ...(yield* describingCycles(owners))]
 }
 
-/** More than anybody reads at once, and little enough to be sent about. */
+/** More than a person reads at once, and few enough to send. */
 const MOST_OF_A_KIND = 100
 
 function few(problems: readonly ContractProblem[], most: number): readonly ContractProblem[] {
@@ -108,7 +112,7 @@ function clashes(owners: Owners): ContractProblem[] {
   })
 }
 
-/** One for an id, however much it wants: a frontmatter has room for ten thousand ids. */
+/** At most one per id, whatever the number of its dependencies: a frontmatter has room for ten thousand ids. */
 function unmet(owners: Owners): ContractProblem[] {
   return [...owners].flatMap(([id, all]) => {
     const isUnmet = (target: string): boolean => !owners.has(target)
@@ -138,10 +142,10 @@ function* describingCycles(owners: Owners): Steps<ContractProblem[]> {
   return found.length > MOST_CYCLES ? [...told, problem('dependency-cycle', more, [])] : told
 }
 
-/** Each is looked for on its own, so nobody counts them; when these are mended the next are named. */
+/** Each cycle takes a search of its own, so they are not counted. When these are fixed, the next ones are reported. */
 const MOST_CYCLES = 20
 
-/** In a message. `skills` has them all. */
+/** In a message; `skills` has all of them. */
 const MOST_NAMED = 12
 
 function places(skills: readonly Declared[]): string {
@@ -157,7 +161,7 @@ function named<Item>(items: readonly Item[], textOf: (item: Item) => string): st
   return left > 0 ? `${texts} and ${left} more` : texts
 }
 
-/** As the commands take it: source and path. */
+/** The source and path, in the form that the commands take. */
 function placeOf({ source, path }: Pick<Declared, 'source' | 'path'>): string {
   return joinPath(source, path)
 }

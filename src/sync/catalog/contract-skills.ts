@@ -3,7 +3,7 @@ import type { Catalog } from './catalog.ts'
 import type { Contract } from '../skill-md/contract/contract.ts'
 import { comparePaths } from '../model/digest.ts'
 
-/** A skill that keeps the contract, and what it says of itself. */
+/** A skill that keeps the contract, with the contract that it declares. */
 export interface ContractSkill {
   readonly skill: CatalogSkill
   readonly contract: Contract
@@ -11,15 +11,15 @@ export interface ContractSkill {
 
 /** The skills of a catalog that keep the contract, by their ids. */
 export interface ContractSkills {
-  /** Those whose id is theirs alone, in the order of the ids; those in no list included. */
+  /** The skills whose id is unique, in the order of the ids, including those in no list. */
   readonly byId: ReadonlyMap<string, ContractSkill>
-  /** The skills of the lists that share an id, each by its URI: none of them has it. */
+  /** The URIs of the listed skills that share an id, by that id: none of them gets it. */
   readonly clashes: ReadonlyMap<string, readonly string[]>
 }
 
 /**
- * An id that two skills have leads to neither: whoever used it would get the other one some day. One that is in no list takes
- * no id from one that is, and nothing tells of it.
+ * An id that two skills have leads to neither: a client that uses it could get the other skill later. An unlisted skill
+ * takes no id from a listed one, and nothing reveals it.
  */
 export function contractSkills({ skills }: Pick<Catalog, 'skills'>): ContractSkills {
   const all = [...skills.values()].flatMap((skill): ContractSkill[] => {

@@ -2,14 +2,14 @@ import { isContractId } from '../skill-md/contract/contract.ts'
 import { decodedSegment, holdsForbidden } from '../model/skill-uri.ts'
 
 /**
- * URIs of the form `resource://…`, of skills that keep the contract and of docs, checked as the raw string that came in: the
- * platform's `URL` folds dot segments away. `isMalformed`: it has the form of one, and what stands for an id or a path can be none.
+ * URIs of the form `resource://…`, for contract skills and docs, checked as the raw input string: the platform's `URL`
+ * resolves dot segments. `isMalformed`: the form is right, but the text of an id or a path is invalid.
  */
 export type ContractUri =
   | { readonly ok: true; readonly canonical: string; readonly named: Named }
   | { readonly ok: false; readonly isMalformed: boolean; readonly why: string }
 
-/** What one of them is the URI of. */
+/** The target of such a URI. */
 export type Named =
   | { readonly kind: 'index' }
   | { readonly kind: 'record' | 'document'; readonly skillId: string }
@@ -18,12 +18,12 @@ export type Named =
 
 const SCHEME = 'resource://'
 
-/** As long as a URI of a file of a skill may be. */
+/** The limit for the URI of a skill's file, too. */
 const MAX_LENGTH = 8192
 
 /**
- * Reads a URI as a client wrote it. Another spelling of the same characters leads to the one canonical form; each segment is
- * decoded once. There is no other way to name a thing: no slash at the end, no query, no fragment.
+ * Reads a URI as a client wrote it. Another spelling of the same characters gives the same canonical form; each segment
+ * is decoded once. No other form names a resource: no trailing slash, no query, no fragment.
  */
 export function readContractUri(raw: string): ContractUri {
   if (raw.length > MAX_LENGTH) return unknown(`it is longer than ${MAX_LENGTH} characters`)
@@ -76,10 +76,10 @@ function readDocsUri(segments: readonly string[]): ContractUri {
 
 const ID_RULE = 'it begins with a letter, and holds a-z, 0-9 and hyphens'
 
-/** The contract says `.md`, and allows the paths of references to say it in any case. */
+/** The contract requires `.md`, and allows any case of it in the paths of references. */
 const MARKDOWN = /[^/]\.md$/i
 
-/** Nobody would see what it names. */
+/** Control characters are invisible in a name. */
 const CONTROL = /\p{Cc}/u
 
 function decodedId(segment: string): string | undefined {
@@ -87,7 +87,7 @@ function decodedId(segment: string): string | undefined {
   return plain !== undefined && isContractId(plain) ? plain : undefined
 }
 
-/** The URI that is published. */
+/** The published URI. */
 export function contractUri(named: Named): string {
   switch (named.kind) {
     case 'index':
@@ -105,7 +105,7 @@ export function contractUri(named: Named): string {
   }
 }
 
-/** Whether a canonical URI is of this family. */
+/** True if a canonical URI is of this family. */
 export function isContractUri(canonical: string): boolean {
   return canonical.startsWith(SCHEME)
 }

@@ -1,18 +1,18 @@
 import type { Steps } from '../../base/cooperative.ts'
 
-/** Which ids each id depends on. */
+/** The ids that each id depends on. */
 export type Dependencies = ReadonlyMap<string, readonly string[]>
 
 /**
- * Cycles such that every id that lies on any lies on one of these, each named once and beginning with its least id; `most` at
- * most. All cycles are not counted up: forty skills that depend on each other have more of them than anybody can wait for.
+ * Finds at most `most` cycles, such that every id on any cycle is on one of these. Each is listed once and begins with
+ * its least id. It does not enumerate all cycles: forty skills that depend on each other have far too many.
  */
 export function* findingCycles(dependencies: Dependencies, most: number): Steps<readonly string[][]> {
   const named = new Set<string>()
   const cycles: string[][] = []
   const knotOf = yield* findingKnots(dependencies)
   const isOfKnot = (id: string, other: string): boolean => knotOf.get(id) === knotOf.get(other)
-  // No way that leaves a knot comes back. What leads to none is not worth sorting.
+  // No path that leaves a strongly connected component returns to it. Edges that lead out of it need no sorting.
   const knotted = new Map(
     [...dependencies].map(([id, others]) => [id, others.filter((other) => isOfKnot(id, other)).toSorted()]),
   )
@@ -27,11 +27,11 @@ export function* findingCycles(dependencies: Dependencies, most: number): Steps<
   return cycles
 }
 
-/** The shortest way from an id back to itself; the first such by order of the ids. */
+/** The shortest path from an id back to itself; the first such by order of the ids. */
 function shortestFrom(start: string, dependencies: Dependencies): string[] | undefined {
   const cameFrom = new Map<string, string>()
   const queue = [start]
-  // Grows while it is walked.
+  // The array grows during the loop.
   for (const at of queue) {
     for (const next of dependencies.get(at) ?? []) {
       if (next === start) return wayTo(at, start, cameFrom)
@@ -57,7 +57,10 @@ function rotated(cycle: readonly string[]): string[] {
   return [...cycle.slice(least), ...cycle.slice(0, least)]
 }
 
-/** For each id the knot it belongs to: two are in one where each can be reached from the other (Tarjan, without recursion). */
+/**
+ * The strongly connected component of each id: two ids share one if each is reachable from the other (Tarjan, without
+ * recursion).
+ */
 function* findingKnots(dependencies: Dependencies): Steps<ReadonlyMap<string, number>> {
   const knotOf = new Map<string, number>()
   const lowest = new Map<string, number>()
@@ -100,6 +103,6 @@ function* findingKnots(dependencies: Dependencies): Steps<ReadonlyMap<string, nu
 interface Walk {
   readonly id: string
   readonly order: number
-  /** What is yet to be looked at. */
+  /** The ids that are still to be visited. */
   readonly left: string[]
 }

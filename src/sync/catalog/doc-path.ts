@@ -1,7 +1,9 @@
 import { contractUri, readContractUri } from './contract-uri.ts'
 import { baseName } from '../../base/paths.ts'
 
-/** Why no address below `resource://docs/` leads to a path, in words for whoever named the file; undefined where one does. */
+/**
+ * The reason why no URI below `resource://docs/` leads to a path, for the author of the file; `undefined` if one does.
+ */
 export function whyUnaddressed(path: string): string | undefined {
   if (path.includes('\\')) return 'The path holds a backslash, which no URI may carry'
   if (/\p{Cc}/u.test(path)) return 'The path holds a control character, and nobody would see what its URI names'

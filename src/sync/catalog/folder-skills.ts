@@ -10,7 +10,7 @@ import { contentKeyOf, isInLists } from '../model/skill.ts'
 import type { Skill } from '../model/skill.ts'
 import type { SourceId } from '../model/source-id.ts'
 
-/** The skills for tools alone that have a folder to be called after, in the order of the sources and their paths. */
+/** The tools-only skills whose folder gives them a name, in the order of the sources and their paths. */
 export function folderSkillsIn({ snapshots, sources }: Pick<Catalog, 'snapshots' | 'sources'>): readonly FolderSkill[] {
   const disabled = new Map(sources.map(([source, ...paths]) => [source, new Set<string>(paths)]))
   return snapshots.flatMap(({ source, skills }) =>
@@ -21,23 +21,23 @@ export function folderSkillsIn({ snapshots, sources }: Pick<Catalog, 'snapshots'
 function folderSkillOf(source: SourceId, skill: Skill): FolderSkill[] {
   const { standing, name, description, digest, path } = skill
   if (standing !== 'tools' || !isInLists(skill) || whyNoFolderName(skill) !== undefined) return []
-  // Installers and agents read the frontmatter themselves, and take nothing that lacks these.
+  // Installers and agents read the frontmatter themselves, and take no skill that lacks these.
   if (name === undefined || description === undefined || digest === undefined) return []
   return [{ uri: undefined, source, name: baseName(path), description, digest, skill }]
 }
 
-/** The reason for which nothing can be called after the folder of a skill; undefined where it can. */
+/** The reason why a skill cannot be named after its folder; `undefined` if it can. */
 export function whyNoFolderName({ path }: Pick<Skill, 'path'>): string | undefined {
   if (path === '') return 'it has no folder to be called after'
   return isSkillName(baseName(path)) ? undefined : `its folder "${baseName(path)}" has no name that a skill can have`
 }
 
-/** True where installers can read the frontmatter: they read YAML, and nothing that is only meant to be it. */
+/** True if installers can read the frontmatter: they read only valid YAML. */
 export function isReadByInstallers({ skill }: Pick<CatalogSkill, 'skill'>): boolean {
   return isYaml(skill)
 }
 
-/** Each content once, and none that a skill of the lists has: that has a name of its own. */
+/** Keeps each content once, and drops the content of a listed skill, which has a name of its own. */
 export function withoutCopies(
   folderSkills: readonly FolderSkill[],
   inLists: readonly CatalogSkill[],
@@ -56,7 +56,10 @@ function inOrder(folderSkills: readonly FolderSkill[]): readonly FolderSkill[] {
   return folderSkills.toSorted((a, b) => comparePaths(`${a.source}/${a.skill.path}`, `${b.source}/${b.skill.path}`))
 }
 
-/** The files of a skill that is installed, SKILL.md first. Those of one without a URI lie in no folder that has one. */
+/**
+ * The files of a skill that is installed, SKILL.md first. For a skill without a URI, the files have no folder URI
+ * either.
+ */
 export function filesToInstall(skill: CatalogSkill | FolderSkill): readonly CatalogFile[] {
   if (skill.uri !== undefined) return filesOf(skill)
   const { files } = skill.skill

@@ -2,8 +2,8 @@ import { isOn } from '../skill-md/contract/contract-flags.ts'
 import type { Skill } from '../model/skill.ts'
 
 /**
- * Whether a skill may be named to models: its authors can say that people alone call it (`disable-model-invocation`, a field
- * of Claude Code). It can be read like any other by whoever knows it.
+ * True if the server may name a skill to models: its author can reserve it for people (`disable-model-invocation`, a
+ * field of Claude Code). A client that knows such a skill can still read it like any other.
  */
 export function isForModels({ frontmatter }: Pick<Skill, 'frontmatter'>): boolean {
   return !isOn(frontmatter?.['disable-model-invocation'])

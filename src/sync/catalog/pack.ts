@@ -14,20 +14,20 @@ import { isSourceId, type SourceId } from '../model/source-id.ts'
 export interface Pack {
   /** The last segment of its endpoint. */
   readonly id: string
-  /** What it is for. Whoever sees only packs is told this in place of the server's instructions. */
+  /** Its purpose. A client that sees only packs gets this instead of the server's instructions. */
   readonly description: string | undefined
-  /** Skills that fit one of these belong to it, */
+  /** Skills that match one of these belong to it, unless `exclude` matches. */
   readonly include: readonly Choice[]
-  /** unless they fit one of these. */
+  /** Skills that match one of these do not belong to it. */
   readonly exclude: readonly Choice[]
 }
 
-/** Whether a pack can be called so: as a source can. */
+/** True if the text can be the id of a pack. The rule is that of source ids. */
 export function isPackId(text: string): boolean {
   return isSourceId(text)
 }
 
-/** What a skill has to be, in all that is said here. */
+/** Conditions on a skill. All that are given must hold. */
 export interface Choice {
   /** A glob over source ids. */
   readonly source?: string
@@ -40,8 +40,8 @@ export interface Choice {
 }
 
 /**
- * The skills of a snapshot that belong to the pack. One whose files are among those of another comes with that; and a skill that
- * holds one which was excluded is left out: it could not be given without the other's bytes.
+ * The skills of a snapshot that belong to the pack. A skill whose SKILL.md is among the files of a chosen one comes
+ * with it. A skill that contains files of an excluded one is left out: it cannot be delivered without those bytes.
  */
 export function packedIn(snapshot: Pick<Snapshot, 'source' | 'skills'>, pack: Pack): ReadonlySet<Skill> {
   const isIncluded = fitting(pack.include, snapshot.source, 'as-declared')
@@ -57,7 +57,7 @@ export function packedIn(snapshot: Pick<Snapshot, 'source' | 'skills'>, pack: Pa
   )
 }
 
-/** Finds the skills whose files hold the SKILL.md of another, or any file from its folder. */
+/** Finds the skills whose files include the SKILL.md of another, or any file from its folder. */
 function holdersIn(skills: readonly Skill[]): (skill: Skill, what: 'document' | 'any-file') => readonly Skill[] {
   const byPath = new Map(skills.map((skill) => [skill.path, skill]))
   const pathsOf = new Map<Skill, ReadonlySet<string>>()
@@ -74,7 +74,7 @@ function holdersIn(skills: readonly Skill[]): (skill: Skill, what: 'document' | 
     })
 }
 
-/** `as-it-may-be`: what a skill does not say so that it can be read, it may have said. */
+/** `as-it-may-be`: a field that cannot be read counts as a match, since it may be one. */
 type Reading = 'as-declared' | 'as-it-may-be'
 
 function fitting(choices: readonly Choice[], source: string, reading: Reading): (skill: Skill) => boolean {
@@ -104,22 +104,22 @@ function fitTo({ path, name, tag }: Choice, reading: Reading): (skill: Skill) =>
 
 const ALWAYS = (): boolean => true
 
-/** Whether the pack can hold a skill of the source, whatever that has. */
+/** True if the pack can contain a skill of the source, whatever skills that has. */
 export function canHold({ include }: Pack, source: string): boolean {
   return include.some((choice) => canFit(choice, source))
 }
 
 /**
- * The content digest of a pack, 64 lower-case hex digits: that of the set of its skills, each by its path behind the id of its
- * source. What is withheld has no part in it, and what a person disabled does: that is no matter of content.
+ * The content digest of a pack, 64 lower-case hex digits: that of the set of its skills, each by its path after the id
+ * of its source. Withheld skills do not count. Disabled ones do, since disabling is not a matter of content.
  */
 export function packDigestOf(pack: Pack, snapshots: readonly Snapshot[]): string {
   return setDigestOf(skillsOf(pack, snapshots))
 }
 
 /**
- * The pack as a lock has it whose sources have these snapshots. A source that has none here has its part from `earlier`: undefined
- * where that cannot tell it. Fields of an earlier entry that nobody knows are kept.
+ * The pack as a lock has it, if its sources have these snapshots. The part of a source without a snapshot comes from
+ * `earlier`; `undefined` if that does not have it. Keeps unknown fields of the earlier entry.
  */
 export function lockedPackOf(
   pack: Pack,
@@ -138,7 +138,10 @@ export function lockedPackOf(
   return { choices, sources, digest: setDigestOf(skills), skills: paths, rest: earlier?.rest ?? {} }
 }
 
-/** What the entry has of the sources, by what the lock says of them now. Undefined where it says nothing of such a skill. */
+/**
+ * The skills that the entry has of the sources, with the current data of the lock. `undefined` if the lock lacks one of
+ * them.
+ */
 function keptOf({ skills }: LockedPack, { sources }: Pick<Lock, 'sources'>, ids: readonly SourceId[]) {
   const kept = skills.flatMap((place) => {
     const id = ids.find((source) => place.startsWith(`${source}/`))
@@ -148,7 +151,7 @@ function keptOf({ skills }: LockedPack, { sources }: Pick<Lock, 'sources'>, ids:
   return known.length === kept.length ? new Map(known) : undefined
 }
 
-/** How the packs of the lock differ from those that the configuration has. */
+/** The differences between the packs of the lock and those of the configuration. */
 export function packMismatches(locked: ReadonlyMap<string, LockedPack>, packs: readonly Pack[]): Mismatch[] {
   const extra = [...locked.keys()].filter((id) => !packs.some((pack) => pack.id === id))
   return [
@@ -162,7 +165,7 @@ export function packMismatches(locked: ReadonlyMap<string, LockedPack>, packs: r
   ]
 }
 
-/** Of a pack the lock says what follows from the rest: nobody has to agree to it by its name. */
+/** The lock of a pack follows from the rest of the lock: the operator need not approve it by name. */
 const MEND = '; skillsyncd lock writes it anew'
 
 type SetOfSkills = ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>
@@ -179,7 +182,7 @@ function skillsOf(pack: Pack, snapshots: readonly Snapshot[]): SetOfSkills {
   return new Map(skills)
 }
 
-/** Digest of what the operator wrote of the packs: with equal ones the same is chosen of the same skills. */
+/** Digest of the operator's choices for the packs: equal digests choose the same of the same skills. */
 export function choicesDigestOf(packs: readonly Pack[]): string {
   const inOrder = packs.toSorted((a, b) => comparePaths(a.id, b.id))
   const choices = inOrder.map(({ id, include, exclude }) => [id, include.map(inWords), exclude.map(inWords)])

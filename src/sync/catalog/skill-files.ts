@@ -5,21 +5,21 @@ import { servedPathOf } from '../model/serving-paths.ts'
 import { decodedSegment, uriIn, uriOf } from '../model/skill-uri.ts'
 import type { SkillFile } from '../model/skill.ts'
 
-/** The files of a skill: SKILL.md first, then by URI; files of nested skills included. They are made anew for each who asks. */
+/** The files of a skill, with those of nested skills: SKILL.md first, then by URI. Each call makes them anew. */
 export function filesOf(skill: CatalogSkill): readonly CatalogFile[] {
   const folders = new FolderUris(skill)
   const files = skill.skill.files.map((file) => fileOf(skill, folders.of(folderOf(file.path)), file))
   return documentFirst(isInUriOrder(skill) ? files : files.sort(compareUris))
 }
 
-/** The URIs of the folders in which the files of a skill lie, its root among them. */
+/** The URIs of the folders that contain the files of a skill, with its root. */
 export function folderUrisOf(skill: CatalogSkill): Iterable<string> {
   const folders = new FolderUris(skill)
   for (const { path } of skill.skill.files) folders.of(folderOf(path))
   return folders.all
 }
 
-/** What a skill that stands alone has at a URI below its root. */
+/** The file that a skill which stands alone has at a URI below its root. */
 export function fileBelow(skill: CatalogSkill, uri: string): CatalogFile | undefined {
   const path = pathAt(skill, uri)
   if (path === undefined) return undefined
@@ -28,7 +28,10 @@ export function fileBelow(skill: CatalogSkill, uri: string): CatalogFile | undef
   return file?.path === path ? fileOf(skill, folderUriOf(uri), file) : undefined
 }
 
-/** What lies right in a folder of a skill that stands alone, by the folder's URI; undefined where it has no such folder. */
+/**
+ * The direct children of a folder in a skill that stands alone, by the folder's URI; `undefined` if it has no such
+ * folder.
+ */
 export function childrenBelow(skill: CatalogSkill, uri: string): readonly FolderChild[] | undefined {
   const path = pathAt(skill, uri)
   if (path === undefined) return undefined
@@ -36,7 +39,7 @@ export function childrenBelow(skill: CatalogSkill, uri: string): readonly Folder
   const all = skill.skill.files
   const files: CatalogFile[] = []
   const folders = new Map<string, CatalogFolder>()
-  // They are in the order of their paths, so those of one folder follow each other.
+  // The files are sorted by path, so those of one folder are adjacent.
   for (let at = firstFrom(all, inside, pathOf); all[at]?.path.startsWith(inside) === true; at += 1) {
     const file = all[at]
     if (file === undefined) break
@@ -51,11 +54,11 @@ export function childrenBelow(skill: CatalogSkill, uri: string): readonly Folder
   return children.length === 0 ? undefined : children.sort((a, b) => comparePaths(a.name, b.name))
 }
 
-/** The path in a skill that a URI at its root or below stands for. Undefined where that is written otherwise. */
+/** The path in a skill for a URI at its root or below. `undefined` if the URI is not in its canonical spelling. */
 function pathAt({ root }: CatalogSkill, uri: string): string | undefined {
   if (uri === root) return ''
   const below = uri.slice(root.length + 1)
-  // Each read comes here, and most are written as they are.
+  // Every read comes here, and most URIs need no encoding.
   if (below !== '' && NOTHING_ENCODED.test(below)) return below
   const names: string[] = []
   for (const segment of below.split('/')) {
@@ -79,7 +82,7 @@ function folderUriOf(uri: string): string {
   return uri.slice(0, uri.lastIndexOf('/'))
 }
 
-/** The URIs of the folders of one skill, each of which may be long, and is written once for all that lies in it. */
+/** The URIs of the folders of one skill. Each may be long, and is built once for all files in the folder. */
 class FolderUris {
   readonly #skill: CatalogSkill
   readonly #known: Map<string, string>
@@ -89,12 +92,12 @@ class FolderUris {
     this.#known = new Map([['', skill.root]])
   }
 
-  /** Of a folder by its path in the skill. */
+  /** The URI of a folder, by its path in the skill. */
   of(folder: string): string {
     const known = this.#known.get(folder)
     if (known !== undefined) return known
     const { source, renamed, skill } = this.#skill
-    // What lies in the root is served below the root's own name, whatever it is called elsewhere.
+    // The root's content is served below the root's own name, whatever it is called elsewhere.
     const isAsItIs = skill.path === '' || renamed.size === 0
     const uri = isAsItIs
       ? uriIn(this.of(folderOf(folder)), baseName(folder))
@@ -108,12 +111,12 @@ class FolderUris {
   }
 }
 
-/** Whether its files, which are in the order of their paths, are so by URI: in most skills the one is written like the other. */
+/** True if the files, which are sorted by path, are sorted by URI too: in most skills both have the same spelling. */
 export function isInUriOrder({ isAlone, skill }: CatalogSkill): boolean {
   return isAlone && skill.files.every(({ path }) => NOTHING_ENCODED.test(path))
 }
 
-/** What `encodeURIComponent` leaves as it is, and the slash. */
+/** The characters that `encodeURIComponent` does not change, and the slash. */
 const NOTHING_ENCODED = /^[\w\-.!~*'()/]*$/
 
 function documentFirst(sorted: readonly CatalogFile[]): readonly CatalogFile[] {
@@ -121,7 +124,7 @@ function documentFirst(sorted: readonly CatalogFile[]): readonly CatalogFile[] {
   return at < 1 ? sorted : [...sorted.slice(at, at + 1), ...sorted.toSpliced(at, 1)]
 }
 
-/** Most lie in one folder with the next: nothing has to be written for these. */
+/** Most files share their folder with the next one: their whole URIs need not be built. */
 function compareUris(a: CatalogFile, b: CatalogFile): number {
   if (a.folder !== b.folder) return comparePaths(a.uri, b.uri)
   return comparePaths(encodeURIComponent(a.name), encodeURIComponent(b.name))

@@ -3,8 +3,8 @@ import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isMapping } from '../../base/json-value.ts'
 
 /**
- * The tags that a frontmatter gives, in lower case, each once: `tags` at its top, below `metadata` or in the block of the URI
- * contract, as a list or as one text with commas. No specification has the field; collections write it in all of these ways.
+ * The tags of a frontmatter, in lower case, each once: `tags` at its top, below `metadata` or in the block of the URI
+ * contract, as a list or as one text with commas. No specification has the field; collections use all of these forms.
  */
 export function tagsOf(frontmatter: JsonObject | undefined): readonly string[] {
   if (frontmatter === undefined) return []
@@ -16,6 +16,6 @@ export function tagsOf(frontmatter: JsonObject | undefined): readonly string[] {
 function textsIn(value: JsonValue | undefined): string[] {
   if (typeof value === 'string') return value.split(',')
   const entries = Array.isArray(value) ? value : [value]
-  // YAML makes a number of the tag 2024.
+  // YAML reads the tag 2024 as a number.
   return entries.filter((entry) => typeof entry !== 'object' && entry !== undefined).map(String)
 }

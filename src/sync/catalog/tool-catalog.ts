@@ -13,45 +13,48 @@ import type { SourceId } from '../model/source-id.ts'
 
 /** A skill as tools offer it. */
 export interface Offered {
-  /** What it is called by. Of one that is in no list, always the longest form. */
+  /** The id for calls. For a skill in no list, always the longest form. */
   readonly id: string
   readonly source: SourceId
   readonly skill: Skill
-  /** As the frontmatter has it, without what people do not see; the name of its folder where that gives none. */
+  /** The name in the frontmatter without invisible characters; the name of the folder if there is none. */
   readonly name: string
-  /** As the frontmatter has it, without what people do not see; what is wrong with the skill where that gives none. */
+  /** The description in the frontmatter without invisible characters; the fault of the skill if there is none. */
   readonly description: string
-  /** Of its SKILL.md; undefined where no URI can hold its name. */
+  /** The URI of its SKILL.md; `undefined` if it has none. */
   readonly uri: string | undefined
 }
 
-/** The skills that tools offer: those that are served, and those whose name or frontmatter fits no URI. */
+/** The skills that tools offer: the served ones, and those that have no URI. */
 export interface OfferedSkills {
-  /** Ordered by id. No two have the same, and each is found by its own. */
+  /** Ordered by id. Ids are unique, and each leads to its skill. */
   readonly listed: readonly Offered[]
-  /** Those of them that models are told of without having asked for one by its id. */
+  /** The listed skills that models see without a request by id. */
   readonly forModels: readonly Offered[]
-  /** Each content of a name once: the first in the order of the sources and their paths. */
+  /** Each name with its content once: the first in the order of the sources and their paths. */
   readonly once: readonly Offered[]
   /** The entries of `once` that are for models. */
   readonly distinct: readonly Offered[]
-  /** All places of what is named once, in that order, itself the first of them: for models, or for people alone, as it is. */
+  /**
+   * All places of an entry of `once`, in that order, with the entry first. All are for models, or all for people only,
+   * like the entry.
+   */
   placesOf(offered: Offered): readonly Offered[]
-  /** Those that the id can mean: none, the one, or all of the list that share it. */
+  /** The skills that the id can mean: none, one, or all listed ones that share it. */
   find(id: string): readonly Offered[]
 }
 
-/** What the tools of a catalog offer; made once for each. */
+/** The offer of a catalog's tools, cached by catalog. */
 export function offeredIn(catalog: Catalog): OfferedSkills {
   return OFFERED.of(catalog)
 }
 
-/** The same, made as a part of a larger work. */
+/** Makes the offer as a part of larger work. */
 export function offeringSteps(catalog: Catalog): Steps<OfferedSkills> {
   return OFFERED.steps(catalog)
 }
 
-/** Makes that in slices: of ten thousand skills it takes longer than others should wait. */
+/** Makes the offer in slices: for ten thousand skills it takes longer than other work should wait. */
 export async function offeringIn(catalog: Catalog): Promise<OfferedSkills> {
   return OFFERED.ready(catalog)
 }
@@ -59,9 +62,9 @@ export async function offeringIn(catalog: Catalog): Promise<OfferedSkills> {
 const OFFERED = new MadeInSteps<Catalog, OfferedSkills>(offering)
 
 /**
- * An id is the name of the skill's folder where it is the only one, else `<source>/<folder>`, else `<source>/<path>`. The last
- * leads to the skill in any case, so no shorter one may read like it. What is in no list takes no id from what is. What people do
- * not see of a path is an escape in its ids, so that none of them looks like another.
+ * An id is the name of the skill's folder if that is unique, else `<source>/<folder>`, else `<source>/<path>`. The last
+ * form always leads to the skill, so no shorter id may equal it. Unlisted skills take no id from listed ones. Invisible
+ * characters of a path are escaped in its ids, so that no two ids look alike.
  */
 class ByIds implements OfferedSkills {
   readonly listed: readonly Offered[]
@@ -94,7 +97,7 @@ class ByIds implements OfferedSkills {
     if (exact !== undefined) return [exact]
     const listed = this.#listed.get(id)
     if (listed !== undefined) return listed
-    // To name several of these would be to list them.
+    // A result with several of these would list them.
     const unlisted = this.#unlisted.get(id) ?? []
     return unlisted.length === 1 ? unlisted : []
   }
@@ -125,7 +128,7 @@ function* offering(catalog: Catalog): Steps<OfferedSkills> {
   return new ByIds({ listed, forModels, places, byPath, byShortId, unlistedByShortId })
 }
 
-/** The skills of the list by name and content. */
+/** The listed skills by name and content. */
 function* placing(all: readonly Offered[]): Steps<ReadonlyMap<string, readonly Offered[]>> {
   const places = new Map<string, Offered[]>()
   for (const offered of all) {
@@ -138,7 +141,10 @@ function* placing(all: readonly Offered[]): Steps<ReadonlyMap<string, readonly O
   return places
 }
 
-/** The key under which copies are one. Copies for models and copies for people alone are apart: a model gets no place of the latter. */
+/**
+ * The key that copies share. Copies for models and copies for people only have different keys: a model sees no place of
+ * the latter.
+ */
 function placesKeyOf({ skill }: Offered): string {
   return `${isForModels(skill)} ${contentKeyOf(skill)}`
 }
@@ -169,7 +175,7 @@ function uriAmong(served: Catalog['skills'], source: SourceId, skill: Skill): st
 }
 
 function saidOf(source: SourceId, skill: Skill): Pick<Offered, 'name' | 'description'> {
-  // Others, of links or files, may stand before it.
+  // Other findings, of links or files, may come before it.
   const finding = skill.findings.find(({ rule }) => rule === 'frontmatter-invalid') ?? skill.findings[0]
   const { name = folderNameOf({ source, skill }), description = `It has no description: ${finding?.message}` } = skill
   return { name: withoutHidden(name), description: withoutHidden(description) }
@@ -211,7 +217,7 @@ function* grouping<One extends Placed>(all: readonly One[]): Steps<ByShortId<One
   return groups
 }
 
-/** The first has no slash, and the others have one at least. */
+/** The first has no slash, and the other has at least one. */
 function shortIdsOf(placed: Placed): string[] {
   const name = withHiddenEscaped(folderNameOf(placed))
   return [name, `${placed.source}/${name}`]
@@ -221,7 +227,7 @@ export function pathIdOf({ source, skill }: Placed): string {
   return `${source}/${withHiddenEscaped(skill.path)}`
 }
 
-/** The folder that the root of a source is has no name of its own. */
+/** The root folder of a source has no name of its own. */
 function folderNameOf({ source, skill: { path, name } }: Placed): string {
   if (path !== '') return baseName(path)
   return name === undefined || name === '' || name.includes('/') ? source : name
