@@ -4,35 +4,35 @@ import type { HiddenText } from './hidden-unicode.ts'
 import type { LookAlikes } from './look-alikes.ts'
 import type { Unrendered } from './hidden-markdown.ts'
 
-/** The content of one SKILL.md, by itself. */
+/** The content of one SKILL.md, regardless of other files. */
 export interface DocumentReading {
   readonly frontmatter: FrontmatterReading
-  /** Text that a rendered page does not show, of the bytes that are searched. */
+  /** Text that a rendered page does not show, in the searched bytes. */
   readonly unrendered: readonly Unrendered[]
-  /** Words that are not what they look like, of the same bytes. */
+  /** Words that are not what they look like, in the same bytes. */
   readonly lookAlikes: LookAlikes | undefined
-  /** The number of bytes that follow those. */
+  /** The number of bytes after the searched ones. */
   readonly unsearched: number
-  /** Hidden characters of a document with a NUL, which is looked for nowhere else. */
+  /** Hidden characters of a document with a NUL, for which no other search exists. */
   readonly hidden: HiddenText | undefined
 }
 
 /**
- * Reads documents, wherever that is done. The answer is that of `documentReading`; only where the reading comes to no end, the
- * frontmatter is refused as `isUnfinished`.
+ * Reads documents, in any thread. The result is that of `documentReading`, except that the frontmatter is refused with
+ * `isUnfinished` if the reading does not finish.
  */
 export interface DocumentReader {
   read(bytes: Uint8Array, limits: FrontmatterLimits, signal: AbortSignal): Promise<DocumentReading>
   /**
-   * The hidden characters of a file of a skill, given its path there; undefined where it has none. Throws a `SyncError` where the
-   * search comes to no end.
+   * The hidden characters of a file of a skill, given its path there; `undefined` if it has none. Throws a `SyncError`
+   * if the search does not finish.
    */
   hiddenIn(path: string, bytes: Uint8Array, signal: AbortSignal): Promise<HiddenText | undefined>
-  /** The paths below its folder that the links of a SKILL.md name. None where the search comes to no end. */
+  /** The paths below its folder that the links of a SKILL.md name. None if the search does not finish. */
   linkedIn(bytes: Uint8Array, signal: AbortSignal): Promise<readonly string[]>
 }
 
-/** The frontmatter alone, as YAML has it: what follows it is not handed over. */
+/** The frontmatter alone, as strict YAML. The text after it is not passed to the reader. */
 export async function frontmatterBy(
   reader: DocumentReader,
   bytes: Uint8Array,
@@ -42,6 +42,6 @@ export async function frontmatterBy(
   const block = frontmatterBlock(bytes, limits.bytes)
   if (!block.ok) return block
   const { frontmatter } = await reader.read(bytes.subarray(0, block.bodyStart), limits, signal)
-  // What another server declares is compared with what every reader makes of the file.
+  // The declaration of another server is compared with the reading of every reader.
   return frontmatter.ok ? (frontmatter.unquoted?.refusal ?? frontmatter) : frontmatter
 }

@@ -3,22 +3,23 @@ import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isMapping } from '../../base/json-value.ts'
 import { COMPATIBILITY_CHARACTERS, DESCRIPTION_CHARACTERS } from './standard-fields.ts'
 
-/** The extension of ours that a server declares where it has the method below. Its settings are empty. */
+/** Our extension, which a server declares if it has the method below. Its settings are empty. */
 export const OMITTED = 'dev.skillsyncd/omitted'
 
-/** The method that lists what `skills/list` leaves out, in entries and pages of the same form. */
+/** The method that lists the skills that `skills/list` leaves out, with the same form of entries and pages. */
 export const OMITTED_LIST = 'dev.skillsyncd/omitted/list'
 
-/** A field for which some client refuses the entry of a skill, and with it all other entries of its page. */
+/** A field that makes some client refuse the entry of a skill, and with it all other entries of its page. */
 interface EntryFault {
   readonly rule: FindingRule
   readonly message: string
 }
 
 /**
- * The faults of a frontmatter that keep the skill out of `skills/list`. The official client takes a listing whole or not at all.
- * To list another value in place of the refused one is no way out: SEP-2640 has hosts compare the frontmatter of an entry with that
- * of the file, and refuse the skill where they differ. `name` and `description` are judged elsewhere, but for what surrounds the latter.
+ * The faults of a frontmatter that keep the skill out of `skills/list`. The official client accepts a listing whole or
+ * not at all. Listing another value instead of the refused one would not help: SEP-2640 makes hosts compare the
+ * frontmatter of an entry with that of the file, and refuse the skill if they differ. `name` and `description` are
+ * checked elsewhere, except for the whitespace around the latter.
  */
 export function entryFaults(frontmatter: JsonObject): readonly EntryFault[] {
   return CHECKS.flatMap(({ rule, faultIn }) => {
@@ -29,17 +30,17 @@ export function entryFaults(frontmatter: JsonObject): readonly EntryFault[] {
   })
 }
 
-/** True where every client takes a listing that holds the frontmatter, and reads the same in the file. */
+/** True if every client accepts a listing with the frontmatter, and reads the same in the file. */
 export function isTakenByAll(frontmatter: JsonObject, findings: readonly Pick<Finding, 'rule'>[]): boolean {
   return isYaml({ findings }) && CHECKS.every(({ faultIn }) => faultIn(frontmatter) === undefined)
 }
 
-/** False where a strict reader of YAML makes something else of the file than its entry says, or nothing. */
+/** False if a strict YAML reader reads something else from the file than its entry says, or nothing. */
 export function isYaml({ findings }: { readonly findings: readonly Pick<Finding, 'rule'>[] }): boolean {
   return findings.every(({ rule }) => rule !== 'frontmatter-unquoted')
 }
 
-/** True of a skill in which such faults were found when it was judged. */
+/** True if such faults were found when the skill was judged. */
 export function hasEntryFault({ findings }: { readonly findings: readonly Finding[] }): boolean {
   return findings.some((finding) => CHECKS.some(({ rule }) => rule === finding.rule))
 }
@@ -82,14 +83,17 @@ function compatibilityFault(value: JsonValue | undefined): string | undefined {
   return `compatibility has ${charactersIn(value)} characters; ${allowed}`
 }
 
-/** True where a key is `__proto__`, which readers of JSON take for the prototype: at the top clients refuse the list for it, below that the file. */
+/**
+ * True if a key is `__proto__`, which JSON readers take for the prototype: clients refuse the list for one at the top,
+ * and the file for one below.
+ */
 function hasPrototype(value: JsonValue): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (Object.hasOwn(value, '__proto__')) return true
   return Object.values<JsonValue>(value).some(hasPrototype)
 }
 
-/** Characters are those of Unicode: none of them has more than two units. */
+/** Counts Unicode characters, of which none has more than two UTF-16 units. */
 function fits(text: string, most: number): boolean {
   return text.length <= most || (text.length <= 2 * most && charactersIn(text) <= most)
 }

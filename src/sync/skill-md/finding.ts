@@ -1,10 +1,13 @@
-/** Something about one path of one revision that a person should know. Never an error: the rest is served. */
+/** A note for people about one path of one revision. Never an error: the rest is served. */
 export interface Finding {
-  /** The rule, in kebab case, stable: `frontmatter-missing`, `name-unlike-folder`, … */
+  /** The stable name of the rule, in kebab case: `frontmatter-missing`, `name-unlike-folder`, … */
   readonly rule: FindingRule
-  /** Relative to the source's root; a skill's folder or a file. In the docs folder: relative to the repository's. */
+  /**
+   * The path of a skill's folder or of a file, relative to the source's root; in the docs folder, relative to the
+   * repository's root.
+   */
   readonly path: string
-  /** What is the case, with the values; and the mend where there is one. */
+  /** The problem, with the values, and the fix if there is one. */
   readonly message: string
 }
 

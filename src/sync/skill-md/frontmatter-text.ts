@@ -1,17 +1,20 @@
 import type { JsonValue } from '../../base/json-value.ts'
 
-/** A value to be written. A `Map` has its members in their order; those of an object have the order that JavaScript gives them. */
+/**
+ * A value to be written. A `Map` keeps the order of its members; an object has the order that JavaScript gives them.
+ */
 export type Written = JsonValue | ReadonlyMap<string, Written>
 
 /**
- * The fields as YAML that every reader takes for the same values, old and strict ones too: block style, no anchors, each
- * text in double quotes on one line. Within a value `---` never stands as it is, since some readers end the frontmatter there.
+ * The fields as YAML that every reader, even an old or strict one, reads as the same values: block style, no anchors,
+ * each text in double quotes on one line. A value never contains a literal `---`, since some readers end the
+ * frontmatter there.
  */
 export function frontmatterText(fields: ReadonlyMap<string, Written>, form: Form = 'lines'): string {
   return `${linesOf(fields, { indent: '', form })}\n`
 }
 
-/** `compact`: whatever is no `Map` stands on one line, in flow style, which takes the least room. */
+/** `compact`: every value except a `Map` is on one line, in flow style, which takes the least space. */
 export type Form = 'lines' | 'compact'
 
 interface Layout {
@@ -57,7 +60,7 @@ function isEmpty(value: Exclude<Written, string | number | boolean | null>): boo
   return value instanceof Map ? value.size === 0 : Object.keys(value).length === 0
 }
 
-/** What needs no lines of its own; an empty mapping or list has no other form than this. */
+/** A value without lines of its own. An empty mapping or list has only this form. */
 function scalar(value: Written): string {
   if (typeof value === 'string') return quoted(value)
   if (value instanceof Map) return '{}'
@@ -65,12 +68,12 @@ function scalar(value: Written): string {
   return JSON.stringify(value)
 }
 
-/** A number in digits. Without a point before its exponent, `1e-7` is a text to readers of YAML 1.1. */
+/** A number in digits. Without a point before its exponent, `1e-7` is a text to YAML 1.1 readers. */
 function numberText(value: number): string {
   return JSON.stringify(value).replace(/^(-?\d+)e/, '$1.0e')
 }
 
-/** Written plain only where no reader of YAML 1.1 or 1.2 takes it for anything but a text. */
+/** Writes the key plain only if no reader of YAML 1.1 or 1.2 takes it for anything but a text. */
 function keyText(key: string): string {
   return PLAIN_KEY.test(key) && !NO_TEXT.test(key) && !key.includes('---') ? key : quoted(key)
 }
@@ -78,7 +81,7 @@ function keyText(key: string): string {
 const PLAIN_KEY = /^[A-Za-z][\w.-]*$/
 const NO_TEXT = /^(?:y|n|yes|no|on|off|true|false|null)$/i
 
-/** JSON is YAML, but for what readers take for a break of lines or refuse as unprintable. */
+/** JSON is valid YAML, except for characters that readers take for a line break or refuse as unprintable. */
 function quoted(text: string): string {
   return JSON.stringify(text)
     .replaceAll('---', String.raw`--\u002d`)

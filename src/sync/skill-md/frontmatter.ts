@@ -10,12 +10,12 @@ export type FrontmatterReading =
       readonly ok: true
       readonly frontmatter: JsonObject
       readonly bodyStart: number
-      /** The frontmatter is no YAML, but for quotes around the text of some fields. */
+      /** The frontmatter is not valid YAML, but becomes valid with quotes around the text of some fields. */
       readonly unquoted?: Unquoted
     }
   | Refusal
 
-/** The fields that were read without their quotes, and the refusal of a strict reader of YAML. */
+/** The fields that were read without their quotes, and the refusal of a strict YAML reader. */
 export interface Unquoted {
   readonly fields: readonly string[]
   readonly refusal: Refusal
@@ -31,9 +31,9 @@ export interface FrontmatterLimits {
 export const FRONTMATTER_LIMITS: FrontmatterLimits = { bytes: 65_536, depth: 32 }
 
 /**
- * Reads the YAML mapping between the two `---` lines as JSON, by the rules of the YAML 1.2 core schema: a date stays text,
- * `yes` stays text. A byte order mark and CRLF are accepted. Its keys are sorted, as they are when it comes back from the
- * disk: whoever reads it, and whenever, has the same bytes. Never throws, whatever the bytes are.
+ * Reads the YAML mapping between the two `---` lines as JSON, by the rules of the YAML 1.2 core schema: a date stays
+ * text, `yes` stays text. A byte order mark and CRLF are accepted. The keys are sorted, as they are after loading from
+ * the disk, so that every read gives the same bytes. Never throws, whatever the bytes are.
  */
 export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): FrontmatterReading {
   const block = textOfBlock(bytes, limits)
@@ -42,7 +42,10 @@ export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): F
   return json.ok ? { ok: true, frontmatter: json.json, bodyStart: block.bodyStart } : json
 }
 
-/** The same, but that what is no YAML for want of quotes alone is read as it is meant: a document that YAML takes is read as YAML. */
+/**
+ * `readFrontmatter`, but a document that is invalid YAML only because quotes are missing is read as it was meant. Valid
+ * YAML is read as YAML.
+ */
 export function readFrontmatterAsMeant(bytes: Uint8Array, limits: FrontmatterLimits): FrontmatterReading {
   const block = textOfBlock(bytes, limits)
   if (!block.ok) return block
@@ -65,7 +68,7 @@ function textOfBlock(bytes: Uint8Array, limits: FrontmatterLimits): TextBlock {
   return { ok: true, text, bodyStart: block.bodyStart }
 }
 
-/** `isYaml` is false where the text is none, whatever it would say. */
+/** `isYaml` is false if the text is not YAML. */
 function readYaml(text: string, limits: FrontmatterLimits): { readonly json: Json; readonly isYaml: boolean } {
   const parsed = parseYaml(text, limits)
   if (!parsed.ok) return { json: parsed, isYaml: true }
@@ -77,14 +80,14 @@ function readYaml(text: string, limits: FrontmatterLimits): { readonly json: Jso
   return { json, isYaml: document.errors.length === 0 }
 }
 
-/** The commonest faults in words that need no knowledge of the YAML reader's insides. */
+/** The most common faults, in words that require no knowledge of the YAML reader. */
 const PLAINLY: Readonly<Partial<Record<ErrorCode, string>>> = {
   BLOCK_AS_IMPLICIT_KEY: 'a value holds ": " and is not quoted, so it is taken for a mapping',
   MULTIPLE_DOCS: 'a second document begins in it',
   TAB_AS_INDENT: 'a tab stands where spaces must',
 }
 
-/** A frontmatter that came as JSON, under the same rules; its keys are sorted. */
+/** Checks a frontmatter that came as JSON by the same rules, and sorts its keys. */
 export function frontmatterOf(value: unknown, limits: FrontmatterLimits): ReturnType<typeof bounded> {
   return bounded(
     asJson(() => value, limits.depth),
@@ -100,12 +103,12 @@ function bounded(value: Json, limits: FrontmatterLimits): { readonly ok: true; r
   return value
 }
 
-/** Six bytes of JSON stand for one control character. Listings hold the JSON, so it is bounded like the text. */
+/** A control character takes six bytes of JSON. Listings contain the JSON, so it is limited like the text. */
 const MOST_GROWTH = 2
 
 /**
- * What reading YAML takes goes by what stands in it, and not by its length: 64 KiB of commas take a thousand times as long as
- * 64 KiB of prose, and whoever waits for the process waits for it. Of two thousand public skills none came to three hundred.
+ * The time to read YAML depends on its content rather than its length: 64 KiB of commas take a thousand times as long
+ * as 64 KiB of prose, and block the process. None of two thousand public skills had three hundred tokens.
  */
 const MOST_MARKS = 16_384
 
@@ -113,7 +116,10 @@ function mostMarks({ bytes }: FrontmatterLimits): number {
   return Math.max(MOST_MARKS, bytes / 4)
 }
 
-/** The marks of the text as they are lexed, which is cheap beside all that follows; undefined where there are more. */
+/**
+ * The lexer's tokens of the text, which are cheap compared to all later steps; `undefined` if there are more than
+ * `most`.
+ */
 function marksOf(text: string, most: number): readonly string[] | undefined {
   const marks: string[] = []
   for (const mark of new Lexer().lex(text)) {
@@ -124,8 +130,8 @@ function marksOf(text: string, most: number): readonly string[] | undefined {
 }
 
 /**
- * The tokens of the marks as long as these open few collections at a time. The composer that reads them calls itself for each
- * level, and so does the parser where it closes them; until then the parser has what is open on its stack.
+ * The parser's tokens, while few collections are open at a time. The composer that reads them recurses per level, and
+ * so does the parser when it closes them. Until then, the parser has the open ones on its stack.
  */
 function tokensOf(
   marks: readonly string[],
@@ -146,10 +152,10 @@ function tokensOf(
   return { ok: true, tokens }
 }
 
-/** What the lexer puts before the text of a scalar, which may begin with any character. */
+/** The lexer puts this before the text of a scalar, which may begin with any character. */
 const SCALAR = '\u001f'
 
-/** One alias is refused as well, but only once it is read: so `validate` can say where it stands. */
+/** A single alias is refused too, but only after it was read, so that `validate` can give its position. */
 const MOST_ALIASES = 32
 const NO_ALIASES = 'it holds an alias (*); write the value out'
 
@@ -161,7 +167,10 @@ function openCollections({ stack }: Parser): number {
 
 const COLLECTIONS: ReadonlySet<string> = new Set(['block-map', 'block-seq', 'flow-collection'])
 
-/** A schema that is named holds against a `%YAML 1.1` in the text. Keys that are there twice are looked for below: the reader compares each with each. */
+/**
+ * An explicit schema overrides a `%YAML 1.1` in the text. Duplicate keys are found below: the reader compares each key
+ * with each other.
+ */
 export const YAML_RULES = {
   schema: 'core',
   merge: false,
@@ -171,7 +180,7 @@ export const YAML_RULES = {
   prettyErrors: false,
 } as const
 
-/** The YAML of a frontmatter as a document that knows where everything stands in it, with all that its reader said of it. */
+/** Parses the YAML of a frontmatter into a document with positions, and with all errors and warnings of its reader. */
 export function parseYaml(
   text: string,
   limits: FrontmatterLimits,
@@ -182,19 +191,19 @@ export function parseYaml(
     return refused('frontmatter-too-large', `The frontmatter has over ${most} marks and values of YAML`)
   const read = tokensOf(marks, limits.depth)
   if (!read.ok) return read
-  // With `forceDoc` there is one, however little stands in the text.
+  // With `forceDoc` there is always one, even for an empty text.
   const [document, second] = new Composer(YAML_RULES).compose(read.tokens, true, text.length)
   if (document === undefined) throw new TypeError('The YAML reader made no document')
   if (second !== undefined) {
     const [start, end] = second.range
-    // The words of `parseDocument`, which would lex and parse the text once more.
+    // The message of `parseDocument`, which would lex and parse the text a second time.
     const message = 'Source contains multiple documents; please use YAML.parseAllDocuments()'
     document.errors.push(new YAMLParseError([start, end], 'MULTIPLE_DOCS', message))
   }
   return { ok: true, document }
 }
 
-/** The text of bytes that are valid UTF-8, its byte order mark kept; undefined for all others. */
+/** Decodes valid UTF-8 and keeps the byte order mark; `undefined` for other bytes. */
 export function utf8(bytes: Uint8Array): string | undefined {
   try {
     return STRICT_UTF8.decode(bytes)
@@ -206,16 +215,19 @@ export function utf8(bytes: Uint8Array): string | undefined {
 
 const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Where the YAML lies in a SKILL.md. */
+/** The place of the YAML in a SKILL.md. */
 export type Block = { readonly ok: true; readonly yaml: Uint8Array; readonly bodyStart: number } | Refusal
 
-/** What follows the line that closes the frontmatter, to the byte; undefined where there is no such line. */
+/** The bytes after the line that closes the frontmatter; `undefined` if there is no such line. */
 export function bodyOf(bytes: Uint8Array): Uint8Array | undefined {
   const block = frontmatterBlock(bytes, bytes.length)
   return block.ok ? bytes.subarray(block.bodyStart) : undefined
 }
 
-/** Only a line that is exactly `---` opens or closes the block; one inside a value, indented or longer, does not. */
+/**
+ * Finds the block. Only a line that is exactly `---` opens or closes it; one inside a value, indented or longer, does
+ * not.
+ */
 export function frontmatterBlock(bytes: Uint8Array, maxBytes: number): Block {
   const start = hasByteOrderMark(bytes) ? 3 : 0
   const opening = lineAt(bytes, start)
@@ -254,7 +266,7 @@ interface Refusal {
   readonly ok: false
   readonly rule: FindingRule
   readonly message: string
-  /** The reading came to no end: the next one may. */
+  /** The reading did not finish: the next one may. */
   readonly isUnfinished?: boolean
 }
 
@@ -271,7 +283,7 @@ function noJson(why: string): Refusal {
 function toJson(document: Document.Parsed, depth: number): Json {
   return asJson(() => {
     checkKeys(document)
-    // An alias is refused outright: written out as JSON, a few bytes of them become gigabytes.
+    // Aliases are refused entirely: written out as JSON, a few bytes of them become gigabytes.
     return document.toJS({ maxAliasCount: 0 })
   }, depth)
 }
@@ -282,14 +294,14 @@ function asJson(made: () => unknown, depth: number): Json {
     if (!isMapping(value)) return refused('frontmatter-invalid', 'The frontmatter is not a mapping of names to values')
     return { ok: true, json: jsonObject(value, depth - 1) }
   } catch (error) {
-    // What the YAML reader throws for an alias, and what the walk below throws for a value that is no JSON.
+    // The YAML reader throws the first for an alias, and the walk below the second for a value that is not JSON.
     if (error instanceof ReferenceError) return noJson(NO_ALIASES)
     if (error instanceof RangeError) return noJson(error.message)
     throw error
   }
 }
 
-/** Throws a RangeError where a mapping has a key twice: which of the two counts is for every reader to guess. */
+/** Throws a RangeError if a mapping has a key twice, since readers differ in the value that they use. */
 function checkKeys(document: Document.Parsed): void {
   visit(document, {
     Map(_, { items }) {
@@ -299,7 +311,7 @@ function checkKeys(document: Document.Parsed): void {
   })
 }
 
-/** The value as JSON. Hosts compare field by field, so one that would change on the way is refused with a RangeError. */
+/** The value as JSON. Hosts compare field by field, so a value that JSON would change is refused with a RangeError. */
 function jsonValue(value: unknown, levels: number): JsonValue {
   if (value === null || typeof value === 'boolean') return value
   if (typeof value === 'string') return jsonText(value)
@@ -311,12 +323,12 @@ function jsonValue(value: unknown, levels: number): JsonValue {
 }
 
 function jsonObject(value: Record<string, unknown>, levels: number): JsonObject {
-  // Entries, not assignments: a key called "__proto__" is a key like any other.
+  // Entries, not assignments: a key named "__proto__" is an ordinary key.
   const members = Object.entries(value).map(([key, item]) => [jsonText(key), jsonValue(item, levels)] as const)
   return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** Half of a surrogate pair has a form in JSON that other readers refuse, with all that stands around it. */
+/** JSON can write half of a surrogate pair, but other readers then refuse the whole document. */
 function jsonText(value: string): string {
   if (!value.isWellFormed()) throw new RangeError('it holds half of a surrogate pair')
   return value

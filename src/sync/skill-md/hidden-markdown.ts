@@ -1,22 +1,25 @@
-/** A kind of text that stands in a Markdown file and that its rendered page does not show. A word for it, too. */
+/** A kind of text in a Markdown file that its rendered page does not show. The text is also its name in messages. */
 export type UnrenderedKind = keyof typeof LEAST_CHARACTERS
 
 /** Text of a Markdown file that its rendered page does not show. */
 export interface Unrendered {
   readonly what: UnrenderedKind
-  /** Where it begins in the text. */
+  /** The offset in the text at which it begins. */
   readonly offset: number
-  /** The same, counted from 1. */
+  /** The line at which it begins, from 1. */
   readonly line: number
   readonly characters: number
 }
 
-/** True where the text is long enough to hold an instruction for a model. */
+/** True if the text is long enough to contain an instruction for a model. */
 export function isTelling(what: UnrenderedKind, characters: number): boolean {
   return characters >= LEAST_CHARACTERS[what]
 }
 
-/** Shorter texts serve tools and readers: a marker such as `prettier-ignore`, an address, a good text in place of an image. */
+/**
+ * Shorter texts serve tools and readers: a marker such as `prettier-ignore`, an address, a good alternative text of an
+ * image.
+ */
 const LEAST_CHARACTERS = {
   comment: 40,
   'comment in the frontmatter': 40,

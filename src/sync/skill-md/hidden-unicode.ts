@@ -1,41 +1,41 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 
-/** Characters of a text that nobody sees and a model reads. */
+/** Characters of a text that people do not see but a model reads. */
 export interface HiddenText {
-  /** How many there are, counted no further than to `MOST_COUNTED`. */
+  /** Their number, counted no further than `MOST_COUNTED`. */
   readonly count: number
-  /** A few runs of them, in order: the deceptive ones before all others, then the first. */
+  /** A few runs of them, in order. Deceptive runs take precedence, then the first ones. */
   readonly runs: readonly HiddenRun[]
   /**
-   * Some of them stand in no honest text: they spell out what models alone read, or at least reorder or conceal what stands
-   * around them.
+   * Some of them appear in no honest text: they spell out text for models only (`smuggled`), or at least reorder or
+   * conceal the text around them (`disguised`).
    */
   readonly deceit?: 'smuggled' | 'disguised'
 }
 
-/** The skills that hidden characters withhold: none, those that deceive by them, or all that hold any. */
+/** The skills that hidden characters withhold: none, those that deceive by them, or all that contain any. */
 export const HIDDEN_POLICIES = ['note', 'deceptive', 'withhold'] as const
 export type HiddenPolicy = (typeof HIDDEN_POLICIES)[number]
 
-/** Hidden characters in a row. */
+/** Consecutive hidden characters. */
 export interface HiddenRun {
   /** From 1. */
   readonly line: number
-  /** From 1, in characters: a pair of surrogates counts once. */
+  /** From 1, in characters: a surrogate pair counts as one. */
   readonly column: number
-  /** The first few, as numbers. */
+  /** The code points of the first few. */
   readonly codePoints: readonly number[]
   readonly length: number
 }
 
-/** The hidden characters of a SKILL.md, which a model is given as text although it should hold a NUL. */
+/** The hidden characters of a SKILL.md. It is searched even if it contains a NUL, since a model gets it as text. */
 export function hiddenInDocument(bytes: Uint8Array): HiddenText | undefined {
   return hiddenIn(LENIENT_UTF8.decode(bytes))
 }
 
 /**
- * The hidden characters of a file that is text, undefined where there are none. One that is not UTF-8 is taken for text as
- * git takes it, by the lack of a NUL near its start, so that a single wrong byte hides nothing; so is one of ASCII alone.
+ * The hidden characters of a text file; `undefined` if there are none. A file that is not UTF-8 counts as text by git's
+ * rule, no NUL near its start, so that a single wrong byte hides nothing. The same rule holds for an ASCII file.
  */
 export function hiddenInFile(bytes: Uint8Array): HiddenText | undefined {
   const isPlainText = isAscii(bytes)
@@ -52,27 +52,27 @@ export function hiddenIn(text: string): HiddenText | undefined {
     found.add(character, index)
     if (found.isFull) break
   }
-  // Of a text that holds so many only what decides is looked for.
+  // A text with so many is searched further only for the deceptive ones.
   if (found.isFull)
     for (const { character, index } of hiddenCharacters(text, DECEITFUL_SUSPECT))
       if (index >= found.end) found.add(character, index)
   return found.of(text)
 }
 
-/** Text without characters that people do not see. A space stands for those that part words, as ends of lines do. */
+/** The text without invisible characters. A space replaces those that separate words, such as line ends. */
 export function withoutHidden(text: string): string {
   return withHidden(text, (character) => (APART.test(character) ? ' ' : ''))
 }
 
 /**
- * Text in which each character that people do not see is written as an escape, such as `\u{200B}`. Two paths of skills never
- * come to the same text by it: one that holds a backslash is not served.
+ * The text with each invisible character escaped, such as `\u{200B}`. Two skill paths never give the same text: a path
+ * with a backslash is not served.
  */
 export function withHiddenEscaped(text: string): string {
   return withHidden(text, escapeOf)
 }
 
-/** Text in which the characters that deceive are escapes; all else is as it was. */
+/** The text with its deceptive characters escaped, and otherwise unchanged. */
 export function withDeceitEscaped(text: string): string {
   return withHidden(text, (character) => (DECEITFUL.test(character) ? escapeOf(character) : character))
 }
@@ -93,7 +93,7 @@ function escapeOf(character: string): string {
   return `\\u{${hexOf(character.codePointAt(0) ?? 0)}}`
 }
 
-/** What a search has found. Of the runs few are told, and what deceives is not kept out by others that stand before it. */
+/** The result of a search. It keeps few runs, and other runs do not push out deceptive ones. */
 class Found {
   readonly #deceitful: Run[] = []
   readonly #others: Run[] = []
@@ -105,7 +105,7 @@ class Found {
     return this.#count >= MOST_COUNTED
   }
 
-  /** Where the last one ends. */
+  /** The end of the last character. */
   get end(): number {
     return this.#run?.end ?? 0
   }
@@ -120,7 +120,7 @@ class Found {
     this.#count += 1
   }
 
-  /** What deceives is a run of its own, so that it is named. */
+  /** Deceptive characters form a run of their own, so that they are named. */
   #runAt(index: number, isDeceitful: boolean): Run {
     const last = this.#run
     if (last?.end === index && last.isDeceitful === isDeceitful) return last
@@ -158,7 +158,7 @@ interface HiddenCharacter {
   readonly index: number
 }
 
-/** The hidden characters in their order. All but a few are passed over by an expression that knows nothing of Unicode. */
+/** The hidden characters in order. A simple expression without Unicode classes skips all other characters but a few. */
 function* hiddenCharacters(
   text: string,
   suspects = text.isWellFormed() ? SUSPECT : SUSPECT_OR_HALF,
@@ -170,10 +170,10 @@ function* hiddenCharacters(
   }
 }
 
-/** A piece of a text: as it stands, or the numbers of hidden characters in a row. */
+/** A piece of a text: unchanged text, or the code points of consecutive hidden characters. */
 export type TextPart = { readonly text: string } | { readonly names: string }
 
-/** The text in its order, with what nobody would see of it named by number. */
+/** Splits a text in order, with the invisible parts named by code point. */
 export function splitAtHidden(text: string): TextPart[] {
   const parts: TextPart[] = []
   let run: number[] = []
@@ -196,7 +196,9 @@ export function splitAtHidden(text: string): TextPart[] {
   return parts
 }
 
-/** What is hidden, as a person reads it: named by number, since to print it would hide it again. */
+/**
+ * A description for people. It names the hidden characters by code point, since printing them would hide them again.
+ */
 export function describeHidden({ count, runs }: HiddenText): string {
   const places = runs.map((run) => `${namesIn(run)} at ${run.line}:${run.column}`)
   const shown = runs.reduce((sum, { length }) => sum + length, 0)
@@ -204,7 +206,7 @@ export function describeHidden({ count, runs }: HiddenText): string {
   return `${count === MOST_COUNTED ? 'at least ' : ''}${count} in all, ${places.join('; ')}`
 }
 
-/** The characters of a run by number, as many as are known, and how many there are besides. */
+/** The known code points of a run, and the number of the remaining ones. */
 export function namesIn({ codePoints, length }: Pick<HiddenRun, 'codePoints' | 'length'>): string {
   const named = codePoints.map((code) => `U+${hexOf(code)}`).join(' ')
   return length > codePoints.length ? `${named} and ${length - codePoints.length} more` : named
@@ -234,7 +236,7 @@ function charactersIn(text: string): number {
   return characters
 }
 
-/** Scripts that are written with joiners: Persian, Hindi and their like are misspelt without them. */
+/** Scripts that are written with joiners: Persian, Hindi and similar languages are misspelled without them. */
 const JOINED = scripts(
   'Arabic',
   'Syriac',
@@ -254,30 +256,33 @@ const JOINED = scripts(
   'Myanmar',
 )
 
-/** Scripts that part no words by spaces, and tell by a zero-width one where a line may break. */
+/** Scripts without spaces between words, in which a zero-width space marks a possible line break. */
 const UNSPACED = scripts('Thai', 'Lao', 'Khmer', 'Myanmar', 'Tibetan')
 
-/** Scripts from right to left, beside which a direction mark puts punctuation and numbers where they belong. */
+/** Scripts from right to left. A direction mark beside them puts punctuation and numbers in their place. */
 const FROM_RIGHT = scripts('Arabic', 'Hebrew', 'Syriac', 'Thaana', 'Nko')
 
 function scripts(...names: readonly string[]): string {
   return names.map((script) => String.raw`\p{Script=${script}}`).join('')
 }
 
-/** A letter of such a script, and what may stand between it and a mark. The Arabic mark is of the script itself. */
+/**
+ * A letter of such a script, and a character that may stand between it and a mark. The Arabic mark itself is of the
+ * script.
+ */
 const LETTER_FROM_RIGHT = String.raw`(?!\u{061C})[${FROM_RIGHT}]`
 const BESIDE_IT = String.raw`[\p{P}\p{N} ]?`
 
-/** A carriage return after which a line goes on over its beginning. */
+/** A carriage return after which text overwrites the beginning of its line. */
 const RETURN_OVER = String.raw`\r(?!\r?\r?(?:\n|$))`
 
-/** What is no hidden character where it stands so, and nowhere else. */
+/** Characters that do not count as hidden in these contexts, and only there. */
 const HONEST = [
   // The byte order mark.
   String.raw`^\u{FEFF}`,
-  // A page break, between lines.
+  // A page break between lines.
   String.raw`(?<=^|\n)\f`,
-  // Text or emoji, said of the one symbol before it; digits take it as keycaps alone.
+  // Text or emoji presentation of the one symbol before it; after digits, only as keycaps.
   String.raw`(?<=[\p{Emoji}\p{S}])(?<![\0-\x7f])[\u{FE0E}\u{FE0F}]`,
   String.raw`(?<=[0-9#*])\u{FE0F}(?=\u{20E3})`,
   String.raw`(?<=[\p{Emoji_Presentation}\p{Extended_Pictographic}\u{FE0F}\p{Emoji_Modifier}])\u{200D}(?=\p{Extended_Pictographic})`,
@@ -287,15 +292,17 @@ const HONEST = [
   String.raw`(?<=\p{Script=Mongolian})[\u{180B}-\u{180F}]`,
   // The variants of mathematical signs and of Chinese characters and punctuation.
   String.raw`(?<=[\p{Sm}\p{Script=Han}\u{3000}-\u{303F}\u{FF00}-\u{FF65}])(?<![\0-\x7f])[\u{FE00}-\u{FE02}]`,
-  // The variants of Chinese characters that are registered for names of people and places.
+  // The registered variants of Chinese characters for names of people and places.
   String.raw`(?<=\p{Script=Han})[\u{E0100}-\u{E011F}]`,
-  // The blank of a picture that is drawn in Braille.
+  // The blank in a picture that is drawn in Braille.
   String.raw`(?<=[\u{2801}-\u{28FF}]\u{2800}{0,16})\u{2800}|\u{2800}(?=\u{2800}{0,16}[\u{2801}-\u{28FF}])`,
   // The flags of England, Scotland and Wales.
   ...['gbeng', 'gbsct', 'gbwls'].map(flag),
 ]
 
-/** A flag spelt in tag characters, of which each alone is matched: `HIDDEN` goes from one character to the next. */
+/**
+ * A flag spelled in tag characters. Each of them is matched alone, since `HIDDEN` goes from one character to the next.
+ */
 function flag(region: string): string {
   const tags = Array.from(region, (letter) => String.raw`\u{${(0xe_00_00 + letter.charCodeAt(0)).toString(16)}}`)
   const sequence = [...tags, String.raw`\u{E007F}`]
@@ -307,50 +314,55 @@ function flag(region: string): string {
 }
 
 /**
- * What Unicode says is not to be shown (tags, joiners, bidirectional controls, fillers, variation selectors, soft hyphens), and
- * what most programs show as nothing or as they please: controls, separators of lines and paragraphs, private use, what is no
- * character at all, annotations, blanks that are no spaces.
+ * Characters that Unicode does not show (tags, joiners, bidirectional controls, fillers, variation selectors, soft
+ * hyphens), and those that most programs show as nothing or arbitrarily: controls, line and paragraph separators,
+ * private use, noncharacters, annotations, blanks that are not spaces.
  */
 const UNSEEN = String.raw`[\p{Default_Ignorable_Code_Point}\p{Co}\p{Cs}\p{Noncharacter_Code_Point}\0-\x08\v\f\x0e-\x1f\x7f-\x9f\u{2028}\u{2029}\u{2800}\u{FFF9}-\u{FFFC}\u{1D159}]`
 
 const HIDDEN = new RegExp(`(?!${HONEST.join('|')})${UNSEEN}|${RETURN_OVER}`, 'uy')
 
-/** The units of UTF-16 that what is not seen begins with, and few others. Unicode promises to make no others ignorable. */
+/**
+ * The UTF-16 units that unseen characters begin with, and few others. Unicode guarantees that no other characters
+ * become ignorable.
+ */
 const FIRST_UNITS = [
   String.raw`\0-\x08\v\f\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e`,
   String.raw`\u2060-\u206f\u2800\u3164\ue000-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff`,
-  // Of pairs: signs of shorthand and music, planes 14 to 16, and where each other plane ends.
+  // Surrogates of pairs: signs of shorthand and music, planes 14 to 16, and the end of each other plane.
   String.raw`\ud82f\ud834\ud83f\ud87f\ud8bf\ud8ff\ud93f\ud97f\ud9bf\ud9ff\uda3f\uda7f\udabf\udaff\udb3f-\udbff`,
 ].join('')
 
 const SUSPECT = new RegExp(String.raw`[${FIRST_UNITS}]|\r(?!\n)`, 'g')
 const SUSPECT_OR_HALF = new RegExp(String.raw`[${FIRST_UNITS}\ud800-\udfff]|\r(?!\n)`, 'g')
 
-/** Of hidden characters those that spell out what models alone read: tags, and the variation selectors that stand for bytes. */
+/** Hidden characters that spell out text for models only: tags, and the variation selectors that stand for bytes. */
 const SMUGGLERS = String.raw`\u{E0000}-\u{E007F}\u{E0100}-\u{E01EF}`
 const SMUGGLING = new RegExp(`[${SMUGGLERS}]`, 'u')
 
 /**
- * These, and: embeddings, overrides and isolates, by which a line is read in another order than it is shown; escapes to a
- * terminal, which colour, erase and conceal.
+ * The smuggling characters, embeddings, overrides and isolates, which change the displayed order of a line, and
+ * terminal escapes, which color, erase and conceal.
  */
 const DECEITFUL = new RegExp(String.raw`[${SMUGGLERS}\u202A-\u202E\u2066-\u2069\u001B\u009B]`, 'u')
 
-// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+// oxlint-disable-next-line no-control-regex -- the pattern matches control characters
 const DECEITFUL_SUSPECT = /[\x1b\x9b\u202a-\u202e\u2066-\u2069\udb40]/g
 
 const APART = /[\p{Cc}\u2028\u2029]/u
 
-/** None of these is hidden. Most paths and texts are of them alone, and the other expression takes ten times as long. */
+/**
+ * None of these is hidden. Most paths and texts consist only of them, and the other expression takes ten times as long.
+ */
 const PLAIN = /^[\t\n\r -~]*$/
 const LONE_RETURN = new RegExp(RETURN_OVER)
 
 const LENIENT_UTF8 = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** buffer_is_binary of git. */
+/** The limit of git's buffer_is_binary. */
 const BYTES_LOOKED_AT_BY_GIT = 8_000
 
-/** One that holds more is no stranger for it. */
+/** A text with more is not more suspicious. */
 export const MOST_COUNTED = 10_000
 const MOST_RUNS = 4
 const MOST_CODE_POINTS = 8

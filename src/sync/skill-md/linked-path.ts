@@ -1,6 +1,6 @@
 /**
- * The path that a link of a skill names, decoded and without what follows it; undefined where it leads to an address of another kind
- * or to a place in the same file, or shows how links are written.
+ * The path that a link of a skill names, decoded and without query and fragment. `undefined` if the link leads to an
+ * address of another kind or to a place in the same file, or only shows the syntax of links.
  */
 export function linkedPath(target: string): string | undefined {
   if (isElsewhere(target) || isExample(target)) return undefined
@@ -8,13 +8,13 @@ export function linkedPath(target: string): string | undefined {
   return path === '' ? undefined : path
 }
 
-/** An address of another kind, or a place in the same file. */
+/** True for an address of another kind, or a place in the same file. */
 function isElsewhere(target: string): boolean {
   if (target === '' || target.startsWith('#') || target.startsWith('?') || target.startsWith('//')) return true
   return /^[A-Za-z][A-Za-z0-9+.-]+:/.test(target) && !/^file:/i.test(target)
 }
 
-/** True of a target that only shows how a link is written: a word in place of a path, or a hole to fill. */
+/** True for a target that only shows the syntax of a link: a word instead of a path, or a placeholder. */
 function isExample(target: string): boolean {
   return HOLES.test(target) || EXAMPLES.has(target.toLowerCase())
 }
@@ -29,20 +29,20 @@ function pathOf(target: string): string {
   try {
     return decodeURIComponent(path)
   } catch (error) {
-    // A percent sign that begins no escape stands for itself.
+    // A percent sign that begins no escape is literal.
     if (error instanceof URIError) return path
     throw error
   }
 }
 
-/** True of a path that does not depend on where the link stands. */
+/** True if the path does not depend on the place of the link. */
 export function isAbsolute(path: string): boolean {
   return (
     path.startsWith('/') || path.startsWith('\\') || path.startsWith('~/') || /^(?:[A-Za-z]:[\\/]|file:)/i.test(path)
   )
 }
 
-/** The path in the skill; undefined where it climbs out. A backslash is a slash to those who write one. */
+/** The path in the skill; `undefined` if it leads out of the skill. A backslash counts as a slash. */
 export function resolved(folder: string, path: string): string | undefined {
   const segments = folder === '' ? [] : folder.split('/')
   for (const segment of path.replaceAll('\\', '/').split('/')) {

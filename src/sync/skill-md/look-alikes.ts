@@ -1,4 +1,6 @@
-/** Words of a text whose letters look like Latin ones and are others: what a person reads and what a program compares differ. */
+/**
+ * Words of a text with letters that look like Latin ones but are not: people read something else than programs compare.
+ */
 export interface LookAlikes {
   /** The number of such words. */
   readonly count: number
@@ -6,19 +8,19 @@ export interface LookAlikes {
   readonly words: readonly LookAlike[]
 }
 
-/** A word with its place, each character of it that is not of ASCII as an escape. */
+/** A word with its place. Each non-ASCII character of it is escaped. */
 export interface LookAlike {
   /** From 1. */
   readonly line: number
   readonly written: string
-  /** The letters that it looks like. */
+  /** The Latin letters that it looks like. */
   readonly seen: string
 }
 
 /**
- * Words in which Latin letters stand beside their look-alikes of other scripts (Unicode's UTS 39), words of look-alikes alone in a text
- * that is not in their script, and words in letters of mathematics, full width, circles and the like, which stand for ASCII.
- * Undefined where there are none.
+ * Finds three kinds of words: those that mix Latin letters with their look-alikes of other scripts (Unicode's UTS 39);
+ * those that consist of look-alikes, in a text that is not in their script; and those in letters that stand for ASCII,
+ * such as mathematical, full-width and circled ones. `undefined` if there are none.
  */
 export function lookAlikesIn(text: string): LookAlikes | undefined {
   if (!SUSPECT.test(text)) return undefined
@@ -35,7 +37,7 @@ export function lookAlikesIn(text: string): LookAlikes | undefined {
   return { count: found.length, words }
 }
 
-/** Words as a person reads them, by number where they deceive. */
+/** The words as a person reads them, with the code points of the deceptive characters. */
 export function describeLookAlikes({ count, words }: LookAlikes): string {
   const shown = words.map(({ line, written, seen }) => `"${written}" is no "${seen}" at line ${line}`)
   return `${count} in all, ${shown.join('; ')}${count > words.length ? '; …' : ''}`
@@ -44,14 +46,14 @@ export function describeLookAlikes({ count, words }: LookAlikes): string {
 const MOST_SHOWN = 4
 const MOST_CHARACTERS = 40
 
-/** Letters of full width beside Chinese, Japanese or Korean ones are as people write them there. */
+/** Full-width letters near Chinese, Japanese or Korean text are normal there. */
 function isWide(word: string, index: number, text: string): boolean {
   return !DRAWN.test(word) && IDEOGRAPHS.test(text.slice(Math.max(0, index - BESIDE), index + word.length + BESIDE))
 }
 
 const BESIDE = 40
 
-/** `isForeign`: the text is in a script of the look-alikes, so that a word of them alone may be one of it. */
+/** `isForeign`: the text is in a script of the look-alikes, so a word that consists of them may be a normal word. */
 function isMixed(word: string, isForeign: boolean): boolean {
   if (!SUSPECT.test(word)) return false
   const letters = Array.from(word)
@@ -67,7 +69,7 @@ const FEWEST_LETTERS = 3
 function isAlike(letters: readonly string[], at: number): boolean {
   const letter = letters[at] ?? ''
   if (ALIKE.has(letter)) return true
-  // Formulas are full of the small letters of Greek: beside Latin ones, not between them.
+  // Formulas often have small Greek letters beside Latin ones, but not between them.
   return GREEK.has(letter) && isLatin(letters[at - 1]) && isLatin(letters[at + 1])
 }
 
@@ -93,7 +95,7 @@ function escaped(word: string): string {
   }).join('')
 }
 
-/** By the Latin letter: Cyrillic, Greek, Armenian and Cherokee ones of the same form. */
+/** Cyrillic, Greek, Armenian and Cherokee letters, by the Latin letter that they look like. */
 const ALIKE = byLetter({
   A: 'АΑᎪ',
   B: 'ВΒᏴ',
@@ -162,13 +164,13 @@ function byLetter(alike: Readonly<Record<string, string>>): ReadonlyMap<string, 
 
 const LATIN = /\p{Script=Latin}/u
 
-/** Letters of the scripts that are no look-alikes: a text that has some is in such a script. */
+/** Letters of these scripts that are not look-alikes: a text with such letters is in one of the scripts. */
 const OWN_SCRIPTS = new RegExp(
   String.raw`(?![${[...ALIKE.keys(), ...GREEK.keys()].join('')}])[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]`,
   'u',
 )
 
-/** Letters that stand for those of ASCII: of full width, of mathematics, raised, in circles, parentheses and squares. */
+/** Letters that stand for ASCII ones: full-width, mathematical, raised, circled, parenthesized and squared. */
 const OTHERS = String.raw`\u{1D400}-\u{1D6A5}\u{2102}\u{210A}-\u{2113}\u{2115}\u{2119}-\u{211D}\u{2124}\u{212A}-\u{212D}\u{212F}-\u{2134}\u{2139}\u{1D2C}-\u{1D42}\u{1D43}-\u{1D5A}\u{249C}-\u{24E9}\u{1F110}-\u{1F149}\u{1F150}-\u{1F169}\u{1F170}-\u{1F189}`
 const STYLED = String.raw`\u{FF21}-\u{FF3A}\u{FF41}-\u{FF5A}${OTHERS}`
 const STYLED_RUN = new RegExp(`[${STYLED}]{${FEWEST_LETTERS}}`, 'u')

@@ -1,4 +1,4 @@
-/** The text without what looks like a secret by where it stands, whoever's it is. */
+/** The text without anything that its context marks as a secret, whatever its origin. */
 export function withoutSecrets(text: string): string {
   return without(PLACES, text.includes('@') ? without(BEFORE_AN_AT, text) : text)
 }
@@ -7,13 +7,16 @@ function without(places: readonly RegExp[], text: string): string {
   return places.reduce((text, place) => text.replace(place, `$1${HIDDEN}`), text)
 }
 
-/** Stands where a secret stood. */
+/** Replaces a secret. */
 export const HIDDEN = '***'
 
-/** What precedes a secret, and the secret. Repetitions are bounded: the text may come from whoever wants us busy. */
+/**
+ * The text before a secret, and the secret. Repetitions are bounded: the text may come from an attacker that wants to
+ * keep us busy.
+ */
 const BEFORE_AN_AT: readonly RegExp[] = [
   /\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#]{1,4096}(?=@)/gi,
-  // With a password that nobody encoded: what follows the colon is no port. Up to the next address, so that each is read once.
+  // An unencoded password, if no port follows the colon. Stops at the next address, so that each is read once.
   /\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#:@[]{0,256}:(?!\d{1,5}[/?#])(?:(?!:\/\/)[^\s@"]){1,4096}(?=@)/gi,
 ]
 

@@ -5,7 +5,7 @@ declare const brand: unique symbol
 
 const SHAPE = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 
-/** The one check of the rule. No trimming, no normalisation: a name with a space around it is another name. */
+/** The only check of the format. It does not trim or normalize: a name with a space around it is another name. */
 export function isSkillName(text: string): text is SkillName {
   return text.length <= 64 && SHAPE.test(text)
 }

@@ -8,7 +8,7 @@ export const AGENT_SKILLS_FIELDS = [
   'metadata',
 ] as const
 
-/** The fields that Claude Code has besides, in the order in which they are written. */
+/** The additional fields of Claude Code, in the order in which they are written. */
 export const CLAUDE_CODE_FIELDS = [
   'when_to_use',
   'argument-hint',
@@ -25,10 +25,10 @@ export const CLAUDE_CODE_FIELDS = [
   'shell',
 ] as const
 
-/** The most characters of a description, by the Agent Skills specification. */
+/** The maximum length of a description in characters, by the Agent Skills specification. */
 export const DESCRIPTION_CHARACTERS = 1024
 
-/** The most characters of `compatibility`, by the Agent Skills specification. */
+/** The maximum length of `compatibility` in characters, by the Agent Skills specification. */
 export const COMPATIBILITY_CHARACTERS = 500
 
 /** A field that some client of skills knows. */

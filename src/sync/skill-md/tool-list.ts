@@ -1,6 +1,6 @@
 /**
- * The tools that `allowed-tools` names as a text: parted by blanks and by commas that stand in no parentheses, as Claude Code
- * parts them. `Bash(git add:*) Read` is two.
+ * The tools that an `allowed-tools` text names: separated by whitespace and by commas outside of parentheses, as in
+ * Claude Code. `Bash(git add:*) Read` is two tools.
  */
 export function toolsIn(text: string): string[] {
   const tools: string[] = []
@@ -21,7 +21,7 @@ export function toolsIn(text: string): string[] {
 
 const PARTING = /[\s,]/
 
-/** Whether a tool, written between others, is found again as it is. */
+/** True if the tool can be read back unchanged from a text with other tools. */
 export function isOneTool(tool: string): boolean {
   const [found, next] = toolsIn(`${tool} next`)
   return found === tool && next === 'next'

@@ -1,14 +1,14 @@
-/** A text field that YAML refuses for want of quotes, and the frontmatter with quotes around it. */
+/** A frontmatter in which quotes were added to text fields that YAML refuses without them. */
 export interface Quoted {
   readonly yaml: string
-  /** The fields, in the order in which they stand. */
+  /** The fields, in their order in the text. */
   readonly fields: readonly string[]
 }
 
 /**
- * Quotes the text fields at the top of a frontmatter whose plain text holds what opens a mapping (`description: Use when: …`): nothing
- * but the text up to the end of its line can be meant. Each line is judged by itself, and one that YAML takes stays. Undefined where
- * there is none.
+ * Quotes the top-level text fields of a frontmatter whose plain text contains the start of a mapping (`description: Use
+ * when: …`): only the text up to the end of the line can be meant. Each line is judged alone, and a line that is valid
+ * YAML stays. `undefined` if there is no such field.
  */
 export function quoted(yaml: string): Quoted | undefined {
   const fields: string[] = []
@@ -21,7 +21,7 @@ export function quoted(yaml: string): Quoted | undefined {
   return fields.length === 0 ? undefined : { yaml: lines.join('\n'), fields }
 }
 
-/** A line whose plain text holds a colon before a blank or the end, ahead of any comment. */
+/** Matches a line whose plain text contains a colon before a blank or the end, ahead of any comment. */
 function unquotedIn(line: string): { readonly field: string; readonly text: string } | undefined {
   const [, field, rest] = LINE.exec(line) ?? []
   if (field === undefined || rest === undefined || rest.includes('\r')) return undefined
@@ -29,5 +29,5 @@ function unquotedIn(line: string): { readonly field: string; readonly text: stri
   return /:(?:[ \t]|$)/.test(plain) ? { field, text: rest.trimEnd() } : undefined
 }
 
-/** A field of text, a blank and what no other form of YAML begins with. */
+/** A text field, a blank, and a character that begins no other form of YAML. */
 const LINE = /^(description|license|compatibility|when_to_use):[ \t]+([^\s\-?:,[\]{}#&*!|>'"%@`].*?)\r?$/s

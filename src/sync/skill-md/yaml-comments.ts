@@ -1,14 +1,14 @@
 import { Lexer } from 'yaml'
 
-/** A comment of YAML. Lines of comments that follow each other are one. */
+/** A YAML comment. Comment lines that follow each other are one comment. */
 export interface YamlComment {
-  /** The offset at which it begins in the text. */
+  /** The offset in the text at which it begins. */
   readonly start: number
-  /** Without the marks of its lines. */
+  /** Without the `#` of its lines. */
   readonly text: string
 }
 
-/** The comments of a frontmatter: its values do not hold them, and a model that is given the file reads them. */
+/** The comments of a frontmatter. Its values do not contain them, but a model that gets the file reads them. */
 export function yamlComments(yaml: string): YamlComment[] {
   if (!yaml.includes('#')) return []
   const runs: { readonly start: number; end: number; readonly lines: string[] }[] = []
@@ -33,8 +33,8 @@ function* commentMarks(yaml: string): Generator<{ readonly start: number; readon
   }
 }
 
-/** The mark that the lexer puts before the text of a scalar, which may begin with any character. */
+/** The token that the lexer puts before the text of a scalar, which may begin with any character. */
 const SCALAR = '\u001F'
 
-/** The marks of the lexer besides the text: a document begins, a collection is not closed. */
+/** The tokens of the lexer that are not text: a document begins, a collection is not closed. */
 const CONTROLS: ReadonlySet<string> = new Set([SCALAR, '\u0002', '\u0018'])

@@ -1,10 +1,10 @@
 import type { z } from 'zod'
 
-/** Something that a frontmatter has against the contract. */
+/** One deviation of a frontmatter from the contract. */
 export interface ContractFault {
-  /** Where in the frontmatter: `x-personal-mcp.references.api.path`. */
+  /** The place in the frontmatter: `x-personal-mcp.references.api.path`. */
   readonly path: string
-  /** What is the case there, with the value, and the mend. */
+  /** The problem, with the value, and the fix. */
   readonly message: string
 }
 
@@ -12,7 +12,7 @@ export function faultAt(path: readonly PropertyKey[], message: string): Contract
   return { path: pathOf(path), message }
 }
 
-/** What a schema found below `above`. Its messages are ours already. */
+/** The faults that a schema found below `above`. Its messages are already ours. */
 export function faultsOf(error: z.ZodError | undefined, above: readonly string[]): ContractFault[] {
   return error?.issues.map(({ path, message }) => faultAt([...above, ...path], message)) ?? []
 }
@@ -24,6 +24,6 @@ function pathOf(keys: readonly PropertyKey[]): string {
 function segmentOf(key: PropertyKey): string {
   if (typeof key === 'number') return `[${key}]`
   const text = String(key)
-  // A key can be whatever YAML takes.
+  // YAML allows any text as a key.
   return /^[\w-]{1,64}$/.test(text) ? `.${text}` : `[${JSON.stringify(text.slice(0, 64).toWellFormed())}]`
 }

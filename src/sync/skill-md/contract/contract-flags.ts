@@ -6,20 +6,20 @@ import type { JsonObject } from '../../../base/json-value.ts'
 const SWITCHES = ['disable-model-invocation', 'user-invocable'] as const
 
 /**
- * Whether it says on or off. Words and numbers count as in the models that the contract was written in (Pydantic's), and as
- * in YAML 1.1, where `yes` is true.
+ * True if the value means on or off. Words and numbers count as in Pydantic, with which the contract was written, and
+ * as in YAML 1.1, in which `yes` is true.
  */
 export function isSwitch(value: unknown): boolean {
   if (typeof value === 'number') return value === 0 || value === 1
   return typeof value === 'boolean' || (typeof value === 'string' && WORD.test(value))
 }
 
-/** Whether it says off, to any of those readers. */
+/** True if any of those readers takes the value as off. */
 export function isOff(value: unknown): boolean {
   return value === false || value === 0 || (typeof value === 'string' && OFF.test(value))
 }
 
-/** The same of on. */
+/** True if any of those readers takes the value as on. */
 export function isOn(value: unknown): boolean {
   return value === true || value === 1 || (typeof value === 'string' && ON.test(value.trim()))
 }
@@ -30,7 +30,7 @@ const OFF = /^(?:0|off|f|false|n|no)$/i
 
 const WORD = /^(?:1|0|on|off|t|f|true|false|y|n|yes|no)$/i
 
-/** What is a switch to some readers alone. */
+/** The values that only some readers take as a switch. */
 export function switchNotes(frontmatter: JsonObject): ContractFault[] {
   return SWITCHES.flatMap((field) => {
     const value = frontmatter[field]

@@ -4,7 +4,7 @@ import { CONTRACT_KEY, type Icon } from './contract.ts'
 import { shown } from './contract-value.ts'
 import { isMapping, isTexts } from '../../../base/json-value.ts'
 
-/** The icons that are right, with what is right of them, and what is said of the rest. */
+/** The valid icons, with their valid fields, and the faults of the rest. */
 export function contractIcons(value: unknown): { readonly icons: Icon[]; readonly faults: ContractFault[] } {
   if (value === undefined) return { icons: [], faults: [] }
   if (!Array.isArray(value))
@@ -17,7 +17,7 @@ export function contractIcons(value: unknown): { readonly icons: Icon[]; readonl
   return { icons: read.flatMap(({ icon }) => icon ?? []), faults }
 }
 
-/** One for each size and theme, and to spare. Each list of resources has them all. */
+/** One for each size and theme, with room to spare. Each list of resources contains them all. */
 const MOST_ICONS = 8
 
 const AT = [CONTRACT_KEY, 'icons']
@@ -48,8 +48,8 @@ function iconOf(item: unknown, index: number): Read {
 }
 
 /**
- * The address as it is handed on. A page of ours shows none of them; a client that does is never sent to a host over an open
- * line, and never given anything but an image.
+ * The address to publish. No page of ours shows an icon. A client that does is never sent to a host over an unencrypted
+ * connection, and never gets anything but an image.
  */
 function sourceOf(src: string): string | undefined {
   if (IMAGE.test(src)) return src.length <= MAX_DATA ? src : undefined
@@ -58,7 +58,7 @@ function sourceOf(src: string): string | undefined {
   return isOpen && url.href.length <= MAX_ADDRESS ? url.href : undefined
 }
 
-/** MCP has images as data in base64 alone. */
+/** MCP allows images as data only in base64. */
 const IMAGE = /^data:image\/[a-z0-9][a-z0-9.+-]*;base64,[A-Za-z0-9+/]+={0,2}$/
 
 const MAX_ADDRESS = 2_048

@@ -5,7 +5,7 @@ import { shown } from './contract-value.ts'
 import type { JsonValue } from '../../../base/json-value.ts'
 import { isMapping } from '../../../base/json-value.ts'
 
-/** What is let through and said all the same. `written` is the block as it stands, with the fields that nobody knows. */
+/** Notes on content that the contract permits. `written` is the original block, with its unknown fields. */
 export function contractNotes(
   block: Block,
   written: JsonValue | undefined,
@@ -57,7 +57,10 @@ function capabilityNotes(block: Block): ContractFault[] {
   return [...astray, ...repeated('capabilities', capabilities)]
 }
 
-/** Whether an address of our family leads to what this skill has. What other families hold is not known here. */
+/**
+ * The reason why an address of our family does not lead to content of this skill. Addresses of other families cannot be
+ * checked here.
+ */
 function whyAstray(uri: string, { id, references }: Block): string | undefined {
   if (!/^[a-z][a-z0-9+.-]*:./i.test(uri)) return 'is no URI; write the whole address, resource://…'
   if (!uri.startsWith('resource://') || uri.startsWith('resource://docs/')) return undefined
@@ -90,7 +93,7 @@ function referenceNotes({ references = new Map() }: Block): ContractFault[] {
   })
 }
 
-/** Forms of before the contract, and of a draft of it. */
+/** Forms from before the contract, and from a draft of it. */
 function retiredLooks(written: JsonValue | undefined, files: ReadonlySet<string> | undefined): ContractFault[] {
   const references = isMapping(written) ? written['references'] : undefined
   const entries = isMapping(references) ? Object.entries(references) : []

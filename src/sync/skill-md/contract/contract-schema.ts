@@ -9,15 +9,17 @@ import { isSkillName } from '../skill-name.ts'
 import type { StandardField } from '../standard-fields.ts'
 import { xmlTagIn } from '../xml-tag.ts'
 
-/** What else is wrong with a text, in words that follow the value. */
+/** A further check of a text. The message follows the value. */
 interface Rule {
   readonly holds: (text: string) => boolean
   readonly message: string
 }
 
-/** The fields that the contract takes from Agent Skills and Claude Code. Fields that it does not know are nobody's fault. */
+/**
+ * The fields that the contract takes from Agent Skills and Claude Code. Fields that it does not know are not a fault.
+ */
 export const STANDARD_FIELDS = z.object({
-  // Not trimmed: Agent Skills has a name with white space around it be another name, and the two must agree.
+  // Not trimmed: in Agent Skills a name with whitespace around it is another name, and both must agree.
   name: checked(z.string({ error: notText }), [
     {
       holds: (name) => isSkillName(name) && isContractId(name),
@@ -69,7 +71,7 @@ const REFERENCE = z.object(
   { error: unlike('a mapping with a path') },
 )
 
-/** The `x-personal-mcp` block. Its icons are read one by one: a malformed one is left out and no more. */
+/** The `x-personal-mcp` block. Its icons are read one by one: a malformed one is only left out. */
 export const BLOCK = z.object(
   {
     id: text([ID]),
@@ -87,12 +89,12 @@ export const BLOCK = z.object(
 
 export type Block = z.infer<typeof BLOCK>
 
-/** The one suffix is what the contract says, and so is what may stand in it. */
+/** The contract defines the single suffix and its characters. */
 function isVersion(text: string): boolean {
   return /^(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)(?:[-+][0-9A-Za-z.-]+)?$/.test(text)
 }
 
-/** Whether semver.org would take it too: `1.0.0-..` is let through by the contract. */
+/** True if semver.org accepts the version too: the contract permits `1.0.0-..`. */
 export function isSemantic(version: string): boolean {
   return semver().valid(version) !== null
 }
@@ -113,7 +115,7 @@ function text(rules: readonly Rule[] = []): z.ZodString {
   return checked(z.string({ error: notText }).overwrite(trimmed), rules)
 }
 
-/** One fault a text: what fails the first rule is not asked for the second. */
+/** Reports one fault per text: the rules after a failed one are skipped. */
 function checked(schema: z.ZodString, rules: readonly Rule[]): z.ZodString {
   return rules.reduce(
     (sofar, { holds, message }) =>
@@ -134,7 +136,7 @@ function listOf(item: z.ZodString): z.ZodArray<z.ZodString> {
   return z.array(item, { error: unlike('a list') })
 }
 
-/** As a map, since an object of zod's loses a key called `__proto__`. */
+/** Reads a map, since a zod object loses a key named `__proto__`. */
 function mapOf<Value extends z.ZodType>(key: z.ZodString, value: Value, what: string) {
   return z.preprocess(
     (input) => (isMapping(input) ? new Map(Object.entries(input)) : input),
@@ -146,7 +148,7 @@ type RawIssue = z.core.$ZodRawIssue
 
 function notText({ input }: RawIssue): string {
   if (typeof input === 'number' || typeof input === 'boolean') {
-    // What YAML made of it may not be what is written: 1.0 is 1.
+    // The value that YAML read may differ from the written one: 1.0 is 1.
     return `it is a ${typeof input} and no text; put what is written in quotes`
   }
   return unlike('text')({ input })

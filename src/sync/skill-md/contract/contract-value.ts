@@ -1,7 +1,7 @@
-/** The text without white space around it, by Unicode's word for that: what readers in other languages strip. */
+/** The text without the Unicode whitespace around it, as readers in other languages strip it. */
 export function trimmed(text: string): string {
   let [start, end] = [0, text.length]
-  // By hand: a pattern that is anchored at the end takes the square of a long run of spaces.
+  // Without a regular expression: one that is anchored at the end takes quadratic time on a long run of spaces.
   while (start < end && WHITE.test(text.charAt(start))) start += 1
   while (end > start && WHITE.test(text.charAt(end - 1))) end -= 1
   return text.slice(start, end)
@@ -9,7 +9,7 @@ export function trimmed(text: string): string {
 
 const WHITE = /\p{White_Space}/u
 
-/** The value for a message: as JSON, and its beginning alone where it is long. */
+/** The value for a message: as JSON, shortened if it is long. */
 export function shown(value: unknown): string {
   const json = JSON.stringify(value) ?? String(value)
   return json.length <= MOST_SHOWN ? json : `${json.slice(0, MOST_SHOWN).toWellFormed()}…`

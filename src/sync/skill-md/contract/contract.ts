@@ -1,4 +1,4 @@
-/** What a skill says of itself in its `x-personal-mcp` block, checked and with defaults filled in. */
+/** The content of a skill's `x-personal-mcp` block, validated and with defaults filled in. */
 export interface Contract {
   /** `^[a-z][a-z0-9-]*$`; the skill's name and the name of its folder. */
   readonly id: string
@@ -11,33 +11,35 @@ export interface Contract {
   readonly dependsOn: readonly string[]
   /** In the order of their ids. */
   readonly references: readonly Reference[]
-  /** As MCP has them; empty where none are given. */
+  /** In the form of MCP; empty if none are given. */
   readonly icons: readonly Icon[]
 }
 
 /** One reference document. */
 export interface Reference {
-  /** `^[a-z][a-z0-9-]*$`, stable, whatever the file is called. */
+  /** `^[a-z][a-z0-9-]*$`, stable, whatever the name of the file is. */
   readonly id: string
-  /** Relative to the skill's folder, normalised, below `references/`. */
+  /** Relative to the skill's folder, normalized, below `references/`. */
   readonly path: string
   readonly mimeType: string
   readonly title?: string
 }
 
 export interface Icon {
-  /** A normalised `https:` address, or an image as `data:` in base64. */
+  /** A normalized `https:` address, or an image as `data:` in base64. */
   readonly src: string
   readonly mimeType?: string
   readonly sizes?: readonly string[]
 }
 
-/** What an id of the contract looks like: that of a skill and that of a reference. Those of skills are skill names too. */
+/**
+ * True if the text can be an id of the contract, of a skill or of a reference. Ids of skills must be skill names too.
+ */
 export function isContractId(text: string): boolean {
   return CONTRACT_ID.test(text)
 }
 
 const CONTRACT_ID = /^[a-z][a-z0-9-]*$/
 
-/** The frontmatter key that the contract lives under. */
+/** The frontmatter key of the contract block. */
 export const CONTRACT_KEY = 'x-personal-mcp'

@@ -10,10 +10,12 @@ import { isOneTool, toolsIn } from '../tool-list.ts'
 import { isMapping, isTexts } from '../../../base/json-value.ts'
 import { CLAUDE_CODE_FIELDS, COMPATIBILITY_CHARACTERS, DESCRIPTION_CHARACTERS } from '../standard-fields.ts'
 
-/** For whom a projection is: readers that take the standard fields alone, or Claude Code, which has some of its own. */
+/**
+ * The readers of a projection: those that accept only the standard fields, or Claude Code, which has some of its own.
+ */
 export type Profile = 'strict' | 'claude-code'
 
-/** A SKILL.md as it is handed on, or all that keeps it from being so. */
+/** A projected SKILL.md, or all faults that prevent it. */
 export type Projection =
   | {
       readonly ok: true
@@ -24,7 +26,7 @@ export type Projection =
     }
   | { readonly ok: false; readonly faults: readonly ProjectionFault[] }
 
-/** One thing that keeps a SKILL.md from being projected, or a projection from being undone. */
+/** One reason why a SKILL.md cannot be projected, or a projection cannot be undone. */
 export interface ProjectionFault {
   /** `frontmatter`, or the path of a field such as `metadata.version`. */
   readonly field: string
@@ -32,9 +34,9 @@ export interface ProjectionFault {
 }
 
 /**
- * The SKILL.md with standard fields alone: what stands in `x-personal-mcp` goes to string keys of `metadata`, behind those
- * of the author. The body stays as it is to the last byte; equal bytes give equal bytes. `folder` is the name of the folder
- * that it lies in, where that is known.
+ * The SKILL.md with standard fields only: the content of `x-personal-mcp` becomes string keys of `metadata`, after
+ * those of the author. The body stays the same to the last byte; equal bytes give equal bytes. `folder` is the name of
+ * its folder, if known.
  */
 export function project(bytes: Uint8Array, profile: Profile, folder?: string): Projection {
   const reading = readFrontmatter(bytes, FRONTMATTER_LIMITS)
@@ -59,16 +61,16 @@ export function project(bytes: Uint8Array, profile: Profile, folder?: string): P
   return { ok: true, name: textAt(frontmatter, 'name'), bytes: written.bytes, dropped }
 }
 
-/** What the keys begin with that hold the members of the block in a projection. */
+/** The prefix of the keys that contain the members of the block in a projection. */
 export const PROJECTED = `${CONTRACT_KEY}.`
 
 /** The members of the block that are texts; all others are written as JSON. */
 export const TEXTS: ReadonlySet<string> = new Set(['id', 'version'])
 
-/** In the order in which they are written. Those that are not named follow, sorted. */
+/** In the order in which they are written. Other members follow, sorted. */
 const MEMBERS = ['id', 'version', 'tags', 'capabilities', 'depends_on', 'references']
 
-/** Keys of the protocol itself (SEP-2640): nobody's to write. */
+/** Keys that are reserved for the protocol itself (SEP-2640). */
 const RESERVED = 'io.modelcontextprotocol/'
 
 function standardFaults(frontmatter: JsonObject): ProjectionFault[] {
@@ -95,7 +97,7 @@ function standardFaults(frontmatter: JsonObject): ProjectionFault[] {
   return [...faults, ...toolFaults(tools)]
 }
 
-/** Whether something is given that is more than blanks. */
+/** True if the value is given and is not blank. */
 function says(value: JsonValue | undefined): boolean {
   return isGiven(value) && (typeof value !== 'string' || value.trim() !== '')
 }
@@ -121,12 +123,12 @@ function metadataFaults(metadata: JsonValue | undefined, hasBlock: boolean): Pro
       const mend = hasBlock ? 'give it another name' : 'this is a projection already; --reverse undoes it'
       return [{ field, message: `is where the projection puts what stands in ${CONTRACT_KEY}; ${mend}` }]
     }
-    // What YAML made of `1.10` is no longer what the author wrote, so it cannot be turned into the text that was meant.
+    // YAML's reading of `1.10` is no longer the author's text, so it cannot be converted back to it.
     return typeof value === 'string' ? [] : [{ field, message: 'has to be a text; put it in quotes' }]
   })
 }
 
-/** As much of the contract as the projection rests on. */
+/** The part of the contract that the projection relies on. */
 function blockFaults(
   block: JsonValue | undefined,
   name: JsonValue | undefined,
@@ -168,7 +170,7 @@ function fieldsOf(frontmatter: JsonObject, names: readonly string[]): (readonly 
   })
 }
 
-/** One text either way: the standard knows no list, and parts it at blanks alone. */
+/** Writes both forms as one text: the standard has no list, and separates tools only by whitespace. */
 function toolText(tools: JsonValue): string {
   const named = isList(tools) ? textsIn(tools).map((tool) => tool.trim()) : textsIn([tools]).flatMap(toolsIn)
   return named.join(' ')
@@ -186,7 +188,7 @@ function metadataOf(frontmatter: JsonObject, order: readonly string[]): Readonly
   return projected
 }
 
-/** The keys of `metadata` as the author put them: what is read as JSON has them sorted. */
+/** The keys of `metadata` in the author's order: reading as JSON sorts them. */
 export function orderOfMetadata(bytes: Uint8Array, bodyStart: number): string[] {
   const text = utf8(bytes.subarray(0, bodyStart)) ?? ''
   const block = text.slice(text.indexOf('\n') + 1).replace(/---\r?\n?$/, '')
@@ -195,7 +197,7 @@ export function orderOfMetadata(bytes: Uint8Array, bodyStart: number): string[] 
   return metadata.items.map(({ key }) => String(isScalar(key) ? key.value : key))
 }
 
-/** The fields and the body as one file, read back before it is given out: what is not read as it was meant is not written. */
+/** The fields and the body as one file. The file is read back first: if the result differs, it is not returned. */
 export function documentOf(
   fields: ReadonlyMap<string, Written>,
   body: Uint8Array,
@@ -214,7 +216,7 @@ function plain(value: Written): unknown {
     : value
 }
 
-/** What is not made, with all the reasons. */
+/** The refusal of a file, with all reasons. */
 export function refused(faults: ProjectionFault[]): {
   readonly ok: false
   readonly faults: ProjectionFault[]
@@ -222,7 +224,7 @@ export function refused(faults: ProjectionFault[]): {
   return { ok: false, faults }
 }
 
-/** Asked of values that were found to be texts. */
+/** For values that were already found to be texts. */
 function textAt(values: JsonObject, key: string): string {
   return textsIn([values[key] ?? null])[0] ?? ''
 }
@@ -231,7 +233,7 @@ function textsIn(values: readonly JsonValue[]): string[] {
   return values.filter((value) => typeof value === 'string')
 }
 
-/** A field without a value is as good as none. */
+/** False for a field without a value, which counts as absent. */
 function isGiven(value: JsonValue | undefined): value is Exclude<JsonValue, null> {
   return value !== undefined && value !== null
 }

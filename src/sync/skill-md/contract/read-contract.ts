@@ -12,15 +12,15 @@ import type { JsonObject, JsonValue } from '../../../base/json-value.ts'
 import { isMapping } from '../../../base/json-value.ts'
 import { isReferencePath, referencePathOf } from '../reference-path.ts'
 
-/** What the contract has to say of one frontmatter. Violations keep it from being kept; notes do not. */
+/** The result of checking one frontmatter against the contract. A violation breaks the contract; a note does not. */
 export type ContractReading =
   | { readonly ok: true; readonly contract: Contract; readonly notes: readonly ContractFault[] }
   | { readonly ok: false; readonly violations: readonly ContractFault[]; readonly notes: readonly ContractFault[] }
 
 /**
- * Holds a frontmatter to the contract, whatever it is. `folderName`: of the skill's folder; undefined where that has none, at
- * the root of a repository. `files`: what it is served with, relative to its folder; undefined where that is not known, and
- * then no reference is looked for.
+ * Checks any frontmatter against the contract. `folderName` is the name of the skill's folder; `undefined` if it has
+ * none, at the root of a repository. `files` are its served files, relative to its folder; `undefined` if unknown, and
+ * then references are not checked.
  */
 export function readContract(
   frontmatter: JsonObject,
@@ -70,7 +70,7 @@ function once(texts: readonly string[] = []): string[] {
   return [...new Set(texts)]
 }
 
-/** Name, folder and id are one. Asked of what is there, whatever else is wrong with it. */
+/** Name, folder and id must be equal. Checks those that exist, whatever else is wrong. */
 function disagreements(frontmatter: JsonObject, folderName: string | undefined): ContractFault[] {
   const { name, [CONTRACT_KEY]: block } = frontmatter
   const id = isMapping(block) ? textIn(block['id']) : undefined

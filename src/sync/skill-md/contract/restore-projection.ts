@@ -7,12 +7,12 @@ import { PROJECTED, TEXTS, documentOf, orderOfMetadata, refused } from './projec
 import type { ProjectionFault } from './projection.ts'
 import { isSkillName } from '../skill-name.ts'
 
-/** A SKILL.md as its author has it, or why it cannot be had from this one. */
+/** The author's original SKILL.md, or the reason why it cannot be restored from this one. */
 export type Reconstruction =
   | { readonly ok: true; readonly name: string; readonly bytes: Uint8Array }
   | { readonly ok: false; readonly faults: readonly ProjectionFault[] }
 
-/** Undoes `project`, but for the fields that it left out: the block is a block again, the body is as it was. */
+/** Undoes `project`, except for the dropped fields: the block is a block again, the body is unchanged. */
 export function reconstruct(bytes: Uint8Array): Reconstruction {
   const reading = readFrontmatter(bytes, FRONTMATTER_LIMITS)
   if (!reading.ok) return refused([{ field: 'frontmatter', message: reading.message }])
@@ -29,7 +29,7 @@ export function reconstruct(bytes: Uint8Array): Reconstruction {
     return refused([{ field: `metadata.${PROJECTED}id`, message: 'has to equal `name`: this is no projection' }])
   const [fields, body] = [fieldsOf(frontmatter, parts), bytes.subarray(bodyStart)]
   const inLines = documentOf(fields, body)
-  // What a projection has on one line may need more room on many than a frontmatter has.
+  // Content that a projection has on one line may need more space on many than a frontmatter has.
   const written = inLines.ok ? inLines : documentOf(fields, body, 'compact')
   return written.ok ? { ok: true, name, bytes: written.bytes } : written
 }
@@ -66,7 +66,10 @@ function textOrNothing(value: JsonValue): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** Undefined for what is no JSON, is nested deeper than a frontmatter may be, or has a number that its reader had to bend. */
+/**
+ * `undefined` if the text is not JSON, is nested deeper than a frontmatter may be, or has a number that its reader
+ * changed.
+ */
 function parsed(text: JsonValue): JsonValue | undefined {
   if (typeof text !== 'string') return undefined
   try {
@@ -84,12 +87,12 @@ function isWithin(value: JsonValue, levels: number): boolean {
   return levels > 0 && Object.values(value).every((member) => isWithin(member, levels - 1))
 }
 
-/** A frontmatter has none: it would come back as another number. */
+/** A frontmatter has no negative zero: it would come back as another number. */
 function withoutNegativeZero(_: string, value: JsonValue): JsonValue {
   return value === 0 ? 0 : value
 }
 
-/** The standard ones first, in their order. */
+/** The standard fields come first, in their order. */
 const FIRST = ['name', 'description', 'license', 'compatibility', 'allowed-tools']
 
 function fieldsOf(frontmatter: JsonObject, parts: Parts | undefined): Map<string, Written> {
