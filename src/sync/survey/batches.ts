@@ -1,7 +1,9 @@
 import type { ResolvedCandidate } from './read-skill.ts'
 import { BLOBS_AT_ONCE } from '../model/tree.ts'
 
-/** Skills in their order, in lots whose files one request brings; one that has more than that is a lot by itself. */
+/**
+ * Splits skills, in their order, into lots whose files fit one request. A skill with more files is a lot of its own.
+ */
 export function lotsOf(candidates: readonly ResolvedCandidate[]): ResolvedCandidate[][] {
   const lots: ResolvedCandidate[][] = []
   let files = Infinity
@@ -17,8 +19,8 @@ export function lotsOf(candidates: readonly ResolvedCandidate[]): ResolvedCandid
 }
 
 /**
- * Does all of it at once. When one fails the others are to stop, and have ended when this throws why it failed: nobody works on
- * behind the back of whoever cleans up.
+ * Runs all works at once. When one fails, the others are aborted. Throws the failure only after all have ended, so that
+ * none still runs while the caller cleans up.
  */
 export async function together(
   works: readonly ((signal: AbortSignal) => Promise<void>)[],

@@ -1,8 +1,8 @@
 import type { Finding } from '../skill-md/finding.ts'
 
 /**
- * The first findings, and one more that says of the rest how many they are, with the rule of the first that is left out:
- * there may be thousands, and each generation would name them.
+ * The first findings, and one more with the number of the rest, under the rule of the first that is left out. There may
+ * be thousands, and each generation would list them.
  */
 export function firstFindings(
   findings: readonly Finding[],

@@ -4,7 +4,10 @@ import type { JsonObject } from '../../base/json-value.ts'
 import { baseName } from '../../base/paths.ts'
 import { readContract } from '../skill-md/contract/read-contract.ts'
 
-/** What the contract comes to for one skill: a violation withholds it, a note does not. Each names the field first. */
+/**
+ * The result of the contract for one skill: a violation withholds it, a note does not. Each message begins with the
+ * field.
+ */
 export interface Kept {
   readonly contract?: Contract
   readonly violated: readonly string[]
@@ -12,9 +15,9 @@ export interface Kept {
 }
 
 /**
- * Holds a skill to the contract where its source asks for that. Elsewhere nothing is said of a skill without the block, and
- * what is wrong with a block that is there is noted alone. `folder`: from the repository's root; empty for the root itself,
- * which is called as whoever cloned it likes. `files`: undefined where they are not known.
+ * Checks a skill against the contract if its source requires it. Otherwise a skill without the block gets no messages,
+ * and faults of an existing block are only notes. `folder` is relative to the repository's root; empty for the root
+ * itself, which each clone names as it likes. `files` is `undefined` if they are unknown.
  */
 export function againstContract(
   frontmatter: JsonObject | undefined,

@@ -8,7 +8,7 @@ import { hiddenInDocument } from '../skill-md/hidden-unicode.ts'
 import { lookAlikesIn } from '../skill-md/look-alikes.ts'
 import { documentParts, unrenderedIn } from './unrendered-text.ts'
 
-/** Reads on the thread of the caller, for a process that has no other client waiting. */
+/** Reads on the caller's thread, for a process without other waiting clients. */
 export const READ_HERE: DocumentReader = {
   read: async (bytes, limits) => documentReading(bytes, limits),
   hiddenIn: async (path, bytes) => hiddenInText({ path }, bytes),
@@ -27,12 +27,12 @@ export function documentReading(bytes: Uint8Array, limits: FrontmatterLimits): D
   }
 }
 
-/** As much of a document as is searched for text that people do not see as it is. */
+/** The part of a document that is searched for text that people do not see as it is. */
 export const SEARCHED_BYTES = 2 ** 18
 
 /**
- * The paths below its folder that the links of a SKILL.md name, each once, in the order of the text: the first of them, of the first
- * of its bytes. A folder is none, and neither is SKILL.md itself. Never throws.
+ * The paths below its folder that the links of a SKILL.md name, each once, in the order of the text. Only the first
+ * paths in the first bytes. Excludes folders and SKILL.md itself. Never throws.
  */
 export function linkedPathsIn(bytes: Uint8Array): readonly string[] {
   const { text, bodyStart } = documentParts(bytes.subarray(0, SEARCHED_BYTES))
@@ -45,7 +45,7 @@ export function linkedPathsIn(bytes: Uint8Array): readonly string[] {
   return [...paths]
 }
 
-/** A skill that links to more has a list of its files somewhere. */
+/** A skill that links to more files has a list of them elsewhere. */
 const MOST = 64
 
 function insideOf(target: string): string | undefined {

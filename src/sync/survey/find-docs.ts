@@ -6,24 +6,24 @@ import type { Tree, TreeEntry } from '../model/tree.ts'
 import { unusableFinding } from './read-skill.ts'
 import { submoduleFinding } from './link-resolver.ts'
 
-/** What one walk over the docs folder found: names and ids, no content was read. Paths are relative to it. */
+/** The result of one walk over the docs folder: only names and ids, no content. Paths are relative to the folder. */
 export interface FoundDocs {
   readonly files: readonly FoundFile[]
-  /** Links that are called like Markdown. */
+  /** Links with a Markdown name. */
   readonly links: readonly FoundLink[]
-  /** What is not looked into, though it may hold some. */
+  /** Places that are not entered, though they may contain docs. */
   readonly unread: readonly FoundLink[]
   readonly findings: readonly Finding[]
 }
 
-/** Walks the folder for its Markdown files. The fetch has bounded how many entries a commit has, and how deep they lie. */
+/** Walks the folder for its Markdown files. The fetch has limited the number and the depth of the entries. */
 export function findDocs(tree: Tree, folder: string, id: ObjectId): FoundDocs {
   const walk = new Walk(tree, folder)
   walk.enter('', id)
   return walk
 }
 
-/** The tree at a path of the repository, through real folders only; or the finding that there is none, or none to be read. */
+/** The tree at a path of the repository, through real folders only; or the finding that it is missing or unreadable. */
 export function docsTree(tree: Tree, folder: string): ObjectId | Finding {
   let id = tree.root
   for (const name of folder === '' ? [] : folder.split('/')) {
@@ -83,7 +83,7 @@ class Walk implements FoundDocs {
     }
   }
 
-  /** URIs tell upper from lower case, and so is the ending read: what nobody would find is named. */
+  /** URIs are case-sensitive, and so is this check of the ending: a file that would not be found gets a finding. */
   #isMarkdown(path: string): boolean {
     if (path.endsWith('.md')) return true
     if (!path.toLowerCase().endsWith('.md')) return false

@@ -9,41 +9,41 @@ import { SyncError } from '../model/sync-error.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
 import { comparePaths } from '../model/digest.ts'
 
-/** What one walk over a tree found: nothing but names and ids, no content was read. */
+/** The result of one walk over a tree: only names and ids, no content. */
 export interface Found {
   readonly candidates: readonly Candidate[]
-  /** Links that lie in no skill: one may lead to a skill's folder. */
+  /** Links in no skill: one may lead to a skill's folder. */
   readonly links: readonly FoundLink[]
-  /** Submodules that lie in no skill. */
+  /** Submodules in no skill. */
   readonly submodules: readonly string[]
-  /** Folders that lie in no skill and have a name that nothing can be served by. */
+  /** Folders in no skill whose name cannot be served. */
   readonly unusable: readonly string[]
-  /** What lies in no skill and is not looked into, though it may hold some. */
+  /** Places in no skill that are not entered, though they may contain skills. */
   readonly unread: readonly FoundLink[]
-  /** Skills and findings below folders that are as they were. */
+  /** Skills and findings below unchanged folders. */
   readonly kept: { readonly skills: readonly Skill[]; readonly findings: readonly Finding[] }
-  /** Every folder that was met and lies in no skill, skills' own folders included, with its tree id. */
+  /** Every folder of the walk that is in no skill, including skills' own folders, with its tree id. */
   readonly folders: ReadonlyMap<string, ObjectId>
 }
 
 /** A folder with a SKILL.md in it. */
 export interface Candidate {
   readonly path: string
-  /** Where its files lie, from the repository's root, if not at `path`: the folder that a link leads to. */
+  /** The folder of its files, from the repository's root, if that is not `path`: the target of a link. */
   readonly folder?: string
-  /** The entry that made it one; not always called `SKILL.md` to the letter, not always a file. */
+  /** The entry that made it a candidate; not always named exactly `SKILL.md`, not always a file. */
   readonly document: TreeEntry
-  /** Relative to the folder, files of folders below included. */
+  /** Relative to the folder, including files of folders below. */
   readonly files: readonly FoundFile[]
   readonly links: readonly FoundLink[]
   readonly submodules: readonly string[]
-  /** What has a name that nothing can be served by. */
+  /** Paths with a name that cannot be served. */
   readonly unusable: readonly string[]
-  /** Present where the folder has more than a skill may hold: the rest was not taken. */
+  /** Present if the folder has more than a skill may have: the rest was not taken. */
   readonly cut?: Cut
 }
 
-/** The files of a folder that holds too much: `isAll` where no more of them were left uncounted. */
+/** The number of files in a folder that has too much. `isAll`: the count is complete. */
 export interface Cut {
   readonly files: number
   readonly isAll: boolean
@@ -60,7 +60,7 @@ export interface FoundLink {
   readonly id: ObjectId
 }
 
-/** Walks the tree below `root`. A folder that has the id it had in `held` is not entered: its skills are taken from there. */
+/** Walks the tree below `root`. A folder whose id is the same in `held` is not entered: its skills come from there. */
 export function* findSkills(tree: Tree, root: string, held: Snapshot | undefined, gatherer: Gatherer): Steps<Found> {
   const before = held && (yield* HeldFolders.of(held))
   const walk = new Walk(tree, before, gatherer)
@@ -68,7 +68,7 @@ export function* findSkills(tree: Tree, root: string, held: Snapshot | undefined
   return walk
 }
 
-/** The entry that makes a folder a skill: `SKILL.md`, else one that only differs in case. */
+/** The entry that makes a folder a skill: `SKILL.md`, else one that differs only in case. */
 export function documentOf(entries: readonly TreeEntry[]): TreeEntry | undefined {
   const named = entries.filter((entry) => entry.name.toLowerCase() === 'skill.md' && isFileLike(entry))
   return named.find((entry) => entry.name === 'SKILL.md') ?? named[0]
@@ -93,7 +93,7 @@ class Walk implements Found {
   }
 
   *enter(path: string, id: ObjectId, insideSkill: boolean): Steps<void> {
-    // A folder inside of a skill is read whenever the skill is, so what is known of it alone helps nobody.
+    // A folder inside a skill is read whenever the skill is, so its own result is not useful.
     if (!insideSkill) this.folders.set(path, id)
     if (!insideSkill && this.#held?.idOf(path) === id) return this.#keep(this.#held, path)
     const entries = this.#tree.list(id)
@@ -122,7 +122,10 @@ class Walk implements Found {
   }
 }
 
-/** What an earlier snapshot has in each folder. Looked up and not searched: most commits leave thousands of folders alone. */
+/**
+ * The content of an earlier snapshot by folder. It is indexed, not searched: most commits leave thousands of folders
+ * unchanged.
+ */
 class HeldFolders {
   readonly #ids: ReadonlyMap<string, ObjectId>
   readonly skills: Inside<Skill>
@@ -154,7 +157,7 @@ class HeldFolders {
   }
 }
 
-/** By folder, what is at it and below it. */
+/** By folder: the items at it and below it. */
 type Inside<Item> = ReadonlyMap<string, readonly Item[]>
 
 function* byFolder<Item>(items: readonly Item[], pathOf: (item: Item) => string): Steps<Inside<Item>> {
@@ -188,7 +191,7 @@ function rootFolder(tree: Tree, root: string): ObjectId {
   return id
 }
 
-/** Gathers what lies in the folders of skills. One for a commit: what it may come to is counted over all of them. */
+/** Gathers the content of skills' folders. One per commit, since its limit counts over all of them. */
 export class Gatherer {
   readonly #tree: Tree
   readonly #maxFiles: number
@@ -210,7 +213,10 @@ export class Gatherer {
     return isWhole ? taken : { ...taken, cut: this.#countedIn(folder, room, files.length) }
   }
 
-  /** Counts files for the figure of a finding, and looks at so many entries at the most. `least`: those that were taken. */
+  /**
+   * Counts files for the number in a finding, and checks a limited number of entries. `least` is the number already
+   * taken.
+   */
   #countedIn(folder: ObjectId, room: number, least: number): Cut {
     const most = Math.min(room, this.#leftToCount)
     let [files, left] = [0, most]
@@ -227,7 +233,7 @@ export class Gatherer {
     return { files: Math.max(files, least), isAll }
   }
 
-  /** False when there was more than there is room for. */
+  /** False if there was more than there is room for. */
   #gather(folder: ObjectId, path: string, content: Content): boolean {
     for (const entry of this.#tree.list(folder)) {
       if (content.room === 0 || content.files.length > this.#maxFiles) return false
@@ -252,7 +258,7 @@ export class Gatherer {
       case 'unusable-folder':
         content.unusable.push(path)
         return true
-      // What cannot be taken counts as a file: without it the skill would not be whole.
+      // An unreadable entry counts as a file: without it the skill would not be whole.
       case 'unread':
       case 'file':
       case 'executable':
@@ -271,12 +277,15 @@ export class Gatherer {
   }
 }
 
-/** A nest of skills names each file once per level, and each link to a skill's folder all of it again. */
+/**
+ * The limit for one commit. Nested skills name each file once per level, and each link to a skill's folder names all of
+ * its files again.
+ */
 const MAX_GATHERED = 250_000
 
 const FILE_KINDS: ReadonlySet<TreeEntry['kind']> = new Set(['file', 'executable', 'unread'])
 
-/** How many folders, links and submodules a skill may hold for each file that it may. */
+/** The number of folders, links and submodules that a skill may contain for each permitted file. */
 const ENTRIES_PER_FILE = 16
 
 interface Content {
@@ -284,7 +293,7 @@ interface Content {
   readonly links: FoundLink[]
   readonly submodules: string[]
   readonly unusable: string[]
-  /** How many more entries of any kind are looked at. */
+  /** The number of further entries of any kind that may be read. */
   room: number
 }
 
@@ -293,8 +302,8 @@ function isFileLike(entry: TreeEntry): boolean {
 }
 
 /**
- * The folders whose tree id alone decides what is found below them. A link may lead elsewhere although its folder is as it
- * was, so the folders above one are left out; `alone` are left out without those above them.
+ * The folders whose tree id alone decides what is found below them. The target of a link may change while its folder
+ * does not, so the folders above a link are left out. `alone` are left out too, but not the folders above them.
  */
 export function* decidingByTheirId(
   folders: ReadonlyMap<string, ObjectId>,

@@ -4,9 +4,9 @@ import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { describeHidden, hiddenIn } from '../skill-md/hidden-unicode.ts'
 import type { HiddenPolicy, HiddenText } from '../skill-md/hidden-unicode.ts'
 
-/** A place in which characters stand that nobody sees, if there are any. */
+/** A place that may contain invisible characters. */
 export interface HidingPlace {
-  /** Of the file, or of the folder of the skill. */
+  /** The path of the file, or of the skill's folder. */
   readonly path: string
   readonly where: keyof typeof WHERE
   readonly hidden: HiddenText | undefined
@@ -20,13 +20,13 @@ const WHERE = {
   folder: 'The path of the folder',
 } as const
 
-/** What is said of characters that nobody sees, wherever they stand, and whether what holds them is withheld. */
+/** The findings for invisible characters in all places, and the decision to withhold their holder. */
 export function judgeHidden(
   places: readonly HidingPlace[],
   policy: HiddenPolicy,
 ): { readonly isWithheld: boolean; readonly findings: readonly Finding[] } {
   const hiding = places.flatMap(({ hidden, ...place }) => (hidden === undefined ? [] : [{ hidden, ...place }]))
-  // There may be hundreds, of which some are told: those that decide are told first.
+  // There may be hundreds, of which some are reported: those that decide come first.
   const first = hiding.length > MOST_HIDDEN ? hiding.toSorted((a, b) => +isDeceit(b) - +isDeceit(a)) : hiding
   return {
     isWithheld: policy === 'withhold' ? hiding.length > 0 : policy === 'deceptive' && hiding.some(isDeceit),
@@ -39,8 +39,8 @@ export function judgeHidden(
 type Hiding = { readonly [Key in keyof HidingPlace]: NonNullable<HidingPlace[Key]> }
 
 /**
- * Besides SKILL.md a file may speak of such characters, or be a program or a recording that holds them: there only what is
- * smuggled decides, which no file needs.
+ * A file other than SKILL.md may describe such characters, or be a program or a recording that contains them. There
+ * only smuggled text decides, which no file needs.
  */
 function isDeceit({ where, hidden: { deceit } }: Hiding): boolean {
   return deceit === 'smuggled' || (deceit === 'disguised' && where !== 'text besides')
@@ -60,17 +60,17 @@ const KINDS = {
   unseen: 'nobody sees and a model reads',
 } as const
 
-/** Whether a finding is of the text itself. */
+/** True if a finding is about the text itself. */
 export function isOfHiddenText({ rule, message }: Finding): boolean {
   return rule === 'hidden-unicode' && message.startsWith(`${WHERE.text} holds `)
 }
 
-/** What nobody sees in the values of a frontmatter, where escapes may spell it. */
+/** The invisible characters in the values of a frontmatter, which escapes can spell. */
 export function hiddenInValues(frontmatter: JsonObject | undefined): HiddenText | undefined {
   return hiddenIn(textsOf(frontmatter).join('\n'))
 }
 
-/** What the values hide, where that says more than what the text of the file does. */
+/** The hidden text of the values, if it adds to that of the file's text. */
 export function hiddenBesides(
   inText: HiddenText | undefined,
   inValues: HiddenText | undefined,
@@ -79,7 +79,7 @@ export function hiddenBesides(
   return isSaid ? undefined : inValues
 }
 
-/** Every text in the value, keys too. */
+/** Every text in the value, including keys. */
 export function textsOf(value: JsonValue | undefined): string[] {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null) return []

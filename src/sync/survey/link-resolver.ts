@@ -11,21 +11,21 @@ import type { ResolvedCandidate, ResolvedFile } from './read-skill.ts'
 import { attempted } from '../store/files/disk-error.ts'
 import { readSpooled } from '../store/files/spool.ts'
 
-/** A link's text is a path; git itself allows no longer one. */
+/** The text of a link is a path; git itself allows no longer one. */
 const LINK_BYTES = 4096
 
-/** The texts of the links of a commit, taken when somebody has asked for them: most commits have none. */
+/** The texts of a commit's links, fetched on demand: most commits have none. */
 export class LinkTexts {
   readonly #texts = new Map<ObjectId, string | undefined>()
   readonly #missing = new Set<ObjectId>()
 
-  /** Undefined too where the text is still to be taken: whoever got that asks again. */
+  /** Also `undefined` if the text is not fetched yet: the caller then tries again after `takeMissing`. */
   textOf(link: ObjectId): string | undefined {
     if (!this.#texts.has(link)) this.#missing.add(link)
     return this.#texts.get(link)
   }
 
-  /** Takes all that was asked for in vain. Whether there was any. */
+  /** Fetches all texts that were requested but missing. Returns true if there were any. */
   async takeMissing(tree: Tree, signal: AbortSignal): Promise<boolean> {
     if (this.#missing.size === 0) return false
     for (const [id, taken] of await tree.take(this.#missing, signal)) {
@@ -40,18 +40,18 @@ export class LinkTexts {
   }
 }
 
-/** Decides what the links of a commit stand for. */
+/** Resolves the links of a commit. */
 export class Resolver {
-  /** The paths of skills that are links through what cannot be looked into, as far as links were followed. */
+  /** The paths of skills that are links through an unreadable place, for the links followed so far. */
   readonly unread = new Set<string>()
-  /** Why links outside of skills make none, where they lead out of the repository; by their paths. */
+  /** The reasons why links outside of skills are refused, if they lead out of the repository; by their paths. */
   readonly outward = new Map<string, string>()
   readonly #tree: Tree
   readonly #places: Places
   readonly #textOf: TextOf
   readonly #root: string
   readonly #gatherer: Gatherer
-  /** What was gathered behind a link, by its path: links are followed again as their texts come in. */
+  /** Candidates behind links, by the path of the link: links are followed again as their texts arrive. */
   readonly #linked = new Map<string, Candidate>()
   readonly #documents = new Map<ObjectId, TreeEntry | undefined>()
 
@@ -63,7 +63,7 @@ export class Resolver {
     this.#gatherer = gatherer
   }
 
-  /** A link that leads to a skill's folder makes a skill where the link is. */
+  /** A link to a skill's folder makes a skill at the place of the link. */
   linkedSkills(links: readonly FoundLink[]): Candidate[] {
     return links.flatMap((link) => this.#linked.get(link.path) ?? this.#linkedSkill(link) ?? [])
   }
@@ -75,7 +75,7 @@ export class Resolver {
     if (target.kind === 'refused' && target.isOutward === true) this.outward.set(link.path, target.why)
     if (target.kind === 'refused' || target.entry.kind !== 'folder') return undefined
     const document = this.#documentIn(target.entry.id)
-    // A folder that would hold itself, by way of the link, holds no end of skills.
+    // A folder that contains itself through the link would contain endless skills.
     if (document === undefined || isBelow(path, target.path)) return undefined
     const candidate = this.#gatherer.candidateAt(link.path, target.entry.id, document)
     const linked = { ...candidate, folder: target.path }
@@ -88,7 +88,7 @@ export class Resolver {
     return this.#documents.get(folder)
   }
 
-  /** Puts the target in the place of each link that stays inside the skill, and a finding in that of each other one. */
+  /** Replaces each link that stays inside the skill by its target, and every other one by a finding. */
   resolve(candidate: Candidate): ResolvedCandidate {
     const findings: Finding[] = candidate.submodules.map((path) => submoduleFinding(joinPath(candidate.path, path)))
     const files: ResolvedFile[] = candidate.files.map((file) => ({ ...file, link: false }))
@@ -105,7 +105,7 @@ export class Resolver {
     return cut === undefined ? resolved : { ...resolved, cut }
   }
 
-  /** SKILL.md alone may be a link to anywhere in the commit: whole collections are laid out like that. */
+  /** Only SKILL.md may be a link to anywhere in the commit: whole collections use this layout. */
   #document(candidate: Candidate): Document {
     const { name, kind, id } = candidate.document
     if (kind !== 'link') return { id }
@@ -117,7 +117,7 @@ export class Resolver {
     return { id: target.entry.id, file: { path: name, id: target.entry.id, executable, link: true } }
   }
 
-  /** The file that a link among a skill's files stands for, or why it is refused. */
+  /** The file that a link among a skill's files leads to, or the reason for its refusal. */
   #linkInside(candidate: Candidate, link: FoundLink): Omit<ResolvedFile, 'path'> | string {
     const folder = this.#folderOf(candidate)
     const bounds = { folder, called: 'the skill' }
@@ -127,7 +127,7 @@ export class Resolver {
     return { executable: target.entry.kind === 'executable', id: target.entry.id, link: true }
   }
 
-  /** Where the candidate's files lie, from the repository's root; for a linked folder, behind the link. */
+  /** The folder of the candidate's files, from the repository's root; for a linked folder, the target of the link. */
   #folderOf(candidate: Candidate): string {
     return candidate.folder ?? joinPath(this.#root, candidate.path)
   }
@@ -138,13 +138,13 @@ type Document =
   | { readonly id: ObjectId; readonly file: ResolvedFile }
   | { readonly refused: string }
 
-/** What is said of a submodule, wherever it stands. */
+/** The finding for a submodule, at any place. */
 export function submoduleFinding(path: string): Finding {
   const message = 'A submodule stands here; its content belongs to another repository and is not served'
   return { rule: 'submodule', path, message }
 }
 
-/** What is said of a link that leads nowhere that it may. */
+/** The finding for a link without a permitted target. */
 export function linkFinding(path: string, why: string): Finding {
   return { rule: 'link-refused', path, message: `The link is not served: ${why}` }
 }

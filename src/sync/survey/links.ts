@@ -2,28 +2,28 @@ import { folderOf, isBelow } from '../../base/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
 
-/** What a link leads to, or why it is refused. Paths are relative to the repository's root. */
+/** The target of a link, or the reason for its refusal. Paths are relative to the repository's root. */
 export type Resolved =
   | { readonly kind: 'entry'; readonly path: string; readonly entry: TreeEntry }
   | { readonly kind: 'refused'; readonly why: string; readonly isUnread?: true; readonly isOutward?: true }
 
-/** What a link may not lead out of. */
+/** The folder that a link must not leave. */
 export interface Bounds {
   /** From the repository's root. */
   readonly folder: string
-  /** For people: "the skill". */
+  /** The name of the folder for people: "the skill". */
   readonly called: string
 }
 
-/** The text of a link, by its blob id; undefined where it is none that a link can have. */
+/** The text of a link, by its blob id; `undefined` if it is not a valid link text. */
 export type TextOf = (link: ObjectId) => string | undefined
 
-/** A link to a link to a link… ends here; a loop ends here too. */
+/** The limit on chained links; it also ends a loop. */
 const MAX_HOPS = 8
 
 /**
- * Follows a link inside the commit's tree and nowhere else, or inside one folder of it. Only real folders are walked
- * through: a folder that is a link itself is refused, so no way out can be built of two links.
+ * Follows a link inside the commit's tree, or inside one folder of it, and never outside. It goes only through real
+ * folders: a folder that is itself a link is refused, so that two links cannot combine into a way out.
  */
 export function follow(
   places: Places,
@@ -39,7 +39,7 @@ export function follow(
     const target = targetOf(path, text)
     if (target === undefined)
       return { ...refused(`its target "${shown(text)}" lies outside of the repository`), isOutward: true }
-    // Not even a look at what lies there: what is inside is judged again only when something in its own folder changed.
+    // The target is not even checked: content inside is judged again only after a change in its own folder.
     if (bounds !== undefined && !isBelow(target, bounds.folder)) return refused(`it leads out of ${bounds.called}`)
     const entry = places.entryAt(target)
     if (entry === undefined) return refused(`its target "${shown(text)}" does not exist`)
@@ -53,7 +53,10 @@ export function follow(
   return refused(`it leads through more than ${MAX_HOPS} links`)
 }
 
-/** The path a link text names from where the link lies; undefined for an absolute one and for one that climbs out. */
+/**
+ * The path that a link text names, from the place of the link; `undefined` if it is absolute or leads out of the
+ * repository.
+ */
 function targetOf(link: string, text: string): string | undefined {
   if (text === '' || text.startsWith('/') || text.includes('\0') || text.includes('\\')) return undefined
   const segments = folderOf(link) === '' ? [] : folderOf(link).split('/')
@@ -65,7 +68,10 @@ function targetOf(link: string, text: string): string | undefined {
   return segments.join('/')
 }
 
-/** The folders that links lead through. Each is read once: thousands of links may lead through one with thousands of names. */
+/**
+ * The folders that links lead through. Each is read once: thousands of links may lead through one with thousands of
+ * names.
+ */
 export class Places {
   readonly #tree: Tree
   readonly #byName = new Map<ObjectId, ReadonlyMap<string, TreeEntry>>()
@@ -74,11 +80,11 @@ export class Places {
     this.#tree = tree
   }
 
-  /** The entry at a path from the repository's root, the root itself included, through real folders only. */
+  /** The entry at a path from the repository's root, including the root itself, through real folders only. */
   entryAt(path: string): TreeEntry | undefined {
     let entry: TreeEntry | undefined = { name: '', kind: 'folder', id: this.#tree.root }
     for (const name of path === '' ? [] : path.split('/')) {
-      // Whether anything is there nobody knows.
+      // It is unknown whether anything exists there.
       if (entry?.kind === 'unread') return entry
       if (entry?.kind !== 'folder') return undefined
       entry = this.#namesIn(entry.id).get(name)

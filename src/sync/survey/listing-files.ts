@@ -9,7 +9,7 @@ import { pathOf, plainUpstreamUri, readUpstreamUri } from '../model/upstream-uri
 import type { SurveyLimits } from './read-skill.ts'
 import { isObject } from '../../base/canonical-json.ts'
 
-/** The files that an entry declares, or the first reason for which the skill cannot be served whole. */
+/** The files that an entry declares, or the first reason why the skill cannot be served whole. */
 export type FileSet =
   | {
       readonly ok: true
@@ -19,7 +19,7 @@ export type FileSet =
     }
   | { readonly ok: false; readonly finding: Finding }
 
-/** `path`: of the skill. Part of a set is never served. */
+/** Reads the declared files. `path` is the path of the skill. A part of a set is never served. */
 export function fileSetOf(
   { uri, resources }: { readonly uri: string; readonly resources?: unknown },
   path: string,
@@ -48,7 +48,7 @@ export function fileSetOf(
 
 class DeclaredSet {
   readonly files: SkillFile[] = []
-  /** By path, of those that are not spelled as we would. */
+  /** URIs by path, for files whose URI differs from our spelling. */
   readonly uris: Record<string, string> = Object.create(null)
   size = 0
   readonly #skill: string
@@ -59,12 +59,12 @@ class DeclaredSet {
     this.#skill = skill
   }
 
-  /** Whether the URI of the entry itself is among them. */
+  /** True if the set has a file with this URI, such as that of the entry itself. */
   has(uri: string): boolean {
     return this.#met.has(uri)
   }
 
-  /** Why the set cannot be taken with this. */
+  /** Adds a file. Returns the reason why the set cannot be taken with it. */
   add(resource: unknown): Finding | undefined {
     const { uri, digest, size }: Readonly<Record<string, unknown>> = isObject(resource) ? resource : {}
     if (typeof uri !== 'string') return this.#refused('A file in its list has no uri')
@@ -94,7 +94,9 @@ class DeclaredSet {
     if (plainUpstreamUri(joinPath(this.#skill, path)) !== uri) this.uris[path] = uri
   }
 
-  /** Relative to the skill: compared by segments, so that no neighbour whose name begins alike is let in. */
+  /**
+   * The path relative to the skill. Compares by segments, so that a neighbor whose name begins alike does not match.
+   */
   #pathOf(uri: string): string | Finding {
     const read = readUpstreamUri(uri)
     if (!read.ok) return this.#refused(`The file ${shown(uri)} is refused: ${read.why}`)

@@ -7,15 +7,15 @@ import { joinPath } from '../../base/paths.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 
-/** Hidden characters of files of one MCP server, by `textKeyOf` the file. Files without any are not in it. */
+/** Hidden characters in files of one MCP server, by `textKeyOf` the file. Files without any are not in it. */
 export type KnownTexts = ReadonlyMap<string, HiddenText>
 
-/** The name of a text: its SHA-256, marked where it is a SKILL.md, which is a text whatever bytes it holds. */
+/** The key of a text: its SHA-256, marked for a SKILL.md, which counts as text whatever bytes it has. */
 export function textKeyOf({ path, sha256 }: Pick<SkillFile, 'path' | 'sha256'>): string {
   return isDocument({ path }) ? `document-${sha256}` : sha256
 }
 
-/** Looks for hidden characters in a file, by what the file is. */
+/** Finds hidden characters in a file, by the kind of the file. */
 export function hiddenInText(file: Pick<SkillFile, 'path'>, bytes: Uint8Array): HiddenText | undefined {
   return isDocument(file) ? hiddenInDocument(bytes) : hiddenInFile(bytes)
 }
@@ -24,7 +24,7 @@ function isDocument({ path }: Pick<SkillFile, 'path'>): boolean {
   return path === 'SKILL.md'
 }
 
-/** The verdict on what an entry says itself and, as far as they were read, on the texts of its files. */
+/** Judges the data of an entry and, if they were read, the texts of its files. */
 export function judgeDeclared(
   skill: Pick<Skill, 'path' | 'frontmatter' | 'files'>,
   policy: HiddenPolicy,
@@ -49,7 +49,7 @@ function textPlace(skill: string, file: Pick<SkillFile, 'path'>, hidden: HiddenT
   return { path: joinPath(skill, file.path), where, hidden }
 }
 
-/** The first finding for which the text of a file withholds the skill; undefined where none does. */
+/** The first finding by which the text of a file withholds the skill; `undefined` if there is none. */
 export function refusalIn(
   { path, files }: { readonly path: string; readonly files: readonly Pick<SkillFile, 'path' | 'sha256'>[] },
   texts: KnownTexts,
@@ -64,7 +64,7 @@ export function refusalIn(
   return undefined
 }
 
-/** The skill with what is known of its texts; the same object where that says nothing new. */
+/** The skill with the known results for its texts; the same object if these are not new. */
 export function withTexts(skill: Skill, texts: KnownTexts, policy: HiddenPolicy): Skill {
   const { upstream } = skill
   if (upstream === undefined || !skill.files.some((file) => isNews(file, texts))) return skill
@@ -90,7 +90,7 @@ function withHidden(file: SkillFile, texts: KnownTexts): SkillFile {
   return hidden === undefined ? file : { ...file, hidden }
 }
 
-/** The snapshot with what is known of its texts; the same object where that says nothing new. */
+/** The snapshot with the known results for its texts; the same object if these are not new. */
 export function snapshotWithTexts(snapshot: Snapshot, texts: KnownTexts, policy: HiddenPolicy): Snapshot {
   if (texts.size === 0) return snapshot
   const skills = snapshot.skills.map((skill) => withTexts(skill, texts, policy))

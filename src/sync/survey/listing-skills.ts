@@ -23,17 +23,17 @@ import { matcher } from '../../base/globs.ts'
 import { selector } from './survey-rules.ts'
 import type { Rules } from './survey-rules.ts'
 
-/** What a listing of another server comes to. */
+/** The result of judging another server's listing. */
 export interface Declared {
   /** Sorted by `path`. */
   readonly skills: readonly Skill[]
-  /** Of entries that nothing can be called by. */
+  /** Findings of entries that name no skill. */
   readonly findings: readonly Finding[]
 }
 
 /**
- * Judges the entries of `skills/list`, each by itself: one that is broken hides no other (SEP-2640 asks a host to validate
- * what it is told before it acts on it). No file is read for it.
+ * Judges the entries of `skills/list`, each alone: a broken one hides no other (SEP-2640 requires a host to validate
+ * the data before it acts on it). Reads no file.
  */
 export async function declaredSkills(
   source: SourceId,
@@ -70,7 +70,7 @@ interface Judging extends Rules {
   readonly source: SourceId
 }
 
-/** A skill, or why the entry names none. */
+/** A skill, or the reason why the entry names none. */
 function judgeEntry(entry: unknown, rules: Judging): Skill | Finding {
   if (!isObject(entry)) return refusedEntry('', 'An entry of the listing is no object')
   const { uri } = entry
@@ -131,7 +131,7 @@ function judgeSkill(entry: NamedEntry, path: string, { source, selection, limits
   }
 }
 
-/** Files that are none of the skill are left out. */
+/** Ignores paths that are not files of the skill. */
 function executablesIn({ _meta: meta }: NamedEntry, set: FileSet): Pick<UpstreamNames, 'executables'> {
   const said = isObject(meta) ? meta[EXECUTABLES] : undefined
   if (!set.ok || !Array.isArray(said)) return {}
@@ -142,7 +142,10 @@ function executablesIn({ _meta: meta }: NamedEntry, set: FileSet): Pick<Upstream
 
 const NO_FILES: Pick<Skill, 'files' | 'size' | 'digest'> = { files: [], size: 0, digest: undefined }
 
-/** SEP-2640: the last segment before SKILL.md equals the name. It is not renamed: the URI is the identity. */
+/**
+ * SEP-2640: the last segment before SKILL.md equals the name. The skill is not renamed, because the URI is its
+ * identity.
+ */
 function nameFindings(path: string, frontmatter: JsonObject | undefined): Finding[] {
   const name = frontmatter?.['name']
   if (typeof name !== 'string' || name === baseName(path)) return []
@@ -154,7 +157,7 @@ function pathsIn(set: FileSet): readonly string[] | undefined {
   return set.ok ? set.files.map((file) => file.path) : undefined
 }
 
-/** Two spellings of one URI come to one path: the first stays. */
+/** Two spellings of one URI have the same path: the first entry is kept. */
 function withoutTwins(skills: readonly Skill[]): readonly [readonly Skill[], readonly Finding[]] {
   const met = new Map<string, Skill>()
   const twins: Finding[] = []
@@ -168,8 +171,8 @@ function withoutTwins(skills: readonly Skill[]): readonly [readonly Skill[], rea
 }
 
 /**
- * A URI has one content: what the entry of an inner skill says of its file is true, and an outer one that says something else
- * of it would be served with bytes that it does not declare. As SEP-2640 has it, the innermost folder is the one that counts.
+ * A URI has one content. The entry of an inner skill decides about its files; an outer skill that declares one of them
+ * otherwise would be served with bytes that it does not declare. SEP-2640: the innermost folder counts.
  */
 async function withoutContradictions(skills: readonly Skill[], signal: AbortSignal): Promise<readonly Skill[]> {
   const nesting = new Nesting(skills)
@@ -188,17 +191,17 @@ function contradicted(skill: Skill, { path }: SkillFile): Skill {
   return { ...skill, standing: 'withheld', findings }
 }
 
-/** Which skills lie inside others, and what they declare. */
+/** The skills inside of others, and their declarations. */
 class Nesting {
   readonly #skills: ReadonlyMap<string, Skill>
-  /** The paths of those that others lie inside. */
+  /** The paths of skills that contain others. */
   readonly #outer: ReadonlySet<string>
-  /** By the path of the skill: its files, by theirs. Made once somebody asks. */
+  /** The files of a skill by their paths, by the path of the skill. Made on demand. */
   readonly #files = new Map<string, ReadonlyMap<string, SkillFile>>()
 
   constructor(skills: readonly Skill[]) {
     this.#skills = new Map(skills.map((skill) => [skill.path, skill]))
-    // One that is further out has the nearest one inside it.
+    // For a skill further out, the nearest one is inside it.
     const nearest = ({ path }: Skill): string | undefined =>
       [...foldersAbove(path)].find((above) => this.#skills.has(above))
     this.#outer = new Set(skills.flatMap((skill) => nearest(skill) ?? []))
@@ -208,7 +211,7 @@ class Nesting {
     return this.#outer.has(path)
   }
 
-  /** Whether a skill further in declares the file of an outer one to be something else. */
+  /** True if an inner skill declares the outer one's file with other content. */
   contradicts({ path: outer }: Skill, { path, sha256, size }: SkillFile): boolean {
     const whole = joinPath(outer, path)
     for (const above of foldersAbove(whole)) {

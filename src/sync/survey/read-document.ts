@@ -15,28 +15,28 @@ import type { Skill, Standing } from '../model/skill.ts'
 import type { Unrendered } from '../skill-md/hidden-markdown.ts'
 import { worstStanding } from '../model/worst-standing.ts'
 
-/** What a skill says of itself in its frontmatter. */
+/** The fields that a skill declares in its frontmatter. */
 export type Said = Pick<Skill, 'name' | 'description' | 'frontmatter'>
 
-/** Of a SKILL.md that nobody can read. */
+/** For a SKILL.md that cannot be read. */
 export const UNSAID: Said = { name: undefined, description: undefined, frontmatter: undefined }
 
-/** What one SKILL.md says, and what is to be said of it. */
+/** The fields of one SKILL.md, with its standing and findings. */
 export interface ReadDocument {
   readonly standing: Standing
   readonly fields: Said
   readonly findings: readonly Finding[]
 }
 
-/** Judges a SKILL.md by itself. `path`: of the skill's folder. */
+/** Judges a SKILL.md alone. `path` is the path of the skill's folder. */
 export function readDocument(path: string, document: DocumentReading): ReadDocument {
   const { frontmatter: read } = document
   const ofText = textFindings(path, document)
   if (!read.ok) return unread(path, read, ofText)
   const { findings, ...judged } = judgedFields(path, read.frontmatter)
-  // By reading more than YAML does, nothing is lost that was offered without it.
+  // Lenient reading must not lose a skill that was offered without it.
   if (read.unquoted !== undefined && judged.standing === 'withheld') return unread(path, read.unquoted.refusal, ofText)
-  // What stands in the values as it is was found in the text.
+  // The search of the text already found values that are written literally.
   const ofValues = ofText.some(isOfLetters) ? findings.filter((one) => !isOfLetters(one)) : findings
   return { ...judged, findings: [...unquotedFindings(path, read.unquoted), ...ofValues, ...ofText] }
 }
@@ -60,7 +60,7 @@ function isOfLetters({ rule }: Finding): boolean {
   return rule === 'look-alike-letters'
 }
 
-/** Judges what a frontmatter says, whatever follows it. */
+/** Judges the values of a frontmatter, regardless of the text after it. */
 export function judgedFields(path: string, frontmatter: JsonObject): ReadDocument {
   const name = nameOf(path, frontmatter)
   const description = descriptionOf(path, frontmatter)
@@ -106,14 +106,14 @@ function descriptionOf(path: string, frontmatter: JsonObject): Field {
     const message = 'The frontmatter has no description; an agent chooses a skill by it'
     return { standing: 'withheld', value: undefined, findings: [finding('description-missing', path, message)] }
   }
-  // A block scalar ends with a line break that nobody wrote for its own sake.
+  // A block scalar ends with a line break that is not part of the author's text.
   const characters = Array.from(description.trim()).length
   if (characters <= DESCRIPTION_CHARACTERS) return { standing: 'served', value: description, findings: [] }
   const message = `The description has ${characters} characters, at most ${DESCRIPTION_CHARACTERS} are allowed`
   return { standing: 'tools', value: description, findings: [finding('description-too-long', path, message)] }
 }
 
-/** Findings of text in a SKILL.md that a person does not see as it is. */
+/** Findings for text in a SKILL.md that people do not see as it is. */
 function textFindings(path: string, { unrendered, lookAlikes, unsearched }: DocumentReading): readonly Finding[] {
   const found = [...letterFindings(path, 'SKILL.md', lookAlikes), ...unrenderedFindings(path, unrendered)]
   if (unsearched === 0) return found

@@ -17,17 +17,17 @@ import { worstStanding } from '../model/worst-standing.ts'
 import { readDocument, UNSAID } from './read-document.ts'
 import type { Said } from './read-document.ts'
 
-/** A candidate whose links were followed: what its SKILL.md is, and every file it would be served with. */
+/** A candidate after its links were followed: its SKILL.md, and every file that would be served with it. */
 export interface ResolvedCandidate {
   readonly path: string
-  /** The name of the entry as it stands in the tree. */
+  /** The name of the entry in the tree. */
   readonly documentName: string
-  /** The blob of SKILL.md, or why there is none. */
+  /** The blob of SKILL.md, or the reason why there is none. */
   readonly document: { readonly id: ObjectId } | { readonly refused: string }
   readonly files: readonly ResolvedFile[]
-  /** What has a name that nothing can be served by. */
+  /** Paths with a name that cannot be served. */
   readonly unusable: readonly string[]
-  /** Present where the folder has more than `files`, over what a skill may hold. */
+  /** Present if the folder has more than `files`, over the limits of a skill. */
   readonly cut?: Cut
   readonly findings: readonly Finding[]
 }
@@ -39,7 +39,7 @@ export interface ResolvedFile {
   readonly link: boolean
 }
 
-/** What is known of the content of a blob. */
+/** The known data of a blob's content. */
 export type Content = KnownContent | Refused
 
 export interface KnownContent {
@@ -50,7 +50,7 @@ export interface KnownContent {
   readonly hidden: HiddenText | undefined
 }
 
-/** What a skill is read with. */
+/** The inputs for reading a skill. */
 export interface Reading {
   contentOf(blob: ObjectId): Content
   readonly document: DocumentReading
@@ -58,14 +58,14 @@ export interface Reading {
   readonly limits: SurveyLimits
 }
 
-/** What one skill may come to. */
+/** The limits for one skill. */
 export interface SurveyLimits {
   readonly skill: SkillLimits
   readonly frontmatter: FrontmatterLimits
   readonly fetch: { readonly segmentBytes: number }
 }
 
-/** Judges one candidate by itself. Where it is served, and whether a neighbour stands there, is not asked here. */
+/** Judges one candidate alone. Its served path and its conflicts with neighbors are decided elsewhere. */
 export function readSkill(candidate: ResolvedCandidate, reading: Reading): Skill {
   const said = readDocument(candidate.path, reading.document)
   const leftOut = pointersLeftOut(candidate, reading)
@@ -87,7 +87,7 @@ export function readSkill(candidate: ResolvedCandidate, reading: Reading): Skill
   }
 }
 
-/** The skill of a SKILL.md that cannot be read at all. */
+/** The skill for a SKILL.md that cannot be read at all. */
 export function unreadableSkill(candidate: ResolvedCandidate, rule: FindingRule, message: string): Skill {
   const findings = [...candidate.findings, ...documentCase(candidate).findings, finding(rule, candidate.path, message)]
   return { path: candidate.path, servedPath: undefined, standing: 'withheld', ...UNSAID, ...NO_FILES, findings }
@@ -112,7 +112,7 @@ function documentCase(candidate: ResolvedCandidate): Judgement {
   return { standing: 'withheld', findings: [finding('file-name-case', candidate.path, message)] }
 }
 
-/** Characters that nobody sees, in the text and the names of the files, and in what the frontmatter spells by escapes. */
+/** Judges invisible characters in the text and the names of the files, and in escapes of the frontmatter. */
 function hiddenInFiles(candidate: ResolvedCandidate, { frontmatter }: Said, reading: Reading): Judgement {
   const inFolder = { path: candidate.path, where: 'folder', hidden: hiddenIn(candidate.path) } as const
   const inFiles = candidate.files.flatMap(({ path, id }): HidingPlace[] => {
@@ -138,7 +138,7 @@ function heldToContract(
   content: Part<Pick<Skill, 'files' | 'digest'>>,
   { policy }: Reading,
 ): Part<Pick<Skill, 'contract'>> {
-  // Of a skill whose files are refused nobody knows which it has.
+  // If the files of a skill are refused, they are unknown.
   const files = content.fields.digest === undefined ? undefined : content.fields.files.map((file) => file.path)
   const { contract, violated, noted } = againstContract(
     frontmatter,
@@ -167,7 +167,7 @@ function readFiles(candidate: ResolvedCandidate, reading: Reading): Part<Pick<Sk
   return { standing: 'withheld', fields: NO_FILES, findings: [finding('limit-bytes', candidate.path, message)] }
 }
 
-/** Says how many files there are, where there are more than so many. */
+/** A message with the number of files, if there are more than `most`. */
 function tooManyIn({ cut, files }: ResolvedCandidate, most: number): string | undefined {
   if (cut === undefined && files.length <= most) return undefined
   const { files: count, isAll } = cut ?? { files: files.length, isAll: true }
@@ -183,7 +183,7 @@ function skillFile(file: ResolvedFile, reading: Reading): SkillFile[] {
   return [{ ...known, ...(file.link && { link: true }), ...(hidden !== undefined && { hidden }) }]
 }
 
-/** The first reason for which the files of a skill cannot be served whole. Part of them is never served. */
+/** The first reason why the files of a skill cannot be served whole. A part of them is never served. */
 function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | undefined {
   const at = (file: string): string => joinPath(candidate.path, file)
   const { skill } = reading.limits
@@ -208,7 +208,7 @@ function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | un
   return undefined
 }
 
-/** The files of a skill that are pointers of git LFS, but for its SKILL.md: without that there is none. */
+/** The files of a skill that are Git LFS pointers, except for its SKILL.md, without which there is no skill. */
 function pointersLeftOut(candidate: ResolvedCandidate, reading: Reading): ReadonlySet<ResolvedFile> {
   const isPointer = ({ path, id }: ResolvedFile): boolean => {
     const content = reading.contentOf(id)
@@ -233,19 +233,19 @@ function leftOutFindings(path: string, leftOut: ReadonlySet<ResolvedFile>): read
 
 const MOST_NAMED = 8
 
-/** What is said of a pointer of git LFS. */
+/** The finding for a Git LFS pointer. */
 export function lfsFinding(path: string): Finding {
   const message = 'The file is a git LFS pointer, not the file; `lfs: pointers` serves the pointer'
   return finding('lfs-pointer', path, message)
 }
 
-/** What is said of a name that is not UTF-8 or too long, wherever it stands. */
+/** The finding for a name that is not UTF-8 or too long, at any place. */
 export function unusableFinding(path: string, what: string): Finding {
   const message = `${what} here has a name that is not UTF-8, or over limits.repository.segment_bytes; the name is shown in part`
   return finding('path-refused', path, message)
 }
 
-/** Remembers the path and its folders, and tells the other spelling of one that was already met. */
+/** Remembers the path and its folders. Returns another spelling of one of them that was already seen. */
 export function twinOf(path: string, met: Map<string, string>): string | undefined {
   for (const spelling of [path, ...foldersAbove(path)]) {
     const folded = foldedPath(spelling)
@@ -256,7 +256,7 @@ export function twinOf(path: string, met: Map<string, string>): string | undefin
   return undefined
 }
 
-/** What is said of a file whose content cannot be had. `most`: what is the limit that it is over, where it is. */
+/** The finding for a file whose content is unavailable. `most` describes the limit that a file can exceed. */
 export function contentRefusal(path: string, { reason, size }: Omit<Refused, 'kind'>, most: string): Finding {
   switch (reason) {
     case 'absent':

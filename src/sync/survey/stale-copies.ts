@@ -10,15 +10,16 @@ import type { Content, KnownContent, ResolvedFile } from './read-skill.ts'
 import type { Rules } from './survey-rules.ts'
 import type { Earlier } from './survey.ts'
 
-/** What of the docs may stand in for what cannot be read now, and its content. */
+/** The docs that may replace unreadable ones, with their content. */
 export interface StandInDocs {
   readonly files: readonly DocFile[]
   readonly contents: ReadonlyMap<ObjectId, KnownContent>
 }
 
 /**
- * What is served, for what cannot be read at this look: a fault that may pass takes nothing out of service, whatever else was
- * edited or damaged meanwhile. Given out is only what the store has undamaged, as the rules of now judge it.
+ * Provides served content for what cannot be read at this check: a fault that may pass takes nothing out of service,
+ * whatever else was edited or damaged meanwhile. It provides only undamaged content of the store, as the current rules
+ * judge it.
  */
 export class StandIns {
   readonly #served: Earlier | undefined
@@ -26,7 +27,7 @@ export class StandIns {
   readonly #isReliedOn: boolean
   readonly #read: ReadDocument
 
-  /** `isReliedOn`: it is by these very rules, and nothing of it is known to be damaged. */
+  /** `isReliedOn`: it has the same rules, and no known damage. */
   constructor(served: Earlier | undefined, rules: Rules, isReliedOn: boolean, read: ReadDocument) {
     this.#served = served
     this.#rules = rules
@@ -34,13 +35,13 @@ export class StandIns {
     this.#read = read
   }
 
-  /** Those that may be asked for. What was withheld has no files in the store. */
+  /** The skills that can replace others. Withheld skills have no files in the store. */
   get skills(): readonly Skill[] {
     if (this.#served === undefined || !this.#isAtRoot('skills', this.#rules.selection.root)) return []
     return this.#served.snapshot.skills.filter(({ standing }) => standing !== 'withheld')
   }
 
-  /** One of them, as it may be served on. Undefined where it is damaged too, or where the rules of now withhold it. */
+  /** One of these skills, judged again. `undefined` if it is damaged too, or if the current rules withhold it. */
   async again(skill: Skill): Promise<Skill | undefined> {
     if (this.#isReliedOn) return skill
     const contents = new Map<ObjectId, KnownContent>()
@@ -68,7 +69,7 @@ export class StandIns {
     return { files, contents }
   }
 
-  /** Paths of another folder mean other files. */
+  /** Paths below another root mean other files. */
   #isAtRoot(which: 'skills' | 'docs', root: string | undefined): boolean {
     return this.#isReliedOn || (root !== undefined && this.#served?.snapshot.roots?.[which] === root)
   }
@@ -76,7 +77,7 @@ export class StandIns {
   async #judged(skill: Skill, { document: { id, bytes }, contents }: Judged): Promise<Skill> {
     const { selection, limits } = this.#rules
     const files = skill.files.map(resolvedAgain)
-    // What is said of links is not in the files.
+    // The files have no data about links.
     const findings = skill.findings.filter(({ rule }) => rule === 'link-refused' || rule === 'submodule')
     const document = { documentName: DOCUMENT, document: { id } }
     const candidate = { path: skill.path, ...document, files, unusable: [], findings }
@@ -106,10 +107,10 @@ interface Judged {
   readonly contents: ReadonlyMap<ObjectId, KnownContent>
 }
 
-/** What is called otherwise is withheld, and so is none of those that are served. */
+/** A skill with another file name is withheld, so served ones have this name. */
 const DOCUMENT = 'SKILL.md'
 
-/** A file of what is stored, as a survey finds one. */
+/** A stored file in the form in which a survey finds one. */
 export function resolvedAgain({ path, blob, executable, link }: SkillFile): ResolvedFile {
   return { path, id: blob, executable, link: link === true }
 }

@@ -20,35 +20,35 @@ import type { Content, ResolvedFile } from './read-skill.ts'
 import { LinkTexts, linkFinding } from './link-resolver.ts'
 import { resolvedAgain } from './stale-copies.ts'
 
-/** What a docs folder may come to. Above that nothing of it is served, never a part. */
+/** The limits of a docs folder. Above them nothing of it is served, not even a part. */
 export const DOCS_LIMITS: SkillLimits = { files: 5_000, bytes: 2 ** 26 }
 
-/** What a snapshot says of the docs folder. */
+/** The data of a snapshot about the docs folder. */
 export interface SurveyedDocs {
   readonly docs?: Docs
   readonly docsFolder: DocsFolder
 }
 
-/** What a docs folder is read with. */
+/** The inputs for reading a docs folder. */
 export interface DocsReading {
   readonly tree: Tree
   /** From the repository's root. */
   readonly folder: string
   readonly policy: Pick<Selection, 'lfs' | 'hiddenUnicode'>
-  /** What was found by the same rules before. */
+  /** The earlier result by the same rules. */
   readonly earlier: Partial<SurveyedDocs> | undefined
-  /** What is served and may stand in for what cannot be read now; its content is known from then on. */
+  /** Served files that may replace unreadable ones. After this call, `contentOf` knows their content. */
   standIns(): Promise<readonly DocFile[]>
-  /** Has the blobs brought that nobody knows. */
+  /** Fetches the blobs that are not known yet. */
   take(blobs: readonly ObjectId[]): Promise<void>
   contentOf(blob: ObjectId): Content
-  /** The most that a single file may have. */
+  /** The size limit of a single file. */
   readonly fileBytes: number
 }
 
 /**
- * Collects the Markdown files of the docs folder. A file that cannot be served is left out and named, its neighbours stay;
- * a commit without the folder has no docs. What has the tree id it had before is taken over unread.
+ * Collects the Markdown files of the docs folder. A file that cannot be served is left out and reported, and its
+ * neighbors stay; a commit without the folder has no docs. A folder with an unchanged tree id is reused unread.
  */
 export async function surveyDocs(reading: DocsReading, signal: AbortSignal): Promise<SurveyedDocs> {
   const id = docsTree(reading.tree, reading.folder)
@@ -69,7 +69,7 @@ function docsOf(files: readonly DocFile[]): { readonly docs?: Docs } {
   return { docs: { kind: 'docs', files, digest: digestOf(files), size } }
 }
 
-/** A folder may hold thousands of files, and each may have something wrong with it. */
+/** A folder may contain thousands of files, and each may have a fault. */
 const MOST_FINDINGS = 64
 
 function bounded(findings: readonly Finding[], folder: string): readonly Finding[] {
@@ -78,7 +78,7 @@ function bounded(findings: readonly Finding[], folder: string): readonly Finding
   })
 }
 
-/** A file whose bytes are still to be had. */
+/** A file whose bytes are not fetched yet. */
 interface ResolvedDoc extends ResolvedFile, Pick<DocFile, 'target'> {}
 
 class DocsSurvey {
@@ -90,7 +90,7 @@ class DocsSurvey {
     this.#reading = reading
   }
 
-  /** What is served of the folder, in the order of the paths. */
+  /** The served files of the folder, sorted by path. */
   async filesOf(found: FoundDocs, signal: AbortSignal): Promise<DocFile[]> {
     this.findings.push(...found.findings)
     const { folder } = this.#reading
@@ -110,7 +110,7 @@ class DocsSurvey {
     return []
   }
 
-  /** All that is served, where nobody can look into the folder. */
+  /** All served files, if the folder cannot be read. */
   async standIns(): Promise<DocFile[]> {
     return this.#served((await this.#standIns()).map(docAgain))
   }
@@ -120,7 +120,7 @@ class DocsSurvey {
     return this.#before
   }
 
-  /** A fault that may pass takes nothing out of service: what there was where nobody can look now. */
+  /** A fault that may pass takes nothing out of service: an unreadable place keeps its earlier files. */
   async #unread(places: readonly FoundLink[]): Promise<ResolvedDoc[]> {
     await this.#reading.take(places.map(({ id }) => id))
     const found: ResolvedDoc[] = []
@@ -134,7 +134,7 @@ class DocsSurvey {
     return found
   }
 
-  /** The files that links stand for. None leads out of the folder, so its tree alone decides what is served. */
+  /** The files that links lead to. None is outside of the folder, so its tree alone decides the result. */
   async #linked(links: readonly FoundLink[], signal: AbortSignal): Promise<ResolvedDoc[]> {
     const { tree, folder } = this.#reading
     const places = new Places(tree)
@@ -161,7 +161,7 @@ class DocsSurvey {
     }
   }
 
-  /** Stops asking for more as soon as there is too much. */
+  /** Stops fetching as soon as the limit is exceeded. */
   async #fits(candidates: readonly ResolvedDoc[]): Promise<boolean> {
     let bytes = 0
     for (let from = 0; from < candidates.length; from += LOT) {
@@ -191,7 +191,7 @@ class DocsSurvey {
     return files
   }
 
-  /** The file as it was served before, where it cannot be read for a reason that may pass. */
+  /** The file as it was served before, if it is unreadable for a reason that may pass. */
   async #asItWas({ path, id }: ResolvedDoc): Promise<ResolvedDoc | undefined> {
     const content = this.#reading.contentOf(id)
     if (content.kind !== 'refused' || !mayPass(content.reason)) return undefined
@@ -211,7 +211,7 @@ class DocsSurvey {
     else this.#note(rule, at, message)
   }
 
-  /** Whether it is not served, for a reason that was noted. */
+  /** True if the file is not served, for a reason that was recorded. */
   #isLeftOut({ path }: ResolvedDoc, content: Content, met: Map<string, string>): boolean {
     const at = joinPath(this.#reading.folder, path)
     if (content.kind === 'refused') {
@@ -231,7 +231,7 @@ class DocsSurvey {
     return this.#note('path-collision', at, `${meets}, and is not served; rename it`)
   }
 
-  /** Whether it is left out for what nobody sees in it. */
+  /** True if the file is left out for its invisible characters. */
   #hides(path: string, inText: HiddenText | undefined): boolean {
     const at = joinPath(this.#reading.folder, path)
     const places = [
@@ -254,5 +254,5 @@ function docAgain(file: DocFile): ResolvedDoc {
   return { ...resolvedAgain(file), ...(target !== undefined && { target }) }
 }
 
-/** Files asked for at once. */
+/** The number of files in one request. */
 const LOT = 256

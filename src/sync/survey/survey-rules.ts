@@ -7,18 +7,18 @@ import type { SurveyLimits } from './read-skill.ts'
 import { NOTHING_KNOWN } from '../upstream/upstream.ts'
 import type { KnownTrees } from '../upstream/upstream.ts'
 
-/** Raised when the same tree would be judged otherwise than before: an earlier survey then counts for nothing. */
+/** Increased if a tree would be judged otherwise than before: earlier surveys then no longer count. */
 const SURVEY_VERSION = 12
 
-/** What of the configuration a survey depends on. */
+/** The part of the configuration that a survey depends on. */
 export interface Rules {
   readonly selection: Selection
   readonly limits: SurveyLimits
 }
 
-/** Digest of everything besides the tree that a survey depends on. */
+/** Digest of everything that a survey depends on, except the tree. */
 export function rulesOf({ selection, limits }: Rules, version = SURVEY_VERSION): string {
-  // `strict` changes no finding, but whether the commit is taken at all: a source that turns it on is looked at anew.
+  // `strict` changes no finding, but decides if the commit is taken: a source that turns it on is surveyed again.
   const { root, include, exclude, unlisted, names, nested, lfs, hiddenUnicode, strict, contract, docs } = selection
   const { skill, frontmatter, fetch } = limits
   const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth, fetch.segmentBytes]
@@ -27,19 +27,22 @@ export function rulesOf({ selection, limits }: Rules, version = SURVEY_VERSION):
   return createHash('sha256').update(rules).digest('hex')
 }
 
-/** Whether a snapshot says what these rules make of its tree. */
+/** True if a snapshot is the result of these rules for its tree. */
 export function isByRules(rules: Rules, snapshot: Pick<Snapshot, 'rules'>): boolean {
   return snapshot.rules === rulesOf(rules)
 }
 
-/** Whether an earlier version of the survey made this of the tree, by the same rules. */
+/** True if an earlier version of the survey made the snapshot from the tree, by the same rules. */
 export function isByEarlierVersion(rules: Rules, snapshot: Pick<Snapshot, 'rules'>): boolean {
   return Array.from({ length: SURVEY_VERSION - 1 }, (_, at) => at + 1).some(
     (one) => snapshot.rules === rulesOf(asOfVersion(rules, one), one),
   )
 }
 
-/** The rules as a version of the survey had them that did not know the policies `deceptive` and `leave-out`, and had other defaults. */
+/**
+ * The rules of an earlier version of the survey, which did not know the policies `deceptive` and `leave-out`, and had
+ * other defaults.
+ */
 function asOfVersion({ selection, limits }: Rules, version: number): Rules {
   const { hiddenUnicode, lfs } = selection
   const isNoted = version < FIRST_WITH_DECEPTIVE && hiddenUnicode === 'deceptive'
@@ -58,18 +61,18 @@ export function knownTrees(rules: Rules, earlier: Snapshot | undefined): KnownTr
   const { root, docs } = rules.selection
   const within = docs === undefined ? [root] : [root, docs]
   if (earlier === undefined || !isByRules(rules, earlier)) return { ...NOTHING_KNOWN, within }
-  // The root is undecided where links lead from folder to folder: following them takes trees that did not change.
+  // The root is not decided by its id if links lead from folder to folder: following them needs unchanged trees too.
   if (earlier.folders[''] === undefined) return { ...NOTHING_KNOWN, within }
   const byPath = Object.entries(earlier.folders).map(([path, id]) => [joinPath(root, path), id] as const)
   return { within, byPath: new Map(byPath.filter(([path]) => docs === undefined || !isWalkedFor(docs, path))) }
 }
 
-/** The docs are looked for from the repository's root on, and in every folder of theirs: trees are small. */
+/** The search for docs starts at the repository's root and enters all of their folders: trees are small. */
 function isWalkedFor(docs: string, path: string): boolean {
   return path === docs || isBelow(path, docs) || isBelow(docs, path)
 }
 
-/** Whether the skill of a path is taken at all. */
+/** Returns a predicate: true if the selection includes the skill at a path. */
 export function selector(selection: Selection): (path: string) => boolean {
   const isIncluded = matcher(selection.include)
   const isExcluded = matcher(selection.exclude)

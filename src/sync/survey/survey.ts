@@ -29,36 +29,41 @@ import { rulesOf, selector } from './survey-rules.ts'
 import type { Rules } from './survey-rules.ts'
 import { MOST_TOLD, unreadFindings, withUnread } from './unreadable-parts.ts'
 
-/** What was found in a tree. */
+/** The content found in a tree. */
 export interface Survey extends Pick<
   Snapshot,
   'rules' | 'roots' | 'skills' | 'findings' | 'folders' | 'docs' | 'docsFolder'
 > {
-  /** Where the bytes of every blob lie that this survey brought; all others are in the store already. */
+  /** The location of every blob that this survey fetched; all others are in the store already. */
   readonly taken: ReadonlyMap<ObjectId, Taken>
 }
 
-/** An earlier snapshot of the source, and how to read a file of it. */
+/** An earlier snapshot of the source, with a reader for its files. */
 export interface Earlier {
   readonly snapshot: Snapshot
   read(stored: Skill | Docs, path: string): Promise<Uint8Array>
 }
 
-/** What a survey goes by besides the tree and the rules. */
+/** The inputs of a survey in addition to the tree and the rules. */
 export interface Surroundings {
-  /** What has the tree id that it had there is taken over unread, where it is by the same rules. */
+  /** An earlier snapshot. If it has the same rules, folders with unchanged tree ids are reused unread. */
   readonly earlier: Earlier | undefined
-  /** What is served, whatever its rules: it stands in for what cannot be read now. */
+  /** The served snapshot, whatever its rules: it replaces content that cannot be read now. */
   readonly served: Earlier | undefined
-  /** Told of those that are read, each by itself, while the next are fetched. Whether they are served is decided in the end. */
+  /**
+   * Called with the skills of each lot after they are read, while the next lot is fetched. The end of the survey
+   * decides if they are served.
+   */
   readonly onRead?: OnRead | undefined
-  /** Reads each SKILL.md; undefined to read it on this thread. */
+  /** Reads each SKILL.md; `undefined` to read it on this thread. */
   readonly reader?: DocumentReader | undefined
 }
 
 type OnRead = (skills: readonly Skill[], taken: Survey['taken'], signal: AbortSignal) => Promise<void>
 
-/** Finds and judges the skills of a tree. What has the tree id it had in an earlier one is taken over unread. */
+/**
+ * Finds and judges the skills of a tree. Folders whose tree id is unchanged from an earlier survey are reused unread.
+ */
 export async function survey(
   tree: Tree,
   rules: Rules,
@@ -93,9 +98,9 @@ class Surveyor {
   readonly #signal: AbortSignal
   readonly #taken = new Map<ObjectId, Taken>()
   readonly #known = new Map<ObjectId, Content>()
-  /** The paths of skills whose SKILL.md was not read to its end: the next survey reads it again. */
+  /** The paths of skills whose SKILL.md reading did not finish: the next survey reads it again. */
   readonly #unfinished: string[] = []
-  /** Where the store has a blob already. */
+  /** The places of blobs that the store has already. */
   readonly #stored = new Map<ObjectId, { readonly in: Skill | Docs; readonly path: string }>()
 
   constructor(tree: Tree, rules: Rules, { earlier, standIns, onRead, reader }: Around, signal: AbortSignal) {
@@ -164,7 +169,7 @@ class Surveyor {
     return files
   }
 
-  /** Follows the links again with the texts they lacked, until none is lacking: each time they get a link further. */
+  /** Follows the links again with the missing texts until none is missing: each round gets one link further. */
   async #resolve(found: Found, gatherer: Gatherer): Promise<Followed> {
     const texts = new LinkTexts()
     const textOf: TextOf = (link) => texts.textOf(link)
@@ -181,7 +186,7 @@ class Surveyor {
     }
   }
 
-  /** Looks for blobs in what is stored. It has many thousands for the few that are asked for. */
+  /** Looks up blobs in the stored snapshot, which has many thousands for the few that are wanted. */
   #recall(blobs: ReadonlySet<ObjectId>): void {
     if (blobs.size === 0 || this.#earlier === undefined) return
     const { skills, docs } = this.#earlier.snapshot
@@ -210,7 +215,7 @@ class Surveyor {
     }
   }
 
-  /** Lot by lot: one is read while the next is fetched. */
+  /** Works lot by lot: reads one while the next is fetched. */
   async #readAll(candidates: readonly ResolvedCandidate[]): Promise<Skill[]> {
     const lots = lotsOf(candidates)
     const skills: Skill[] = []
@@ -255,7 +260,7 @@ class Surveyor {
     return this.#known.get(blob) ?? { kind: 'refused', reason: 'absent' }
   }
 
-  /** What was just written is read at once: to have another thread read it takes ten times as long. */
+  /** Reads a blob from the scratch folder on this thread: another thread would take ten times as long. */
   async #bytesOf(blob: ObjectId): Promise<Uint8Array> {
     const taken = this.#taken.get(blob)
     if (taken?.kind === 'blob')
@@ -267,17 +272,17 @@ class Surveyor {
   }
 }
 
-/** Skills, with their links followed. */
+/** Skills after their links were followed. */
 interface Followed {
   readonly linked: readonly Candidate[]
   readonly resolved: readonly ResolvedCandidate[]
-  /** The paths of skills that are links through what could not be looked into. */
+  /** The paths of skills that are links through an unreadable place. */
   readonly unread: ReadonlySet<string>
-  /** The paths of links beside the skills that lead out of the repository, each with the reason why it is refused. */
+  /** The paths of links outside of skills that lead out of the repository, each with the reason for its refusal. */
   readonly outward: readonly (readonly [string, string])[]
 }
 
-/** Installers fill whole folders with such links: whoever serves one is to know why it holds no skills. */
+/** Installers fill whole folders with such links: the operator who serves one must learn why it has no skills. */
 function outwardFindings(outward: Followed['outward']): readonly Finding[] {
   const findings = outward.map(([path, why]) => linkFinding(path, why))
   return firstFindings(findings, MOST_TOLD, (left, { path }) => {
@@ -304,7 +309,10 @@ function knownContent({ size, sha256, isLfsPointer, hidden }: Extract<Taken, { k
   return { kind: 'known', size, sha256, isLfsPointer, hidden }
 }
 
-/** Folders whose content a link outside of any skill, or a linked SKILL.md, decides: their own id does not. */
+/**
+ * Folders whose content depends on a link outside of any skill, or on a linked SKILL.md, and so not only on their own
+ * id.
+ */
 function leaningOnLinks(found: Found, linked: readonly Candidate[]): string[] {
   const documents = found.candidates.filter(({ document }) => document.kind === 'link')
   return [...found.links, ...linked, ...documents].map(({ path }) => path)

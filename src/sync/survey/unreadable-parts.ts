@@ -10,19 +10,19 @@ import { contentRefusal } from './read-skill.ts'
 import type { Content, ResolvedCandidate } from './read-skill.ts'
 import type { StandIns } from './stale-copies.ts'
 
-/** What of a folder could not be read at this look. */
+/** The parts of a folder that this check could not read. */
 export interface UnreadParts {
-  /** What lies in no skill. */
+  /** Places in no skill. */
   readonly outside: readonly FoundLink[]
-  /** The paths of skills that are links through what could not be looked into. */
+  /** The paths of skills that are links through an unreadable place. */
   readonly linked: Iterable<string>
   readonly candidates: readonly ResolvedCandidate[]
   readonly contentOf: (blob: ObjectId) => Content
 }
 
 /**
- * A fault that may pass takes nothing out of service: a skill that was offered and cannot be read now stands as it was, whole,
- * with a finding that says so. All else is as it was found.
+ * A fault that may pass takes nothing out of service: a skill that was offered and cannot be read now stays unchanged
+ * and whole, with a finding about it. Everything else is as found.
  */
 export async function withUnread(
   found: readonly Skill[],
@@ -41,7 +41,7 @@ export async function withUnread(
   return kept.size === 0 ? found : [...found.filter(({ path }) => !kept.has(path)), ...kept.values()]
 }
 
-/** What is said of places outside of skills that nobody could look into: of the first few, and how many there are. */
+/** The findings for unreadable places outside of skills: the first few, and the number of the rest. */
 export function unreadFindings({ outside, contentOf }: Pick<UnreadParts, 'outside' | 'contentOf'>): readonly Finding[] {
   const findings = outside.flatMap(({ path, id }) => refusalIn(path, contentOf(id)) ?? [])
   return firstFindings(findings, MOST_TOLD, (left, { path }) => {
@@ -49,13 +49,15 @@ export function unreadFindings({ outside, contentOf }: Pick<UnreadParts, 'outsid
   })
 }
 
-/** The first place of which a snapshot has what was served before, since nobody could read it. Undefined where there is none. */
+/**
+ * The first place for which a snapshot has earlier content, because it was unreadable. `undefined` if there is none.
+ */
 export function unreadPlace({ skills, docsFolder }: Pick<Snapshot, 'skills' | 'docsFolder'>): Finding | undefined {
   const findings = [...skills.flatMap((skill) => skill.findings), ...(docsFolder?.findings ?? [])]
   return findings.find(({ rule }) => rule === 'not-read')
 }
 
-/** Of what lies beside the skills. */
+/** The limit on findings for places outside of skills. */
 export const MOST_TOLD = 32
 
 function asItWas(skill: Skill, { path, message }: Finding): Skill {
@@ -64,10 +66,10 @@ function asItWas(skill: Skill, { path, message }: Finding): Skill {
   return { ...skill, findings: [...findings, kept] }
 }
 
-/** Why skills could not be read, for reasons that may pass. */
+/** The reasons that may pass, for skills that could not be read. */
 class Reasons {
   readonly #ofSkills = new Map<string, Finding>()
-  /** Of all that lies there. */
+  /** By path; each applies to everything below it. */
   readonly #ofPlaces = new Map<string, Finding>()
 
   constructor({ outside, linked, candidates, contentOf }: UnreadParts) {

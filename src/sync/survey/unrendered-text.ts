@@ -12,7 +12,7 @@ import { isTelling } from '../skill-md/hidden-markdown.ts'
 import type { Unrendered, UnrenderedKind } from '../skill-md/hidden-markdown.ts'
 import { yamlComments } from '../skill-md/yaml-comments.ts'
 
-/** A SKILL.md as text, where its YAML stands and where its Markdown begins. */
+/** A SKILL.md as text, with the places of its YAML and its Markdown. */
 export interface DocumentParts {
   readonly text: string
   readonly yaml: Span | undefined
@@ -23,15 +23,15 @@ export function documentParts(bytes: Uint8Array): DocumentParts {
   const block = frontmatterBlock(bytes, bytes.length)
   const { text } = lenientText(bytes)
   if (!block.ok) return { text, yaml: undefined, bodyStart: 0 }
-  // Each part begins with a line, and a character that is broken off ends with its own.
+  // Each part begins with a line, and a truncated character ends with its part.
   const before = (offset: number): number => lenientText(bytes.subarray(0, offset)).text.length
   const start = before(block.yaml.byteOffset - bytes.byteOffset)
   return { text, yaml: { start, end: start + lenientText(block.yaml).text.length }, bodyStart: before(block.bodyStart) }
 }
 
 /**
- * Text that no rendered page shows and that is long enough to tell a model what to do. Takes time in proportion to the text,
- * whatever it is: it is asked in a process that has clients waiting.
+ * Finds text that no rendered page shows and that is long enough to instruct a model. Takes linear time for any text,
+ * since it runs in a process with waiting clients.
  */
 export function unrenderedIn({ text, yaml, bodyStart }: DocumentParts): Unrendered[] {
   const search = new Search(text)
@@ -42,11 +42,11 @@ export function unrenderedIn({ text, yaml, bodyStart }: DocumentParts): Unrender
 
 type Piece = Omit<Unrendered, 'line'>
 
-/** Looks through a file block by block. What a name stands for elsewhere is judged at the end. */
+/** Searches a file block by block. Text that depends on the use of a name elsewhere is judged at the end. */
 class Search {
   readonly #text: string
   readonly #found: Piece[] = []
-  /** By label: what is out of sight where nothing has the label. */
+  /** By label: the text that is hidden if nothing uses the label. */
   readonly #named = new Map<string, Piece | undefined>()
   readonly #used = new Set<string>()
 
@@ -84,7 +84,7 @@ class Search {
     for (const { label, title, ...span } of defined) {
       const piece = pieceIn(content, 'definition', span)
       const isTold = title !== undefined && isTelling('title', title.end - title.start)
-      // The first of a label holds, and another is used by nothing.
+      // The first definition of a label counts, and nothing uses another one.
       if (isTold || this.#named.has(label)) this.#add(piece)
       else this.#named.set(label, piece)
     }
@@ -94,7 +94,7 @@ class Search {
     this.#readInlines(content, footnote === undefined ? end : end + footnote.length + FOOTNOTE_MARKS)
   }
 
-  /** In a table each cell is a text by itself: nothing that begins in one ends in another. */
+  /** In a table each cell is a separate text: nothing that begins in one cell ends in another. */
   #readInlines(content: MarkdownContent, start: number): void {
     const table = tableIn(content.text)
     this.#readInline(content, { start, end: table?.start ?? content.text.length })
@@ -114,7 +114,7 @@ class Search {
   }
 }
 
-/** A paragraph that stands at the end of a page that links to it, and on no page that does not. */
+/** A paragraph that a page shows at its end if the page links to it, and otherwise not at all. */
 const FOOTNOTE = /^[ \t]*\[(?<label>\^[^[\]\s]{1,999})\]:/
 const FOOTNOTE_MARKS = '[]:'.length
 
@@ -129,7 +129,7 @@ function inlinePiece(content: MarkdownContent, { kind, ...span }: MarkdownSpan):
     case 'image':
       return pieceIn(content, 'image text', span)
     case 'address':
-      // It holds no white space but where it is a text.
+      // An address contains whitespace only if it is a text.
       return /\s/.test(content.text.slice(span.start, span.end)) ? pieceIn(content, 'address', span) : undefined
     default:
       return kind satisfies never
@@ -151,7 +151,7 @@ function pieceOf(what: UnrenderedKind, offset: number, text: string): Piece | un
   return isTelling(what, characters) ? { what, offset, characters } : undefined
 }
 
-/** Comments and texts of attributes in HTML, which knows no Markdown. */
+/** Comments and attribute texts in HTML, which has no Markdown syntax. */
 function* hiddenInHtml(text: string): Generator<Span & { readonly what: 'comment' | 'attribute' }> {
   for (let at = text.indexOf('<'); at !== -1; at = text.indexOf('<', at)) {
     const end = markupEnd(text, at)
@@ -162,7 +162,7 @@ function* hiddenInHtml(text: string): Generator<Span & { readonly what: 'comment
   }
 }
 
-/** The end of a comment, an instruction or a declaration that begins here: of one that is not closed, that of the text. */
+/** The end of a comment, an instruction or a declaration that begins here; the end of the text if it is not closed. */
 function markupEnd(text: string, start: number): number | undefined {
   const opening = MARKUP.find((one) => text.startsWith(one.opening, start))
   if (opening === undefined) return undefined
@@ -177,7 +177,7 @@ const MARKUP = [
   { opening: '<!', closing: '>' },
 ] as const
 
-/** In order of place. */
+/** Adds the line numbers. The pieces must be in order. */
 function withLines(found: readonly Piece[], text: string): Unrendered[] {
   let [line, feed] = [1, text.indexOf('\n')]
   return found.map((piece) => {

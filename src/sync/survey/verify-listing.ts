@@ -7,8 +7,8 @@ import { isMapping } from '../../base/json-value.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
 
 /**
- * Why these bytes are not the file that the skill declares; undefined where they are. Length first: it is what a listing
- * promises before anything is hashed. SKILL.md says in its frontmatter what the entry said for it (SEP-2640).
+ * The reason why these bytes are not the file that the skill declares; `undefined` if they are. The length is checked
+ * first: it needs no hash. The frontmatter of SKILL.md must equal that of the entry (SEP-2640).
  */
 export async function mismatchOf(
   { frontmatter }: Skill,
@@ -36,7 +36,7 @@ interface Apart {
   readonly said: unknown
 }
 
-/** Where two values differ first, as deep as it can be named. Both are bounded in depth. */
+/** The first difference of two values, at the deepest level that has a name. Both have limited depth. */
 function firstApart(
   is: JsonValue | undefined,
   said: JsonValue | undefined,
