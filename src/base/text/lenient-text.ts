@@ -1,13 +1,13 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 
-/** A file as an editor shows it: what is not UTF-8 is a question mark in a lozenge. */
+/** A file as an editor shows it: bytes that are not UTF-8 become U+FFFD. */
 export interface LenientText {
   readonly text: string
-  /** The first byte that is not UTF-8, and where it stands in the text; undefined where all is. */
+  /** The first byte that is not UTF-8, with its offset in the text; `undefined` if all are valid. */
   readonly fault: { readonly offset: number; readonly byte: number } | undefined
 }
 
-/** The bytes as such a text. A byte order mark is kept. */
+/** Decodes the bytes leniently. Keeps a byte order mark. */
 export function lenientText(bytes: Uint8Array): LenientText {
   const text = LENIENT_UTF8.decode(bytes)
   return { text, fault: isUtf8(bytes) ? undefined : faultIn(bytes, text) }
@@ -15,7 +15,7 @@ export function lenientText(bytes: Uint8Array): LenientText {
 
 const LENIENT_UTF8 = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** What the decoder put in the place of a fault may also stand in the file itself. */
+/** The file itself may contain the character that the decoder inserts for a fault. */
 function faultIn(bytes: Uint8Array, text: string): LenientText['fault'] {
   let [at, from] = [0, 0]
   for (let offset = text.indexOf(STAND_IN); offset !== -1; offset = text.indexOf(STAND_IN, offset + 1)) {

@@ -6,7 +6,7 @@ import type { Flaw } from './diagnostic.ts'
 const MOST_LINES = 500
 const MOST_TOKENS = 5_000
 
-/** Whether the instructions are short enough to be read whole whenever the skill is used. */
+/** Checks whether the instructions are short enough to be read whole at each use of the skill. */
 export function bodyFlaws({ path, documentName, document }: Authored): Flaw[] {
   if (document === undefined) return []
   const { text, lines, bodyStart } = document
@@ -32,15 +32,15 @@ export function bodyFlaws({ path, documentName, document }: Authored): Flaw[] {
 }
 
 /**
- * One token for four ASCII characters, and one for each other character. Of English prose that is a fifth more or less than
- * what tokenizers count; code, tables and other scripts with short words have more tokens than this says.
+ * Counts one token for four ASCII characters, and one for each other character. For English prose the result is within
+ * a fifth of real tokenizers; code, tables and other scripts with short words have more tokens than this.
  */
 export function estimatedTokens(text: string, start = 0): number {
   let [ascii, others] = [0, 0]
   for (let at = start; at < text.length; at += 1) {
     const unit = text.charCodeAt(at)
     if (unit < 0x80) ascii += 1
-    // The second half of a pair belongs to the character that was counted.
+    // The second half of a pair belongs to the character that was already counted.
     else if (unit < 0xdc_00 || unit > 0xdf_ff) others += 1
   }
   return Math.ceil(ascii / 4) + others

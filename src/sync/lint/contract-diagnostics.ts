@@ -10,7 +10,7 @@ import type { Place } from './position.ts'
 import type { Flaw } from './diagnostic.ts'
 import { placeOf } from './document-positions.ts'
 
-/** A skill that keeps the contract, and where it says whose neighbour it is. */
+/** A contract skill, with the places of its id and its dependencies. */
 export interface Declaration {
   readonly id: string
   readonly dependsOn: readonly string[]
@@ -20,8 +20,8 @@ export interface Declaration {
 }
 
 /**
- * What the contract has against a block that stands: an author who wrote it means it, whether a source asks for it or not.
- * What it has against the rest of the frontmatter counts only where the contract is asked for.
+ * Checks an existing block even if no source requires the contract, since its author intends it. Faults of the other
+ * fields count only if the contract is required.
  */
 export function contractFlaws(skill: Authored, isAsked: boolean): Flaw[] {
   const reading = readingOf(skill)
@@ -40,7 +40,7 @@ export function contractFlaws(skill: Authored, isAsked: boolean): Flaw[] {
   ]
 }
 
-/** Undefined for a skill that does not keep the contract. */
+/** `undefined` for a skill that does not keep the contract. */
 export function declarationOf(skill: Authored): Declaration | undefined {
   const reading = readingOf(skill)
   if (reading?.ok !== true) return undefined
@@ -54,7 +54,7 @@ export function declarationOf(skill: Authored): Declaration | undefined {
   }
 }
 
-/** Whether the skill has a block, which is then judged here and not by what the survey says of it. */
+/** True if the skill has a block, which is then judged here and not by the survey's findings. */
 export function hasBlock({ frontmatter }: Pick<Authored, 'frontmatter'>): boolean {
   return frontmatter !== undefined && Object.hasOwn(frontmatter, CONTRACT_KEY)
 }

@@ -2,8 +2,8 @@ import type { Finding } from '../skill-md/finding.ts'
 import type { KeyPath } from './document-positions.ts'
 
 /**
- * The key that a finding about the contract begins with: `x-personal-mcp.references["my api"].path: …`. As far as it can be
- * read; empty for a finding that names none.
+ * The key at the start of a finding about the contract: `x-personal-mcp.references["my api"].path: …`. Empty if the
+ * finding names no key, or it cannot be read.
  */
 export function contractKeyOf({ message }: Pick<Finding, 'message'>): KeyPath {
   const path: (string | number)[] = []

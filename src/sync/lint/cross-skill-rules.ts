@@ -4,13 +4,13 @@ import { inOrder } from './lint-skill.ts'
 import type { Flaw } from './diagnostic.ts'
 import type { Judged, Validation } from './lint.ts'
 
-/** A folder that was validated, by the name that messages give it. */
+/** A validated folder, with its name in messages. */
 interface Named {
   readonly source: string
   readonly validation: Validation
 }
 
-/** The validations, with what is wrong between the skills of all of them that keep the contract. */
+/** The validations, with the problems between all contract skills in them. */
 export function withNeighbours(all: readonly Named[]): Validation[] {
   const declared = all.flatMap(({ source, validation }) =>
     validation.skills.flatMap(({ path, declared: own }) =>

@@ -3,7 +3,7 @@ import type { Authored } from './lint-input.ts'
 import type { Flaw } from './diagnostic.ts'
 import { placeOf } from './document-positions.ts'
 
-/** Whether an agent can choose the skill by what its description says. */
+/** Checks whether an agent can choose the skill by its description. */
 export function descriptionFlaws(skill: Authored): Flaw[] {
   const { document, frontmatter } = skill
   const description = frontmatter?.['description']
@@ -19,16 +19,16 @@ export function descriptionFlaws(skill: Authored): Flaw[] {
   ]
 }
 
-/** Nobody says what and when in fewer. */
+/** No author says what and when in fewer. */
 const FEWEST_CHARACTERS = 30
 
-/** A text in a script without these words is not judged: they are English, and so are nearly all descriptions. */
+/** A text in another script than Latin is not judged: these words are mostly English, like nearly all descriptions. */
 function saysWhen(description: string): boolean {
   const letters = description.match(/\p{L}/gu)?.length ?? 0
   const latin = description.match(/\p{Script=Latin}/gu)?.length ?? 0
   return latin * 2 < letters || WHEN.test(description)
 }
 
-/** Words that an occasion is told with. One is enough: to miss a bad description is better than to blame a good one. */
+/** Words that introduce an occasion. One is enough: missing a bad description is better than blaming a good one. */
 const WHEN =
   /\b(?:when|whenever|while|use|uses|used|useful|using|for|if|before|after|during|upon|once|asks?|asked|asking|mentions?|needs?|needed|wants?|requests?|requires?|triggers?|triggered|invoke[ds]?|trigger(?:ing)?|activat(?:es?|ed|ing)|helps?|cu[aá]ndo|quand|wenn|quando|para|pour|für)\b/iu

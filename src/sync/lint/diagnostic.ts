@@ -1,10 +1,10 @@
 import type { FindingRule } from '../skill-md/finding.ts'
 import type { Place } from './position.ts'
 
-/** Everything that can be said of a skill to its author: what a survey says, and more. Stable, in kebab case. */
+/** All rules that diagnostics for a skill's author can have: those of a survey, and more. Stable, in kebab case. */
 export type Rule = FindingRule | ContractRule | AuthorRule
 
-/** What the frontmatter contract asks, by itself and among the skills that are looked at together. */
+/** The rules of the frontmatter contract, for one skill and between the skills that are validated together. */
 export type ContractRule =
   | 'contract-violated'
   | 'contract-noted'
@@ -12,7 +12,7 @@ export type ContractRule =
   | 'dependency-missing'
   | 'dependency-cycle'
 
-/** What only authors are told: whoever serves a skill takes it as it is. */
+/** The rules for authors only: a server takes the skill as it is. */
 export type AuthorRule =
   | 'withheld-by-default'
   | 'document-link-refused'
@@ -42,28 +42,29 @@ export type AuthorRule =
   | 'byte-order-mark'
   | 'dashes-in-frontmatter'
 
-/** One thing that is wrong with a skill, and where. */
+/** One fault of a skill, and its place. */
 export interface Flaw {
   readonly rule: Rule
-  /** The file, from the top of what was looked at. */
+  /** The file, from the top of the validated tree. */
   readonly path: string
   readonly place: Place
-  /** What is the case, with the values. */
+  /** The problem, with the values. */
   readonly message: string
 }
 
-/** What is to be known of a rule besides its name. */
+/** The description of a rule. */
 export interface RuleSheet {
-  /** `error`: a standard or the contract is broken, or the skill would not be served. */
+  /** `error`: a standard or the contract is violated, or the skill would not be served. */
   readonly severity: 'error' | 'warning'
   readonly by: Authority
-  /** What is wrong, in general. */
+  /** The problem in general. */
   readonly says: string
   readonly mend: string
 }
 
 /**
- * Who objects. `spec`: the Agent Skills specification. `skills-ref`: its reference validator, where that is stricter than
- * the text. `contract`: the frontmatter contract. `skillsyncd`: this program, as it serves skills or gives advice.
+ * The authority behind a rule. `spec`: the Agent Skills specification. `skills-ref`: its reference validator, if that
+ * is stricter than the text. `contract`: the frontmatter contract. `skillsyncd`: this program, as it serves skills or
+ * gives advice.
  */
 export type Authority = 'spec' | 'skills-ref' | 'contract' | 'skillsyncd'

@@ -7,32 +7,32 @@ import type { LenientText } from '../../base/text/lenient-text.ts'
 import { Lines, START } from './position.ts'
 import type { Place } from './position.ts'
 
-/** A SKILL.md as its author wrote it: the text, and where the parts of its frontmatter stand. */
+/** A SKILL.md as its author wrote it: the text, and the places of the parts of its frontmatter. */
 export interface Written extends LenientText {
   readonly lines: Lines
-  /** Undefined where no frontmatter is found. */
+  /** `undefined` if there is no frontmatter. */
   readonly yaml: WrittenYaml | undefined
-  /** Where the text after the frontmatter begins; the text's beginning where there is none. */
+  /** The offset of the text after the frontmatter; zero if there is none. */
   readonly bodyStart: number
 }
 
 export interface WrittenYaml {
   readonly text: string
-  /** Where it begins in the whole text. */
+  /** The offset at which it begins in the whole text. */
   readonly start: number
   readonly document: Document
 }
 
-/** The way from the top of the frontmatter to a key or a list entry. */
+/** The path from the top of the frontmatter to a key or a list entry. */
 export type KeyPath = readonly (string | number)[]
 
-/** As far as the bytes are text. Never throws. */
+/** Decodes and parses a SKILL.md leniently. Never throws. */
 export function writtenOf(bytes: Uint8Array, limits: FrontmatterLimits): Written {
   const { text, fault } = lenientText(bytes)
   const lines = new Lines(text)
   const block = frontmatterBlock(bytes, limits.bytes)
   if (!block.ok) return { text, fault, lines, yaml: undefined, bodyStart: 0 }
-  // Each part begins with a line, and a character that is broken off ends with its own.
+  // Each part begins with a line, and a truncated character ends with its part.
   const start = lenientText(bytes.subarray(0, block.yaml.byteOffset - bytes.byteOffset)).text.length
   const yaml = lenientText(block.yaml).text
   const bodyStart = text.length - lenientText(bytes.subarray(block.bodyStart)).text.length
@@ -41,7 +41,7 @@ export function writtenOf(bytes: Uint8Array, limits: FrontmatterLimits): Written
   return { text, fault, lines, yaml: written, bodyStart }
 }
 
-/** Where a key or its value stands; for one that is not there, where the nearest above it does. */
+/** The place of a key or its value; if it does not exist, that of its nearest existing ancestor. */
 export function placeOf(written: Written, path: KeyPath, what: 'key' | 'value'): Place {
   const { yaml, lines } = written
   if (yaml === undefined) return START
@@ -66,7 +66,7 @@ function stepInto(node: unknown, part: string | number): { key: unknown; value: 
   return node.items.find(({ key }) => isScalar(key) && key.value === part)
 }
 
-/** Where a node begins in its YAML; undefined for what is not written, such as the value of an empty key. */
+/** The offset of a node in its YAML; `undefined` for a node that is not written, such as the value of an empty key. */
 function startOf(node: unknown): number | undefined {
   return isNode(node) && node.range ? node.range[0] : undefined
 }

@@ -2,7 +2,7 @@ import { joinPath } from '../../base/paths.ts'
 import type { Authored } from './lint-input.ts'
 import type { Flaw } from './diagnostic.ts'
 
-/** Whether SKILL.md is UTF-8 to its end: a survey reads the frontmatter alone as text. */
+/** Checks that the whole SKILL.md is UTF-8: a survey decodes only the frontmatter. */
 export function encodingFlaws({ path, documentName, document }: Authored): Flaw[] {
   if (document?.fault === undefined) return []
   const { lines, fault } = document

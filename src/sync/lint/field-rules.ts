@@ -6,7 +6,10 @@ import type { Authored } from './lint-input.ts'
 import type { Flaw, Rule } from './diagnostic.ts'
 import { placeOf } from './document-positions.ts'
 
-/** The optional fields of the specification, which a survey leaves to its readers. `contract`: the skill keeps the frontmatter contract. */
+/**
+ * Checks the optional fields of the specification, which a survey leaves to the readers of the skill. `contract`: the
+ * frontmatter contract applies to the skill.
+ */
 export function fieldFlaws(skill: Authored, contract: boolean): Flaw[] {
   const { document, frontmatter } = skill
   if (document === undefined || frontmatter === undefined) return []
@@ -30,7 +33,9 @@ export function fieldFlaws(skill: Authored, contract: boolean): Flaw[] {
   ]
 }
 
-/** The specification has a text; the frontmatter contract allows a list of texts too, and most clients read one. */
+/**
+ * The specification requires a text; the frontmatter contract also allows a list of texts, and most clients read one.
+ */
 function toolsFlaws(tools: JsonValue | undefined, contract: boolean, flaw: FlawOf): Flaw[] {
   const name = 'allowed-tools'
   if (isTextOrNothing(tools)) return []
@@ -53,7 +58,7 @@ function isEmpty(value: JsonValue | undefined): boolean {
   return value === null || (typeof value === 'string' && value.trim() === '')
 }
 
-/** The beginning of one tells which it is. */
+/** The beginning of a tag identifies it. */
 function tagIn(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' ? xmlTagIn(value)?.slice(0, 100) : undefined
 }

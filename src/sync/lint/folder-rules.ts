@@ -4,7 +4,9 @@ import { isMarkdown } from './markdown/markdown-file.ts'
 import { START } from './position.ts'
 import type { Flaw, Rule } from './diagnostic.ts'
 
-/** Folders that are used against what they are for: scripts are run, references are read, assets are put into what is made. */
+/**
+ * Finds files in folders with another purpose: scripts are run, references are read, assets are copied into the output.
+ */
 export function folderFlaws(skill: Authored): Flaw[] {
   const flaw = (rule: Rule, path: string, message: string): Flaw => {
     return { rule, path: joinPath(skill.path, path), place: START, message }
@@ -32,7 +34,7 @@ const MESSAGES: Readonly<Record<Misplaced, string>> = {
   'text-in-scripts': 'The file is a document and lies in scripts/',
 }
 
-/** By what they are called in other collections, or with a letter more or less. */
+/** Other names of these folders in collections, and near misses by a letter. */
 const MEANT: ReadonlyMap<string, string> = new Map([
   ['script', 'scripts'],
   ['scripts', 'scripts'],
@@ -52,22 +54,22 @@ function ruleOf(path: string, executable: boolean): Misplaced | undefined {
   if (top === 'scripts') return isDocument(path) ? 'text-in-scripts' : undefined
   if (!executable || !isProgram(path)) return undefined
   if (top === 'references') return 'script-in-references'
-  // Programs that are put into what is made, and those of a skill that lies in this one.
+  // Programs that are copied into the output, and those of a skill inside this one.
   if (top === 'assets' || folders.includes('scripts') || folders.includes('bin')) return undefined
   return 'script-outside-scripts'
 }
 
-/** A disk that knows no permissions says of each file that it is executable, so the name has a say too. */
+/** A disk without permissions reports every file as executable, so the name counts too. */
 function isProgram(path: string): boolean {
   const name = baseName(path)
   return PROGRAM.test(name) || /^[a-z][a-z\d_-]*$/.test(name)
 }
 
-/** By what interpreters, shells and systems run; a program without an ending is called in small letters. */
+/** Endings that interpreters, shells and systems run. A program without an ending has a lower-case name. */
 const PROGRAM =
   /\.(?:[bckz]?sh|bash|fish|awk|bat|cmd|ps1|exe|com|bin|run|out|jar|py|rb|p[lm]|php|lua|tcl|r|jl|[cm]?[jt]s|go|rs|swift|exs?)$/i
 
-/** A README says what the folder is, and belongs where it is. */
+/** A README describes its folder, and belongs there. */
 function isDocument(path: string): boolean {
   return isMarkdown(path) && !/^readme\b/i.test(baseName(path))
 }

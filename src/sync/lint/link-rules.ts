@@ -8,11 +8,11 @@ import { linksIn } from './markdown/markdown-links.ts'
 import { Lines } from './position.ts'
 import type { Flaw } from './diagnostic.ts'
 
-/** Links of the skill's documents that lead nowhere once the skill is taken out of the folder it was written in. */
+/** Finds links of the skill's documents that lead nowhere after the skill is taken out of its original folder. */
 export function linkFlaws(skill: Authored, elsewhere: Elsewhere): Flaw[] {
   if (skill.texts.size === 0) return []
   const there = new Files(skill.files.map(({ path }) => path))
-  // What lies in assets is put into what the skill makes: its links are meant for there.
+  // Files in assets are copied into the output of the skill: their links are meant for that place.
   const documents = [...skill.texts].filter(([path]) => isMarkdown(path) && !path.startsWith('assets/'))
   return documents.flatMap(([path, text]) => flawsOf({ skill, path, text }, there, elsewhere))
 }
@@ -32,7 +32,7 @@ function flawsOf({ skill, path, text }: Linking, there: Files, elsewhere: Elsewh
     if (fault === undefined) continue
     lines ??= new Lines(text)
     flaws.push({ ...fault, path: joinPath(skill.path, path), place: lines.at(offset) })
-    // What is over the most that is shown of one file need not be found.
+    // Flaws above the maximum that is shown for one file need not be found.
     if (flaws.length > MOST) break
   }
   return flaws
@@ -43,7 +43,7 @@ const MOST = 1_000
 /** The targets against which links are checked. */
 interface Around {
   readonly there: Files
-  /** Says where a link out of the skill leads. */
+  /** Describes the target of a link that leads out of the skill. */
   readonly outside: (path: string) => string
 }
 
@@ -62,7 +62,9 @@ function faultOf(target: string, from: string, { there, outside }: Around): Pick
   return { rule: 'link-target-missing', message: `The link to ${shown} leads to no file of the skill${hint}` }
 }
 
-/** A relative link is followed from one URI of a server to another as it is on the disk, unless one of the two is renamed. */
+/**
+ * A relative link leads from one URI of a server to another as it does on the disk, unless one of the two is renamed.
+ */
 function outsideOf({ path: folder }: Authored, from: string, elsewhere: Elsewhere): (path: string) => string {
   return (path) => {
     const at = resolved(joinPath(folder, folderOf(from)), path)
@@ -75,7 +77,7 @@ function outsideOf({ path: folder }: Authored, from: string, elsewhere: Elsewher
   }
 }
 
-/** The files of a skill and the folders that they make. */
+/** The files of a skill and the folders above them. */
 class Files {
   readonly #paths = new Set<string>([''])
   readonly #folded = new Map<string, string>()
@@ -93,7 +95,7 @@ class Files {
     return this.#paths.has(path)
   }
 
-  /** The path that is meant, where only case or Unicode form differ. */
+  /** The path that the link probably means, if only case or Unicode form differs. */
   twinOf(path: string): string | undefined {
     return this.#folded.get(foldedPath(path))
   }

@@ -2,22 +2,22 @@ import type { JsonObject } from '../../base/json-value.ts'
 import type { SkillFile } from '../model/skill.ts'
 import type { Written } from './document-positions.ts'
 
-/** One skill as its author is told about it: what a survey found, and the texts that it did not keep. */
+/** One skill as the rules for authors see it: the survey's data, and the texts that the survey did not keep. */
 export interface Authored {
-  /** Its folder, from the top of what was looked at. */
+  /** Its folder, from the top of the validated tree. */
   readonly path: string
-  /** What the folder is called; undefined where that is nobody's choice, such as that of a checkout. */
+  /** The name of the folder; `undefined` if the author did not choose it, such as that of a checkout. */
   readonly folder: string | undefined
-  /** As SKILL.md is called there. */
+  /** The actual name of SKILL.md there. */
   readonly documentName: string
-  /** Undefined where SKILL.md cannot be read. */
+  /** `undefined` if SKILL.md cannot be read. */
   readonly document: Written | undefined
-  /** Undefined where the frontmatter cannot be read. */
+  /** `undefined` if the frontmatter cannot be read. */
   readonly frontmatter: JsonObject | undefined
-  /** Empty where the skill cannot be served for what its files are. */
+  /** Empty if the files prevent the skill from being served. */
   readonly files: readonly SkillFile[]
-  /** Those that belong to no skill inside of this one. */
+  /** The files that belong to no skill inside this one. */
   readonly ownFiles: readonly SkillFile[]
-  /** Its own files that are Markdown or hold hidden characters, by the path in the skill. */
+  /** Its own files that are Markdown or contain hidden characters, by the path in the skill. */
   readonly texts: ReadonlyMap<string, string>
 }

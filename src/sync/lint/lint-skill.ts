@@ -14,19 +14,19 @@ import type { Flaw } from './diagnostic.ts'
 import { surveyFlaws } from './survey-diagnostics.ts'
 import { yamlValueFlaws } from './yaml-rules.ts'
 
-/** How strictly the specification is taken: by its text, or as its reference validator takes it. */
+/** The strictness of the specification: its text, or its reference validator. */
 export type Level = 'spec' | 'skills-ref'
 
-/** What is asked of a skill. */
+/** The requirements on a skill. */
 export interface Standard {
   readonly level: Level
-  /** Whether every skill has to keep the frontmatter contract. */
+  /** True if every skill must keep the frontmatter contract. */
   readonly contract: boolean
-  /** The skills that are looked at with it. */
+  /** The skills that are validated with it. */
   readonly elsewhere?: Elsewhere
 }
 
-/** All that is to be said of a skill to its author, file by file, from top to bottom. Never throws, whatever the skill holds. */
+/** All flaws for the skill's author, by file, from top to bottom. Never throws, whatever the skill contains. */
 export function judge(
   skill: Authored,
   findings: readonly Finding[],
@@ -50,7 +50,7 @@ export function judge(
 
 const NOWHERE = new Elsewhere([])
 
-/** What a survey says of these is said more fully, with all that it has no need to look at. */
+/** Drops findings of the survey that the rules here report in more detail, with data that the survey does not need. */
 function notJudgedHere(skill: Authored, findings: readonly Finding[]): Finding[] {
   return findings.filter(({ rule }) => {
     if (rule === 'encoding-invalid') return skill.document?.fault === undefined
@@ -58,7 +58,7 @@ function notJudgedHere(skill: Authored, findings: readonly Finding[]): Finding[]
   })
 }
 
-/** By path and place. */
+/** Sorts by path and place. */
 export function inOrder(flaws: readonly Flaw[]): Flaw[] {
   return flaws.toSorted(
     (a, b) =>

@@ -16,35 +16,38 @@ import { START } from './position.ts'
 import { sheetOf } from './rules.ts'
 import type { Flaw } from './diagnostic.ts'
 
-/** A skill that was looked at, and what there is to say of it. */
+/** A validated skill, with its flaws. */
 export interface Judged {
   /** Its folder, from the top of the tree. */
   readonly path: string
-  /** Undefined where it says none. */
+  /** `undefined` if it declares none. */
   readonly name: string | undefined
   readonly flaws: readonly Flaw[]
-  /** Undefined for a skill that does not keep the contract. */
+  /** `undefined` for a skill that does not keep the contract. */
   readonly declared: Declaration | undefined
 }
 
-/** What there is to say of the skills of one folder. */
+/** The result for the skills of one folder. */
 export interface Validation {
   readonly skills: readonly Judged[]
-  /** What belongs to no skill. */
+  /** Flaws that belong to no skill. */
   readonly flaws: readonly Flaw[]
 }
 
-/** How a tree is validated. */
+/** The settings of a validation. */
 export interface Validating {
   readonly rules: Rules
   readonly level: Level
-  /** What the folder at the top is called; undefined where its name is nobody's choice. */
+  /** The name of the folder at the top; `undefined` if its author did not choose it. */
   readonly folder: string | undefined
-  /** Left out, nothing is said of what that client takes. */
+  /** If absent, the official client's reading is not checked. */
   readonly readOfficially?: OfficialReader
 }
 
-/** Surveys the tree as a source would be, and says of each skill what a survey says, and what only its author can mend. */
+/**
+ * Surveys the tree like that of a source. Reports the survey's findings for each skill, and faults that only its author
+ * can fix.
+ */
 export async function validate(tree: Tree, validating: Validating, signal: AbortSignal): Promise<Validation> {
   const { skills, findings, taken } = await survey(tree, validating.rules, undefined, signal)
   const reader = new AuthoredReader(tree, taken, { skills, ...validating })
@@ -72,7 +75,7 @@ export async function validate(tree: Tree, validating: Validating, signal: Abort
   }
 }
 
-/** Adds an error where a source would withhold the skill for what is else a warning. */
+/** Adds an error if a source would withhold the skill for something that is otherwise only a warning. */
 function withReason({ path, standing, findings }: Skill, flaws: readonly Flaw[]): readonly Flaw[] {
   if (standing !== 'withheld' || flaws.some(({ rule }) => sheetOf(rule).severity === 'error')) return flaws
   const rules = [...new Set(findings.map(({ rule }) => rule))].join(', ')
@@ -84,7 +87,10 @@ async function ofClient(authored: Authored, { readOfficially }: Validating): Pro
   return readOfficially === undefined ? [] : officialFlaws(authored, readOfficially)
 }
 
-/** A survey takes a skill in a skill as it is, unless a source says otherwise. Its author is told either way. */
+/**
+ * A survey accepts a skill inside a skill, unless the source is configured otherwise. Its author gets the finding in
+ * both cases.
+ */
 function nestedIn({ path, findings }: Skill, folders: ReadonlySet<string>): Finding[] {
   const outer = [...foldersAbove(path)].find((above) => folders.has(above))
   if (outer === undefined || findings.some(({ rule }) => rule === 'nested-skill')) return []

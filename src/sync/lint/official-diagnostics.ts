@@ -6,7 +6,7 @@ import type { Place } from './position.ts'
 import type { Flaw } from './diagnostic.ts'
 import { placeOf } from './document-positions.ts'
 
-/** Reads the frontmatter of a document as the official client of MCP does. */
+/** Reads the frontmatter of a document like the official MCP client. */
 export type OfficialReader = (document: string) => Promise<OfficialReading>
 
 type OfficialReading =
@@ -14,7 +14,10 @@ type OfficialReading =
   | { readonly kind: 'refused'; readonly line: number; readonly why: string }
   | { readonly kind: 'unsaid' }
 
-/** The flaws for which that client refuses the file: it cannot read the frontmatter, or reads it otherwise and compares. */
+/**
+ * The flaws for which that client refuses the file: it cannot read the frontmatter, or its reading differs in the
+ * comparison.
+ */
 export async function officialFlaws(skill: Authored, read: OfficialReader): Promise<Flaw[]> {
   const { document, frontmatter } = skill
   if (document?.yaml === undefined || frontmatter === undefined) return []
@@ -40,7 +43,7 @@ function flawAt({ path, documentName }: Authored, place: Place, message: string)
   }
 }
 
-/** Objects as JSON has them, whatever prototype their reader gave them. */
+/** Plain JSON objects, whatever prototype their reader gave them. */
 function plain(value: object): object {
   const made: unknown = JSON.parse(JSON.stringify(value))
   return typeof made === 'object' && made !== null ? made : {}

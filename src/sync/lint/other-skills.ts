@@ -13,7 +13,10 @@ export class Elsewhere {
     this.#skills = new Map(placed)
   }
 
-  /** The served path of a file or a folder, from the top of the source. Undefined where no skill that is served has it. */
+  /**
+   * The served path of a file or a folder, given its path from the top of the source. `undefined` if no served skill
+   * has it.
+   */
   servedPathOf(path: string): string | undefined {
     for (const folder of [path, ...foldersAbove(path)]) {
       const skill = this.#skills.get(folder)
@@ -23,7 +26,7 @@ export class Elsewhere {
   }
 }
 
-/** A URI of a server that calls the source so. */
+/** A URI on a server that names the source `SOURCE`. */
 export function uriOfSource(servedPath: string): string {
   return skillUri(['SOURCE', ...servedPath.split('/')])
 }
@@ -38,7 +41,7 @@ class Placed {
     this.#files = files
   }
 
-  /** True of a file or a folder of the skill. The set of paths is made at the first call. */
+  /** True for a file or a folder of the skill. The first call makes the set of paths. */
   has(path: string): boolean {
     this.#paths ??= new Set(this.#files.flatMap((file) => [file.path, ...foldersAbove(file.path)]))
     return this.#paths.has(path)

@@ -1,17 +1,17 @@
-/** Where something stands in a file. Counted from 1; columns in UTF-16 units, as editors count them. */
+/** A position in a file. Counted from 1; columns in UTF-16 units, as in editors. */
 export interface Place {
   readonly line: number
   readonly column: number
 }
 
-/** The place of what stands nowhere in particular. */
+/** The position of anything without a more exact one. */
 export const START: Place = { line: 1, column: 1 }
 
-/** Turns offsets in a text into places. */
+/** Converts offsets in a text to positions. */
 export class Lines {
   readonly #starts: readonly number[]
   readonly #length: number
-  /** A byte order mark is in the text, and in no column of an editor. */
+  /** A byte order mark is in the text, but editors give it no column. */
   readonly #mark: number
 
   constructor(text: string) {
@@ -22,12 +22,12 @@ export class Lines {
     this.#mark = text.startsWith('\uFEFF') ? 1 : 0
   }
 
-  /** How many lines the text has; what follows the last newline is one only where there is something. */
+  /** The number of lines. Text after the last newline counts as a line only if it is not empty. */
   get count(): number {
     return this.#starts.at(-1) === this.#length ? this.#starts.length - 1 : this.#starts.length
   }
 
-  /** Where a line, counted from 1, begins in the text. */
+  /** The offset at which a line, counted from 1, begins. */
   startOf(line: number): number {
     return this.#starts[Math.min(line, this.#starts.length) - 1] ?? 0
   }

@@ -11,14 +11,17 @@ import { lenientText } from '../../base/text/lenient-text.ts'
 import { isMarkdown } from './markdown/markdown-file.ts'
 import { writtenOf } from './document-positions.ts'
 
-/** All skills of the survey, and what it was made by. */
+/** All skills of the survey, and its inputs. */
 interface Surveyed {
   readonly skills: readonly Skill[]
   readonly rules: Rules
   readonly folder: string | undefined
 }
 
-/** Brings the texts of surveyed skills, from where the survey took them: no path of the disk is followed a second time. */
+/**
+ * Reads the texts of surveyed skills from the blobs that the survey took: no path on the disk is followed a second
+ * time.
+ */
 export class AuthoredReader {
   readonly #tree: Tree
   readonly #taken: ReadonlyMap<ObjectId, Taken>
@@ -50,7 +53,7 @@ export class AuthoredReader {
     }
   }
 
-  /** A skill whose files cannot be served has a SKILL.md all the same. */
+  /** A skill whose files cannot be served can still have a SKILL.md. */
   #documentOf({ path, files }: Skill): Pick<TreeEntry, 'name' | 'id'> | undefined {
     const named = files.filter((file) => /^skill\.md$/i.test(file.path))
     const served = named.find((file) => file.path === 'SKILL.md') ?? named[0]
@@ -60,7 +63,7 @@ export class AuthoredReader {
     return entry?.kind === 'link' ? undefined : entry
   }
 
-  /** Undefined where a link stands on the way. */
+  /** `undefined` if a link is on the way. */
   #folderAt(path: string): ObjectId | undefined {
     let id = this.#tree.root
     for (const name of path === '' ? [] : path.split('/')) {

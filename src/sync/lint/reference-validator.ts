@@ -8,8 +8,8 @@ import type { Flaw, Rule } from './diagnostic.ts'
 import { placeOf } from './document-positions.ts'
 
 /**
- * What skills-ref, the reference validator, refuses besides what the specification forbids: its dialect of YAML has no
- * brackets and no anchors, and it takes any three dashes for the end of the frontmatter.
+ * The additional refusals of skills-ref, the reference validator, beyond the specification: its YAML dialect has no
+ * brackets and no anchors, and any three dashes end the frontmatter.
  */
 export function referenceValidatorFlaws(skill: Authored): Flaw[] {
   const { document, frontmatter } = skill
@@ -33,7 +33,7 @@ export function referenceValidatorFlaws(skill: Authored): Flaw[] {
 
 const KNOWN: ReadonlySet<string> = new Set(AGENT_SKILLS_FIELDS)
 
-/** The first. */
+/** Finds the first one. */
 function flowIn(contents: unknown): { readonly at: number; readonly what: string } | undefined {
   let found: { readonly at: number; readonly what: string } | undefined
   if (!isNode(contents)) return undefined

@@ -3,7 +3,7 @@ import type { Authored } from './lint-input.ts'
 import type { Flaw } from './diagnostic.ts'
 import { placeOf } from './document-positions.ts'
 
-/** A survey lets the skill at the top of a source be called as it likes; the specification does not. */
+/** A survey allows any folder name for the skill at the top of a source; the specification does not. */
 export function topFolderFlaws({ path, folder, frontmatter, document, documentName }: Authored): Flaw[] {
   const name = frontmatter?.['name']
   if (path !== '' || folder === undefined || document === undefined) return []

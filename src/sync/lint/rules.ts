@@ -1,7 +1,7 @@
 import type { FindingRule } from '../skill-md/finding.ts'
 import type { AuthorRule, Authority, ContractRule, Rule, RuleSheet } from './diagnostic.ts'
 
-/** What is to be known of a rule. */
+/** The description of a rule. */
 export function sheetOf(rule: Rule): RuleSheet {
   return SHEETS[rule]
 }

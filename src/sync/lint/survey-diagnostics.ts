@@ -14,7 +14,7 @@ import type { Flaw } from './diagnostic.ts'
 import { placeOf } from './document-positions.ts'
 import type { Written } from './document-positions.ts'
 
-/** What a survey found in the skill, each finding at the place that it is about. */
+/** The survey's findings for the skill, each at the place that it is about. */
 export function surveyFlaws(skill: Authored, findings: readonly Finding[]): Flaw[] {
   const isUnrendered = ({ rule }: Finding): boolean => rule === 'unrendered-text'
   const rest = findings.filter((finding) => !isUnrendered(finding))
@@ -79,7 +79,7 @@ function placeIn(document: Written, finding: Finding): Place {
   }
 }
 
-/** One flaw for each value that is no text; undefined where metadata is no mapping at all. */
+/** One flaw for each value that is not text; `undefined` if metadata is not a mapping. */
 function metadataFlaws({ path, documentName, document, frontmatter }: Authored): Flaw[] | undefined {
   const metadata = frontmatter?.['metadata']
   if (document === undefined || !isMapping(metadata)) return undefined
@@ -91,23 +91,23 @@ function metadataFlaws({ path, documentName, document, frontmatter }: Authored):
   })
 }
 
-/** Where the reader stopped; else what it objects to in what it read. */
+/** The place where the reader stopped; otherwise the construct that it refused. */
 function invalidPlace({ yaml, lines }: Written): Place {
   if (yaml === undefined) return START
   const [problem] = [...yaml.document.errors, ...yaml.document.warnings]
   return lines.at(yaml.start + (problem?.pos[0] ?? oddityOf(yaml)?.offset ?? 0))
 }
 
-/** One flaw for each run of hidden characters that a survey knows, where the finding is about the text of a file. */
+/** One flaw for each known run of hidden characters, if the finding is about the text of a file. */
 function hiddenFlaws(skill: Authored, finding: Finding): Flaw[] | undefined {
   const { rule, path } = finding
   const inside = relativeTo(skill.path, path)
   const file = skill.files.find((candidate) => candidate.path === inside)
   if (file === undefined) return undefined
-  // A file of a skill inside of this one is told of there.
+  // A file of a skill inside this one is reported there.
   if (!skill.ownFiles.includes(file)) return []
   const { hidden } = file
-  // Else it is about the file's name, or about what the frontmatter spells by escapes.
+  // Otherwise it is about the name of the file, or about escapes in the frontmatter.
   if (hidden === undefined || !isOfHiddenText(finding)) return undefined
   const text = inside === skill.documentName ? skill.document?.text : skill.texts.get(inside)
   const places = hiddenPlaces(hidden, text)
@@ -118,13 +118,13 @@ function hiddenFlaws(skill: Authored, finding: Finding): Flaw[] | undefined {
   })
 }
 
-/** How many there are besides those that are told one by one. */
+/** The number of characters in addition to those reported one by one. */
 function moreHidden({ count, runs }: HiddenText): string {
   const more = count - runs.reduce((sum, { length }) => sum + length, 0)
   return more === 0 ? '' : `; ${count >= MOST_COUNTED ? 'at least ' : ''}${more} more stand further down in this file`
 }
 
-/** The columns of a survey count characters; where the text is at hand they are turned into what editors count. */
+/** A survey counts columns in characters. If the text is available, they are converted to the columns of editors. */
 function hiddenPlaces({ runs }: HiddenText, text: string | undefined): Place[] {
   if (text === undefined) return runs.map(({ line, column }) => ({ line, column }))
   const lines = new Lines(text)

@@ -1,14 +1,14 @@
 import { isAlias, isMap, isScalar, isSeq } from 'yaml'
 import type { WrittenYaml } from './document-positions.ts'
 
-/** What makes valid YAML unfit for a frontmatter, and where it stands in it. */
+/** A construct of valid YAML that a frontmatter must not have, and its place. */
 export interface Oddity {
-  /** A key that is there twice, an alias, or a value that JSON has no form for. */
+  /** A duplicate key, an alias, or a value that JSON cannot represent. */
   readonly kind: 'twice' | 'alias' | 'value'
   readonly offset: number
 }
 
-/** The one that the reader of frontmatters objects to: it asks for each kind in turn. */
+/** The construct that the frontmatter reader reports: it checks one kind after the other. */
 export function oddityOf({ document }: WrittenYaml): Oddity | undefined {
   const all = Array.from(odditiesIn(document.contents, 0))
   return ORDER.map((kind) => all.find((oddity) => oddity.kind === kind)).find((oddity) => oddity !== undefined)
@@ -32,7 +32,7 @@ function* odditiesIn(node: unknown, depth: number): Generator<Oddity> {
   }
 }
 
-/** The reader gives up long before. */
+/** The reader stops long before this depth. */
 const DEEPEST = 64
 
 function isOdd(value: unknown): boolean {

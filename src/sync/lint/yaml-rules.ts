@@ -6,8 +6,8 @@ import type { AuthorRule, Flaw } from './diagnostic.ts'
 import type { KeyPath } from './document-positions.ts'
 
 /**
- * Plain values and keys of the frontmatter that readers disagree about. Clients read it with parsers of YAML 1.1 (PyYAML,
- * older Ruby and Go) and of 1.2; what is quoted is the same for all.
+ * Finds plain values and keys of the frontmatter that readers interpret differently. Clients use parsers of YAML 1.1
+ * (PyYAML, older Ruby and Go) and of 1.2; quoted text is the same for all.
  */
 export function yamlValueFlaws(skill: Authored): Flaw[] {
   const { document } = skill
@@ -17,7 +17,7 @@ export function yamlValueFlaws(skill: Authored): Flaw[] {
   const flaws: Flaw[] = []
   for (const met of nodesIn(yaml.document.contents, 'value', [])) {
     const { node } = met
-    // A tag that is no core one is refused as it is, and so is all that it stands in.
+    // A tag that is not a core tag makes the frontmatter invalid anyway, with everything that contains it.
     const fault =
       node.tag === undefined ? faultOf(met) : yaml.document.warnings.length > 0 ? undefined : tagged(node.tag)
     if (fault === undefined || !node.range) continue
@@ -33,7 +33,7 @@ interface Met {
 }
 
 function* nodesIn(node: unknown, role: Met['role'], key: KeyPath): Generator<Met> {
-  // The reader gives up long before; what it gave up on is judged elsewhere.
+  // The reader stops long before this depth, and its refusal is judged elsewhere.
   if (key.length > DEEPEST) return
   if (isScalar(node) || isSeq(node) || isMap(node)) yield { node, role, key }
   if (isSeq(node)) for (const [index, item] of node.items.entries()) yield* nodesIn(item, 'value', [...key, index])
@@ -82,7 +82,7 @@ function faultOf({ node, role, key }: Met): Fault | undefined {
   }
 }
 
-/** Keys of JSON are text whatever they look like; those of YAML are what they look like. */
+/** In JSON every key is text. In YAML a key has the type that it looks like. */
 function keyReading(source: string): string | undefined {
   const kind = KEYS.find(({ form }) => form.test(source))?.kind
   return kind === undefined ? undefined : `text to readers that make JSON of it, and ${kind} to others`
@@ -95,14 +95,14 @@ const KEYS: readonly { readonly form: RegExp; readonly kind: string }[] = [
   { form: /^(?:0x[0-9a-fA-F]+|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/, kind: 'a number' },
 ]
 
-/** Fields of prose, where nobody means a comment. */
+/** Fields of prose, in which no author intends a comment. */
 const PROSE: ReadonlySet<string> = new Set(['description', 'when_to_use', 'compatibility'])
 
 function shortened(text: string): string {
   return text.length <= 40 ? text : `${text.slice(0, 40).toWellFormed()}…`
 }
 
-/** What two kinds of reader take a plain scalar for; undefined where they agree. */
+/** The two readings of a plain scalar; `undefined` if readers agree. */
 function ambiguous(source: string): string | undefined {
   if (source.length > LONGEST) return undefined
   return READINGS.find(({ form }) => form.test(source))?.reading
@@ -111,7 +111,7 @@ function ambiguous(source: string): string | undefined {
 /** A number or a time is shorter. */
 const LONGEST = 1_000
 
-/** Forms of the YAML 1.1 types whose value differs in the 1.2 core schema, as PyYAML and the 1.1 type repository have them. */
+/** Forms of the YAML 1.1 types whose value differs in the 1.2 core schema, by PyYAML and the 1.1 type repository. */
 const READINGS: readonly { readonly form: RegExp; readonly reading: string }[] = [
   { form: /^(?:y|Y|yes|Yes|YES|on|On|ON)$/, reading: 'text to YAML 1.2 and true to YAML 1.1' },
   { form: /^(?:n|N|no|No|NO|off|Off|OFF)$/, reading: 'text to YAML 1.2 and false to YAML 1.1' },

@@ -1,12 +1,15 @@
 import { tagAt } from './html-tag.ts'
 
-/** A block of HTML in a Markdown text. */
+/** An HTML block in a Markdown text. */
 export interface HtmlBlock {
-  /** What the last line of it holds; undefined where an empty line ends it. */
+  /** A pattern in its last line; `undefined` if an empty line ends it. */
   readonly closing: RegExp | undefined
 }
 
-/** The block that a line begins, by the tags that CommonMark names. Any other tag makes one only where it stands alone. */
+/**
+ * The block that a line begins, by the tags that CommonMark names. Any other tag begins one only if it is alone on the
+ * line.
+ */
 export function htmlBlockAt(line: string, mayBeAnyTag: boolean): HtmlBlock | undefined {
   const named = HTML.find(({ opening }) => opening.test(line))
   if (named !== undefined || !mayBeAnyTag) return named

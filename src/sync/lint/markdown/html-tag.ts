@@ -4,14 +4,14 @@ export interface HtmlTag {
   readonly name: string
   /** The offset after it. */
   readonly end: number
-  /** Those with a value, which lies between the offsets. */
+  /** The attributes with a value, which is between the offsets. */
   readonly attributes: readonly { readonly name: string; readonly start: number; readonly end: number }[]
 }
 
 /**
- * The opening or closing tag that begins at `start`, by the grammar of CommonMark; undefined where none does. To look for one
- * at each bracket takes time in proportion to the text: a bracket outside of quotes ends the search, and of those that begin
- * at three brackets one has each of the three states of quoting at the fourth.
+ * The opening or closing tag that begins at `start`, by the grammar of CommonMark; `undefined` if there is none. Trying
+ * every bracket takes linear time: a bracket outside of quotes ends the attempt, and of the attempts from three
+ * brackets, one is in each of the three quoting states at the fourth.
  */
 export function tagAt(text: string, start: number, end: number): HtmlTag | undefined {
   const isClosing = text[start + 1] === '/'
@@ -21,7 +21,7 @@ export function tagAt(text: string, start: number, end: number): HtmlTag | undef
   return reader.read(text.slice(name.start, name.end).toLowerCase(), isClosing)
 }
 
-/** The attributes of the tag that hold words. They lie between the offsets. */
+/** The attributes of the tag that contain words. Their values are between the offsets. */
 export function textsOf({ attributes }: HtmlTag): HtmlTag['attributes'] {
   return attributes.filter(({ name }) => WORDED.test(name))
 }
@@ -54,7 +54,7 @@ class TagReader {
     return { name, end: this.#at + 1, attributes: this.#attributes }
   }
 
-  /** Past one attribute; false where none follows, or its value is not closed. */
+  /** Moves past one attribute; false if none follows, or its value is not closed. */
   #attribute(): boolean {
     const from = this.#at
     if (!this.#pastSpace()) return false
@@ -92,7 +92,7 @@ class TagReader {
     return { start, end }
   }
 
-  /** Whether there was any. */
+  /** True if there was any whitespace. */
   #pastSpace(): boolean {
     const from = this.#at
     while (this.#at < this.#end && ' \t\n\r\v\f'.includes(this.#text[this.#at] ?? 'x')) this.#at += 1

@@ -1,4 +1,6 @@
-/** A place in one line of a Markdown text, where white space is counted in columns: a tab reaches to the next fourth one. */
+/**
+ * A place in one line of a Markdown text. It counts whitespace in columns: a tab extends to the next multiple of four.
+ */
 export class LineCursor {
   readonly #text: string
   readonly #end: number
@@ -13,36 +15,36 @@ export class LineCursor {
     this.#end = end
   }
 
-  /** Offset in the text. */
+  /** The offset in the text. */
   get at(): number {
     return this.#at
   }
 
-  /** Columns of white space from here to what follows it. */
+  /** The columns of whitespace from here to the next other character. */
   get indent(): number {
     this.#look()
     return this.#inkColumn - this.#column
   }
 
-  /** Whether only white space follows. */
+  /** True if only whitespace follows. */
   get isBlank(): boolean {
     this.#look()
     return this.#ink === this.#end
   }
 
-  /** Offset of what follows the white space. */
+  /** The offset after the whitespace. */
   get pastIndent(): number {
     this.#look()
     return this.#ink
   }
 
-  /** What follows the white space. */
+  /** The text after the whitespace. */
   get rest(): string {
     this.#look()
     return this.#text.slice(this.#ink, this.#end)
   }
 
-  /** Past white space and so many characters that follow it. */
+  /** Moves past the whitespace and a number of characters after it. */
   pass(characters: number): void {
     this.#look()
     this.#at = this.#ink + characters
@@ -50,7 +52,7 @@ export class LineCursor {
     this.#ink = -1
   }
 
-  /** Past so many columns of white space, or part of a tab, as far as there are any. */
+  /** Moves past at most `columns` columns of whitespace, which may end inside a tab. */
   passSpace(columns: number): void {
     for (let left = columns; left > 0 && this.#at < this.#end;) {
       const width = widthOf(this.#text.charCodeAt(this.#at), this.#column)
@@ -75,7 +77,7 @@ export class LineCursor {
   }
 }
 
-/** Zero for what is no white space. */
+/** Zero for a character that is not whitespace. */
 function widthOf(code: number, column: number): number {
   if (code === TAB) return 4 - (column % 4)
   return code === SPACE ? 1 : 0

@@ -2,12 +2,12 @@ import { htmlBlockAt } from './html-block.ts'
 import type { LineCursor } from './line-cursor.ts'
 import { beginsTable } from './markdown-table.ts'
 
-/** A quotation, or an item of a list with the columns that its text is indented by. */
+/** A quotation, or a list item with the number of columns by which its text is indented. */
 export type Container =
   | { readonly kind: 'quote' }
   | { readonly kind: 'item'; readonly columns: number; isEmpty: boolean }
 
-/** What the next line may belong to. */
+/** The open block that the next line may belong to. */
 export type Leaf =
   /** `last`: its last line, without the indentation. */
   | { readonly kind: 'paragraph'; readonly last: string }
@@ -16,16 +16,16 @@ export type Leaf =
   | { readonly kind: 'fence'; readonly mark: string }
   | { readonly kind: 'html'; readonly closing: RegExp | undefined }
 
-/** What a line is. */
+/** The classification of a line. */
 export interface Line {
   readonly kind: 'prose' | 'code' | 'info' | 'html' | 'blank'
-  /** It belongs to the line before. */
+  /** The line belongs to the previous one. */
   readonly goesOn: boolean
-  /** Where it begins, past the marks. */
+  /** The offset at which its content begins, after the marks. */
   readonly from: number
 }
 
-/** The blocks that a line is read in. */
+/** The open blocks before a line. */
 export interface OpenBlocks {
   readonly containers: readonly Container[]
   readonly leaf: Leaf | undefined
@@ -35,16 +35,19 @@ export interface OpenBlocks {
   put(leaf: Leaf | undefined): void
 }
 
-/** More than anybody writes, and few enough to be asked for at each line. */
+/** More than any author writes, and few enough to check at each line. */
 const MOST_CONTAINERS = 64
 
-/** What begins on one line. */
+/** Finds the blocks that begin on one line. */
 export class LineStarts {
   readonly #blocks: OpenBlocks
   readonly #cursor: LineCursor
   readonly #matched: number
   readonly #isInside: boolean
-  /** Containers that the line does not stand in are left as soon as something begins: until then their paragraph may go on. */
+  /**
+   * True after the containers without this line are closed, which happens as soon as something begins. Until then their
+   * paragraph may go on.
+   */
   #hasLeft = false
 
   constructor(blocks: OpenBlocks, cursor: LineCursor, matched: number) {
@@ -76,7 +79,7 @@ export class LineStarts {
     return this.#hasLeft ? this.#blocks.containers.length : this.#matched
   }
 
-  /** A paragraph goes on without the marks of what it stands in, as long as nothing begins. A table does not. */
+  /** A paragraph goes on without the marks of its containers, as long as nothing begins. A table does not. */
   get #mayGoOn(): boolean {
     const isRow = this.#isInside && !this.#hasLeft && this.#blocks.leaf?.kind === 'table'
     return isRow || this.#paragraph !== undefined
@@ -130,9 +133,9 @@ export class LineStarts {
 
   #fence(rest: string): Line | undefined {
     const mark = rest.slice(0, runOf(rest.charAt(0), rest))
-    // What follows backticks on their line has none; else they are code in a sentence.
+    // The text after opening backticks contains none; otherwise they are inline code.
     if (mark.length < 3 || (mark.startsWith('`') && rest.includes('`', mark.length))) return undefined
-    // What else stands on the line is on no page, so the code begins below.
+    // A page does not show the rest of this line, so the code begins below it.
     const info = this.#begin('info', { kind: 'fence', mark })
     return { ...info, from: this.#cursor.pastIndent + mark.length }
   }
@@ -144,7 +147,7 @@ export class LineStarts {
     return this.#begin('html', isOver ? undefined : { kind: 'html', closing: html.closing })
   }
 
-  /** A line across the page, or one below a heading. */
+  /** A thematic break, or the underline of a heading. */
   #rule(rest: string): Line | undefined {
     if (this.#isInside && this.#paragraph !== undefined && SETEXT.test(rest)) {
       this.#blocks.put(undefined)
@@ -154,7 +157,7 @@ export class LineStarts {
     return this.#begin('blank', undefined)
   }
 
-  /** Whether a quotation or an item of a list begins. */
+  /** Opens a quotation or a list item. True if one begins. */
   #container(rest: string): boolean {
     if (rest.startsWith('>')) {
       this.#leave()
@@ -171,7 +174,7 @@ export class LineStarts {
     const before = this.#cursor.indent
     this.#cursor.pass(marker.length)
     const after = this.#cursor.indent
-    // More white space is the indentation of code.
+    // More whitespace is the indentation of code.
     const isNarrow = after <= 4 && !this.#cursor.isBlank
     this.#cursor.passSpace(isNarrow ? after : 1)
     const columns = before + marker.length + (isNarrow ? after : 1)
@@ -185,7 +188,7 @@ const SETEXT = /^(?:=+|-+)[ \t]*$/
 const THEMATIC = /^(?:(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|(?:-[ \t]*){3,})$/
 const MARKER = /^(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$)/
 
-/** Past the mark of a quotation, where one begins. */
+/** Moves past the mark of a quotation. True if there is one. */
 export function passQuote(cursor: LineCursor): boolean {
   if (cursor.indent >= 4 || !cursor.rest.startsWith('>')) return false
   cursor.pass(1)
@@ -193,7 +196,7 @@ export function passQuote(cursor: LineCursor): boolean {
   return true
 }
 
-/** How often the character stands at the start of the text. */
+/** The number of repetitions of the character at the start of the text. */
 export function runOf(character: string, text: string): number {
   let length = 0
   while (text[length] === character) length += 1

@@ -2,14 +2,14 @@ import { LineCursor } from './line-cursor.ts'
 import { LineStarts, passQuote, runOf } from './line-starts.ts'
 import type { Container, Leaf, Line, OpenBlocks } from './line-starts.ts'
 
-/** Lines of a Markdown text that belong together. */
+/** Consecutive lines of a Markdown text that form one block. */
 export interface Block {
   /**
-   * `prose`: a paragraph, a heading or a table. `info`: what follows the mark that opens code. `html`: what is given to the browser
-   * as it is, such as a comment.
+   * `prose`: a paragraph, a heading or a table. `info`: the text after the mark that opens code. `html`: text that a
+   * browser gets unchanged, such as a comment.
    */
   readonly kind: Exclude<Line['kind'], 'blank'>
-  /** Without their ends, and but for code without the marks of the quotations and lists that they stand in. */
+  /** Without line ends. Except for code, without the marks of the enclosing quotations and lists. */
   readonly lines: readonly Span[]
 }
 
@@ -20,8 +20,8 @@ export interface Span {
 }
 
 /**
- * The blocks of a Markdown text from `start` on, as CommonMark has them, in one pass over its lines. Who says that something is
- * code says that people see it, so what lies deeper than anybody writes is taken for prose.
+ * The blocks of a Markdown text from `start` on, by the rules of CommonMark, in one pass over its lines. Code counts as
+ * visible to people, so text that is nested deeper than any author nests it counts as prose.
  */
 export function* blocksIn(text: string, start: number): Generator<Block> {
   const reader = new BlockReader(text)
@@ -39,7 +39,7 @@ export function* blocksIn(text: string, start: number): Generator<Block> {
   if (block !== undefined) yield block
 }
 
-/** Some editors put one before a text; it is no part of its first line. */
+/** Some editors put one before a text; it is not part of the first line. */
 const BYTE_ORDER_MARK = '\uFEFF'
 
 function* linesIn(text: string, start: number): Generator<Span> {
@@ -99,13 +99,13 @@ class BlockReader implements OpenBlocks {
     if (innermost?.kind === 'item') innermost.isEmpty = false
   }
 
-  /** How many of the containers the line stands in, and the cursor past their marks. */
+  /** The number of containers that the line is in. Moves the cursor past their marks. */
   #matched(cursor: LineCursor): number {
     const first = this.#containers.findIndex((container) => !isIn(container, cursor))
     return first === -1 ? this.#containers.length : first
   }
 
-  /** What a line is that can only belong to the leaf; undefined where it may be anything. */
+  /** The kind of a line that can only belong to the leaf; `undefined` if it may be anything. */
   #inLeaf(cursor: LineCursor): Line['kind'] | undefined {
     const leaf = this.#leaf
     switch (leaf?.kind) {

@@ -1,10 +1,10 @@
 import type { Span } from './markdown-blocks.ts'
 
-/** The lines of a block as one text, and where each part of it stands in the text that they were taken from. */
+/** The lines of a block as one text. Maps each position back to the original text. */
 export class MarkdownContent {
   readonly text: string
   readonly #lines: readonly Span[]
-  /** Where each line begins in `text`. */
+  /** The offset in `text` at which each line begins. */
   readonly #starts: readonly number[]
 
   constructor(whole: string, lines: readonly Span[]) {

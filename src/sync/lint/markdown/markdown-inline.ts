@@ -2,17 +2,17 @@ import { tagAt, textsOf } from './html-tag.ts'
 import { pastSpace, targetAt, targetsOf, titleEnd } from './markdown-target.ts'
 import type { MarkdownTarget } from './markdown-target.ts'
 
-/** What stands in a paragraph and is no plain text. */
+/** A part of a paragraph that is not plain text. */
 export type MarkdownInline =
   | MarkdownTarget
-  /** Between brackets: it makes a link where a definition has this label. */
+  /** Text between brackets, which is a link if a definition has this label. */
   | { readonly kind: 'label'; readonly text: string }
   | MarkdownSpan
 
 /**
- * `code`: with its marks. `comment`: one of HTML, an instruction or a declaration, with its marks. `image`: the text in place of one.
- * `title`: of a link or an image, without its quotes. `address`: the same as a `target`, as it is written. `attribute`: the words of
- * one of HTML.
+ * `code`: with its marks. `comment`: an HTML comment, instruction or declaration, with its marks. `image`: its
+ * alternative text. `title`: of a link or an image, without its quotes. `address`: a `target` in its original spelling.
+ * `attribute`: the words of an HTML attribute.
  */
 export interface MarkdownSpan {
   readonly kind: 'code' | 'comment' | 'image' | 'title' | 'address' | 'attribute'
@@ -21,8 +21,8 @@ export interface MarkdownSpan {
 }
 
 /**
- * Reads a paragraph from `start` on. Takes time in proportion to it whatever it is, which the Markdown parsers that tell places
- * do not: twenty thousand characters of emphasis cost one of them four seconds.
+ * Reads a paragraph from `start` on. Takes linear time for any text, unlike the Markdown parsers that report positions:
+ * twenty thousand characters of emphasis take one of them four seconds.
  */
 export function* inlinesIn(text: string, start: number): Generator<MarkdownInline> {
   yield* new InlineReader(text, start).read()
@@ -31,13 +31,13 @@ export function* inlinesIn(text: string, start: number): Generator<MarkdownInlin
 class InlineReader {
   readonly #text: string
   #at: number
-  /** The places where open brackets begin: an image behind its exclamation mark, as a negative number. */
+  /** The places of open brackets, each the offset after the bracket. An image has a negative number. */
   readonly #open: number[] = []
-  /** Where the text of the innermost bracket begins; undefined after one that is closed. */
+  /** The start of the text of the innermost bracket; `undefined` after a closed bracket. */
   #label: number | undefined
-  /** Where runs of backticks of a length begin; undefined until one is met. */
+  /** The starts of backtick runs by length; `undefined` until the first one is read. */
   #runs: Map<number, number[]> | undefined
-  /** Where each text stands next, from where it was last looked for. */
+  /** The next place of each text, from the start of its last search. */
   readonly #next = new Map<string, number>()
 
   constructor(text: string, start: number) {
@@ -79,7 +79,7 @@ class InlineReader {
     this.#open.push(kind * this.#at)
   }
 
-  /** To the end of the code; a run of backticks that nothing closes is text. */
+  /** Reads to the end of the code. A run of backticks without a closing run is text. */
   *#code(): Generator<MarkdownInline> {
     const start = this.#at
     const length = this.#runAt(start)
@@ -96,7 +96,7 @@ class InlineReader {
     return at - start
   }
 
-  /** The last first, so that those behind us are taken away at no cost. */
+  /** Last first, so that dropping the passed ones is cheap. */
   #runsOf(length: number): number[] {
     if (this.#runs === undefined) {
       this.#runs = new Map()
@@ -112,7 +112,7 @@ class InlineReader {
     return this.#runs.get(length) ?? []
   }
 
-  /** What stands in angle brackets, where it is an address or HTML; all else is a bracket. */
+  /** Reads an address or HTML in angle brackets; any other bracket is text. */
   *#bracket(): Generator<MarkdownInline> {
     const start = this.#at
     for (const form of [ADDRESS, MAIL]) {
@@ -165,7 +165,7 @@ class InlineReader {
     if (found.length === 0 && label !== undefined) yield { kind: 'label', text: this.#text.slice(label, close) }
   }
 
-  /** What stands in the parentheses after a link's text; without a target that is closed they are text. */
+  /** The content of the parentheses after a link's text; without a closed target they are text. */
   #target(): readonly MarkdownInline[] {
     const start = pastSpace(this.#text, this.#at + 1)
     const target = targetAt(this.#text, start)
@@ -183,7 +183,7 @@ class InlineReader {
   }
 }
 
-/** Signs of the places at which brackets open. None opens at 0: the place is the one behind it. */
+/** The signs of the places of brackets. No place is 0, since it is the offset after the bracket. */
 const [IMAGE, LINK] = [-1, 1] as const
 
 const ADDRESS = /<(?<target>[A-Za-z][A-Za-z0-9+.-]{1,31}:[!-;=?-\u{10FFFF}]*)>/uy

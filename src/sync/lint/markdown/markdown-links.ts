@@ -5,15 +5,15 @@ import { MarkdownContent } from './markdown-content.ts'
 import { inlinesIn } from './markdown-inline.ts'
 import { targetAt, targetsOf, titleEnd } from './markdown-target.ts'
 
-/** Where a Markdown text links to: links, images, definitions that are used, addresses in angle brackets, and HTML. */
+/** One target of a Markdown text: of a link, an image, a used definition, an address in angle brackets, or HTML. */
 export interface MarkdownLink {
-  /** As it is meant: escapes are resolved, percent signs are not. */
+  /** The intended target: escapes are resolved, percent-encoding is not. */
   readonly target: string
-  /** Of the target in the text. */
+  /** The offset of the target in the text. */
   readonly offset: number
 }
 
-/** The links of a Markdown text, from `start` on. Code and comments hold none. */
+/** The links of a Markdown text, from `start` on. Code and comments contain none. */
 export function* linksIn(text: string, start = 0): Generator<MarkdownLink> {
   const definitions = new Map<string, MarkdownLink>()
   const used = new Set<string>()
@@ -26,7 +26,7 @@ export function* linksIn(text: string, start = 0): Generator<MarkdownLink> {
       continue
     }
     const { defined, end } = definitionsIn(content.text)
-    // The first of a label holds.
+    // The first definition of a label counts.
     for (const found of defined) if (!definitions.has(found.label)) definitions.set(found.label, link(found))
     for (const inline of inlinesIn(content.text, end)) {
       if (inline.kind === 'target') yield link(inline)
@@ -47,7 +47,7 @@ interface Definition extends Found, Span {
   readonly title: Span | undefined
 }
 
-/** The definitions that a paragraph begins with, `[label]: target "title"`, and where its text does. */
+/** The definitions at the start of a paragraph, `[label]: target "title"`, and the offset at which its text begins. */
 export function definitionsIn(text: string): {
   readonly defined: readonly Definition[]
   readonly end: number
@@ -67,15 +67,15 @@ export function definitionsIn(text: string): {
   return { defined, end }
 }
 
-/** What begins with `[^` is a footnote. */
+/** A label that begins with `^` is a footnote. */
 const LABEL = /[ \t]*\[(?!\^)(?<label>(?:[^[\]\\]|\\[^]){1,999})\]:/y
 
-/** Upper and lower case, and how white space is written, make no difference between labels. */
+/** Labels are compared without regard to case and to the form of whitespace. */
 export function labelOf(text: string): string {
   return text.trim().replaceAll(/\s+/g, ' ').toLowerCase().toUpperCase()
 }
 
-/** Past white space with one line end at most. */
+/** Moves past whitespace with at most one line end. */
 function pastOneLine(text: string, start: number): number {
   const at = pastBlanks(text, start)
   return text[at] === '\n' ? pastBlanks(text, at + 1) : at
@@ -87,7 +87,7 @@ function pastBlanks(text: string, start: number): number {
   return at
 }
 
-/** The rest of the line behind the target of a definition; undefined where that makes it none. */
+/** The rest of the line after the target of a definition; `undefined` if it makes the definition invalid. */
 function definitionRest(text: string, target: number): Pick<Definition, 'title' | 'end'> | undefined {
   const begin = pastOneLine(text, target)
   const close = begin > target ? titleEnd(text, begin) : undefined
@@ -97,14 +97,14 @@ function definitionRest(text: string, target: number): Pick<Definition, 'title' 
   return line === undefined ? undefined : { title: undefined, end: line }
 }
 
-/** Undefined where something follows on the line. */
+/** `undefined` if other text follows on the line. */
 function nextLine(text: string, start: number): number | undefined {
   const at = pastBlanks(text, start)
   if (at === text.length) return at
   return text[at] === '\n' ? at + 1 : undefined
 }
 
-/** HTML knows no Markdown, so of a block of it only the tags lead anywhere. */
+/** HTML has no Markdown syntax, so in an HTML block only tags link to anything. */
 function* htmlLinksIn(text: string): Generator<Found> {
   for (let at = text.indexOf('<'); at !== -1; at = text.indexOf('<', at)) {
     if (text.startsWith('<!--', at)) {
@@ -116,7 +116,7 @@ function* htmlLinksIn(text: string): Generator<Found> {
     const tag = tagAt(text, at, text.length)
     at = tag?.end ?? at + 1
     if (tag === undefined) continue
-    // What these hold is text.
+    // The content of these is text.
     if (/^(?:script|style|textarea)$/.test(tag.name)) return
     yield* targetsOf(text, tag)
   }

@@ -1,14 +1,14 @@
 import type { Span } from './markdown-blocks.ts'
 
-/** A table, which takes the rest of the paragraph that it begins in. */
+/** A table, which takes the rest of its paragraph. */
 export interface MarkdownTable {
   readonly start: number
   readonly columns: number
-  /** The cells of each row, the one of the delimiters left out. Those beyond the columns are in no table that is shown. */
+  /** The cells of each row, without the delimiter row. A rendered table does not show cells beyond the columns. */
   readonly rows: readonly (readonly Span[])[]
 }
 
-/** The table in a paragraph: a row of delimiters below one with as many cells begins it, as GitHub has it. */
+/** The table in a paragraph, by GitHub's rule: it begins with a row above a delimiter row of as many cells. */
 export function tableIn(text: string): MarkdownTable | undefined {
   if (!text.includes('|')) return undefined
   const lines = linesOf(text)
@@ -22,7 +22,7 @@ export function tableIn(text: string): MarkdownTable | undefined {
   return undefined
 }
 
-/** Whether a table begins with these two lines of a paragraph, which have no line ends. */
+/** True if a table begins with these two lines of a paragraph, which have no line ends. */
 export function beginsTable(head: string, delimiters: string): boolean {
   return head.includes('|') && DELIMITERS.test(delimiters) && columnsOf(head) === columnsOf(delimiters)
 }
@@ -47,7 +47,7 @@ function cellsIn(text: string, { start, end }: Span): Span[] {
   let from = start
   for (let at = start; at < end; at += 1) {
     if (text[at] !== '|' || (at > start && text[at - 1] === '\\')) continue
-    // Nothing stands before the first bar of most rows.
+    // Most rows have nothing before their first bar.
     if (from !== start || text.slice(from, at).trim() !== '') cells.push({ start: from, end: at })
     from = at + 1
   }
@@ -55,5 +55,5 @@ function cellsIn(text: string, { start, end }: Span): Span[] {
   return cells
 }
 
-/** No white space can belong to two of its parts. */
+/** No whitespace can match two parts of the expression. */
 const DELIMITERS = /^(?=.*[|:])[ \t]*(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?$/

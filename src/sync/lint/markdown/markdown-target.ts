@@ -1,14 +1,14 @@
 import type { HtmlTag } from './html-tag.ts'
 
-/** Where something leads. */
+/** The target of a link. */
 export interface MarkdownTarget {
   readonly kind: 'target'
-  /** As it is meant: escapes are resolved, percent signs are not. */
+  /** The intended target: escapes are resolved, percent-encoding is not. */
   readonly target: string
   readonly at: number
 }
 
-/** The target that begins at a place, in angle brackets or as it is, and what follows it. */
+/** The target that begins at `start`, with or without angle brackets, and the offset after it. */
 export function targetAt(
   text: string,
   start: number,
@@ -30,7 +30,7 @@ function bracketedEnd(text: string, start: number): number | undefined {
   return undefined
 }
 
-/** To the white space or the parenthesis that ends it; those that it holds are in pairs, and few. */
+/** Ends at whitespace or at an unmatched parenthesis. Parentheses inside must be in pairs, and few. */
 function plainEnd(text: string, start: number): number | undefined {
   let depth = 0
   for (let at = start; at < text.length; at += 1) {
@@ -44,12 +44,12 @@ function plainEnd(text: string, start: number): number | undefined {
   return depth === 0 ? text.length : undefined
 }
 
-/** Deeper ones are in no address, and each link that is tried costs no more than this allows. */
+/** No address has deeper ones. The limit also bounds the cost of each attempt. */
 const MOST_PARENTHESES = 32
 
 /**
- * Where the title ends that begins at a place. White space stands before it, so to whoever looks for the end of another its
- * quote is one: no two look at the same text.
+ * The offset after the title that begins at `start`. Whitespace precedes its quote, so a search for the end of another
+ * title stops at that quote: no two searches read the same text.
  */
 export function titleEnd(text: string, start: number): number | undefined {
   const quote = text.charCodeAt(start)
@@ -64,14 +64,14 @@ export function titleEnd(text: string, start: number): number | undefined {
   return undefined
 }
 
-/** Past white space and line ends. */
+/** Moves past whitespace and line ends. */
 export function pastSpace(text: string, start: number): number {
   let at = start
   while (isSpace(text.charCodeAt(at))) at += 1
   return at
 }
 
-/** Where the tag leads that stands in the text. */
+/** The target of a tag in the text. */
 export function* targetsOf(text: string, { name, attributes }: HtmlTag): Generator<MarkdownTarget> {
   const leading = name === 'a' ? 'href' : name === 'img' ? 'src' : undefined
   const attribute = attributes.find((candidate) => candidate.name === leading)
