@@ -4,12 +4,14 @@ import type { Tree } from '../model/tree.ts'
 import type { Signers } from '../model/signers.ts'
 import type { Pull } from './pull-context.ts'
 
-/** The first sight of a revision is judged by what its keys may sign now, any other by what they might when they signed. */
+/**
+ * `first`: a revision is judged by what its keys may sign now. `again`: by what they were allowed to sign at the time.
+ */
 export type Sight = 'first' | 'again'
 
 /**
- * The signers of a tree that was fetched; undefined where none are demanded. It is a first sight unless its commit was here
- * before or a lock names it: the date of a signature is the word of its signer, and what is kept here is not.
+ * The signers of a fetched tree; `undefined` if none are required. It is a first sight unless its commit was here
+ * before or a lock names it: the date of a signature is only a claim of its signer, unlike the content of our store.
  */
 export async function signersOf(one: Pull, { proof, revision }: Tree): Promise<Signers | undefined> {
   const { prove } = one.io
@@ -32,7 +34,7 @@ async function isKnown({ source, current, orders, io }: Pull, revision: Revision
   return false
 }
 
-/** Under whatever ref: a tag object has a signature of its own, and another one is another. */
+/** True under any ref. A tag object has its own signature, so another tag object is a different revision. */
 function isSameObject(a: Revision, b: Revision): boolean {
   return a.commit === b.commit && a.tag === b.tag
 }

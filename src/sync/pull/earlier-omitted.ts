@@ -7,8 +7,8 @@ import { isObject } from '../../base/canonical-json.ts'
 import type { Listing } from '../upstream/upstream.ts'
 
 /**
- * The entries of an earlier listing of the server that `skills/list` leaves out, where this listing could not learn which they are.
- * Those whose files may be others at each reading are not among them.
+ * The entries of an earlier listing that `skills/list` leaves out, if this listing could not learn which they are.
+ * Excludes skills whose files may differ at each read.
  */
 export function omittedBefore(earlier: Snapshot | undefined, { entries, findings }: Listing): readonly unknown[] {
   if (!findings.some(({ rule }) => rule === 'listing-incomplete')) return []
@@ -21,7 +21,7 @@ export function omittedBefore(earlier: Snapshot | undefined, { entries, findings
   return (earlier?.skills ?? []).filter(isOfUpstream).filter(isOmitted).map(entryOf)
 }
 
-/** The entry by which the skill was judged. */
+/** The entry from which the skill was judged. */
 function entryOf(skill: UpstreamSkill): object {
   const { frontmatter, files, upstream } = skill
   const resources = files.map((file) => {

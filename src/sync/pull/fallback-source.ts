@@ -4,20 +4,20 @@ import { isOfUpstream } from '../model/skill.ts'
 import type { Skill, SkillFile, UpstreamSkill } from '../model/skill.ts'
 import type { SourceId } from '../model/source-id.ts'
 
-/** Another MCP server that has the skills of a repository. What it gives is taken by digest alone. */
+/** Another MCP server that has the skills of a repository. Its content is accepted only by digest. */
 export interface Fallback {
   readonly id: SourceId
-  /** What it lists now. */
+  /** Its current listing. */
   readonly list: (signal: AbortSignal) => Promise<readonly Skill[]>
-  /** The bytes of a file, checked against what is listed. */
+  /** The bytes of a file, verified against the listing. */
   readonly read: (skill: UpstreamSkill, file: SkillFile) => Promise<Uint8Array>
 }
 
-/** What a server has of a lock entry. */
+/** A server's matches for a lock entry. */
 export interface Found {
-  /** By their locked path; the files with the executable flags that the digest is made with. */
+  /** By locked path; the files have the executable flags that give the digest. */
   readonly skills: ReadonlyMap<string, FoundSkill>
-  /** The locked paths of all others. */
+  /** The locked paths of all skills without a match. */
   readonly missing: readonly string[]
 }
 
@@ -26,7 +26,7 @@ export interface FoundSkill {
   readonly files: readonly SkillFile[]
 }
 
-/** Looks the skills of a lock entry up by their digests: what they are called elsewhere says nothing. */
+/** Finds the skills of a lock entry by their digests: their names on the other server do not matter. */
 export function findLockedSkills({ skills: locked }: LockEntry, listed: readonly Skill[]): Found {
   const offered = new Map<string, FoundSkill>()
   for (const skill of listed) {
@@ -41,7 +41,10 @@ export function findLockedSkills({ skills: locked }: LockEntry, listed: readonly
   return { skills, missing: [...locked.keys()].filter((path) => !skills.has(path)) }
 }
 
-/** No listing has the executable flag, which the digest covers. What a server says of it besides, the digest proves. */
+/**
+ * No listing has the executable flag, which the digest covers. If a server provides it separately, the digest proves
+ * it.
+ */
 function withExecutables({ files, upstream: { executables = [] } }: UpstreamSkill): readonly SkillFile[] {
   const executable = new Set(executables)
   return files.map((file) => ({ ...file, executable: executable.has(file.path) }))

@@ -24,7 +24,10 @@ import type { Earlier, Surroundings, Survey } from '../survey/survey.ts'
 import { NOTHING_KNOWN } from '../upstream/upstream.ts'
 import type { TreeUpstream, Upstream } from '../upstream/upstream.ts'
 
-/** The snapshot of a revision: fetched, proved, judged, its skills in the store. It is not in the store itself yet. */
+/**
+ * Takes the snapshot of a revision: fetched, verified, judged, with its skills in the store. The snapshot itself is not
+ * in the store yet.
+ */
 export async function taken(one: Pull, revision: Revision, upstream: Upstream): Promise<Snapshot> {
   const { source, current, orders, io, signal } = one
   expectRoom(io)
@@ -33,7 +36,7 @@ export async function taken(one: Pull, revision: Revision, upstream: Upstream): 
     source,
     rules: rulesFor(one),
     earlier: orders.isDamaged === true ? undefined : current?.snapshot,
-    // What the operator named before has nothing to say of what is named now.
+    // Content of a previously configured address must not replace content of the current one.
     served: current?.snapshot.url === source.url ? current.snapshot : undefined,
     signers: (tree) => signersOf(one, tree),
     io,
@@ -44,22 +47,23 @@ export async function taken(one: Pull, revision: Revision, upstream: Upstream): 
 interface Taking {
   readonly source: Source
   readonly rules: Rules
-  /** What is relied on unread. */
+  /** The snapshot whose unchanged parts are reused unread. */
   readonly earlier: Snapshot | undefined
   readonly served: Snapshot | undefined
-  /** The signers of a tree; undefined where none are demanded. */
+  /** Finds the signers of a tree; `undefined` if none are required. */
   readonly signers: (tree: Tree) => Promise<Signers | undefined>
   readonly io: Pulling
   readonly signal: AbortSignal
 }
 
-/** Fetches what is not known, judges it and keeps the skills. */
+/** Fetches unknown content, judges it and stores the skills. */
 async function take(revision: Revision, upstream: TreeUpstream, taking: Taking): Promise<Snapshot> {
   try {
     return await takeUnknown(revision, upstream, taking)
   } catch (error) {
     if (taking.earlier === undefined || !(error instanceof Damaged)) throw error
-    // A stored file that the new commit has too may be damaged. Then nothing that is stored is relied on, and it is mended.
+    // A stored file that the new commit also has may be damaged. The second attempt relies on no stored content, and so
+    // repairs it.
     return takeUnknown(revision, upstream, { ...taking, earlier: undefined })
   }
 }
@@ -71,7 +75,7 @@ async function takeUnknown(revision: Revision, upstream: TreeUpstream, taking: T
     return await keep(tree, taking)
   } catch (error) {
     if (!(error instanceof TreeNotTaken)) throw error
-    // A link of the new commit leads into a folder that is as it was. Rare: the whole tree is fetched once more.
+    // A link of the new commit leads into an unchanged folder. This is rare: the whole tree is fetched again.
     await using tree = await upstream.fetch(revision, NOTHING_KNOWN, signal)
     return await keep(tree, taking)
   }
@@ -82,14 +86,15 @@ async function keep(
   { source, rules, earlier, served, signers: find, io, signal }: Taking,
 ): Promise<Snapshot> {
   const { store } = io
-  // Before a single file of it is asked for.
+  // The signers are checked before any file is requested.
   const signers = await find(tree)
   await using keeping = store.skills.keeping(io.limits.disk.bytes)
   const keepFresh = freshKeeper({ earlier, served }, keeping)
   const before = { earlier: earlierIn(store, earlier), served: earlierIn(store, served), reader: io.reader }
   const onRead: Surroundings['onRead'] = async (skills, taken, within) =>
     void (await keepFresh({ skills, taken }, within))
-  // What is read may be refused whole, or be a file of another skill: then it is not written before that is known.
+  // A survey may refuse the whole commit, or find that a skill is a file of another one: then nothing is written before
+  // its end.
   const isLikelyKept = !source.strict && source.nested === 'as-skills'
   const found = await survey(tree, rules, { ...before, ...(isLikelyKept && { onRead }) }, signal)
   if (source.strict) refuseInvalid(found.skills, source.nested)
@@ -132,7 +137,7 @@ function earlierIn(store: Store, snapshot: Snapshot | undefined): Earlier | unde
 function refuseInvalid(skills: readonly Skill[], nested: Source['nested']): void {
   const isOffered = ({ standing }: Skill): boolean => standing === 'served' || standing === 'unlisted'
   const offered = new Set(skills.filter(isOffered).map(({ path }) => path))
-  // With `nested: as-files` a SKILL.md inside of another skill is a file of that one, whatever it holds.
+  // With `nested: as-files`, a SKILL.md inside another skill is a file of that skill, whatever it contains.
   const isFile = ({ path }: Skill): boolean =>
     nested === 'as-files' && [...foldersAbove(path)].some((above) => offered.has(above))
   const invalid = skills.filter((skill) => (!isOffered(skill) || hasFault(skill)) && !isFile(skill))
@@ -144,16 +149,16 @@ function refuseInvalid(skills: readonly Skill[], nested: Source['nested']): void
   throw new SyncError('content-refused', message)
 }
 
-/** Offered although something of it is no skill. */
+/** True for a skill that is offered although a part of it is faulty. */
 function hasFault({ findings }: Skill): boolean {
   return findings.some(({ rule }) => rule === 'frontmatter-unquoted' || rule === 'lfs-left-out')
 }
 
-/** More are mended one after the other. */
+/** More are reported after these are fixed. */
 const MOST_NAMED = 12
 const MOST_REASONS = 3
 
-/** What is only noted of the skill is no reason, but where nothing else was said. */
+/** The reasons for an invalid skill: its errors, or its warnings if there are no errors. */
 function whyInvalid({ findings }: Skill): string {
   const wrong = findings.filter(({ rule }) => sheetOf(rule).severity === 'error')
   const reasons = (wrong.length === 0 ? findings : wrong).map(({ message }) => message)
@@ -161,7 +166,7 @@ function whyInvalid({ findings }: Skill): string {
   return `${reasons.slice(0, MOST_REASONS).join(', ')}${more}`
 }
 
-/** Writes what is not in the store yet of what was found, and says what that is. */
+/** Returns a function that writes found content that the store lacks, and returns that content. */
 function freshKeeper(
   { earlier, served }: Pick<Taking, 'earlier' | 'served'>,
   keeping: Keeping,
@@ -174,7 +179,7 @@ function freshKeeper(
     const kept = new Set(storedIn({ ...earlier, skills: alike }).map(placeOf))
     const fresh = others.filter((stored) => !kept.has(placeOf(stored)))
     const blobs = fresh.flatMap(({ files }) => files.map(({ blob }) => blob))
-    // Of what is served nothing is wanted but what stands in, which was looked at.
+    // The served snapshot provides only replacements for unreadable files, and these were checked.
     const stored = storedBlobs(
       [served, earlier],
       new Set(blobs.filter((blob) => found.taken.get(blob)?.kind !== 'blob')),
@@ -204,7 +209,7 @@ function storedBlobs(
 ): ReadonlyMap<ObjectId, Origin> {
   const origins = new Map<ObjectId, Origin>()
   if (wanted.size === 0) return origins
-  // What is relied on is mostly what is served.
+  // Both snapshots are usually the same one.
   for (const snapshot of new Set(snapshots)) {
     for (const from of snapshot === undefined ? [] : keptIn(snapshot)) {
       for (const { blob, path } of from.files)
@@ -218,7 +223,7 @@ function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64')
 }
 
-/** What a fetch brings is bounded by itself; that there is no end of fetches is seen to here. */
+/** Each fetch has limits of its own; this limits their sum. */
 function expectRoom({ store, limits }: Pulling): void {
   if (store.bytes <= limits.disk.bytes) return
   const message = `Cannot fetch: what is kept comes to ${store.bytes} bytes, over limits.disk.bytes (${limits.disk.bytes})`

@@ -10,18 +10,18 @@ import { SyncError } from '../model/sync-error.ts'
 import { isOlder } from '../model/tag-range.ts'
 import type { Relation } from '../upstream/upstream.ts'
 
-/** What there was before a move: what is served, and where the ref led when it was followed last. */
+/** The state before a move: the served revision, and the target of the ref when it was last followed. */
 export interface Before {
   readonly served: Revision | undefined
   readonly followed: Revision | undefined
 }
 
-/** Asked only where the answer decides. */
+/** Called only if the result decides. */
 export type RelationOf = (from: Revision, to: Revision) => Promise<Relation>
 
 /**
- * Why a ref that moved from what is served is not followed, as far as that is known before anything is fetched. Undefined:
- * nothing is in the way.
+ * The reason not to follow a ref that moved from the served revision, if it is known before anything is fetched.
+ * `undefined`: nothing prevents it.
  */
 export async function holdOnMove(
   source: Source,
@@ -42,7 +42,7 @@ export async function holdOnMove(
   return source.update === 'review' ? awaitingReview(source, held, found, relationOf) : undefined
 }
 
-/** What a person decided earlier stands, wherever the ref goes. */
+/** Applies an earlier decision of the operator, wherever the ref moves. */
 function standingHold(
   { id }: Source,
   served: Revision | undefined,
@@ -59,11 +59,14 @@ function standingHold(
   return new SyncError(code, `"${id}" was ${how} ${described(found)}; the next commit is taken`)
 }
 
-/** A tag means one commit for ever. In a range, the highest version does not go down by itself either. */
+/**
+ * Holds a tag that moved: a tag must always name one commit. In a range, the highest version must not decrease by
+ * itself either.
+ */
 function movedTag(source: Source, held: Revision, found: Revision): SyncError | undefined {
   if (!held.ref.startsWith(TAGS)) return undefined
   const name = held.ref.slice(TAGS.length)
-  // However it is asked for: to write the name in full is no yes to where it points now.
+  // The spelling of the configured ref does not matter: writing the full name does not approve the new target.
   if (held.ref === found.ref) {
     const moved = `tag "${name}" of "${source.id}" was at ${described(held)} and is at ${described(found)} now`
     return new SyncError('tag-moved', `Cannot follow: ${moved}`)
@@ -78,7 +81,10 @@ function movedTag(source: Source, held: Revision, found: Revision): SyncError | 
 
 const TAGS = 'refs/tags/'
 
-/** A branch that was renamed goes on where it was; any other that became the default one is something else. */
+/**
+ * Holds a change of the default branch, unless the new one continues from the followed commit, as a renamed branch
+ * does.
+ */
 async function movedDefaultBranch(
   source: Source,
   held: Revision,
@@ -86,7 +92,7 @@ async function movedDefaultBranch(
   relationOf: RelationOf,
 ): Promise<SyncError | undefined> {
   if (source.ref !== undefined || held.asked !== undefined || held.ref === found.ref) return undefined
-  // What was pinned or rolled back to by its id was no branch.
+  // A pin or a rollback by commit id was not a branch.
   if (isObjectId(held.ref)) return undefined
   if (held.commit === found.commit || (await relationOf(held, found)) === 'descends') return undefined
   const message = `Cannot follow: the default branch of "${source.id}" was ${held.ref} (${described(held)}) and is ${found.ref} (${described(found)}) now`
@@ -106,29 +112,35 @@ async function awaitingReview(
   return new SyncError('awaiting-approval', `Cannot follow unseen: ${moved}`)
 }
 
-/** The first commit of a source, and of another repository that the operator names in its place, is as unseen as any other. */
+/**
+ * Holds the first commit of a source, or of a repository that replaces another in the configuration: it is as
+ * unreviewed as any other.
+ */
 function awaitingFirstReview({ id }: Source, served: Revision | undefined, found: Revision): SyncError | undefined {
-  // Another address of the same repository: a commit is its content, wherever it is from.
+  // Another address of the same repository: a commit id stands for its content, whatever the origin.
   if (served !== undefined && served.commit === found.commit && served.tag === found.tag) return undefined
   const first = `${found.ref} of "${id}" is at ${described(found)}, and nothing from there was approved before`
   return new SyncError('awaiting-approval', `Cannot follow unseen: ${first}`)
 }
 
-/** A commit that takes away most of what there was is more often a mistake than meant. */
+/** Holds a commit that removes most of the skills, which is more often a mistake than intended. */
 export function massDeletion(source: Source, earlier: Followed | undefined, next: Snapshot): SyncError | undefined {
   if (source.brakes.massDeletion === 'follow' || earlier === undefined) return undefined
   // The same commit under other rules: the operator left skills out.
   if (earlier.revision.commit === next.revision.commit) return undefined
   const [before, after] = [earlier.skills, offered(next.skills)]
   const isMost = after * 2 < before && before - after > SMALL_CHANGE
-  // Whoever works in a folder takes out what they like; but one that is not mounted looks like one that was emptied.
+  // The owner of a folder may remove any skills; but a folder that is not mounted looks like an emptied one.
   const isMass = before > 0 && (after === 0 || (isMost && source.kind !== 'directory'))
   if (!isMass) return undefined
   const message = `Cannot follow: of the ${before} skills of "${source.id}" at ${described(earlier.revision)} ${described(next.revision)} has ${after}`
   return new SyncError('mass-deletion', message)
 }
 
-/** A host that shows an older commit takes back what was mended since; so does one whose operator takes back a commit. */
+/**
+ * The error for a branch that went back. A host that shows an older commit takes back later fixes; an owner who takes
+ * back a commit has the same effect.
+ */
 export function olderCommit(
   { id }: Source,
   before: Revision,
@@ -143,7 +155,10 @@ export function olderCommit(
   return new SyncError('history-rewritten', message)
 }
 
-/** A commit that has a disabled skill at more places than are remembered of it: from one that is not, its author could bring it back. */
+/**
+ * Holds a commit that has a disabled skill at more places than its entry can remember: its author could bring it back
+ * from a place that is not remembered.
+ */
 export function disabledReturns(disabled: DisabledSkills, next: Snapshot): SyncError | undefined {
   const { full } = followed(disabled, [next])
   if (full === undefined) return undefined
@@ -151,19 +166,19 @@ export function disabledReturns(disabled: DisabledSkills, next: Snapshot): SyncE
   return new SyncError('disabled-returns', message)
 }
 
-/** What the brakes need of a snapshot that was followed to. */
+/** The part of a followed snapshot that the brakes need. */
 export function followedIn({ url, revision, skills }: Snapshot): Followed {
   return { url, revision, skills: offered(skills) }
 }
 
-/** So many skills may go without a word, however few there are. */
+/** The number of skills that may disappear without a hold, however few there are. */
 const SMALL_CHANGE = 5
 
 function offered(skills: readonly Skill[]): number {
   return skills.filter(({ standing }) => standing !== 'withheld').length
 }
 
-/** The commit, and the tag object where there is one: a tag that was made anew can name the same commit. */
+/** The commit, and the tag object if there is one: a tag that was created anew can name the same commit. */
 export function described({ commit, tag }: { readonly commit: string; readonly tag?: string | undefined }): string {
   return tag === undefined ? commit : `${commit} (tag object ${tag})`
 }

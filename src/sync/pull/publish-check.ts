@@ -8,7 +8,7 @@ import { isSameSigners, type Signers } from '../model/signers.ts'
 import { proofOf } from '../model/snapshot.ts'
 import type { Pull } from './pull-context.ts'
 
-/** The last question, and then it may be served. */
+/** Runs the final check, and stores the snapshot so that it can be served. */
 export async function offered(
   one: Pull,
   snapshot: Snapshot,
@@ -25,14 +25,14 @@ export async function offered(
   return { kind: 'updated', revision, snapshot, held, from: current?.snapshot.revision, moved, rewritten }
 }
 
-/** Whether a person said yes to exactly this. */
+/** True if the operator approved exactly this revision. */
 export function isApproved({ orders }: Pull, revision: Revision): boolean {
   return isWanted(orders.decision, revision)
 }
 
 /**
- * What is held is proved again, by the keys that are trusted now: a key that was taken from the list takes what it signed
- * out of service. Another signer is another snapshot, of the same files.
+ * Verifies the held snapshot again with the currently trusted keys: removing a key from the list takes what it signed
+ * out of service. Another signer gives another snapshot, of the same files.
  */
 export async function resigned({ current, io, source, signal }: Pull): Promise<Updated | undefined> {
   if (current === undefined) return undefined
@@ -46,7 +46,7 @@ export async function resigned({ current, io, source, signal }: Pull): Promise<U
   return { kind: 'updated', revision, snapshot: next, held, ...same }
 }
 
-/** The same snapshot, with those who signed it as it is judged now. */
+/** The snapshot with its signers by the current trust. */
 export function withSigners(snapshot: Snapshot, signers: Signers | undefined): Snapshot {
   const { signers: _old, ...proof } = snapshot.proof
   return { ...snapshot, proof: { ...proof, ...(signers !== undefined && { signers }) } }

@@ -14,25 +14,25 @@ import type { DecisionStore } from '../store/decisions.ts'
 import type { SourceRecord } from '../store/source-records.ts'
 import type { Store } from '../store/store.ts'
 
-/** What has to be asked before anybody is given what is stored. */
+/** The checks that stored content must pass before it is served. */
 export interface Admission {
-  /** Whether a snapshot may be served: what a lock, the signatures and what people decided have to say. */
+  /** True if a snapshot may be served, by the lock, the signatures and the operator's decisions. */
   readonly admits: (snapshot: Snapshot, decisions: Decisions) => Promise<boolean>
-  /** Sources whose skills each wait for a person. */
+  /** Sources whose skills each wait for approval. */
   readonly reviewed: ReadonlySet<SourceId>
 }
 
-/** For each source what it is to have from now on; undefined: nothing. */
+/** The new state of each changed source; `undefined`: nothing. */
 export type Changed = ReadonlyMap<SourceId, Current | undefined>
 
-/** A source of which the disk lost what was served last. */
+/** A source whose last served content was lost from the disk. */
 export interface Loss {
   readonly source: SourceId
-  /** The snapshot of an older generation that is served in its place; undefined where none is. */
+  /** The snapshot of an older generation that is served instead; `undefined` if there is none. */
   readonly instead: Snapshot | undefined
 }
 
-/** What every source has now, and the one way to a new generation. For the one writer of the store. */
+/** The current state of every source, and the only way to a new generation. For the single writer of the store. */
 export class Publisher {
   readonly #store: Store
   readonly #order: readonly SourceId[]
@@ -40,7 +40,7 @@ export class Publisher {
   #current: ReadonlyMap<SourceId, Current>
   #generation: Generation | undefined
   #lost: readonly Loss[]
-  /** The catalog that was built last, whatever was decided since. */
+  /** The last built catalog, whatever was decided since. */
   #before: Catalog = EMPTY_CATALOG
   #built: { readonly disabled: DisabledSkills; readonly approvals: Approvals; readonly catalog: Catalog } | undefined
   #last: Promise<unknown> = Promise.resolve()
@@ -60,9 +60,9 @@ export class Publisher {
   }
 
   /**
-   * Starts from the generation that the store has. What it holds of sources that are no longer configured is left out, and
-   * so is what is not admitted: those sources are named, for a generation without them. `lostBefore`: what was known as lost, of
-   * which a generation that was published since says nothing any more.
+   * Starts from the stored generation. Content of sources that are no longer configured is left out. Content that is
+   * not admitted is left out too: `refused` names those sources, for a generation without them. `lostBefore`: known
+   * losses that a later generation no longer records.
    */
   static async open(
     store: Store,
@@ -81,8 +81,8 @@ export class Publisher {
   }
 
   /**
-   * What is to be served: the newest generation, without what is disabled or not approved at this moment. Nothing while it was
-   * never known what is disabled: any skill may be.
+   * The catalog to serve: the newest generation, without skills that are currently disabled or not approved. Empty as
+   * long as the disabled skills were never known: any skill may be disabled.
    */
   get catalog(): Catalog {
     const { disabled, approvals, areUnknown } = this.#store.decisions
@@ -91,20 +91,23 @@ export class Publisher {
     return this.#keep(atOnce(this.#building()), { disabled, approvals })
   }
 
-  /** `catalog`, made in slices where it is not there. One that was decided about meanwhile is made at once. */
+  /** `catalog`, made in slices if it is not built yet. After a decision meanwhile, it is made at once. */
   async readied(): Promise<Catalog> {
     const { disabled, approvals } = this.#store.decisions
     if (this.#built?.disabled !== disabled || this.#built.approvals !== approvals) await this.#build()
     return this.catalog
   }
 
-  /** So that it is there when it is asked for, and whoever is served meanwhile is served. What is decided meanwhile makes it anew. */
+  /**
+   * Builds the catalog in slices before it is requested, so that clients are served meanwhile. A decision meanwhile
+   * requires a new build.
+   */
   async #build(): Promise<void> {
     const { disabled, approvals, areUnknown } = this.#store.decisions
     if (areUnknown) return
     const generation = this.#generation
     const catalog = await stepByStep(this.#building())
-    // One that was published meanwhile is built by its publisher.
+    // A generation that was published meanwhile is built by its publisher.
     if (generation === this.#generation) this.#keep(catalog, { disabled, approvals })
   }
 
@@ -124,7 +127,7 @@ export class Publisher {
     return catalog
   }
 
-  /** The sources of which the disk lost what was served, and which were not published since. */
+  /** The sources whose served content was lost from the disk, and that were not published since. */
   get lost(): readonly Loss[] {
     return this.#lost
   }
@@ -134,19 +137,19 @@ export class Publisher {
   }
 
   /**
-   * Puts what changed into a new generation, on the disk first. Two at once go one after the other, and one whose signal is
-   * aborted when its turn comes publishes nothing; what has begun is brought to its end.
+   * Puts the changes into a new generation, on the disk first. Concurrent calls run one after the other. A call whose
+   * signal is aborted when its turn comes publishes nothing; work that has begun is finished.
    */
   async publish(changed: Changed, cause: Cause, now: Date, signal: AbortSignal): Promise<Catalog> {
     return this.#inTurn(signal, async () => this.#publish(changed, cause, now))
   }
 
   /**
-   * Where the disk has lost what is served of a source, or which generation is served, it gets it again from memory, in a new
-   * generation. Says whether it had.
+   * If the disk lost the served content of a source, or the record of the served generation, writes it again from
+   * memory, in a new generation. Returns true if it was lost.
    */
   async mend(source: SourceId, cause: Cause, now: Date, signal: AbortSignal): Promise<boolean> {
-    // In turn, since the disk is ahead of the memory while something is published.
+    // Runs in turn, since the disk is ahead of the memory during a publication.
     return this.#inTurn(signal, async () => {
       const { generations, snapshots } = this.#store
       const current = this.#current.get(source)
@@ -158,8 +161,8 @@ export class Publisher {
   }
 
   /**
-   * Puts into a new generation what `change` makes of what the source has when its turn comes. False where that is the same
-   * snapshot: nothing is written then.
+   * Applies `change` to the snapshot that the source has when its turn comes, and puts the result into a new
+   * generation. Returns false if that is the same snapshot; nothing is written then.
    */
   async amend(
     source: SourceId,
@@ -177,7 +180,10 @@ export class Publisher {
     })
   }
 
-  /** What is served of the source, on the disk again where that has lost it: no generation can name it otherwise. */
+  /**
+   * The served content of the source, written to the disk again if it was lost there: otherwise no generation can name
+   * it.
+   */
   async #kept(current: Current): Promise<Current> {
     const { snapshots } = this.#store
     const { held, snapshot } = current
@@ -192,19 +198,19 @@ export class Publisher {
       signal.throwIfAborted()
       return work()
     })()
-    // Who comes next waits for the end of this one, not for its success.
+    // The next work waits for the end of this one, not for its success.
     this.#last = done.catch(() => {})
     return done
   }
 
-  /** Resolves when all that was to be published so far is on the disk, or has failed. */
+  /** Resolves when everything that was to be published so far is on the disk, or has failed. */
   async settled(): Promise<void> {
     await this.#last
   }
 
   async #publish(changed: Changed, cause: Cause, now: Date): Promise<Catalog> {
     const next = new Map<SourceId, Current>()
-    // One that changes is kept by who changed it. That another was lost must not hold it up.
+    // The caller has stored a changed source. The loss of another source must not block it.
     for (const [source, current] of this.#current) if (!changed.has(source)) next.set(source, await this.#kept(current))
     for (const [source, current] of changed) {
       if (current === undefined) next.delete(source)
@@ -229,8 +235,8 @@ export class Publisher {
 const NEVER = new AbortController().signal
 
 /**
- * The catalog of what the store has of these sources now: what a process that only reads it serves. What is disabled is what
- * this process last read of it; where it tried to and never could, nothing is served.
+ * The catalog of these sources from the current store, for a process that only reads it. It uses the disabled skills as
+ * this process last read them; if it tried to and never could, nothing is served.
  */
 export async function currentCatalog(
   store: Store,
@@ -240,7 +246,7 @@ export async function currentCatalog(
   return (await currentState(store, sources, admission)).catalog
 }
 
-/** The same, and of which sources the disk lost what was served. */
+/** `currentCatalog`, with the sources whose served content was lost from the disk. */
 export async function currentState(
   store: Store,
   sources: readonly SourceId[],
@@ -253,8 +259,8 @@ export async function currentState(
 }
 
 /**
- * The catalog of an earlier generation; undefined where that is not whole any more. `sources`: of which sources, and what of
- * them was disabled. Where that is not known, it is of all, without what is disabled now.
+ * The catalog of an earlier generation; `undefined` if it is no longer whole. `sources`: its sources, each with the
+ * skills that were disabled. If that is unknown, all sources, without the skills that are disabled now.
  */
 export async function pastCatalog(
   store: Store,
@@ -302,7 +308,7 @@ function* catalogOf(
   return yield* catalogAfter(before, generation, snapshots, yield* hidingIn(snapshots, decided, reviewed))
 }
 
-/** What is not served although it is there: disabled, or waiting for a person. */
+/** The skills that exist but are not served: disabled, or waiting for approval. */
 function* hidingIn(
   snapshots: readonly Snapshot[],
   { disabled, approvals }: Pick<DecisionStore, 'disabled' | 'approvals'>,
@@ -322,12 +328,12 @@ function* hidingIn(
 interface Loaded {
   readonly generation: Generation
   readonly held: readonly Current[]
-  /** The sources of which the generation has something that is not admitted. */
+  /** The sources with content that is not admitted. */
   readonly refused: readonly SourceId[]
   readonly lost: readonly Loss[]
 }
 
-/** The sources of a store without any generation that can be read, of which something was served as far as their records say. */
+/** The sources of which something was served, by their records, in a store without a readable generation. */
 async function everServed(store: Store, order: readonly SourceId[]): Promise<readonly Loss[]> {
   const records = await Promise.all(order.map(async (source) => ({ source, record: await store.records.read(source) })))
   return records.flatMap(({ source, record }) => (wasServed(record) ? [withNothing(source)] : []))
@@ -337,25 +343,26 @@ function withNothing(source: SourceId): Loss {
   return { source, instead: undefined }
 }
 
-/** A look that ended well may have found what waits for its first approval. */
+/** A check that succeeded may have found content that waits for its first approval. */
 function wasServed(record: SourceRecord | undefined): boolean {
   if (record?.followed !== undefined) return true
   return record?.lastSuccess !== undefined && record.condition === undefined
 }
 
-/** What the store has of the sources, in their order: what it holds of others is left out. */
+/** Loads the stored content of the sources, in their order; content of other sources is left out. */
 async function load(store: Store, order: readonly SourceId[], admission: Admission): Promise<Loaded | undefined> {
   for (let loads = 1; ; loads += 1) {
     const generation = await store.generations.newest()
     if (generation === undefined) return undefined
     const { isWhole, ...loaded } = await loadOf({ store, generation }, order, admission)
     if (isWhole || loads === MOST_LOADS) return loaded
-    // Only where another is served by now can what was lacking have been collected meanwhile; else it is damage.
+    // Missing content can have been collected meanwhile only if another generation is served by now; otherwise it is
+    // damage.
     if ((await store.generations.newest())?.number === generation.number) return loaded
   }
 }
 
-/** Who publishes and collects as fast as this is read keeps nothing for long enough. */
+/** If another process publishes and collects as fast as this reads, nothing exists for long enough. */
 const MOST_LOADS = 8
 
 async function loadOf(
@@ -383,7 +390,10 @@ async function loadOf(
   return { generation: served, held, refused, lost: [...lost, ...before.map(withNothing)], isWhole }
 }
 
-/** What the generation has of a source. Where that is damaged, what the newest one before it has: old, and told by its age. */
+/**
+ * The content that the generation has of a source. If it is damaged, that of the newest generation before: it is old,
+ * and its age shows that.
+ */
 async function newestOf(store: Store, source: SourceId, newest: Generation): Promise<Current | undefined> {
   for (const number of await store.generations.numbers()) {
     if (number > newest.number) continue

@@ -16,8 +16,8 @@ import type { Pull } from './pull-context.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 
 /**
- * Brings a source to what the lock says: from the store where that has it, whatever became of it upstream. What upstream
- * says meanwhile is told, and moves nothing.
+ * Brings a source to the locked state: from the store if it has that, whatever happened upstream. A change upstream is
+ * reported, and moves nothing.
  */
 export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> {
   const { current, orders, io } = one
@@ -41,7 +41,10 @@ export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> 
   return { ...outcome, ...(await seenBeside(one, entry, upstream)) }
 }
 
-/** What was locked is here: that upstream cannot say where its ref is now takes nothing from it, and the next pull tells. */
+/**
+ * The target of the ref, and its drift from the lock. The locked content is here: if upstream cannot report its ref
+ * now, nothing is lost, and the next pull reports it.
+ */
 async function seenBeside(one: Pull, entry: LockEntry, upstream: Upstream): Promise<Pick<Updated, 'seen' | 'drift'>> {
   try {
     const seen = await upstream.resolve(one.signal)
@@ -53,26 +56,26 @@ async function seenBeside(one: Pull, entry: LockEntry, upstream: Upstream): Prom
   }
 }
 
-/** What was locked is in the store: no host is asked, and so nothing can have been lost. */
+/** The locked content is in the store: no host is queried, so nothing can have been lost. */
 async function fromStore(one: Pull, { snapshot }: Current): Promise<Outcome> {
   const proved = withSigners(snapshot, await one.io.prove?.(proofOf(snapshot), snapshot.revision, 'again'))
   const outcome = await offered(one, proved, false)
   return outcome.kind === 'updated' ? { ...outcome, isFromStore: true } : outcome
 }
 
-/** What is locked, as the rules that are configured now have it served: which skills are listed is not in their digests. */
+/** True if the snapshot is the locked one by the current rules: the digests do not cover which skills are listed. */
 function isMeant(one: Pull, entry: LockEntry, snapshot: Snapshot): boolean {
   return isByRules(rulesFor(one), snapshot) && isLocked(entry, snapshot) && canBeProved(one, snapshot)
 }
 
-/** What was rebuilt has no objects that somebody could have signed. */
+/** False for a rebuilt commit if signatures are required: it has no objects that could be signed. */
 function canBeProved({ io }: Pull, { rebuiltFrom }: Snapshot): boolean {
   return io.prove === undefined || rebuiltFrom === undefined
 }
 
 /**
- * Where nobody may be asked, what an earlier version of this program made of the locked commit is served on, as long as that
- * alone differs: the skills are those that are locked.
+ * Without network access, the locked commit is served as an earlier version of skillsyncd surveyed it, if only the
+ * version differs: the skills are the locked ones.
  */
 async function fromEarlierVersion(one: Pull, entry: LockEntry): Promise<Outcome> {
   const { current, orders } = one
@@ -99,7 +102,7 @@ function isOfCommit(_: Pull, { url, revision }: LockEntry, snapshot: Snapshot): 
   return snapshot.url === url && snapshot.revision.commit === revision.commit
 }
 
-/** The snapshot that the lock means, whichever generation brought it. Undefined where the store does not have it. */
+/** Finds the locked snapshot, from whichever generation. `undefined` if the store does not have it. */
 async function findLocked(one: Pull, entry: LockEntry, isIt: typeof isMeant): Promise<Current | undefined> {
   const { source, io } = one
   const { store } = io
@@ -108,13 +111,13 @@ async function findLocked(one: Pull, entry: LockEntry, isIt: typeof isMeant): Pr
     const snapshot = await store.snapshots.readWhole(digest)
     if (snapshot?.source !== source.id || !isIt(one, entry, snapshot)) continue
     found = { held: { source: source.id, snapshot: digest }, snapshot }
-    // The same commit may have come by a branch too; the tag may be what has to be signed.
+    // The same commit may also be stored from a branch; the tag may be the object that must be signed.
     if (isSameRevision(snapshot.revision, entry.revision)) return found
   }
   return found
 }
 
-/** Where something is taken from, and an existing folder for it. */
+/** The upstream to take from, and an existing folder for it. */
 interface Place {
   readonly upstream: Upstream
   readonly scratch: string
@@ -129,14 +132,14 @@ async function takeLocked(one: Pull, entry: LockEntry, place: Place): Promise<Sn
     if (error.code === 'repository-not-found' && one.io.fallback !== undefined)
       return fromFallback(one, entry, place, error)
     if (error.code !== 'ref-not-found') throw error
-    // The tag may have been made anew and the old one collected, while the commit is still there.
+    // The tag may have been created anew and the old one collected, while the commit still exists.
     const { tag, ...bare } = revision
     if (tag === undefined || one.io.prove !== undefined) return fromFallback(one, entry, place)
     return { ...(await takeLocked(one, { ...entry, revision: bare }, place)), revision }
   }
 }
 
-/** `missing`: the whole repository is, and not its commit alone. */
+/** `missing`: the whole repository is missing, and not only its commit. */
 async function fromFallback(one: Pull, entry: LockEntry, { scratch }: Place, missing?: SyncError): Promise<Snapshot> {
   const gone = 'upstream does not have it any more'
   const { fallback } = one.io
@@ -155,7 +158,10 @@ function notHere({ id }: Source, { revision }: LockEntry, why: string): SyncErro
   )
 }
 
-/** The commit is the locked one, and so its bytes are: other skills come of other rules, or of a lock that was edited. */
+/**
+ * Throws unless the snapshot has what is locked. The commit is the locked one, and so are its bytes: other skills are
+ * caused by other rules, or by an edited lock.
+ */
 function expectLocked({ id }: Source, entry: LockEntry, snapshot: Snapshot): void {
   if (isLocked(entry, snapshot)) return
   const changes = skillChanges(entry.skills, skillsToLock(snapshot))
@@ -181,7 +187,7 @@ async function unchangedBut(one: Pull, entry: LockEntry): Promise<Outcome> {
   return { kind: 'unchanged', revision, ...(drift !== undefined && { drift }) }
 }
 
-/** Where upstream departs from the lock in a way that no commit on top of the locked one explains. */
+/** The difference of upstream from the lock; `undefined` if commits on top of the locked one explain it. */
 async function driftOf(
   { source, signal }: Pull,
   locked: Revision,

@@ -20,8 +20,8 @@ import { committedSeconds, parentsOf } from '../upstream/git/objects/git-object.
 import type { Relation, Upstream } from '../upstream/upstream.ts'
 
 /**
- * Looks at a source once. An unmoved ref ends the flow with nothing written. When this says `updated`, every skill version
- * and the snapshot are on the disk; nothing is served yet.
+ * Checks a source once. If the ref has not moved, nothing is written. If this returns `updated`, every skill version
+ * and the snapshot are on the disk, but nothing is served yet.
  */
 export async function pull(
   source: Source,
@@ -38,13 +38,14 @@ export async function pull(
   } catch (thrown) {
     const error = unsuppressed(thrown)
     if (!(error instanceof SyncError)) throw error
-    // What a demanded lock does not name, or no signer that is trusted signed, is not served on for want of something else.
+    // Content that a demanded lock does not name, or that no trusted signer signed, must not stay because of another
+    // failure.
     const stays = current === undefined || (await mayStay(one, current.snapshot))
     return { kind: 'failed', error, ...(!stays && { withdraw: true }) }
   }
 }
 
-/** Whatever keeps a source where it is: what nobody who is trusted now signed does not stay. */
+/** Withdraws content that no currently trusted signer signed, whatever keeps the source where it is. */
 async function revokedIn({ current, io }: Pull, { kind }: Outcome): Promise<Outcome | undefined> {
   if (current === undefined || kind === 'updated' || kind === 'failed') return undefined
   const error = await unproved(current.snapshot, io)
@@ -57,7 +58,7 @@ async function mayStay({ orders, io }: Pull, snapshot: Snapshot): Promise<boolea
   return (await unproved(snapshot, io)) === undefined
 }
 
-/** That nobody who is trusted now signed a stored snapshot; undefined where somebody did, and where that cannot be told. */
+/** The error if no currently trusted signer signed a stored snapshot; `undefined` if one did, or if that is unknown. */
 export async function unproved(snapshot: Snapshot, { prove }: Pick<Pulling, 'prove'>): Promise<SyncError | undefined> {
   try {
     await prove?.(proofOf(snapshot), snapshot.revision, 'again')
@@ -69,7 +70,7 @@ export async function unproved(snapshot: Snapshot, { prove }: Pick<Pulling, 'pro
   }
 }
 
-/** Goes where the ref goes, unless something is in the way. */
+/** Follows the ref, unless something prevents it. */
 async function follow(one: Pull): Promise<Outcome> {
   const { source, orders, io } = one
   if (orders.offline && isAway(source)) return offline(one)
@@ -85,7 +86,7 @@ async function follow(one: Pull): Promise<Outcome> {
   return outcome.kind === 'held' ? ((await approvedBelow(one, outcome, revision, upstream)) ?? outcome) : outcome
 }
 
-/** Goes to where the ref moved, unless something is in the way. */
+/** Takes the new target of a ref, unless something prevents it. */
 async function moved(one: Pull, { revision, isSeen }: Place, upstream: Upstream): Promise<Outcome> {
   const hold = await holdFrom(one, one.current?.snapshot.revision, followedBefore(one)?.revision, revision, upstream)
   const waiting: Waiting | undefined = hold
@@ -100,7 +101,7 @@ async function moved(one: Pull, { revision, isSeen }: Place, upstream: Upstream)
   return mended === undefined ? waiting : besides(mended, { error: waiting.reason, newest: revision })
 }
 
-/** What is taken is not all that was learnt: where the ref leads was seen. */
+/** Adds the target of the ref, which upstream reported, whatever revision was taken. */
 function withSeen(outcome: Outcome, seen: Revision): Outcome {
   return outcome.kind === 'updated' ? { ...outcome, seen } : outcome
 }
@@ -118,8 +119,8 @@ async function holdFrom(
 }
 
 /**
- * What an operator approved is taken although the branch moved on from it since: what moves all the time would never be
- * served else. Undefined where nothing is approved but what is served.
+ * Takes the approved revision even if the branch has moved on from it: otherwise a branch that moves all the time would
+ * never be served. `undefined` if nothing is approved except what is served.
  */
 async function approvedBelow(
   one: Pull,
@@ -144,7 +145,7 @@ async function approvedBelow(
     )
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
-    // What waits can be approved in its place: a failure would hide it.
+    // The waiting revision can be approved instead: a failure would hide it.
     return notTaken(waiting, revision, error.message)
   }
 }
@@ -159,26 +160,26 @@ function unchanged(one: Pull, revision: Revision): Outcome {
   return { kind: 'unchanged', revision, ...(followed !== undefined && { followed }) }
 }
 
-/** What the last pull said of the same revision, where nobody has said yes to it since. */
+/** The last pull's hold of the same revision, if the operator has not approved the revision since. */
 function seenBefore(one: Pull, revision: Revision): Waiting | undefined {
   const { waiting } = one.orders
   const isSeen = waiting?.revision !== undefined && isSameRevision(waiting.revision, revision)
   return isSeen && !isApproved(one, revision) ? waiting : undefined
 }
 
-/** What is served was mended, and what waits is told all the same. */
+/** Adds the reason for the hold to the result of repairing the served content. */
 function besides(mended: Updated | Waiting, drift: Drift): Outcome {
   return mended.kind === 'updated' ? { ...mended, drift } : mended
 }
 
-/** Where the newest commit may not be served, what is served is mended: it may stay for weeks, damaged or by old rules. */
+/** If the newest commit must not be served, repairs the served one: it may stay for weeks, damaged or by old rules. */
 async function takenOrMended(one: Pull, revision: Revision, upstream: Upstream): Promise<Outcome> {
   try {
     const outcome = await takeAnew(one, revision, upstream)
     if (outcome.kind !== 'held') return outcome
     return (await servedAnew(one, { error: outcome.reason, newest: revision }, upstream)) ?? outcome
   } catch (error) {
-    // What keeps a commit out is in it, or in who signed it; any other failure would meet the one served as well.
+    // These errors are caused by the commit or its signatures; any other failure would affect the served one as well.
     const isOfCommit = error instanceof SyncError && OF_THE_COMMIT.has(error.code)
     const mended = isOfCommit ? await servedAnew(one, { error, newest: revision }, upstream) : undefined
     if (mended === undefined) throw error
@@ -186,7 +187,7 @@ async function takenOrMended(one: Pull, revision: Revision, upstream: Upstream):
   }
 }
 
-/** What is served, taken anew where it has to be, with the reason why it is not the newest. */
+/** Takes the served revision again if necessary, with the reason why it is not the newest. */
 async function servedAnew(one: Pull, drift: Drift, upstream: Upstream): Promise<Outcome | undefined> {
   const served = one.current?.snapshot.revision
   if (served === undefined || isSameRevision(served, drift.newest)) return undefined
@@ -196,7 +197,7 @@ async function servedAnew(one: Pull, drift: Drift, upstream: Upstream): Promise<
 
 const OF_THE_COMMIT: ReadonlySet<SyncErrorCode> = new Set(['content-refused', 'limit-exceeded', 'revision-unverified'])
 
-/** What the ref can have moved from. Of another repository, which the operator named before, nothing moves. */
+/** The revision from which the ref can have moved. `undefined` if it is of a repository that was configured before. */
 function followedBefore({ source, current, orders }: Pull): Followed | undefined {
   const served = current === undefined || isObjectId(current.snapshot.revision.ref) ? undefined : current.snapshot
   const followed = served === undefined ? orders.followed : followedIn(served)
@@ -204,8 +205,8 @@ function followedBefore({ source, current, orders }: Pull): Followed | undefined
 }
 
 /**
- * A source that may not move is taken anew where it stands: where something of it is damaged or gone, and where the rules were
- * edited, since leaving a skill out is what an operator does first.
+ * Takes a source again at its current revision if it must not move. It does so if content is damaged or gone, or if the
+ * rules were edited: the first reaction of an operator is to leave a skill out.
  */
 async function mendedIn(one: Pull, upstream: Upstream): Promise<Updated | Waiting | undefined> {
   const { source, current, orders } = one
@@ -215,19 +216,22 @@ async function mendedIn(one: Pull, upstream: Upstream): Promise<Updated | Waitin
   try {
     return await takeAnew(one, stands, upstream)
   } catch (error) {
-    // Upstream may not have it any more: what waits is told then, and what is served stays.
+    // Upstream may no longer have it: the hold is then reported, and the served content stays.
     if (error instanceof SyncError) return undefined
     throw error
   }
 }
 
-/** Where a source is to go. `isSeen`: upstream said that its ref leads there. */
+/** The revision that a source should have. `isSeen`: upstream reported it as the target of the ref. */
 interface Place {
   readonly revision: Revision
   readonly isSeen: boolean
 }
 
-/** What the ref points to; what a person froze the source at, where that is not what is served: then upstream is not asked. */
+/**
+ * The target of the ref. If the operator froze the source at a commit that is not served yet, that commit, without a
+ * request to upstream.
+ */
 async function wanted({ source, current, orders, signal }: Pull, upstream: Upstream): Promise<Place> {
   const { frozen } = orders.decision
   if (frozen !== undefined && current?.snapshot.revision.commit !== frozen.commit)
@@ -255,7 +259,9 @@ async function takeAnew(one: Pull, revision: Revision, upstream: Upstream): Prom
   return offered(one, snapshot, rewritten)
 }
 
-/** Only of a branch, and only where the commit itself does not say it. */
+/**
+ * Checks only a branch, and queries upstream only if the commit itself does not name the previous one as its parent.
+ */
 async function isRewritten(
   { current, signal }: Pull,
   next: Snapshot,
@@ -269,8 +275,9 @@ async function isRewritten(
 }
 
 /**
- * A branch that goes back to a commit before the one that is served. The parents of that are known here; where a host does not
- * let more be learnt, the dates of the two decide: both are in the ids, so it can make up neither.
+ * Holds a branch that goes back to a commit before the served one. The parents of the served commit are known here. If
+ * a host reveals no more, the dates of the two commits decide: both are covered by the ids, so the host can forge
+ * neither.
  */
 async function wentBack(
   { source, current, signal }: Pull,
@@ -278,7 +285,7 @@ async function wentBack(
   upstream: Upstream,
 ): Promise<SyncError | undefined> {
   if (source.brakes.olderCommit === 'follow' || current === undefined) return undefined
-  // Another repository that the operator names has another history.
+  // A newly configured repository has another history.
   if (current.snapshot.url !== next.url) return undefined
   const { revision: before } = current.snapshot
   const { commit } = next.revision
@@ -290,7 +297,10 @@ async function wentBack(
   return olderCommit(source, before, next.revision, relation)
 }
 
-/** Whether other bytes came of something that is served: who found that may have ended before it was taken out of service. */
+/**
+ * True if other bytes arrived for a served skill: the process that found this may have ended before it withdrew the
+ * skill.
+ */
 async function isBelied({ current, io }: Pull): Promise<boolean> {
   if (current === undefined) return false
   const { source, skills } = current.snapshot
@@ -299,12 +309,15 @@ async function isBelied({ current, io }: Pull): Promise<boolean> {
   return skills.some((skill) => skill.standing !== 'withheld' && mismatches.has(declarationOf(skill) ?? ''))
 }
 
-/** A source whose rules were edited is looked at anew, although its ref did not move. */
+/**
+ * True if the source is already at the revision. A source whose rules were edited is surveyed again, although its ref
+ * did not move.
+ */
 function isHeld(one: Pull, revision: Revision): boolean {
   const { source, current, orders } = one
   if (orders.isDamaged === true) return false
   if (current === undefined || !isByRules(rulesFor(one), current.snapshot)) return false
-  // The commit itself has more to say than what was rebuilt of it.
+  // The commit itself has more content than its rebuilt form.
   if (current.snapshot.rebuiltFrom !== undefined) return false
   return current.snapshot.url === source.url && isSameRevision(current.snapshot.revision, revision)
 }

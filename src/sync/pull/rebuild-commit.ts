@@ -10,7 +10,7 @@ import { taken } from './fetch-snapshot.ts'
 import type { Pull } from './pull-context.ts'
 import type { TreeUpstream } from '../upstream/upstream.ts'
 
-/** What is to be rebuilt, out of what, and an existing folder for it. */
+/** The lock entry to rebuild, its fallback, and an existing folder for it. */
 export interface Rebuild {
   readonly entry: LockEntry
   readonly fallback: Fallback
@@ -18,8 +18,8 @@ export interface Rebuild {
 }
 
 /**
- * The locked commit of a source, out of what another server has of the locked skills; or why that cannot be. The skills are
- * proved by their digests, and the commit by nothing: the lock alone says that they were in it.
+ * Rebuilds the locked commit of a source from another server's copies of the locked skills, or returns the reason why
+ * that fails. The digests prove the skills, but nothing proves the commit: only the lock says that it had them.
  */
 export async function rebuilt(one: Pull, rebuild: Rebuild): Promise<Snapshot | { readonly why: string }> {
   const name = `its fallback "${rebuild.fallback.id}"`
@@ -30,7 +30,7 @@ export async function rebuilt(one: Pull, rebuild: Rebuild): Promise<Snapshot | {
   try {
     return await fromListing(one, rebuild)
   } catch (error) {
-    // A disk of ours that says no will say yes again, and is nothing for the lock to answer for.
+    // A failure of our own disk is temporary, and no reason to report a problem of the lock.
     if (error instanceof SyncError && error.code !== 'store-failed')
       return { why: `${name} does not give it: ${error.message}` }
     throw error
@@ -47,13 +47,14 @@ async function fromListing(
   const placed = new Map([...skills].map(([path, found]) => [joinPath(entry.root, path), found]))
   const tree = new RebuiltTree({ revision: entry.revision, root: entry.tree, fallback, scratch }, placed)
   const snapshot = await taken(one, entry.revision, upstreamOf(tree))
-  // Nobody is to conclude from an equal tree of another commit: what was withheld is not in this one.
+  // Without tree ids, so that no pull reuses this result for an equal tree of another commit: withheld content is
+  // missing here.
   const whole: Snapshot = { ...snapshot, folders: {}, rebuiltFrom: id }
   if (isLocked(entry, whole)) return whole
   return { why: `of what its fallback "${id}" has, this version makes other skills than are locked` }
 }
 
-/** Where nothing moves, and all that there is is the one commit. */
+/** An upstream that never moves and has only the one commit. */
 function upstreamOf(tree: RebuiltTree): TreeUpstream {
   return {
     kind: 'tree',

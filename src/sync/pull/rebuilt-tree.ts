@@ -13,19 +13,19 @@ import { takeEach, TreeNotTaken } from '../model/tree.ts'
 import type { Proof, Taken, Tree, TreeEntry } from '../model/tree.ts'
 import { cannot } from '../store/files/disk-error.ts'
 
-/** What a rebuilt tree stands for, and where its files are had. */
+/** The identity of a rebuilt tree, and the origin of its files. */
 export interface Rebuilding {
   readonly revision: Revision
   /** The id of the tree that it stands for. */
   readonly root: ObjectId
   readonly fallback: Fallback
-  /** An existing folder, for what is taken. */
+  /** An existing folder for the fetched files. */
   readonly scratch: string
 }
 
 /**
- * The skills of a commit that nobody has any more, in their places, and nothing else of it. The ids of what lies in it are not
- * those that it had: a blob is called by its SHA-256, a folder by its path.
+ * The skills of a commit that is no longer available, in their places, and nothing else of it. The ids inside differ
+ * from the original ones: the id of a blob is its SHA-256, and that of a folder is derived from its path.
  */
 export class RebuiltTree implements Tree {
   readonly revision: Revision
@@ -59,12 +59,12 @@ export class RebuiltTree implements Tree {
   async [Symbol.asyncDispose](): Promise<void> {
     const scratch = this.#scratch
     if (scratch === undefined) return
-    // It may be taken once more: what is stored of an earlier commit can turn out to be damaged.
+    // The tree may be taken again: stored content of an earlier commit can turn out to be damaged.
     this.#scratch = undefined
     await rm(scratch, { recursive: true, force: true }).catch(cannot(`remove "${scratch}"`))
   }
 
-  /** A file of a nested skill is one of the outer skill too. Should the two differ, one of their digests tells. */
+  /** A file of a nested skill is a file of the outer skill too. If the two differ, the digest of one skill fails. */
   #add(path: string, found: FoundSkill, file: SkillFile): void {
     const segments = path.split('/')
     const name = segments.pop() ?? ''
@@ -105,14 +105,14 @@ export class RebuiltTree implements Tree {
     const { scratch } = this.#rebuilding
     this.#scratch ??= await mkdtemp(join(scratch, 'rebuilt-')).catch(cannot(`make a folder in "${scratch}"`))
     const file = join(this.#scratch, id)
-    // One that was taken before has these very bytes.
+    // A file from an earlier call has the same bytes.
     await rm(file, { force: true }).catch(cannot(`remove "${file}"`))
     await writeFile(file, bytes, { mode: 0o600, flag: 'wx' }).catch(cannot(`write "${file}"`))
     return file
   }
 }
 
-/** As git sorts them: a folder as if a slash ended its name. */
+/** The name as git sorts it: a folder as if its name ended with a slash. */
 function sortedAs({ name, kind }: TreeEntry): string {
   return kind === 'folder' ? `${name}/` : name
 }

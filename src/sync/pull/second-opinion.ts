@@ -5,7 +5,10 @@ import type { Selection, Source } from '../model/source.ts'
 import type { Claim, SecondOpinion } from '../upstream/git/second-opinion/second-opinion.ts'
 import type { GitHost } from '../upstream/git/objects/git-host.ts'
 
-/** Compares a commit that is served with the same one as isomorphic-git fetches it; `not-compared` with the reason where it is not asked. */
+/**
+ * Compares a served commit with isomorphic-git's fetch of the same commit; `not-compared` with the reason if that is
+ * not possible.
+ */
 export async function secondLook(
   source: Source,
   snapshot: Snapshot,
@@ -15,7 +18,7 @@ export async function secondLook(
   const { url, revision } = snapshot
   const why = whyNot(source, snapshot)
   if (why !== undefined) return { kind: 'not-compared', why }
-  // isomorphic-git and what reads with it are loaded for this alone.
+  // isomorphic-git and its readers are loaded only for this.
   const { secondOpinion } = await import('../upstream/git/second-opinion/second-opinion.ts')
   return secondOpinion(url, { revision, claims: claimsOf(snapshot, source) }, reach, signal)
 }
@@ -25,11 +28,11 @@ function whyNot({ kind, url }: Source, snapshot: Snapshot): string | undefined {
   if (kind === 'mcp') return 'an MCP server has no commit'
   const { rebuiltFrom } = snapshot
   if (rebuiltFrom !== undefined) return `the commit was gone, and its skills were had from "${rebuiltFrom}"`
-  // The credential is that of the address that is configured.
+  // The credential belongs to the configured address.
   return snapshot.url === url ? undefined : `what is served is of ${snapshot.url}, and the source names ${url}`
 }
 
-/** All files of a snapshot that are served, by their paths in the repository. */
+/** All served files of a snapshot, by their paths in the repository. */
 export function claimsOf(
   { skills, docs, roots }: Pick<Snapshot, 'skills' | 'docs' | 'roots'>,
   selection: Pick<Selection, 'root' | 'docs'>,

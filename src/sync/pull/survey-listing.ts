@@ -14,7 +14,7 @@ import type { Pull } from './pull-context.ts'
 import type { Listing } from '../upstream/upstream.ts'
 import { mismatchOf } from '../survey/verify-listing.ts'
 
-/** The snapshot of what an MCP server lists. No file is asked for: it is what the server declares. */
+/** Makes the snapshot of an MCP server's listing. Requests no file: the snapshot has what the server declares. */
 export async function takeListing(listing: Listing, { source, current, io, signal }: Pull): Promise<Snapshot> {
   const rules = { selection: source, limits: io.limits }
   const earlier = current?.snapshot.url === source.url ? current.snapshot : undefined
@@ -43,7 +43,7 @@ export async function takeListing(listing: Listing, { source, current, io, signa
   }
 }
 
-/** A server has room for thousands. */
+/** A server may have thousands. */
 function toldOf(findings: readonly Finding[]): readonly Finding[] {
   return firstFindings(findings, MOST_TOLD, (left) => {
     return { path: '', message: `${left} more skills of the server have no entry` }
@@ -52,19 +52,19 @@ function toldOf(findings: readonly Finding[]): readonly Finding[] {
 
 const MOST_TOLD = 32
 
-/** With how its files were come by. */
+/** Adds the origin of the skill's files. */
 function asListed(skill: Skill, { firstRead, dynamic, packed }: Listing): Skill {
   const { upstream, standing } = skill
   if (upstream === undefined) return skill
   const { uri } = upstream
   const archive = packed.get(uri)
-  // What may be another at each reading is in no list: whoever wants it asks for it.
+  // A skill that may differ at each read is in no list: a client must request it by URI.
   const isHidden = standing === 'served' && dynamic.has(uri)
   const named = archive === undefined ? skill : { ...skill, upstream: { ...upstream, archive } }
   return withNote(isHidden ? { ...named, standing: 'unlisted' } : named, firstRead)
 }
 
-/** Nobody promised what the files of such a skill are: they are what they were when they were read. */
+/** The server guarantees nothing about the files of such a skill: they are what the first read returned. */
 function withNote(skill: Skill, firstRead: ReadonlySet<string>): Skill {
   if (!firstRead.has(skill.upstream?.uri ?? '')) return skill
   const message =
@@ -73,8 +73,8 @@ function withNote(skill: Skill, firstRead: ReadonlySet<string>): Skill {
 }
 
 /**
- * What was not what it was declared to be is not served again before something else is declared. What is stored was checked
- * against the entry of its time, and the frontmatter in this one may be another.
+ * Content that differed from its declaration is not served again before the declaration changes. Stored content was
+ * checked against the entry of its time, and this entry may have another frontmatter.
  */
 async function mismatchIn(
   skill: Skill,
