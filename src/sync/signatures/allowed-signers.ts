@@ -6,29 +6,29 @@ import { fingerprintOf, isKeyType, readSshKey } from './ssh-key.ts'
 import type { SshKey } from './ssh-key.ts'
 import { fromBase64, Malformed } from './ssh-wire.ts'
 
-/** One line of the list: whose signatures by this key count, and when. */
+/** One line of the list: the principals whose signatures by this key count, and the period. */
 export interface AllowedSigner {
   /** Patterns, separated by commas. */
   readonly principals: string
   readonly key: SshKey
-  /** Whether the key signs certificates, and nothing itself. */
+  /** True if the key signs only certificates, and no data itself. */
   readonly isAuthority: boolean
-  /** Patterns of what the key may sign for; undefined for everything. */
+  /** Patterns of the namespaces that the key may sign for; `undefined` for all. */
   readonly namespaces: string | undefined
   /** Seconds since 1970, both included. */
   readonly validAfter: number | undefined
   readonly validBefore: number | undefined
 }
 
-/** The key that a signature names as its own, with what proves whose it is where that is a certificate. */
+/** The key that a signature names as its own, with the certificate that proves its owner, if there is one. */
 export interface PresentedKey {
   readonly key: SshKey
   readonly certificate: SshCertificate | undefined
 }
 
 /**
- * The list in the form of ssh-keygen(1), ALLOWED SIGNERS. Throws `Unproven` naming the line that cannot be read: to pass
- * over one could be to pass over an end of validity.
+ * Reads the list in the form of ssh-keygen(1), ALLOWED SIGNERS. Throws `Unproven` with the line that cannot be read:
+ * skipping the line could skip an end of validity.
  */
 export function readAllowedSigners(text: string): readonly AllowedSigner[] {
   if (Buffer.byteLength(text) > TRUST_LIMITS.allowedSignersBytes) {
@@ -71,7 +71,7 @@ function expectPatterns(list: string): void {
   }
 }
 
-/** Options end at the first blank that is not in quotes. */
+/** The length of the options, which end at the first blank outside of quotes. */
 function endOfOptions(text: string): number {
   return /^(?:[^ \t"\\]|\\"?|"(?:[^"\\]|\\"?)*")*/.exec(text)?.[0].length ?? 0
 }
@@ -127,7 +127,9 @@ function checkedOption(option: string, value: string | undefined): string | unde
 
 const TIME = /^(\d{4})(\d{2})(\d{2})(?:(\d{2})(\d{2})(\d{2})?)?(Z?)$/i
 
-/** `YYYYMMDD` or `YYYYMMDDHHMM[SS]`, in the time zone of this machine unless a `Z` follows. Seconds since 1970. */
+/**
+ * `YYYYMMDD` or `YYYYMMDDHHMM[SS]`, in the time zone of this machine unless a `Z` follows. Returns seconds since 1970.
+ */
 function timeOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const [whole, year, month, day, hour = 0, minute = 0, second = 0, zone] = TIME.exec(text) ?? []
@@ -135,7 +137,7 @@ function timeOf(text: string | undefined): number | undefined {
     throw new Malformed('its time is not in the form YYYYMMDD or YYYYMMDDHHMM[SS], with or without Z')
   const parts = [Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second)] as const
   const utc = new Date(Date.UTC(...parts))
-  // A 31st of February would become the 3rd of March in silence.
+  // The 31st of February would silently become the 3rd of March.
   const isReal = utc.toISOString().startsWith(isoOf(parts))
   const date = zone === '' ? new Date(...parts) : utc
   if (!isReal || date.getTime() <= 0) throw new Malformed('its time is no time of a calendar')
@@ -149,15 +151,17 @@ function isoOf([year, month, day, hour, minute, second]: readonly number[]): str
   return `${y?.padStart(4, '0')}-${m}-${d}T${h}:${min}:${s}.`
 }
 
-/** The principal that a key signs as, and when its validity ends, in seconds since 1970; undefined for one without an end. */
+/**
+ * The principal that a key signs as, and the end of its validity in seconds since 1970; `undefined` if it has no end.
+ */
 export interface Named {
   readonly principal: string
   readonly ends: number | undefined
 }
 
 /**
- * The principal that the key signs as, by this list, for this namespace, at this time. Throws `Unproven` if there is none.
- * Decides as git does: the first line that has the key names the principals, and a line has to allow one of them.
+ * The principal that the key signs as, by this list, for this namespace, at this time. Throws `Unproven` if there is
+ * none. Decides as git does: the first line with the key names the principals, and a line must allow one of them.
  */
 export function principalOf(
   presented: PresentedKey,
@@ -189,14 +193,14 @@ function hasKey({ key, isAuthority }: AllowedSigner, presented: PresentedKey): b
   return isAuthority === (presented.certificate !== undefined) && key.blob.equals(wanted.blob)
 }
 
-/** Any line that has no end, or a later one, keeps the key; a certificate ends by itself. */
+/** A line without an end, or with a later one, keeps the key valid; a certificate has an end of its own. */
 function endOf(allowing: readonly AllowedSigner[], certificate: SshCertificate | undefined): number | undefined {
   const ofLines = Math.max(...allowing.map(({ validBefore = FOREVER }) => validBefore))
   const end = Math.min(ofLines, Number(certificate?.validBefore ?? FOREVER))
   return end < FOREVER ? end : undefined
 }
 
-/** The end of a certificate that has none has all bits set. */
+/** A certificate without an end has all bits set there. */
 const FOREVER = 2 ** 64
 
 function nameOf({ key, certificate }: PresentedKey): string {
@@ -215,12 +219,15 @@ function timesOf([first]: readonly AllowedSigner[], seconds: number): string {
   return `${dateText(seconds)}, ${bound} (${dateText(at ?? 0)})`
 }
 
-/** A time in seconds since 1970, as people read it. */
+/** A time in seconds since 1970, for people. */
 export function dateText(seconds: number): string {
   return new Date(seconds * 1000).toISOString().replace('.000', '')
 }
 
-/** Whom the line lets the key sign as. What begins with `!` is nobody, and yet keeps git from looking at the next line. */
+/**
+ * The principals that the line lets the key sign as. A name that begins with `!` is none, but still stops git from
+ * using the next line.
+ */
 function principalsOf({ principals }: AllowedSigner, { certificate }: PresentedKey): readonly string[] {
   const patterns = principals.split(',')
   if (certificate === undefined) return patterns

@@ -6,14 +6,14 @@ import type { Claim } from './ssh-signature.ts'
 
 type Library = typeof OpenPgp
 
-/** A megabyte of program, which most never need. */
+/** Loads a megabyte of code that most installations never need. */
 function loadLibrary(): Promise<Library> {
   return import('openpgp')
 }
 
 /**
- * Who signed, by the keyring. Throws `Unproven` if the signature is not a good one by a key in it. A key has to have been
- * valid when it signed, as the signature says; a signature that was made to expire has to be valid now.
+ * The signer, by the keyring. Throws `Unproven` if the signature is not a valid one by a key in it. The key must have
+ * been valid at the date in the signature; a signature with an expiry must be valid now.
  */
 export async function openpgpSignerOf({ payload, signature }: Claim, keyring: string, now: Date): Promise<Signed> {
   const library = await loadLibrary()
@@ -35,7 +35,7 @@ export async function openpgpSignerOf({ payload, signature }: Claim, keyring: st
   throw refusals[0] ?? new Unproven('is not signed')
 }
 
-/** Every key of the keyring, in however many armored blocks. */
+/** Every key of the keyring, in any number of armored blocks. */
 async function readKeyring(library: Library, text: string): Promise<readonly Key[]> {
   if (Buffer.byteLength(text) > TRUST_LIMITS.keyringBytes)
     throw unusable(`it is over ${TRUST_LIMITS.keyringBytes} bytes`)
@@ -49,7 +49,7 @@ async function readKeyring(library: Library, text: string): Promise<readonly Key
   return merged(keys.flat())
 }
 
-/** A key that is there twice, as when it was added again after it was revoked, is what all of its copies say. */
+/** Merges all copies of a key, such as one that was added again after it was revoked. */
 async function merged(keys: readonly Key[]): Promise<readonly Key[]> {
   const whole = new Map<string, Key>()
   for (const key of keys) {
@@ -68,7 +68,10 @@ async function readBlock(library: Library, armoredKeys: string, number: number):
   return translated(library.readKeys({ armoredKeys }), (reason) => unusable(`block ${number} of it: ${reason}`))
 }
 
-/** Nothing before it, nothing behind it, and no second one: the library would read the first and be silent of the rest. */
+/**
+ * True if nothing precedes or follows the block, and there is no second one: the library would read the first and
+ * ignore the rest.
+ */
 function isOneBlock(text: string, kind: string): boolean {
   const [begin, end] = [`-----BEGIN PGP ${kind}-----\n`, `\n-----END PGP ${kind}-----`]
   const block = text.trimEnd()
@@ -83,9 +86,9 @@ async function readPacket(library: Library, armoredSignature: string): Promise<S
   if (!isOneBlock(armoredSignature, 'SIGNATURE')) throw unreadable('it is not in its armor')
   const signature = await translated(library.readSignature({ armoredSignature }), unreadable)
   const [packet] = signature.packets
-  // Of two signatures one could be good and the other not. git takes none of them, and neither do we.
+  // Of two signatures, one could be valid and the other not. git accepts neither, and neither do we.
   if (signature.packets.length > 1) throw unreadable('it holds more than one signature')
-  // One of a version or by an algorithm that the library does not know becomes a packet of another class.
+  // The library uses another packet class for an unknown version or algorithm.
   if (!(packet instanceof library.SignaturePacket)) throw unreadable('it is of a form that is not supported')
   return packet
 }
@@ -94,10 +97,10 @@ function unreadable(why: string): Unproven {
   return new Unproven(`has an OpenPGP signature that cannot be read: ${why}`)
 }
 
-/** What can be said of the signature without a key. */
+/** The checks of a signature that need no key. */
 function expectUsable({ enums }: Library, packet: SignaturePacket, now: Date): void {
   const { binary } = enums.signature
-  // A signature of another kind, such as one that stands for itself, covers something else or nothing.
+  // A signature of another type, such as a standalone one, covers something else or nothing.
   if (packet.signatureType !== binary) throw unreadable('it is not one of a document')
   const { sha256, sha384, sha512, sha3_256, sha3_512 } = enums.hash
   const hash = packet.hashAlgorithm ?? undefined
@@ -119,7 +122,7 @@ function dateText(date: Date): string {
   return date.toISOString().replace('.000', '')
 }
 
-/** The full fingerprint where the signature has it, else the shorter id. */
+/** The full fingerprint if the signature has it, else the shorter id. */
 function issuerOf({ issuerFingerprint, issuerKeyID }: SignaturePacket): string {
   const hex = issuerFingerprint === null ? issuerKeyID.toHex() : Buffer.from(issuerFingerprint).toString('hex')
   return hex.toUpperCase()
@@ -134,14 +137,17 @@ async function signerBy(library: Library, key: Key, packet: SignaturePacket, pay
   return { scheme: 'openpgp', principal: user.userID?.userID ?? '', fingerprint, ends }
 }
 
-/** The key or the subkey that signed, if it may sign, is not revoked and had not expired; and when the first of both expires. */
+/**
+ * The key or the subkey that signed, if it may sign, is not revoked and had not expired; and the earlier expiry of the
+ * two.
+ */
 async function signingKeyOf(
   key: Key,
   { issuerKeyID, created }: SignaturePacket,
   refused: (why: string) => Unproven,
 ): Promise<{ readonly signing: Key | Subkey; readonly ends: number | undefined }> {
-  // At no date: a key that is revoked is so for whatever reason and since whenever, for when the signature was made is the
-  // word of whoever holds the key. And an expiry that was put off renews the key, with all that it signed before.
+  // Without a date: a revoked key is refused for any reason and any time of revocation, since the date of a signature
+  // is only a claim of the key's holder. An extended expiry renews the key, with everything that it signed before.
   const signing = await translated(key.getSigningKey(issuerKeyID, null), (reason) => refused(`may not sign: ${reason}`))
   const expiries = [await key.getExpirationTime(), await signing.getExpirationTime()]
   for (const expiry of expiries) {
@@ -165,7 +171,7 @@ async function expectSigned(
   const [literal] = message.packets
   const doesNotHold = (reason: string) => new Unproven(`has an OpenPGP signature that does not hold: ${reason}`)
   if (literal === undefined) throw doesNotHold('it is of nothing')
-  // At its own date: whether it expired since was asked before.
+  // Verified at its own date: its expiry was checked before.
   const verified = packet.verify(
     signing.keyPacket,
     library.enums.signature.binary,
@@ -176,7 +182,7 @@ async function expectSigned(
   await translated(verified, doesNotHold)
 }
 
-/** What the library rejects, whatever it throws, is a fault of what it was given. */
+/** Any rejection by the library, whatever it throws, is a fault of the input. */
 async function translated<T>(work: Promise<T>, refusal: (reason: string) => Unproven): Promise<T> {
   try {
     return await work

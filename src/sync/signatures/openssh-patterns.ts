@@ -1,9 +1,9 @@
-/** The most that OpenSSH compares; a longer pattern matches nothing there. */
+/** The maximum length that OpenSSH compares; a longer pattern matches nothing there. */
 export const MOST_PATTERN_CHARACTERS = 1022
 
 /**
- * Whether the name matches a pattern of the comma-separated list and none of those that begin with `!`: PATTERNS in
- * ssh_config(5), upper and lower case told apart.
+ * True if the name matches a pattern of the comma-separated list and none of those that begin with `!`: PATTERNS in
+ * ssh_config(5), case-sensitive.
  */
 export function matchesList(name: string, list: string): boolean {
   const patterns = list.split(',')
@@ -11,10 +11,11 @@ export function matchesList(name: string, list: string): boolean {
   return !denied && patterns.some((pattern) => !pattern.startsWith('!') && matches(name, pattern))
 }
 
-/** Whether the name matches the pattern, in which `*` stands for any characters and `?` for one. */
+/** True if the name matches the pattern, in which `*` stands for any characters and `?` for one. */
 export function matches(name: string, pattern: string): boolean {
   let [at, inPattern] = [0, 0]
-  // Where to go on when what follows the last star does not match: one character further. No earlier star can help then.
+  // The place to retry from if the text after the last star does not match: one character further. An earlier star
+  // cannot help then.
   let retry: { at: number; readonly inPattern: number } | undefined
   while (at < name.length) {
     const wanted = pattern[inPattern]

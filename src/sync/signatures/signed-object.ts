@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto'
 import { TRUST_LIMITS, Unproven } from '../model/signers.ts'
 import type { Claim } from './ssh-signature.ts'
 
-// What of an object is signed is decided as git decides it (commit.c, tag.c, gpg-interface.c). Where git would go on with an
-// object that it does not write itself, such as one with two signatures, the object is refused.
+// The signed part of an object is determined as in git (commit.c, tag.c, gpg-interface.c). If git would accept an
+// object that it does not write itself, such as one with two signatures, we refuse the object.
 
 interface Field {
   readonly name: string
-  /** The lines as they stand, the line break at the end included. */
+  /** The unchanged lines, with the line break at the end. */
   readonly text: string
 }
 
-/** What the signature in a commit is of. Throws `Unproven` if there is none. */
+/** The signature in a commit, and the data that it covers. Throws `Unproven` if there is none. */
 export function claimOfCommit(commit: Uint8Array): Claim {
   const { fields, rest } = split(commit)
   const isSha256 = /^tree [0-9a-f]{64}\n$/.test(fields[0]?.text ?? '')
@@ -24,7 +24,7 @@ export function claimOfCommit(commit: Uint8Array): Claim {
   return claim(Buffer.concat([kept, rest]), armored, secondsOf(fields, 'committer'))
 }
 
-/** What begins a signature at the end of a tag. */
+/** The lines that begin a signature at the end of a tag. */
 const BEGINNINGS = [
   '-----BEGIN SSH SIGNATURE-----',
   '-----BEGIN PGP SIGNATURE-----',
@@ -32,29 +32,29 @@ const BEGINNINGS = [
   '-----BEGIN SIGNED MESSAGE-----',
 ]
 
-/** What the signature at the end of a tag of the commit is of. Throws `Unproven` if there is none. */
+/** The signature at the end of a tag of the commit, and the data that it covers. Throws `Unproven` if there is none. */
 export function claimOfTag(tag: Uint8Array, commit: Uint8Array): Claim {
   const { fields, rest } = split(tag)
   expectTagOf(fields, commit)
-  // The last one, so that a tag can talk about signatures.
+  // The last one, so that a tag's message can mention signatures.
   const at = Math.max(...BEGINNINGS.map((beginning) => rest.lastIndexOf(`\n${beginning}`)))
   if (at === -1) throw new Unproven('is not signed')
   const payload = Buffer.concat([withoutSignatures(fields), rest.subarray(0, at + 1)])
   return claim(payload, rest.toString('latin1', at + 1), secondsOf(fields, 'tagger'))
 }
 
-/** The name that the tag bears itself. */
+/** The name in the tag object itself. */
 export function nameOfTag(tag: Uint8Array): string {
   const field = split(tag).fields.find(({ name }) => name === 'tag')?.text ?? ''
   return Buffer.from(field.slice('tag '.length, -1), 'latin1').toString('utf8')
 }
 
-/** The header line by line, and what follows it, the empty line between them included. */
+/** Splits an object into the fields of its header, and the rest with the empty line before it. */
 function split(object: Uint8Array): { readonly fields: readonly Field[]; readonly rest: Buffer } {
   const bytes = Buffer.from(object.buffer, object.byteOffset, object.byteLength)
   const end = bytes.indexOf('\n\n') + 1
   if (end === 0) throw new Unproven('has no end of its header')
-  // Latin-1 keeps each byte what it is.
+  // Latin-1 preserves each byte.
   const header = bytes.toString('latin1', 0, end)
   if (header.includes('\0')) throw new Unproven('has a zero byte in its header')
   const texts = header.match(/[^\n]*\n(?: [^\n]*\n)*/g) ?? []
@@ -62,7 +62,7 @@ function split(object: Uint8Array): { readonly fields: readonly Field[]; readonl
 }
 
 /**
- * The header as it was when it was signed. A commit can hold a second signature, over what it is in the other object
+ * The header at the time of the signature. A commit can have a second signature, over its form in the other object
  * format; neither covers the other.
  */
 function withoutSignatures(fields: readonly Field[]): Buffer {
@@ -82,11 +82,11 @@ function expectTagOf([object, type]: readonly Field[], commit: Uint8Array): void
   if (found !== id) throw new Unproven('is a tag of another commit')
 }
 
-/** The date that stands beside the name of whoever made the object. */
+/** The date of the object, beside the name of its committer or tagger. */
 function secondsOf(fields: readonly Field[], name: 'committer' | 'tagger'): number {
   const person = fields.find((field) => field.name === name)?.text ?? ''
   const seconds = Number(/^[^\n]*> ([0-9]{1,11}) [+-][0-9]{4}\n$/.exec(person)?.[1])
-  // To git, 0 is no date, and it would judge by the clock.
+  // In git, 0 is no date, and it would judge by the clock.
   if (!(seconds > 0)) throw new Unproven(`has no readable date of its ${name}`)
   return seconds
 }

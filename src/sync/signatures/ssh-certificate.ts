@@ -3,7 +3,7 @@ import type { SshKey, Touch } from './ssh-key.ts'
 import { Malformed, SshReader } from './ssh-wire.ts'
 import { Unproven } from '../model/signers.ts'
 
-/** What an authority says of a key. Nothing in it is proved before `expectCertified`. */
+/** An authority's statement about a key. Nothing in it is proved before `expectCertified`. */
 export interface SshCertificate {
   readonly key: SshKey
   /** The key of the authority. */
@@ -15,26 +15,26 @@ export interface SshCertificate {
   readonly validBefore: bigint
   readonly criticalOptions: readonly string[]
   readonly extensions: readonly string[]
-  /** What the authority signed, and its signature. */
+  /** The bytes that the authority signed, and its signature. */
   readonly signed: Buffer
   readonly signature: Buffer
 }
 
 const SUFFIX = '-cert-v01@openssh.com'
 
-/** The type of the key that a certificate of this type is about; undefined if the type is none of a certificate. */
+/** The type of the certified key; `undefined` if the type is not one of a certificate. */
 export function certifiedType(type: string): string | undefined {
   if (!type.endsWith(SUFFIX)) return undefined
   const plain = type.slice(0, -SUFFIX.length)
   return [plain, `${plain}@openssh.com`].find(isKeyType)
 }
 
-/** The certificate in the wire form (PROTOCOL.certkeys). Throws `Malformed`. */
+/** Reads a certificate in wire form (PROTOCOL.certkeys). Throws `Malformed`. */
 export function readCertificate(blob: Buffer): SshCertificate {
   const reader = new SshReader(blob)
   const type = certifiedType(reader.text())
   if (type === undefined) throw new Malformed('it is of a certificate of no known type')
-  // The nonce: random, there to make what is signed hard to foretell.
+  // The nonce: random data that makes the signed bytes unpredictable.
   reader.string()
   const key = readKeyFields(type, reader)
   reader.uint64() // the serial number
@@ -64,7 +64,7 @@ export function readCertificate(blob: Buffer): SshCertificate {
   }
 }
 
-/** As many as OpenSSH takes. */
+/** The limit of OpenSSH. */
 const MOST_NAMES = 256
 
 function namesIn(bytes: Buffer, next: (reader: SshReader) => string): readonly string[] {
@@ -90,7 +90,7 @@ export function expectCertified(certificate: SshCertificate, seconds: number): v
   const at = BigInt(seconds)
   if (!isOfUser) throw new Unproven('is signed with the certificate of a host; one of a user is needed')
   if (at < validAfter || at >= validBefore) throw new Unproven('is dated outside of the time of its certificate')
-  // One without principals is for everybody, says the form; OpenSSH refuses it here, and so do we.
+  // By the format, a certificate without principals is for everyone; OpenSSH refuses it here, and so do we.
   if (principals.length === 0) throw new Unproven('is signed with a certificate that names no principal')
   const [option] = criticalOptions
   if (option !== undefined) {
@@ -108,7 +108,7 @@ function expectAuthoritySigned({ authority, signed, signature }: SshCertificate)
   }
 }
 
-/** Whether the authority allows signatures for which a security key was not touched. */
+/** `waived` if the authority allows signatures without a touch of the security key. */
 export function touchOf({ extensions }: SshCertificate): Touch {
   return extensions.includes('no-touch-required') ? 'waived' : 'required'
 }

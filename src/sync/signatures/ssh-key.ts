@@ -3,14 +3,14 @@ import type { JsonWebKey, KeyObject } from 'node:crypto'
 import { Malformed, SshReader, sshStrings } from './ssh-wire.ts'
 import { Unproven } from '../model/signers.ts'
 
-/** A public key of SSH, of one of the types whose signatures we check. */
+/** A public SSH key of one of the types whose signatures we check. */
 export interface SshKey {
   readonly type: string
-  /** The key in the wire form; two keys are the same if these bytes are. */
+  /** The key in wire form; two keys are equal if these bytes are. */
   readonly blob: Buffer
   readonly algorithm: Algorithm
   readonly public: KeyObject
-  /** What a security key was told that it signs for; undefined for a key that lies in a file. */
+  /** The application that a security key signs for; `undefined` for a key in a file. */
   readonly application: string | undefined
 }
 
@@ -45,17 +45,17 @@ const KEY_TYPES: ReadonlyMap<string, KeyType> = new Map([
   ['sk-ecdsa-sha2-nistp256@openssh.com', { kind: P256, onSecurityKey: true }],
 ])
 
-/** The fewest bits of an RSA key. OpenSSH still takes 1024. */
+/** The minimum size of an RSA key. OpenSSH still accepts 1024. */
 const LEAST_RSA_BITS = 2048
-/** The most that OpenSSH and OpenSSL take; more costs time and proves nothing. */
+/** The maximum of OpenSSH and OpenSSL; a larger key costs time and proves nothing. */
 const MOST_RSA_BITS = 16_384
 
-/** Whether keys of the type are read by `readSshKey`. */
+/** True if `readSshKey` supports keys of the type. */
 export function isKeyType(type: string): boolean {
   return KEY_TYPES.has(type)
 }
 
-/** The key in the wire form. Throws `Malformed`. */
+/** Reads a key in wire form. Throws `Malformed`. */
 export function readSshKey(blob: Buffer): SshKey {
   const reader = new SshReader(blob)
   const key = readKeyFields(reader.text(), reader)
@@ -63,7 +63,7 @@ export function readSshKey(blob: Buffer): SshKey {
   return key
 }
 
-/** What stands after the type in the key, and in its certificate too. */
+/** Reads the fields after the type, which a key and its certificate share. */
 export function readKeyFields(type: string, reader: SshReader): SshKey {
   const known = KEY_TYPES.get(type)
   if (known === undefined) throw new Malformed(`keys of the type ${JSON.stringify(type.slice(0, 100))} are not taken`)
@@ -82,7 +82,7 @@ export function readKeyFields(type: string, reader: SshReader): SshKey {
 interface PublicFields {
   readonly algorithm: Algorithm
   readonly public: KeyObject
-  /** As they stand in the wire form. */
+  /** As in the wire form. */
   readonly strings: readonly (string | Buffer)[]
 }
 
@@ -112,7 +112,7 @@ function readRsa(reader: SshReader): PublicFields {
 function readEcdsa(curve: Curve, reader: SshReader): PublicFields {
   if (reader.text() !== curve.name) throw new Malformed('its curve is not that of its type')
   const point = reader.string()
-  // OpenSSH takes no compressed points either.
+  // OpenSSH accepts no compressed points either.
   if (point.length !== 1 + 2 * curve.bytes || point[0] !== 4) throw new Malformed('its point is not in the plain form')
   const x = point.subarray(1, 1 + curve.bytes).toString('base64url')
   const y = point.subarray(1 + curve.bytes).toString('base64url')
@@ -120,7 +120,7 @@ function readEcdsa(curve: Curve, reader: SshReader): PublicFields {
   return { algorithm: { kind: 'ecdsa', curve }, public: key, strings: [curve.name, point] }
 }
 
-/** A number that begins with a set bit has a zero in front of it, else it would be negative. */
+/** A number that begins with a set bit gets a leading zero; otherwise it would be negative. */
 function positive(magnitude: Buffer): Buffer {
   return (magnitude[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.alloc(1), magnitude]) : magnitude
 }
@@ -133,17 +133,17 @@ function publicKey(jwk: JsonWebKey): KeyObject {
   }
 }
 
-/** As `ssh-keygen -l` prints it. */
+/** The fingerprint as `ssh-keygen -l` prints it. */
 export function fingerprintOf({ blob }: SshKey): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`
 }
 
-/** Whether a security key has to say that somebody touched it. */
+/** The rule for the touch of a security key. `required`: the signature must state that the user touched it. */
 export type Touch = 'required' | 'waived'
 
 /**
  * Throws `Unproven` unless the signature, in the wire form of RFC 4253, section 6.6, and of PROTOCOL.u2f, is one of the
- * data by the key; `Malformed` if it is none at all.
+ * data by the key. Throws `Malformed` if it is not a signature at all.
  */
 export function expectSignedBy(key: SshKey, signature: Buffer, data: Buffer, touch: Touch): void {
   const reader = new SshReader(signature)
@@ -157,7 +157,7 @@ export function expectSignedBy(key: SshKey, signature: Buffer, data: Buffer, tou
 
 export const DOES_NOT_HOLD = 'has a signature that does not belong to its content'
 
-/** The hash that the algorithm begins with; undefined where the algorithm does that itself. */
+/** The hash that the algorithm begins with; `undefined` if the algorithm includes it. */
 function hashOf({ type, algorithm }: SshKey, name: string): string | undefined {
   if (algorithm.kind === 'rsa') {
     if (name === 'rsa-sha2-256') return 'sha256'
@@ -172,7 +172,7 @@ function hashOf({ type, algorithm }: SshKey, name: string): string | undefined {
 
 const USER_PRESENT = 0x01
 
-/** What a security key really signs: hashes of the data and of what the key is for, its flags and its counter. */
+/** The data that a security key really signs: hashes of the data and of its application, its flags and its counter. */
 function onSecurityKey(application: string, reader: SshReader, data: Buffer, touch: Touch): Buffer {
   const state = reader.take(5)
   if (touch === 'required' && (state.readUInt8() & USER_PRESENT) === 0) {
@@ -185,7 +185,7 @@ function sha256(data: string | Buffer): Buffer {
   return createHash('sha256').update(data).digest()
 }
 
-/** The signature as node:crypto takes it. */
+/** The signature in the form of node:crypto. */
 function signatureBytes({ algorithm }: SshKey, value: Buffer): Buffer {
   switch (algorithm.kind) {
     case 'ed25519':
@@ -211,7 +211,7 @@ function isValid(key: SshKey, hash: string | undefined, data: Buffer, signature:
   try {
     return verify(hash, data, { key: key.public, dsaEncoding: 'ieee-p1363' }, signature)
   } catch {
-    // Numbers that OpenSSL does not calculate with, such as an exponent of thousands of bits.
+    // OpenSSL does not compute with some numbers, such as an exponent of thousands of bits.
     return false
   }
 }

@@ -7,24 +7,27 @@ import { certifiedType, readCertificate, touchOf } from './ssh-certificate.ts'
 import { expectSignedBy, fingerprintOf, readSshKey } from './ssh-key.ts'
 import { fromBase64, Malformed, SshReader, sshStrings } from './ssh-wire.ts'
 
-/** What git signs for. A signature for anything else, such as a file or a mail, says nothing of a commit. */
+/**
+ * The namespace that git signs for. A signature for another one, such as a file or a mail, proves nothing about a
+ * commit.
+ */
 const NAMESPACE = 'git'
 
-/** A signature and what it is said to be of. */
+/** A signature, and the data that it is claimed to cover. */
 export interface Claim {
   readonly payload: Buffer
   /** Armored. */
   readonly signature: string
-  /** When the signer says to have signed, in seconds since 1970. */
+  /** The time of the signature by the claim of its signer, in seconds since 1970. */
   readonly seconds: number
 }
 
-/** Who signed, by the list. Throws `Unproven` if the signature is not a good one of an allowed signer. */
+/** The signer, by the list. Throws `Unproven` if the signature is not a valid one of an allowed signer. */
 export function sshSignerOf({ payload, signature, seconds }: Claim, allowedSigners: string): Signed {
   const signers = readAllowedSigners(allowedSigners)
   try {
     const signed = readSshSignature(signature)
-    // First whether the key is one of ours: a stranger's never reaches the arithmetic.
+    // The key must be in the list first: an unknown key never reaches the arithmetic.
     const named = principalOf(signed.presented, signers, { namespace: NAMESPACE, seconds })
     expectSigned(signed, payload)
     return { scheme: 'ssh', ...named, fingerprint: fingerprintOf(signed.presented.key) }
@@ -42,7 +45,7 @@ interface SshSignature {
 
 const MAGIC = 'SSHSIG'
 
-/** PROTOCOL.sshsig of OpenSSH. */
+/** The format of OpenSSH's PROTOCOL.sshsig. */
 function readSshSignature(armored: string): SshSignature {
   const reader = new SshReader(dearmored(armored))
   if (reader.take(MAGIC.length).toString('latin1') !== MAGIC) throw new Malformed('it does not begin as one')
@@ -63,7 +66,7 @@ function readSshSignature(armored: string): SshSignature {
   return { presented, hash, value }
 }
 
-/** As git writes it and no other way, so that no byte of it can be another. */
+/** Accepts only the form that git writes, so that no byte of it can differ. */
 function dearmored(armored: string): Buffer {
   const [, body] =
     /^-----BEGIN SSH SIGNATURE-----\n((?:[A-Za-z0-9+/=]+\n)+)-----END SSH SIGNATURE-----\n*$/.exec(armored) ?? []
@@ -80,7 +83,7 @@ function readPresented(blob: Buffer): PresentedKey {
 function expectSigned({ presented, hash, value }: SshSignature, payload: Buffer): void {
   const digest = createHash(hash).update(payload).digest()
   const signed = Buffer.concat([Buffer.from(MAGIC), sshStrings(NAMESPACE, '', hash, digest)])
-  // The list of signers has no word to waive it; a certificate has.
+  // The list of signers has no option to waive it; a certificate has.
   const touch = presented.certificate === undefined ? 'required' : touchOf(presented.certificate)
   expectSignedBy(presented.key, value, signed, touch)
 }

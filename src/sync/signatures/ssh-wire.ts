@@ -1,9 +1,9 @@
-/** Bytes are not in the form that they have to be in. */
+/** The bytes do not have the required form. */
 export class Malformed extends Error {
   override readonly name = 'Malformed'
 }
 
-/** Reads the wire form of SSH (RFC 4251, section 5). Each length is checked before anything is taken. */
+/** Reads the SSH wire form (RFC 4251, section 5). Checks each length before it takes anything. */
 export class SshReader {
   readonly #bytes: Buffer
   #at = 0
@@ -12,7 +12,7 @@ export class SshReader {
     this.#bytes = bytes
   }
 
-  /** How many bytes have been read. */
+  /** The number of bytes that have been read. */
   get position(): number {
     return this.#at
   }
@@ -44,12 +44,14 @@ export class SshReader {
     return this.take(this.uint32())
   }
 
-  /** A string that is a name or the like. Bytes that are no UTF-8 become the replacement character, which no name of ours has. */
+  /**
+   * A string such as a name. Bytes that are not UTF-8 become the replacement character, which none of our names has.
+   */
   text(): string {
     return this.string().toString('utf8')
   }
 
-  /** A positive whole number, big-endian, without zeros in front. */
+  /** A positive integer, big-endian, without leading zeros. */
   magnitude(): Buffer {
     const bytes = this.string()
     const [first = 0, second = 0] = bytes
@@ -59,13 +61,13 @@ export class SshReader {
     return first === 0 ? bytes.subarray(1) : bytes
   }
 
-  /** Nothing may follow. */
+  /** Throws if bytes follow. */
   end(): void {
     if (!this.isAtEnd) throw new Malformed('bytes follow its end')
   }
 }
 
-/** The strings, each with its length in front. */
+/** The strings, each after its length. */
 export function sshStrings(...strings: readonly (string | Uint8Array)[]): Buffer {
   return Buffer.concat(
     strings.flatMap((string) => {
@@ -77,7 +79,7 @@ export function sshStrings(...strings: readonly (string | Uint8Array)[]): Buffer
   )
 }
 
-/** The bytes that the text is in base64, if it is the one text that they have there. */
+/** Decodes base64. Throws `Malformed` unless the text is the canonical encoding of its bytes. */
 export function fromBase64(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64')
   if (bytes.toString('base64') !== text) throw new Malformed('it is not valid base64')

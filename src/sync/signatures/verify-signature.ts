@@ -7,13 +7,16 @@ import { claimOfCommit, claimOfTag, nameOfTag } from './signed-object.ts'
 import { sshSignerOf } from './ssh-signature.ts'
 import type { Claim } from './ssh-signature.ts'
 
-/** What is to be proved: raw objects, without git's header. */
+/** The objects to verify: raw, without git's header. */
 export interface Claimed extends Proof {
-  /** The ref that led here, in full. A signed tag counts under its own name alone: the host can put it under any. */
+  /** The full ref that led here. A signed tag counts only under its own name: the host can put it under any. */
   readonly ref?: string
 }
 
-/** Whether what the trust requires is signed by whom it trusts. Never throws for what the objects or the trust hold. */
+/**
+ * Verifies that trusted signers signed what the trust requires. Never throws for the content of the objects or of the
+ * trust.
+ */
 export async function prove(claimed: Claimed, trust: Trust, now = new Date()): Promise<Proven> {
   const { require } = trust
   try {
