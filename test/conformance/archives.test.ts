@@ -38,7 +38,7 @@ describe('archives of FX', () => {
 
   afterAll(() => scene[Symbol.asyncDispose]())
 
-  test.each(KINDS)('C122: the index has two of each skill, and what is served has their digests (%s)', async (kind) => {
+  test.each(KINDS)('the index has two of each skill, and what is served has their digests (%s)', async (kind) => {
     const peer = scene.of(kind)
     const { skills }: { skills: readonly Entry[] } = await readJson(peer, INDEX)
 
@@ -54,7 +54,7 @@ describe('archives of FX', () => {
   })
 
   test.each(['tar.gz', 'zip'] as const)(
-    'C123: an unpacked %s is the skill, byte for byte, and nothing else',
+    'an unpacked %s is the skill, byte for byte, and nothing else',
     async (format) => {
       for (const skill of [
         'git-workflow',
@@ -85,7 +85,7 @@ describe('archives of FX', () => {
     expect(paths).toEqual(inOrder(paths, (path) => path))
   })
 
-  test('C124: a hub elsewhere, of another clone, has the same archives to the byte', async () => {
+  test('a hub elsewhere, of another clone, has the same archives to the byte', async () => {
     const first = await readText(scene.of('M'), INDEX)
     await using elsewhere = await openScene({ source: [...SOURCE, ARCHIVES] })
 
@@ -99,7 +99,7 @@ describe('archives of FX', () => {
     expect(first).toContain(digestOf(own!))
   })
 
-  test.each(KINDS)('C127: they are in no entry, no folder, no manifest and no list (%s)', async (kind) => {
+  test.each(KINDS)('they are in no entry, no folder, no manifest and no list (%s)', async (kind) => {
     const peer = scene.of(kind)
     const answers = [
       await walkPages(peer, 'skills/list'),
@@ -116,7 +116,7 @@ describe('archives of FX', () => {
   })
 })
 
-test('C121: without being asked for there is none', async () => {
+test('without being asked for there is none', async () => {
   await using small = await openSmall({ 'one/SKILL.md': skillOf('one') })
 
   for (const peer of small.all) {
@@ -130,7 +130,7 @@ test('C121: without being asked for there is none', async () => {
   }
 })
 
-test('C126: of a name that tar cannot hold status tells, and all else is served as ever', async () => {
+test('of a name that tar cannot hold status tells, and all else is served as ever', async () => {
   const long = { held: `${'d'.repeat(120)}/${'f'.repeat(90)}.md`, refused: `${'f'.repeat(120)}.md` }
   const files = {
     'held/SKILL.md': skillOf('held'),
@@ -165,7 +165,7 @@ test('C126: of a name that tar cannot hold status tells, and all else is served 
   ])
 })
 
-test('C128: a file of the repository that has the URI of an archive is served, and no archive is', async () => {
+test('a file of the repository that has the URI of an archive is served, and no archive is', async () => {
   const files = {
     'acme/SKILL.md': skillOf('acme'),
     'acme/refunds.tar.gz': 'of the repository\n',
@@ -251,7 +251,7 @@ test('of many who ask for one archive at once, all have it, and it is made once'
   expect(reads).toBe(2)
 })
 
-test('C129: a format that is not known is refused when the configuration is read, with those that are', async () => {
+test('a format that is not known is refused when the configuration is read, with those that are', async () => {
   await using folder = await temporaryFolder()
   const file = `${folder.path}/skillsyncd.yaml`
   await writeFile(file, 'sources: [{ id: a, url: https://git.example.com/x.git, archives: [rar] }]\n')

@@ -24,54 +24,63 @@ const NEIGHBOUR = { 'docs/skills/neighbour/SKILL.md': documentOf(contractFrontma
 let variants = 0
 
 const ACCEPTED: readonly Variant[] = [
-  variant('C163', 'the canonical skill, with fields that nobody knows', (id) =>
+  variant('canonical', 'the canonical skill, with fields that nobody knows', (id) =>
     contractFrontmatter(id, { owner: 'x' }, EXTRA),
   ),
   ...['1.0.0', '0.1.2', '1.0.0-rc.1', '1.0.0+b1'].map((version) =>
-    variant('C165', `version ${version}`, (id) => contractFrontmatter(id, { version })),
+    variant('version', `version ${version}`, (id) => contractFrontmatter(id, { version })),
   ),
   ...['references/a.md', 'references/x/y.MD', './references/a.md'].map((path) =>
-    variant('C166', `reference ${path}`, withReference(path), { 'references/a.md': 'a', 'references/x/y.MD': 'y' }),
+    variant('references', `reference ${path}`, withReference(path), {
+      'references/a.md': 'a',
+      'references/x/y.MD': 'y',
+    }),
   ),
-  variant('C168', 'version "1.10.0", quoted', (id) => contractFrontmatter(id, { version: '1.10.0' })),
+  variant('quoting', 'version "1.10.0", quoted', (id) => contractFrontmatter(id, { version: '1.10.0' })),
 ]
 
 const REFUSED: readonly Variant[] = [
-  variant('C164', 'no block', (id) => ({ name: id, description: 'x' }), {}, BLOCK),
-  variant('C164', 'no id', (id) => withoutKey(id, 'id'), {}, `${BLOCK}.id`),
-  variant('C164', 'an id that is not the name', (id) => contractFrontmatter(id, { id: 'other' }), {}, `${BLOCK}.id`),
-  variant('C164', 'a name that is not the folder', () => contractFrontmatter('other-name'), {}, 'name'),
-  variant('C164', 'no version', (id) => withoutKey(id, 'version'), {}, `${BLOCK}.version`),
+  variant('required fields', 'no block', (id) => ({ name: id, description: 'x' }), {}, BLOCK),
+  variant('required fields', 'no id', (id) => withoutKey(id, 'id'), {}, `${BLOCK}.id`),
   variant(
-    'C164',
+    'required fields',
+    'an id that is not the name',
+    (id) => contractFrontmatter(id, { id: 'other' }),
+    {},
+    `${BLOCK}.id`,
+  ),
+  variant('required fields', 'a name that is not the folder', () => contractFrontmatter('other-name'), {}, 'name'),
+  variant('required fields', 'no version', (id) => withoutKey(id, 'version'), {}, `${BLOCK}.version`),
+  variant(
+    'required fields',
     'empty capabilities',
     (id) => contractFrontmatter(id, { capabilities: [] }),
     {},
     `${BLOCK}.capabilities`,
   ),
   variant(
-    'C164',
+    'required fields',
     'capabilities without the document',
     (id) => contractFrontmatter(id, { capabilities: ['resource://catalog/skills_index'] }),
     {},
     `${BLOCK}.capabilities`,
   ),
   variant(
-    'C164',
+    'required fields',
     'a bad id in depends_on',
     (id) => contractFrontmatter(id, { depends_on: ['Bad_Id'] }),
     {},
     `${BLOCK}.depends_on[0]`,
   ),
   variant(
-    'C164',
+    'required fields',
     'a bad id of a reference',
     (id) => contractFrontmatter(id, { references: { Bad_Id: { path: 'references/a.md' } } }),
     { 'references/a.md': 'a' },
     `${BLOCK}.references.Bad_Id`,
   ),
   ...['1.0', '01.0.0', 'v1.0.0', '1.0.0-rc.1+b1'].map((version) =>
-    variant('C165', `version ${version}`, (id) => contractFrontmatter(id, { version }), {}, `${BLOCK}.version`),
+    variant('version', `version ${version}`, (id) => contractFrontmatter(id, { version }), {}, `${BLOCK}.version`),
   ),
   ...[
     '../a.md',
@@ -83,7 +92,7 @@ const REFUSED: readonly Variant[] = [
     'references/none.md',
   ].map((path) =>
     variant(
-      'C166',
+      'references',
       `reference ${path}`,
       withReference(path),
       { 'a.md': 'a', 'references/a.md': 'a', 'docs/a.md': 'a', 'references/a.txt': 'a' },
@@ -91,7 +100,7 @@ const REFUSED: readonly Variant[] = [
     ),
   ),
   variant(
-    'C166',
+    'references',
     'a reference that is a link out',
     withReference('references/out.md'),
     { 'references/out.md': { link: '../../../usage.md' } },
@@ -99,13 +108,13 @@ const REFUSED: readonly Variant[] = [
   ),
   ...['claude-helper', 'my-anthropic', '<b>', 'n'.repeat(65)].map((id) => ({
     id,
-    what: `C167: the name ${id.slice(0, 20)}`,
+    what: `the name ${id.slice(0, 20)}`,
     files: { 'SKILL.md': documentOf(contractFrontmatter(id)) },
     field: 'name',
   })),
   ...['Make it <b>bold</b>', 'd'.repeat(1025)].map((description) =>
     variant(
-      'C167',
+      'description',
       `the description ${description.slice(0, 20)}`,
       (id) => contractFrontmatter(id, {}, { description }),
       {},
@@ -114,13 +123,13 @@ const REFUSED: readonly Variant[] = [
   ),
   {
     id: 'unquoted',
-    what: 'C168: version 1.0, unquoted',
+    what: 'version 1.0, unquoted',
     files: { 'SKILL.md': documentOf(contractFrontmatter('unquoted')).replace('version: 1.0.0', 'version: 1.0') },
     field: `${BLOCK}.version`,
   },
 ]
 
-test('C163: every skill of CFX is served, and there is nothing to note but what its docs folder holds', async () => {
+test('every skill of CFX is served, and there is nothing to note but what its docs folder holds', async () => {
   await using fixture = await buildContractFixture()
   await using served = await serve(fixture.repository, { source: CONTRACT_SOURCE })
   await using peer = await modernHttp(served.url)
@@ -162,13 +171,13 @@ describe('a lenient source', () => {
     expect(findings.map(({ message }) => message.split(': ')[0])).toContain(field)
   })
 
-  test.each(KINDS)('C163 to C168: lists what is accepted, its neighbours, and nothing else (%s)', async (kind) => {
+  test.each(KINDS)('lists what is accepted, its neighbours, and nothing else (%s)', async (kind) => {
     const names = await namesSeenBy(peers.of(kind))
 
     expect(names).toEqual(['neighbour', ...ACCEPTED.map(({ id }) => id)].toSorted())
   })
 
-  test.each(KINDS)('C163: fields that nobody knows stay in the frontmatter (%s)', async (kind) => {
+  test.each(KINDS)('fields that nobody knows stay in the frontmatter (%s)', async (kind) => {
     const [{ id }] = ACCEPTED as [Variant]
 
     const { skill } = resultOf(await peers.of(kind).call('skills/get', { uri: `skill://fx/${id}/SKILL.md` }))
@@ -215,7 +224,7 @@ describe('a strict source', () => {
     },
   )
 
-  test('C163 to C168: a commit of what is accepted alone is taken', async () => {
+  test('a commit of what is accepted alone is taken', async () => {
     await repository.commit(filesOf(ACCEPTED))
 
     await served.sync()

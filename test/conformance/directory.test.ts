@@ -16,16 +16,13 @@ beforeAll(async () => {
 
 afterAll(() => scene[Symbol.asyncDispose]())
 
-test.each(KINDS)(
-  'C074: a directory read gives exactly the direct children, files with their metadata (%s)',
-  async (kind) => {
-    const listing = await readDirectory(scene.of(kind), scene.root('pdf-processing'))
+test.each(KINDS)('a directory read gives exactly the direct children, files with their metadata (%s)', async (kind) => {
+  const listing = await readDirectory(scene.of(kind), scene.root('pdf-processing'))
 
-    expect(inOrder(listing, uriOf)).toMatchObject(childrenOf('pdf-processing'))
-  },
-)
+  expect(inOrder(listing, uriOf)).toMatchObject(childrenOf('pdf-processing'))
+})
 
-test.each(KINDS)('C075: a sub-directory is an inode/directory, its URI without a trailing slash (%s)', async (kind) => {
+test.each(KINDS)('a sub-directory is an inode/directory, its URI without a trailing slash (%s)', async (kind) => {
   const listing = await readDirectory(scene.of(kind), scene.root('pdf-processing'))
 
   const folders = listing.filter(({ mimeType }) => mimeType === FOLDER)
@@ -34,7 +31,7 @@ test.each(KINDS)('C075: a sub-directory is an inode/directory, its URI without a
   )
 })
 
-test.each(KINDS)('C076: a read is not recursive, and a walk finds the files of the entry (%s)', async (kind) => {
+test.each(KINDS)('a read is not recursive, and a walk finds the files of the entry (%s)', async (kind) => {
   const peer = scene.of(kind)
 
   const templates = await readDirectory(peer, scene.uri('pdf-processing', 'templates'))
@@ -46,7 +43,7 @@ test.each(KINDS)('C076: a read is not recursive, and a walk finds the files of t
   expect(walked.toSorted()).toEqual(scene.entry('pdf-processing').resources.map(uriOf).toSorted())
 })
 
-test.each(KINDS)('C077: what is no directory is refused (%s)', async (kind) => {
+test.each(KINDS)('what is no directory is refused (%s)', async (kind) => {
   const peer = scene.of(kind)
   const wrong = [
     { uri: scene.uri('pdf-processing', 'templates/invoice.md') },
@@ -61,7 +58,7 @@ test.each(KINDS)('C077: what is no directory is refused (%s)', async (kind) => {
   expect(replies.map(({ error }) => error?.code)).toEqual(wrong.map(() => INVALID_PARAMS))
 })
 
-test.each(KINDS)('C078: a directory with one trailing slash is the directory without it (%s)', async (kind) => {
+test.each(KINDS)('a directory with one trailing slash is the directory without it (%s)', async (kind) => {
   const peer = scene.of(kind)
   const uri = scene.uri('pdf-processing', 'templates')
 
@@ -72,7 +69,7 @@ test.each(KINDS)('C078: a directory with one trailing slash is the directory wit
   expect(plain.result.resources).toHaveLength(2)
 })
 
-test.each(KINDS)('C079: the folders that lead to a skill are directories too (%s)', async (kind) => {
+test.each(KINDS)('the folders that lead to a skill are directories too (%s)', async (kind) => {
   const peer = scene.of(kind)
 
   const source = await readDirectory(peer, scene.prefix.slice(0, -1))
@@ -85,24 +82,21 @@ test.each(KINDS)('C079: the folders that lead to a skill are directories too (%s
   expect(billing).toEqual([folder('refunds', scene.root('acme/billing/refunds'))])
 })
 
-test.each(KINDS)(
-  'C081: the pages of a directory hold each child once, and a wrong cursor is refused (%s)',
-  async (kind) => {
-    await using served = await serve(scene.fixture.repository, { source: EXACT, config: TWO_A_PAGE })
-    await using peers: Peers = await everyPeer(served)
-    const peer = peers.of(kind)
-    const uri = scene.uri('pdf-processing', 'notes')
+test.each(KINDS)('the pages of a directory hold each child once, and a wrong cursor is refused (%s)', async (kind) => {
+  await using served = await serve(scene.fixture.repository, { source: EXACT, config: TWO_A_PAGE })
+  await using peers: Peers = await everyPeer(served)
+  const peer = peers.of(kind)
+  const uri = scene.uri('pdf-processing', 'notes')
 
-    const pages = await walkPages(peer, READ, { uri })
-    const wrong = await Promise.all(['zzz', 5].map((cursor) => peer.call(READ, { uri, cursor })))
+  const pages = await walkPages(peer, READ, { uri })
+  const wrong = await Promise.all(['zzz', 5].map((cursor) => peer.call(READ, { uri, cursor })))
 
-    expect(pages.map(({ resources }) => resources.length)).toEqual([2, 2, 2])
-    expect(inOrder(itemsOf(pages), uriOf)).toMatchObject(childrenOf('pdf-processing', 'notes/'))
-    expect(wrong.map(({ error }) => error?.code)).toEqual([INVALID_PARAMS, INVALID_PARAMS])
-  },
-)
+  expect(pages.map(({ resources }) => resources.length)).toEqual([2, 2, 2])
+  expect(inOrder(itemsOf(pages), uriOf)).toMatchObject(childrenOf('pdf-processing', 'notes/'))
+  expect(wrong.map(({ error }) => error?.code)).toEqual([INVALID_PARAMS, INVALID_PARAMS])
+})
 
-test.each(KINDS)('C082: a directory read says `resultType` on the modern era alone (%s)', async (kind) => {
+test.each(KINDS)('a directory read says `resultType` on the modern era alone (%s)', async (kind) => {
   const peer = scene.of(kind)
 
   const result = resultOf(await peer.call(READ, { uri: scene.root('pdf-processing') }))
@@ -110,7 +104,7 @@ test.each(KINDS)('C082: a directory read says `resultType` on the modern era alo
   expect(result.resultType).toBe(peer.era === 'modern' ? 'complete' : undefined)
 })
 
-test.each(KINDS)('C083: a nested skill is a plain directory, its SKILL.md an ordinary file (%s)', async (kind) => {
+test.each(KINDS)('a nested skill is a plain directory, its SKILL.md an ordinary file (%s)', async (kind) => {
   const peer = scene.of(kind)
 
   const outer = await readDirectory(peer, scene.root('outer'))
@@ -121,7 +115,7 @@ test.each(KINDS)('C083: a nested skill is a plain directory, its SKILL.md an ord
   expect(inOrder(inner, uriOf)).toMatchObject(childrenOf('outer', 'inner/'))
 })
 
-test.each(KINDS)('C084: a directory is named without dot segments and without empty ones (%s)', async (kind) => {
+test.each(KINDS)('a directory is named without dot segments and without empty ones (%s)', async (kind) => {
   const peer = scene.of(kind)
   const root = scene.root('pdf-processing')
   const wrong = [

@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => scene[Symbol.asyncDispose]())
 
 test.each(KINDS)(
-  'C094: a skill that is disabled is in no list and not found, at once and told, and after enable it is there again (%s)',
+  'a skill that is disabled is in no list and not found, at once and told, and after enable it is there again (%s)',
   async (kind) => {
     const peer = scene.of(kind)
     const skill = 'acme/billing/refunds'
@@ -80,7 +80,7 @@ test.each(KINDS)(
   },
 )
 
-test.each(KINDS)('C094: disabling an outer skill leaves the inner one, with its own files alone (%s)', async (kind) => {
+test.each(KINDS)('disabling an outer skill leaves the inner one, with its own files alone (%s)', async (kind) => {
   const peer = scene.of(kind)
   const own = scene.uri('outer', 'broken/SKILL.md')
   await isThere(peer, 'outer')

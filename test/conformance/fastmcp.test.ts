@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 afterAll(() => scene[Symbol.asyncDispose]())
 
-test.each(KINDS)('C137: the manifest of a skill names each of its files by its raw path (%s)', async (kind) => {
+test.each(KINDS)('the manifest of a skill names each of its files by its raw path (%s)', async (kind) => {
   const peer = scene.of(kind)
 
   for (const skill of skillsOfScene()) {
@@ -43,7 +43,7 @@ test.each(KINDS)('C137: the manifest of a skill names each of its files by its r
 })
 
 // Of a name with %, ? or #, what that client asks for is no URI of the file: it encodes nothing.
-test.each(KINDS)('C138: what FastMCP downloads is the folder, byte for byte (%s)', async (kind) => {
+test.each(KINDS)('what FastMCP downloads is the folder, byte for byte (%s)', async (kind) => {
   const peer = scene.of(kind)
 
   const downloaded = await downloadAll(peer)
@@ -55,7 +55,7 @@ test.each(KINDS)('C138: what FastMCP downloads is the folder, byte for byte (%s)
   expect(downloaded).toEqual(new Map(Object.entries(Object.fromEntries(expected))))
 })
 
-test.each(KINDS)('C139: no manifest is in an entry, a folder, a list, the index or an archive (%s)', async (kind) => {
+test.each(KINDS)('no manifest is in an entry, a folder, a list, the index or an archive (%s)', async (kind) => {
   const peer = scene.of(kind)
   const answers = [
     await walkPages(peer, 'skills/list'),

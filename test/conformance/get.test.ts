@@ -12,7 +12,7 @@ afterAll(async () => {
   await fx[Symbol.asyncDispose]()
 })
 
-test.each(KINDS)('C053 get answers for each listed URI with the entry of the list (%s)', async (kind) => {
+test.each(KINDS)('get answers for each listed URI with the entry of the list (%s)', async (kind) => {
   const entries = await entriesSeenBy(kind)
 
   const replies = await Promise.all(entries.map(({ uri }) => fx.of(kind).call('skills/get', { uri })))
@@ -21,7 +21,7 @@ test.each(KINDS)('C053 get answers for each listed URI with the entry of the lis
   expect(entries).toHaveLength(fx.fixture.listed.length)
 })
 
-test('C054 an unlisted skill is in no list, and answered whole for who knows its URI', async () => {
+test('an unlisted skill is in no list, and answered whole for who knows its URI', async () => {
   const source = [...EXACT, 'unlisted: [acme/support/refunds, outer/inner]']
   await using served = await serve(fx.fixture.repository, { source })
   await using peers = await everyPeer(served)
@@ -51,7 +51,7 @@ test('C054 an unlisted skill is in no list, and answered whole for who knows its
   }
 })
 
-test.each(KINDS)('C055 a URI that nothing is served at is invalid, of whatever scheme (%s)', async (kind) => {
+test.each(KINDS)('a URI that nothing is served at is invalid, of whatever scheme (%s)', async (kind) => {
   const path = 'fx/git-workflow/SKILL.md'
   const uris = [
     `${fx.prefix}nowhere/SKILL.md`,
@@ -69,7 +69,7 @@ test.each(KINDS)('C055 a URI that nothing is served at is invalid, of whatever s
   expect(codes).toEqual(uris.map((uri) => [uri, -32602]))
 })
 
-test.each(KINDS)('C056 a URI that is no SKILL.md of a skill is invalid (%s)', async (kind) => {
+test.each(KINDS)('a URI that is no SKILL.md of a skill is invalid (%s)', async (kind) => {
   const uris = [
     fx.root('git-workflow'),
     `${fx.root('git-workflow')}/`,
@@ -88,7 +88,7 @@ test.each(KINDS)('C056 a URI that is no SKILL.md of a skill is invalid (%s)', as
   expect(codes).toEqual(uris.map((uri) => [uri, -32602]))
 })
 
-test.each(KINDS)('C057 a get without a URI, or with one that is no text, is invalid (%s)', async (kind) => {
+test.each(KINDS)('a get without a URI, or with one that is no text, is invalid (%s)', async (kind) => {
   const asked = [{}, { uri: 5 }, { uri: '' }, { uri: null }, { uri: [fx.uri('1up')] }, { uri: { uri: fx.uri('1up') } }]
 
   const replies = await Promise.all(asked.map((params) => fx.of(kind).call('skills/get', params)))
@@ -97,7 +97,7 @@ test.each(KINDS)('C057 a get without a URI, or with one that is no text, is inva
   expect([...replies, without].map(({ error }) => error?.code)).toEqual([...asked, {}].map(() => -32602))
 })
 
-test.each(KINDS)('C058 what get answers with has the skill and no cursor, and a type in one era (%s)', async (kind) => {
+test.each(KINDS)('what get answers with has the skill and no cursor, and a type in one era (%s)', async (kind) => {
   const peer = fx.of(kind)
 
   const result = resultOf(await peer.call('skills/get', { uri: fx.uri('edge-count') }))
@@ -108,7 +108,7 @@ test.each(KINDS)('C058 what get answers with has the skill and no cursor, and a 
   expect(result.resultType).toBe(peer.era === 'modern' ? 'complete' : undefined)
 })
 
-test('C059 whoever hears of a change gets the new digest, and so says the list', async () => {
+test('whoever hears of a change gets the new digest, and so says the list', async () => {
   await using repository = await Repository.create()
   const document = '---\nname: tidy\ndescription: Tidies up\n---\n# tidy\n'
   await repository.commit({ 'tidy/SKILL.md': document, 'tidy/how.md': 'first\n' })
@@ -139,7 +139,7 @@ test('C059 whoever hears of a change gets the new digest, and so says the list',
   }
 })
 
-test('C061 every kind of client gets the same skills', async () => {
+test('every kind of client gets the same skills', async () => {
   for (const skill of fx.fixture.listed) {
     const replies = await Promise.all(fx.all.map((peer) => peer.call('skills/get', { uri: fx.uri(skill) })))
 

@@ -10,7 +10,7 @@ import { Home } from '../support/program.ts'
 const URI = 'skill://refunds/SKILL.md'
 const SERVED = 'skill://au/refunds/SKILL.md'
 
-test('C233: a skill is not served before it is approved, is served after, and no file of it is read before somebody wants it', async () => {
+test('a skill is not served before it is approved, is served after, and no file of it is read before somebody wants it', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds'), 'a.md': 'a' })
   await using mirror = await Mirror.start({ au: of(au) })
@@ -33,7 +33,7 @@ test.each([
   ['is added', { 'SKILL.md': skill('refunds'), 'a.md': 'a', 'b.md': 'b' }],
   ['is removed', { 'SKILL.md': skill('refunds') }],
 ])(
-  'C234: where a file of an approved skill %s, it is withdrawn and waits, and waits on when the old set is back',
+  'where a file of an approved skill %s, it is withdrawn and waits, and waits on when the old set is back',
   async (_, files) => {
     const approved = { 'SKILL.md': skill('refunds'), 'a.md': 'a' }
     await using au = await HostileServer.start()
@@ -59,7 +59,7 @@ test.each([
   },
 )
 
-test('C234: where the frontmatter of an approved skill is another, and its files are not, it waits, whether it was read or not', async () => {
+test('where the frontmatter of an approved skill is another, and its files are not, it waits, whether it was read or not', async () => {
   await using au = await HostileServer.start()
   const files = { 'SKILL.md': skill('refunds') }
   au.skills.set(URI, files)
@@ -76,7 +76,7 @@ test('C234: where the frontmatter of an approved skill is another, and its files
   expect(au.reads()).toEqual([])
 })
 
-test('C196, C234: where the frontmatter of an entry is another and its files are not, a skill that was read is withheld, and waits when they agree again', async () => {
+test('where the frontmatter of an entry is another and its files are not, a skill that was read is withheld, and waits when they agree again', async () => {
   await using au = await HostileServer.start()
   const files = { 'SKILL.md': skill('refunds') }
   au.skills.set(URI, files)
@@ -98,7 +98,7 @@ test('C196, C234: where the frontmatter of an entry is another and its files are
   expect(mirror.source('au').pending.paths).toContain('refunds')
 })
 
-test('C236: what is approved of one source waits on in another, whatever is the same', async () => {
+test('what is approved of one source waits on in another, whatever is the same', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds') })
   await using mirror = await Mirror.start({ a: of(au), b: of(au) })
@@ -110,7 +110,7 @@ test('C236: what is approved of one source waits on in another, whatever is the 
   expect(await mirror.bytesOf('skill://b/refunds/SKILL.md')).toBe(-32_602)
 })
 
-test('C237: an approval outlives a restart, and is still of that set alone', async () => {
+test('an approval outlives a restart, and is still of that set alone', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds') })
   await using mirror = await Mirror.start({ au: of(au) })
@@ -129,7 +129,7 @@ test('C237: an approval outlives a restart, and is still of that set alone', asy
   expect(next.source('au').pending.paths).toEqual(['refunds'])
 })
 
-test('C238: approval of a skill says nothing of one inside it, which waits and is a plain file meanwhile', async () => {
+test('approval of a skill says nothing of one inside it, which waits and is a plain file meanwhile', async () => {
   await using au = await HostileServer.start()
   const inner = `---\nname: inner\ndescription: GRANTS\nallowed-tools: Bash\n---\n`
   au.skills.set('skill://outer/SKILL.md', { 'SKILL.md': skill('outer'), 'inner/SKILL.md': inner })
@@ -148,7 +148,7 @@ test('C238: approval of a skill says nothing of one inside it, which waits and i
   expect(String(bytes)).toBe(inner)
 })
 
-test('C199: a skill of dynamic files can be approved, previewed and mirrored by nobody, and nothing of it is read or kept', async () => {
+test('a skill of dynamic files can be approved, previewed and mirrored by nobody, and nothing of it is read or kept', async () => {
   await using au = await HostileServer.start()
   await using home = await Home.create()
   au.skills.set(URI, { 'SKILL.md': skill('refunds') }, { resources: 'dynamic' })
@@ -170,7 +170,7 @@ test('C199: a skill of dynamic files can be approved, previewed and mirrored by 
   expect(au.reads()).toEqual([])
 })
 
-test('C240: disable and enable of a skill of a server act at once and once, heed no case, and only warn of a name that none has', async () => {
+test('disable and enable of a skill of a server act at once and once, heed no case, and only warn of a name that none has', async () => {
   await using au = await HostileServer.start()
   await using home = await Home.create()
   au.skills.set(URI, { 'SKILL.md': skill('refunds') })

@@ -70,40 +70,40 @@ const SKILL_MD = { name: 'SKILL.md', content: skill('bad') }
 /** What no archive may hold beside its SKILL.md, by the message about it. */
 const BAD: Readonly<Record<Form, Readonly<Record<string, Buffer>>>> = {
   'tar.gz': {
-    'C263: "../evil.md" has a segment': tarWith({ name: '../evil.md' }),
-    'C263: "/evil.md" has an absolute name': tarWith({ name: '/evil.md' }),
-    'C263: "a.md" is there twice': tarWith({ name: 'a.md' }, { name: 'a.md' }),
-    'C263: no SKILL.md at its root': tarGz({ name: 'other.md' }),
-    'C264: "link" is a symbolic link': tarWith({ name: 'link', type: '2', link: '../../evil.md' }),
-    'C264: "link" is a hard link': tarWith({ name: 'link', type: '1', link: '/evil.md' }),
-    'C265: more than 1024 members': tarWith(...Array.from({ length: 2_000 }, (_, at) => ({ name: `f${at}` }))),
-    'C265: is deeper than 32 segments': tarWith(pax({ path: `${'d/'.repeat(99)}f` }), { name: 'f' }),
-    'C266: has a backslash in its name': tarWith({ name: '..\\evil.md' }),
-    'C266: has the letter of a drive': tarWith({ name: 'C:/evil.md' }),
-    'C266: "//server/share/evil.md" has an absolute name': tarWith({ name: '//server/share/evil.md' }),
-    'C267: meets "SKILL.md" where case': tarWith({ name: 'Skill.md' }),
-    'C267: "pipe" is a pipe': tarWith({ name: 'pipe', type: '6' }),
-    'C267: "device" is a device': tarWith({ name: 'device', type: '3' }),
+    '"../evil.md" has a segment': tarWith({ name: '../evil.md' }),
+    '"/evil.md" has an absolute name': tarWith({ name: '/evil.md' }),
+    '"a.md" is there twice': tarWith({ name: 'a.md' }, { name: 'a.md' }),
+    'no SKILL.md at its root': tarGz({ name: 'other.md' }),
+    '"link" is a symbolic link': tarWith({ name: 'link', type: '2', link: '../../evil.md' }),
+    '"link" is a hard link': tarWith({ name: 'link', type: '1', link: '/evil.md' }),
+    'more than 1024 members': tarWith(...Array.from({ length: 2_000 }, (_, at) => ({ name: `f${at}` }))),
+    'is deeper than 32 segments': tarWith(pax({ path: `${'d/'.repeat(99)}f` }), { name: 'f' }),
+    'has a backslash in its name': tarWith({ name: '..\\evil.md' }),
+    'has the letter of a drive': tarWith({ name: 'C:/evil.md' }),
+    '"//server/share/evil.md" has an absolute name': tarWith({ name: '//server/share/evil.md' }),
+    'meets "SKILL.md" where case': tarWith({ name: 'Skill.md' }),
+    '"pipe" is a pipe': tarWith({ name: 'pipe', type: '6' }),
+    '"device" is a device': tarWith({ name: 'device', type: '3' }),
   },
   zip: {
-    'C263: "../evil.md" has a segment': zipOf({ name: '../evil.md' }),
-    'C263: "/evil.md" has an absolute name': zipOf({ name: '/evil.md' }),
-    'C263: "a.md" is there twice': zipOf({ name: 'a.md' }, { name: 'a.md' }),
-    'C263: no SKILL.md at its root': zip({ name: 'other.md' }),
-    'C264: "link" is a symbolic link': zipOf({ name: 'link', mode: 0o120777, content: '../../evil.md' }),
-    'C265: more than 1024 members': zipOf(...Array.from({ length: 2_000 }, (_, at) => ({ name: `f${at}` }))),
-    'C265: is deeper than 32 segments': zipOf({ name: `${'d/'.repeat(99)}f` }),
-    'C266: has a backslash in its name': zipOf({ name: '..\\evil.md' }),
-    'C266: has the letter of a drive': zipOf({ name: 'C:/evil.md' }),
-    'C266: "//server/share/evil.md" has an absolute name': zipOf({ name: '//server/share/evil.md' }),
-    'C267: meets "SKILL.md" where case': zipOf({ name: 'Skill.md' }),
-    'C267: "pipe" is a pipe': zipOf({ name: 'pipe', mode: 0o010644 }),
-    'C267: "device" is a device': zipOf({ name: 'device', mode: 0o020644 }),
+    '"../evil.md" has a segment': zipOf({ name: '../evil.md' }),
+    '"/evil.md" has an absolute name': zipOf({ name: '/evil.md' }),
+    '"a.md" is there twice': zipOf({ name: 'a.md' }, { name: 'a.md' }),
+    'no SKILL.md at its root': zip({ name: 'other.md' }),
+    '"link" is a symbolic link': zipOf({ name: 'link', mode: 0o120777, content: '../../evil.md' }),
+    'more than 1024 members': zipOf(...Array.from({ length: 2_000 }, (_, at) => ({ name: `f${at}` }))),
+    'is deeper than 32 segments': zipOf({ name: `${'d/'.repeat(99)}f` }),
+    'has a backslash in its name': zipOf({ name: '..\\evil.md' }),
+    'has the letter of a drive': zipOf({ name: 'C:/evil.md' }),
+    '"//server/share/evil.md" has an absolute name': zipOf({ name: '//server/share/evil.md' }),
+    'meets "SKILL.md" where case': zipOf({ name: 'Skill.md' }),
+    '"pipe" is a pipe': zipOf({ name: 'pipe', mode: 0o010644 }),
+    '"device" is a device': zipOf({ name: 'device', mode: 0o020644 }),
   },
 }
 
 test.each<Form>(['tar.gz', 'zip'])(
-  'C263, C264, C265, C266, C267: each %s with a bad member is refused, hides no other, and leaves nothing anywhere',
+  'each %s with a bad member is refused, hides no other, and leaves nothing anywhere',
   async (form) => {
     await using au = await HostileServer.start()
     const bad = Object.entries(BAD[form])
@@ -118,14 +118,14 @@ test.each<Form>(['tar.gz', 'zip'])(
 
     expect(await mirror.urisListed()).toEqual([SERVED])
     expect(told.map(({ rule, path }) => `${rule} ${path}`)).toEqual(bad.map((_, at) => `entry-refused bad/${at}/bad`))
-    bad.forEach(([why], at) => expect(told[at]?.message).toContain(why.slice('C263: '.length)))
+    bad.forEach(([why], at) => expect(told[at]?.message).toContain(why))
     expect(names.filter((name) => !name.startsWith('a/b/state/')).toSorted()).toEqual(['a', 'a/b', 'a/b/state'])
     expect(names.filter((name) => /evil|link|pipe|device|[Ss]kill\.md/.test(name))).toEqual(['a/b/state/links'])
     expect(await keptIn(mirror)).toEqual(Object.values(FILES).map(sha256).toSorted())
   },
 )
 
-test('C264: nothing that a link names outside of the archive is there afterwards, and a file of that name stays as it was', async () => {
+test('nothing that a link names outside of the archive is there afterwards, and a file of that name stays as it was', async () => {
   await using folder = await temporaryFolder()
   const outside = join(folder.path, 'outside.md')
   await writeFile(outside, 'mine')
@@ -138,7 +138,7 @@ test('C264: nothing that a link names outside of the archive is there afterwards
   expect((await stat(outside)).size).toBe('mine'.length)
 })
 
-test('C265: a bomb of 128 MiB is refused at the cap, and nothing of it is kept', async () => {
+test('a bomb of 128 MiB is refused at the cap, and nothing of it is kept', async () => {
   await using au = await HostileServer.start()
   const size = 2 ** 27
   const data = deflateRawSync(Buffer.alloc(size))
@@ -154,7 +154,7 @@ test('C265: a bomb of 128 MiB is refused at the cap, and nothing of it is kept',
   expect(await keptIn(mirror)).toHaveLength(2)
 })
 
-test('C265: the fifth of five archives of 45 MiB is refused for what all came to, until an hour has passed', async () => {
+test('the fifth of five archives of 45 MiB is refused for what all came to, until an hour has passed', async () => {
   await using au = await HostileServer.start()
   const large = bombOf(45 * 2 ** 20)
   for (const at of [1, 2, 3, 4, 5]) offer(au, 'index-r1', `skill://large/${at}.tar.gz`, large)
@@ -175,7 +175,7 @@ test('C265: the fifth of five archives of 45 MiB is refused for what all came to
   expect(mirror.findings('au')).toEqual([...four, 'limit-bytes large/5'])
 })
 
-test('C265: an archive that is declared to be too large is not read, and one that turns out to be is not unpacked', async () => {
+test('an archive that is declared to be too large is not read, and one that turns out to be is not unpacked', async () => {
   await using au = await HostileServer.start()
   offer(au, 'index-r0', TAR, packedIn('tar.gz', FILES))
   offer(au, 'index-r0', 'skill://other.zip', zipOf({ name: 'a', method: 0, content: 'x'.repeat(3000) }))
@@ -187,7 +187,7 @@ test('C265: an archive that is declared to be too large is not read, and one tha
   expect(au.reads()).toEqual([INDEX, 'skill://other.zip'])
 })
 
-test('C265: an archive that comes to more files or bytes than a skill may have is refused', async () => {
+test('an archive that comes to more files or bytes than a skill may have is refused', async () => {
   await using au = await HostileServer.start()
   offer(au, 'index-r1', 'skill://many.zip', zipOf(...Array.from({ length: 9 }, (_, at) => ({ name: `${at}` }))))
   offer(au, 'index-r1', 'skill://large.tar.gz', tarWith({ name: 'a', content: 'x'.repeat(3000) }))
@@ -198,7 +198,7 @@ test('C265: an archive that comes to more files or bytes than a skill may have i
   expect(await keptIn(mirror)).toEqual([])
 })
 
-test('C267: a file with the bits 04755 is served, and what is kept of it has no such bits', async () => {
+test('a file with the bits 04755 is served, and what is kept of it has no such bits', async () => {
   await using au = await HostileServer.start()
   const files = [
     { name: 'SKILL.md', content: FILES['SKILL.md'] },
@@ -214,7 +214,7 @@ test('C267: a file with the bits 04755 is served, and what is kept of it has no 
 })
 
 test.each<Enumeration>(['index-r0', 'index-r2'])(
-  'C269: two archives of the name refunds under two prefixes are two skills (%s)',
+  'two archives of the name refunds under two prefixes are two skills (%s)',
   async (offers) => {
     await using au = await HostileServer.start()
     const [one, two] = [skill('refunds', 'one'), skill('refunds', 'two')]
@@ -230,7 +230,7 @@ test.each<Enumeration>(['index-r0', 'index-r2'])(
 )
 
 test.each<Enumeration>(['index-r1', 'index-r2'])(
-  'C270: an archive that is not what its digest says is refused before anything looks into it (%s)',
+  'an archive that is not what its digest says is refused before anything looks into it (%s)',
   async (offers) => {
     await using au = await HostileServer.start()
     offer(au, offers, TAR, packedIn('tar.gz', FILES))

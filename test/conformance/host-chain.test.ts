@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 afterAll(() => chain[Symbol.asyncDispose]())
 
-test('C271: what a daemon has of git, one that mirrors it has too: every skill, file, digest and frontmatter, at a URI below its own', async () => {
+test('what a daemon has of git, one that mirrors it has too: every skill, file, digest and frontmatter, at a URI below its own', async () => {
   await using peer = await modernHttp(chain.first.url)
 
   const listed: readonly Entry[] = await chain.second.listed()
@@ -32,7 +32,7 @@ test('C271: what a daemon has of git, one that mirrors it has too: every skill, 
   expect(chain.second.findings('b')).toEqual([])
 })
 
-test('C273: with the first daemon gone the second lists what it did and gives what it read, and the rest is an error', async () => {
+test('with the first daemon gone the second lists what it did and gives what it read, and the rest is an error', async () => {
   await using broken = await Chain.open()
   const { second, fixture } = broken
   const kept = [...fixture.filesOf('pdf-processing')].filter(([path]) => path !== 'assets/logo.png')
@@ -49,7 +49,7 @@ test('C273: with the first daemon gone the second lists what it did and gives wh
   expect(await second.bytesOf(fileUri('git-workflow', 'SKILL.md'))).toBe(-32_603)
 })
 
-test('C274: the index and the manifests of the second daemon say what its list says, and no file is read for them', async () => {
+test('the index and the manifests of the second daemon say what its list says, and no file is read for them', async () => {
   const { second } = chain
   const listed = (await second.listed()).map(withoutMeta)
 

@@ -33,7 +33,7 @@ const LISTED_ALONE: Readonly<Record<string, string>> = {
   'spaced/ünï.md': 'letters\n',
 }
 
-test('C177: every entry of ext-skills 0.14.0 is served again, with its digests, sizes, frontmatter and bytes', async () => {
+test('every entry of ext-skills 0.14.0 is served again, with its digests, sizes, frontmatter and bytes', async () => {
   await using folder = await temporaryFolder()
   for (const [path, content] of Object.entries({ ...FOLDER, ...LISTED_ALONE })) {
     await mkdir(dirname(join(folder.path, path)), { recursive: true })
@@ -79,7 +79,7 @@ test.each<readonly [string, string, Answerer]>([
     () => ({ raw: '{"jsonrpc":"2.0","id":"","error":{"code":-32600,"message":"x"}}' }),
   ],
 ])(
-  'C184: where the answer to skills/list %s, no skill is served, the status says why, and others are',
+  'where the answer to skills/list %s, no skill is served, the status says why, and others are',
   async (what, code, answer) => {
     await using au = await HostileServer.start()
     await using good = await HostileServer.start()
@@ -111,7 +111,7 @@ test.each<readonly [string, (entry: any) => unknown]>([
   ['with a file of no digest', (entry) => ({ ...entry, resources: [{ ...entry.resources[0], digest: undefined }] })],
   ['nested 100,000 deep', (entry) => ({ ...entry, frontmatter: 'DEEP' })],
 ])(
-  'C185: of a page with four good entries and one %s, the four are mirrored and the one is told of',
+  'of a page with four good entries and one %s, the four are mirrored and the one is told of',
   async (what, spoilt) => {
     await using au = await HostileServer.start()
     const names = ['a', 'b', 'c', 'd']
@@ -142,7 +142,7 @@ test.each([
   ['stdio', '-32601', new RpcFault(-32601, 'Method not found')],
   ['stdio', 'nothing', 'silence'],
 ] as const)(
-  'C188: over %s, a legacy server that answers server/discover with %s is spoken to in its era',
+  'over %s, a legacy server that answers server/discover with %s is spoken to in its era',
   async (over, _, answer) => {
     await using au = await HostileServer.start({ era: 'legacy' })
     au.skills.set(URI, { 'SKILL.md': skill('refunds') })
@@ -158,7 +158,7 @@ test.each([
   },
 )
 
-test('C189: a modern server that offers another revision alone is reported, and not asked to initialize', async () => {
+test('a modern server that offers another revision alone is reported, and not asked to initialize', async () => {
   await using au = await HostileServer.start({ era: 'modern' })
   au.skills.set(URI, { 'SKILL.md': skill('refunds') })
   au.versions = ['2027-01-01']
@@ -176,7 +176,7 @@ test('C189: a modern server that offers another revision alone is reported, and 
 test.each([
   ['without directoryRead', {}],
   ['with directoryRead inside of config', { config: { directoryRead: true } }],
-])('C190: a server %s is never asked for a directory', async (_, setting) => {
+])('a server %s is never asked for a directory', async (_, setting) => {
   await using au = await HostileServer.start()
   au.capabilities = { resources: {}, extensions: { 'io.modelcontextprotocol/skills': setting } }
   au.skills.set(URI, { 'SKILL.md': skill('refunds'), 'a/b.md': 'b' })
@@ -189,7 +189,7 @@ test.each([
   expect(au.of('resources/directory/read')).toEqual([])
 })
 
-test('C191: a read that is answered with a wish for input is refused, told of, and not asked again', async () => {
+test('a read that is answered with a wish for input is refused, told of, and not asked again', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds') })
   au.on('resources/read', () => ({ resultType: 'input_required', inputRequests: {}, requestState: 's' }))
@@ -228,7 +228,7 @@ test.each(['skills/list', 'resources/read'])(
   },
 )
 
-test('C192: a server that never answers keeps no other waiting, and its status says what it is waited for', async () => {
+test('a server that never answers keeps no other waiting, and its status says what it is waited for', async () => {
   await using slow = await HostileServer.start()
   await using good = await HostileServer.start()
   slow.on('server/discover', () => 'silence')
@@ -254,7 +254,7 @@ test('C192: a server that never answers keeps no other waiting, and its status s
   })
 })
 
-test('C193: to a server whose source is not enabled nobody connects', async () => {
+test('to a server whose source is not enabled nobody connects', async () => {
   await using au = await HostileServer.start()
   await using good = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds') })

@@ -9,7 +9,7 @@ const URI = 'skill://refunds/SKILL.md'
 const SERVED = 'skill://au/refunds/SKILL.md'
 const MIB = 2 ** 20
 
-test('C213: skills at the limits are usable, and of those above them no file is asked for', async () => {
+test('skills at the limits are usable, and of those above them no file is asked for', async () => {
   await using au = await HostileServer.start()
   const named = (name: string, files: Readonly<Record<string, string | Uint8Array>>): void =>
     au.skills.set(`skill://${name}/SKILL.md`, { 'SKILL.md': skill(name), ...files })
@@ -44,7 +44,7 @@ test.each([
   ],
   ['an entry of 1 MiB', 'listing_bytes', 64, (page: number) => [{ uri: `${page}`, x: 'x'.repeat(MIB) }]],
 ] as const)(
-  'C214: an endless chain of fresh cursors with %s on each page ends at %s, and what was served before stays',
+  'an endless chain of fresh cursors with %s on each page ends at %s, and what was served before stays',
   async (_, key, pages, entriesOf) => {
     await using au = await HostileServer.start()
     au.skills.set(URI, { 'SKILL.md': skill('refunds') })
@@ -72,7 +72,7 @@ test.each([
   60_000,
 )
 
-test('C215: a cursor that is repeated ends the listing at once', async () => {
+test('a cursor that is repeated ends the listing at once', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds') })
   au.listEndlessly('repeated')
@@ -88,7 +88,7 @@ test('C215: a cursor that is repeated ends the listing at once', async () => {
 })
 
 test.each(['json', 'events', 'stdio'] as const)(
-  'C214: a page whose text is short and whose objects would fill the memory is refused before it is parsed, as %s',
+  'a page whose text is short and whose objects would fill the memory is refused before it is parsed, as %s',
   async (form) => {
     await using au = await HostileServer.start()
     if (form === 'events') au.answersAs = 'events'
@@ -105,7 +105,7 @@ test.each(['json', 'events', 'stdio'] as const)(
   },
 )
 
-test('C217: a skill of 3 files of 9 MiB is refused by the limit of a skill, with the figures, and nothing of it is asked for', async () => {
+test('a skill of 3 files of 9 MiB is refused by the limit of a skill, with the figures, and nothing of it is asked for', async () => {
   await using au = await HostileServer.start()
   au.skills.addEntry(declared('huge', { a: 'a', b: 'b', c: 'c' }, 9 * MIB))
 
@@ -119,7 +119,7 @@ test('C217: a skill of 3 files of 9 MiB is refused by the limit of a skill, with
   expect(au.reads()).toEqual([])
 })
 
-test('C217: of 30 skills of 10 MiB those are fetched that 200 MiB in an hour have room for, and the rest is told of', async () => {
+test('of 30 skills of 10 MiB those are fetched that 200 MiB in an hour have room for, and the rest is told of', async () => {
   await using au = await HostileServer.start()
   const names = Array.from({ length: 30 }, (_, at) => `s${at}`)
   for (const [at, name] of names.entries()) au.skills.addEntry(declared(name, { x: letter(at) }, 10 * MIB))
@@ -145,7 +145,7 @@ test('C217: of 30 skills of 10 MiB those are fetched that 200 MiB in an hour hav
 })
 
 test.each(['json', 'stdio'] as const)(
-  'C217: what a client asks for and comes larger than declared is billed by what came, as %s',
+  'what a client asks for and comes larger than declared is billed by what came, as %s',
   async (form) => {
     await using au = await HostileServer.start()
     // Two skills: nothing more is asked for of one whose file was larger than declared.
@@ -174,7 +174,7 @@ test.each(['json', 'stdio'] as const)(
   },
 )
 
-test('C219: a read that comes byte by byte ends at the time a request has, and no other read waits for it', async () => {
+test('a read that comes byte by byte ends at the time a request has, and no other read waits for it', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds'), 'slow.md': 'slow' })
   au.on('resources/read', ({ uri }) => (uri.endsWith('slow.md') ? { delayPerByteMs: 1000 } : undefined))
@@ -198,7 +198,7 @@ test('C219: a read that comes byte by byte ends at the time a request has, and n
   )
 })
 
-test.each(['text', 'blob'])('C221: a file of 12 MiB comes over stdio as a %s', async (form) => {
+test.each(['text', 'blob'])('a file of 12 MiB comes over stdio as a %s', async (form) => {
   await using au = await HostileServer.start()
   const bytes = Buffer.alloc(12 * MIB, form === 'text' ? 0x61 : 0xff)
   au.skills.set(URI, { 'SKILL.md': skill('refunds'), x: bytes })

@@ -22,7 +22,7 @@ test.each<{ offers: Enumeration; form: string; findings: readonly string[]; read
   { offers: 'index-r2', form: 'index', findings: ['not-verifiable refunds'], reads: [URI, 'skill://refunds/a.md'] },
   { offers: 'index-r4', form: 'index', findings: [], reads: [] },
   { offers: 'fastmcp', form: 'fastmcp', findings: [], reads: ['skill://refunds/_manifest', URI] },
-])('C181, C182: what a server offers as $offers is mirrored, and no more is read than it takes', async (form) => {
+])('what a server offers as $offers is mirrored, and no more is read than it takes', async (form) => {
   await using au = await offering(form.offers)
 
   await using mirror = await Mirror.start({ au: of(au) })
@@ -39,7 +39,7 @@ test.each<{ offers: Enumeration; form: string; findings: readonly string[]; read
   expect(String(await mirror.bytesOf(FILE))).toBe('a')
 })
 
-test('C178: what has digests and no sizes is listed with the sizes of a list of resources, and held back where one is missing', async () => {
+test('what has digests and no sizes is listed with the sizes of a list of resources, and held back where one is missing', async () => {
   await using au = await HostileServer.start()
   unsized(au, 'sized')
   unsized(au, 'unsized')
@@ -58,7 +58,7 @@ test('C178: what has digests and no sizes is listed with the sizes of a list of 
   expect(au.reads()).toEqual([])
 })
 
-test('C178: the sizes may as well stand in lists of folders, where there are such lists', async () => {
+test('the sizes may as well stand in lists of folders, where there are such lists', async () => {
   await using au = await HostileServer.start()
   au.capabilities = declared({ directoryRead: true })
   unsized(au, 'refunds')
@@ -73,33 +73,28 @@ test('C178: the sizes may as well stand in lists of folders, where there are suc
 test.each([
   { options: [], listed: ['skill://older/plain/SKILL.md'], findings: ['size-unknown refunds'] },
   { options: ['folders'], listed: ['skill://older/plain/SKILL.md', 'skill://older/refunds/SKILL.md'], findings: [] },
-])(
-  'C178: of the published server without sizes ($options), a skill is listed once each of them is known',
-  async (given) => {
-    await using folder = await temporaryFolder()
-    await writeFiles(folder.path, {
-      'plain/SKILL.md': skill('plain'),
-      'refunds/SKILL.md': skill('refunds'),
-      'refunds/a.md': 'a',
-    })
-    const program = fileURLToPath(new URL('../support/older-skills-program.mjs', import.meta.url))
-    const args = JSON.stringify([program, folder.path, ...given.options])
+])('of the published server without sizes ($options), a skill is listed once each of them is known', async (given) => {
+  await using folder = await temporaryFolder()
+  await writeFiles(folder.path, {
+    'plain/SKILL.md': skill('plain'),
+    'refunds/SKILL.md': skill('refunds'),
+    'refunds/a.md': 'a',
+  })
+  const program = fileURLToPath(new URL('../support/older-skills-program.mjs', import.meta.url))
+  const args = JSON.stringify([program, folder.path, ...given.options])
 
-    await using mirror = await Mirror.start({
-      older: `mcp: { command: "${process.execPath}", args: ${args} }, approval: none`,
-    })
-    const sizes = (await mirror.listed()).flatMap(({ resources }) => resources.map(({ size }: any) => size))
+  await using mirror = await Mirror.start({
+    older: `mcp: { command: "${process.execPath}", args: ${args} }, approval: none`,
+  })
+  const sizes = (await mirror.listed()).flatMap(({ resources }) => resources.map(({ size }: any) => size))
 
-    expect(await mirror.urisListed()).toEqual(given.listed)
-    expect(mirror.findings('older')).toEqual(given.findings)
-    expect(sizes).toEqual(
-      [skill('plain').length, skill('refunds').length, 1].slice(0, given.listed.length === 1 ? 1 : 3),
-    )
-    expect(mirror.source('older').form).toBe('skills/list')
-  },
-)
+  expect(await mirror.urisListed()).toEqual(given.listed)
+  expect(mirror.findings('older')).toEqual(given.findings)
+  expect(sizes).toEqual([skill('plain').length, skill('refunds').length, 1].slice(0, given.listed.length === 1 ? 1 : 3))
+  expect(mirror.source('older').form).toBe('skills/list')
+})
 
-test('C179: a server that answers skills/list so that nobody can hear it is asked for its index within the time that is set', async () => {
+test('a server that answers skills/list so that nobody can hear it is asked for its index within the time that is set', async () => {
   await using au = await offering('index-r2')
   au.on('skills/list', () => ({ raw: '{"jsonrpc":"2.0","id":"","error":{"code":-32600,"message":"Invalid Request"}}' }))
 
@@ -109,7 +104,7 @@ test('C179: a server that answers skills/list so that nobody can hear it is aske
   expect(au.of('skills/list')).toHaveLength(1)
 })
 
-test('C179: where nothing else answers either, silence is a failure, and what was served stays', async () => {
+test('where nothing else answers either, silence is a failure, and what was served stays', async () => {
   await using au = await offering('skills-list')
   await using mirror = await Mirror.start({ au: of(au) }, { config: SOON })
 
@@ -121,7 +116,7 @@ test('C179: where nothing else answers either, silence is a failure, and what wa
   expect(await mirror.urisListed()).toEqual([SERVED])
 })
 
-test('C180: the skills of a PHP server are mirrored over stdio, with all of their files; one that is gone hides no other', async () => {
+test('the skills of a PHP server are mirrored over stdio, with all of their files; one that is gone hides no other', async () => {
   const program = fileURLToPath(new URL('../support/php-program.mjs', import.meta.url))
   const source = `mcp: { command: "${process.execPath}", args: ["${program}"] }, approval: none`
 
@@ -136,7 +131,7 @@ test('C180: the skills of a PHP server are mirrored over stdio, with all of thei
   )
 })
 
-test('C180: -32002 says that there is no index, and the next form is asked for', async () => {
+test('-32002 says that there is no index, and the next form is asked for', async () => {
   await using au = await offering('fastmcp')
   au.on('resources/read', ({ uri }) =>
     uri === 'skill://index.json' ? new RpcFault(-32002, 'Resource not found') : undefined,
@@ -148,7 +143,7 @@ test('C180: -32002 says that there is no index, and the next form is asked for',
   expect(await mirror.urisListed()).toEqual([SERVED])
 })
 
-test('C180: a frontmatter in the index that is not the one in SKILL.md, and a digest that is not its, leave the skill out', async () => {
+test('a frontmatter in the index that is not the one in SKILL.md, and a digest that is not its, leave the skill out', async () => {
   await using au = await HostileServer.start()
   au.offers = 'index-r2'
   au.skills.set(
@@ -166,7 +161,7 @@ test('C180: a frontmatter in the index that is not the one in SKILL.md, and a di
   expect(mirror.findings('au')).toEqual(['content-mismatch front', 'content-mismatch digest', 'not-verifiable refunds'])
 })
 
-test('C182: a file that is not what its manifest says is not given out', async () => {
+test('a file that is not what its manifest says is not given out', async () => {
   await using au = await offering('fastmcp')
   await using mirror = await Mirror.start({ au: of(au) })
 
@@ -177,7 +172,7 @@ test('C182: a file that is not what its manifest says is not given out', async (
   expect(mirror.findings('au')).toEqual(['content-mismatch refunds'])
 })
 
-test('C182: the internal error that FastMCP has for a file that a skill lost leaves that skill out alone', async () => {
+test('the internal error that FastMCP has for a file that a skill lost leaves that skill out alone', async () => {
   await using au = await offering('fastmcp')
   au.skills.set('skill://lost/SKILL.md', { 'SKILL.md': skill('lost') })
   au.on('resources/read', ({ uri }) =>
@@ -196,7 +191,7 @@ test.each([
   ['with a map of skills', '{"skills": {}}', 'content-refused'],
   ['over its budget', `{"skills": [], "x": "${'x'.repeat(3000)}"}`, 'limit-exceeded'],
 ])(
-  'C184: an index that is %s gives no skills and its reason, other sources are served, and what was there stays',
+  'an index that is %s gives no skills and its reason, other sources are served, and what was there stays',
   async (_, text, code) => {
     await using au = await offering('index-r4')
     await using good = await offering('skills-list')
@@ -218,7 +213,7 @@ test.each([
   },
 )
 
-test('C186: types that nobody knows, archives and templates are skipped without a word, and fields that nobody knows ignored', async () => {
+test('types that nobody knows, archives and templates are skipped without a word, and fields that nobody knows ignored', async () => {
   await using au = await offering('nothing')
   const skills = [
     { type: 'skill-md', name: 'refunds', description: 'd', url: URI, colour: 'red' },
@@ -236,7 +231,7 @@ test('C186: types that nobody knows, archives and templates are skipped without 
   expect(mirror.log.filter(({ event }) => event === 'server-odd')).toEqual([])
 })
 
-test('C186: a schema that nobody knows is told of once, and its index is read', async () => {
+test('a schema that nobody knows is told of once, and its index is read', async () => {
   await using au = await offering('nothing')
   const skills = [{ type: 'skill-md', name: 'refunds', description: 'd', url: URI }]
   au.skills.setResource('skill://index.json', JSON.stringify({ $schema: 'https://example.com/9', skills }))
@@ -248,7 +243,7 @@ test('C186: a schema that nobody knows is told of once, and its index is read', 
   expect(mirror.log.filter(({ event }) => event === 'server-odd')).toHaveLength(1)
 })
 
-test('C190: folders are listed where the server says that it can, inline or below config, and nowhere else', async () => {
+test('folders are listed where the server says that it can, inline or below config, and nowhere else', async () => {
   const calls: number[] = []
   for (const settings of [{}, { directoryRead: true }, { config: { directoryRead: true } }]) {
     await using au = await offering('index-r2')
@@ -261,7 +256,7 @@ test('C190: folders are listed where the server says that it can, inline or belo
   expect(calls).toEqual([0, 1, 1])
 })
 
-test('C204: what was read once is read again at the next look of the schedule alone, and what changed is another set', async () => {
+test('what was read once is read again at the next look of the schedule alone, and what changed is another set', async () => {
   await using au = await offering('index-r2')
   const clock = new FakeClock()
   await using mirror = await Mirror.start({ au: `mcp: "${au.url}"` }, { clock })
@@ -283,7 +278,7 @@ test('C204: what was read once is read again at the next look of the schedule al
   expect(await mirror.urisListed()).toEqual([])
 })
 
-test('C204: what was read once is not read again by the next process', async () => {
+test('what was read once is not read again by the next process', async () => {
   await using au = await offering('index-r0')
   await using mirror = await Mirror.start({ au: of(au) })
   await mirror.stop()
@@ -294,7 +289,7 @@ test('C204: what was read once is not read again by the next process', async () 
   expect(au.reads().filter((uri) => uri !== 'skill://index.json')).toEqual([URI, 'skill://refunds/a.md'])
 })
 
-test('C204: a change that the server tells of is seen at once', async () => {
+test('a change that the server tells of is seen at once', async () => {
   await using au = await offering('index-r2')
   await using mirror = await Mirror.start({ au: of(au) })
   mirror.daemon.poll()
@@ -307,7 +302,7 @@ test('C204: a change that the server tells of is seen at once', async () => {
   expect(String(await mirror.bytesOf(FILE))).toBe('b')
 })
 
-test('C204: what a server sent before it told of a change is not taken for what it has since', async () => {
+test('what a server sent before it told of a change is not taken for what it has since', async () => {
   await using au = await offering('index-r2')
   await using mirror = await Mirror.start({ au: of(au) })
   mirror.daemon.poll()
@@ -327,7 +322,7 @@ test('C204: what a server sent before it told of a change is not taken for what 
   expect(String(await mirror.bytesOf('skill://au/other/a.md'))).toBe('new')
 })
 
-test('C213: of a skill that is over a limit by what is declared, no file is read; of one that turns out to be, none is kept in service', async () => {
+test('of a skill that is over a limit by what is declared, no file is read; of one that turns out to be, none is kept in service', async () => {
   await using au = await HostileServer.start()
   au.offers = 'index-r0'
   au.skills.set(URI, { 'SKILL.md': skill('refunds'), 'a.bin': Buffer.alloc(2 ** 24) })
@@ -342,7 +337,7 @@ test('C213: of a skill that is over a limit by what is declared, no file is read
   expect(au.reads()).toEqual(['skill://index.json'])
 })
 
-test('C217: what turns out to be larger than it may be counts against the budget of an hour', async () => {
+test('what turns out to be larger than it may be counts against the budget of an hour', async () => {
   await using au = await HostileServer.start()
   au.offers = 'index-r0'
   for (const name of ['a', 'b', 'c']) au.skills.set(`skill://${name}/SKILL.md`, { 'SKILL.md': 'x'.repeat(2000) })
@@ -358,7 +353,7 @@ test.each([
   { larger: 'than its listing says', size: 5, budgets: '', rule: 'content-mismatch' },
   { larger: 'than any file may be', size: undefined, budgets: ', budgets: { file_bytes: 64 }', rule: 'limit-bytes' },
 ])(
-  'C217: the budget of an hour is billed what came of a file that is larger $larger, at each look',
+  'the budget of an hour is billed what came of a file that is larger $larger, at each look',
   async ({ size, budgets, rule }) => {
     await using au = await offering('index-r0')
     au.skills.set(URI, { 'SKILL.md': skill('refunds'), 'a.md': 'x'.repeat(100) })
@@ -384,7 +379,7 @@ test.each<[string, (uri: string, id: unknown) => object]>([
     }),
   ],
   ['half of a surrogate pair', (uri) => ({ contents: [{ uri, text: `${'x'.repeat(1000)}\ud800` }] })],
-])('C217: an answer that is no file, with %s, is billed by what came as well', async (_, answer) => {
+])('an answer that is no file, with %s, is billed by what came as well', async (_, answer) => {
   await using au = await offering('index-r0')
   au.on('resources/list', () => ({ resources: [] }))
   au.on('resources/read', ({ uri }, { id }) => (uri === URI ? answer(uri, id) : undefined))
@@ -395,7 +390,7 @@ test.each<[string, (uri: string, id: unknown) => object]>([
   expect(mirror.source('au').fetched?.bytes).toBeGreaterThanOrEqual(750)
 })
 
-test('C191: a file that the server wants something for first leaves out its skill alone', async () => {
+test('a file that the server wants something for first leaves out its skill alone', async () => {
   await using au = await offering('index-r0')
   au.skills.set('skill://asks/SKILL.md', { 'SKILL.md': skill('asks') })
   au.on('resources/read', ({ uri }) => (uri === 'skill://asks/SKILL.md' ? { resultType: 'input_required' } : undefined))
@@ -444,7 +439,7 @@ test('an index that fails where there was one is a failure, and no reason to loo
   expect(await mirror.urisListed()).toEqual([SERVED])
 })
 
-test('C217: once a budget is spent no further file is read, what was read is served, and the numbers are told', async () => {
+test('once a budget is spent no further file is read, what was read is served, and the numbers are told', async () => {
   await using au = await HostileServer.start()
   au.offers = 'index-r0'
   for (const name of ['a', 'b', 'c'])
@@ -458,7 +453,7 @@ test('C217: once a budget is spent no further file is read, what was read is ser
   expect(told).toMatchObject({ path: 'c', message: expect.stringContaining('budgets.hourly_bytes (2000)') })
 })
 
-test('C218: a walk through folders that list each other, or things elsewhere, comes to its end and reads nothing but files of the skill', async () => {
+test('a walk through folders that list each other, or things elsewhere, comes to its end and reads nothing but files of the skill', async () => {
   await using au = await offering('index-r0')
   au.capabilities = declared({ directoryRead: true })
   const folder = (uri: string) => ({ uri, name: 'f', mimeType: 'inode/directory' })
@@ -488,7 +483,7 @@ test.each([
   ['folders', 'inode/directory', 1, ['limit-exceeded']],
   ['folders, a thousand in each,', 'inode/directory', 100, [undefined, 'limit-files refunds']],
 ])(
-  'C218: a walk that comes by 100,000 %s stops at a cap, and nothing of the skill is read',
+  'a walk that comes by 100,000 %s stops at a cap, and nothing of the skill is read',
   async (_, mimeType, folders, told) => {
     await using au = await offering('index-r0')
     au.capabilities = declared({ directoryRead: true })
@@ -515,7 +510,7 @@ test.each([
   'skill://refunds/sub/deeper.md',
   { toString: 1, valueOf: 1 },
   undefined,
-])('B4: %j, listed in the folder where it does not lie, is reported and not read', async (stray) => {
+])('%j, listed in the folder where it does not lie, is reported and not read', async (stray) => {
   await using au = await offering('index-r0')
   au.capabilities = declared({ directoryRead: true })
   au.on('resources/directory/read', () => ({
@@ -536,7 +531,7 @@ test.each([
     '1000 listed in its folders lie elsewhere and are not read: "skill://evil/0", "skill://evil/1", "skill://evil/2", "skill://evil/3", and 996 more',
   ],
 ])(
-  'B4: all of %i that are listed in the folder and lie elsewhere are told of, the first by their URIs',
+  'all of %i that are listed in the folder and lie elsewhere are told of, the first by their URIs',
   async (count, message) => {
     await using au = await offering('index-r0')
     au.capabilities = declared({ directoryRead: true })

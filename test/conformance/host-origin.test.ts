@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/temporary.ts'
 
 const URI = 'skill://refunds/SKILL.md'
 
-test('C223: one URI on two servers is two skills, each with its own bytes, stored below the name of its source', async () => {
+test('one URI on two servers is two skills, each with its own bytes, stored below the name of its source', async () => {
   await using one = await HostileServer.start()
   await using two = await HostileServer.start()
   one.skills.set(URI, { 'SKILL.md': skill('refunds', 'of one') })
@@ -34,7 +34,7 @@ test('C223: one URI on two servers is two skills, each with its own bytes, store
   ])
 })
 
-test('C224: a git skill and a skill of a server with one name are both listed, and status reports the collision', async () => {
+test('a git skill and a skill of a server with one name are both listed, and status reports the collision', async () => {
   await using au = await HostileServer.start()
   await using repository = await Repository.create()
   await using home = await Home.create()
@@ -55,7 +55,7 @@ test('C224: a git skill and a skill of a server with one name are both listed, a
   expect(printed.stdout).toContain(`\nNames that skills of different sources share:\n  - refunds: ${uris.join(', ')}\n`)
 })
 
-test('C196, C223: what one server gave is not taken for what another declares with a frontmatter of its own', async () => {
+test('what one server gave is not taken for what another declares with a frontmatter of its own', async () => {
   await using one = await HostileServer.start()
   await using two = await HostileServer.start()
   one.skills.set(URI, { 'SKILL.md': skill('refunds') })
@@ -68,7 +68,7 @@ test('C196, C223: what one server gave is not taken for what another declares wi
   expect(await mirror.bytesOf('skill://two/refunds/SKILL.md')).toBe(-32_603)
 })
 
-test('C226: a first segment that begins with a tilde and a scheme of that name stay apart, and each is asked for as it was listed', async () => {
+test('a first segment that begins with a tilde and a scheme of that name stay apart, and each is asked for as it was listed', async () => {
   await using au = await HostileServer.start()
   const listed = ['skill://~github/o/r/refunds/SKILL.md', 'github://o/r/refunds/SKILL.md']
   for (const uri of listed) au.skills.set(uri, { 'SKILL.md': skill('refunds', uri) })
@@ -82,7 +82,7 @@ test('C226: a first segment that begins with a tilde and a scheme of that name s
   expect(au.reads()).toEqual(listed.toReversed())
 })
 
-test('C226: whatever URI is listed, the path that it is served at leads back to it', () => {
+test('whatever URI is listed, the path that it is served at leads back to it', () => {
   const scheme = fc.constantFrom('skill', 'github', 'x-y.z+1', 'resource')
   const segment = fc.oneof(fc.string({ minLength: 1 }), fc.constantFrom('~github', '~~a', '~', 'a b', 'ünï', '100%'))
 
@@ -98,7 +98,7 @@ test('C226: whatever URI is listed, the path that it is served at leads back to 
   )
 })
 
-test('C227: a body that names a URI of another server has nothing asked of that server, and the URI names nothing here', async () => {
+test('a body that names a URI of another server has nothing asked of that server, and the URI names nothing here', async () => {
   await using one = await HostileServer.start()
   await using two = await HostileServer.start()
   const foreign = 'skill://secrets/SKILL.md'
@@ -119,7 +119,7 @@ test('C227: a body that names a URI of another server has nothing asked of that 
   expect(await mirror.bytesOf(foreign)).toBe(-32_602)
 })
 
-test('C228, C230: tools mark the text of a server with its source and URI, and that of git not; a read is the exact bytes', async () => {
+test('tools mark the text of a server with its source and URI, and that of git not; a read is the exact bytes', async () => {
   await using au = await HostileServer.start()
   await using repository = await Repository.create()
   const uri = 'skill://a&b/refunds/SKILL.md'
@@ -146,7 +146,7 @@ test('C228, C230: tools mark the text of a server with its source and URI, and t
   expect(entry.resources).toMatchObject([{ digest: upstream.digest, size: upstream.size }])
 })
 
-test('C231: frontmatter that asks for tools and hooks is passed on as it is, and nothing of it is run', async () => {
+test('frontmatter that asks for tools and hooks is passed on as it is, and nothing of it is run', async () => {
   await using au = await HostileServer.start()
   await using folder = await temporaryFolder()
   const trace = join(folder.path, 'trace')
@@ -167,7 +167,7 @@ test('C231: frontmatter that asks for tools and hooks is passed on as it is, and
   await expect(access(trace)).rejects.toThrow('ENOENT')
 })
 
-test('C232: when every skill is disabled, the lists of them are empty', async () => {
+test('when every skill is disabled, the lists of them are empty', async () => {
   await using au = await HostileServer.start()
   for (const name of ['one', 'two']) au.skills.set(`skill://${name}/SKILL.md`, { 'SKILL.md': skill(name) })
   await using mirror = await Mirror.start({ au: of(au) })

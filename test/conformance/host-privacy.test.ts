@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/temporary.ts'
 const URI = 'skill://refunds/SKILL.md'
 const OPEN = { 'SKILL.md': skill('refunds', 'for both') }
 
-test('C260: of one server asked with two credentials, nothing that one of them is given is given out as that of the other', async () => {
+test('of one server asked with two credentials, nothing that one of them is given is given out as that of the other', async () => {
   await using au = await privateServer()
   await using tokens = await credentials()
   await using mirror = await Mirror.start({ ada: tokens.of('ada', au), bob: tokens.of('bob', au) })
@@ -30,7 +30,7 @@ test('C260: of one server asked with two credentials, nothing that one of them i
   expect(await readdir(join(mirror.state, 'upstreams', 'bob')).catch(() => [])).not.toContain('files')
 })
 
-test('C260: what another server gave is private in every answer, and what git gave is public', async () => {
+test('what another server gave is private in every answer, and what git gave is public', async () => {
   await using au = await privateServer()
   await using tokens = await credentials()
   await using mirror = await Mirror.start({ ada: tokens.of('ada', au) })
@@ -45,7 +45,7 @@ test('C260: what another server gave is private in every answer, and what git ga
   expect([await scopes(mirror), await scopes(plain)]).toEqual([['private'], ['public']])
 })
 
-test('C260: status says of a server that calls its skills private that whoever may ask is given them', async () => {
+test('status says of a server that calls its skills private that whoever may ask is given them', async () => {
   await using au = await privateServer()
   au.cacheScope = 'private'
   await using home = await Home.create()

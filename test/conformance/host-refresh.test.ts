@@ -11,7 +11,7 @@ const INDEX = 'skill://index.json'
 const UPDATED = 'notifications/resources/updated'
 const LIST_CHANGED = 'notifications/resources/list_changed'
 
-test('C254: a modern server is asked once to tell of its list and of what is wanted of it, waiting for approval or not', async () => {
+test('a modern server is asked once to tell of its list and of what is wanted of it, waiting for approval or not', async () => {
   await using au = await serverWith('refunds', 'other')
   const clock = new FakeClock()
   await using mirror = await polled({ au: of(au, 'required') }, clock)
@@ -26,7 +26,7 @@ test('C254: a modern server is asked once to tell of its list and of what is wan
   expect(au.of('skills/list')).toHaveLength(2)
 })
 
-test('C254: what a modern server does not acknowledge is not heeded, and what it does is', async () => {
+test('what a modern server does not acknowledge is not heeded, and what it does is', async () => {
   await using au = await serverWith('refunds')
   au.honours = () => ({ resourcesListChanged: true })
   const clock = new FakeClock()
@@ -43,7 +43,7 @@ test('C254: what a modern server does not acknowledge is not heeded, and what it
   expect(await nudges(mirror, clock)).toBe(1)
 })
 
-test('C254: a server that acknowledges nothing is asked again, and is looked at no more often for that', async () => {
+test('a server that acknowledges nothing is asked again, and is looked at no more often for that', async () => {
   await using au = await serverWith('refunds')
   au.honours = () => ({})
   const clock = new FakeClock()
@@ -53,7 +53,7 @@ test('C254: a server that acknowledges nothing is asked again, and is looked at 
   expect(await nudges(mirror, clock)).toBe(0)
 })
 
-test('C255: a legacy server that declares it is subscribed to, and one that does not is not', async () => {
+test('a legacy server that declares it is subscribed to, and one that does not is not', async () => {
   await using one = await legacyWith('refunds')
   await using two = await legacyWith('refunds')
   two.capabilities = { ...two.capabilities, resources: { listChanged: true } }
@@ -71,7 +71,7 @@ test('C255: a legacy server that declares it is subscribed to, and one that does
   expect(two.of('resources/subscribe')).toEqual([])
 })
 
-test('C255: a legacy server that has more to tell of than before tells of all of it', async () => {
+test('a legacy server that has more to tell of than before tells of all of it', async () => {
   await using au = await legacyWith('refunds')
   const clock = new FakeClock()
   await using mirror = await polled({ au: of(au) }, clock)
@@ -87,7 +87,7 @@ test('C255: a legacy server that has more to tell of than before tells of all of
   expect(await nudges(mirror, clock)).toBe(before + 1)
 })
 
-test('C255: that a server refuses a subscription is no fault of the source, and the list is told of all the same', async () => {
+test('that a server refuses a subscription is no fault of the source, and the list is told of all the same', async () => {
   await using au = await legacyWith('refunds')
   au.on('resources/subscribe', () => new RpcFault(-32_603, 'No'))
   const clock = new FakeClock()
@@ -102,7 +102,7 @@ test('C255: that a server refuses a subscription is no fault of the source, and 
   expect(mirror.log.filter(({ level }) => level !== 'debug' && level !== 'info')).toEqual([])
 })
 
-test('C256: what one server adds, removes and changes is served together once it tells, and no other is asked for anything', async () => {
+test('what one server adds, removes and changes is served together once it tells, and no other is asked for anything', async () => {
   await using au = await serverWith('added-to', 'changed', 'removed')
   await using other = await serverWith('refunds')
   const clock = new FakeClock()
@@ -132,7 +132,7 @@ test('C256: what one server adds, removes and changes is served together once it
   expect(other.requests.slice(before.requests)).toEqual([])
 })
 
-test('C257: after 500 notifications in a second a server is asked at most three times in ten, and what it has last is served', async () => {
+test('after 500 notifications in a second a server is asked at most three times in ten, and what it has last is served', async () => {
   await using au = await serverWith('refunds')
   const clock = new FakeClock()
   await using mirror = await polled({ au: of(au) }, clock)
@@ -151,7 +151,7 @@ test('C257: after 500 notifications in a second a server is asked at most three 
   expect(au.of('skills/list').length - before).toBeLessThanOrEqual(3)
 })
 
-test('C259: however often clients list, a server is asked once, and once more when it tells', async () => {
+test('however often clients list, a server is asked once, and once more when it tells', async () => {
   await using au = await serverWith('refunds')
   au.ttlMs = 60_000
   const clock = new FakeClock()
@@ -170,7 +170,7 @@ test('C259: however often clients list, a server is asked once, and once more wh
   expect([listings, au.of('skills/list').length]).toEqual([1, 2])
 })
 
-test('C259: a schedule shorter than what a server says of its listing waits for that, and clients and the schedule find it fresh', async () => {
+test('a schedule shorter than what a server says of its listing waits for that, and clients and the schedule find it fresh', async () => {
   await using au = await serverWith('refunds')
   au.ttlMs = 60_000
   const clock = new FakeClock()
@@ -193,7 +193,7 @@ test('C259: a schedule shorter than what a server says of its listing waits for 
   expect([unasked, told, au.of('skills/list').length]).toEqual([1, 2, 3])
 })
 
-test('C259: an operator who asks for a look gets one, however fresh the listing is', async () => {
+test('an operator who asks for a look gets one, however fresh the listing is', async () => {
   await using au = await serverWith('refunds')
   au.ttlMs = 60_000
   const clock = new FakeClock()
@@ -204,7 +204,7 @@ test('C259: an operator who asks for a look gets one, however fresh the listing 
   expect(au.of('skills/list')).toHaveLength(2)
 })
 
-test('C259: a listing that is fresh is no reason to wait where the last look failed', async () => {
+test('a listing that is fresh is no reason to wait where the last look failed', async () => {
   await using au = await serverWith('refunds')
   au.ttlMs = 3_600_000
   const clock = new FakeClock()
@@ -224,7 +224,7 @@ test.each([
   ['a time that is over', -5, 1_000],
   ['no number', 'long', 1_000],
   ['three hundred years', 1e13, 86_400_000],
-])('C259: a server that says %s is looked at on the schedule, and once a day at least', async (_, ttlMs, expected) => {
+])('a server that says %s is looked at on the schedule, and once a day at least', async (_, ttlMs, expected) => {
   await using au = await serverWith('refunds')
   au.ttlMs = ttlMs
   const clock = new FakeClock()
@@ -235,7 +235,7 @@ test.each([
   expect(await leftMs(mirror, clock, expected * 0.9)).toBeLessThanOrEqual(expected)
 })
 
-test('C261: a refresh that fails leaves the last good state and says so, and is tried again after growing delays', async () => {
+test('a refresh that fails leaves the last good state and says so, and is tried again after growing delays', async () => {
   await using au = await serverWith('refunds')
   const clock = new FakeClock()
   await using mirror = await polled({ au: of(au) }, clock)
@@ -260,7 +260,7 @@ test('C261: a refresh that fails leaves the last good state and says so, and is 
   expect(mirror.source('au').condition).toBeUndefined()
 })
 
-test('C262: what is told of another URI, logged, or told by a method that nobody knows has nothing fetched', async () => {
+test('what is told of another URI, logged, or told by a method that nobody knows has nothing fetched', async () => {
   await using au = await serverWith('refunds')
   const clock = new FakeClock()
   await using mirror = await polled({ au: of(au) }, clock)

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/temporary.ts'
 
 const PROGRAM = fileURLToPath(new URL('../support/sdk-program.mjs', import.meta.url))
 
-test('C181: the skills of a server that was built with the 1.x SDK are mirrored by its index, and followed when it tells of a change', async () => {
+test('the skills of a server that was built with the 1.x SDK are mirrored by its index, and followed when it tells of a change', async () => {
   await using folder = await temporaryFolder()
   await mkdir(join(folder.path, 'acme', 'refunds'), { recursive: true })
   const write = (name: string, text: string): Promise<void> => writeFile(join(folder.path, 'acme/refunds', name), text)

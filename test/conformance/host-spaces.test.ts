@@ -9,7 +9,7 @@ import { Home } from '../support/program.ts'
 const SPACE = 'skill://docs/{product}/SKILL.md'
 const PAY = 'skill://docs/pay/SKILL.md'
 
-test('C242: a template is listed with its number and variables, fails without a value, and with one its skill is mirrored', async () => {
+test('a template is listed with its number and variables, fails without a value, and with one its skill is mirrored', async () => {
   await using au = await older()
   await using home = await homeOf(au)
 
@@ -35,7 +35,7 @@ test('C242: a template is listed with its number and variables, fails without a 
 })
 
 // The case has the server asked for it; no skill can be called so, and B4 lets no encoded separator out.
-test('C242: a slash in a value stays in its segment, encoded, and a URI with one is refused before the server is asked', async () => {
+test('a slash in a value stays in its segment, encoded, and a URI with one is refused before the server is asked', async () => {
   await using au = await older()
   await using home = await homeOf(au)
 
@@ -51,7 +51,7 @@ test('C242: a slash in a value stays in its segment, encoded, and a URI with one
   expect(await decisionsOf(home)).toBeUndefined()
 })
 
-test('C242: on a server of today skills/get decides what a template leads to, and its files are asked for by nobody', async () => {
+test('on a server of today skills/get decides what a template leads to, and its files are asked for by nobody', async () => {
   await using au = await today()
   await using home = await homeOf(au, 'approval: none')
 
@@ -67,7 +67,7 @@ test('C242: on a server of today skills/get decides what a template leads to, an
   expect(au.of('skills/get').every(({ params }) => params.uri === PAY)).toBe(true)
 })
 
-test('C243: templates that lead elsewhere or nowhere are left out with the reason, and refused where they are named', async () => {
+test('templates that lead elsewhere or nowhere are left out with the reason, and refused where they are named', async () => {
   await using au = await today()
   const wrong = {
     'file:///x/{y}/SKILL.md': 'its scheme "file" leads out of the server',
@@ -99,7 +99,7 @@ test('C243: templates that lead elsewhere or nowhere are left out with the reaso
   expect(au.of('skills/get')).toEqual([])
 })
 
-test('C243: a skill that is there already is refused, whether it was listed or added', async () => {
+test('a skill that is there already is refused, whether it was listed or added', async () => {
   await using au = await today()
   au.skills.set('skill://docs/listed/SKILL.md', { 'SKILL.md': skill('listed') })
   await using home = await homeOf(au)
@@ -122,7 +122,7 @@ test('C243: a skill that is there already is refused, whether it was listed or a
 test.each([
   { how: 'an empty line', lines: [''] },
   { how: 'the end of what is typed', lines: [] },
-])('C243: a choice that is cancelled by $how adds nothing', async ({ lines }) => {
+])('a choice that is cancelled by $how adds nothing', async ({ lines }) => {
   await using au = await today()
   au.completions = { product: ['pay', 'refund'] }
   await using home = await homeOf(au)
@@ -139,7 +139,7 @@ test.each([
   { how: 'by its number', lines: ['2'] },
   { how: 'in full', lines: ['pay'] },
   { how: 'after what is none of them', lines: ['3', 'refunds', 'pay'] },
-])('C244: a value that the server completes is chosen $how', async ({ lines }) => {
+])('a value that the server completes is chosen $how', async ({ lines }) => {
   await using au = await today()
   au.completions = { product: ['other', 'pay'] }
   await using home = await homeOf(au)
@@ -157,7 +157,7 @@ test.each([
   })
 })
 
-test('C244: where the server has no values, or no completion, any is taken', async () => {
+test('where the server has no values, or no completion, any is taken', async () => {
   await using au = await today()
   await using home = await homeOf(au)
 
@@ -172,7 +172,7 @@ test('C244: where the server has no values, or no completion, any is taken', asy
   expect(none.stdout).toContain('au/docs/other: added')
 })
 
-test('C244: of several variables the given ones are not asked for, and the server is told of those that have values', async () => {
+test('of several variables the given ones are not asked for, and the server is told of those that have values', async () => {
   await using au = await today()
   const uri = 'skill://docs/eu/pay/SKILL.md'
   au.skills.set(uri, { 'SKILL.md': skill('pay') })
@@ -188,7 +188,7 @@ test('C244: of several variables the given ones are not asked for, and the serve
   expect(asked).toEqual([['product', { arguments: { region: 'eu' } }]])
 })
 
-test('C244: with all values given no completion is asked for, on a terminal either', async () => {
+test('with all values given no completion is asked for, on a terminal either', async () => {
   await using au = await today()
   au.completions = { product: ['pay'] }
   await using home = await homeOf(au)
@@ -199,7 +199,7 @@ test('C244: with all values given no completion is asked for, on a terminal eith
   expect(au.of('completion/complete')).toEqual([])
 })
 
-test('C245: a URI that a server of today has no skill at is refused after skills/get, verifiable or not', async () => {
+test('a URI that a server of today has no skill at is refused after skills/get, verifiable or not', async () => {
   await using au = await today()
   await using home = await homeOf(au)
 
@@ -216,7 +216,7 @@ test('C245: a URI that a server of today has no skill at is refused after skills
   expect(await decisionsOf(home)).toBeUndefined()
 })
 
-test('C245: an older server is read at a URI only where the operator says so, and the skill is marked as not verifiable', async () => {
+test('an older server is read at a URI only where the operator says so, and the skill is marked as not verifiable', async () => {
   await using au = await older()
   await using home = await homeOf(au, 'approval: none')
 

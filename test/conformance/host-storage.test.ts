@@ -7,7 +7,7 @@ import { Mirror } from '../support/mirror.ts'
 const URI = 'skill://refunds/SKILL.md'
 const SERVED = 'skill://au/refunds/SKILL.md'
 
-test('C246: of fifty skills that are listed, and each asked for by name, no file is read', async () => {
+test('of fifty skills that are listed, and each asked for by name, no file is read', async () => {
   await using au = await HostileServer.start()
   const names = Array.from({ length: 50 }, (_, index) => `skill-${index}`)
   for (const name of names) au.skills.set(`skill://${name}/SKILL.md`, { 'SKILL.md': skill(name), 'a.md': name })
@@ -54,7 +54,7 @@ test('with fetch: all, a disk that says no is told of, and the look at the serve
   expect(mirror.log).toContainEqual(expect.objectContaining({ event: 'content-not-fetched', code: 'store-failed' }))
 })
 
-test('C250: what came from a source that is configured no longer is gone at the next start, and nothing else is', async () => {
+test('what came from a source that is configured no longer is gone at the next start, and nothing else is', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds') })
   await using mirror = await Mirror.start({ au: of(au), left: of(au), moved: of(au) })
@@ -78,7 +78,7 @@ test('C250: what came from a source that is configured no longer is gone at the 
   ])
 })
 
-test('C251: without its server, after a restart, a skill has its origin still; what was read is read again, the rest is an error', async () => {
+test('without its server, after a restart, a skill has its origin still; what was read is read again, the rest is an error', async () => {
   const au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds'), 'a.md': 'never read' })
   await using mirror = await Mirror.start({ au: of(au) })
@@ -100,7 +100,7 @@ test.each([
   ['SKILL.md', 'Skill.md'],
   ['\u{E9}.md', 'e\u{301}.md'],
   ['a', 'a/b'],
-])('C252: a set with %j and %j is refused, and both are named', async (one, other) => {
+])('a set with %j and %j is refused, and both are named', async (one, other) => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds'), [one]: skill('refunds'), [other]: 'other' })
   au.skills.set('skill://good/SKILL.md', { 'SKILL.md': skill('good') })

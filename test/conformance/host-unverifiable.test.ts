@@ -9,7 +9,7 @@ const URI = 'skill://live/SKILL.md'
 const SERVED = 'skill://au/live/SKILL.md'
 const MIB = 2 ** 20
 
-test('C199: with the switch on, a dynamic skill is answered by its URI as it was at the last look, and stands in no list', async () => {
+test('with the switch on, a dynamic skill is answered by its URI as it was at the last look, and stands in no list', async () => {
   await using au = await HostileServer.start()
   dynamic(au, { 'a.md': 'one' })
   await using mirror = await Mirror.start({ au: live(au) })
@@ -33,7 +33,7 @@ test('C199: with the switch on, a dynamic skill is answered by its URI as it was
   expect(mirror.findings('au')).toEqual(['not-verifiable live'])
 })
 
-test('C199: of a dynamic skill whose SKILL.md says something else than its entry, nothing is served', async () => {
+test('of a dynamic skill whose SKILL.md says something else than its entry, nothing is served', async () => {
   await using au = await HostileServer.start()
   const frontmatter = { name: 'live', description: 'another' }
   au.skills.set(URI, { 'SKILL.md': DOCUMENT }, { resources: 'dynamic', frontmatter })
@@ -44,7 +44,7 @@ test('C199: of a dynamic skill whose SKILL.md says something else than its entry
   expect(await mirror.bytesOf(SERVED)).toBe(-32_602)
 })
 
-test('C222: of a dynamic skill whose files come to more than one skill may have, no more is read than that', async () => {
+test('of a dynamic skill whose files come to more than one skill may have, no more is read than that', async () => {
   await using au = await HostileServer.start()
   const files = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`${at}.bin`, Buffer.alloc(MIB, 0xff)]))
   dynamic(au, files)
@@ -61,7 +61,7 @@ test('C222: of a dynamic skill whose files come to more than one skill may have,
   expect(await mirror.bytesOf(SERVED)).toBe(-32_602)
 })
 
-test('C222: of a dynamic skill with more files than one skill may have, none is read', async () => {
+test('of a dynamic skill with more files than one skill may have, none is read', async () => {
   await using au = await HostileServer.start()
   dynamic(au, Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`${at}.md`, 'x'])))
 
@@ -71,7 +71,7 @@ test('C222: of a dynamic skill with more files than one skill may have, none is 
   expect(au.reads()).toEqual([])
 })
 
-test('C239: where skills wait for a person, a dynamic one cannot be approved, and nothing is kept of the attempt', async () => {
+test('where skills wait for a person, a dynamic one cannot be approved, and nothing is kept of the attempt', async () => {
   await using au = await HostileServer.start()
   dynamic(au, {})
   await using home = await Home.create()
@@ -88,7 +88,7 @@ test('C239: where skills wait for a person, a dynamic one cannot be approved, an
   expect(au.reads()).toEqual([])
 })
 
-test('C178: a skill whose server tells no sizes is listed once it is mirrored, with those of its bytes, and no other is', async () => {
+test('a skill whose server tells no sizes is listed once it is mirrored, with those of its bytes, and no other is', async () => {
   await using au = await HostileServer.start()
   unsized(au, 'one', 'a')
   unsized(au, 'two', 'a')
@@ -123,7 +123,7 @@ test('C178: a skill whose server tells no sizes is listed once it is mirrored, w
   ])
 })
 
-test('C194: where the sizes of a skill are known from a list alone, bytes that differ are refused, and the entry is asked for once', async () => {
+test('where the sizes of a skill are known from a list alone, bytes that differ are refused, and the entry is asked for once', async () => {
   await using au = await HostileServer.start()
   unsized(au, 'one', 'a')
   au.on('resources/list', () => ({

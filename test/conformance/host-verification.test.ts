@@ -11,7 +11,7 @@ const URI = 'skill://refunds/SKILL.md'
 const SERVED = 'skill://au/refunds/SKILL.md'
 
 test.each(['other bytes of the same length', 'fewer bytes', 'more bytes, of which the digest is right'])(
-  'C194, C195: where the server sends %s, nothing is given out, it is asked for the entry once, and the skill is withheld',
+  'where the server sends %s, nothing is given out, it is asked for the entry once, and the skill is withheld',
   async (wrong) => {
     await using au = await HostileServer.start()
     au.skills.set(URI, { 'SKILL.md': skill('refunds'), 'a.md': 'as declared' })
@@ -36,7 +36,7 @@ test.each(['other bytes of the same length', 'fewer bytes', 'more bytes, of whic
   },
 )
 
-test('B5: an answer without bytes is refused, and says nothing of the skill: the next one counts', async () => {
+test('an answer without bytes is refused, and says nothing of the skill: the next one counts', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds') })
   await using mirror = await Mirror.start({ au: of(au) })
@@ -55,7 +55,7 @@ test('B5: an answer without bytes is refused, and says nothing of the skill: the
   expect(mirror.findings('au')).toEqual([])
 })
 
-test('B5: an answer without bytes has no listing asked for where the entry is still the same', async () => {
+test('an answer without bytes has no listing asked for where the entry is still the same', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds') })
   await using mirror = await Mirror.start({ au: of(au) })
@@ -69,7 +69,7 @@ test('B5: an answer without bytes has no listing asked for where the entry is st
   expect(au.of('skills/list')).toHaveLength(before + 1)
 })
 
-test('B5: a skill of which other bytes came once is served again when mirror finds those that are declared, and not before', async () => {
+test('a skill of which other bytes came once is served again when mirror finds those that are declared, and not before', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds') })
   await using home = await Home.create()
@@ -95,7 +95,7 @@ test('B5: a skill of which other bytes came once is served again when mirror fin
   expect(JSON.parse(served.stdout).skills).toMatchObject([{ standing: 'served', findings: [] }])
 })
 
-test('C196: a frontmatter that differs in one nested field withdraws the skill, and the field is named', async () => {
+test('a frontmatter that differs in one nested field withdraws the skill, and the field is named', async () => {
   await using au = await HostileServer.start()
   const document = '---\nname: refunds\ndescription: d\nmetadata: { team: { lead: ann } }\n---\nbody\n'
   const frontmatter = { name: 'refunds', description: 'd', metadata: { team: { lead: 'bob' } } }
@@ -123,7 +123,7 @@ test.each([
   ['first the true one', TWINS],
   ['first the false one', TWINS.toReversed()],
 ])(
-  'C196: what a skill declares is not proved by another of its server with the same SKILL.md, nor harmed by it, asked for %s',
+  'what a skill declares is not proved by another of its server with the same SKILL.md, nor harmed by it, asked for %s',
   async (_, order) => {
     await using au = await HostileServer.start()
     offerTwins(au)
@@ -138,7 +138,7 @@ test.each([
   },
 )
 
-test('C196: two skills with the same SKILL.md that are asked for at once are judged each by its own entry', async () => {
+test('two skills with the same SKILL.md that are asked for at once are judged each by its own entry', async () => {
   await using au = await HostileServer.start()
   offerTwins(au)
   await using mirror = await Mirror.start({ au: of(au) })
@@ -148,7 +148,7 @@ test('C196: two skills with the same SKILL.md that are asked for at once are jud
   expect(got).toEqual([Buffer.from(skill('refunds')), -32_603])
 })
 
-test('C196: neither a follower nor a preview takes the stored SKILL.md of another skill for that of one that declares another frontmatter', async () => {
+test('neither a follower nor a preview takes the stored SKILL.md of another skill for that of one that declares another frontmatter', async () => {
   await using au = await HostileServer.start()
   offerTwins(au)
   await using home = await Home.create()
@@ -169,7 +169,7 @@ test('C196: neither a follower nor a preview takes the stored SKILL.md of anothe
   await daemon.stop()
 })
 
-test('C198: a file that the server has and the entry does not list is not asked for', async () => {
+test('a file that the server has and the entry does not list is not asked for', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds') })
   au.skills.setResource('skill://refunds/secret.md', 'not listed')
@@ -179,7 +179,7 @@ test('C198: a file that the server has and the entry does not list is not asked 
   expect(au.reads()).toEqual([])
 })
 
-test('C199: an entry without a list of its files, or with something else in its place, is not loaded; a dynamic one is not listed', async () => {
+test('an entry without a list of its files, or with something else in its place, is not loaded; a dynamic one is not listed', async () => {
   await using au = await HostileServer.start()
   au.skills.set('skill://none/SKILL.md', { 'SKILL.md': skill('none') }, { resources: undefined })
   au.skills.set('skill://five/SKILL.md', { 'SKILL.md': skill('five') }, { resources: 5 })
@@ -192,7 +192,7 @@ test('C199: an entry without a list of its files, or with something else in its 
   expect(mirror.findings('au').toSorted()).toEqual(['entry-refused five', 'entry-refused none', 'not-verifiable live'])
 })
 
-test('C200: a digest in upper case, one of 63 or 65 digits, and one of another algorithm refuse the entry', async () => {
+test('a digest in upper case, one of 63 or 65 digits, and one of another algorithm refuse the entry', async () => {
   await using au = await HostileServer.start()
   const sha256 = createHash('sha256').update(skill('x')).digest('hex')
   const digests = {
@@ -215,7 +215,7 @@ test('C200: a digest in upper case, one of 63 or 65 digits, and one of another a
   )
 })
 
-test('C202: bytes that are not UTF-8 verify as a blob, and fail as lossy text', async () => {
+test('bytes that are not UTF-8 verify as a blob, and fail as lossy text', async () => {
   await using au = await HostileServer.start()
   const latin = Buffer.from([0x63, 0x61, 0x66, 0xe9])
   const lossy = Buffer.from([0xe9, 0x74, 0xe9])
@@ -228,7 +228,7 @@ test('C202: bytes that are not UTF-8 verify as a blob, and fail as lossy text', 
   expect(await mirror.bytesOf('skill://au/text/l.txt')).toBe(-32_603)
 })
 
-test('C203: a proper change is served under its new set, whole', async () => {
+test('a proper change is served under its new set, whole', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds', 'old'), 'a.md': 'old' })
   await using mirror = await Mirror.start({ au: of(au) })
@@ -243,7 +243,7 @@ test('C203: a proper change is served under its new set, whole', async () => {
   expect((await mirror.listed())[0].resources.map(({ size }: any) => size)).toEqual([skill('refunds', 'new').length, 3])
 })
 
-test('C203: while a change is not known yet, no file of the new set is given out as one of the old, and asking for it makes the change known', async () => {
+test('while a change is not known yet, no file of the new set is given out as one of the old, and asking for it makes the change known', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds', 'old'), 'a.md': 'old' })
   await using mirror = await Mirror.start({ au: of(au) })
@@ -259,7 +259,7 @@ test('C203: while a change is not known yet, no file of the new set is given out
   expect(mirror.findings('au')).toEqual([])
 })
 
-test('C205: a skill whose name is not the last segment of its URI is refused, and not renamed', async () => {
+test('a skill whose name is not the last segment of its URI is refused, and not renamed', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('other') })
 
@@ -269,7 +269,7 @@ test('C205: a skill whose name is not the last segment of its URI is refused, an
   expect(mirror.findings('au')).toEqual(['name-unlike-folder refunds'])
 })
 
-test('C247: a file that was read once is not asked for again, by whatever process', async () => {
+test('a file that was read once is not asked for again, by whatever process', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds') })
   await using mirror = await Mirror.start({ au: of(au) })
@@ -283,7 +283,7 @@ test('C247: a file that was read once is not asked for again, by whatever proces
   expect(au.reads()).toEqual([URI])
 })
 
-test('C248: a stored file that was altered, its size and time kept, is never served, is asked for again, and is told', async () => {
+test('a stored file that was altered, its size and time kept, is never served, is asked for again, and is told', async () => {
   await using au = await HostileServer.start()
   au.skills.set(URI, { 'SKILL.md': skill('refunds') })
   await using mirror = await Mirror.start({ au: of(au) })

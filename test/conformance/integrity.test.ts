@@ -25,7 +25,7 @@ afterAll(async () => {
   await fx[Symbol.asyncDispose]()
 })
 
-test.each(KINDS)('C062 every resource has the digest and the size of its file (%s)', async (kind) => {
+test.each(KINDS)('every resource has the digest and the size of its file (%s)', async (kind) => {
   const entries = await entriesSeenBy(kind)
 
   const resources = entries.flatMap((entry) => entry.resources)
@@ -35,24 +35,21 @@ test.each(KINDS)('C062 every resource has the digest and the size of its file (%
   )
 })
 
-test.each(KINDS)(
-  'C063 an entry names its own SKILL.md and each file once, none outside its folder (%s)',
-  async (kind) => {
-    for (const { uri, resources } of await entriesSeenBy(kind)) {
-      const uris = resources.map((resource) => resource.uri)
-      const root = uri.slice(0, -'SKILL.md'.length)
+test.each(KINDS)('an entry names its own SKILL.md and each file once, none outside its folder (%s)', async (kind) => {
+  for (const { uri, resources } of await entriesSeenBy(kind)) {
+    const uris = resources.map((resource) => resource.uri)
+    const root = uri.slice(0, -'SKILL.md'.length)
 
-      expect(uris.filter((other) => other === uri)).toHaveLength(1)
-      expect(new Set(uris).size).toBe(uris.length)
-      expect(uris.filter((other) => !other.startsWith(root))).toEqual([])
-    }
-  },
-)
+    expect(uris.filter((other) => other === uri)).toHaveLength(1)
+    expect(new Set(uris).size).toBe(uris.length)
+    expect(uris.filter((other) => !other.startsWith(root))).toEqual([])
+  }
+})
 
 /** What git has below a skill and no entry names: links that lead out of it, and submodules. */
 const LEFT_OUT = new Set(['link-escape/secret', 'link-escape/up', 'link-escape/loop', 'git-workflow-sub/vendor'])
 
-test.each(KINDS)('C064 the files of an entry are those that the commit has below its folder (%s)', async (kind) => {
+test.each(KINDS)('the files of an entry are those that the commit has below its folder (%s)', async (kind) => {
   const tree = await fx.fixture.repository.git('ls-tree', '-r', '-z', '--name-only', 'main:skills')
   const paths = tree.split('\0').filter((path) => path !== '' && !LEFT_OUT.has(path))
 
@@ -68,7 +65,7 @@ test.each(KINDS)('C064 the files of an entry are those that the commit has below
   }
 })
 
-test.each(KINDS)('C065 an empty file is one content item with empty text (%s)', async (kind) => {
+test.each(KINDS)('an empty file is one content item with empty text (%s)', async (kind) => {
   const uri = fx.uri('pdf-processing', 'empty.txt')
 
   const entry = resultOf(await fx.of(kind).call('skills/get', { uri: fx.uri('pdf-processing') })).skill
@@ -78,7 +75,7 @@ test.each(KINDS)('C065 an empty file is one content item with empty text (%s)', 
   expect(item.text).toBe('')
 })
 
-test.each(KINDS)('C066 bytes that are no UTF-8 come as they are, in base64 (%s)', async (kind) => {
+test.each(KINDS)('bytes that are no UTF-8 come as they are, in base64 (%s)', async (kind) => {
   const files = [
     ['pdf-processing', 'assets/logo.png'],
     ['pdf-processing', 'latin1.txt'],
@@ -102,7 +99,7 @@ const TELLING = [
   [Buffer.from([0xfb, 0xff, 0xfe, 0xff, 0xfe]), '+//+//4='],
 ] as const
 
-describe('C066: base64 has the standard alphabet and its padding, as strict decoders want it', () => {
+describe('base64 has the standard alphabet and its padding, as strict decoders want it', () => {
   let small: Small
 
   beforeAll(async () => {
@@ -142,7 +139,7 @@ function standardOf(bytes: Uint8Array): string {
   return btoa(String.fromCodePoint(...bytes))
 }
 
-test.each(KINDS)('C067 line ends and a byte order mark come through as text (%s)', async (kind) => {
+test.each(KINDS)('line ends and a byte order mark come through as text (%s)', async (kind) => {
   for (const [path, beginning] of [
     ['crlf.md', 'one\r\n'],
     ['bom.md', '\u{FEFF}after'],
@@ -154,7 +151,7 @@ test.each(KINDS)('C067 line ends and a byte order mark come through as text (%s)
   }
 })
 
-test.each(KINDS)('C068 a skill at the limit of files or of bytes is listed, got and read whole (%s)', async (kind) => {
+test.each(KINDS)('a skill at the limit of files or of bytes is listed, got and read whole (%s)', async (kind) => {
   const entries = new Map((await entriesSeenBy(kind)).map((entry) => [entry.uri, entry]))
 
   for (const skill of ['edge-count', 'edge-size']) {
@@ -168,33 +165,30 @@ test.each(KINDS)('C068 a skill at the limit of files or of bytes is listed, got 
   expect(fx.entry('edge-size').resources.reduce((sum, { size }) => sum + size, 0)).toBe(16_777_216)
 })
 
-test.each(KINDS)(
-  'C069 a skill over a limit is absent whole, and whoever asks is told which limit (%s)',
-  async (kind) => {
-    const peer = fx.of(kind)
-    const over = {
-      'over-count': [/limit of 512/, 'limit-files', 'files/1.md'],
-      'over-size': [/limit of 16777216/, 'limit-bytes', 'part-1.bin'],
-    } as const
+test.each(KINDS)('a skill over a limit is absent whole, and whoever asks is told which limit (%s)', async (kind) => {
+  const peer = fx.of(kind)
+  const over = {
+    'over-count': [/limit of 512/, 'limit-files', 'files/1.md'],
+    'over-size': [/limit of 16777216/, 'limit-bytes', 'part-1.bin'],
+  } as const
 
-    const uris = (await entriesSeenBy(kind)).flatMap(({ resources }) => resources.map(({ uri }) => uri))
+  const uris = (await entriesSeenBy(kind)).flatMap(({ resources }) => resources.map(({ uri }) => uri))
 
-    for (const [skill, [message, rule, file]] of Object.entries(over)) {
-      const got = await peer.call('skills/get', { uri: fx.uri(skill) })
-      const read = await peer.call('resources/read', { uri: fx.uri(skill, file) })
-      const listed = await peer.call('resources/directory/read', { uri: fx.root(skill) })
+  for (const [skill, [message, rule, file]] of Object.entries(over)) {
+    const got = await peer.call('skills/get', { uri: fx.uri(skill) })
+    const read = await peer.call('resources/read', { uri: fx.uri(skill, file) })
+    const listed = await peer.call('resources/directory/read', { uri: fx.root(skill) })
 
-      expect(uris.filter((uri) => uri.startsWith(fx.root(skill)))).toEqual([])
-      expectInvalidParams(got)
-      expect(got.error?.message).toMatch(message)
-      expectNotFound(peer, read)
-      expectInvalidParams(listed)
-      expect(findingsAt(fx.served, skill)).toMatchObject([{ rule, message: expect.stringMatching(message) }])
-    }
-  },
-)
+    expect(uris.filter((uri) => uri.startsWith(fx.root(skill)))).toEqual([])
+    expectInvalidParams(got)
+    expect(got.error?.message).toMatch(message)
+    expectNotFound(peer, read)
+    expectInvalidParams(listed)
+    expect(findingsAt(fx.served, skill)).toMatchObject([{ rule, message: expect.stringMatching(message) }])
+  }
+})
 
-test.each(KINDS)('C071 the resources of a skill from git are always a list (%s)', async (kind) => {
+test.each(KINDS)('the resources of a skill from git are always a list (%s)', async (kind) => {
   const entries = await entriesSeenBy(kind)
   const got = await Promise.all(entries.map(({ uri }) => fx.of(kind).call('skills/get', { uri })))
 
@@ -203,24 +197,21 @@ test.each(KINDS)('C071 the resources of a skill from git are always a list (%s)'
   expect(all).toHaveLength(2 * fx.fixture.listed.length)
 })
 
-test.each(KINDS)('C072 every file that an entry names is read with the bytes that it names (%s)', async (kind) => {
+test.each(KINDS)('every file that an entry names is read with the bytes that it names (%s)', async (kind) => {
   for (const entry of await entriesSeenBy(kind)) expect(await mismatchesOf(kind, entry)).toEqual([])
 })
 
-test.each(KINDS)(
-  'C073 no entry and no folder names a resource that is no file of the repository (%s)',
-  async (kind) => {
-    const entries = await entriesSeenBy(kind)
-    const folders = ['', 'git-workflow', 'acme', 'acme/billing', 'outer', 'pdf-processing'].map((path) =>
-      walkPages(fx.of(kind), 'resources/directory/read', { uri: fx.root(path).replace(/\/$/, '') }),
-    )
+test.each(KINDS)('no entry and no folder names a resource that is no file of the repository (%s)', async (kind) => {
+  const entries = await entriesSeenBy(kind)
+  const folders = ['', 'git-workflow', 'acme', 'acme/billing', 'outer', 'pdf-processing'].map((path) =>
+    walkPages(fx.of(kind), 'resources/directory/read', { uri: fx.root(path).replace(/\/$/, '') }),
+  )
 
-    const children: Entry[] = (await Promise.all(folders)).flatMap(itemsOf)
-    const uris = [...entries.flatMap(({ resources }) => resources), ...children].map(({ uri }) => uri)
-    expect(uris.filter((uri) => /\/_manifest$|\.(?:tar\.gz|zip)$|index\.json$/.test(uri))).toEqual([])
-    expect(children.length).toBeGreaterThan(10)
-  },
-)
+  const children: Entry[] = (await Promise.all(folders)).flatMap(itemsOf)
+  const uris = [...entries.flatMap(({ resources }) => resources), ...children].map(({ uri }) => uri)
+  expect(uris.filter((uri) => /\/_manifest$|\.(?:tar\.gz|zip)$|index\.json$/.test(uri))).toEqual([])
+  expect(children.length).toBeGreaterThan(10)
+})
 
 async function entriesSeenBy(kind: Kind): Promise<Entry[]> {
   return itemsOf(await walkPages(fx.of(kind), 'skills/list'))

@@ -29,7 +29,7 @@ afterAll(async () => {
 })
 
 test.each(KINDS.flatMap((kind) => Object.keys(FILES).map((path) => ({ kind, path }))))(
-  'C068, C072: a file that leaves its skill no byte of the 16 MiB is read to the last one: $path ($kind)',
+  'a file that leaves its skill no byte of the 16 MiB is read to the last one: $path ($kind)',
   async ({ kind, path }) => {
     const peer = peers.of(kind)
     const uri = `skill://fx/${path}`

@@ -35,21 +35,21 @@ afterAll(async () => {
   await fx[Symbol.asyncDispose]()
 })
 
-test.each(KINDS)('C039 the list holds the valid skills, nested ones too, each once (%s)', async (kind) => {
+test.each(KINDS)('the list holds the valid skills, nested ones too, each once (%s)', async (kind) => {
   const entries = await entriesSeenBy(kind)
 
   expect(entries.map(({ uri }) => uri).toSorted()).toEqual(fx.fixture.listed.map((skill) => fx.uri(skill)).toSorted())
   expect(fx.fixture.listed).toEqual(expect.arrayContaining(['outer', 'outer/inner']))
 })
 
-test.each(KINDS)('C040 the list of an unchanged catalog is the same each time (%s)', async (kind) => {
+test.each(KINDS)('the list of an unchanged catalog is the same each time (%s)', async (kind) => {
   const first = await fx.of(kind).call('skills/list')
   const second = await fx.of(kind).call('skills/list')
 
   expect(resultOf(second)).toEqual(resultOf(first))
 })
 
-test.each(KINDS)('C041 frontmatter is the JSON that its YAML means, of every type (%s)', async (kind) => {
+test.each(KINDS)('frontmatter is the JSON that its YAML means, of every type (%s)', async (kind) => {
   const entries = await entriesSeenBy(kind)
 
   expect(frontmatterOf(entries, 'yaml-types')).toEqual(fx.fixture.frontmatter.get('yaml-types'))
@@ -58,7 +58,7 @@ test.each(KINDS)('C041 frontmatter is the JSON that its YAML means, of every typ
   )
 })
 
-test.each(KINDS)('C042 a byte order mark and Windows line ends keep no skill out (%s)', async (kind) => {
+test.each(KINDS)('a byte order mark and Windows line ends keep no skill out (%s)', async (kind) => {
   const entries = await entriesSeenBy(kind)
 
   for (const skill of ['bom-skill', 'crlf-skill']) {
@@ -66,7 +66,7 @@ test.each(KINDS)('C042 a byte order mark and Windows line ends keep no skill out
   }
 })
 
-test.each(KINDS)('C043 three dashes in a value or in the body do not end the frontmatter (%s)', async (kind) => {
+test.each(KINDS)('three dashes in a value or in the body do not end the frontmatter (%s)', async (kind) => {
   const entries = await entriesSeenBy(kind)
 
   expect(frontmatterOf(entries, 'yaml-types')).toMatchObject({ block: 'first line\n --- \nlast line\n', count: 3 })
@@ -76,7 +76,7 @@ test.each(KINDS)('C043 three dashes in a value or in the body do not end the fro
   })
 })
 
-test.each(KINDS)('C044 unreadable frontmatter keeps its own skill out and no other (%s)', async (kind) => {
+test.each(KINDS)('unreadable frontmatter keeps its own skill out and no other (%s)', async (kind) => {
   const reasons = {
     'list-fm': 'frontmatter-invalid',
     'scalar-fm': 'frontmatter-invalid',
@@ -93,7 +93,7 @@ test.each(KINDS)('C044 unreadable frontmatter keeps its own skill out and no oth
   }
 })
 
-test.each(KINDS)('C045 two skills of one name are both listed, each under its own URI (%s)', async (kind) => {
+test.each(KINDS)('two skills of one name are both listed, each under its own URI (%s)', async (kind) => {
   const entries = await entriesSeenBy(kind)
 
   const refunds = entries.filter(({ uri }) => uri.endsWith('/refunds/SKILL.md'))
@@ -104,21 +104,18 @@ test.each(KINDS)('C045 two skills of one name are both listed, each under its ow
   ])
 })
 
-test.each(KINDS)(
-  'C046 the pages of the list hold together what the list holds, each entry whole (%s)',
-  async (kind) => {
-    const pages = await walkPages(paged.of(kind), 'skills/list')
+test.each(KINDS)('the pages of the list hold together what the list holds, each entry whole (%s)', async (kind) => {
+  const pages = await walkPages(paged.of(kind), 'skills/list')
 
-    const expected = inOrder(
-      fx.fixture.listed.map((skill) => fx.entry(skill)),
-      ({ uri }) => uri,
-    )
-    expect(inOrder<Entry>(itemsOf(pages), ({ uri }) => uri)).toEqual(expected)
-    expect(pages.map(({ skills }) => skills.length)).toEqual(sizesOfPages(expected.length, 2))
-    expect(new Set(pages.map(({ cacheScope }) => cacheScope)).size).toBe(1)
-    expect(pages.findIndex((page) => !('nextCursor' in page))).toBe(pages.length - 1)
-  },
-)
+  const expected = inOrder(
+    fx.fixture.listed.map((skill) => fx.entry(skill)),
+    ({ uri }) => uri,
+  )
+  expect(inOrder<Entry>(itemsOf(pages), ({ uri }) => uri)).toEqual(expected)
+  expect(pages.map(({ skills }) => skills.length)).toEqual(sizesOfPages(expected.length, 2))
+  expect(new Set(pages.map(({ cacheScope }) => cacheScope)).size).toBe(1)
+  expect(pages.findIndex((page) => !('nextCursor' in page))).toBe(pages.length - 1)
+})
 
 test.each(KINDS)('the pages of resources/list hold together each SKILL.md once (%s)', async (kind) => {
   const pages = await walkPages(paged.of(kind), 'resources/list')
@@ -128,7 +125,7 @@ test.each(KINDS)('the pages of resources/list hold together each SKILL.md once (
   expect(pages.map(({ resources }) => resources.length)).toEqual(sizesOfPages(uris.length, 2))
 })
 
-test.each(KINDS)('C047 a cursor that was never given is refused (%s)', async (kind) => {
+test.each(KINDS)('a cursor that was never given is refused (%s)', async (kind) => {
   const given: string = resultOf(await paged.of(kind).call('skills/list')).nextCursor
   const cursors = ['zzz', 5, '', null, {}, [given], `${given}0`, given.slice(0, -1), given.toUpperCase(), `${given}-1`]
 
@@ -181,7 +178,7 @@ test('a page that is full by its bytes ends there, and holds one entry at the le
   }
 })
 
-test.each(KINDS)('C049 params that are absent, empty or of another method change nothing (%s)', async (kind) => {
+test.each(KINDS)('params that are absent, empty or of another method change nothing (%s)', async (kind) => {
   const absent = await fx.of(kind).call('skills/list')
   const others = await Promise.all([{}, { foo: 1 }].map((params) => fx.of(kind).call('skills/list', params)))
 
@@ -191,7 +188,7 @@ test.each(KINDS)('C049 params that are absent, empty or of another method change
 test.each([
   ['without a file', {}],
   ['without a skill', { 'README.md': '# Nothing here\n' }],
-])('C050 the list of a repository %s is empty', async (_, files) => {
+])('the list of a repository %s is empty', async (_, files) => {
   await using repository = await Repository.create()
   await repository.commit(files)
   await using served = await serve(repository)
@@ -203,7 +200,7 @@ test.each([
   }
 })
 
-test.each(KINDS)('C052 an entry has no key that the extension does not give it (%s)', async (kind) => {
+test.each(KINDS)('an entry has no key that the extension does not give it (%s)', async (kind) => {
   const entries = await entriesSeenBy(kind)
 
   const keys = new Set(entries.flatMap((entry) => Object.keys(entry)))

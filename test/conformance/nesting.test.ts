@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => scene[Symbol.asyncDispose]())
 
 test.each(KINDS)(
-  'C085: an outer skill lists the files of the inner one, which has its own entry for them (%s)',
+  'an outer skill lists the files of the inner one, which has its own entry for them (%s)',
   async (kind) => {
     const entries = await entriesOf(scene.of(kind))
 
@@ -44,7 +44,7 @@ test.each(KINDS)(
 )
 
 // Before any case that commits: the fixture knows what its first commit holds.
-test('C088: with nested: as-files the inner skill is files of the outer one alone, which is as it was', async () => {
+test('with nested: as-files the inner skill is files of the outer one alone, which is as it was', async () => {
   const { fixture } = scene
   await using served = await serve(fixture.repository, { source: [...EXACT, 'nested: as-files'] })
   await using peers = await everyPeer(served)
@@ -65,7 +65,7 @@ test('C088: with nested: as-files the inner skill is files of the outer one alon
   ])
 })
 
-test('C088: an edit of nested takes effect at the next pull, both ways, and every file can be read after it', async () => {
+test('an edit of nested takes effect at the next pull, both ways, and every file can be read after it', async () => {
   await using desk = await Desk.open()
   await desk.repository.commit({
     ...skills('outer', 'beside'),
@@ -85,29 +85,26 @@ test('C088: an edit of nested takes effect at the next pull, both ways, and ever
   expect(seen).toEqual([all, withoutInner, withoutInner, all])
 })
 
-test.each(KINDS)(
-  'C086: a change in an inner skill changes its set and the outer one, and no other (%s)',
-  async (kind) => {
-    const peer = scene.of(kind)
-    const uri = scene.uri('outer/inner', 'data.md')
-    const before = await untilCaughtUp(peer)
-    const heard = await peer.subscribe([uri])
-    const bytes = Buffer.from(`data for ${kind}\n`)
+test.each(KINDS)('a change in an inner skill changes its set and the outer one, and no other (%s)', async (kind) => {
+  const peer = scene.of(kind)
+  const uri = scene.uri('outer/inner', 'data.md')
+  const before = await untilCaughtUp(peer)
+  const heard = await peer.subscribe([uri])
+  const bytes = Buffer.from(`data for ${kind}\n`)
 
-    await scene.fixture.repository.commit({ 'skills/outer/inner/data.md': bytes })
-    await scene.served.sync()
-    await heard.next((message) => message.params?.uri === uri)
+  await scene.fixture.repository.commit({ 'skills/outer/inner/data.md': bytes })
+  await scene.served.sync()
+  await heard.next((message) => message.params?.uri === uri)
 
-    const after = await entriesOf(peer)
-    const changed = new Set([scene.uri('outer'), scene.uri('outer/inner')])
-    expect([...after.keys()]).toEqual([...before.keys()])
-    for (const [document, entry] of before) {
-      const expected = changed.has(document) ? withResource(entry, uri, bytes) : entry
-      expect(after.get(document)).toEqual(expected)
-    }
-    await heard[Symbol.asyncDispose]()
-  },
-)
+  const after = await entriesOf(peer)
+  const changed = new Set([scene.uri('outer'), scene.uri('outer/inner')])
+  expect([...after.keys()]).toEqual([...before.keys()])
+  for (const [document, entry] of before) {
+    const expected = changed.has(document) ? withResource(entry, uri, bytes) : entry
+    expect(after.get(document)).toEqual(expected)
+  }
+  await heard[Symbol.asyncDispose]()
+})
 
 /** The entries once they are those of the daemon: a follower may still be on its way to what the case before pushed. */
 async function untilCaughtUp(peer: Peer): Promise<ReadonlyMap<string, Entry>> {

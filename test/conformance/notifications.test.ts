@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => scene[Symbol.asyncDispose]())
 
-test.each(LEGACY)('C095: a subscriber hears once of the file it subscribed to, and of no other (%s)', async (kind) => {
+test.each(LEGACY)('a subscriber hears once of the file it subscribed to, and of no other (%s)', async (kind) => {
   await using peer = await openPeer(kind, scene.served)
   const uri = scene.uri('pdf-processing', 'crlf.md')
   const heard = await peer.subscribe([marker()])
@@ -38,7 +38,7 @@ test.each(LEGACY)('C095: a subscriber hears once of the file it subscribed to, a
   expect(await heardBeforeMarker(heard)).toEqual([`updated ${uri}`])
 })
 
-test.each(LEGACY)('C096: after unsubscribing nothing more is heard of the file (%s)', async (kind) => {
+test.each(LEGACY)('after unsubscribing nothing more is heard of the file (%s)', async (kind) => {
   await using peer = await openPeer(kind, scene.served)
   const uri = scene.uri('pdf-processing', 'crlf.md')
   const witness = scene.uri('pdf-processing', 'bom.md')
@@ -53,7 +53,7 @@ test.each(LEGACY)('C096: after unsubscribing nothing more is heard of the file (
   expect(await heardBeforeMarker(heard)).toEqual([`updated ${witness}`])
 })
 
-test('C097: the acknowledgement comes first, carries the id of the request and names the supported kinds only', async () => {
+test('the acknowledgement comes first, carries the id of the request and names the supported kinds only', async () => {
   const uri = scene.uri('pdf-processing', 'crlf.md')
   const filter = { resourceSubscriptions: [uri], resourcesListChanged: true, toolsListChanged: true }
   await using heard = await listen(scene.served, 'the-listener', filter)
@@ -70,7 +70,7 @@ test('C097: the acknowledgement comes first, carries the id of the request and n
   })
 })
 
-test.each(MODERN)('C098: who listens for one file hears of no list, though a skill came (%s)', async (kind) => {
+test.each(MODERN)('who listens for one file hears of no list, though a skill came (%s)', async (kind) => {
   await using peer = await openPeer(kind, scene.served)
   const uri = scene.uri('pdf-processing', 'crlf.md')
   await using heard = await peer.subscribe([uri])
@@ -88,7 +88,7 @@ test.each(MODERN)('C098: who listens for one file hears of no list, though a ski
 })
 
 test.each(KINDS)(
-  'C100: a listener for lists hears once of a skill that came, and once of one that went (%s)',
+  'a listener for lists hears once of a skill that came, and once of one that went (%s)',
   async (kind) => {
     await using peer = await openPeer(kind, scene.served)
     await using heard = await peer.subscribe([marker()], { list: true })
@@ -104,7 +104,7 @@ test.each(KINDS)(
   },
 )
 
-test.each(KINDS)('C101: what is asked for on an update is of the new commit (%s)', async (kind) => {
+test.each(KINDS)('what is asked for on an update is of the new commit (%s)', async (kind) => {
   await using peer = await openPeer(kind, scene.served)
   const uri = scene.uri('git-workflow')
   await using heard = await peer.subscribe([uri])
@@ -122,7 +122,7 @@ test.each(KINDS)('C101: what is asked for on an update is of the new commit (%s)
   }
 })
 
-test.each(KINDS)('C103: a subscriber to the root of a skill hears of a change below it (%s)', async (kind) => {
+test.each(KINDS)('a subscriber to the root of a skill hears of a change below it (%s)', async (kind) => {
   await using peer = await openPeer(kind, scene.served)
   const root = scene.root('pdf-processing')
   await using heard = await peer.subscribe([root])
@@ -133,7 +133,7 @@ test.each(KINDS)('C103: a subscriber to the root of a skill hears of a change be
   expect(update.params.uri).toBe(root)
 })
 
-test.each(KINDS)('C104: a subscriber to a file hears that it is gone, and then does not find it (%s)', async (kind) => {
+test.each(KINDS)('a subscriber to a file hears that it is gone, and then does not find it (%s)', async (kind) => {
   await using peer = await openPeer(kind, scene.served)
   const path = `pdf-processing/notes/gone-${kind}.md`
   const uri = scene.uri('pdf-processing', `notes/gone-${kind}.md`)
@@ -150,7 +150,7 @@ test.each(KINDS)('C104: a subscriber to a file hears that it is gone, and then d
   await came[Symbol.asyncDispose]()
 })
 
-test('C106: a daemon that stops answers the listen request, then closes its stream', async () => {
+test('a daemon that stops answers the listen request, then closes its stream', async () => {
   await using daemon = await serveFiles({ 'skills/alpha/SKILL.md': skillText('alpha') })
   await using heard = await listen(daemon.served, 'the-listener', { resourceSubscriptions: [ALPHA] })
   await heard.next(() => true)
@@ -162,7 +162,7 @@ test('C106: a daemon that stops answers the listen request, then closes its stre
   expect(heard.messages.at(-1)).toMatchObject(answerTo('the-listener'))
 })
 
-test('C106 over stdio: a process that is told to stop answers the listen request, then closes its end', async () => {
+test('over stdio: a process that is told to stop answers the listen request, then closes its end', async () => {
   await using daemon = await serveFiles({ 'skills/alpha/SKILL.md': skillText('alpha') })
   await using peer = await stdio(['--config', daemon.served.configFile], 'modern')
   const heard = await peer.subscribe([ALPHA])
@@ -177,7 +177,7 @@ test('C106 over stdio: a process that is told to stop answers the listen request
   expect(await exitStatusOf(peer.process)).toBe(0)
 })
 
-test('C107: five hundred streams that were opened and closed leave nothing behind', async () => {
+test('five hundred streams that were opened and closed leave nothing behind', async () => {
   await using daemon = await serveFiles({ 'skills/alpha/SKILL.md': skillText('alpha') })
   const { http } = daemon.served
   const filter = { resourceSubscriptions: [ALPHA, 'skill://fx'], resourcesListChanged: true }
@@ -191,7 +191,7 @@ test('C107: five hundred streams that were opened and closed leave nothing behin
   expect(http.counts()).toEqual({ sessions: 0, streams: 0, subscribedUris: 0 })
 })
 
-test('C108: a session has one stream at a time, and each message is on it once', async () => {
+test('a session has one stream at a time, and each message is on it once', async () => {
   await using session = await legacyHttp(scene.served.url)
   const uri = scene.uri('pdf-processing', 'crlf.md')
   const heard = await session.subscribe([uri, marker()])

@@ -26,7 +26,7 @@ describe('skill://index.json of FX', () => {
 
   afterAll(() => scene[Symbol.asyncDispose]())
 
-  test.each(KINDS)('C110: it is one text of JSON that holds an array of skills (%s)', async (kind) => {
+  test.each(KINDS)('it is one text of JSON that holds an array of skills (%s)', async (kind) => {
     const { item } = contentOf(await scene.of(kind).call(READ, { uri: INDEX }))
 
     const document = JSON.parse(item.text)
@@ -34,7 +34,7 @@ describe('skill://index.json of FX', () => {
     expect(document.skills).toHaveLength(scene.fixture.listed.length)
   })
 
-  test.each(KINDS)('C111: an entry has the fields of every revision, and each of them is true (%s)', async (kind) => {
+  test.each(KINDS)('an entry has the fields of every revision, and each of them is true (%s)', async (kind) => {
     const { skills } = await readJson(scene.of(kind), INDEX)
 
     for (const skill of scene.fixture.listed) {
@@ -53,29 +53,26 @@ describe('skill://index.json of FX', () => {
     }
   })
 
-  test.each(KINDS)(
-    'C112: the digest is that of SKILL.md, the resources are those of skills/list (%s)',
-    async (kind) => {
-      const peer = scene.of(kind)
+  test.each(KINDS)('the digest is that of SKILL.md, the resources are those of skills/list (%s)', async (kind) => {
+    const peer = scene.of(kind)
 
-      const { skills } = await readJson(peer, INDEX)
+    const { skills } = await readJson(peer, INDEX)
 
-      const listed = new Map(itemsOf(await walkPages(peer, 'skills/list')).map((entry) => [entry.uri, entry]))
-      for (const skill of scene.fixture.listed) {
-        const entry = skills.find((candidate: { uri: string }) => candidate.uri === scene.uri(skill))
-        expect(entry.digest).toBe(digestOf(scene.fixture.filesOf(skill).get('SKILL.md')!))
-        expect(entry.resources).toEqual(listed.get(entry.uri).resources)
-      }
-    },
-  )
+    const listed = new Map(itemsOf(await walkPages(peer, 'skills/list')).map((entry) => [entry.uri, entry]))
+    for (const skill of scene.fixture.listed) {
+      const entry = skills.find((candidate: { uri: string }) => candidate.uri === scene.uri(skill))
+      expect(entry.digest).toBe(digestOf(scene.fixture.filesOf(skill).get('SKILL.md')!))
+      expect(entry.resources).toEqual(listed.get(entry.uri).resources)
+    }
+  })
 
-  test.each(KINDS)('C113: it says that it is of the discovery schema 0.2.0 (%s)', async (kind) => {
+  test.each(KINDS)('it says that it is of the discovery schema 0.2.0 (%s)', async (kind) => {
     const document = await readJson(scene.of(kind), INDEX)
 
     expect(document.$schema).toBe('https://schemas.agentskills.io/discovery/0.2.0/schema.json')
   })
 
-  test.each(KINDS)('C114: it holds the skills of skills/list and no others (%s)', async (kind) => {
+  test.each(KINDS)('it holds the skills of skills/list and no others (%s)', async (kind) => {
     const { skills } = await readJson(scene.of(kind), INDEX)
 
     const uris = itemsOf(await walkPages(scene.of(kind), 'skills/list')).map((entry): string => entry.uri)
@@ -83,7 +80,7 @@ describe('skill://index.json of FX', () => {
     expect(uris.toSorted()).toEqual(scene.fixture.listed.map((skill) => scene.uri(skill)).toSorted())
   })
 
-  test.each(KINDS)('C115: it holds neither a template nor an archive as an entry (%s)', async (kind) => {
+  test.each(KINDS)('it holds neither a template nor an archive as an entry (%s)', async (kind) => {
     const { skills } = await readJson(scene.of(kind), INDEX)
 
     const types = skills.map((entry: { type: string }) => entry.type)
@@ -105,7 +102,7 @@ describe('skill://index.json of FX', () => {
     },
   )
 
-  test.each(KINDS)('C141: resources/list holds every SKILL.md, and nothing that is made by us (%s)', async (kind) => {
+  test.each(KINDS)('resources/list holds every SKILL.md, and nothing that is made by us (%s)', async (kind) => {
     const resources = itemsOf(await walkPages(scene.of(kind), 'resources/list'))
 
     expect(resources.map(({ uri }): string => uri).toSorted()).toEqual(
@@ -132,7 +129,7 @@ describe('skill://index.json while skills change', () => {
 
   afterAll(() => small[Symbol.asyncDispose]())
 
-  test('C102: a subscriber of each kind hears when a supporting file changed', async () => {
+  test('a subscriber of each kind hears when a supporting file changed', async () => {
     const heard = await listenTo(small)
 
     await small.commit({ 'alpha/ref.md': unlikeAnyOther() })
@@ -140,7 +137,7 @@ describe('skill://index.json while skills change', () => {
     expect(await heard()).toEqual(KINDS.map(() => [INDEX]))
   })
 
-  test('C120: each kind of client is told that it changed exactly when its bytes did', async () => {
+  test('each kind of client is told that it changed exactly when its bytes did', async () => {
     const steps = [
       { 'alpha/ref.md': unlikeAnyOther() },
       { 'alpha/SKILL.md': skillOf('alpha', unlikeAnyOther().trim()) },
@@ -190,7 +187,7 @@ test('index and skills/list are the same bytes from whoever pulled a skill and f
   expect(new Set(lists.map((reply) => JSON.stringify(resultOf(reply).skills))).size).toBe(1)
 })
 
-test('C117: with the index off it is not found, and skills/list is as ever', async () => {
+test('with the index off it is not found, and skills/list is as ever', async () => {
   const config = ['serve: { index: { enabled: false } }']
   await using small = await openSmall({ 'one/SKILL.md': skillOf('one') }, { config })
 

@@ -51,7 +51,7 @@ beforeEach(async () => {
 })
 
 describe('skillsyncd project', () => {
-  test('C171: has standard fields and texts alone, and skills-ref finds nothing wrong with it', async () => {
+  test('has standard fields and texts alone, and skills-ref finds nothing wrong with it', async () => {
     const out = join(home.path, 'strict')
 
     const plain = AUTHORED.replaceAll('---', '--').replace(/^--/, '---').replace('\n--\n', '\n---\n')
@@ -79,7 +79,7 @@ describe('skillsyncd project', () => {
     expect(ended.stdout).toContain('3 fields left out: disable-model-invocation, when_to_use, x-unknown')
   })
 
-  test('C171: every skill of the examples, projected, is one to skills-ref', async () => {
+  test('every skill of the examples, projected, is one to skills-ref', async () => {
     const out = join(home.path, 'examples')
 
     const ended = await home.command('project', EXAMPLES, '--out', out)
@@ -93,7 +93,7 @@ describe('skillsyncd project', () => {
   })
 
   test.each(['id', 'version', 'tags', 'capabilities', 'depends_on', 'references', 'later'])(
-    'C173: a metadata key of the author that is called as a projected one is an error that names it: %s',
+    'a metadata key of the author that is called as a projected one is an error that names it: %s',
     async (member) => {
       const key = `x-personal-mcp.${member}`
       const text = AUTHORED.replace('tilde: "~"', `"${key}": "mine"`)
@@ -107,7 +107,7 @@ describe('skillsyncd project', () => {
     },
   )
 
-  test('C174: two runs give identical bytes, the body is as it was, and no key is one of the protocol', async () => {
+  test('two runs give identical bytes, the body is as it was, and no key is one of the protocol', async () => {
     const [once, twice] = [await home.run('project', skill), await home.command('project', join(skill, 'SKILL.md'))]
     const reserved = await folderOf(
       { 'refunds/SKILL.md': AUTHORED.replace('tilde', 'io.modelcontextprotocol/skills') },
@@ -126,7 +126,7 @@ describe('skillsyncd project', () => {
     })
   })
 
-  test('C175: a projection that is served beside its skill has a path and digests of its own, and leaves the skill as it was', async () => {
+  test('a projection that is served beside its skill has a path and digests of its own, and leaves the skill as it was', async () => {
     await using repository = await Repository.create()
     await repository.commit({
       'skills/refunds/SKILL.md': AUTHORED,
@@ -158,7 +158,7 @@ describe('skillsyncd project', () => {
     ['list', '[Read, "Bash(git add:*)", Grep]'],
     ['text', 'Read Bash(git add:*) Grep'],
     ['text with commas', '"Read, Bash(git add:*), Grep"'],
-  ])('C176: allowed-tools as a %s becomes one text, parted by spaces', async (kind, tools) => {
+  ])('allowed-tools as a %s becomes one text, parted by spaces', async (kind, tools) => {
     const text = `---\nname: refunds\ndescription: d\nallowed-tools: ${tools}\n---\n`
     const folder = await folderOf({ 'refunds/SKILL.md': text }, `tools-${kind}`)
 

@@ -39,7 +39,7 @@ describe('the prompt init-skills', () => {
     expectInvalidParams(await peer.call('prompts/list', { cursor: 'next' }))
   })
 
-  test.each(KINDS)('C158: what it says is what the command prints, byte for byte (%s)', async (kind) => {
+  test.each(KINDS)('what it says is what the command prints, byte for byte (%s)', async (kind) => {
     const home = await Home.create()
 
     const said = textOf(await small.of(kind).call('prompts/get', { name: 'init-skills' }))
@@ -51,7 +51,7 @@ describe('the prompt init-skills', () => {
     expect(again).toBe(said)
   })
 
-  test.each(KINDS)('C162: no other prompt is there (%s)', async (kind) => {
+  test.each(KINDS)('no other prompt is there (%s)', async (kind) => {
     const peer = small.of(kind)
 
     for (const params of [{ name: 'init' }, { name: 'Init-Skills' }, { name: '' }, { name: '__proto__' }]) {
@@ -141,7 +141,7 @@ test.each(['modern', 'legacy'] as const)(
 )
 
 describe('the command instructions', () => {
-  test('C159: wraps the guide in a tag, unless told not to, says nothing else, and needs no configuration', async () => {
+  test('wraps the guide in a tag, unless told not to, says nothing else, and needs no configuration', async () => {
     const home = await Home.create()
 
     const wrapped = await home.run('instructions')
@@ -155,7 +155,7 @@ describe('the command instructions', () => {
     expect(await readdir(home.path)).toEqual(['config', 'run', 'tmp'])
   })
 
-  test('C159: help is a result; a flag or a word that is not known is wrong usage', async () => {
+  test('help is a result; a flag or a word that is not known is wrong usage', async () => {
     const home = await Home.create()
 
     const help = await home.command('instructions', '--help')

@@ -17,22 +17,19 @@ beforeAll(async () => {
 
 afterAll(() => scene[Symbol.asyncDispose]())
 
-test.each(KINDS)(
-  'C089: an unknown file of a known skill and a file of an unknown skill are not found (%s)',
-  async (kind) => {
-    const peer = scene.of(kind)
-    const unknown = [scene.uri('pdf-processing', 'nowhere.md'), scene.uri('nowhere')]
+test.each(KINDS)('an unknown file of a known skill and a file of an unknown skill are not found (%s)', async (kind) => {
+  const peer = scene.of(kind)
+  const unknown = [scene.uri('pdf-processing', 'nowhere.md'), scene.uri('nowhere')]
 
-    for (const uri of unknown) {
-      const reply = await peer.call(READ, { uri })
+  for (const uri of unknown) {
+    const reply = await peer.call(READ, { uri })
 
-      expect(reply.error).toMatchObject({ code: NOT_FOUND[peer.era], data: { uri } })
-      expect(reply).not.toHaveProperty('result')
-    }
-  },
-)
+    expect(reply.error).toMatchObject({ code: NOT_FOUND[peer.era], data: { uri } })
+    expect(reply).not.toHaveProperty('result')
+  }
+})
 
-test.each(KINDS)('C090: the content of a file carries caching hints on the modern era alone (%s)', async (kind) => {
+test.each(KINDS)('the content of a file carries caching hints on the modern era alone (%s)', async (kind) => {
   const peer = scene.of(kind)
 
   const result = resultOf(await peer.call(READ, { uri: scene.uri('pdf-processing', 'crlf.md') }))
@@ -42,7 +39,7 @@ test.each(KINDS)('C090: the content of a file carries caching hints on the moder
   expect({ ttlMs, cacheScope }).toEqual(peer.era === 'modern' ? hints : {})
 })
 
-test('C090: how long every answer may be kept is what serve.ttl says', async () => {
+test('how long every answer may be kept is what serve.ttl says', async () => {
   await using repository = await Repository.create()
   await repository.commit({ 'a/SKILL.md': '---\nname: a\ndescription: A\n---\n' })
   await using served = await serve(repository, { config: ['serve: { ttl: 5s }'] })
@@ -65,7 +62,7 @@ test('C090: how long every answer may be kept is what serve.ttl says', async () 
   }
 })
 
-test.each(KINDS)('C091: a directory cannot be read as a file (%s)', async (kind) => {
+test.each(KINDS)('a directory cannot be read as a file (%s)', async (kind) => {
   const peer = scene.of(kind)
   const folders = [scene.root('pdf-processing'), scene.uri('pdf-processing', 'notes'), scene.root('acme')]
 
@@ -77,7 +74,7 @@ test.each(KINDS)('C091: a directory cannot be read as a file (%s)', async (kind)
   }
 })
 
-test.each(KINDS)('C092: the content names the URI that was asked for, and its media type (%s)', async (kind) => {
+test.each(KINDS)('the content names the URI that was asked for, and its media type (%s)', async (kind) => {
   const peer = scene.of(kind)
   const asked = [
     ...scene.entry('pdf-processing').resources.map(({ uri }) => uri),

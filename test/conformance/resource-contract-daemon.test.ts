@@ -26,7 +26,7 @@ afterAll(async () => {
   await fixture[Symbol.asyncDispose]()
 })
 
-test.each(KINDS)('C142, C144: the skills of a repository are at resource:// by their ids (%s)', async (kind) => {
+test.each(KINDS)('the skills of a repository are at resource:// by their ids (%s)', async (kind) => {
   const peer = peers.of(kind)
 
   const index = await readJson(peer, 'resource://catalog/skills_index')
@@ -37,7 +37,7 @@ test.each(KINDS)('C142, C144: the skills of a repository are at resource:// by t
   }
 })
 
-test.each(KINDS)('C145: a reference has the type that is declared, or that of Markdown (%s)', async (kind) => {
+test.each(KINDS)('a reference has the type that is declared, or that of Markdown (%s)', async (kind) => {
   const read = async (ref: string) =>
     contentOf(await peers.of(kind).call(READ, { uri: `resource://skills/code-review/references/${ref}` }))
 
@@ -47,7 +47,7 @@ test.each(KINDS)('C145: a reference has the type that is declared, or that of Ma
   expect(deep.bytes).toEqual(fixture.filesOf('code-review').get('references/nested/DEEP.MD'))
 })
 
-test.each(KINDS)('C148: of the docs folder Markdown is served, and nothing from outside of it (%s)', async (kind) => {
+test.each(KINDS)('of the docs folder Markdown is served, and nothing from outside of it (%s)', async (kind) => {
   const peer = peers.of(kind)
 
   for (const path of ['usage.md', 'guide/setup.md', 'skills/git-basics/SKILL.md']) {
@@ -103,7 +103,7 @@ test('what is not served of a skill is no document either, and is told as it goe
   expect(heard.messages.some(({ params }) => params?.uri === quiet)).toBe(false)
 })
 
-test('C150: where no source has to do with it there is no such family', async () => {
+test('where no source has to do with it there is no such family', async () => {
   await using small = await openSmall({ 'a/SKILL.md': documentOf(contractFrontmatter('a')) })
 
   for (const peer of small.all) {

@@ -55,7 +55,7 @@ describe('the resource:// family', () => {
 
   afterAll(() => scene[Symbol.asyncDispose]())
 
-  test.each(KINDS)('C142: the index holds one record of each id, to choose a skill by (%s)', async (kind) => {
+  test.each(KINDS)('the index holds one record of each id, to choose a skill by (%s)', async (kind) => {
     const { item } = contentOf(await scene.of(kind).call(READ, { uri: INDEX }))
 
     expect(item).toMatchObject({ uri: INDEX, mimeType: 'application/json' })
@@ -74,7 +74,7 @@ describe('the resource:// family', () => {
     ])
   })
 
-  test.each(KINDS)('C143: the record of a skill says where its documents are, and of no id else (%s)', async (kind) => {
+  test.each(KINDS)('the record of a skill says where its documents are, and of no id else (%s)', async (kind) => {
     const peer = scene.of(kind)
 
     expect(await readJson(peer, 'resource://catalog/skills/code-review')).toEqual({
@@ -112,21 +112,18 @@ describe('the resource:// family', () => {
     }
   })
 
-  test.each(KINDS)(
-    'C144: the document is SKILL.md, byte for byte, in whatever spelling of its URI (%s)',
-    async (kind) => {
-      const peer = scene.of(kind)
+  test.each(KINDS)('the document is SKILL.md, byte for byte, in whatever spelling of its URI (%s)', async (kind) => {
+    const peer = scene.of(kind)
 
-      for (const uri of ['resource://skills/code-review/document', 'resource://skills/%63ode%2Dreview/document']) {
-        const { item, bytes } = contentOf(await peer.call(READ, { uri }))
-        expect(item).toMatchObject({ uri, mimeType: 'text/markdown' })
-        expect(bytes).toEqual(Buffer.from(documentOf(REVIEW)))
-      }
-      expect(await readText(peer, 'resource://skills/hidden/document')).toBe(documentOf(HIDDEN))
-    },
-  )
+    for (const uri of ['resource://skills/code-review/document', 'resource://skills/%63ode%2Dreview/document']) {
+      const { item, bytes } = contentOf(await peer.call(READ, { uri }))
+      expect(item).toMatchObject({ uri, mimeType: 'text/markdown' })
+      expect(bytes).toEqual(Buffer.from(documentOf(REVIEW)))
+    }
+    expect(await readText(peer, 'resource://skills/hidden/document')).toBe(documentOf(HIDDEN))
+  })
 
-  test.each(KINDS)('C145: a declared reference has its bytes and its type, another file no id (%s)', async (kind) => {
+  test.each(KINDS)('a declared reference has its bytes and its type, another file no id (%s)', async (kind) => {
     const peer = scene.of(kind)
     const uriOf = (ref: string): string => `resource://skills/code-review/references/${ref}`
 
@@ -138,13 +135,13 @@ describe('the resource:// family', () => {
     }
   })
 
-  test.each(KINDS)('C169: a reference that declares no type is text/markdown (%s)', async (kind) => {
+  test.each(KINDS)('a reference that declares no type is text/markdown (%s)', async (kind) => {
     const uri = 'resource://skills/code-review/references/deep-dive'
 
     expect(contentOf(await scene.of(kind).call(READ, { uri })).item.mimeType).toBe('text/markdown')
   })
 
-  test.each(KINDS)('C147: what can be no id is refused, and nothing is looked up (%s)', async (kind) => {
+  test.each(KINDS)('what can be no id is refused, and nothing is looked up (%s)', async (kind) => {
     const peer = scene.of(kind)
     const codes = new Set<number | undefined>()
 
@@ -160,7 +157,7 @@ describe('the resource:// family', () => {
     expect([...codes]).toEqual([-32602])
   })
 
-  test.each(KINDS)('C148: documents are read by their paths, and nothing else is (%s)', async (kind) => {
+  test.each(KINDS)('documents are read by their paths, and nothing else is (%s)', async (kind) => {
     const peer = scene.of(kind)
 
     for (const [path, text] of Object.entries(DOCS)) {
@@ -290,7 +287,7 @@ describe('the resource:// family', () => {
 })
 
 describe('where it is not served', () => {
-  test('C150: the forms are unknown, listed nowhere, and nobody can wait for them', async () => {
+  test('the forms are unknown, listed nowhere, and nobody can wait for them', async () => {
     const forms = formsOf({ contract: false, resources: { list: 'files' } })
     await using scene = await openContracted(CFX, { forms })
 
@@ -309,7 +306,7 @@ describe('where it is not served', () => {
     }
   })
 
-  test('C150: a source with docs alone has those, and no index', async () => {
+  test('a source with docs alone has those, and no index', async () => {
     const forms = formsOf({ contract: { ofSkills: false } })
     await using scene = await openContracted({ team: { skills: [MARK], docs: DOCS } }, { forms })
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Home } from '../support/program.ts'
 
-describe('C161: a skills directory that is none', () => {
+describe('a skills directory that is none', () => {
   test.each([
     ['relative', 'skills', (home: Home) => `write --skills-dir ${join(home.path, 'skills')}`],
     ['relative with a dot', './skills', (home: Home) => `write --skills-dir ${join(home.path, 'skills')}`],

@@ -16,22 +16,19 @@ describe('the template of the source FX', () => {
 
   afterAll(() => scene[Symbol.asyncDispose]())
 
-  test.each(KINDS)(
-    'C130: expanded for every file of every skill, it gives a URI that can be read (%s)',
-    async (kind) => {
-      const peer = scene.of(kind)
-      const { resourceTemplates } = resultOf(await peer.call('resources/templates/list'))
+  test.each(KINDS)('expanded for every file of every skill, it gives a URI that can be read (%s)', async (kind) => {
+    const peer = scene.of(kind)
+    const { resourceTemplates } = resultOf(await peer.call('resources/templates/list'))
 
-      const [{ uriTemplate }] = resourceTemplates
-      expect(uriTemplate).toBe(`${scene.prefix}{+path}`)
-      for (const skill of scene.fixture.listed.filter((path) => !path.startsWith('edge-'))) {
-        for (const [path, bytes] of scene.fixture.filesOf(skill)) {
-          const uri = expanded(uriTemplate, { path: encoded(`${skill}/${path}`) })
-          expect(contentOf(await peer.call('resources/read', { uri })).bytes).toEqual(bytes)
-        }
+    const [{ uriTemplate }] = resourceTemplates
+    expect(uriTemplate).toBe(`${scene.prefix}{+path}`)
+    for (const skill of scene.fixture.listed.filter((path) => !path.startsWith('edge-'))) {
+      for (const [path, bytes] of scene.fixture.filesOf(skill)) {
+        const uri = expanded(uriTemplate, { path: encoded(`${skill}/${path}`) })
+        expect(contentOf(await peer.call('resources/read', { uri })).bytes).toEqual(bytes)
       }
-    },
-  )
+    }
+  })
 
   test.each(KINDS)(
     'its values are paths of files, as they stand in URIs, in either spelling of it (%s)',
@@ -54,7 +51,7 @@ describe('the template of the source FX', () => {
   )
 
   test.each(KINDS)(
-    'C132: of more than a hundred values the first hundred are given, and how many there are (%s)',
+    'of more than a hundred values the first hundred are given, and how many there are (%s)',
     async (kind) => {
       const total = scene.fixture.filesOf('edge-count').size
 
@@ -126,7 +123,7 @@ describe('the spaces of an operator', () => {
     ])
   })
 
-  test.each(KINDS)('C131: values that begin as asked are given, and each leads to a skill (%s)', async (kind) => {
+  test.each(KINDS)('values that begin as asked are given, and each leads to a skill (%s)', async (kind) => {
     const peer = small.of(kind)
 
     const { completion } = await complete(peer, PRODUCT, 'product', 'al')
@@ -138,7 +135,7 @@ describe('the spaces of an operator', () => {
     }
   })
 
-  test.each(KINDS)('C134: the values of a variable are those that go with the others (%s)', async (kind) => {
+  test.each(KINDS)('the values of a variable are those that go with the others (%s)', async (kind) => {
     const peer = small.of(kind)
     const valuesOf = async (name: string, given: object) =>
       (await complete(peer, VERSIONED, name, '', given)).completion.values
@@ -151,7 +148,7 @@ describe('the spaces of an operator', () => {
     expect(await valuesOf('version', { product: 'beta', version: '1', elsewhere: 'x' })).toEqual(['2'])
   })
 
-  test.each(KINDS)('C135: neither an unlisted nor a withheld skill is offered (%s)', async (kind) => {
+  test.each(KINDS)('neither an unlisted nor a withheld skill is offered (%s)', async (kind) => {
     const peer = small.of(kind)
 
     const products = await complete(peer, PRODUCT, 'product', '')
@@ -162,7 +159,7 @@ describe('the spaces of an operator', () => {
     expect(paths.completion.values).toContain('a%20b/nested/SKILL.md')
   })
 
-  test.each(KINDS)('C136: a slash in a simple variable is encoded, and leads to no other skill (%s)', async (kind) => {
+  test.each(KINDS)('a slash in a simple variable is encoded, and leads to no other skill (%s)', async (kind) => {
     const peer = small.of(kind)
     const uri = expanded(PRODUCT, { product: 'v1/alpha' })
 

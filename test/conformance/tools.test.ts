@@ -72,7 +72,7 @@ function bodyIn(document: Buffer): string {
   return text.slice(end?.[0].length)
 }
 
-test.each(KINDS)('C151: the tools need nothing, some words and an id (%s)', async (kind) => {
+test.each(KINDS)('the tools need nothing, some words and an id (%s)', async (kind) => {
   const peer = fx.of(kind)
 
   const { tools } = resultOf(await peer.call('tools/list'))
@@ -96,30 +96,27 @@ test.each(KINDS)('C151: the tools need nothing, some words and an id (%s)', asyn
   }
 })
 
-test.each(KINDS)(
-  'C152: list_skills is a JSON array of id, name, source and description of all skills (%s)',
-  async (kind) => {
-    const { result, json } = await call(fx.of(kind), 'list_skills')
+test.each(KINDS)('list_skills is a JSON array of id, name, source and description of all skills (%s)', async (kind) => {
+  const { result, json } = await call(fx.of(kind), 'list_skills')
 
-    expect(result.structuredContent).toBeUndefined()
-    expect(result.content).toHaveLength(1)
-    const served = fx.fixture.listed.map((path) => {
-      const { name, description }: any = fx.fixture.frontmatter.get(path)
-      return {
-        id: TWINS.has(path) ? `fx/${path}` : path.slice(path.lastIndexOf('/') + 1),
-        name,
-        source: 'fx',
-        description,
-      }
-    })
-    const rows: readonly Row[] = json
-    expect(rows.filter(({ id }) => !TOOLS_ONLY.includes(id)).toSorted(byId)).toEqual(served.toSorted(byId))
-    expect(rows.filter(({ id }) => TOOLS_ONLY.includes(id)).map(({ id }) => id)).toEqual(TOOLS_ONLY.toSorted())
-    for (const row of rows) expect(Object.keys(row)).toEqual(['id', 'name', 'source', 'description'])
-  },
-)
+  expect(result.structuredContent).toBeUndefined()
+  expect(result.content).toHaveLength(1)
+  const served = fx.fixture.listed.map((path) => {
+    const { name, description }: any = fx.fixture.frontmatter.get(path)
+    return {
+      id: TWINS.has(path) ? `fx/${path}` : path.slice(path.lastIndexOf('/') + 1),
+      name,
+      source: 'fx',
+      description,
+    }
+  })
+  const rows: readonly Row[] = json
+  expect(rows.filter(({ id }) => !TOOLS_ONLY.includes(id)).toSorted(byId)).toEqual(served.toSorted(byId))
+  expect(rows.filter(({ id }) => TOOLS_ONLY.includes(id)).map(({ id }) => id)).toEqual(TOOLS_ONLY.toSorted())
+  for (const row of rows) expect(Object.keys(row)).toEqual(['id', 'name', 'source', 'description'])
+})
 
-test.each(KINDS)('C153: get_skill gives name, description and exactly the bytes after the fence (%s)', async (kind) => {
+test.each(KINDS)('get_skill gives name, description and exactly the bytes after the fence (%s)', async (kind) => {
   const peer = fx.of(kind)
   const rows = await rowsSeenBy(peer)
 
@@ -134,7 +131,7 @@ test.each(KINDS)('C153: get_skill gives name, description and exactly the bytes 
   }
 })
 
-test.each(KINDS)('C154: an unknown id is an error that a model can mend; no id is invalid (%s)', async (kind) => {
+test.each(KINDS)('an unknown id is an error that a model can mend; no id is invalid (%s)', async (kind) => {
   const peer = fx.of(kind)
 
   const text = await refusedBy(peer, 'no-such-skill')
@@ -165,7 +162,7 @@ test.each(KINDS)('an optional argument that is null is not given, and a required
   expectInvalidParams(await ask('search_skills', { query: null }))
 })
 
-describe('C155: where a skill lies', () => {
+describe('where a skill lies', () => {
   const STDIO = ['LS', 'MS'] as const
   const HTTP = ['M', 'LH'] as const
 
@@ -221,7 +218,7 @@ describe('C155: where a skill lies', () => {
   })
 })
 
-test('C156: a push is seen by the first list_skills after the interval, and not looked for before', async () => {
+test('a push is seen by the first list_skills after the interval, and not looked for before', async () => {
   await using repository = await Repository.create()
   await repository.commit({ 'alpha/SKILL.md': skillOf('alpha') })
   const clock = new FakeClock()
@@ -244,7 +241,7 @@ test('C156: a push is seen by the first list_skills after the interval, and not 
   }
 })
 
-test('C157: a folder name that two sources have gives an id to each, and each leads to its own content', async () => {
+test('a folder name that two sources have gives an id to each, and each leads to its own content', async () => {
   await using other = await Repository.create()
   await other.commit({ 'refunds/SKILL.md': skillOf('refunds', 'The other'), 'alone/SKILL.md': skillOf('alone') })
   await using small = await openSmall(
@@ -338,7 +335,7 @@ test('what is unlisted is got by who knows its id, and is in no list', async () 
   }
 })
 
-test('P1: what is damaged on the disk is not given, and the answer says so', async () => {
+test('what is damaged on the disk is not given, and the answer says so', async () => {
   await using small = await openSmall({ 'alpha/SKILL.md': skillOf('alpha') })
   const { json } = await call(small.of('LS'), 'get_skill', { id: 'alpha' })
   // Else it would be mended before the last one has asked.

@@ -28,7 +28,7 @@ afterAll(async () => {
   await fx[Symbol.asyncDispose]()
 })
 
-test.each(KINDS)('C018 an entry is its folder and SKILL.md, its resources lie in that folder (%s)', async (kind) => {
+test.each(KINDS)('an entry is its folder and SKILL.md, its resources lie in that folder (%s)', async (kind) => {
   const entries = await entriesSeenBy(kind)
 
   expect(entries.map(({ uri }) => uri).toSorted()).toEqual(fx.fixture.listed.map((skill) => fx.uri(skill)).toSorted())
@@ -38,7 +38,7 @@ test.each(KINDS)('C018 an entry is its folder and SKILL.md, its resources lie in
   }
 })
 
-test.each(KINDS)('C019 the folder of every entry is called as its frontmatter says (%s)', async (kind) => {
+test.each(KINDS)('the folder of every entry is called as its frontmatter says (%s)', async (kind) => {
   const entries = await entriesSeenBy(kind)
 
   expect(entries.map(({ frontmatter }) => frontmatter)).toMatchObject(
@@ -46,7 +46,7 @@ test.each(KINDS)('C019 the folder of every entry is called as its frontmatter sa
   )
 })
 
-test.each(KINDS)('C020 a skill whose folder is called otherwise is absent with names: exact (%s)', async (kind) => {
+test.each(KINDS)('a skill whose folder is called otherwise is absent with names: exact (%s)', async (kind) => {
   const peer = fx.of(kind)
   const uris = [fx.uri('bad-dir'), fx.uri('other')]
 
@@ -60,7 +60,7 @@ test.each(KINDS)('C020 a skill whose folder is called otherwise is absent with n
   ])
 })
 
-test('C020 a skill whose folder is called otherwise is served under its name with names: remap', async () => {
+test('a skill whose folder is called otherwise is served under its name with names: remap', async () => {
   await using served = await serve(fx.fixture.repository, { source: ['root: skills'] })
   await using peers = await everyPeer(served)
   const bytes = fx.fixture.filesOf('bad-dir').get('SKILL.md')!
@@ -88,7 +88,7 @@ test('C020 a skill whose folder is called otherwise is served under its name wit
 
 const LONGEST = 'n'.repeat(64)
 
-test.each(KINDS)('C021 a skill whose name breaks the rules is in no list, one at their edge is (%s)', async (kind) => {
+test.each(KINDS)('a skill whose name breaks the rules is in no list, one at their edge is (%s)', async (kind) => {
   const peer = fx.of(kind)
   const invalid = ['Upper', '-lead', 'trail-', 'dou--ble', `${LONGEST}n`]
 
@@ -103,7 +103,7 @@ test.each(KINDS)('C021 a skill whose name breaks the rules is in no list, one at
   expect(uris).toEqual(expect.arrayContaining([fx.uri('1up'), fx.uri(LONGEST)]))
 })
 
-test.each(KINDS)('C022 a name with a space before it is not trimmed into a valid one (%s)', async (kind) => {
+test.each(KINDS)('a name with a space before it is not trimmed into a valid one (%s)', async (kind) => {
   const peer = fx.of(kind)
 
   const uris = (await entriesSeenBy(kind)).map(({ uri }) => decodeURIComponent(uri))
@@ -114,7 +114,7 @@ test.each(KINDS)('C022 a name with a space before it is not trimmed into a valid
   expect(findingsAt(fx.served, 'padded')).toMatchObject([{ rule: 'name-invalid' }])
 })
 
-test.each(KINDS)('C023 a description has one to 1,024 characters, else the skill is absent (%s)', async (kind) => {
+test.each(KINDS)('a description has one to 1,024 characters, else the skill is absent (%s)', async (kind) => {
   const invalid = ['no-desc', 'empty-desc', 'description-too-long']
 
   const entries = new Map((await entriesSeenBy(kind)).map((entry) => [entry.uri, entry]))
@@ -141,7 +141,7 @@ const ENCODED = {
   'a%20b.md': 'a%2520b.md',
 }
 
-test.each(KINDS)('C024 a name is percent-encoded in its URI, and read back by it (%s)', async (kind) => {
+test.each(KINDS)('a name is percent-encoded in its URI, and read back by it (%s)', async (kind) => {
   const peer = fx.of(kind)
   const { resources } = (await entriesSeenBy(kind)).find(({ uri }) => uri === fx.uri('pdf-processing'))!
 
@@ -155,27 +155,24 @@ test.each(KINDS)('C024 a name is percent-encoded in its URI, and read back by it
   }
 })
 
-test.each(KINDS)(
-  'C026 a URI with raw spaces and letters, or other hex case, leads to the same file (%s)',
-  async (kind) => {
-    const peer = fx.of(kind)
-    const spellings = {
-      'setup guide.md': ['setup guide.md', 'setup%20guide%2Emd', '%73etup%20guide.md'],
-      'ünï.md': ['ünï.md', '%c3%bcn%c3%af.md', '%C3%BCnï.md'],
-      'a b.md': ['a b.md'],
-    }
+test.each(KINDS)('a URI with raw spaces and letters, or other hex case, leads to the same file (%s)', async (kind) => {
+  const peer = fx.of(kind)
+  const spellings = {
+    'setup guide.md': ['setup guide.md', 'setup%20guide%2Emd', '%73etup%20guide.md'],
+    'ünï.md': ['ünï.md', '%c3%bcn%c3%af.md', '%C3%BCnï.md'],
+    'a b.md': ['a b.md'],
+  }
 
-    for (const [name, written] of Object.entries(spellings)) {
-      for (const spelling of written) {
-        const uri = `${fx.root('pdf-processing')}/notes/${spelling}`
-        const { item, bytes } = contentOf(await peer.call('resources/read', { uri }))
+  for (const [name, written] of Object.entries(spellings)) {
+    for (const spelling of written) {
+      const uri = `${fx.root('pdf-processing')}/notes/${spelling}`
+      const { item, bytes } = contentOf(await peer.call('resources/read', { uri }))
 
-        expect(item.uri).toBe(uri)
-        expect(bytes).toEqual(fx.fixture.filesOf('pdf-processing').get(`notes/${name}`))
-      }
+      expect(item.uri).toBe(uri)
+      expect(bytes).toEqual(fx.fixture.filesOf('pdf-processing').get(`notes/${name}`))
     }
-  },
-)
+  }
+})
 
 /** Paths below the prefix that folding their dot segments would turn into something that is served. */
 const DOTTED = [
@@ -189,7 +186,7 @@ const DOTTED = [
   'pdf-processing/.',
 ]
 
-test.each(KINDS)('C027 a URI with dot segments leads nowhere (%s)', async (kind) => {
+test.each(KINDS)('a URI with dot segments leads nowhere (%s)', async (kind) => {
   expect(
     await refusalsOf(
       kind,
@@ -203,7 +200,7 @@ test.each(KINDS)('C027 a URI with dot segments leads nowhere (%s)', async (kind)
   )
 })
 
-test.each(KINDS)('C028 encoded dot segments lead nowhere either (%s)', async (kind) => {
+test.each(KINDS)('encoded dot segments lead nowhere either (%s)', async (kind) => {
   const encodings = ['%2e%2e', '%2E%2e', '.%2e', '%2e.']
   const uris = encodings.flatMap((dots) =>
     DOTTED.map((path) => fx.prefix + path.replaceAll(/(?<=^|\/)\.\.?(?=\/|$)/g, (at) => (at === '.' ? '%2e' : dots))),
@@ -213,7 +210,7 @@ test.each(KINDS)('C028 encoded dot segments lead nowhere either (%s)', async (ki
 })
 
 test.each(KINDS)(
-  'C030 a URI with query, fragment, user, port or a slash behind the file leads nowhere (%s)',
+  'a URI with query, fragment, user, port or a slash behind the file leads nowhere (%s)',
   async (kind) => {
     const uri = fx.uri('git-workflow')
     const uris = [
@@ -261,14 +258,14 @@ test.each(KINDS)('a URI whose segments hide a separator, a NUL or broken encodin
   expect(await refusalsOf(kind, uris)).toEqual(nowhere(kind, uris))
 })
 
-test.each(KINDS)('C031 a path counts to the letter, on a disk that folds case too (%s)', async (kind) => {
+test.each(KINDS)('a path counts to the letter, on a disk that folds case too (%s)', async (kind) => {
   const root = fx.root('git-workflow')
   const uris = [`${root}/skill.md`, `${root}/Skill.md`, `${fx.prefix}Git-Workflow/SKILL.md`, 'skill://FX/1up/SKILL.md']
 
   expect(await refusalsOf(kind, uris)).toEqual(nowhere(kind, uris))
 })
 
-test.each(KINDS)('C032 resources/list describes each SKILL.md by its frontmatter (%s)', async (kind) => {
+test.each(KINDS)('resources/list describes each SKILL.md by its frontmatter (%s)', async (kind) => {
   const resources = itemsOf(await walkPages(fx.of(kind), 'resources/list'))
 
   expect(resources.toSorted((a, b) => (a.uri < b.uri ? -1 : 1))).toEqual(
@@ -283,7 +280,7 @@ test.each(KINDS)('C032 resources/list describes each SKILL.md by its frontmatter
   )
 })
 
-test.each(KINDS)('C033 whatever stands in _meta stands under the name of who put it there (%s)', async (kind) => {
+test.each(KINDS)('whatever stands in _meta stands under the name of who put it there (%s)', async (kind) => {
   const peer = fx.of(kind)
   const uri = fx.uri('pdf-processing')
 
@@ -301,7 +298,7 @@ test.each(KINDS)('C033 whatever stands in _meta stands under the name of who put
   expect(keys.filter((key) => key.startsWith('io.modelcontextprotocol.skills/'))).toEqual([])
 })
 
-test.each(KINDS)('C034 a link inside a skill is a file of it, with the bytes it leads to (%s)', async (kind) => {
+test.each(KINDS)('a link inside a skill is a file of it, with the bytes it leads to (%s)', async (kind) => {
   const real = fx.fixture.filesOf('link-ok').get('real.md')!
   const uri = fx.uri('link-ok', 'alias.md')
 
@@ -312,7 +309,7 @@ test.each(KINDS)('C034 a link inside a skill is a file of it, with the bytes it 
   expect(contentOf(read).bytes).toEqual(real)
 })
 
-test.each(KINDS)('C035 nothing of a file outside of the repository is ever answered (%s)', async (kind) => {
+test.each(KINDS)('nothing of a file outside of the repository is ever answered (%s)', async (kind) => {
   const peer = fx.of(kind)
   const root = fx.root('link-escape')
   const below = ['secret', 'secret/', 'up', 'up/bad-dir/SKILL.md', 'up/git-workflow/SKILL.md', 'loop', 'loop/loop']
@@ -337,7 +334,7 @@ test.each(KINDS)('C035 nothing of a file outside of the repository is ever answe
   expect(answered.filter((json) => json.includes('link-escape/secret"') && json.includes('"result"'))).toEqual([])
 })
 
-test('C035 nothing of a file outside of the repository is ever kept, and the links are flagged', async () => {
+test('nothing of a file outside of the repository is ever kept, and the links are flagged', async () => {
   const kept = await readdir(fx.served.config.state, { recursive: true, withFileTypes: true })
   const files = kept.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
 
@@ -353,7 +350,7 @@ test('C035 nothing of a file outside of the repository is ever kept, and the lin
   }
 })
 
-test('C036 links that lead out of a skill and in circles do not keep a first sync from its end', async () => {
+test('links that lead out of a skill and in circles do not keep a first sync from its end', async () => {
   await using served = await serve(fx.fixture.repository, { source: EXACT })
   await using peers = await everyPeer(served)
 
@@ -363,24 +360,21 @@ test('C036 links that lead out of a skill and in circles do not keep a first syn
   expect(fx.entry('link-escape').resources).toHaveLength(1)
 })
 
-test.each(KINDS)(
-  'C037 a hidden file of a skill is one of its files, and nothing of git itself is (%s)',
-  async (kind) => {
-    const uris = [
-      `${fx.root('pdf-processing')}/.git/config`,
-      `${fx.prefix}.git/HEAD`,
-      `${fx.prefix}.git/config`,
-      'skill://.git/HEAD',
-    ]
+test.each(KINDS)('a hidden file of a skill is one of its files, and nothing of git itself is (%s)', async (kind) => {
+  const uris = [
+    `${fx.root('pdf-processing')}/.git/config`,
+    `${fx.prefix}.git/HEAD`,
+    `${fx.prefix}.git/config`,
+    'skill://.git/HEAD',
+  ]
 
-    const { resources } = (await entriesSeenBy(kind)).find(({ uri }) => uri === fx.uri('pdf-processing'))!
+  const { resources } = (await entriesSeenBy(kind)).find(({ uri }) => uri === fx.uri('pdf-processing'))!
 
-    expect(resources.map(({ uri }) => uri)).toContain(`${fx.root('pdf-processing')}/.hidden.md`)
-    expect(await refusalsOf(kind, uris)).toEqual(nowhere(kind, uris))
-  },
-)
+  expect(resources.map(({ uri }) => uri)).toContain(`${fx.root('pdf-processing')}/.hidden.md`)
+  expect(await refusalsOf(kind, uris)).toEqual(nowhere(kind, uris))
+})
 
-test.each(KINDS)('C038 a submodule is nobody’s file, and status says where it is (%s)', async (kind) => {
+test.each(KINDS)('a submodule is nobody’s file, and status says where it is (%s)', async (kind) => {
   const root = fx.root('git-workflow-sub')
   const uris = [`${root}/vendor`, `${root}/vendor/`, `${root}/vendor/SKILL.md`]
 

@@ -24,7 +24,7 @@ afterAll(async () => {
 })
 
 test.each(['M', 'MS'] as const)(
-  'C001 discover declares the extension with its options, and answers as the revision asks (%s)',
+  'discover declares the extension with its options, and answers as the revision asks (%s)',
   (kind) => {
     const { opening } = fx.of(kind)
 
@@ -37,7 +37,7 @@ test.each(['M', 'MS'] as const)(
 )
 
 test.each(['LH', 'LS'] as const)(
-  'C002 initialize declares the same extension, and nothing of the later revision (%s)',
+  'initialize declares the same extension, and nothing of the later revision (%s)',
   (kind) => {
     const result = resultOf(fx.of(kind).opening)
 
@@ -48,23 +48,20 @@ test.each(['LH', 'LS'] as const)(
   },
 )
 
-test.each(['LH', 'LS'] as const)('C004 a 2025-era listing has no key of the later revision (%s)', async (kind) => {
+test.each(['LH', 'LS'] as const)('a 2025-era listing has no key of the later revision (%s)', async (kind) => {
   const result = resultOf(await fx.of(kind).call('skills/list'))
 
   expect(Object.keys(result)).toEqual(['skills'])
 })
 
-test.each(['M', 'MS'] as const)(
-  'C005 a modern listing says its type, its lifetime and its scope (%s)',
-  async (kind) => {
-    const { resultType, ttlMs, cacheScope } = resultOf(await fx.of(kind).call('skills/list'))
+test.each(['M', 'MS'] as const)('a modern listing says its type, its lifetime and its scope (%s)', async (kind) => {
+  const { resultType, ttlMs, cacheScope } = resultOf(await fx.of(kind).call('skills/list'))
 
-    expect({ resultType, ttlMs, cacheScope }).toEqual(HINTS)
-  },
-)
+  expect({ resultType, ttlMs, cacheScope }).toEqual(HINTS)
+})
 
 test.each(['server/discover', 'skills/list', 'skills/get', 'resources/list', 'resources/read'])(
-  'C006 a modern request whose body names no revision is refused: %s',
+  'a modern request whose body names no revision is refused: %s',
   async (method) => {
     const { headers } = modern(method)
     const bodies = [{}, { _meta: {} }, { _meta: { ...META, [`io.modelcontextprotocol/protocolVersion`]: undefined } }]
@@ -80,7 +77,7 @@ test.each(['server/discover', 'skills/list', 'skills/get', 'resources/list', 're
   },
 )
 
-test('C007 an unknown revision is refused with those that are known', async () => {
+test('an unknown revision is refused with those that are known', async () => {
   const { headers } = modern('skills/list')
   const meta = { ...META, 'io.modelcontextprotocol/protocolVersion': '1900-01-01' }
 
@@ -96,7 +93,7 @@ test('C007 an unknown revision is refused with those that are known', async () =
   })
 })
 
-test.each(KINDS)('C009 an unknown method is told to be one (%s)', async (kind) => {
+test.each(KINDS)('an unknown method is told to be one (%s)', async (kind) => {
   const reply = await fx.of(kind).call('skills/nope')
 
   expect(reply.error?.code).toBe(-32601)
@@ -106,14 +103,14 @@ test.each(KINDS)('C009 an unknown method is told to be one (%s)', async (kind) =
 test.each([
   ['modern', modern('skills/list')],
   ['legacy', legacy('initialize', INITIALIZE)],
-])('C010 a request from the page of another site is refused (%s)', async (_, { headers, body }) => {
+])('a request from the page of another site is refused (%s)', async (_, { headers, body }) => {
   const reply = await exchange(fx.served.url, { headers: { ...headers, origin: 'http://evil.example' }, body })
 
   expect(reply.status).toBe(403)
   expect(reply.result).toBeUndefined()
 })
 
-test.runIf(process.platform === 'linux')('C011 by default every listening socket is on loopback', async () => {
+test.runIf(process.platform === 'linux')('by default every listening socket is on loopback', async () => {
   await using folder = await temporaryFolder()
   await using repository = await Repository.create()
   await repository.commit({ 'a/SKILL.md': '---\nname: a\ndescription: A\n---\n' })
@@ -130,7 +127,7 @@ test.runIf(process.platform === 'linux')('C011 by default every listening socket
   expect(await once(child, 'exit')).toEqual([0, null])
 })
 
-test('C012 with debug logging on, stdout holds messages of the protocol alone', async () => {
+test('with debug logging on, stdout holds messages of the protocol alone', async () => {
   await using folder = await temporaryFolder()
   // With a state folder of its own the process pulls by itself, and has something to log.
   const state = join(folder.path, 'state')
@@ -160,7 +157,7 @@ test('C012 with debug logging on, stdout holds messages of the protocol alone', 
   }
 })
 
-test('C013 a method whose target no header repeats is answered without one', async () => {
+test('a method whose target no header repeats is answered without one', async () => {
   const get = modern('skills/get', { uri: fx.uri('git-workflow') })
   const read = modern('resources/directory/read', { uri: fx.root('pdf-processing') })
   expect(get.headers).not.toHaveProperty('mcp-name')
@@ -173,7 +170,7 @@ test('C013 a method whose target no header repeats is answered without one', asy
   expect(resultOf(children).resources.length).toBeGreaterThan(0)
 })
 
-test.each(KINDS)('C014 every skill that the instructions name is answered for (%s)', async (kind) => {
+test.each(KINDS)('every skill that the instructions name is answered for (%s)', async (kind) => {
   const peer = fx.of(kind)
 
   const named: string[] = resultOf(peer.opening).instructions.match(/skill:\/\/\S+\/SKILL\.md/g)
@@ -183,7 +180,7 @@ test.each(KINDS)('C014 every skill that the instructions name is answered for (%
   expect(replies.map((reply) => resultOf(reply).skill.uri)).toEqual(named)
 })
 
-test('C015 an endpoint that lets clients subscribe gives them a session to do it in', async () => {
+test('an endpoint that lets clients subscribe gives them a session to do it in', async () => {
   const opening = await exchange(fx.served.url, legacy('initialize', INITIALIZE))
   const session = opening.headers.get('mcp-session-id')!
   const subscribe = legacy('resources/subscribe', { uri: fx.uri('git-workflow') })
@@ -199,7 +196,7 @@ test('C015 an endpoint that lets clients subscribe gives them a session to do it
   expect(resultOf(within)).toEqual({})
 })
 
-test('C016 both eras on one endpoint answer a hundred interleaved requests each, equal ids and all', async () => {
+test('both eras on one endpoint answer a hundred interleaved requests each, equal ids and all', async () => {
   const opening = await exchange(fx.served.url, legacy('initialize', INITIALIZE))
   const session = opening.headers.get('mcp-session-id')!
   const files = [...fx.fixture.filesOf('edge-count')].slice(0, 200)

@@ -34,7 +34,7 @@ test('a daemon that has nothing yet serves an empty catalog, and what the first 
   expect(listed(daemon)).toEqual(['skill://more/b/SKILL.md', 'skill://team/a/SKILL.md'])
 })
 
-test('P2: a failed pull leaves the last good catalog in place, also over a restart', async () => {
+test('a failed pull leaves the last good catalog in place, also over a restart', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
   {
     await using daemon = await world.start()
@@ -52,7 +52,7 @@ test('P2: a failed pull leaves the last good catalog in place, also over a resta
   expect(sourceOf(again.status(), 'team')).toMatchObject({ condition: { code: 'source-unreachable' } })
 })
 
-test('P4: an unchanged pull publishes nothing, and a changed one tells exactly what moved, once', async () => {
+test('an unchanged pull publishes nothing, and a changed one tells exactly what moved, once', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a'), 'b/SKILL.md': skill('b') } })
   await using daemon = await world.start()
   await daemon.sync()
@@ -96,7 +96,7 @@ test('while a source is pulled, all who ask for it again get one more pull', asy
   expect(world.git.requests.filter(isListing)).toHaveLength(2)
 })
 
-test('P8: a source whose host hangs delays none of the others', async () => {
+test('a source whose host hangs delays none of the others', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
   await using hung = await GitServer.start()
   hung.fault = { kind: 'hang-before' }
@@ -113,7 +113,7 @@ test('P8: a source whose host hangs delays none of the others', async () => {
   expect(await all).toMatchObject({ name: 'AbortError' })
 })
 
-test('P8: one of two sources is broken from the start: the other is served', async () => {
+test('one of two sources is broken from the start: the other is served', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
   await world.add('gone', `${world.git.origin}/gone.git`)
   await using daemon = await world.start()
@@ -153,7 +153,7 @@ test('a repository without commits is a condition until there is one', async () 
   expect(sourceOf(daemon.status(), 'team').condition).toBeUndefined()
 })
 
-test('S14: a repository of SHA-256 ids is served and followed over http, also after a restart', async () => {
+test('a repository of SHA-256 ids is served and followed over http, also after a restart', async () => {
   await using world = await World.create({})
   await using sha256 = await Repository.create({ objectFormat: 'sha256' })
   const first = await sha256.commit({ 'a/SKILL.md': skill('a'), 'b/SKILL.md': skill('b') })
@@ -174,7 +174,7 @@ test('S14: a repository of SHA-256 ids is served and followed over http, also af
   expect(listed(again)).toEqual(['skill://team/a/SKILL.md', 'skill://team/b/SKILL.md', 'skill://team/c/SKILL.md'])
 })
 
-test('S14: a full commit id of 64 digits can be asked for', async () => {
+test('a full commit id of 64 digits can be asked for', async () => {
   await using sha256 = await Repository.create({ objectFormat: 'sha256' })
   const first = await sha256.commit({ 'a/SKILL.md': skill('a') })
   await sha256.commit({ 'b/SKILL.md': skill('b') })
@@ -241,7 +241,7 @@ test('38: a folder of the store that is gone is noticed by the next look, and ta
   expect(then.get(id('team'))?.kind).toBe('unchanged')
 })
 
-test('P2: a state that cannot be written is a failure of the pull, and nothing else', async () => {
+test('a state that cannot be written is a failure of the pull, and nothing else', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
   await using daemon = await world.start()
   await daemon.sync()

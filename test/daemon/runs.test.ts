@@ -22,7 +22,7 @@ const HOUR = 3_600_000
 const TEAM = idOf('team')
 const MORE = idOf('more')
 
-test('P7: a secret that an upstream says back reaches no outcome, no status, no file and no line of the log', async () => {
+test('a secret that an upstream says back reaches no outcome, no status, no file and no line of the log', async () => {
   await using desk = await Desk.open({ team: 'https://git.example.com/team.git' })
   await using daemon = await desk.start()
   desk.redactor.add('hunter2hunter2')
@@ -102,7 +102,7 @@ test('a webhook has its source pulled at once, or after the pause that its host 
   expect(desk.opened).toEqual([TEAM])
 })
 
-test('S77: what the log says of webhooks does not grow with what is sent to them', async () => {
+test('what the log says of webhooks does not grow with what is sent to them', async () => {
   await using desk = await Desk.open({
     team: 'https://git.example.com/team.git\n    webhook: { provider: github, secret: { env: MISSING } }',
   })
@@ -137,7 +137,7 @@ test('the next poll of each source of a host that asked for a pause is after it'
   expect(daemon.status().sources[0]?.nextPoll).toMatch(/^2026-06-15T13:00:[0-2]/)
 })
 
-test('P8: repositories on this disk that hang delay no other one on it', async () => {
+test('repositories on this disk that hang delay no other one on it', async () => {
   await using desk = await Desk.open({ one: 'file:///one', two: 'file:///two', team: 'file:///team' })
   await using daemon = await desk.start()
   for (const id of ['one', 'two']) desk.hung.add(idOf(id))

@@ -24,7 +24,7 @@ test('a source that wants the git program is followed by it over http, with its 
   for (const { headers } of world.server.requests) expect(headers['user-agent']).toMatch(/^git\/\d/)
 })
 
-test('P7: a kill in the middle of a fetch by the git program leaves no token on the disk', async () => {
+test('a kill in the middle of a fetch by the git program leaves no token on the disk', async () => {
   await using world = await World.create()
   world.server.fault = { kind: 'hang-before', on: 'fetch' }
   const sync = world.home.start('sync')
@@ -37,7 +37,7 @@ test('P7: a kill in the middle of a fetch by the git program leaves no token on 
   for (const { text } of left) for (const secret of secrets()) expect(text).not.toContain(secret)
 })
 
-test('P2: without the git program a source that wants it is a condition, and what was served is served on', async () => {
+test('without the git program a source that wants it is a condition, and what was served is served on', async () => {
   await using world = await World.create()
   await world.home.run('sync')
   await world.configure('programs: { git: /nonexistent/git }')

@@ -23,7 +23,7 @@ const CANARIES = {
   variable: 'canary-variable-proxy-77aa',
 }
 
-test('S29: canary secrets of every kind open their doors, and are met in no output and in no file', async () => {
+test('canary secrets of every kind open their doors, and are met in no output and in no file', async () => {
   await using world = await World.create()
   const daemon = world.home.start('start', '--log-level', 'debug')
   const url = await daemon.line()
@@ -58,7 +58,7 @@ test('S29: canary secrets of every kind open their doors, and are met in no outp
   world.expectNone('the command lines of the helper', calls)
 })
 
-test('S29: the last words of a process that a fault ends hold no secret that it knew', async () => {
+test('the last words of a process that a fault ends hold no secret that it knew', async () => {
   await using world = await World.create()
   // A fault nobody foresaw, once the pulls have read their secrets.
   const fault = `
@@ -79,7 +79,7 @@ test('S29: the last words of a process that a fault ends hold no secret that it 
   world.expectNone('crash', end)
 })
 
-test('S26: a token that is revoked between two polls is a condition, asked for no oftener, and the new one is taken up', async () => {
+test('a token that is revoked between two polls is a condition, asked for no oftener, and the new one is taken up', async () => {
   await using world = await World.create()
   const daemon = world.home.start('start')
   const url = await daemon.line()

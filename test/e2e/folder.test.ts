@@ -88,7 +88,7 @@ test('get_skill has what was saved in SKILL.md and beside it in the answer to th
   expect([path, content]).toEqual([join(desk.folder, 'alpha/SKILL.md'), 'second\n'])
 })
 
-test('P2: a folder that is gone, or emptied, is served on, and followed again when it is back', async () => {
+test('a folder that is gone, or emptied, is served on, and followed again when it is back', async () => {
   await using desk = await Desk.of({ 'alpha/SKILL.md': skill('alpha', 'first') })
   await using daemon = await desk.start(['every: 1s'])
 

@@ -60,7 +60,7 @@ test.each([
 )
 
 test.runIf(process.platform === 'linux')(
-  'P6: twenty clients at once, twice, are each given it whole, and the process never takes more than 1.5 GiB for it',
+  'twenty clients at once, twice, are each given it whole, and the process never takes more than 1.5 GiB for it',
   async () => {
     const whole = Buffer.from(await (await rawRead()).arrayBuffer())
     const { result } = JSON.parse(whole.toString())

@@ -13,7 +13,7 @@ test('where a source has an entry in a lock that is followed, what its skills sa
   expect(text).not.toContain('<del>')
 })
 
-test('P3: where a lock binds a source, what its skills said earlier is shown to nobody', async () => {
+test('where a lock binds a source, what its skills said earlier is shown to nobody', async () => {
   const text = await differenceOf(['every: 1h', 'update: locked'])
 
   expect(text).toMatch(/alpha[^]*changed/)

@@ -16,7 +16,7 @@ import { Repository } from '../support/repository.ts'
 const SKILLS = 12
 const FILES = 5
 
-test('P2: with the git server down, a restarted daemon serves the last generation without waiting for it, and says how old it is and what is wrong', async () => {
+test('with the git server down, a restarted daemon serves the last generation without waiting for it, and says how old it is and what is wrong', async () => {
   await using home = await Home.create()
   await using repository = await Repository.create()
   await repository.commit(written(1))
@@ -49,7 +49,7 @@ test('P2: with the git server down, a restarted daemon serves the last generatio
   expect(stdout).not.toContain('up to date')
 })
 
-test('P2: when the git server comes back the source recovers without a person, within two polls', async () => {
+test('when the git server comes back the source recovers without a person, within two polls', async () => {
   await using home = await Home.create()
   await using repository = await Repository.create()
   await repository.commit(written(1))
@@ -76,7 +76,7 @@ test('P2: when the git server comes back the source recovers without a person, w
   expect((await statusOf(home)).sources[0]?.condition).toBeUndefined()
 })
 
-test('P5: killed at any moment of a sync, a daemon comes back to the old generation or the new one, whole', async () => {
+test('killed at any moment of a sync, a daemon comes back to the old generation or the new one, whole', async () => {
   await using home = await Home.create()
   await using one = await Repository.create()
   await using two = await Repository.create()
@@ -124,7 +124,7 @@ test('P5: killed at any moment of a sync, a daemon comes back to the old generat
   expect(new Set(moves).size, moves.join(' ')).toBeGreaterThan(1)
 })
 
-test('P5: a sync of the command line that is killed leaves nothing that keeps the next one from its work', async () => {
+test('a sync of the command line that is killed leaves nothing that keeps the next one from its work', async () => {
   await using home = await Home.create()
   await using repository = await Repository.create()
   await repository.commit(written(1))

@@ -78,7 +78,7 @@ test('a secret that is not there is a condition that names where it was looked f
   expect(world.git.requests).toEqual([])
 })
 
-test('P7: what a git server says back is not told on, should it hold the secret', async () => {
+test('what a git server says back is not told on, should it hold the secret', async () => {
   await using world = await World.create('env', CANARY)
   const basic = Buffer.from(`${USER}:${CANARY}`).toString('base64')
   world.git.fault = { kind: 'status', status: 500, body: `no: ${CANARY} ${basic}` }

@@ -10,7 +10,7 @@ import { skill } from './world.ts'
 
 const PASSPHRASE = 'canary/passphrase 8e1b&%'
 
-test('S14: a repository on this disk with ids of SHA-256 is followed and served', async () => {
+test('a repository on this disk with ids of SHA-256 is followed and served', async () => {
   await using repository = await Repository.create({ objectFormat: 'sha256' })
   await using home = await Home.create()
   const first = await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'first') })
@@ -50,7 +50,7 @@ test('29, P7: a locked key for ssh opens the repository, and neither it nor its 
     world.expectNoSecret(JSON.stringify(text))
 })
 
-test('S30, P2: a host whose key has changed is a condition with both fingerprints, and what was served is served on', async () => {
+test('a host whose key has changed is a condition with both fingerprints, and what was served is served on', async () => {
   await using world = await World.create()
   expect(await world.home.run('sync')).toMatchObject({ status: 0 })
   world.host.makeKey('other')

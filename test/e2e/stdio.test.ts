@@ -96,7 +96,7 @@ test('bad configuration ends it with 2 before it says anything to the client', a
   expect(end.stderr).toContain('brunch')
 })
 
-test('P5: one that writes and is killed is replaced by the next one, with what it had', async () => {
+test('one that writes and is killed is replaced by the next one, with what it had', async () => {
   await using world = await World.create(['every: 1s'])
   const killed = await stdio([], 'legacy', world.home.env)
   const exit = once(killed.process, 'exit')
@@ -127,7 +127,7 @@ test('38: one that writes fetches a damaged file again', async () => {
   expect((await mcp.call('resources/read', { uri: ALPHA })).result.contents[0].text).toBe(skill('alpha', 'first'))
 })
 
-test('P2: one that cannot write, since its socket would be for others too, serves what there is and logs why', async () => {
+test('one that cannot write, since its socket would be for others too, serves what there is and logs why', async () => {
   await using world = await World.create()
   expect(await world.home.run('sync')).toMatchObject({ status: 0 })
   await chmod(join(world.home.env['XDG_RUNTIME_DIR']!, 'skillsyncd'), 0o755)

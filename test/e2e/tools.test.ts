@@ -14,7 +14,7 @@ import { mcpProgram, openSite, startDaemon } from './programs.ts'
 import type { Place } from './clients.ts'
 import { World, skill } from './world.ts'
 
-describe('C156 over stdio', () => {
+describe('over stdio', () => {
   test('one that writes looks at a stale source itself, and has what it found in the same answer', async () => {
     await using world = await staleWorld()
     await using mcp = await stdio([], 'legacy', world.home.env)
@@ -44,7 +44,7 @@ describe('C156 over stdio', () => {
     await daemon.stop()
   })
 
-  test('P2: a host that hangs keeps nobody waiting for longer than was agreed', async () => {
+  test('a host that hangs keeps nobody waiting for longer than was agreed', async () => {
     await using world = await staleWorld('100ms')
     world.git.fault = { kind: 'hang-before' }
     await using mcp = await stdio([], 'legacy', world.home.env)
@@ -84,7 +84,7 @@ describe('a folder, with no configuration at all', () => {
     ])
   })
 
-  test('P2: who follows a writer that was killed takes over at the next call, and has what is new in its answer', async () => {
+  test('who follows a writer that was killed takes over at the next call, and has what is new in its answer', async () => {
     const home = await Home.create()
     const skills = join(home.path, 'skills')
     await put(skills, 'alpha', 'first')

@@ -10,7 +10,7 @@ import { skill } from './world.ts'
 
 const NAME = 'git.example.test'
 
-test('S16, S25: an authority and a proxy are taken up as they are, and what is wrong with either has its name', async () => {
+test('an authority and a proxy are taken up as they are, and what is wrong with either has its name', async () => {
   const authority = new Authority()
   await using repository = await Repository.create()
   await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'first') })

@@ -6,7 +6,7 @@ import { World } from './world.ts'
 
 const INDEX = '/.well-known/agent-skills/index.json'
 
-test('S76: a hub off loopback that trusts an issuer starts without a token of its own, and lets in who has one of the issuer', async () => {
+test('a hub off loopback that trusts an issuer starts without a token of its own, and lets in who has one of the issuer', async () => {
   await using world = await World.create()
   await using issuer = await TokenIssuer.start()
   await serveAs(world, [`http: { host: 0.0.0.0, port: 0 }`, `oauth: { issuer: '${issuer.url}', audience: hub }`])

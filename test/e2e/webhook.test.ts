@@ -26,7 +26,7 @@ test.each(['github', 'gitlab', 'gitea', 'forgejo', 'generic'] as const)(
   },
 )
 
-test('S77: whatever is sent, a source is pulled no oftener than each second, and others are answered meanwhile', async () => {
+test('whatever is sent, a source is pulled no oftener than each second, and others are answered meanwhile', async () => {
   await using site = await Site.start({ provider: 'github' })
   const body = (number: number): string => JSON.stringify({ number })
   const post = async (sent: string, signed = sent, headers = {}) =>
@@ -59,7 +59,7 @@ test('S77: whatever is sent, a source is pulled no oftener than each second, and
   expect(nudges).toBeLessThanOrEqual(Math.floor(seconds) + 1)
 })
 
-test('S77: a bad signature, none, a changed body and an unknown source set off no pull', async () => {
+test('a bad signature, none, a changed body and an unknown source set off no pull', async () => {
   await using site = await Site.start({ provider: 'github' })
 
   const answers = [
@@ -75,7 +75,7 @@ test('S77: a bad signature, none, a changed body and an unknown source set off n
   expect(stderr.match(/"webhook-refused"/g)).toHaveLength(1)
 })
 
-test('S77, P7: the secret of a webhook is met nowhere, and a file with a new one is used at once', async () => {
+test('the secret of a webhook is met nowhere, and a file with a new one is used at once', async () => {
   await using site = await Site.start({ provider: 'gitlab' })
   const { home } = site.world
   const refused = await site.post('{}', { 'x-gitlab-token': 'wrong' })

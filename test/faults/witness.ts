@@ -9,8 +9,8 @@ export type Listing = ReadonlyMap<string, string>
 
 /**
  * A client that lists and reads everything, over and over, for as long as a fault lasts, and hears what it is told meanwhile.
- * What it must not see fails the test when it ends: bytes that are not the listed ones (P1), a skill that is gone or a
- * request that fails (P2), a notification without a change, or a change without a notification (P4).
+ * What it must not see fails the test when it ends: bytes that are not the listed ones, a skill that is gone or a
+ * request that fails, a notification without a change, or a change without a notification.
  */
 export class Witness implements AsyncDisposable {
   /** What may be refused meanwhile, since it lies damaged on the disk. Wrong bytes are never forgiven. */

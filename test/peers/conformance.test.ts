@@ -140,7 +140,7 @@ function scenarioOf(folder: string): string {
 
 /** Those of the skills extension are one of our cases. That of the index, which it names too, left the suite with the index. */
 function titled(scenario: string): readonly [string, string] {
-  return [scenario.startsWith('sep-2640-') ? `C118: ${scenario}` : scenario, scenario]
+  return [scenario.startsWith('sep-2640-') ? `${scenario}` : scenario, scenario]
 }
 
 test('the suite has the scenarios of the table, and no other', () => {

@@ -56,7 +56,7 @@ class Hub implements AsyncDisposable {
   }
 }
 
-test('S74: off loopback, a request that a browser could be made to send is refused on every route', async () => {
+test('off loopback, a request that a browser could be made to send is refused on every route', async () => {
   await using hub = await Hub.start()
   const token = { authorization: `Bearer ${hub.token}` }
   const foreign = [
@@ -81,7 +81,7 @@ test('S74: off loopback, a request that a browser could be made to send is refus
   expect(JSON.stringify(replies.map(({ error, result }) => [error, result]))).not.toContain('alpha')
 })
 
-test('S76: off loopback nothing is told without a right token, and the token is met nowhere but where it was sent', async () => {
+test('off loopback nothing is told without a right token, and the token is met nowhere but where it was sent', async () => {
   await using hub = await Hub.start()
   const { home } = hub.world
   const narrow = (await home.command('token', 'add', 'narrow', '--scope', 'page')).stdout.trim()

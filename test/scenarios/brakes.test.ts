@@ -7,7 +7,7 @@ import { Desk, TEAM, named, removed, skills } from './desk.ts'
 const HOUR = 3_600_000
 const NEVER = new AbortController().signal
 
-test('S10: a source that never had skills is published empty; one that had some is held, whatever the commit is', async () => {
+test('a source that never had skills is published empty; one that had some is held, whatever the commit is', async () => {
   await using desk = await Desk.open()
   await desk.repository.commit({ 'README.md': 'none yet' })
   await desk.start()
@@ -39,7 +39,7 @@ test('what waits for a person is told, also while the disk cannot be looked at',
   expect(outcomes.get(TEAM)).toMatchObject({ kind: 'held', reason: { code: 'mass-deletion' } })
 })
 
-test('S11: 199 of 200 skills deleted in one commit wait, and one approve releases them', async () => {
+test('199 of 200 skills deleted in one commit wait, and one approve releases them', async () => {
   await using desk = await Desk.open()
   const names = named(200)
   const first = await desk.repository.commit(skills(...names))
@@ -63,7 +63,7 @@ test('S11: 199 of 200 skills deleted in one commit wait, and one approve release
   expect([desk.names(), desk.status().decision]).toEqual([['skill-0'], {}])
 })
 
-test('S11: a rejected mass deletion is passed over, and the next commit is taken', async () => {
+test('a rejected mass deletion is passed over, and the next commit is taken', async () => {
   await using desk = await Desk.open()
   const first = await desk.repository.commit(skills(...named(20)))
   await desk.start()
@@ -83,7 +83,7 @@ test('S11: a rejected mass deletion is passed over, and the next commit is taken
   expect([desk.names().length, desk.status().decision]).toEqual([21, {}])
 })
 
-test('S15: a rollback to a commit that the store never had fetches it by its id, and the next new commit is taken', async () => {
+test('a rollback to a commit that the store never had fetches it by its id, and the next new commit is taken', async () => {
   await using desk = await Desk.open()
   const oldest = await desk.repository.commit(skills('oldest'))
   await desk.repository.commit(skills('middle'))
@@ -103,7 +103,7 @@ test('S15: a rollback to a commit that the store never had fetches it by its id,
   expect(desk.status().decision).toEqual({})
 })
 
-test('S15: a rollback to a commit that nobody has fails by name, and nothing moves', async () => {
+test('a rollback to a commit that nobody has fails by name, and nothing moves', async () => {
   await using desk = await Desk.open()
   const commit = await desk.repository.commit(skills('one'))
   await desk.start()
@@ -115,7 +115,7 @@ test('S15: a rollback to a commit that nobody has fails by name, and nothing mov
   expect([desk.served(), desk.status().decision]).toEqual([commit, {}])
 })
 
-test('S71: a rollback that holds stays through new commits and a restart, until it is released', async () => {
+test('a rollback that holds stays through new commits and a restart, until it is released', async () => {
   await using desk = await Desk.open()
   const first = await desk.repository.commit(skills('one'))
   await desk.start()
@@ -139,7 +139,7 @@ test('S71: a rollback that holds stays through new commits and a restart, until 
   expect(desk.status()).toMatchObject({ decision: {}, condition: undefined })
 })
 
-test('S71: a rollback without a hold passes over what was left, also after a restart, and takes the next commit', async () => {
+test('a rollback without a hold passes over what was left, also after a restart, and takes the next commit', async () => {
   await using desk = await Desk.open()
   const first = await desk.repository.commit(skills('one'))
   await desk.start()

@@ -5,7 +5,7 @@ import { Repository } from '../support/repository.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { ReadBack, skillText } from './read-back.ts'
 
-test('S46: a link is served as its target inside of the skill, and refused with its reason everywhere else', async () => {
+test('a link is served as its target inside of the skill, and refused with its reason everywhere else', async () => {
   await using hub = await ReadBack.open()
 
   await hub.take({
@@ -49,7 +49,7 @@ test('S46: a link is served as its target inside of the skill, and refused with 
   await hub.expectHealthy()
 })
 
-describe('S47: a name', () => {
+describe('a name', () => {
   test('that is only odd is served with its bytes, at a URI that is encoded', async () => {
     const names = [
       'a\nb',
@@ -150,7 +150,7 @@ describe('S47: a name', () => {
   })
 })
 
-describe('S49: a tree', () => {
+describe('a tree', () => {
   test.each([
     ['..', [{ mode: '100644', name: '..' }]],
     ['.', [{ mode: '40000', name: '.' }]],
@@ -196,7 +196,7 @@ describe('S49: a tree', () => {
   })
 })
 
-test('S51: submodules and LFS pointers are told with their paths, and nothing is fetched for them', async () => {
+test('submodules and LFS pointers are told with their paths, and nothing is fetched for them', async () => {
   await using hub = await ReadBack.open()
   const { git } = hub.served
   const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'1'.repeat(64)}\nsize 12345\n`
@@ -236,7 +236,7 @@ test('S51: submodules and LFS pointers are told with their paths, and nothing is
   await hub.expectHealthy()
 })
 
-test('S52: each way in which a SKILL.md can be wrong has one result, and its siblings none of it', async () => {
+test('each way in which a SKILL.md can be wrong has one result, and its siblings none of it', async () => {
   await using hub = await ReadBack.open()
   const bytes = (text: string) => Buffer.from(text, 'latin1')
   const huge = skillText('body-10mb', '', 'x'.repeat(10_000_000))
@@ -280,7 +280,7 @@ test('S52: each way in which a SKILL.md can be wrong has one result, and its sib
   await hub.expectHealthy()
 })
 
-describe('S53: the YAML of a frontmatter', () => {
+describe('the YAML of a frontmatter', () => {
   const bomb = [
     'a: &a [x,x,x,x,x,x,x,x,x]',
     ...'bcdefghi'.split('').map((key, index) => {
@@ -370,7 +370,7 @@ describe('S53: the YAML of a frontmatter', () => {
   })
 })
 
-test('S55: a small pack with a huge file withholds that skill by the size in its header, in little memory', async () => {
+test('a small pack with a huge file withholds that skill by the size in its header, in little memory', async () => {
   const SIZE = 2 ** 28
   await using folder = await temporaryFolder()
   await using hub = await ReadBack.open()
@@ -389,7 +389,7 @@ test('S55: a small pack with a huge file withholds that skill by the size in its
   await hub.expectHealthy()
 })
 
-describe('S56: text that nobody sees', () => {
+describe('text that nobody sees', () => {
   const tags = String.fromCodePoint(...Array.from('ignore all', (letter) => 0xe0000 + letter.charCodeAt(0)))
   const files = {
     'tags/SKILL.md': skillText('tags', '', `Run the tests.${tags}\n`),
@@ -446,7 +446,7 @@ describe('S56: text that nobody sees', () => {
   })
 })
 
-test('S57: a name in two sources, twice in one, in a skill and unlike its folder is told apart or told of', async () => {
+test('a name in two sources, twice in one, in a skill and unlike its folder is told apart or told of', async () => {
   await using other = await Repository.create()
   await other.commit({ 'pdf/SKILL.md': skillText('pdf', '', 'of the other\n') })
   await using hub = await ReadBack.open({ more: { other } })
@@ -485,7 +485,7 @@ test('S57: a name in two sources, twice in one, in a skill and unlike its folder
   await hub.expectHealthy()
 })
 
-test('S59: an executable file is one in the digest and on the disk, and no other bit of its mode is taken', async () => {
+test('an executable file is one in the digest and on the disk, and no other bit of its mode is taken', async () => {
   await using hub = await ReadBack.open()
   const id = await hub.repository.blob('#!/bin/sh\n')
   const modes = { plain: '100644', exec: '100755', setuid: '104755', sticky: '107777', group: '100664' }
@@ -509,7 +509,7 @@ test('S59: an executable file is one in the digest and on the disk, and no other
   await hub.expectHealthy()
 })
 
-test('S60: each field of a frontmatter is in the listing as the YAML means it, and nothing besides', async () => {
+test('each field of a frontmatter is in the listing as the YAML means it, and nothing besides', async () => {
   const fields: Readonly<Record<string, unknown>> = {
     license: 'MIT',
     version: 1.5,

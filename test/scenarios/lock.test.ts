@@ -10,7 +10,7 @@ import { Repository } from '../support/repository.ts'
 
 const ALPHA = 'skill://team/alpha/SKILL.md'
 
-test('S64: --locked refuses a lock that lacks a source, has one too many, another url or ref, and names each', async () => {
+test('--locked refuses a lock that lacks a source, has one too many, another url or ref, and names each', async () => {
   await using world = await World.create()
   await locked(world)
   const url = `${world.git.origin}/team.git`
@@ -47,7 +47,7 @@ test('S64: --locked refuses a lock that lacks a source, has one too many, anothe
   expect(await lockOf(world.home)).toBe(before)
 })
 
-test('S64: without --locked only lock writes, and it adds what is missing and moves nothing', async () => {
+test('without --locked only lock writes, and it adds what is missing and moves nothing', async () => {
   await using world = await World.create()
   await locked(world)
   const before = JSON.parse(await lockOf(world.home))
@@ -68,7 +68,7 @@ test('S64: without --locked only lock writes, and it adds what is missing and mo
   expect(JSON.parse(await lockOf(world.home))).toEqual(before)
 })
 
-test('S66: a locked commit whose skills have another digest is refused by name, and is not served', async () => {
+test('a locked commit whose skills have another digest is refused by name, and is not served', async () => {
   await using world = await World.create()
   await locked(world)
   // Whole in itself, as one that was made on purpose is.
@@ -122,7 +122,7 @@ test('a lock of which any value is another one serves nothing of its source on a
   expect(outcomes).toEqual(Object.keys(edits).map((name) => [name, 1, false]))
 })
 
-test('S67: two updates at once, with a daemon and without one, go one after the other and both are in the lock', async () => {
+test('two updates at once, with a daemon and without one, go one after the other and both are in the lock', async () => {
   await using world = await World.create()
   await using more = await Repository.create()
   await more.commit({ 'beta/SKILL.md': skill('beta', 'first') })
@@ -330,7 +330,7 @@ test('update --precise wants one source and a full commit id, and a commit that 
   expect(await lockOf(world.home)).toBe(before)
 })
 
-test('S4: what was locked is served byte-identical after upstream rewrote and collected its history', async () => {
+test('what was locked is served byte-identical after upstream rewrote and collected its history', async () => {
   await using world = await World.create()
   const commit = await world.repository.git('rev-parse', 'main')
   await locked(world)
@@ -383,7 +383,7 @@ test('a branch that moved on and lost a skill: restored as locked with 0, told b
 })
 
 test.each([false, true])(
-  'S5: a tag that was moved (annotated: %s): served as locked, both named, with 3',
+  'a tag that was moved (annotated: %s): served as locked, both named, with 3',
   async (annotated) => {
     await using world = await World.create(['every: 1h', 'ref: v1'])
     const locked1 = await world.repository.tag('v1', { annotated })
@@ -408,7 +408,7 @@ test.each([false, true])(
   },
 )
 
-test('P3: with --locked a state folder that holds something newer serves nothing of it, from the first answer on', async () => {
+test('with --locked a state folder that holds something newer serves nothing of it, from the first answer on', async () => {
   await using world = await World.create()
   await locked(world)
   await ignoresLock(world)
@@ -430,7 +430,7 @@ test('P3: with --locked a state folder that holds something newer serves nothing
   expect(bodies.slice(1)).toEqual([skill('alpha', 'first'), skill('alpha', 'first')])
 })
 
-test('P3: an entry that is taken out of the lock while a daemon runs --locked takes the source out of service', async () => {
+test('an entry that is taken out of the lock while a daemon runs --locked takes the source out of service', async () => {
   await using world = await World.create()
   await locked(world)
   const text = await lockOf(world.home)

@@ -3,7 +3,7 @@ import { Repository } from '../support/repository.ts'
 import { ScriptedUpstream } from '../support/scripted-upstream.ts'
 import { Desk, skills } from './desk.ts'
 
-test('S1: a commit that changes one skill tells of that one alone, and leaves the others where they lie', async () => {
+test('a commit that changes one skill tells of that one alone, and leaves the others where they lie', async () => {
   await using desk = await Desk.open()
   await desk.repository.commit(skills('one', 'two'))
   await desk.start()
@@ -21,7 +21,7 @@ test('S1: a commit that changes one skill tells of that one alone, and leaves th
   expect(await desk.placesOf('two')).toEqual(before)
 })
 
-test('S3: a branch that was rewritten is followed, and recorded with both commits', async () => {
+test('a branch that was rewritten is followed, and recorded with both commits', async () => {
   await using desk = await Desk.open()
   desk.upstream = new ScriptedUpstream(skills('one'))
   await desk.start()
@@ -42,7 +42,7 @@ test('S3: a branch that was rewritten is followed, and recorded with both commit
   })
 })
 
-test('S3: a force push to an unrelated history is followed from a real server, and never called a plain update', async () => {
+test('a force push to an unrelated history is followed from a real server, and never called a plain update', async () => {
   await using desk = await Desk.open()
   const first = await desk.repository.commit(skills('one'))
   await desk.start()
@@ -132,7 +132,7 @@ test('a branch that was rewritten by its author is followed, whatever its dates'
 })
 
 test.each([{ annotated: false }, { annotated: true }])(
-  'S5: a tag that moved is held with both commits named, and followed once it is approved: %o',
+  'a tag that moved is held with both commits named, and followed once it is approved: %o',
   async ({ annotated }) => {
     await using desk = await Desk.open(['ref: v1'])
     const first = await desk.repository.commit(skills('one'))
@@ -156,7 +156,7 @@ test.each([{ annotated: false }, { annotated: true }])(
   },
 )
 
-test('S5: a tag that moved is followed where the configuration says so', async () => {
+test('a tag that moved is followed where the configuration says so', async () => {
   await using desk = await Desk.open(['ref: v1', 'brakes: { moved_tag: follow }'])
   await desk.repository.commit(skills('one'))
   await desk.repository.tag('v1')
@@ -170,7 +170,7 @@ test('S5: a tag that moved is followed where the configuration says so', async (
   expect(outcome).toMatchObject({ kind: 'updated', revision: { commit: second } })
 })
 
-test('S5: a tag that is made anew for the same commit is held too: it is another signature', async () => {
+test('a tag that is made anew for the same commit is held too: it is another signature', async () => {
   await using desk = await Desk.open(['ref: v1'])
   const commit = await desk.repository.commit(skills('one'))
   const before = await desk.repository.tag('v1', { annotated: true })
@@ -190,7 +190,7 @@ test('S5: a tag that is made anew for the same commit is held too: it is another
   expect(desk.status().decision).toEqual({})
 })
 
-test('S6: a deleted ref leaves what was served in place and says so; when it comes back it is followed again', async () => {
+test('a deleted ref leaves what was served in place and says so; when it comes back it is followed again', async () => {
   await using desk = await Desk.open(['ref: stable'])
   const first = await desk.repository.commit(skills('one'), { branch: 'stable' })
   await desk.repository.commit(skills('other'))
@@ -210,7 +210,7 @@ test('S6: a deleted ref leaves what was served in place and says so; when it com
   expect(desk.status().condition).toBeUndefined()
 })
 
-test('S7: a repository that is gone is told apart from one that wants a credential, and both serve on', async () => {
+test('a repository that is gone is told apart from one that wants a credential, and both serve on', async () => {
   await using desk = await Desk.open()
   const commit = await desk.repository.commit(skills('one'))
   await desk.start()
@@ -230,7 +230,7 @@ test('S7: a repository that is gone is told apart from one that wants a credenti
   expect([desk.served(), desk.names(), desk.status().condition]).toEqual([commit, ['one'], undefined])
 })
 
-test('S9: a name that is a branch and a tag is ambiguous; in full it is the one that is meant', async () => {
+test('a name that is a branch and a tag is ambiguous; in full it is the one that is meant', async () => {
   await using desk = await Desk.open(['ref: v1'])
   const tagged = await desk.repository.commit(skills('tagged'))
   await desk.repository.tag('v1')

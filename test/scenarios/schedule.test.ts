@@ -16,7 +16,7 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-test('S2: a thousand polls without a change make no generation, no file, and one request each', async () => {
+test('a thousand polls without a change make no generation, no file, and one request each', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
   // The answer is the git server's own; that it is said again from memory spares a thousand processes.
   const listings: Buffer[] = []
@@ -51,7 +51,7 @@ test('S2: a thousand polls without a change make no generation, no file, and one
   expect(Date.parse(hub.source('team').lastAttempt!)).toBeGreaterThan(hub.clock.now().getTime() - 5 * MINUTE)
 })
 
-test('S12: fifty pushes within a period are one pull to the newest, and one notice for each URI that changed', async () => {
+test('fifty pushes within a period are one pull to the newest, and one notice for each URI that changed', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a'), 'b/SKILL.md': skill('b') } })
   await using hub = await Hub.start({ team: [world.url('team'), 'every: 5m'] })
   hub.daemon.poll()
@@ -159,35 +159,30 @@ const PAUSED: readonly [RequestKind, number][] = [
   ['ls-refs', 503],
   ['fetch', 429],
 ]
-test.each(PAUSED)(
-  'S20: told to wait by %s with %i, no source of the host asks it before the time',
-  async (on, status) => {
-    const names = ['one', 'two', 'three', 'four']
-    await using world = await World.create(
-      Object.fromEntries(names.map((name) => [name, { 'a/SKILL.md': skill('a') }])),
-    )
-    await using hub = await Hub.start(Object.fromEntries(names.map((name) => [name, [world.url(name), 'every: 1m']])))
-    world.git.fault = { kind: 'status', status, headers: { 'Retry-After': '3600' }, on }
-    hub.daemon.poll()
-    await hub.idle()
-    const told = world.git.requests.length
-    world.git.fault = { kind: 'none' }
+test.each(PAUSED)('told to wait by %s with %i, no source of the host asks it before the time', async (on, status) => {
+  const names = ['one', 'two', 'three', 'four']
+  await using world = await World.create(Object.fromEntries(names.map((name) => [name, { 'a/SKILL.md': skill('a') }])))
+  await using hub = await Hub.start(Object.fromEntries(names.map((name) => [name, [world.url(name), 'every: 1m']])))
+  world.git.fault = { kind: 'status', status, headers: { 'Retry-After': '3600' }, on }
+  hub.daemon.poll()
+  await hub.idle()
+  const told = world.git.requests.length
+  world.git.fault = { kind: 'none' }
 
-    await hub.pass(HOUR - 1)
-    const asked = await hub.daemon.sync()
+  await hub.pass(HOUR - 1)
+  const asked = await hub.daemon.sync()
 
-    expect(told).toBeGreaterThan(0)
-    expect(world.git.requests.length).toBe(told)
-    for (const name of names) {
-      expect(asked.get(idOf(name))).toMatchObject({ kind: 'failed', error: { code: 'rate-limited' } })
-    }
-    await hub.pass(2 * MINUTE)
-    expect(hub.daemon.registry.catalog.listed).toHaveLength(names.length)
-  },
-)
+  expect(told).toBeGreaterThan(0)
+  expect(world.git.requests.length).toBe(told)
+  for (const name of names) {
+    expect(asked.get(idOf(name))).toMatchObject({ kind: 'failed', error: { code: 'rate-limited' } })
+  }
+  await hub.pass(2 * MINUTE)
+  expect(hub.daemon.registry.catalog.listed).toHaveLength(names.length)
+})
 
 test.each(['ls-refs', 'fetch'] as const)(
-  'S22: one of a hundred repositories of a host hangs in %s, and the other 99 are polled in every period',
+  'one of a hundred repositories of a host hangs in %s, and the other 99 are polled in every period',
   async (on) => {
     await using slow = await World.create({ slow: { 'a/SKILL.md': skill('a') } })
     slow.git.fault = { kind: 'hang-before', on }
@@ -214,7 +209,7 @@ test.each(['ls-refs', 'fetch'] as const)(
   60_000,
 )
 
-test('S22: hosts that drip, more than there are places of any kind, keep no other from being looked at', async () => {
+test('hosts that drip, more than there are places of any kind, keep no other from being looked at', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
   await using drips = await dripping(world, 20)
   await using hub = await Hub.start({ team: [world.url('team'), 'every: 5m'], ...drips.sources })
@@ -229,7 +224,7 @@ test('S22: hosts that drip, more than there are places of any kind, keep no othe
   expect(Date.parse(hub.source('team').lastAttempt!)).toBeGreaterThan(Date.parse(lastAttempt!))
 })
 
-test('S23: a host is down for a week: requests, lines of the log and files stay few, and it recovers by itself', async () => {
+test('a host is down for a week: requests, lines of the log and files stay few, and it recovers by itself', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
   await using hub = await Hub.start({ team: [world.url('team'), 'every: 30m'] })
   hub.daemon.poll()
@@ -253,7 +248,7 @@ test('S23: a host is down for a week: requests, lines of the log and files stay 
   expect(hub.events).toEqual(['source-updated', 'pull-failed', 'recovered', 'source-updated'])
 })
 
-test('S26: a token that is refused is tried no more often than the schedule says, and its successor is used at once', async () => {
+test('a token that is refused is tried no more often than the schedule says, and its successor is used at once', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'token')
@@ -283,7 +278,7 @@ test('S26: a token that is refused is tried no more often than the schedule says
 /** What one more generation with one more skill version adds: the generation, the snapshot, two folders and a file. */
 const NEWS_FILES = 5
 
-test('S45: a machine that slept for a night polls once when it wakes, whatever it missed', async () => {
+test('a machine that slept for a night polls once when it wakes, whatever it missed', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') }, more: { 'b/SKILL.md': skill('b') } })
   await using hub = await Hub.start({
     team: [world.url('team'), 'every: 1m'],

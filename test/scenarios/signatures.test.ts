@@ -67,7 +67,7 @@ class Scene implements AsyncDisposable {
   }
 }
 
-test('S69: what nobody signed leaves service when signatures are demanded, at the start and without a network', async () => {
+test('what nobody signed leaves service when signatures are demanded, at the start and without a network', async () => {
   await using scene = await Scene.open()
   const { desk } = scene
   const key = await scene.keys.sshKey('ada')
@@ -116,7 +116,7 @@ test('a commit that nobody signed is not taken, and the signed one before it is 
   expect([desk.served(), desk.names()]).toEqual([signed, ['one']])
 })
 
-test('S68: a key that is taken from the list takes what it signed out of service, and brings it back when it is back', async () => {
+test('a key that is taken from the list takes what it signed out of service, and brings it back when it is back', async () => {
   await using scene = await Scene.open()
   const { desk } = scene
   const [ada, bob] = [await scene.keys.sshKey('ada'), await scene.keys.sshKey('bob')]
@@ -169,7 +169,7 @@ test('a signed source that did not move is unchanged over a restart, and is no n
 })
 
 test.each(['pin', 'pause'] as const)(
-  'S68: a key that is taken from the list holds for what a %s keeps, too',
+  'a key that is taken from the list holds for what a %s keeps, too',
   async (verb) => {
     await using scene = await Scene.open()
     const { desk } = scene

@@ -87,7 +87,7 @@ const LISTED: readonly ValidSkill[] = [
     yaml: 'license: Apache-2.0\n',
     json: { license: 'Apache-2.0' },
   },
-  // A rule in the body must not be taken for the end of the frontmatter (C043).
+  // A rule in the body must not be taken for the end of the frontmatter.
   { path: 'acme/support/refunds', description: 'Answers questions about refunds', body: '\n---\n\nAfter the rule.\n' },
   {
     path: 'pdf-processing',

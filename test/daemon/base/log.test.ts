@@ -173,7 +173,7 @@ test.each([
   ['as it stands in a form', (secret: string) => new URLSearchParams({ secret }).toString()],
   ['as it stands in base64, whatever follows', (secret: string) => Buffer.from(`${secret}xyz`).toString('base64')],
   ['as it stands in base64url', (secret: string) => Buffer.from(secret).toString('base64url')],
-])('S29: a secret of several lines is taken out %s, whole or by the line', (_, written) => {
+])('a secret of several lines is taken out %s, whole or by the line', (_, written) => {
   const redactor = new Redactor()
   redactor.add(`${KEY.join('\n')}\n`)
   redactor.add('CANARY "quoted" + ümlaut/slash')
@@ -196,7 +196,7 @@ test.each([
   `eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiIxIn0.${'s'.repeat(64)}`,
   KEY.join('\n'),
   JSON.stringify(KEY.join('\n')).slice(1, -1),
-])('S29: %j is taken out though nobody told of it', (secret) => {
+])('%j is taken out though nobody told of it', (secret) => {
   expect(new Redactor().clean(`is (${secret}) there`)).toBe('is (***) there')
 })
 

@@ -126,7 +126,7 @@ describe('a GitHub App', () => {
     ])
   })
 
-  test('S28: a token that a long fetch could outlive is renewed before the fetch', async () => {
+  test('a token that a long fetch could outlive is renewed before the fetch', async () => {
     await using api = await GitHubApi.start()
     const desk = appDesk(api)
     api.tokens = { prefix: 'ghs_one', expiresAt: new Date(desk.clock.now().getTime() + HOUR) }
@@ -213,7 +213,7 @@ describe('a GitHub App', () => {
     expect(await appDesk(api).failure()).toMatchObject({ code: 'limit-exceeded' })
   })
 
-  test('S25: its API is asked through the proxy of the source, and not without it', async () => {
+  test('its API is asked through the proxy of the source, and not without it', async () => {
     await using api = await GitHubApi.start()
     await using proxy = await ProxyServer.start(new URL(api.url).origin)
     const desk = appDesk(api, `proxy: { url: '${proxy.url}' }`)
@@ -262,7 +262,7 @@ describe('a credential helper', () => {
     expect(await helper.calls()).toHaveLength(2)
   })
 
-  test('S26: is told to erase what the host refused, and to store once what it took', async () => {
+  test('is told to erase what the host refused, and to store once what it took', async () => {
     await using helper = await FakeHelper.create(
       'echo username=u; echo password=p; echo password_expiry_utc=99999999999',
     )

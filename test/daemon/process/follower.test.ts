@@ -74,7 +74,7 @@ test('who waits for a generation and is stopped waits no longer', async () => {
   await expect(waiting).resolves.toBeUndefined()
 })
 
-test('P3: a follower that follows the lock looks at it again, although the generation is the same', async () => {
+test('a follower that follows the lock looks at it again, although the generation is the same', async () => {
   await using desk = await Desk.open()
   await desk.publish(1)
   await desk.lock()
@@ -152,7 +152,7 @@ test('a source that is not in the configuration is not served', async () => {
   expect(uris(follower)).toEqual([])
 })
 
-test('P2: a pointer that leads nowhere leaves what is served', async () => {
+test('a pointer that leads nowhere leaves what is served', async () => {
   await using desk = await Desk.open()
   await desk.publish(1)
   await using follower = await desk.follow()
@@ -163,7 +163,7 @@ test('P2: a pointer that leads nowhere leaves what is served', async () => {
   expect(uris(follower)).toEqual(['skill://team/skill-1/SKILL.md'])
 })
 
-test('P2, P6: a pointer that cannot be looked at is told once and ends nothing, and so is that it can be again', async () => {
+test('a pointer that cannot be looked at is told once and ends nothing, and so is that it can be again', async () => {
   await using desk = await Desk.open()
   await desk.publish(1)
   await using follower = await desk.follow()
@@ -184,7 +184,7 @@ test('P2, P6: a pointer that cannot be looked at is told once and ends nothing, 
   ])
 })
 
-test('P1: a stored file that was damaged is not read; a daemon of this process reads in its place while there is one', async () => {
+test('a stored file that was damaged is not read; a daemon of this process reads in its place while there is one', async () => {
   await using desk = await Desk.open()
   await desk.publish(1)
   await using follower = await desk.follow()

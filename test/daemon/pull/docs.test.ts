@@ -38,7 +38,7 @@ test('a push to the docs alone makes a new generation, brings one blob, and its 
   expect(hub.git.requests.filter(isFetch).length - fetches).toBe(2)
 })
 
-test('P1: damaged docs do not leave, and are fetched again by themselves', async () => {
+test('damaged docs do not leave, and are fetched again by themselves', async () => {
   await using repository = await Repository.create()
   await repository.commit(FILES)
   await using hub = await serve(repository, { source: SOURCE })
@@ -92,7 +92,7 @@ test('a follower reads docs, and gives out no damaged ones', async () => {
   expect(await textsOf(follower.serving, docs)).toEqual({ 'deep/page.md': 'page', 'usage.md': undefined })
 })
 
-test('P3: the lock holds the docs; other ones are not served, and each command tells of them', async () => {
+test('the lock holds the docs; other ones are not served, and each command tells of them', async () => {
   await using world = await World.create([...SOURCE, 'every: 1h'])
   await world.repository.commit({ ...FILES, alpha: null })
   await world.synced()

@@ -91,7 +91,7 @@ describe('who asks for what sources have', () => {
     bench.release()
   })
 
-  test('waits no longer than was agreed; the look goes on, and keeps nobody waiting any more (P8)', async () => {
+  test('waits no longer than was agreed; the look goes on, and keeps nobody waiting any more', async () => {
     const bench = new Bench(['team every: 5m'])
     bench.hold()
     const first = bench.look()
@@ -204,7 +204,7 @@ describe('a daemon that is asked', () => {
     expect((await desk.lastCause())?.trigger).toBe('call')
   })
 
-  test('asks a host that fails once in a period, whoever tried last, and serves on (P2)', async () => {
+  test('asks a host that fails once in a period, whoever tried last, and serves on', async () => {
     await using desk = await Desk.open()
     await using daemon = await desk.start()
     await daemon.sync()

@@ -18,7 +18,7 @@ test('a source is pulled at once when it is nudged', async () => {
   expect(desk.pulls).toEqual([{ id: TEAM, at: 0 }])
 })
 
-test('S77: thousands of nudges at once are one pull, and one more after the gap', async () => {
+test('thousands of nudges at once are one pull, and one more after the gap', async () => {
   const desk = new Desk()
 
   for (let number = 0; number < 5_000; number += 1) desk.nudges.nudge(TEAM)

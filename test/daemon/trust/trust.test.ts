@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { readTrust } from '../../../src/daemon/trust/trust.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
-test('S68: the files are read anew each time, and one that is not named is not looked for', async () => {
+test('the files are read anew each time, and one that is not named is not looked for', async () => {
   await using folder = await temporaryFolder()
   const allowedSigners = join(folder.path, 'signers')
   const signed = { require: 'both', allowedSigners, keyring: undefined } as const

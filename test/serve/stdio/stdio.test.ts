@@ -102,7 +102,7 @@ test('a connection whose input has ended ends, however long an answer takes', as
 })
 
 test.each(['legacy', 'modern'] as const)(
-  'P6: of what a %s client asks at once, so much is worked on, and all is answered',
+  'of what a %s client asks at once, so much is worked on, and all is answered',
   async (era) => {
     const gate = Promise.withResolvers<void>()
     const work = { now: 0, most: 0 }

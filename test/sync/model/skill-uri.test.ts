@@ -56,13 +56,13 @@ const segments = fc
 
 describe('a URI that is read', () => {
   test.each([
-    ['as it is published (C024)', 'skill://s/notes/setup%20guide.md', 'skill://s/notes/setup%20guide.md'],
-    ['with an encoded per cent sign (C024)', 'skill://s/100%25.md', 'skill://s/100%25.md'],
-    ['with an encoded query and fragment (C024)', 'skill://s/q%3Fx%23y.md', 'skill://s/q%3Fx%23y.md'],
-    ['with letters encoded (C024)', 'skill://s/%C3%BCn%C3%AF.md', 'skill://s/%C3%BCn%C3%AF.md'],
-    ['of a file whose name looks encoded (C025)', 'skill://s/a%2520b.md', 'skill://s/a%2520b.md'],
-    ['with a raw space (C026)', 'skill://s/setup guide.md', 'skill://s/setup%20guide.md'],
-    ['with raw letters (C026)', 'skill://s/ünï.md', 'skill://s/%C3%BCn%C3%AF.md'],
+    ['as it is published', 'skill://s/notes/setup%20guide.md', 'skill://s/notes/setup%20guide.md'],
+    ['with an encoded per cent sign', 'skill://s/100%25.md', 'skill://s/100%25.md'],
+    ['with an encoded query and fragment', 'skill://s/q%3Fx%23y.md', 'skill://s/q%3Fx%23y.md'],
+    ['with letters encoded', 'skill://s/%C3%BCn%C3%AF.md', 'skill://s/%C3%BCn%C3%AF.md'],
+    ['of a file whose name looks encoded', 'skill://s/a%2520b.md', 'skill://s/a%2520b.md'],
+    ['with a raw space', 'skill://s/setup guide.md', 'skill://s/setup%20guide.md'],
+    ['with raw letters', 'skill://s/ünï.md', 'skill://s/%C3%BCn%C3%AF.md'],
     ['with other hex case', 'skill://s/%c3%bcn%C3%af.md', 'skill://s/%C3%BCn%C3%AF.md'],
     ['with letters encoded that need not be', 'skill://%73/%53KILL%2Emd', 'skill://s/SKILL.md'],
     ['with three dots', 'skill://s/.../x', 'skill://s/.../x'],
@@ -87,15 +87,24 @@ describe('a URI that is read', () => {
   })
 
   test.each([
-    ...['..', '.', '../x', './x', 'x/../y', 'x/./y', 'x/..', 'x/.'].map((path) => ['C027', `skill://s/${path}`]),
-    ...['%2e%2e', '%2E%2e', '.%2e', '%2e.', '%2e', '%2E'].map((dots) => ['C028', `skill://s/${dots}/SKILL.md`]),
-    ...['%2e%2e', '%2E'].map((dots) => ['C028', `skill://${dots}/SKILL.md`]),
-    ...['a%2fb', 'a%2Fb', 'a%5cb', 'a%5Cb', 'a\\b', '%2f', 'a%00', '%00'].map((path) => ['C029', `skill://s/${path}`]),
-    ...['?x', '#y', '?', '#', '/?x'].map((end) => ['C030', `skill://s/SKILL.md${end}`]),
-    ['C030', 'skill://u@s/SKILL.md'],
-    ['C030', 'skill://u:p@s/SKILL.md'],
-    ['C030', 'skill://s:80/SKILL.md'],
-    ['C030', 'skill://[::1]/SKILL.md'],
+    ...['..', '.', '../x', './x', 'x/../y', 'x/./y', 'x/..', 'x/.'].map((path) => [
+      'a dot segment',
+      `skill://s/${path}`,
+    ]),
+    ...['%2e%2e', '%2E%2e', '.%2e', '%2e.', '%2e', '%2E'].map((dots) => [
+      'an encoded dot segment',
+      `skill://s/${dots}/SKILL.md`,
+    ]),
+    ...['%2e%2e', '%2E'].map((dots) => ['an encoded dot segment', `skill://${dots}/SKILL.md`]),
+    ...['a%2fb', 'a%2Fb', 'a%5cb', 'a%5Cb', 'a\\b', '%2f', 'a%00', '%00'].map((path) => [
+      'an encoded separator',
+      `skill://s/${path}`,
+    ]),
+    ...['?x', '#y', '?', '#', '/?x'].map((end) => ['more than an authority and a path', `skill://s/SKILL.md${end}`]),
+    ['more than an authority and a path', 'skill://u@s/SKILL.md'],
+    ['more than an authority and a path', 'skill://u:p@s/SKILL.md'],
+    ['more than an authority and a path', 'skill://s:80/SKILL.md'],
+    ['more than an authority and a path', 'skill://[::1]/SKILL.md'],
     ['an empty segment', 'skill://s//SKILL.md'],
     ['an empty segment', 'skill://s/a//'],
     ['no segment', 'skill://'],

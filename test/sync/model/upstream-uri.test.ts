@@ -109,7 +109,7 @@ describe('a URI that is read', () => {
     )
   })
 
-  test('has a path of its own where another scheme looks like a folder (C226)', () => {
+  test('has a path of its own where another scheme looks like a folder', () => {
     const folder = 'skill://~github/o/r/refunds/SKILL.md'
     const other = 'github://o/r/refunds/SKILL.md'
 

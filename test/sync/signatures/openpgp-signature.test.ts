@@ -66,7 +66,7 @@ describe('a key of gpg', () => {
   })
 })
 
-describe('S68: refused by name is', () => {
+describe('refused by name is', () => {
   test('a key that is not in the keyring', async () => {
     const other = await gpg.key('Unknown <unknown@example.com>')
 
@@ -216,7 +216,7 @@ describe('S68: refused by name is', () => {
   })
 })
 
-test('S68: a key that expired after it signed still proves what it signed then, as with SSH', async () => {
+test('a key that expired after it signed still proves what it signed then, as with SSH', async () => {
   const key = await gpg.key('Was Valid <was@example.com>', { expiry: 'seconds=172800' })
   const signed = await world.commit(await gpg.signing(key))
 

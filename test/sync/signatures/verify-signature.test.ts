@@ -147,7 +147,7 @@ const ROWS: readonly Row[] = [
   },
 ]
 
-describe.each(MODES)('S68: with require: %s', (require) => {
+describe.each(MODES)('with require: %s', (require) => {
   test.each(ROWS)('the defined answer is given when $what', async ({ commit, tag, list, expected }) => {
     const proven = await prove(claimed(commit, tag), trusting(list, require))
 
@@ -168,7 +168,7 @@ test.each(MODES)('what is proved names who signed what was required, and nobody 
   expect(proven).toEqual(expected[require])
 })
 
-test('S68: a key counts until it is taken from the list, and again when it is back', async () => {
+test('a key counts until it is taken from the list, and again when it is back', async () => {
   const answers: string[] = []
   for (const list of [LIST, '', LIST]) answers.push((await prove({ commit: signed }, trusting(list, 'commit'))).kind)
 

@@ -47,7 +47,7 @@ test('docs take a file from a skill that is stored, as a copy', async () => {
   expect(await store.skills.has(stored)).toBe(true)
 })
 
-test('P1, P5: damaged docs are not read, are told apart, and are written again when they are kept again', async () => {
+test('damaged docs are not read, are told apart, and are written again when they are kept again', async () => {
   await using folder = await temporaryFolder()
   const store = await Store.open(folder.path)
   const docs = sampleDocs({ 'index.md': 'index' })
@@ -82,7 +82,7 @@ test('docs stay as long as a kept snapshot names them, and go with the last one'
   expect(await verifyCurrent(store)).toBe(5)
 })
 
-test('P6: docs count towards the disk budget', async () => {
+test('docs count towards the disk budget', async () => {
   await using folder = await temporaryFolder()
   const store = await Store.open(folder.path)
   await publishSamples(store, new Date(), numbered(1))

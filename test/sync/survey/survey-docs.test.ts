@@ -60,7 +60,7 @@ test.each<readonly [string, Files]>([
   expect(found.skills.map(({ standing }) => standing)).toEqual(['served'])
 })
 
-test('P8: what cannot be served is left out and named, and hides no neighbour', async () => {
+test('what cannot be served is left out and named, and hides no neighbour', async () => {
   const hidden = 'a\u{e0041}b'
   const files: Files = {
     ...SKILL,

@@ -49,7 +49,7 @@ export function relates(open: Open, objectFormat: ObjectFormat): void {
     expect(await relation(repository, from, await grow(repository, 2))).toBe('descends')
   })
 
-  test('S3: a branch pushed anew with unrelated commits is rewritten', async () => {
+  test('a branch pushed anew with unrelated commits is rewritten', async () => {
     await using repository = await create()
     const from = await grow(repository, 3)
     await repository.setRef('refs/keep/old', from)
@@ -62,7 +62,7 @@ export function relates(open: Open, objectFormat: ObjectFormat): void {
     ['the last of a few', 3, 1],
     ['the last of many', HISTORY_LIMITS.depth + 100, 1],
     ['the last hundred of many', HISTORY_LIMITS.depth + 100, 100],
-  ])('S3: a branch whose last commits, %s, are replaced is rewritten', async (_, length, count) => {
+  ])('a branch whose last commits, %s, are replaced is rewritten', async (_, length, count) => {
     await using repository = await create()
     await grow(repository, length)
     const base = await repository.git('rev-parse', `main~${count}`)
@@ -74,7 +74,7 @@ export function relates(open: Open, objectFormat: ObjectFormat): void {
     expect(await relation(repository, from, to)).toBe('rewritten')
   })
 
-  test.each([1, 300])('S3: a branch set back by %i commits is rewritten', async (count) => {
+  test.each([1, 300])('a branch set back by %i commits is rewritten', async (count) => {
     await using repository = await create()
     const to = await repository.commit({ a: '1' })
     const from = await grow(repository, count)
@@ -84,7 +84,7 @@ export function relates(open: Open, objectFormat: ObjectFormat): void {
     expect(await relation(repository, from, to)).toBe('rewritten')
   })
 
-  test('S3: a branch is rewritten as well if the old commits were collected since', async () => {
+  test('a branch is rewritten as well if the old commits were collected since', async () => {
     await using repository = await create()
     const from = await grow(repository, 3)
     const to = await grow(repository, 300, 'refs/heads/new', 'new')
@@ -95,7 +95,7 @@ export function relates(open: Open, objectFormat: ObjectFormat): void {
     expect(await relation(repository, from, to)).toBe('rewritten')
   })
 
-  test('S3: it is unknown whether a branch of shared commits was rewritten once the old ones were collected, if it is long', async () => {
+  test('it is unknown whether a branch of shared commits was rewritten once the old ones were collected, if it is long', async () => {
     await using repository = await create()
     await grow(repository, HISTORY_LIMITS.depth + 100)
     const from = await grow(repository, 1, 'refs/heads/main', 'old')
@@ -121,7 +121,7 @@ export function relates(open: Open, objectFormat: ObjectFormat): void {
     expect(await relation(repository, from, ABSENT[objectFormat])).toBe('unknown')
   })
 
-  describe('S15: of a shallow repository', () => {
+  describe('of a shallow repository', () => {
     test('a branch that moved on within what is there descends', async () => {
       await using repository = await create()
       await grow(repository, 5)

@@ -7,7 +7,7 @@ import type { Peer } from '../../../support/peer.ts'
 
 const ALPHA = 'skill://team/alpha/SKILL.md'
 
-test('C240: disable and enable take effect at once, heed no case, and a second time nothing', async () => {
+test('disable and enable take effect at once, heed no case, and a second time nothing', async () => {
   await using world = await World.create()
   await world.synced()
   const { home } = world
@@ -51,7 +51,7 @@ test('C240: disable and enable take effect at once, heed no case, and a second t
   expect(await found(peer)).toBe(true)
 })
 
-test('C240: a name that no skill has is a warning with status 1, changes nothing, and keeps no other from its decision', async () => {
+test('a name that no skill has is a warning with status 1, changes nothing, and keeps no other from its decision', async () => {
   await using world = await World.create()
   await world.synced()
   const { home } = world
@@ -68,7 +68,7 @@ test('C240: a name that no skill has is a warning with status 1, changes nothing
   expect([nothing.status, nothing.stdout]).toEqual([2, ''])
 })
 
-test('C240: a name that several skills have changes none, and the error lists them', async () => {
+test('a name that several skills have changes none, and the error lists them', async () => {
   await using world = await World.create()
   await world.repository.commit({ 'a/beta/SKILL.md': skill('beta', 'one'), 'b/beta/SKILL.md': skill('beta', 'two') })
   await world.synced()

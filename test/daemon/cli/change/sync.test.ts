@@ -55,7 +55,7 @@ test('what an upstream says is printed without what steers a terminal', async ()
   for (const character of ['\u0007', '\u001B']) expect(end.stdout).not.toContain(character)
 })
 
-test('P7: a secret that a server says back reaches neither the result, nor the status, nor a file', async () => {
+test('a secret that a server says back reaches neither the result, nor the status, nor a file', async () => {
   await using home = await Home.create()
   await using git = await GitServer.start()
   home.env['SKILLS_SECRET'] = 'canary-5b2d8e-secret'

@@ -69,7 +69,7 @@ test.each([
   ['a user name that may be a token', 'https://canary-77aa@git.example.com/team/skills.git'],
   ['a query', 'https://git.example.com/team/skills.git?private_token=canary-77aa'],
   ['a token of a known form', `https://git.example.com/ghp_${'canary77aa'.repeat(4)}/skills.git`],
-])('P7: an address with %s is refused with the mend, and reaches neither file nor output', async (_, address) => {
+])('an address with %s is refused with the mend, and reaches neither file nor output', async (_, address) => {
   await using world = await World.create()
 
   const end = await world.init(world.url, address)

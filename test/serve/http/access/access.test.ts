@@ -91,7 +91,7 @@ function challengeOf({ headers }: Answer): string | null {
 }
 
 describe('where a token is needed', () => {
-  test('S76: a request with a right token is answered, in both eras', async () => {
+  test('a request with a right token is answered, in both eras', async () => {
     const headers = bearer(await tokenOf(hub.daemon.tokens))
 
     const [listed, opened] = await Promise.all([
@@ -106,7 +106,7 @@ describe('where a token is needed', () => {
     expect(listed.result.skills).toHaveLength(1)
   })
 
-  test('S76: without a token the answer is 401 with a challenge that tells of no error', async () => {
+  test('without a token the answer is 401 with a challenge that tells of no error', async () => {
     const replies = await Promise.all([
       ask(hub, {}),
       exchange(hub.url, { method: 'GET' }),
@@ -125,14 +125,14 @@ describe('where a token is needed', () => {
     ['one with a control character', 'Bearer a\tb'],
     ['another scheme', 'Basic c2tzOnNrcw=='],
     ['one that is too long', `Bearer ${'a'.repeat(9_000)}`],
-  ])('S76: a wrong token, %s, is 401 and invalid_token', async (_, authorization) => {
+  ])('a wrong token, %s, is 401 and invalid_token', async (_, authorization) => {
     const reply = await ask(hub, { authorization })
 
     expect(reply.status).toBe(401)
     expect(challengeOf(reply)).toBe('Bearer error="invalid_token", scope="skills"')
   })
 
-  test('S76: an expired token and a revoked one are told nothing but that they are not valid', async () => {
+  test('an expired token and a revoked one are told nothing but that they are not valid', async () => {
     const expired = await tokenOf(hub.daemon.tokens, { livesMs: 0 })
     const revoked = await namedToken(hub.daemon.tokens)
     const before = await ask(hub, bearer(revoked.secret))
@@ -152,7 +152,7 @@ describe('where a token is needed', () => {
     ).toEqual(new Set([JSON.stringify([401, replies[0]?.error, 'Bearer error="invalid_token", scope="skills"'])]))
   })
 
-  test('S76: the denial is the same whatever is asked for, and comes before the body is looked at', async () => {
+  test('the denial is the same whatever is asked for, and comes before the body is looked at', async () => {
     const replies = await Promise.all([
       ask(hub, {}, 'resources/read', { uri: SKILL }),
       ask(hub, {}, 'resources/read', { uri: 'skill://fx/nothing/SKILL.md' }),
@@ -169,7 +169,7 @@ describe('where a token is needed', () => {
   })
 
   test.each(['access_token=', 'token=', 'x=1&ACCESS_TOKEN=', '%74oken=', 'access%5Ftoken='])(
-    'S76: a token in the query (?%s) is refused, although the one in the header is right',
+    'a token in the query (?%s) is refused, although the one in the header is right',
     async (query) => {
       const token = await tokenOf(hub.daemon.tokens)
       const sent = modern('skills/list')
@@ -186,7 +186,7 @@ describe('where a token is needed', () => {
     },
   )
 
-  test('S76: a token that opens something else is 403 and insufficient_scope, with the scope that is wanted', async () => {
+  test('a token that opens something else is 403 and insufficient_scope, with the scope that is wanted', async () => {
     const reply = await ask(hub, bearer(await tokenOf(hub.daemon.tokens, { scopes: ['page', 'tools'] })))
 
     expect(reply.status).toBe(403)
@@ -487,7 +487,7 @@ describe('names', () => {
     ['the allowed origin in clear', { host: 'hub.example.com', origin: 'http://app.example.com' }],
     ['the public address in clear', { host: 'skills.example.com', origin: 'http://skills.example.com' }],
     ['another name of ours as origin', { host: 'skills.example.com', origin: 'https://hub.example.com' }],
-  ])('S74: %s is refused on every route, before a token is looked at', async (_, headers) => {
+  ])('%s is refused on every route, before a token is looked at', async (_, headers) => {
     const token = bearer(await tokenOf(hub.daemon.tokens))
 
     const replies = await Promise.all(
@@ -510,7 +510,7 @@ describe('names', () => {
     { host: 'hub.example.com', origin: 'https://app.example.com' },
     { host: 'hub.example.com:80', origin: 'http://hub.example.com:80' },
     { host: 'skills.example.com', origin: 'https://skills.example.com' },
-  ])('S74: %j is one of ours', async (headers) => {
+  ])('%j is one of ours', async (headers) => {
     const reply = await ask(hub, { ...headers, ...bearer(await tokenOf(hub.daemon.tokens)) })
 
     expect(reply.status).toBe(200)
@@ -539,7 +539,7 @@ describe('names', () => {
     expect(answered.headers.get('access-control-allow-credentials')).toBe(null)
   })
 
-  test('S74: a request without a Host header is refused', async () => {
+  test('a request without a Host header is refused', async () => {
     const statuses = await Promise.all([
       rawStatus(hub, ['GET /healthz HTTP/1.1', 'Connection: close']),
       rawStatus(hub, ['GET /healthz HTTP/1.0']),

@@ -35,7 +35,7 @@ afterAll(async () => {
   await repository[Symbol.asyncDispose]()
 })
 
-test('S76: without a token the answer is 401, and says where a client learns how to come by one', async () => {
+test('without a token the answer is 401, and says where a client learns how to come by one', async () => {
   const { status, headers, text } = await call(served)
 
   expect(status).toBe(401)
@@ -58,7 +58,7 @@ test.each(['', '/mcp'])('the metadata of RFC 9728 is answered to everybody, at %
   })
 })
 
-test('S76: a token that is wrong, expired or meant for another server is answered with 401 invalid_token', async () => {
+test('a token that is wrong, expired or meant for another server is answered with 401 invalid_token', async () => {
   const here = served.url
   const bad = [
     await issuer.token({ aud: `${here}/` }),
@@ -100,7 +100,7 @@ test('while the issuer cannot be asked a token is answered with 503 and Retry-Af
   expect(ours.status).toBe(200)
 })
 
-test('S76: a token without the scope is answered with 403 insufficient_scope, and the scope that it lacks', async () => {
+test('a token without the scope is answered with 403 insufficient_scope, and the scope that it lacks', async () => {
   const { status, headers } = await call(served, await issuer.token({ aud: served.url, scope: 'page' }))
 
   expect(status).toBe(403)
@@ -108,7 +108,7 @@ test('S76: a token without the scope is answered with 403 insufficient_scope, an
   expect(headers['www-authenticate']).toContain('scope="skills"')
 })
 
-test('S76: a token in the address is refused, however good it is', async () => {
+test('a token in the address is refused, however good it is', async () => {
   const token = await issuer.token({ aud: served.url })
 
   const { status } = await ask(served.http.url, `/mcp?access_token=${token}`, { ...CALL, headers: head() })

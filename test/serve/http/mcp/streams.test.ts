@@ -96,7 +96,7 @@ test('others are served while ten thousand URIs are looked up, and what is publi
   expect([...wanted]).toEqual([[OTHER, OTHER]])
 })
 
-test('C107 of 2025-11-25: five hundred sessions with a stream that were opened and ended leave nothing behind', async () => {
+test('of 2025-11-25: five hundred sessions with a stream that were opened and ended leave nothing behind', async () => {
   await using scene = await openScene()
   const opened: { readonly session: string; readonly heard: Heard }[] = []
   const open = async (index: number): Promise<void> => {

@@ -22,7 +22,7 @@ test('a request that is signed is answered with 202 and nothing, and the source 
   expect(host.looked).toEqual(['team'])
 })
 
-test('S77: a bad signature, none, a changed body and an unknown source get one and the same answer', async () => {
+test('a bad signature, none, a changed body and an unknown source get one and the same answer', async () => {
   await using host = await Host.open()
   const body = '{}'
 
@@ -54,7 +54,7 @@ test('an unknown source has the secret of another read and compared, as a known 
   expect(host.read).toEqual(['team'])
 })
 
-test('S77: a request that is sent again is answered with 202 and nothing is done', async () => {
+test('a request that is sent again is answered with 202 and nothing is done', async () => {
   await using host = await Host.open()
   await host.post('team', '{}', { 'x-skillsyncd-delivery': 'one' })
 
@@ -89,7 +89,7 @@ test('the newest thousand deliveries are remembered, and older ones are not', as
   expect([remembered, host.looked.length]).toEqual([1001, 1002])
 })
 
-test('S77: a body of 100 MB is refused by its length, before anything of it is sent', async () => {
+test('a body of 100 MB is refused by its length, before anything of it is sent', async () => {
   await using host = await Host.open()
 
   const answer = await host.send('team', { 'content-length': HUGE }, [])

@@ -50,7 +50,7 @@ test('all who ask after a change are answered by one read of the disk', async ()
   expect(reads).toBe(1)
 })
 
-test('bytes that are not those of the listing are neither answered nor kept (P1)', async () => {
+test('bytes that are not those of the listing are neither answered nor kept', async () => {
   let stored: Buffer | undefined = Buffer.from(skillText('a').replace('a', 'b'))
   const { ask } = await answersFrom(async () => stored)
 

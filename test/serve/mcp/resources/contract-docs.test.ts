@@ -76,7 +76,7 @@ describe('where a skill holds the docs folder', () => {
   const around = { ...AMONG, root: '' }
   const [root, files] = [skill(''), docs('usage.md')]
 
-  test('P8: nothing that is wrong with it takes the docs away', () => {
+  test('nothing that is wrong with it takes the docs away', () => {
     expect(shown({ skills: [{ ...root, standing: 'withheld' }], docs: files }, around)).toEqual(['usage.md'])
     expect(shown({ skills: [{ ...root, standing: 'unlisted' }], docs: files }, around)).toEqual(['usage.md'])
     expect(shown({ docs: docs('SKILL.md', 'usage.md') }, around)).toEqual(['usage.md'])
@@ -95,7 +95,7 @@ describe('where a page is called like the document of a skill', () => {
     ['skill.md and has a frontmatter', { 'docs/guide/skill.md': '---\ntitle: The skill\n---\n' }],
     ['skill.md and is a link', { 'docs/guide/skill.md': { link: 'a.md' } }],
     ['SKILL.md and has no frontmatter', { 'docs/guide/SKILL.md': '# How to write one' }],
-  ])('P8: one that is called %s hides neither itself nor its neighbours', async (_, page) => {
+  ])('one that is called %s hides neither itself nor its neighbours', async (_, page) => {
     const [name = ''] = Object.keys(page).map((path) => path.slice('docs/'.length))
 
     expect((await shownOf({ ...pages, ...page })).toSorted()).toEqual(
@@ -103,7 +103,7 @@ describe('where a page is called like the document of a skill', () => {
     )
   })
 
-  test('P8: one that is a link to nowhere hides none of its neighbours', async () => {
+  test('one that is a link to nowhere hides none of its neighbours', async () => {
     const files = { ...pages, 'docs/guide/skill.md': { link: '../gone.md' } }
 
     expect(await shownOf(files)).toEqual(['guide/a.md', 'guide/deep/b.md'])

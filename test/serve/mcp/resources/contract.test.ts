@@ -157,7 +157,7 @@ test('an answer counts as large as the file that is asked for, by whichever of i
   expect(bytesOf('resource://skills/a/document', formsOf({ contract: false }))).toBe(0)
 })
 
-test('P6: what is made of thousands of skills counts as large as it is', async () => {
+test('what is made of thousands of skills counts as large as it is', async () => {
   const tags = Array.from({ length: 1_000 }, (_, index) => `tag-${index}`)
   const skills = Array.from({ length: 200 }, (_, index) => ({ path: `s${index}`, id: `s${index}`, tags }))
   const catalog = catalogOfWorld({ team: { skills } })

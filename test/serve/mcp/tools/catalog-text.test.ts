@@ -29,7 +29,7 @@ test('each skill is told with its source, and with an id where its name is not e
   ])
 })
 
-test('C232: where nothing is left the text is empty, and no empty list', () => {
+test('where nothing is left the text is empty, and no empty list', () => {
   const hidden = saying('deploy', { description: 'Go live', 'disable-model-invocation': true })
 
   expect(textOf(catalogWith({}))).toBe('')

@@ -11,7 +11,7 @@ test.each([
   ['the index', 'skill://index.json'],
   ['a manifest', 'skill://team/a/_manifest'],
   ['an archive', 'skill://team/a.tar.gz'],
-])('P6: %s counts as large as it is, once it was made', async (_, uri) => {
+])('%s counts as large as it is, once it was made', async (_, uri) => {
   const catalog = catalogOfWorld({ team: { skills: [{ path: 'a', id: 'a', files: FILES, body: 'x'.repeat(2_000) }] } })
   const read: any = await readResource(catalog, uri, { era: 'modern' }, { forms: FORMS, read: readWorld })
   const [{ text, blob }] = read.contents

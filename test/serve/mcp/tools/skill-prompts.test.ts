@@ -37,7 +37,7 @@ describe('what a person wrote', () => {
     expect(await scene.textOf('alpha', { arguments: words })).toBe(said)
   })
 
-  test('P6: makes no more of a text than twice what the largest SKILL.md has', async () => {
+  test('makes no more of a text than twice what the largest SKILL.md has', async () => {
     const scene = new Scene(withBody('$ARGUMENTS'.repeat(100_000)))
 
     await expect(scene.textOf('alpha', { arguments: 'x'.repeat(1_000) })).rejects.toMatchObject({ code: -32602 })
@@ -89,7 +89,7 @@ test('a folder that has moved on is looked at once more, and what it has then is
   expect(scene.looks).toEqual([undefined, 'team'])
 })
 
-test('P1: bytes that are not those of the listing are not given', async () => {
+test('bytes that are not those of the listing are not given', async () => {
   const scene = new Scene(OLD)
   scene.stored = NEW
 

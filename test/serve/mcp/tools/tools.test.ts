@@ -66,7 +66,7 @@ test('a folder in which a file beside SKILL.md is another is looked at once more
   expect(scene.looks).toEqual([undefined, 'team', undefined, 'team'])
 })
 
-test('P1: what a folder has and nobody has looked into is not given: what is stored is', async () => {
+test('what a folder has and nobody has looked into is not given: what is stored is', async () => {
   for (const bytes of [NEW.bytes.get('SKILL.md') ?? Buffer.from(''), Buffer.from('')]) {
     const scene = new Scene(OLD)
     scene.present = { path: '/srv/skills/alpha/SKILL.md', bytes }
@@ -86,7 +86,7 @@ test('a skill that went while its folder was looked at is not there', async () =
   expect(await scene.call('get_skill')).toMatchObject({ isError: true })
 })
 
-test('P1: bytes that are not those of the listing are not given, wherever they come from', async () => {
+test('bytes that are not those of the listing are not given, wherever they come from', async () => {
   const scene = new Scene(OLD)
   scene.stored = NEW
 
@@ -139,7 +139,7 @@ test('how large the answer to a call will be is known before it is made', () => 
   for (const params of [{}, { name: 'get_skill' }, { name: 'get_skill', arguments: 7 }]) expect(asked(params)).toBe(0)
 })
 
-test('P6: the list of thousands of skills counts as large as it is', async () => {
+test('the list of thousands of skills counts as large as it is', async () => {
   const scene = new Scene(...Array.from({ length: 1_000 }, (_, index) => numbered(index)))
   const asked = announcedBytes(scene.registry.catalog, formsOf(), {
     method: 'tools/call',

@@ -212,7 +212,7 @@ describe('where a token is needed', () => {
     expect((await ask(served.http.url, '/', { headers: { cookie } })).status).toBe(200)
   })
 
-  test('S76: a token in the address is refused, and taken from no form but one of a bounded length', async () => {
+  test('a token in the address is refused, and taken from no form but one of a bounded length', async () => {
     const token = await tokenFor(served, 'erin', ['page'])
 
     expect((await ask(served.http.url, `/?token=${token}`)).status).toBe(400)

@@ -188,7 +188,7 @@ describe('bytes that nobody meant', () => {
   })
 })
 
-describe('C265: a bomb of 128 MiB', () => {
+describe('a bomb of 128 MiB', () => {
   const ZEROS = Array<Buffer>(128).fill(Buffer.alloc(2 ** 20))
   const SKILL = tarMember({ name: 'SKILL.md', content: '#' })
   const header = (size: number) => tarMember({ name: 'bomb', size })

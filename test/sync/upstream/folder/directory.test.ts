@@ -380,7 +380,7 @@ describe('a hostile folder', () => {
     expect(blobsOf(tree)).not.toContain(hashOf('blob', Buffer.from(skillText('secret')), 'sha256'))
   })
 
-  test('P1: a file that changes between the look and the taking is not taken, and it is worth another try', async () => {
+  test('a file that changes between the look and the taking is not taken, and it is worth another try', async () => {
     await using scene = await Scene.of(FILES)
     await using tree = await scene.read()
     await writeFile(join(scene.folder, 'one/run.sh'), 'changed')
@@ -393,7 +393,7 @@ describe('a hostile folder', () => {
     })
   })
 
-  test('P8: a file that is written again and again is taken as it was hashed, and keeps nothing else out', async () => {
+  test('a file that is written again and again is taken as it was hashed, and keeps nothing else out', async () => {
     await using scene = await Scene.of(FILES)
     await using tree = await scene.read({ hashes: new FolderHashes(Date.now) })
     await writeFile(join(scene.folder, 'one/run.sh'), 'changed')
@@ -407,7 +407,7 @@ describe('a hostile folder', () => {
     expect(taken.size).toBe(blobsOf(tree).length)
   })
 
-  test('P1: bytes that moved behind a link between the look and the taking are not taken', async () => {
+  test('bytes that moved behind a link between the look and the taking are not taken', async () => {
     await using scene = await Scene.of(FILES)
     await using tree = await scene.read()
     await rename(join(scene.folder, 'one'), `${scene.folder}-moved`)
@@ -747,7 +747,7 @@ describe('what is learnt of a folder', () => {
     expect(await used()).toEqual(['a/x'])
   })
 
-  test('P6: keeps few waiting for the end of a look, however many files are written meanwhile', async () => {
+  test('keeps few waiting for the end of a look, however many files are written meanwhile', async () => {
     const hashes = new FolderHashes(() => 0)
     hashes.begin()
     const waiting = Array.from({ length: 10_000 }, async (_, number) => hashes.isOfUse(`target/${number}`))

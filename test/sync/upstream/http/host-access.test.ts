@@ -21,7 +21,7 @@ describe.each([
 ] as const)('with `backend: $backend`', ({ backend, tells }) => {
   const reachBy: typeof reach = (url, options) => reach(url, { backend, ...options })
 
-  test('S16: an authority that is not known, a certificate that is over, a name that does not fit, each has its name', async () => {
+  test('an authority that is not known, a certificate that is over, a name that does not fit, each has its name', async () => {
     const stranger = new Authority('Nobody')
     const cases: readonly [Identity, string][] = [
       [stranger.vouchFor(['127.0.0.1']), 'not of an authority that is trusted here'],
@@ -55,7 +55,7 @@ describe.each([
     expect(failure).toMatchObject({ code: 'tls-failed' })
   })
 
-  test('S25: with a proxy, every connection over TLS goes through it, and it is told the host alone', async () => {
+  test('with a proxy, every connection over TLS goes through it, and it is told the host alone', async () => {
     await using site = await secureSite(authority.vouchFor([NAME]))
     await using proxy = await ProxyServer.start(site.server.origin)
     const route = { ca: authority.cert, proxy: { url: proxy.url, headers: { 'proxy-authorization': BASIC } } }
@@ -76,7 +76,7 @@ describe.each([
     expect(JSON.stringify(site.server.requests.map(({ headers }) => headers))).not.toContain(BASIC)
   })
 
-  test('S25: a proxy relays what is not over TLS, and its own credential goes no further', async () => {
+  test('a proxy relays what is not over TLS, and its own credential goes no further', async () => {
     await using served = await serve({ backend })
     await using proxy = await ProxyServer.start(served.server.origin)
     proxy.access = BASIC
@@ -110,7 +110,7 @@ describe.each([
   })
 
   test.each(['https', 'http'])(
-    'S25: a proxy that is down or refuses is named, and %s never goes around it',
+    'a proxy that is down or refuses is named, and %s never goes around it',
     async (scheme) => {
       await using site = scheme === 'https' ? await secureSite(authority.vouchFor(['127.0.0.1'])) : await plainSite()
       await using proxy = await ProxyServer.start(site.server.origin)
@@ -142,7 +142,7 @@ describe.each([
     },
   )
 
-  test('S25: what a proxy answers a CONNECT with is never taken for the host', async () => {
+  test('what a proxy answers a CONNECT with is never taken for the host', async () => {
     await using site = await secureSite(authority.vouchFor(['127.0.0.1']))
     await using proxy = await ProxyServer.start(site.server.origin)
     await using reached = await reachBy(site.url, { route: { proxy: { url: proxy.url, headers: {} } } })
@@ -188,7 +188,7 @@ describe.each([
     ['plain HTTP on the same host', (_: string, own: string) => own.replace('https:', 'http:')],
     ['a file', () => 'file:///etc/passwd#'],
     ['an ext address', () => 'ext::sh -c touch% /tmp/never #'],
-  ])('S21: a redirect to %s is refused, and no credential of any kind gets there', async (_, to) => {
+  ])('a redirect to %s is refused, and no credential of any kind gets there', async (_, to) => {
     await using site = await secureSite(authority.vouchFor(['127.0.0.1']))
     await using elsewhere = await GitServer.start()
     elsewhere.serve('team', site.repository)

@@ -19,7 +19,7 @@ const BASIC = Buffer.from(`x-access-token:${TOKEN}`).toString('base64')
 const PROXY_BASIC = Buffer.from(`ada:${PASSWORD}`).toString('base64')
 const SECRETS = [TOKEN, KEY, PASSWORD, BASIC, PROXY_BASIC]
 
-test('P7: while a fetch hangs no secret is in a command line or a file, and none is left when it is given up', async () => {
+test('while a fetch hangs no secret is in a command line or a file, and none is left when it is given up', async () => {
   await using served = await serve()
   await using proxy = await ProxyServer.start(served.server.origin)
   proxy.access = `Basic ${PROXY_BASIC}`
@@ -51,7 +51,7 @@ test('P7: while a fetch hangs no secret is in a command line or a file, and none
   expect(workers()).toBe(0)
 })
 
-test('P7: what reads the objects is not told who we are', async () => {
+test('what reads the objects is not told who we are', async () => {
   await using served = await serve({ backend: 'system', headers: { 'x-api-key': KEY } })
 
   await using tree = await served.reached.tree()

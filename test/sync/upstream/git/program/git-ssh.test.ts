@@ -56,7 +56,7 @@ test('a key that comes as text is used, and is gone with the fetch', async () =>
   expect(await reached.scratch()).toEqual([])
 })
 
-test('P7: a key with a passphrase is used, and neither is met in an argument, an environment or an error', async () => {
+test('a key with a passphrase is used, and neither is met in an argument, an environment or an error', async () => {
   await using repository = await sample()
   const text = await readFile(withPassphrase, 'utf8')
   const access = { ...host.access, key: { kind: 'text', text, name: 'variable' }, passphrase: PASSPHRASE() } as const
@@ -77,7 +77,7 @@ test('P7: a key with a passphrase is used, and neither is met in an argument, an
 test.each([
   ['no passphrase', undefined],
   ['another passphrase', 'not this one'],
-])('S31: a locked key with %s fails at once, and nobody is asked', async (_, passphrase) => {
+])('a locked key with %s fails at once, and nobody is asked', async (_, passphrase) => {
   await using repository = await sample()
   const text = await readFile(withPassphrase, 'utf8')
   const access = { ...host.access, key: { kind: 'text', text, name: 'variable' }, passphrase } as const
@@ -89,7 +89,7 @@ test.each([
   expectNoSecret(failure.message, text)
 })
 
-test('S31: a host that offers to ask for a password is not let ask', async () => {
+test('a host that offers to ask for a password is not let ask', async () => {
   await using repository = await sample()
   const key = host.makeKey('stranger')
   await using reached = await reach(host.url(repository.folder), { access: { ...host.access, key: fileKey(key) } })
@@ -99,7 +99,7 @@ test('S31: a host that offers to ask for a password is not let ask', async () =>
   expect(failure).toMatchObject({ code: 'credentials-rejected', message: expect.stringContaining('password') })
 })
 
-test('S30: a host whose key has changed is refused with both fingerprints, and nothing is accepted', async () => {
+test('a host whose key has changed is refused with both fingerprints, and nothing is accepted', async () => {
   await using repository = await sample()
   await using folder = await temporaryFolder()
   const knownHosts = join(folder.path, 'known hosts')
@@ -117,7 +117,7 @@ test('S30: a host whose key has changed is refused with both fingerprints, and n
   expect(await reached.scratch()).toEqual([])
 })
 
-test('S30: a host that nobody knows is refused with its fingerprint, and is not known afterwards', async () => {
+test('a host that nobody knows is refused with its fingerprint, and is not known afterwards', async () => {
   await using repository = await sample()
   await using folder = await temporaryFolder()
   const knownHosts = join(folder.path, 'known_hosts')
@@ -200,7 +200,7 @@ test.each(['git', 'ssh'] as const)('without the %s program the failure names it'
   })
 })
 
-test('S17: a host that accepts and never says a word is given up, and no process is left', async () => {
+test('a host that accepts and never says a word is given up, and no process is left', async () => {
   const server = createServer(() => {}).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const limits = { connectMs: 200, idleMs: 200 }
@@ -213,7 +213,7 @@ test('S17: a host that accepts and never says a word is given up, and no process
   server.close()
 })
 
-test('S17: a host that lets in and never answers is given up, and no process is left', async () => {
+test('a host that lets in and never answers is given up, and no process is left', async () => {
   await using repository = await sample()
   await using _ = await hostThat('exec cat')
   await using folder = await temporaryFolder()
@@ -229,7 +229,7 @@ test('S17: a host that lets in and never answers is given up, and no process is 
   expect(await processesWith(repository.folder)).toEqual([])
 })
 
-test('S18: a host that hangs in the middle of a pack is given up, and neither process nor file is left', async () => {
+test('a host that hangs in the middle of a pack is given up, and neither process nor file is left', async () => {
   await using repository = await Repository.create()
   await repository.commit({ 'a.md': randomBytes(300_000) })
   await repository.git('config', 'uploadpack.allowFilter', 'false')

@@ -6,7 +6,7 @@ import type { Open, Opened } from '../../reached.ts'
 
 keepsTheUpstreamContract('over http', overHttp)
 
-keepsTheUpstreamContract('S14: over http, to a repository whose ids are SHA-256', overHttp, { objectFormat: 'sha256' })
+keepsTheUpstreamContract('over http, to a repository whose ids are SHA-256', overHttp, { objectFormat: 'sha256' })
 
 keepsTheUpstreamContract(
   'over http, from a server that cannot leave out file contents',
@@ -19,7 +19,7 @@ keepsTheUpstreamContract(
 
 keepsTheUpstreamContract('over http, from a server that speaks version 1 alone', withVersion1(), { seesHistory: false })
 
-keepsTheUpstreamContract('S14: over http of version 1, to a repository whose ids are SHA-256', withVersion1(), {
+keepsTheUpstreamContract('over http of version 1, to a repository whose ids are SHA-256', withVersion1(), {
   objectFormat: 'sha256',
   seesHistory: false,
 })
