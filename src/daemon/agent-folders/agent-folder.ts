@@ -11,16 +11,18 @@ import { FolderFault, filesAsUsed, isLeaving } from '../base/folder-files.ts'
 import type { FolderFile } from '../base/folder-files.ts'
 import type { Entry } from './link-record.ts'
 
-/** What is at the place of a skill in an agent's folder. */
+/** The content at a skill's path in an agent's folder. */
 export type Found =
   | { readonly kind: 'absent' }
   | { readonly kind: 'link'; readonly target: string }
-  /** `digests`: of all that is in it, if that can be told, and of what is not left behind by programs. */
+  /**
+   * The digests of the whole folder, if it can be read, and of the folder without the files that programs leave behind.
+   */
   | { readonly kind: 'copy'; readonly digests: readonly string[] }
-  /** Not ours, or not as we put it there: never touched. */
+  /** Not ours, or changed since we put it there. We never touch it. */
   | { readonly kind: 'foreign'; readonly what: string }
 
-/** Looks at one place. Only what the entry knows exactly is ours. */
+/** Examines one path. Content is ours only if it matches the entry exactly. */
 export async function foundAt(path: string, entry: Entry | undefined, limits: SkillLimits): Promise<Found> {
   const there = await unlessAbsent(lstat(path))
   if (there === undefined) return { kind: 'absent' }
@@ -37,7 +39,7 @@ export async function foundAt(path: string, entry: Entry | undefined, limits: Sk
   return { kind: 'foreign', what: 'a copy that was changed since' }
 }
 
-/** None for what no copy of ours is like. */
+/** Empty if the folder cannot be a copy of ours. */
 async function digestsAt(path: string, limits: SkillLimits): Promise<readonly string[]> {
   try {
     const { files, leavings } = await filesAsUsed(path, limits)
@@ -54,20 +56,23 @@ function digestedOf({ path, executable, bytes }: FolderFile): DigestedFile {
 }
 
 /**
- * By what a copy of a skill is known. Python writes the files of `__pycache__` anew, whoever made them, so a copy that was used
- * is known by all the others.
+ * The digests that identify a copy of a skill. Python rewrites the files of `__pycache__`, including files that the
+ * skill contains. A used copy is therefore identified by all other files.
  */
 export function digestsOf({ digest, skill }: Linkable): { readonly whole: string; readonly used: string } {
   return { whole: digest, used: digestOf(skill.files.filter(({ path }) => !isLeaving(path))) }
 }
 
-/** The folders that have to be made for this one to be there, outermost first. */
+/** The folders that must be created before this one can exist, outermost first. */
 export async function missingAbove(path: string): Promise<string[]> {
   if ((await unlessAbsent(lstat(path))) !== undefined) return []
   return path === dirname(path) ? [] : [...(await missingAbove(dirname(path))), path]
 }
 
-/** Removes the folders that were made, innermost first, as far as nobody uses them. */
+/**
+ * Removes the folders that were created, innermost first. Stops at the first folder that is not empty or cannot be
+ * removed.
+ */
 export async function removeMade(made: readonly string[]): Promise<void> {
   for (const path of made.toReversed()) {
     const isGone = await rmdir(path).then(
@@ -82,30 +87,35 @@ export async function removeMade(made: readonly string[]): Promise<void> {
   }
 }
 
-/** Puts a link to a place where nothing is, or one of ours. False where something else is: whatever it is, it stays. */
+/**
+ * Puts a link at a path that is empty or holds content of ours. False if it holds anything else, which stays as it is.
+ */
 export async function placeLink(path: string, target: string, ours: Ours): Promise<boolean> {
   return replaced(path, ours, () => symlink(target, path))
 }
 
-/** Puts a folder there, the same way. It lies in the same folder, as `scratchIn` names it, and is whole. */
+/**
+ * Moves a folder to a path, under the conditions of `placeLink`. The given folder is complete, and is inside a
+ * `scratchIn` folder next to the path.
+ */
 export async function placeFolder(path: string, folder: string, ours: Ours): Promise<boolean> {
   return replaced(path, ours, () => rename(folder, path))
 }
 
-/** Removes what is ours. False where something else is there. */
+/** Removes content of ours. False if the path holds anything else. */
 export async function removeOurs(path: string, ours: Ours): Promise<boolean> {
   return replaced(path, ours, async () => {})
 }
 
-/** By what something at a place is known to be ours. */
+/** The data that identifies content at a path as ours. */
 export interface Ours {
   readonly entry: Entry | undefined
   readonly limits: SkillLimits
 }
 
 /**
- * What is ours is looked at again once it was taken aside: somebody may have put another thing in its place, or have written
- * to it, since it was looked at.
+ * Moves our content aside and examines it again. Another process may have replaced it, or written to it, since the
+ * first examination.
  */
 async function replaced(path: string, { entry, limits }: Ours, place: () => Promise<void>): Promise<boolean> {
   const before = await foundAt(path, entry, limits)
@@ -127,7 +137,7 @@ async function replaced(path: string, { entry, limits }: Ours, place: () => Prom
   return false
 }
 
-/** False where somebody was quicker. */
+/** False if another process created the path first. */
 async function isPlaced(place: () => Promise<void>): Promise<boolean> {
   try {
     await place()
@@ -138,12 +148,15 @@ async function isPlaced(place: () => Promise<void>): Promise<boolean> {
   }
 }
 
-/** Whatever came to be there meanwhile stays too. */
+/** Leaves anything that another process has put there in the meantime. */
 async function putBack(aside: string, path: string): Promise<void> {
   if ((await unlessAbsent(lstat(path))) === undefined) await rename(aside, path)
 }
 
-/** For what is ours. Of a folder that a kill left half removed, its name tells that, and nothing else could. */
+/**
+ * Removes content of ours. A folder is renamed first: if a kill leaves it half removed, only its name shows that it is
+ * ours.
+ */
 async function discard(path: string): Promise<void> {
   const there = await unlessAbsent(lstat(path))
   if (there === undefined) return
@@ -153,7 +166,10 @@ async function discard(path: string): Promise<void> {
   await removeAll(gone)
 }
 
-/** A folder beside the skills that nobody reads: its name begins with a dot, and the SKILL.md is not right in it. */
+/**
+ * A temporary folder next to the skills that agents do not read: its name begins with a dot, and no SKILL.md is
+ * directly in it.
+ */
 export function scratchIn(folder: string): string {
   return `${join(folder, SCRATCH)}${randomHex()}`
 }
@@ -167,7 +183,7 @@ const ASIDE = '.skillsyncd-old-'
 const GONE = '.skillsyncd-gone-'
 const TEMPORARY = /^\.skillsyncd-(?:new|old|gone)-[0-9a-f]{32}$/
 
-/** Removes what runs left half done that were killed before this time. Of what was taken aside only what is ours. */
+/** Removes what killed runs left before this time. Of the content that was moved aside, removes only ours. */
 export async function sweep(
   folder: string,
   entries: Iterable<Entry>,

@@ -6,31 +6,33 @@ import type { Links, Use } from './link-record.ts'
 export interface Agent {
   readonly id: string
   readonly title: string
-  /** What is there where the agent is installed; absent for what is no program. */
+  /** A path that exists if the agent is installed. Absent if the entry is not a program. */
   readonly home?: (environment: Environment) => string
   /** The user's own skills. */
   readonly user: (environment: Environment) => string
-  /** The skills of a project, relative to it. */
+  /** The skills of a project, relative to the project. */
   readonly project: string
-  /** The agents whose folders it reads too: a skill that is linked in both, it may show twice. */
+  /** The agents whose folders this agent also reads. It may show a skill twice if both have it linked. */
   readonly alsoReads: readonly string[]
-  /** What is known against links. */
+  /** A known problem with links. */
   readonly caution?: string
 }
 
 /**
- * Where agents look. All of them take a link to a skill's folder for the folder; a link in the place of `skills` itself is
- * another matter (openai/codex#11314, anthropics/claude-code#38051), so it is each skill that is linked. Who calls a skill
- * after its folder, and who after its `name`, makes no difference: the two are the same here.
+ * The folders that agents read. All agents follow a link to a skill's folder. A link instead of `skills` itself is less
+ * reliable (openai/codex#11314, anthropics/claude-code#38051), so each skill is linked. Some agents name a skill after
+ * its folder, others after its `name`; the two are equal here.
  *
- * Claude Code: code.claude.com/docs/en/skills; one level deep (anthropics/claude-code#18192); changes are seen while it runs.
- * `CLAUDE_CONFIG_DIR` moves it (vercel-labs/skills, src/agents.ts).
- * Codex: codex-rs/core-skills/src/loader.rs: `$CODEX_HOME/skills` is deprecated, links to folders are followed, SKILL.md itself
- * must be a file, six levels deep; it knows a skill by the path that the link leads to.
+ * Claude Code: code.claude.com/docs/en/skills; one level deep (anthropics/claude-code#18192); sees changes while it
+ * runs. `CLAUDE_CONFIG_DIR` moves it (vercel-labs/skills, src/agents.ts).
+ * Codex: codex-rs/core-skills/src/loader.rs: `$CODEX_HOME/skills` is deprecated, links to folders are followed,
+ * SKILL.md itself must be a file, six levels deep; it identifies a skill by the path that the link leads to.
  * Cursor: cursor.com/docs/skills; `name` must be that of the folder. Versions of early 2026 did not follow links
- * (vercel-labs/skills#105, vercel-labs/agent-skills#82), its SDK not later either (forum.cursor.com/t/161855).
- * Gemini CLI: packages/core/src/skills/skillLoader.ts and skillManager.ts: one level deep, by `name`, `.agents/skills` before its
- * own, with a warning where both have a name; a project's only where the folder is trusted. `GEMINI_CLI_HOME` moves it.
+ * (vercel-labs/skills#105, vercel-labs/agent-skills#82), and later versions of its SDK did not either
+ * (forum.cursor.com/t/161855).
+ * Gemini CLI: packages/core/src/skills/skillLoader.ts and skillManager.ts: one level deep, by `name`, `.agents/skills`
+ * before its own, with a warning if both have a name; a project's skills only if the folder is trusted.
+ * `GEMINI_CLI_HOME` moves it.
  * `.agents/skills`: agentskills.io, for all clients that share it.
  */
 export const AGENTS: readonly Agent[] = [
@@ -76,7 +78,7 @@ export const AGENTS: readonly Agent[] = [
   },
 ]
 
-/** What else one has to know of a folder where these have skills linked or copied. */
+/** Warnings for a folder in which these agents have skills linked or copied. */
 export function cautionsFor(uses: readonly Use[], copies: boolean, { folders }: Links): readonly string[] {
   const everywhere = [...folders.values()].flatMap((folder) => folder.uses)
   return uses.flatMap(({ agent: id, project }) => {

@@ -17,20 +17,20 @@ import type { LinkedState } from './link-context.ts'
 import { LINKED_SKILL, NAME } from './links-file.ts'
 import type { Drop, Entry, LinkedSkill, Put, Use } from './link-record.ts'
 
-/** What became of one name in an agent's folder. */
+/** The result for one name in an agent's folder. */
 export interface Done {
   readonly name: string
-  /** `left`: what is there is not ours. `clash`: the name stands for another skill. */
+  /** `left`: the content at the path is not ours. `clash`: the name stands for another skill. */
   readonly end: 'kept' | 'linked' | 'copied' | 'removed' | 'left' | 'clash' | 'failed'
-  /** It took the place of an earlier one of ours. */
+  /** True if it replaced earlier content of ours. */
   readonly isRenewed?: boolean
   readonly skill?: Linkable
-  /** What the name stood for. */
+  /** The skill that the name stood for. */
   readonly linked?: LinkedSkill | undefined
   readonly why?: string
 }
 
-/** What is asked of the one writer, who has it on the disk before it answers. */
+/** The requests to the process that writes the record. A record is on disk before the request resolves. */
 export interface Recording {
   readonly put: (put: Put) => Promise<unknown>
   readonly drop: (drop: Drop) => Promise<unknown>
@@ -38,7 +38,7 @@ export interface Recording {
 
 type PutStep = Extract<Step, { kind: 'put' }>
 
-/** Puts into a folder what is to be there. What is put there is written down first, and what is removed is forgotten last. */
+/** Applies a plan to a folder. Content is recorded before it is put there, and forgotten after it is removed. */
 export async function applied(
   plan: FolderPlan,
   uses: readonly Use[],
@@ -47,7 +47,7 @@ export async function applied(
   signal: AbortSignal,
 ): Promise<Done[]> {
   const entries = state.links.folders.get(plan.folder)?.entries.values() ?? []
-  // What cannot be swept is in nobody's way.
+  // Content that cannot be swept does no harm.
   const beforeMs = systemClock.now().getTime() - ABANDONED_MS
   await sweep(plan.folder, entries, state.config.limits.skill, beforeMs).catch(whyNot)
   const removed = await removedFrom(plan, state, recording)
@@ -66,7 +66,7 @@ export async function applied(
   return [...plan.steps.flatMap(toldOf), ...removed, ...done]
 }
 
-/** What `applied` would do, as far as one can tell. */
+/** The expected result of `applied`. Changes nothing. */
 export function foreseen({ copies, steps }: FolderPlan): Done[] {
   return steps.flatMap((step): Done[] => {
     if (step.kind === 'remove') return [{ name: step.name, end: 'removed', linked: step.linked }]
@@ -76,7 +76,7 @@ export function foreseen({ copies, steps }: FolderPlan): Done[] {
   })
 }
 
-/** Longer than it takes to copy one skill, wherever that is. */
+/** Longer than the copy of one skill takes on any disk. */
 const ABANDONED_MS = 3_600_000
 
 function toldOf(step: Step): Done[] {
@@ -104,7 +104,7 @@ async function removedFrom({ folder, steps }: FolderPlan, state: LinkedState, re
   return done
 }
 
-/** Removes one of ours. What was put in its place by others is left, and is theirs from now on. */
+/** Removes one of our entries. Content that replaced it stays, and is no longer ours. */
 export async function removed(
   folder: string,
   { name, linked, entry }: { readonly name: string; readonly linked: LinkedSkill | undefined; readonly entry: Entry },
@@ -123,7 +123,7 @@ interface Written {
   readonly clashes: readonly Done[]
 }
 
-/** In pieces, since a request has a longest length. */
+/** Records the entries in batches, because the length of a request is limited. */
 async function writtenDown(
   plan: FolderPlan,
   puts: readonly PutStep[],
@@ -153,7 +153,7 @@ const AT_ONCE = 100
 
 const ANSWER = z.object({ taken: z.array(z.object({ name: NAME, by: LINKED_SKILL })) })
 
-/** What is there of ours by now stays known as ours, until it was replaced. */
+/** Our present content stays known as ours until it is replaced. */
 function entryOf({ name, skill, found }: PutStep, { copies }: FolderPlan, { store }: LinkedState): Entry {
   const targets = [found.kind === 'link' ? [found.target] : [], copies ? [] : [store.links.pathOf(name)]]
   const digests = [found.kind === 'copy' ? found.digests : [], copies ? Object.values(digestsOf(skill)) : []]
@@ -192,7 +192,7 @@ async function forgetUnplaced(
   if (names.length > 0) await recording.drop({ folder, uses: [], names })
 }
 
-/** Each file is checked as it is read; an agent never sees a part of the copy. */
+/** Checks each file as it is read. An agent never sees a partial copy. */
 async function putCopy(
   path: string,
   skill: Linkable,
@@ -218,7 +218,7 @@ async function putCopy(
   }
 }
 
-/** Why a file or a folder could not be used, in words. Whatever else it is, is thrown again. */
+/** The reason why a file or folder could not be used, as text. Rethrows any other error. */
 export function whyNot(error: unknown): string {
   if (isDiskError(error)) return whyNotUsed(error)
   if (error instanceof SyncError) return error.message

@@ -13,23 +13,23 @@ import { isNameIn } from './link-record.ts'
 import type { Entry, LinkedSkill, Only } from './link-record.ts'
 import { strayEntry } from './orphan-links.ts'
 
-/** What is to be in one agent's folder. */
+/** The desired content of one agent's folder. */
 export interface Wanted {
   readonly folder: string
   readonly only: Only | undefined
   readonly copies: boolean
 }
 
-/** What is the case in one agent's folder, and what follows from it. Nothing was changed for it. */
+/** The steps that bring one agent's folder to the desired content. Making the plan changes nothing. */
 export interface FolderPlan extends Wanted {
   readonly steps: readonly Step[]
 }
 
-/** What becomes of one name. */
+/** The step for one name. */
 export type Step =
-  /** Is as it is to be. */
+  /** Already as desired. */
   | { readonly kind: 'kept'; readonly name: string; readonly skill: Linkable }
-  /** Is not there, or is there as it was before: `found` says which. */
+  /** Absent, or outdated: `found` says which. */
   | {
       readonly kind: 'put'
       readonly name: string
@@ -37,14 +37,14 @@ export type Step =
       readonly linked: LinkedSkill
       readonly found: Exclude<Found, { kind: 'foreign' }>
     }
-  /** Stands for what is not served any more. */
+  /** Stands for a skill that is no longer served. */
   | { readonly kind: 'remove'; readonly name: string; readonly linked: LinkedSkill | undefined; readonly entry: Entry }
-  /** What is there is not ours. */
+  /** The content at the path is not ours. */
   | { readonly kind: 'foreign'; readonly name: string; readonly skill: Linkable; readonly what: string }
   /** The name stands for another skill. */
   | { readonly kind: 'clash'; readonly name: string; readonly skill: Linkable; readonly by: LinkedSkill }
 
-/** Looks at one folder. */
+/** Compares one folder with its desired content. */
 export async function planOf(wanted: Wanted, state: LinkedState): Promise<FolderPlan> {
   const { folder, only } = wanted
   const { config, links, meant } = state
@@ -73,8 +73,8 @@ export async function planOf(wanted: Wanted, state: LinkedState): Promise<Folder
 }
 
 /**
- * A name that is only in this folder, and stands for what is not served any more, is free: it goes with what is removed. While
- * another folder has it, nobody else gets it: a skill of somebody else would turn up there, unasked.
+ * A name that is only in this folder, and stands for a skill that is no longer served, is free: the plan removes it.
+ * While another folder has the name, no other skill gets it: that skill would turn up there unrequested.
  */
 function holdersFor(folder: string, { links, meant }: LinkedState): HolderOf {
   const others = [...links.folders].filter(([path]) => path !== folder)
@@ -87,7 +87,7 @@ function holdersFor(folder: string, { links, meant }: LinkedState): HolderOf {
   }
 }
 
-/** Whoever may not look there may put nothing there either. */
+/** A process that cannot examine the path must not put anything there either. */
 function unseen(error: unknown): Found {
   if (!isDiskError(error)) throw error
   return { kind: 'foreign', what: `it cannot be looked at, ${whyNotUsed(error)}` }
@@ -97,6 +97,6 @@ function isAsWanted(found: Found, entry: Entry, skill: Linkable, { copies }: Wan
   if (!copies) return found.kind === 'link' && found.target === store.links.pathOf(skill.name)
   if (found.kind !== 'copy') return false
   const { whole, used } = digestsOf(skill)
-  // Of one that was used, only what was put there last tells the version of the files that Python writes anew.
+  // For a used copy, only the recorded digest shows the version of the files that Python rewrites.
   return found.digests.includes(whole) || (found.digests.includes(used) && entry.digests.includes(whole))
 }

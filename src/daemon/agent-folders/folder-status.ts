@@ -12,25 +12,25 @@ import type { LinkedState } from './link-context.ts'
 import { readLinks } from './links-file.ts'
 import type { LinkedFolder, Only, Use } from './link-record.ts'
 
-/** How one folder that is linked stands to what is served. */
+/** The state of one linked folder compared with the served skills. */
 export interface FolderNow {
   readonly folder: string
   readonly uses: readonly Use[]
   readonly copies: boolean
   readonly only: Only | undefined
-  /** The names of those that are as they are to be. */
+  /** The names that are as desired. */
   readonly current: readonly string[]
-  /** Served, and not in the folder, or there as it was before: `link` puts it there. */
+  /** Served, but absent from the folder or outdated there: `link` puts it there. */
   readonly behind: readonly string[]
-  /** Not served any more: `link` removes what is left of it. */
+  /** No longer served: `link` removes what is left of it. */
   readonly gone: readonly string[]
-  /** Served, and kept out by what is not ours, or by another skill of the name. */
+  /** Served, but blocked by content that is not ours, or by another skill of that name. */
   readonly blocked: readonly string[]
 }
 
 /**
- * Every folder that is linked. What a daemon cannot mend by itself stands here: it writes in no folder of an agent's. No
- * catalog is read where nothing is linked.
+ * The state of every linked folder. The daemon never writes in an agent's folder, so it can only report these
+ * differences. Reads no catalog if no folder is linked.
  */
 export async function foldersNow(config: Config): Promise<readonly FolderNow[]> {
   const { folders } = await readLinks(config.state)
@@ -55,12 +55,12 @@ async function folderNow(folder: string, { uses, copies, only }: LinkedFolder, s
   }
 }
 
-/** Whether it holds what is served, and nothing that is not. */
+/** True if the folder holds all served skills and no others. */
 export function isAsServed({ behind, gone, blocked }: FolderNow): boolean {
   return behind.length + gone.length + blocked.length === 0
 }
 
-/** The agents that are on this machine, as far as their folders tell. */
+/** The agents that are installed on this machine, judged by their folders. */
 export async function agentsHere(environment: Environment): Promise<readonly Agent[]> {
   const here = AGENTS.map(async (agent) => {
     const home = agent.home?.(environment)
@@ -69,7 +69,7 @@ export async function agentsHere(environment: Environment): Promise<readonly Age
   return (await Promise.all(here)).flat()
 }
 
-/** One that we may not look at is none to us. */
+/** A folder that cannot be read counts as absent. */
 async function isFolder(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory()
@@ -79,7 +79,7 @@ async function isFolder(path: string): Promise<boolean> {
   }
 }
 
-/** The command that brings a folder to what is served, as one would type it. */
+/** The command that brings a folder up to date, ready to be typed in a shell. */
 export function linkCommandOf({ uses, copies, only }: FolderNow): string {
   const [use] = uses
   if (use === undefined) return 'skillsyncd unlink --all'

@@ -13,25 +13,25 @@ import { readLinks } from './links-file.ts'
 import type { Links, Only } from './link-record.ts'
 import { MeantSkills, linkableIn } from './linkable-skills.ts'
 
-/** What is served and what is linked, at one moment. */
+/** The served skills and the links at one moment. */
 export interface LinkedState {
   readonly config: Config
   readonly store: Store
   readonly links: Links
   readonly linkable: readonly Linkable[]
   readonly meant: MeantSkills
-  /** The skills that tools offer of it, by the ids that search prints. */
+  /** The skills that the tools offer from this catalog, by the ids that `search` prints. */
   readonly offered: OfferedSkills
-  /** There is a generation: something was pulled. */
+  /** True if a generation exists: something was pulled. */
   readonly isServing: boolean
-  /** How many skills in the lists are of other MCP servers. */
+  /** The number of listed skills that come from other MCP servers. */
   readonly ofUpstream: number
   /** All skills of other MCP servers. */
   readonly upstream: readonly LeftOut[]
   readonly leftOut: readonly LeftOut[]
 }
 
-/** Undefined where nobody has written the state folder yet. */
+/** `undefined` if the state folder has not been written yet. */
 export async function linkedState(config: Config): Promise<LinkedState | undefined> {
   const store = await Store.openExisting(config.state)
   if (store === undefined) return undefined
@@ -53,7 +53,7 @@ export async function linkedState(config: Config): Promise<LinkedState | undefin
   }
 }
 
-/** The skills that were asked for: all, or those of some sources and some by themselves (`source/path`). */
+/** The requested skills: all, or those of some sources plus single ones (`source/path`). */
 export function wantedOf({ linkable }: LinkedState, only: Only | undefined): readonly Linkable[] {
   if (only === undefined) return linkable
   return linkable.filter(

@@ -1,28 +1,28 @@
 import type { SourceId } from '../../sync/model/source-id.ts'
 
-/** What was put into agents' folders: all of it, and nothing else is ever removed there. */
+/** The record of everything that was put into agents' folders. Only recorded content is ever removed there. */
 export interface Links {
-  /** The skill that each name stands for, in every folder. It stays, whichever other skills come to have that name. */
+  /** The skill that each name stands for, in every folder. It stays even if other skills get that name later. */
   readonly skills: ReadonlyMap<string, LinkedSkill>
-  /** By their paths, without links in them. */
+  /** By path, with links resolved. */
   readonly folders: ReadonlyMap<string, LinkedFolder>
 }
 
 export interface LinkedSkill {
   readonly source: SourceId
-  /** The true folder, relative to the source's root. */
+  /** The real folder, relative to the source's root. */
   readonly path: string
 }
 
 /** A folder that agents read. */
 export interface LinkedFolder {
-  /** For whom: an agent of the user's, or an agent in one project. Several can read the same folder. */
+  /** The agents that use the folder: for the user or in one project. Several agents can read the same folder. */
   readonly uses: readonly Use[]
-  /** The folders that were made for it, outermost first. */
+  /** The folders that were created for it, outermost first. */
   readonly made: readonly string[]
-  /** Copies were asked for, not links. */
+  /** True if the operator requested copies instead of links. */
   readonly copies: boolean
-  /** Absent: all that is served. */
+  /** Absent: all served skills. */
   readonly only?: Only | undefined
   /** By name. */
   readonly entries: ReadonlyMap<string, Entry>
@@ -34,15 +34,15 @@ export interface Use {
   readonly project?: string | undefined
 }
 
-/** The sources and skills that were asked for, as the user named them. */
+/** The requested sources and skills, as the user named them. */
 export interface Only {
   readonly sources: readonly string[]
   readonly skills: readonly string[]
 }
 
 /**
- * By what one of ours is known: a link to exactly this target, or a folder with exactly this content. What was there before
- * is among them: a run can be killed before the one took the place of the other.
+ * The data that identifies one of our entries: a link to exactly this target, or a folder with exactly this content. It
+ * includes the previous content, because a run can be killed before the replacement.
  */
 export interface Entry {
   readonly targets: readonly string[]
@@ -51,7 +51,7 @@ export interface Entry {
 
 export const NO_LINKS: Links = { skills: new Map(), folders: new Map() }
 
-/** What is about to be put into one folder. */
+/** The content that is about to be put into one folder. */
 export interface Put {
   readonly folder: string
   readonly uses: readonly Use[]
@@ -61,7 +61,7 @@ export interface Put {
   readonly skills: readonly (LinkedSkill & Entry & { readonly name: string })[]
 }
 
-/** What was taken out of one folder. */
+/** The content that was removed from one folder. */
 export interface Drop {
   readonly folder: string
   readonly uses: readonly Use[]
@@ -74,7 +74,7 @@ export interface Taken {
   readonly by: LinkedSkill
 }
 
-/** The links once something is put into a folder, but for the names that stand for another skill already. */
+/** The links after a put into a folder, except for names that already stand for another skill. */
 export function withPut(before: Links, put: Put): { readonly links: Links; readonly taken: readonly Taken[] } {
   const earlier = before.folders.get(put.folder)
   const skills = new Map(before.skills)
@@ -100,7 +100,7 @@ export function withPut(before: Links, put: Put): { readonly links: Links; reado
   return { links: { skills, folders: new Map(before.folders).set(put.folder, folder) }, taken }
 }
 
-/** The links once something was taken out of a folder. A name that is in no folder any more stands for nothing. */
+/** The links after a removal from a folder. A name that is in no folder any more stands for nothing. */
 export function withDropped(before: Links, drop: Drop): Links {
   const earlier = before.folders.get(drop.folder)
   if (earlier === undefined) return before
@@ -114,7 +114,7 @@ export function withDropped(before: Links, drop: Drop): Links {
   return { skills: new Map([...before.skills].filter(([name]) => isUsed(name))), folders }
 }
 
-/** Whether a name is in one of the folders. */
+/** Returns a test for names that are in one of the folders. */
 export function isNameIn(folders: readonly LinkedFolder[]): (name: string) => boolean {
   return (name) => folders.some(({ entries }) => entries.has(name))
 }
@@ -127,7 +127,7 @@ function distinctUses(uses: readonly Use[]): readonly Use[] {
   return uses.filter((use, at) => uses.findIndex((other) => isSameUse(use, other)) === at)
 }
 
-/** All, where one of the two was all. */
+/** All, if one of the two is all. */
 function bothOf(one: Only | undefined, other: Only | undefined): Only | undefined {
   if (one === undefined || other === undefined) return undefined
   return {

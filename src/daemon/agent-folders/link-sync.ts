@@ -9,8 +9,8 @@ import { MeantSkills, linkableIn } from './linkable-skills.ts'
 import type { Parts } from '../context.ts'
 
 /**
- * Keeps `links/` on what is served. In agents' folders it changes nothing: links there lead here, and the command that puts
- * them there has them written down first.
+ * Keeps `links/` pointed at the served skills. Changes nothing in agents' folders: their links lead here, and the
+ * command that creates them has them recorded first.
  */
 export class Linking {
   readonly #parts: Pick<Parts, 'store' | 'log'>
@@ -24,7 +24,7 @@ export class Linking {
     this.#registry = registry
   }
 
-  /** Reads what is linked. Where that cannot be read, what the links lead to stays as it is. */
+  /** Reads the recorded links. If that fails, the targets of the links stay as they are. */
   async read(): Promise<void> {
     await this.#inTurn(async () => {
       try {
@@ -38,9 +38,12 @@ export class Linking {
     })
   }
 
-  /** Has the links lead to what is served now. The next one brings what fails: an agent goes on with what it has. */
+  /**
+   * Points the links at the skills that are served now. If that fails, the next call makes up for it; agents continue
+   * with what they have.
+   */
   follow(): void {
-    // It rejects only in a way that is to end the process.
+    // It rejects only with an error that is meant to end the process.
     void this.#inTurn(async () => {
       try {
         await this.#lead()
@@ -53,12 +56,12 @@ export class Linking {
     })
   }
 
-  /** Resolves when the links lead to all that was served when it was called. */
+  /** Resolves when the links lead to everything that was served at the time of the call. */
   async settled(): Promise<void> {
     await this.#last
   }
 
-  /** Writes down what is about to be put into an agent's folder, and has it lead to what is served. */
+  /** Records content that is about to be put into an agent's folder, and points its links at the served skills. */
   async put(put: Put): Promise<{ readonly taken: readonly Taken[] }> {
     return this.#inTurn(async () => {
       if (this.#failure !== undefined) throw this.#failure
@@ -68,7 +71,7 @@ export class Linking {
     })
   }
 
-  /** Writes down what was taken out of an agent's folder. */
+  /** Records what was removed from an agent's folder. */
   async drop(drop: Drop): Promise<void> {
     await this.#inTurn(async () => {
       if (this.#failure !== undefined) throw this.#failure
@@ -88,7 +91,7 @@ export class Linking {
   }
 
   async #lead(): Promise<void> {
-    // While nobody knows what is disabled, they lead to what was served when that was known last.
+    // While the disabled skills are unknown, the links keep their last known targets.
     if (this.#failure !== undefined || this.#parts.store.decisions.areUnknown) return
     const { skills } = this.#links
     const meant = new MeantSkills(skills.size === 0 ? [] : linkableIn(this.#registry.catalog))
@@ -102,7 +105,7 @@ export class Linking {
 
   async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const turn = this.#last.then(work)
-    this.#last = turn.catch(() => {}) // The next in turn does not ask how this one went; its own caller is told.
+    this.#last = turn.catch(() => {}) // The next in the queue ignores this error; the caller of this one gets it.
     return turn
   }
 }

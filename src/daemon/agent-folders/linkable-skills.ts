@@ -8,14 +8,15 @@ import type { LinkedSkill } from './link-record.ts'
 export type Linkable = CatalogSkill | FolderSkill
 
 /**
- * The skills that can be linked: those in the lists, and those for tools alone by the names of their folders. One of another MCP server never is: its files are here as far as somebody
- * wanted them, and are checked when they are read, which no agent that opens a folder would do.
+ * The skills that can be linked: the listed ones, and the tools-only ones by the names of their folders. A skill of
+ * another MCP server is never linked. Its files are fetched on demand and checked on each read, and an agent that opens
+ * a folder would not check them.
  */
 export function linkableIn(catalog: Catalog): readonly Linkable[] {
   return [...catalog.listed, ...folderSkillsIn(catalog)].filter(({ skill }) => !isOfUpstream(skill))
 }
 
-/** Finds what linked names stand for in one catalog. */
+/** Finds the skills that linked names stand for in one catalog. */
 export class MeantSkills {
   readonly #named = new Map<string, Linkable[]>()
 
@@ -29,8 +30,8 @@ export class MeantSkills {
   }
 
   /**
-   * The skill of that source and name: the one in the folder that was linked, else the only one, which has moved there. Never
-   * one of another source: whoever has a name keeps whom it is from.
+   * The skill of that source and name: the one in the linked folder, else the only one, which has moved. Never one of
+   * another source: a name stays with its source.
    */
   of(name: string, { source, path }: LinkedSkill): Linkable | undefined {
     const skills = this.#named.get(`${source}/${name}`) ?? []

@@ -12,8 +12,8 @@ import { NO_LINKS } from './link-record.ts'
 import type { Links } from './link-record.ts'
 
 /**
- * What was put into agents' folders, `links.json` in the state folder. A file that cannot be read is an error: what is
- * forgotten there would stay in people's folders for ever.
+ * Reads the record of what was put into agents' folders, `links.json` in the state folder. An unreadable file is an
+ * error: forgotten entries would stay in users' folders forever.
  */
 export async function readLinks(state: string): Promise<Links> {
   const file = fileIn(state)
@@ -27,7 +27,7 @@ export async function readLinks(state: string): Promise<Links> {
   throw new SyncError('store-failed', message)
 }
 
-/** Replaces the file in one step; it is on the disk when this returns. Only for the one writer. */
+/** Replaces the file atomically; it is on disk when this returns. Only for the process that holds the lock. */
 export async function writeLinks(state: string, { skills, folders }: Links): Promise<void> {
   const written = {
     skills: Object.fromEntries(skills),
@@ -36,7 +36,7 @@ export async function writeLinks(state: string, { skills, folders }: Links): Pro
     ),
   }
   const text = indentedJson(written)
-  // Whatever is written can be read again.
+  // Every written file can be read again.
   if (Buffer.byteLength(text) > MOST_BYTES)
     throw new SyncError(
       'store-failed',
@@ -52,7 +52,7 @@ function fileIn(state: string): string {
 /** Some 100,000 links. */
 const MOST_BYTES = 2 ** 24
 
-/** A pipe or a folder holds no record either. */
+/** A pipe or a folder holds no record. */
 const NO_FILE = new Uint8Array()
 
 export const NAME = z.string().refine((text) => isSkillName(text))
@@ -78,7 +78,7 @@ const FOLDER = z.object({
 
 const LINKS = z.object({ skills: byKey(NAME, LINKED_SKILL), folders: byKey(z.string(), FOLDER) })
 
-/** A map: what a plain object answers to without having it is no name of ours. */
+/** A Map, because a plain object also has the names of its prototype. */
 function byKey<Value extends z.ZodType>(
   key: z.ZodType<string, string>,
   value: Value,

@@ -2,27 +2,27 @@ import type { Linkable } from './linkable-skills.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { LinkedSkill } from './link-record.ts'
 
-/** Which skills get the names that there are in one folder. */
+/** The skills that get the names in one folder. */
 export interface Choice {
   /** One for each name. */
   readonly chosen: readonly Chosen[]
-  /** Each skill whose name stands for another one of other content: the same content is had by that name. */
+  /** The skills whose name stands for another skill with other content. A skill with the same content is no clash. */
   readonly clashes: readonly { readonly skill: Linkable; readonly by: LinkedSkill }[]
 }
 
-/** A skill, and what its name is written down to stand for: where the skill has moved since, that is its earlier place. */
+/** A skill, and the recorded place that its name stands for. If the skill has moved, that is its earlier place. */
 export interface Chosen {
   readonly skill: Linkable
   readonly linked: LinkedSkill
 }
 
-/** What a name stands for by now, as far as that keeps others from having it. */
+/** The skill that a name stands for now, if that keeps other skills from getting the name. */
 export type HolderOf = (name: string) => (LinkedSkill & { readonly skill: Linkable | undefined }) | undefined
 
 /**
- * Agents know a skill by its name, so of several with one name one is chosen: the one that has the name already, so that a
- * source that gains a skill takes nobody's place; else the first, in the order of the sources and then of the paths, those that are
- * called after their folders behind all others.
+ * Agents identify a skill by its name, so one of several skills with one name is chosen. The skill that already has the
+ * name keeps it, so a source that gains a skill displaces none. Else the first one gets it, in the order of the sources
+ * and then of the paths; skills that are named after their folders come last.
  */
 export function choiceOf(wanted: readonly Linkable[], order: readonly SourceId[], holderOf: HolderOf): Choice {
   const chosen = new Map<string, Chosen>()

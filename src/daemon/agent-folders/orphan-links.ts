@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts'
 import { foundAt } from './agent-folder.ts'
 import type { Entry } from './link-record.ts'
 
-/** The links in a folder that lead to ours: they are nobody else's, also where the record of them was lost. */
+/** The links in a folder that lead to our `links/`. They are ours even if their record was lost. */
 export async function strayLinks(folder: string, { state, limits }: Config): Promise<ReadonlyMap<string, Entry>> {
   // The state folder itself may be lost.
   const links = new SkillLinks(new StateFolder(resolve(state)))
@@ -22,7 +22,7 @@ export async function strayLinks(folder: string, { state, limits }: Config): Pro
   return strays
 }
 
-/** What is known of a link whose record was lost. */
+/** The known data of a link whose record was lost. */
 export function strayEntry(name: string, links: SkillLinks): Entry {
   return { targets: [links.pathOf(name)], digests: [] }
 }

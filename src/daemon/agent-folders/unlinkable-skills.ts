@@ -5,16 +5,19 @@ import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Linkable } from './linkable-skills.ts'
 
-/** A skill that was seen and is put into no folder. */
+/** A known skill that is put into no folder. */
 export interface LeftOut {
   readonly source: SourceId
-  /** The true folder, relative to the source's root. */
+  /** The real folder, relative to the source's root. */
   readonly path: string
   readonly name: string | undefined
   readonly why: string
 }
 
-/** All that were seen and cannot be linked, but for those of other MCP servers, which never are: each with its reason. */
+/**
+ * All known skills that cannot be linked, each with its reason. Omits those of other MCP servers, which are never
+ * linked.
+ */
 export function leftOutOf({ snapshots, sources }: Catalog, linkable: readonly Linkable[]): readonly LeftOut[] {
   const linked = new Set(linkable.map(({ skill }) => skill))
   const disabled = new Map(sources.map(([source, ...paths]) => [source, new Set<string>(paths)]))
@@ -42,7 +45,7 @@ function whyLeftOut(skill: Skill, isDisabled: boolean): string {
   if (isDisabled) return 'disabled'
   const { standing, isUnlisted, findings } = skill
   if (isUnlisted === true) return STANDINGS.unlisted
-  // Others, of links or files, may stand before it.
+  // Findings about links or files may precede it.
   const finding = findings.find(({ rule }) => rule === 'frontmatter-invalid') ?? findings[0]
   const noName = standing === 'tools' ? whyNoFolderName(skill) : undefined
   const why = [finding?.message, noName].filter((one) => one !== undefined).join('; ')
