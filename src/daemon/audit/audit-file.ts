@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { unlessAbsent } from '../../sync/store/files/disk-error.ts'
 
-/** The file that is written, opened for one piece: others may give it another name, or remove it, at any time. */
+/** The current audit file, opened for one write. Other processes may rename or remove it at any time. */
 export class AuditFile implements AsyncDisposable {
   readonly #size: number
   readonly #path: string
@@ -32,25 +32,26 @@ export class AuditFile implements AsyncDisposable {
   }
 
   /**
-   * Takes from the lines those that are written: whole ones of at most so many bytes, and one at least. None where the file has
-   * another name by now, or was removed meanwhile with what was written. False where it would outgrow the limit.
+   * Writes lines and removes the written ones from the array: whole lines of at most `atOnce` bytes, and at least one.
+   * Removes none if the file was renamed, or was removed together with the written lines. False if the file would
+   * exceed the limit.
    */
   async write(
     lines: string[],
     { limit, atOnce }: { readonly limit: number; readonly atOnce: number },
   ): Promise<boolean> {
     const isTorn = await this.#isTorn()
-    // Right before it is written to: others write too, and each may find the same room.
+    // Checked right before the write: other processes write too, and each may find the same free space.
     const found = await unlessAbsent(stat(this.#path))
     if (found?.ino !== this.#inode) return true
     const room = limit - found.size
-    // A line that is longer than a file may be has one of its own.
+    // A line that is longer than the limit gets a file of its own.
     if (found.size > 0 && Buffer.byteLength(lines[0] ?? '') > room) return false
     const count = countWithin(lines, Math.min(room, atOnce, MOST_AT_ONCE))
     const piece = Buffer.from((isTorn ? '\n' : '') + lines.slice(0, count).join(''))
     const { bytesWritten } = await this.#handle.write(piece)
     if ((await this.#handle.stat()).nlink === 0) return true
-    // What is in the file whole is not written again.
+    // Lines that are whole in the file are not written again.
     const whole = piece.toString('latin1', 0, bytesWritten).split('\n').length - 1 - (isTorn ? 1 : 0)
     lines.splice(0, Math.max(0, whole))
     if (bytesWritten < piece.length)
@@ -62,11 +63,11 @@ export class AuditFile implements AsyncDisposable {
     await this.#handle.close()
   }
 
-  /** Whether somebody was stopped in the middle of the last line: a full disk takes a part. */
+  /** True if a write stopped in the middle of the last line: a full disk takes a part. */
   async #isTorn(): Promise<boolean> {
     let size = this.#size
     while (size > 0 && !(await this.#isLineBefore(size))) {
-      // A write of more than a page is seen in parts: one that goes on is no torn one.
+      // Other processes see a write of more than a page in parts. A write that still continues is not torn.
       await setTimeout(SETTLED_MS)
       const { size: now } = await this.#handle.stat()
       if (now === size) return true
@@ -82,17 +83,17 @@ export class AuditFile implements AsyncDisposable {
   }
 }
 
-/** For reading too: whether the last line is whole. A link in the file's place is not followed. */
+/** Read access serves the check for a whole last line. A link instead of the file is not followed. */
 const APPENDING =
   constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
-/** What a write that goes on moves by a part in at least. */
+/** The time within which a write that is under way grows the file. */
 const SETTLED_MS = 20
 
-/** One write each: those of several processes do not mix. */
+/** The bytes of one `write` call, so that the lines of several processes do not mix. */
 const MOST_AT_ONCE = 65_536
 
-/** How many of them have so many bytes at most; one at least. */
+/** The number of leading lines with at most so many bytes in total; at least one. */
 function countWithin(lines: readonly string[], bytes: number): number {
   let length = 0
   const beyond = lines.findIndex((line, index) => (length += Buffer.byteLength(line)) > bytes && index > 0)

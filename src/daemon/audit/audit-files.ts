@@ -6,15 +6,16 @@ import { Turn } from '../../sync/store/files/file-lock.ts'
 import { AuditFile } from './audit-file.ts'
 import type { AuditConfig } from '../config/config.ts'
 
-/** The file of reads that is written; those before it are `audit-<number>.jsonl`, the highest number the youngest. */
+/** The current file of reads. Earlier files are `audit-<number>.jsonl`; the highest number is the youngest. */
 export const AUDIT_FILE = 'audit.jsonl'
 
 /** The files of each kind of line: reads, decisions on known clients, and refusals of unknown ones. */
 export type AuditName = 'audit' | 'decisions' | 'strangers'
 
 /**
- * Lines in a folder of bounded files, which any number of processes write at once: each piece goes out in one write at the end of
- * the file, and only whose turn it is gives the file another name. A process that comes and goes leaves nothing of its own.
+ * Lines in a folder of bounded files, which any number of processes write at the same time. Each piece is one write at
+ * the end of the file, and only the process that holds the turn renames the file. A process leaves no files of its own
+ * behind.
  */
 export class AuditFiles {
   readonly #folder: string
@@ -23,7 +24,10 @@ export class AuditFiles {
   readonly #name: string
   readonly #numberedName: RegExp
 
-  /** `now` is the wall clock, for what killed processes left. The files are `<name>.jsonl` and `<name>-<number>.jsonl`. */
+  /**
+   * `now` is the wall clock, for the traces of killed processes. The files are `<name>.jsonl` and
+   * `<name>-<number>.jsonl`.
+   */
   constructor(folder: string, limits: AuditConfig, now: () => number, name: AuditName = 'audit') {
     this.#folder = folder
     this.#limits = limits
@@ -32,7 +36,10 @@ export class AuditFiles {
     this.#numberedName = new RegExp(`^${name}-([1-9]\\d{0,14})\\.jsonl$`)
   }
 
-  /** Takes from the lines, oldest first, those that are written. `store-failed` where the disk refuses the next one. */
+  /**
+   * Writes lines, oldest first, and removes the written ones from the array. Throws `store-failed` if the disk refuses
+   * the next one.
+   */
   async append(lines: string[]): Promise<void> {
     makeFolder(this.#folder, 0o700)
     await this.#appendAll(lines).catch(cannot('write the audit log'))
@@ -42,26 +49,27 @@ export class AuditFiles {
     while (lines.length > 0) {
       if (await this.#appendSome(lines)) continue
       if (await this.#rotate(Buffer.byteLength(lines[0] ?? ''))) continue
-      // Another process has it in hand, or had and was killed. The file may outgrow its limit for so long, and not without end.
+      // Another process is rotating the file, or was killed while it did. The file may exceed its limit meanwhile, but
+      // not without bound.
       if (!(await this.#appendSome(lines, 2))) return
     }
   }
 
-  /** False where the file has no room: it is full, times so many. */
+  /** False if the file is full: it has reached its limit times `times`. */
   async #appendSome(lines: string[], times = 1): Promise<boolean> {
     const { bytes } = this.#limits
     await using file = await AuditFile.open(this.#path)
     return await file.write(lines, { limit: bytes * times, atOnce: bytes / PIECES })
   }
 
-  /** Gives the full file its number, and removes those that are too many. False where another process does. */
+  /** Gives the full file its number and removes surplus files. False if another process is doing so. */
   async #rotate(needed: number): Promise<boolean> {
     await using turn = await Turn.takeIfFree(
       join(this.#folder, this.#name === 'audit' ? 'rotating' : `rotating-${this.#name}`),
       this.#now,
     )
     if (turn === undefined) return false
-    // Whose turn it was before may have done it already.
+    // The previous holder of the turn may have rotated the file already.
     const found = await unlessAbsent(stat(this.#path))
     if (found === undefined || found.size === 0 || found.size + needed <= this.#limits.bytes) return true
     const numbers = await this.#numbersBelowLast()
@@ -78,7 +86,10 @@ export class AuditFiles {
     return true
   }
 
-  /** A number that nobody else has: also where the turn was taken away, no file is ever put over another that has lines. */
+  /**
+   * Reserves a number that no other process has. Even if the turn was taken away, no file replaces another one that has
+   * lines.
+   */
   async #reserve(number: number): Promise<number> {
     try {
       await using _made = await open(this.#numbered(number), 'wx', 0o600)
@@ -89,12 +100,15 @@ export class AuditFiles {
     }
   }
 
-  /** Those that there are, oldest first. Where somebody made the last of all they begin anew: each number has a next one. */
+  /**
+   * The present numbers, oldest first. If a file has the highest possible number, renumbers all from 1, so that each
+   * number has a successor.
+   */
   async #numbersBelowLast(): Promise<readonly number[]> {
     const numbers = await this.#numbers()
     if (numbers.at(-1) !== LAST_NUMBER) return numbers
     for (const [index, number] of numbers.entries()) {
-      // None is in the way: each of the earlier has its new name by now.
+      // No file is in the way: each earlier one already has its new name.
       await unlessAbsent(rename(this.#numbered(number), this.#numbered(index + 1)))
     }
     return this.#numbers()
@@ -119,7 +133,7 @@ async function isDone(moved: Promise<void>): Promise<boolean> {
   return (await unlessAbsent(moved.then(() => true))) ?? false
 }
 
-/** A thousand processes that write at the same moment outgrow a file by no more than its size. */
+/** A thousand processes that write at the same moment exceed the limit of a file by no more than that limit. */
 const PIECES = 1_024
 
 const LAST_NUMBER = 999_999_999_999_999

@@ -14,10 +14,13 @@ import type { Clock } from '../../base/clock.ts'
 import type { AuditConfig, Config } from '../config/config.ts'
 import type { Log } from '../base/log.ts'
 
-/** By which way clients come; of those over stdio, the process and its user say who it is. */
+/** The transport of the clients. Clients over stdio are identified by the process and its user. */
 export type Via = { readonly via: 'http' } | { readonly via: 'stdio'; readonly user: string; readonly pid: number }
 
-/** The record of who asked for what, in `audit/` of the state folder. Undefined where the configuration turns it off. */
+/**
+ * Opens the record of the clients' requests, in `audit/` of the state folder. `undefined` if the configuration turns it
+ * off.
+ */
 export function auditLogOf(
   config: Pick<Config, 'audit' | 'state'>,
   via: Via['via'],
@@ -29,12 +32,12 @@ export function auditLogOf(
   return new AuditLog(files, via === 'http' ? { via } : { via, user: userName(), pid: process.pid }, log, clock)
 }
 
-/** What is served, with all that is asked for remembered. */
+/** A serving that records all requests. */
 export function withAudit(serving: Serving, log: AuditLog | undefined): Serving {
   return log === undefined ? serving : { ...serving, audit: log.record }
 }
 
-/** The same, with a line of the log for each thing that is asked for, at the level that is for those who look for a fault. */
+/** A serving that also logs each request, at debug level. */
 export function withRequestLog(serving: Serving, log: Log): Serving {
   const { audit } = serving
   return {
@@ -47,7 +50,10 @@ export function withRequestLog(serving: Serving, log: Log): Serving {
   }
 }
 
-/** Collects events and writes them, a moment later, together. What the disk refuses is counted, and disturbs no client. */
+/**
+ * Collects events and writes them in batches after a short delay. Refusals of the disk are counted and do not disturb
+ * clients.
+ */
 export class AuditLog implements AsyncDisposable {
   readonly #via: Via
   readonly #log: Log
@@ -71,7 +77,7 @@ export class AuditLog implements AsyncDisposable {
     const name = this.#nameOf(event)
     if (name === 'audit' || this.#rates[name].admits(event, this.#clock.monotonicMs()))
       this.#spools[name].add(this.#lineOf(event))
-    // It rejects only in a way that is to end the process.
+    // It rejects only with an error that is meant to end the process.
     this.#writing ??= this.#writeSoon()
   }
 
@@ -97,7 +103,7 @@ export class AuditLog implements AsyncDisposable {
     return decisions.isCounting || strangers.isCounting || Object.values(this.#spools).some((spool) => !spool.isEmpty)
   }
 
-  /** The files of an event. Clients over stdio are users of this machine, and known. */
+  /** The file of an event. Clients over stdio are users of this machine, and therefore known. */
   #nameOf({ asked, allowed, principal }: AuditEvent): AuditName {
     if (allowed && !LOGINS.has(asked)) return 'audit'
     return principal === undefined && this.#via.via === 'http' ? 'strangers' : 'decisions'
@@ -108,7 +114,7 @@ export class AuditLog implements AsyncDisposable {
       for (const event of take(this.#rates[name])) this.#spools[name].add(this.#lineOf(event))
   }
 
-  /** What the disk refuses is tried again with what comes next. */
+  /** Lines that the disk refuses are tried again with the next batch. */
   async #write(): Promise<void> {
     const failures: SyncError[] = []
     for (const spool of Object.values(this.#spools))
@@ -124,7 +130,7 @@ export class AuditLog implements AsyncDisposable {
   }
 }
 
-/** Files of each kind, so that lines of one kind push out none of another. */
+/** Separate files for each kind, so that lines of one kind do not displace those of another. */
 export type AuditFolder = Readonly<Record<AuditName, Pick<AuditFiles, 'append'>>>
 
 function auditFolderOf(folder: string, { bytes, files }: AuditConfig, clock: Clock): AuditFolder {
@@ -135,13 +141,13 @@ function auditFolderOf(folder: string, { bytes, files }: AuditConfig, clock: Clo
   return { audit: share('audit', 6), decisions: share('decisions', 1), strangers: share('strangers', 1) }
 }
 
-/** Allowed requests that stay with the refusals. */
+/** Allowed requests that are recorded with the refusals. */
 const LOGINS: ReadonlySet<string> = new Set(['POST /login', 'POST /logout'])
 
-/** A kill loses no more than this, and the numbers of a minute. */
+/** A kill loses no more than the events of this time, and the counts of one minute. */
 const FLUSH_MS = 500
 
-/** The refusal of the disk; anything else is thrown on. */
+/** The disk's refusal; rethrows any other error. */
 function asRefusal(error: unknown): SyncError {
   if (error instanceof SyncError && error.code === 'store-failed') return error
   throw error
@@ -152,7 +158,7 @@ function userName(): string {
     return userInfo().username
   } catch (error) {
     if (!isDiskError(error)) throw error
-    // A user without an entry in the system's list has its number.
+    // A user without an entry in the user database is recorded by its uid.
     return String(process.getuid?.() ?? '')
   }
 }

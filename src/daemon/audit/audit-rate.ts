@@ -1,22 +1,22 @@
 import type { AuditEvent } from '../../serve/audit.ts'
 import { networkOf } from '../../serve/http/server/client-address.ts'
 
-/** An event that stands for more of the same client. */
+/** An event that stands for more events of the same client. */
 export interface CountedEvent extends AuditEvent {
-  /** The number of times that the same was answered since its last line. */
+  /** The number of times that the same request was answered since its last line. */
   readonly repeated?: number
-  /** The number of events of the client that have no line of their own, this one not included. */
+  /** The number of events of the client that have no line of their own, without this one. */
   readonly others?: number
 }
 
 /**
- * The lines that each client may add to the record: some at once, then one a minute. The same event within a minute, and events
- * beyond the rate, are counted; a line with the number follows.
+ * Limits the lines that each client may add to the record: a burst first, then one a minute. It counts the same event
+ * within a minute, and events beyond the rate; a line with the number follows.
  */
 export class AuditRate {
   readonly #clients = new Map<string, Client>()
 
-  /** True where the event gets a line of its own; else it is counted. `nowMs` only ever goes up. */
+  /** True if the event gets a line of its own; else it is counted. `nowMs` is monotonic. */
   admits(event: AuditEvent, nowMs: number): boolean {
     return this.#clientOf(event, nowMs).admits(event, nowMs)
   }
@@ -35,7 +35,7 @@ export class AuditRate {
     return all
   }
 
-  /** True while a number may still have to be written. */
+  /** True while a count may still have to be written. */
   get isCounting(): boolean {
     return [...this.#clients.values()].some((client) => client.isCounting)
   }
@@ -43,7 +43,7 @@ export class AuditRate {
   #clientOf({ principal, address = '' }: AuditEvent, nowMs: number): Client {
     const named = principal === undefined ? `at ${networkOf(address)}` : `by ${principal}`
     if (!this.#clients.has(named) && this.#clients.size >= MOST_CLIENTS) this.#forgetIdle(nowMs)
-    // Beyond so many at once, all further clients have the share of one.
+    // Beyond that many clients at a time, all further clients share one allowance.
     const name = this.#clients.has(named) || this.#clients.size < MOST_CLIENTS ? named : ''
     const client = this.#clients.get(name) ?? new Client(nowMs)
     this.#clients.set(name, client)
@@ -56,7 +56,7 @@ export class AuditRate {
 }
 
 class Client {
-  /** By what is the same; each has had its line. */
+  /** By event key; each event has had its line. */
   readonly #seen = new Map<string, Counted>()
   #beyond: Counted | undefined
   #lines = LINES_AT_ONCE
@@ -104,7 +104,7 @@ class Client {
     return this.#seen.size > 0 || this.#beyond !== undefined
   }
 
-  /** True where a client that is new at this moment may write as much. */
+  /** True if the client has no counts and its full burst again, like a new one. */
   isIdleAt(nowMs: number): boolean {
     this.#refill(nowMs)
     return !this.isCounting && this.#lines >= LINES_AT_ONCE
@@ -144,7 +144,7 @@ function repeatedIn({ last, count }: Counted): readonly CountedEvent[] {
   return count === 0 ? [] : [{ ...last, repeated: count }]
 }
 
-/** All but the trace and the generation. */
+/** Everything except the trace and the generation. */
 function keyOf({ asked, of, principal, address, client, allowed, why }: AuditEvent): string {
   return JSON.stringify([asked, of, principal, address, client, allowed, why])
 }
@@ -153,5 +153,5 @@ const MINUTE_MS = 60_000
 
 const LINES_AT_ONCE = 30
 
-/** Each holds at most so many lines, of some two thousand characters. */
+/** Each client holds at most `LINES_AT_ONCE` keys, of some two thousand characters. */
 const MOST_CLIENTS = 256

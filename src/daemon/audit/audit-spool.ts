@@ -1,6 +1,6 @@
 import type { AuditFiles } from './audit-files.ts'
 
-/** Lines that wait for the disk. What there is no room for is counted, and the record itself says that it has a gap. */
+/** Lines that wait for the disk. Lines beyond the limit are counted, and the record itself states the gap. */
 export class AuditSpool {
   readonly #files: Pick<AuditFiles, 'append'>
   readonly #lineOfLost: (lost: number) => string
@@ -8,7 +8,7 @@ export class AuditSpool {
   #characters = 0
   #lost = 0
 
-  /** `lineOfLost` is the line for events that had no room. */
+  /** `lineOfLost` makes the line for events that were dropped. */
   constructor(files: Pick<AuditFiles, 'append'>, lineOfLost: (lost: number) => string) {
     this.#files = files
     this.#lineOfLost = lineOfLost
@@ -27,7 +27,7 @@ export class AuditSpool {
     this.#characters += line.length
   }
 
-  /** Writes all lines. Those that the disk refuses stay for the next time. */
+  /** Writes all lines. Lines that the disk refuses stay for the next call. */
   async write(): Promise<void> {
     if (this.isEmpty && this.#lost === 0) return
     const lines = this.#lines.splice(0)
