@@ -9,7 +9,7 @@ export interface Cause {
   readonly mend: string
 }
 
-/** The time of a step is over. */
+/** A step exceeded its timeout. */
 export class TooLate extends Error {
   override readonly name = 'TooLate'
 }
@@ -25,7 +25,7 @@ interface Taken {
   readonly hasToken: boolean
 }
 
-/** The likely cause of a failure, from what came over the wire first and what the client said second. */
+/** The likely cause of a failure, first from what came over the wire, then from the client's error. */
 export function causeOf(step: string, error: unknown, { fetch, hasToken }: Taken): Cause {
   const { failure, refusal } = fetch
   if (failure !== undefined) return { message: failure.message, mend: mendOf(failure.code) }
@@ -38,7 +38,7 @@ export function causeOf(step: string, error: unknown, { fetch, hasToken }: Taken
   return { message: printable(message).slice(0, MOST_CHARACTERS), mend: OTHER }
 }
 
-/** True of a step whose answer is a stream of events in both eras, or waits for one. */
+/** True for a step whose answer is a stream of events in both eras, or that waits for one. */
 function isStreamed(step: string): boolean {
   return step === 'subscribe' || step === 'stream'
 }
@@ -99,7 +99,7 @@ const PAGE: ReadonlyMap<number, string> = new Map([
   [504, NOT_REACHED],
 ])
 
-/** The message of JSON, or a short text as it stands. */
+/** The message in a JSON body, or a short text as it is. */
 function sentenceIn({ type, text }: Refusal): string {
   if (type.toLowerCase().startsWith('text/html')) return ''
   const message = /"message"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(text)?.[1] ?? (type.includes('json') ? '' : text)

@@ -4,8 +4,8 @@ import { codeOf } from '../../base/error-code.ts'
 import { DigestMismatch, type ClientOptions, type EraClient } from './era-client.ts'
 
 /**
- * The client of 2025-11-25 and earlier. Its package is an optional peer: it brings web servers that nothing else here needs.
- * Undefined where it is not installed.
+ * Opens the client of 2025-11-25 and earlier. Its package is an optional peer dependency, because it brings web servers
+ * that nothing else here needs. `undefined` if the package is not installed.
  */
 export async function openClient2025({ url, fetch, version }: ClientOptions): Promise<EraClient | undefined> {
   const sdk = await loaded()
@@ -48,14 +48,14 @@ export async function openClient2025({ url, fetch, version }: ClientOptions): Pr
       await client.unsubscribeResource({ uri }, { signal })
     },
     async close() {
-      // A server that keeps no sessions answers 405, and one that is gone nothing.
+      // A server without sessions answers 405, and a server that is gone does not answer.
       await transport.terminateSession().catch(() => {})
       await client.close()
     },
   }
 }
 
-/** A stream that ends is a result, and is not opened again. */
+/** A stream that ends is a result, so it is not reopened. */
 const NO_RECONNECTION = {
   maxRetries: 0,
   initialReconnectionDelay: 1_000,

@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport, type McpSubscription } from '@mo
 import { SkillsClient, SkillVerificationError, type Skill } from '@modelcontextprotocol/client/ext/skills'
 import { DigestMismatch, type ClientOptions, type EraClient, type ListedSkill } from './era-client.ts'
 
-/** The client of 2026-07-28, which verifies what it reads by itself. */
+/** Opens the client of 2026-07-28, which verifies the files that it reads. */
 export function openClient2026({ url, fetch, version }: ClientOptions): EraClient {
   const client = new Client({ name: 'skillsyncd-doctor', version }, { versionNegotiation: { mode: { pin: REVISION } } })
   const skills = new SkillsClient(client)

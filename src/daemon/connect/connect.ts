@@ -14,7 +14,7 @@ export interface EraEnd {
   readonly era: Era
   /** The package of the client. */
   readonly client: string
-  /** Undefined where the client is not installed. */
+  /** `undefined` if the client is not installed. */
   readonly steps: readonly StepEnd[] | undefined
 }
 
@@ -27,7 +27,7 @@ export interface ConnectOptions {
   readonly signal: AbortSignal
 }
 
-/** Opens an address as a client of each era, side by side, and has each list, read, verify and subscribe. */
+/** Opens an address as a client of each era, in parallel. Each client lists, reads, verifies and subscribes. */
 export async function connect(options: ConnectOptions): Promise<readonly EraEnd[]> {
   const { environment, redactor, url } = options
   const proxy = await proxyTo(url, { kind: 'variables' }, environment, redactor)
@@ -37,7 +37,7 @@ export async function connect(options: ConnectOptions): Promise<readonly EraEnd[
 
 type Open = (options: { url: URL; fetch: ProbeFetch; version: string }) => Promise<EraClient | undefined>
 
-// Each is loaded for this alone.
+// Each client is loaded only for this check.
 const ERAS: readonly (readonly [Era, string, Open])[] = [
   ['2025', '@modelcontextprotocol/sdk', async (o) => (await import('./client-2025.ts')).openClient2025(o)],
   ['2026', '@modelcontextprotocol/client', async (o) => (await import('./client-2026.ts')).openClient2026(o)],
@@ -58,7 +58,7 @@ async function oneEra(
   try {
     return { era, client: name, steps: await walk({ era, client, fetch, hasToken: token !== undefined, now, signal }) }
   } finally {
-    // A proxy may hold the farewell back as it held all else.
+    // A proxy may hold back the closing request, as it held back all others.
     const farewell = client.close().catch(() => {})
     const timer = setTimeout(() => over.abort(), FAREWELL_MS)
     await Promise.race([farewell, aborted(within)])
@@ -74,7 +74,7 @@ async function aborted(signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
-/** The token of a file, or of the variable; undefined where there is neither. */
+/** The token of a file, or of the environment variable; `undefined` if there is neither. */
 export async function tokenFor(
   file: string | undefined,
   { variable }: Pick<Environment, 'variable'>,

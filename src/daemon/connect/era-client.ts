@@ -1,14 +1,14 @@
 import type { ProbeFetch } from './probe-fetch.ts'
 
-/** A client of one era of the protocol, at an address: what an agent's host does, one thing after another. */
+/** A client of one era of the protocol, at an address. Its methods follow the steps of an agent's host. */
 export interface EraClient {
-  /** The package that it is, with its version where that is known. */
+  /** The package, with its version if that is known. */
   readonly name: string
-  /** Opens the connection. Gives the revision that was agreed on. */
+  /** Opens the connection. Returns the negotiated revision. */
   open(signal: AbortSignal): Promise<string>
-  /** The skills that are listed. */
+  /** The listed skills. */
   list(signal: AbortSignal): Promise<readonly ListedSkill[]>
-  /** Reads a file of a skill, and throws a `DigestMismatch` where it is not what the listing says. */
+  /** Reads a file of a skill. Throws a `DigestMismatch` if the file differs from the listing. */
   read(skill: ListedSkill, file: ListedFile, signal: AbortSignal): Promise<void>
   subscribe(uri: string, signal: AbortSignal): Promise<void>
   unsubscribe(uri: string, signal: AbortSignal): Promise<void>
@@ -34,7 +34,7 @@ export interface ClientOptions {
   readonly version: string
 }
 
-/** A file came otherwise than the listing says. */
+/** A file differs from the listing. */
 export class DigestMismatch extends Error {
   override readonly name = 'DigestMismatch'
 }

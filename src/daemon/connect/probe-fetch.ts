@@ -4,20 +4,20 @@ import { connectionFailure } from '../../sync/upstream/http/http-failure.ts'
 import { responseOf } from '../../sync/upstream/mcp/client/http-answer.ts'
 import type { Route } from '../../sync/upstream/http/host-access.ts'
 
-/** The last answer that was no success: it names most causes. */
+/** The last answer that was not a success: it identifies most causes. */
 export interface Refusal {
   readonly status: number
   readonly type: string
-  /** The first of the body. */
+  /** The beginning of the body. */
   readonly text: string
   readonly location: string | undefined
 }
 
-/** The stream on which a server of the 2025 era tells things by itself. */
+/** The stream on which a server of the 2025 era sends notifications. */
 export interface ProbedStream {
   /** Resolves with the status of the answer. */
   readonly answered: Promise<number>
-  /** Resolves with the first bytes, `false` where it ends before. */
+  /** Resolves with `true` at the first bytes, with `false` if the stream ends before. */
   readonly flowed: Promise<boolean>
 }
 
@@ -26,14 +26,17 @@ export interface ProbeOptions {
   readonly token: string | undefined
   readonly route: Route
   readonly userAgent: string
-  /** Ends all of it. */
+  /** Aborts all requests. */
   readonly signal: AbortSignal
 }
 
-/** The `fetch` of both clients: our own exchange with the proxy of the environment and a bound on bytes. It notes failures and streams. */
+/**
+ * The `fetch` of both clients: our own HTTP exchange, with the proxy of the environment and a limit on bytes. It
+ * records failures and the stream.
+ */
 export class ProbeFetch {
   readonly stream: ProbedStream
-  /** The failure of the connection itself, in our words. */
+  /** The failure of the connection itself, as our own error. */
   failure: SyncError | undefined
   refusal: Refusal | undefined
   readonly #options: ProbeOptions
@@ -49,7 +52,7 @@ export class ProbeFetch {
   readonly fetch = async (to: string | URL, init: RequestInit = {}): Promise<Response> => {
     const { url, route, signal } = this.#options
     const target = new URL(to)
-    // The SDKs look for an authorization server too, elsewhere at times.
+    // The SDKs also look for an authorization server, sometimes at another origin.
     if (target.origin !== url.origin) throw new SyncError('source-unreachable', `${target.origin} is not asked`)
     const method = init.method ?? 'GET'
     const body = typeof init.body === 'string' ? { body: Buffer.from(init.body) } : {}
@@ -81,7 +84,8 @@ export class ProbeFetch {
     const bytes = await firstOf(this.#bounded(answer), REFUSAL_BYTES)
     const text = bytes.toString('utf8').slice(0, SHOWN_CHARACTERS)
     const type = answer.header('content-type') ?? ''
-    // That a server has no stream, or no session to end, is no failure of its own: it is asked about where it matters.
+    // A server without a stream, or without a session to end, is no failure in itself. The step that needs the stream
+    // checks it.
     if (status !== 405) this.refusal = { status, type, text, location: answer.header('location') }
     return responseOf(answer, piecesOf(bytes))
   }
@@ -106,9 +110,9 @@ export class ProbeFetch {
   }
 }
 
-/** Listings of thousands of skills are large; this is for all that is fetched. */
+/** The limit for all fetched bytes together; listings of thousands of skills are large. */
 const MOST_BYTES = 2 ** 28
-/** Room for an error of JSON-RPC, which the clients read out of a refusal. */
+/** Room for a JSON-RPC error, which the clients parse from a refusal. */
 const REFUSAL_BYTES = 2 ** 16
 const SHOWN_CHARACTERS = 4_096
 
@@ -116,7 +120,7 @@ function isPage(answer: Answer): boolean {
   return (answer.header('content-type') ?? '').toLowerCase().startsWith('text/html')
 }
 
-/** Reads at most so many bytes. The rest is not waited for. */
+/** Reads at most so many bytes. Does not wait for the rest. */
 async function firstOf(body: AsyncGenerator<Uint8Array>, most: number): Promise<Buffer> {
   const parts: Uint8Array[] = []
   let size = 0

@@ -5,7 +5,7 @@ import type { ProbeFetch } from './probe-fetch.ts'
 
 export type Era = '2025' | '2026'
 
-/** The steps that a client takes, in this order. `stream`: the first bytes of the stream that notifications come on. */
+/** The steps that a client takes, in this order. `stream`: the first bytes of the stream of notifications. */
 export type StepName = 'open' | 'list' | 'read' | 'subscribe' | 'stream' | 'unsubscribe'
 
 /** The outcome of one step. */
@@ -26,7 +26,7 @@ export interface Walk {
   readonly signal: AbortSignal
 }
 
-/** Walks a client through all of it. One that cannot be opened, or lists nothing, is asked for nothing more. */
+/** Takes a client through all steps. Stops early if the client cannot open the address, or lists no skill. */
 export async function walk(one: Walk): Promise<readonly StepEnd[]> {
   const { era, client } = one
   const steps = new Steps(one)
@@ -50,7 +50,10 @@ export async function walk(one: Walk): Promise<readonly StepEnd[]> {
   return steps.ends
 }
 
-/** The most milliseconds of each step. A stream begins at once, or with the comment that a server sends every 15 seconds. */
+/**
+ * The timeout of each step in milliseconds. A stream begins at once, or with the comment that a server sends every 15
+ * seconds.
+ */
 const MOST_MS: Readonly<Record<StepName, number>> = {
   open: 10_000,
   list: 60_000,
@@ -68,7 +71,7 @@ class Steps {
     this.#walk = one
   }
 
-  /** Takes a step and resolves with its result; undefined where it failed. */
+  /** Takes a step and resolves with its result; `undefined` if the step failed. */
   async take<Result>(
     step: StepName,
     go: (signal: AbortSignal) => Promise<Result>,
@@ -112,7 +115,7 @@ function listedText(skills: readonly ListedSkill[]): Cause | string {
   return { message: 'no skill is listed', mend: 'skillsyncd status says why; a token of a pack sees that alone' }
 }
 
-/** A few files of a few skills: each is read over the same way. */
+/** A few files of a few skills: the others take the same path. */
 function filesOf(skills: readonly ListedSkill[]): readonly (readonly [ListedSkill, ListedFile])[] {
   return skills
     .slice(0, MOST_SKILLS)
