@@ -4,7 +4,10 @@ import type { Additions } from '../mcp-sources/named-skills.ts'
 import type { ControlHandlers } from './control.ts'
 import { parsed } from './request-params.ts'
 
-/** What a running daemon can be asked about skills that no server lists. `sourceOf` checks a request and gives its source. */
+/**
+ * The requests of a running daemon about skills that no server lists. `sourceOf` checks a request and returns its
+ * source.
+ */
 export function additionHandlers(additions: Additions, sourceOf: (params: unknown) => SourceId): ControlHandlers {
   return {
     async templates(params, _, signal) {

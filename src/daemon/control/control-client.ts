@@ -4,17 +4,19 @@ import { isObject } from '../../base/canonical-json.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
 import { codeOf } from '../../base/error-code.ts'
 
-/** What came of a request to the daemon. `nobody`: there is none to ask. */
+/** The result of a request to the daemon. `nobody`: no daemon listens. */
 export type Answer = { readonly kind: 'answered'; readonly result: unknown } | { readonly kind: 'nobody' }
 
 export interface Ask {
   readonly onEvent: (event: unknown) => void
   readonly signal: AbortSignal
-  /** The longest silence of the daemon. A stopped one takes the request and says nothing. */
+  /** The longest silence of the daemon. A stopped daemon accepts the request and never answers. */
   readonly timeoutMs: number
 }
 
-/** Asks the daemon that listens on the socket. Rejects with a `OperatorError`, or with the signal's reason. */
+/**
+ * Sends a request to the daemon that listens on the socket. Rejects with a `ControlError`, or with the signal's reason.
+ */
 export async function askDaemon(socketPath: string, method: string, params: unknown, ask: Ask): Promise<Answer> {
   ask.signal.throwIfAborted()
   const request = `${JSON.stringify({ method, params })}\n`
@@ -30,13 +32,13 @@ export async function askDaemon(socketPath: string, method: string, params: unkn
   }
 }
 
-/** Whether somebody listens on the socket, even if stopped or busy. */
+/** True if a process listens on the socket, even a stopped or busy one. */
 export async function answers(socketPath: string): Promise<boolean> {
   const socket = connect(socketPath)
   try {
     return await new Promise((resolve) => {
       socket.once('connect', () => resolve(true))
-      // A full queue of connections has a listener at its other end.
+      // A full connection queue proves that a process listens.
       socket.once('error', (error) => resolve(codeOf(error) === 'EAGAIN'))
     })
   } finally {
@@ -67,7 +69,7 @@ function answerOf(socket: Socket, request: string, { onEvent, signal, timeoutMs 
   })
 }
 
-/** The answer that a line is; undefined for one that is an event. */
+/** The answer in a line; `undefined` if the line is an event. */
 function readReply(line: string, onEvent: (event: unknown) => void): Answer | undefined {
   const { event, result, error } = parseLine(line) ?? {}
   if (result !== undefined) return { kind: 'answered', result }
@@ -83,7 +85,7 @@ function toldError(error: unknown): OperatorError {
   return new OperatorError(operatorErrorCodeOf(String(code)), String(message))
 }
 
-/** Connecting says so where the socket is gone, or was left by a process that is gone. */
+/** The connection fails this way if the socket is gone, or was left by a process that has ended. */
 function isNobody(error: Error): boolean {
   const code = codeOf(error)
   return code === 'ENOENT' || code === 'ECONNREFUSED'

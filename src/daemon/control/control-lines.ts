@@ -2,10 +2,13 @@ import type { Socket } from 'node:net'
 import { parseJson } from '../../base/json-value.ts'
 import { isObject } from '../../base/canonical-json.ts'
 
-/** The longest line that either end of the control socket takes, its newline included. */
+/** The longest line that either end of the control socket accepts, including its newline. */
 export const LINE_BYTES = 1_048_576
 
-/** Calls back with each line that arrives, in order; once with `onTooLong` instead, and then no more. */
+/**
+ * Calls `onLine` for each line that arrives, in order. After a line that is too long it calls `onTooLong` once, and
+ * then nothing more.
+ */
 export function readLines(socket: Socket, onLine: (line: string) => void, onTooLong: () => void): void {
   let parts: Buffer[] = []
   let bytes = 0
@@ -28,7 +31,7 @@ export function readLines(socket: Socket, onLine: (line: string) => void, onTooL
   })
 }
 
-/** The object that a line is, or undefined. */
+/** The JSON object in a line, or `undefined`. */
 export function parseLine(line: string): Readonly<Record<string, unknown>> | undefined {
   const value = parseJson(line)
   return isObject(value) ? value : undefined

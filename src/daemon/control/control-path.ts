@@ -10,16 +10,17 @@ import { makeFolders } from '../../sync/store/files/make-folders.ts'
 import { codeOf } from '../../base/error-code.ts'
 
 /**
- * The path that a daemon of the state folder listens on from now on. Without a runtime folder it is another each time, and the
- * daemon's lock names it: a folder of a known name could be made by another user first. Throws where the path is too long.
+ * The path for a daemon of the state folder to listen on from now on. Without a runtime folder it is a new path each
+ * time, recorded in the daemon's lock: another user could create a folder with a predictable name first. Throws if the
+ * path is too long.
  */
 export function socketPathOf(statePath: string, runtimeFolder: string | undefined): string {
   return knownSocketPathOf(statePath, runtimeFolder) ?? bindable(join(tmpdir(), `${FRESH}${randomName()}`, 'socket'))
 }
 
 /**
- * The socket of a daemon that could write no lock, as a client without the lock finds it. Undefined without a runtime folder,
- * and where the folder in it is of another user.
+ * The socket of a daemon that could not write its lock, as a client finds it without the lock. `undefined` without a
+ * runtime folder, or if another user owns the folder in it.
  */
 export async function unlockedSocketOf(
   statePath: string,
@@ -42,12 +43,12 @@ function knownSocketPathOf(statePath: string, runtimeFolder: string | undefined)
 
 const FRESH = 'skillsyncd-'
 
-/** No other user makes so many folders that one of them has this name. */
+/** No other user can create enough folders to hit this name. */
 function randomName(): string {
   return randomBytes(8).toString('hex')
 }
 
-/** Below the temporary folder, and made for one socket. */
+/** True for a path below the temporary folder that was made for one socket. */
 export function isFresh(socketPath: string): boolean {
   return basename(socketPath) === 'socket' && /^skillsyncd-[0-9a-f]{16}$/.test(basename(dirname(socketPath)))
 }
@@ -58,10 +59,10 @@ function bindable(path: string): string {
   throw unusable(`Cannot listen on "${path}": it has ${bytes} bytes, a socket's path at most ${PATH_BYTES}`)
 }
 
-/** The room in `sun_path` beside the byte that ends it. */
+/** The bytes of `sun_path` without the terminating byte. */
 const PATH_BYTES = process.platform === 'darwin' ? 103 : 107
 
-/** A state folder that is not there yet has no daemon, so its path may differ from that of later on. */
+/** A state folder that does not exist yet has no daemon, so its path may differ from the later one. */
 function realPathOf(statePath: string): string {
   try {
     return realpathSync(statePath)
@@ -71,7 +72,9 @@ function realPathOf(statePath: string): string {
   }
 }
 
-/** Makes the folder of the socket where there is none. A user that could put a socket into it could pass for the daemon. */
+/**
+ * Creates the socket's folder if it does not exist. A user that can put a socket into it could impersonate the daemon.
+ */
 export async function makeSocketFolder(folder: string): Promise<void> {
   await expectOwnRuntime(dirname(folder))
   await makeFolders(folder, 0o700)
@@ -79,32 +82,35 @@ export async function makeSocketFolder(folder: string): Promise<void> {
   if (why !== undefined) throw unusable(`Cannot listen in "${folder}": ${why}`)
 }
 
-/** Root can make its folder in the runtime folder of a user, and would then keep that user out. */
+/** Root could create its folder in a user's runtime folder, and would then lock that user out. */
 async function expectOwnRuntime(runtime: string): Promise<void> {
   const owner = (await unlessAbsent(stat(runtime)))?.uid
   if (process.getuid?.() !== 0 || owner === undefined || owner === 0) return
   throw unusable(`Cannot listen below "${runtime}": it is of user ${owner}, and this is user 0`)
 }
 
-/** Undefined where the folder is this user's alone. */
+/** `undefined` if the folder belongs to this user alone. */
 export function whyNotOwn(folder: Stats): string | undefined {
   if (folder.isDirectory() && isMine(folder) && (folder.mode & 0o077) === 0) return undefined
   return `it is no folder of yours alone, it has owner ${folder.uid} and mode ${(folder.mode & 0o777).toString(8)}`
 }
 
-/** A system without users has one owner of all. */
+/** A system without user ids has one owner of everything. */
 function isMine({ uid }: Stats): boolean {
   const me = process.getuid?.()
   return me === undefined || uid === me
 }
 
-/** Says whether the socket is in its folder still. A swept folder of the same name that another user made does not count. */
+/**
+ * True if the socket is still in its folder. A folder of the same name that another user created after a sweep does not
+ * count.
+ */
 export async function isSocketThere(socketPath: string): Promise<boolean> {
   const folder = await unlessAbsent(lstat(dirname(socketPath)))
   return folder !== undefined && isMine(folder) && (await unlessAbsent(lstat(socketPath))) !== undefined
 }
 
-/** Removes the folder that was made for this socket alone, if it was. One that cannot be removed harms nothing. */
+/** Removes the folder that was made for this socket alone, if any. A folder that cannot be removed does no harm. */
 export async function removeSocketFolder(socketPath: string): Promise<void> {
   if (!isFresh(socketPath)) return
   try {

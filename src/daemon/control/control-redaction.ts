@@ -3,7 +3,7 @@ import { OperatorError } from '../base/operator-error.ts'
 import type { ControlHandler, ControlHandlers } from './control.ts'
 import type { Redactor } from '../base/redactor.ts'
 
-/** The handlers, with secrets taken out of whatever they answer, send or say of an error. */
+/** The handlers, with secrets removed from all results, events and error messages. */
 export function redacted(handlers: ControlHandlers, redactor: Redactor): ControlHandlers {
   const entries = Object.entries(handlers).map(([method, handler]) => [method, redactedOne(handler, redactor)] as const)
   return Object.fromEntries(entries)

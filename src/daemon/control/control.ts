@@ -10,16 +10,16 @@ import { isSocketThere, makeSocketFolder, removeSocketFolder } from './control-p
 import { codeOf } from '../../base/error-code.ts'
 
 /**
- * Answers one method of the control socket. The signal is aborted when the one who asked has gone. What fails as expected
- * is a `SyncError` or a `OperatorError`, and is told to the one who asked; all else ends the process.
+ * Answers one method of the control socket. The signal is aborted when the client disconnects. An expected failure is a
+ * `SyncError` or a `ControlError` and is sent to the client; any other error ends the process.
  */
 export type ControlHandler = (params: unknown, send: (event: unknown) => void, signal: AbortSignal) => Promise<unknown>
 
 export type ControlHandlers = Readonly<Record<string, ControlHandler>>
 
 /**
- * Listens on the daemon's socket, in a folder that is the user's alone. A socket that nobody answers on is replaced; one
- * that is answered is refused. To be called by the holder of the daemon's lock.
+ * Listens on the daemon's socket, in a folder that belongs to the user alone. Replaces a socket without a listener;
+ * refuses if another process listens on it. Only the holder of the daemon's lock must call this.
  */
 export async function serveControl(socketPath: string, handlers: ControlHandlers): Promise<ControlServer> {
   const control = new ControlServer(socketPath, handlers)
@@ -39,7 +39,7 @@ export class ControlServer implements AsyncDisposable {
     this.#handlers = handlers
     server.maxConnections = MAX_CONNECTIONS
     server.on('connection', (socket) => this.#take(socket))
-    // That a connection could not be taken, for want of descriptors, is seen by the one who tried.
+    // If a connection cannot be accepted for lack of descriptors, the client sees that.
     server.on('error', () => {})
   }
 
@@ -64,12 +64,12 @@ export class ControlServer implements AsyncDisposable {
   }
 
   /**
-   * Listens again, on the next path, where the socket is gone from its folder: runtime and temporary folders are swept. Says
-   * whether it was.
+   * Listens again, on the next path, if the socket is gone from its folder: runtime and temporary folders are swept.
+   * True if it was gone.
    */
   async listenAgain(nextPath: () => string): Promise<boolean> {
     if (await this.#isThere()) return false
-    // A client that is being answered stays connected.
+    // A client that waits for an answer stays connected.
     this.#server.close()
     await removeSocketFolder(this.#path)
     this.#path = nextPath()
@@ -83,7 +83,7 @@ export class ControlServer implements AsyncDisposable {
     })
   }
 
-  /** Stops listening and hangs up on all who are waiting for an answer. */
+  /** Stops listening and disconnects all clients that wait for an answer. */
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     for (const socket of this.#sockets) socket.destroy()
@@ -94,7 +94,7 @@ export class ControlServer implements AsyncDisposable {
   #take(socket: Socket): void {
     const gone = new AbortController()
     this.#sockets.add(socket)
-    // What went wrong with the connection matters to nobody but the one who is gone with it.
+    // An error of the connection matters only to the client, which is gone.
     socket.on('error', () => {})
     socket.once('close', () => {
       this.#sockets.delete(socket)
@@ -106,7 +106,7 @@ export class ControlServer implements AsyncDisposable {
       if (asked) return
       asked = true
       socket.setTimeout(0)
-      // It rejects only where a handler failed in a way that is to end the process.
+      // It rejects only with an error that is meant to end the process.
       void this.#answer(socket, line, gone.signal)
     }
     readLines(socket, onLine, () => fail(socket, tooLong('The request')))
@@ -130,10 +130,10 @@ export class ControlServer implements AsyncDisposable {
 
 const MAX_CONNECTIONS = 64
 
-/** How long one may take to send a request. */
+/** The timeout for a client to send its request. */
 const REQUEST_MS = 10_000
 
-/** What one who does not read may leave unread before it is hung up on. */
+/** The unread bytes after which a client that does not read is disconnected. */
 const BACKLOG_BYTES = 4 * LINE_BYTES
 
 function requestOf(line: string): { readonly method: string; readonly params: unknown } {
@@ -156,7 +156,7 @@ function fail(socket: Socket, { code, message }: OperatorError | SyncError): voi
   socket.destroySoon()
 }
 
-/** A message can quote what came over the socket, and has to fit into a line with it. */
+/** A message can quote input from the socket, and has to fit into a line with it. */
 const MESSAGE_CHARACTERS = 4_096
 
 /** What the one who asked is told; undefined for what nobody expected. */

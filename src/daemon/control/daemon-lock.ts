@@ -13,23 +13,23 @@ import { newLease, replaceLease, staysAsIs, TERM_MS } from './lease.ts'
 import type { Watching } from './lease.ts'
 import { identityOf, isAlive, isHere, type ProcessIdentity } from '../base/process-identity.ts'
 
-/** Who writes a state folder, as its lock says. */
+/** The process that writes a state folder, as its lock records it. */
 export interface Holder extends ProcessIdentity {
-  /** Where it listens. Whoever answers there holds the lock. */
+  /** The socket on which it listens. The process that answers there holds the lock. */
   readonly socket: string
-  /** What it was started as, for people. */
+  /** The command with which it was started, for display. */
   readonly command: string
-  /** Different for each lock there ever was. */
+  /** Unique for each lock. */
   readonly nonce: string
-  /** Another text with each renewal, as long as the holder lives. None of an older version. */
+  /** Changes with each renewal while the holder lives. Absent in locks of older versions. */
   readonly lease?: string
 }
 
-/** A holder as its lock was found. */
+/** A holder as read from its lock. */
 export interface FoundHolder extends Holder {
   /** The user that wrote the lock. */
   readonly owner: number
-  /** It is of another container or machine: its pid means nothing here. */
+  /** True if it belongs to another container or machine: its pid means nothing here. */
   readonly isElsewhere?: true
 }
 
@@ -47,7 +47,7 @@ export class DaemonLock implements AsyncDisposable {
     return this.#holder
   }
 
-  /** Says in the lock, if it is still ours, that its holder listens elsewhere. */
+  /** Records the new socket of the holder in the lock, if the lock is still ours. */
   async moveTo(socket: string): Promise<void> {
     const moved = { ...this.#holder, socket, lease: newLease() }
     try {
@@ -59,7 +59,7 @@ export class DaemonLock implements AsyncDisposable {
     this.#holder = moved
   }
 
-  /** Writes another lease into the lock, as far as the disk takes it; puts the lock back where somebody removed it. */
+  /** Writes a new lease into the lock, if the disk allows it. Puts the lock back if it was removed. */
   async renew(): Promise<Renewed> {
     const lease = newLease()
     try {
@@ -76,7 +76,10 @@ export class DaemonLock implements AsyncDisposable {
     }
   }
 
-  /** Not below the place of a disk that is not mounted any more. Another process that was quicker is met by the next renewal. */
+  /**
+   * Does nothing if the state folder's disk is no longer mounted. If another process took the lock first, the next
+   * renewal finds that.
+   */
   async #putBack(): Promise<void> {
     if ((await unlessAbsent(stat(join(dirname(this.#path), 'format')))) === undefined) return
     await create(this.#path, this.#holder)
@@ -96,16 +99,16 @@ export class DaemonLock implements AsyncDisposable {
   }
 }
 
-/** The end of a renewal. `heldBy`: the process that has the lock by now. */
+/** The result of a renewal. `heldBy`: the process that holds the lock now. */
 export interface Renewed {
   readonly isRenewed: boolean
   readonly heldBy?: FoundHolder
 }
 
 /**
- * Takes the lock of a state folder, or says who has it. The lock of a process that is gone is taken over; one that does not
- * answer and lives, because it is stopped or busy, keeps it. One of another container or machine is gone once its lease has
- * stayed as it is for a term, which is waited for.
+ * Acquires the lock of a state folder, or returns its holder. Takes over the lock of a process that has ended. A live
+ * process keeps its lock, even if it is stopped or busy and does not answer. A holder in another container or machine
+ * counts as gone if its lease does not change for a term; this call waits for that.
  */
 export async function acquireLock(
   statePath: string,
@@ -115,7 +118,7 @@ export async function acquireLock(
   const holder = { ...me, ...(await identityOf(me.pid)), nonce: randomBytes(8).toString('hex'), lease: newLease() }
   const watching = { clock, signal, onWatch }
   try {
-    // Looked at first: a disk that takes no file says nothing of another process that has the lock.
+    // Read first: on a disk that accepts no file, a failed `create` would not show that another process holds the lock.
     for (let other = await read(path); ; other = await read(path)) {
       if (other === undefined) {
         if (await create(path, holder)) break
@@ -134,7 +137,7 @@ export async function acquireLock(
   return new DaemonLock(path, holder)
 }
 
-/** Who has the lock of a state folder, dead or alive; undefined where there is none. */
+/** The holder of a state folder's lock, dead or alive; `undefined` if there is no lock. */
 export async function holderOf(statePath: string): Promise<FoundHolder | undefined> {
   const path = join(statePath, FILE)
   const holder = await read(path).catch((error: unknown) => {
@@ -144,8 +147,8 @@ export async function holderOf(statePath: string): Promise<FoundHolder | undefin
 }
 
 /**
- * The socket to ask a holder on. Undefined where its folder is gone, or is neither of the user of the lock nor of that of the
- * holder's process: what listens there is not the holder.
+ * The socket for requests to a holder. `undefined` if its folder is gone. `undefined` also if that folder belongs to
+ * neither the user of the lock nor the user of the holder's process: a listener there is not the holder.
  */
 export async function socketOf(holder: FoundHolder): Promise<string | undefined> {
   const { socket, owner } = holder
@@ -154,27 +157,29 @@ export async function socketOf(holder: FoundHolder): Promise<string | undefined>
     if (folder === undefined) return undefined
     return folder.uid === owner || (await isOfUser(holder, folder.uid)) ? socket : undefined
   } catch (error) {
-    // It cannot be connected to either, and that says why.
+    // The connection then fails too, with the reason.
     if (isDiskError(error)) return socket
     throw error
   }
 }
 
-/** systemd can map the users of a service's state folder: root then finds the lock to be of another user than the process. */
+/**
+ * systemd can map the users of a service's state folder: root then sees the lock with another owner than the process.
+ */
 async function isOfUser(holder: Holder, uid: number): Promise<boolean> {
   const found = await unlessAbsent(stat(`/proc/${holder.pid}`))
   return found?.uid === uid && (await isAlive(holder))
 }
 
-/** Says whether a holder takes connections, even if stopped or busy. */
+/** True if a holder accepts connections, even if it is stopped or busy. */
 export async function isListening(holder: FoundHolder): Promise<boolean> {
   const socket = await socketOf(holder)
   return socket !== undefined && (await answers(socket))
 }
 
 /**
- * Says whether a holder of another container or machine renews its lease, as far as that shows within so many milliseconds. The
- * answer comes with the first renewal.
+ * True if a holder in another container or machine renews its lease within so many milliseconds. Resolves at the first
+ * renewal.
  */
 export async function isAtWork(
   statePath: string,
@@ -190,18 +195,18 @@ async function isRenewed(
   { ms = TERM_MS, ...watching }: Watching & { readonly ms?: number },
 ): Promise<boolean> {
   const read = async (): Promise<string | undefined> => leaseIn(path, nonce)
-  // One that was released is not at work.
+  // A released lock shows no activity.
   return !(await staysAsIs(read, watching, ms)) && (await read()) !== undefined
 }
 
-/** A process that takes the lock. */
+/** A process that tries to acquire the lock. */
 interface Contender extends Pick<Holder, 'pid' | 'socket' | 'command'>, Partial<Watcher> {
-  /** It listens on its socket already, so an answer there says nothing of another holder. */
+  /** True if it already listens on its socket, so that an answer there does not prove another holder. */
   readonly listens?: boolean
 }
 
 interface Watcher extends Watching {
-  /** Is called before the lease of a holder is watched for a term. */
+  /** Called before the lease of a holder is watched for a term. */
   readonly onWatch: (holder: FoundHolder) => void
 }
 
@@ -209,10 +214,13 @@ const NEVER = new AbortController().signal
 
 const FILE = 'daemon.lock'
 
-/** Whom a file without text names: the power went before its text was on the disk. It is taken over like that of the dead. */
+/**
+ * The holder in a file without text: the power failed before its text was on disk. It is taken over like the lock of a
+ * dead process.
+ */
 const NOBODY: FoundHolder = { pid: 0, socket: '', command: '', nonce: '0'.repeat(16), owner: -1 }
 
-/** Says whether the file at the path may be removed: the process that it names is no more, or as good as that. */
+/** True if the file at the path may be removed: the process that it names has ended, or counts as ended. */
 async function isGone(path: string, other: FoundHolder, { onWatch, ...watching }: Watcher): Promise<boolean> {
   if (other === NOBODY) return true
   if (other.isElsewhere !== true) return !(await isAlive(other))
@@ -220,18 +228,18 @@ async function isGone(path: string, other: FoundHolder, { onWatch, ...watching }
   return !(await isRenewed(path, other, watching))
 }
 
-/** The lease in a file of the nonce; undefined where there is none of it. */
+/** The lease in the lock with the nonce; `undefined` if the lock has another nonce or is absent. */
 async function leaseIn(path: string, nonce: string): Promise<string | undefined> {
   const found = await read(path)
   return found?.nonce === nonce ? (found.lease ?? '') : undefined
 }
 
-/** Creates the file, whole from its first moment on, unless there is one. */
+/** Creates the file, complete from the first moment, unless it exists. */
 async function create(path: string, holder: Holder): Promise<boolean> {
   return written(path, holder, async (temporary) => giveName(temporary, path))
 }
 
-/** Puts the file in the place of the one that there is. */
+/** Replaces the existing file. */
 async function replace(path: string, holder: Holder): Promise<void> {
   await written(path, holder, async (temporary) => rename(temporary, path))
 }
@@ -251,8 +259,8 @@ async function written<Result>(
 }
 
 /**
- * Says whether it was done: not where there is a file of the name, and not where who has the lock took the temporary one for one of
- * the dead, since it was empty still.
+ * False if a file of the name exists. Also false if the holder of the lock swept the temporary file: while it was
+ * empty, it looked like one of a dead process.
  */
 async function giveName(temporary: string, path: string): Promise<boolean> {
   try {
@@ -271,15 +279,16 @@ async function writeSynced(path: string, text: string): Promise<void> {
 }
 
 /**
- * Removes the file of a holder that is gone, and never one that took its place. Only who has the claim on that very file
- * may remove it; the claim is a file too, its name that of the one it is on, and the claim of the dead goes the same way.
+ * Removes the file of a dead holder, and never its successor. Only the process with the claim on that very file may
+ * remove it. The claim is itself a file, named after the file it is for, and the claim of a dead process is removed the
+ * same way.
  */
 async function removeStale(path: string, stale: Holder, me: Holder, watcher: Watcher): Promise<void> {
   const claim = `${path}.${stale.nonce}`
   if (await create(claim, me)) {
     try {
       const now = await read(path)
-      // One that was stopped may have gone on since.
+      // A stopped process may have continued since.
       if (now?.nonce === stale.nonce && now.lease === stale.lease) await rm(path, { force: true })
     } finally {
       await rm(claim, { force: true })
@@ -290,15 +299,15 @@ async function removeStale(path: string, stale: Holder, me: Holder, watcher: Wat
   if (other !== undefined && (await isGone(claim, other, watcher))) await removeStale(claim, other, me, watcher)
 }
 
-/** Removes what contenders left that were killed while they contended. */
+/** Removes the files of contenders that were killed while they contended. */
 async function sweep(statePath: string): Promise<void> {
   for (const name of await readdir(statePath)) {
     if (!name.startsWith(`${FILE}.`)) continue
     const path = join(statePath, name)
     const contender = parse(await readFile(path, 'utf8').catch(() => ''))
-    // One that was killed before it wrote left a file that names nobody; one that is alive makes another.
+    // A contender that was killed before it wrote left a file without a holder. A live one creates another file.
     const isOfTheDead = contender === undefined ? TEMPORARY.test(name) : !(await isAlive(contender))
-    // What cannot be removed harms nobody.
+    // A file that cannot be removed does no harm.
     if (isOfTheDead) await rm(path).catch(() => {})
   }
 }
@@ -351,7 +360,7 @@ const HOLDER = z.object({
   lease: z.string().exactOptional(),
 })
 
-/** The file says no more then than who has it. */
+/** If the disk refuses the lease, the file still names the holder. */
 function unlessRefused(error: unknown): false {
   if (!isDiskError(error)) throw error
   return false

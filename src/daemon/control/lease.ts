@@ -8,26 +8,29 @@ import type { Clock } from '../../base/clock.ts'
 /** Milliseconds between two renewals of a lease. */
 const RENEW_MS = 2_000
 
-/** Milliseconds after the last renewal from which a write waits for the next one: half a term, so none is written after it. */
+/**
+ * Milliseconds after the last renewal from which a write waits for the next one. It is half a term, so no write happens
+ * after the term.
+ */
 const OVERDUE_MS = 5_000
 
-/** Milliseconds for which a lease stays as it is before another process may take the lock. */
+/** Milliseconds without a change of the lease after which another process may take the lock. */
 export const TERM_MS = 10_000
 
-/** Milliseconds in which a living holder of a lease shows, for those who only want to say so. */
+/** Milliseconds within which a live holder renews its lease, for callers that only report it. */
 export const GLANCE_MS = 5_000
 
-/** Milliseconds between two looks at the lease of another process. */
+/** Milliseconds between two checks of another process's lease. */
 const LOOK_MS = 500
 
-/** Text that no lock had before. Its length is always the same: it is written over the last one. */
+/** A text that no lock had before. Its length is constant, because it is written over the last one. */
 export function newLease(): string {
   return randomBytes(8).toString('hex')
 }
 
 /**
- * Writes a lease over the one in a lock, and says whether that is the lock of the nonce still. In place, so that a full disk takes
- * it, and a file that took the place of the one that was looked at is never changed.
+ * Overwrites the lease in a lock. False if the lock no longer has the nonce. It writes in place, so that it works on a
+ * full disk and never changes a file that has replaced the one that was read.
  */
 export async function replaceLease(path: string, nonce: string, lease: string): Promise<boolean> {
   await using file = await unlessAbsent(open(path, 'r+'))
@@ -38,18 +41,18 @@ export async function replaceLease(path: string, nonce: string, lease: string): 
   return true
 }
 
-/** No text within JSON holds it: quotes are escaped there. */
+/** No JSON string contains it, because quotes are escaped there. */
 const FIELD = '"lease":"'
 
-/** Time as it is measured here, and the end of it. */
+/** The local clock, and the signal that ends the watch. */
 export interface Watching {
   readonly clock: Pick<Clock, 'wait' | 'monotonicMs'>
   readonly signal: AbortSignal
 }
 
 /**
- * Watches what is read for so many milliseconds, and says whether it stayed as it is. No clock of another
- * machine takes part. A process that was stopped itself meanwhile goes on looking: the other one may have been stopped with it.
+ * Watches a value for so many milliseconds. True if it did not change. It uses no clock of another machine. A process
+ * that was itself stopped meanwhile keeps watching, because the other one may have been stopped with it.
  */
 export async function staysAsIs(
   read: () => Promise<string | undefined>,
@@ -65,7 +68,7 @@ export async function staysAsIs(
   }
 }
 
-/** Renews a lease every two seconds until disposed, and before a write where that is overdue. */
+/** Renews a lease every two seconds until disposed, and before a write if a renewal is overdue. */
 export class Renewal implements AsyncDisposable {
   readonly #renew: () => Promise<boolean>
   readonly #clock: Watching['clock']
@@ -75,8 +78,9 @@ export class Renewal implements AsyncDisposable {
   #renewedMs: number
 
   /**
-   * `renew` says whether it did, is called by one at a time, and throws what is to be thrown to the write that waits for it. Where the
-   * disk takes no renewal it says so, and the write is tried: that disk takes none either.
+   * `renew` returns true if it renewed the lease. It is never called concurrently. An error that it throws reaches the
+   * write that waits for it. If the disk refuses the renewal, `renew` returns false and the write is tried: the disk
+   * refuses that too.
    */
   constructor(renew: () => Promise<boolean>, clock: Watching['clock']) {
     this.#renew = renew
@@ -85,7 +89,7 @@ export class Renewal implements AsyncDisposable {
     this.#renewing = this.#renewNowAndThen()
   }
 
-  /** Resolves once the lease was renewed within half a term, or was seen to be that of this process still. */
+  /** Resolves when the lease was renewed within half a term, or was found to belong to this process still. */
   async expect(): Promise<void> {
     if (this.#isOverdue) await this.#once()
   }
@@ -101,9 +105,9 @@ export class Renewal implements AsyncDisposable {
 
   async #once(): Promise<void> {
     const beforeMs = this.#renewedMs
-    // Another one in turn may do it meanwhile.
+    // The previous one in the queue may have renewed it.
     const turn = this.#last.then(async () => (this.#renewedMs === beforeMs ? this.#renewNow() : undefined))
-    this.#last = turn.catch(() => {}) // The next in turn does not ask how this one went; its own caller is told.
+    this.#last = turn.catch(() => {}) // The next in the queue ignores this error; the caller of this one gets it.
     await turn
   }
 
@@ -121,7 +125,7 @@ export class Renewal implements AsyncDisposable {
   }
 }
 
-/** What the disk refuses is thrown to the write that needs it, too. */
+/** A refusal of the disk is also thrown to the write that needs the renewal. */
 function unlessRefused(error: unknown): void {
   if (!(error instanceof SyncError)) throw error
 }

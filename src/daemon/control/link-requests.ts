@@ -4,7 +4,7 @@ import { ENTRY, LINKED_SKILL, NAME, ONLY, USE } from '../agent-folders/links-fil
 import type { Linking } from '../agent-folders/link-sync.ts'
 import { parsed } from './request-params.ts'
 
-/** What a running daemon can be asked about agents' folders. `check` is that of each request. */
+/** The requests of a running daemon about agents' folders. `check` validates each request. */
 export function linkHandlers(linking: Linking, check: (params: unknown) => unknown): ControlHandlers {
   return {
     async link(params) {

@@ -23,7 +23,7 @@ export interface AskedFileParts {
 /** Files of skills of other MCP servers, for a process that writes nothing. */
 export class AskedFiles {
   readonly #parts: AskedFileParts
-  /** The names of texts that were searched for hidden characters here, and have none. */
+  /** The keys of texts that were searched for hidden characters here, and have none. */
   readonly #plain = new Set<string>()
 
   constructor(parts: AskedFileParts) {
@@ -31,7 +31,8 @@ export class AskedFiles {
   }
 
   /**
-   * A file from the store, else whoever writes that is asked to bring it there, or why it cannot be had.
+   * Reads a file from the store. If it is not there, requests it from the process that writes the store. Returns the
+   * reason if it is not available.
    */
   async read(skill: UpstreamSkill, file: SkillFile): Promise<Uint8Array | Unread> {
     const { config, signal } = this.#parts
@@ -56,7 +57,7 @@ export class AskedFiles {
     return this.#refusal(skill, file, kept.bytes) ?? kept.bytes
   }
 
-  /** The writer's reason, where it is about the file. */
+  /** The writer's reason, if it concerns the file. */
   async #unread(skill: UpstreamSkill, error: Error): Promise<Unread> {
     const { source } = skill.upstream
     if (!('code' in error) || typeof error.code !== 'string') return 'not-now'
@@ -66,7 +67,7 @@ export class AskedFiles {
     return code === 'limit-exceeded' ? { kind: 'refused', why: message } : 'not-now'
   }
 
-  /** Undefined where the reason is none that is kept. */
+  /** `undefined` if no such refusal is recorded. */
   async #refused(skill: UpstreamSkill): Promise<Refused | undefined> {
     const { store, config } = this.#parts
     const { source } = configuredIn(config, skill.upstream.source)
@@ -80,7 +81,7 @@ export class AskedFiles {
     return why === undefined ? undefined : new ContentMismatch(skill, why).unread
   }
 
-  /** What a writer of an earlier version kept was never searched. */
+  /** Files that an earlier version of the writer stored were never searched. */
   #refusal(skill: UpstreamSkill, file: SkillFile, bytes: Uint8Array): Refused | undefined {
     const key = textKeyOf(file)
     if (this.#plain.has(key)) return undefined
@@ -95,7 +96,7 @@ export class AskedFiles {
   }
 }
 
-/** As long as the server has for its answer. */
+/** The time that the server has for its answer. */
 const WAIT_MS = 60_000
 
 const MOST_PLAIN = 16_384

@@ -6,14 +6,14 @@ import { OperatorError } from '../base/operator-error.ts'
 import { request } from './requests.ts'
 
 /**
- * Has stale sources looked at, or the one that is named; resolves when that is done, or was waited for long enough. Says whether
- * there is anybody who does it.
+ * Requests a check of stale sources, or of the named one. Resolves when the check is done, or after a timeout. False if
+ * no process performs checks.
  */
 export type AskForLook = (source: SourceId | undefined) => Promise<boolean>
 
 /**
- * Asks whoever writes the state folder, and says whether anybody listens. Where nobody does, where it is of another version or
- * configuration, or says nothing, the answer is made from what is there.
+ * Requests a check from the process that writes the state folder. False if no process listens. If the writer has
+ * another version or configuration, or does not answer, the caller continues with the stored state.
  */
 export async function askForLook(config: Config, source: SourceId | undefined, signal: AbortSignal): Promise<boolean> {
   const timeoutMs = config.serve.tools?.waitMs ?? 0

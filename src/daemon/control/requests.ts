@@ -23,9 +23,10 @@ import { TOKEN } from '../http/tokens.ts'
 import { expectOwnEntries, expectOwnFolder } from '../../sync/store/files/folder-owner.ts'
 import { whileWanted } from '../../base/abortable.ts'
 
-/** What a running daemon can be asked over its socket. Each request names the configuration of the one who asks. */
+/** The requests that a running daemon answers on its socket. Each request names the configuration of its client. */
 export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers {
-  // Who reads the state folder for a client is shown what is here now, whatever it was configured with when it started.
+  // A process that reads the state folder for an MCP client gets the current state, whatever configuration it was
+  // started with.
   const ofReader = (params: unknown): Request => {
     const asked = requestIn(params)
     expectMode(asked.mode, config)
@@ -43,7 +44,7 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     async status(params) {
       checked(params)
       await daemon.lock.read()
-      // There can be more than a line of the socket takes: the client reads them from the state folder.
+      // Findings can exceed one line of the socket: the client reads them from the state folder.
       return daemon.status(true)
     },
     async sync(params, send) {
@@ -161,7 +162,7 @@ function idOf(source: string, config: Config): SourceId {
   return id
 }
 
-/** Who asks for more caution than the daemon was started with would be told of success without it. */
+/** A client that wants more caution than the daemon was started with would get success without it. */
 function expectMode(mode: Mode | undefined, config: Config): void {
   for (const [key, flag] of [
     ['locked', '--locked'],
@@ -206,7 +207,7 @@ const ROLLBACK = z.object({
   hold: z.boolean(),
 })
 
-/** The ids that were named, or all. One that is not configured is a mistake of the one who asks. */
+/** The named ids, or all. An id that is not configured is an error of the client. */
 export function sourcesOf(named: readonly string[] | undefined, config: Config): SourceId[] {
   const configured = idsOf(config)
   if (named === undefined || named.length === 0) return configured
@@ -216,7 +217,7 @@ export function sourcesOf(named: readonly string[] | undefined, config: Config):
   })
 }
 
-/** Asks the daemon of the configuration's state folder. Undefined where none runs. */
+/** Sends a request to the daemon of the configuration's state folder. `undefined` if none runs. */
 export async function request(
   config: Config,
   method: string,
@@ -236,8 +237,9 @@ export async function request(
 }
 
 /**
- * Where a daemon listens it has said itself: its runtime folder need not be that of the one who asks. One that found a disk which
- * takes no lock could not say it, and is looked for where it would be; without a runtime folder it is not found.
+ * A daemon records its socket in the lock, because its runtime folder can differ from that of the client. A daemon on a
+ * disk that accepts no lock cannot do so. The client then tries the known path; without a runtime folder it does not
+ * find the daemon.
  */
 async function socketToAsk({ state, runtime }: Config): Promise<string | undefined> {
   // A lock that another user put there would name a socket of that user.
@@ -250,14 +252,14 @@ async function socketToAsk({ state, runtime }: Config): Promise<string | undefin
 const ANSWER_MS = 10_000
 
 /**
- * The mode of the daemon that runs for the state folder, undefined where none answers. Throws where one runs with another
- * configuration: what it has is not what was asked about. One that says nothing, because it is stopped or hangs, is no reason
- * not to read what it wrote.
+ * The mode of the daemon that runs for the state folder; `undefined` if none answers. Throws if the daemon has another
+ * configuration, because its state is not the requested one. If the daemon is stopped or hangs, the caller can still
+ * read what it wrote.
  */
 export async function agreeWithDaemon(config: Config, signal: AbortSignal): Promise<Mode | undefined> {
   try {
     const answer = await request(config, 'hello', {}, { signal, timeoutMs: HELLO_MS })
-    // Another version of this program says nothing of it.
+    // Another version of this program does not return it.
     return MODE.safeParse(answer?.result).data
   } catch (error) {
     if (!(error instanceof OperatorError) || !SAYS_NOTHING.has(error.code)) throw error
@@ -268,7 +270,7 @@ export async function agreeWithDaemon(config: Config, signal: AbortSignal): Prom
 const HELLO_MS = 2_000
 const SAYS_NOTHING: ReadonlySet<string> = new Set(['timed-out', 'connection-lost'])
 
-/** Equal for two processes that were given the same configuration, however they name the places of it. */
+/** Equal for two processes with the same configuration, whatever paths they use for its file and folders. */
 export function configDigest(config: Config): string {
   const { file: _file, state: _state, runtime: _runtime, lock: _lock, mode: _mode, ...meant } = config
   return createHash('sha256').update(configText(meant)).digest('hex')

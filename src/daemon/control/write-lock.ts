@@ -7,14 +7,17 @@ import { acquireLock } from './daemon-lock.ts'
 import type { DaemonLock, FoundHolder, Holder } from './daemon-lock.ts'
 import { Renewal, TERM_MS } from './lease.ts'
 
-/** What a write right is taken with. */
+/** The parts that a write right uses. */
 export interface WriteRightParts {
   readonly clock: Pick<Clock, 'wait' | 'monotonicMs'>
-  /** Is called before a holder of another container or machine is watched for a term. */
+  /** Called before a holder in another container or machine is watched for a term. */
   readonly onWatch?: (holder: FoundHolder) => void
 }
 
-/** The right to write a state folder: its lock, once the disk takes one. Until then nothing is written, and all can be read. */
+/**
+ * The right to write a state folder: its lock, as soon as the disk accepts one. Until then nothing is written, but
+ * everything can be read.
+ */
 export class WriteRight {
   readonly #state: string
   readonly #parts: WriteRightParts
@@ -31,24 +34,27 @@ export class WriteRight {
     this.#parts = parts
   }
 
-  /** Raised, with the reason, once another process writes the folder: this one never does again. */
+  /** Aborted, with the reason, when another process writes the folder. This process then never writes it again. */
   get lost(): AbortSignal {
     return this.#lost.signal
   }
 
-  /** Why the disk took no lock when that was tried last; undefined where it did. */
+  /** The reason why the disk refused the lock at the last attempt; `undefined` if it accepted it. */
   get refusal(): SyncError | undefined {
     return this.#refusal
   }
 
-  /** Why nothing is written at this moment; undefined where the right is had and granted. */
+  /** The reason why nothing is written at this moment; `undefined` if the right is held and granted. */
   get readOnly(): SyncError | undefined {
     return this.#isGranted ? undefined : new SyncError('store-failed', this.#why, { cause: this.#refusal?.cause })
   }
 
-  /** Makes the folder, and takes its lock; says who has that where another process does. What the disk refuses is the `refusal`. */
+  /**
+   * Creates the folder and acquires its lock. Returns the holder if another process has the lock. A refusal of the disk
+   * becomes the `refusal`.
+   */
   async take(signal: AbortSignal, listens = false): Promise<{ readonly heldBy: FoundHolder } | undefined> {
-    // Taken again it would be found held, by this very process.
+    // A second attempt would find the lock held by this very process.
     if (this.#lock !== undefined) return undefined
     try {
       await openState(this.#state)
@@ -64,31 +70,33 @@ export class WriteRight {
     return undefined
   }
 
-  /** Says in the lock, if there is one, that this process listens elsewhere. */
+  /** Records the new socket of this process in the lock, if it has one. */
   async moveTo(socket: string): Promise<void> {
     if (socket === this.#me.socket) return
     await this.#lock?.moveTo(socket)
     this.#me = { ...this.#me, socket }
   }
 
-  /** From now on this process writes: whatever it knew of the folder from before the lock is to be read anew first. */
+  /** Allows this process to write. Everything that it read from the folder before the lock must be read again first. */
   grant(): void {
     this.#isGranted = this.#lock !== undefined && !this.#lost.signal.aborted
   }
 
-  /** Nothing is written until it is granted again. The lock stays. */
+  /** Forbids writes until the next `grant`. Keeps the lock. */
   revoke(): void {
     this.#isGranted = false
   }
 
-  /** Throws where nothing may be written: a process that was stopped for long finds out here, before its next write. */
+  /**
+   * Throws if writes are not allowed. A process that was stopped for a long time finds out here, before its next write.
+   */
   async expect(): Promise<void> {
     if (this.#isGranted) await this.#renewal?.expect()
     const { readOnly } = this
     if (readOnly !== undefined) throw readOnly
   }
 
-  /** Another process writes the folder: nothing is written from now on. */
+  /** Records that another process writes the folder. Nothing is written from now on. */
   lose(reason: HeldByOther): void {
     this.#isGranted = false
     this.#lost.abort(reason)
@@ -125,7 +133,7 @@ export class HeldByOther extends OperatorError {
   }
 }
 
-/** Another process writes the state folder by now, that this one wrote. */
+/** Another process has taken over the state folder from this one. */
 class LeaseLost extends HeldByOther {
   constructor(state: string, holder: FoundHolder) {
     super(
@@ -142,7 +150,7 @@ function heldText(state: string, holder: FoundHolder): string {
   return `Cannot write "${state}": ${processText(holder)} does; ${mend}, or use another --state`
 }
 
-/** The process, and what it was started as. */
+/** The process and the command with which it was started. */
 export function processText({
   pid,
   command,
@@ -151,5 +159,5 @@ export function processText({
   return `process ${pid} (skillsyncd ${command})${isElsewhere === true ? ' of another container or machine' : ''}`
 }
 
-/** What a person can try where the control socket of the writer cannot be reached. */
+/** A remedy for the operator if the control socket of the writer cannot be reached. */
 export const ELSEWHERE_MEND = 'run the command there, or give both one runtime folder (XDG_RUNTIME_DIR)'
