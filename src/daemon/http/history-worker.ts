@@ -6,7 +6,8 @@ import type { Compared } from '../status/comparison.ts'
 import { historyOf } from '../status/history.ts'
 import type { Moment } from '../status/history.ts'
 
-// The thread in which generations of the past are read: each can take as long as a start, and the process has clients waiting.
+// The worker thread that reads earlier generations. Each can take as long as a start, and the process has clients
+// waiting.
 
 export type PastQuestion =
   | { readonly kind: 'history'; readonly state: string; readonly most: number }
@@ -23,7 +24,7 @@ export type PastAnswer =
   | { readonly kind: 'compare'; readonly sources: readonly SourceChange[] | undefined }
 
 parentPort?.on('message', (question: PastQuestion) => {
-  // Where it fails the thread ends, and nobody is given an answer.
+  // If it fails, the thread ends without an answer.
   void answer(question).then((answer) => parentPort?.postMessage(answer, []))
 })
 

@@ -7,7 +7,7 @@ import type { PageNews } from './page-data.ts'
 import type { Tokens } from './tokens.ts'
 import { threadMs } from '../../base/thread-time.ts'
 
-/** How often an idle stream carries a comment. */
+/** Milliseconds between two keep-alive comments on an idle stream. */
 const KEEP_ALIVE_MS = 15_000
 
 interface EdgeParts {
@@ -16,12 +16,12 @@ interface EdgeParts {
   /** The authorization server whose tokens are accepted. */
   readonly oauth: OAuthOptions | undefined
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /** What people are told of the daemon on its page. */
+  /** The daemon's state for its web page. */
   readonly news: Pick<PageNews, 'host'>
   readonly onError: HttpOptions['onError']
 }
 
-/** The HTTP side that the configuration asks for. */
+/** The HTTP options that follow from the configuration. */
 export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
   const { listen, tokens, oauth, clock, news, onError } = parts
   const required = isTokenRequired(config, listen)
@@ -46,12 +46,15 @@ export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
   }
 }
 
-/** Whether clients need one. */
+/** True if clients need a token. */
 export function isTokenRequired(config: Config, listen: ListenAddress): boolean {
   return config.serve.oauth !== undefined || reachedFromElsewhereBy(config, listen) !== undefined
 }
 
-/** What has us reached from other machines: our address, or a name that a proxy passes on. Undefined where nothing does. */
+/**
+ * The setting that makes the daemon reachable from other machines: its address, or a name that a proxy passes on.
+ * `undefined` if nothing does.
+ */
 export function reachedFromElsewhereBy({ serve: { http } }: Config, { host }: ListenAddress): string | undefined {
   if (!isLoopback(host)) return `the address "${host}"`
   if (http.publicUrl !== undefined && !isLoopbackUrl(new URL(http.publicUrl))) return 'serve.http.public_url'

@@ -4,8 +4,8 @@ import { unreadyText } from '../status/readiness.ts'
 import type { Status } from '../status/status.ts'
 
 /**
- * The alarms of the hub itself and of its store, the worst first: all that `skillsyncd status` prints in red. `clean` takes out of a
- * message what readers of the page are not to see.
+ * The alarms of the hub itself and of its store, the worst first: everything that `skillsyncd status` prints in red.
+ * `clean` removes the parts of a message that readers of the page must not see.
  */
 export function alarmsOf(status: Status, clean: (text: string) => string): readonly HubAlarm[] {
   const alarms = [...ofStore(status), ...ofLock(status), ...ofAnswers(status), ...moved(status), ...noticed(status)]

@@ -9,9 +9,9 @@ import type { Clock } from '../../base/clock.ts'
 import { isLoopbackUrl } from '../config/loopback.ts'
 import { codeOf } from '../../base/error-code.ts'
 
-/** What is known of an issuer of tokens. */
+/** The known keys of a token issuer. */
 export interface IssuerKeys {
-  /** As it calls itself: what its tokens say. */
+  /** The issuer's own name for itself, which its tokens carry. */
   readonly issuer: string
   readonly keys: LocalJWKSet
 }
@@ -22,16 +22,16 @@ interface Held extends IssuerKeys {
 
 interface Parts {
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /** For how long keys are used that could not be fetched again. */
+  /** The age after which keys that could not be fetched again are no longer used. */
   readonly maxAgeMs: number
-  /** Is told how each attempt ended: of a failure why, in words without a secret. */
+  /** Called with the result of each attempt: for a failure the reason, as text without secrets. */
   readonly told: (failure: string | undefined) => void
 }
 
 /**
- * The keys of one issuer, found by its metadata (RFC 8414, or OpenID Connect Discovery), and fetched when the first token
- * comes. They are looked at again every five minutes, and for a key that is not among them; never oftener than every ten
- * seconds, whatever tokens come. While the issuer is down those that are known are kept, until they are too old.
+ * The keys of one issuer, located by its metadata (RFC 8414, or OpenID Connect Discovery) and fetched for the first
+ * token. They are fetched again every five minutes, and for a key that is unknown, but at most every ten seconds,
+ * whatever tokens arrive. While the issuer is down, the known keys stay in use until they are too old.
  */
 export class Issuer {
   readonly #url: string
@@ -46,8 +46,8 @@ export class Issuer {
   }
 
   /**
-   * Undefined where the issuer could not be asked yet, or not for too long: a key that it has taken back since would count for
-   * ever. Old ones are good while new ones are on their way.
+   * `undefined` if the issuer has not been reached yet, or not for too long: a key that it has revoked since would stay
+   * valid forever. Old keys stay in use while new ones are fetched.
    */
   async keys(): Promise<IssuerKeys | undefined> {
     if (this.#ageMs > this.#parts.maxAgeMs) await this.#ask()
@@ -55,7 +55,7 @@ export class Issuer {
     return this.#ageMs > this.#parts.maxAgeMs ? undefined : this.#held
   }
 
-  /** For a token whose key is not among those that are known: others than before, or undefined. */
+  /** The keys for a token whose key is not among the known ones. `undefined` if they are the same as before. */
   async newerThan(known: IssuerKeys): Promise<IssuerKeys | undefined> {
     await this.#ask()
     return this.#held === known ? undefined : this.#held
@@ -65,7 +65,7 @@ export class Issuer {
     return this.#parts.clock.monotonicMs() - (this.#held?.fetchedMs ?? Number.NEGATIVE_INFINITY)
   }
 
-  /** Never fails: what could not be fetched is told, and asked for again later. */
+  /** Never rejects with a failed fetch: it reports the failure, and a later call tries again. */
   async #ask(): Promise<void> {
     const { clock } = this.#parts
     if (this.#asking === undefined && clock.monotonicMs() - this.#askedMs >= APART_MS) {
@@ -94,7 +94,7 @@ const TIMEOUT_MS = 10_000
 const MOST_BYTES = 262_144
 const MOST_KEYS = 100
 
-/** What the issuer says cannot be used. */
+/** The issuer's data cannot be used. */
 class Unusable extends Error {
   override readonly name = 'Unusable'
 }
@@ -112,7 +112,7 @@ async function metadataOf(url: string, signal: AbortSignal): Promise<z.output<ty
     const text = await fetched(address, signal, [404, 400, 403, 405])
     if (text === undefined) continue
     const metadata = parsed(METADATA, text, 'its metadata')
-    // Another issuer's metadata would have us accept its tokens in this one's name (RFC 8414, 3.3).
+    // Another issuer's metadata would make us accept its tokens in this one's name (RFC 8414, 3.3).
     if (withoutSlash(metadata.issuer) !== withoutSlash(url)) throw new Unusable('its metadata is of another issuer')
     if (!isSafe(metadata.jwks_uri, url)) throw new Unusable('its keys are not at an https address')
     return metadata
@@ -134,7 +134,7 @@ function withoutSlash(text: string): string {
   return text.replace(/\/$/, '')
 }
 
-/** In clear only on this machine, and only for an issuer that is here itself. */
+/** Plain HTTP is allowed only on this machine, and only if the issuer is local too. */
 function isSafe(address: string, issuer: string): boolean {
   const url = URL.parse(address)
   if (url?.protocol === 'https:') return true

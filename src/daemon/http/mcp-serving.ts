@@ -23,16 +23,19 @@ import { foldersIn } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import { lackingUnnamed } from '../status/unserved-sources.ts'
 
-/** The files of the catalog, and of which skills none is given out. */
+/** The reader of the catalog's files, and the check for skills of which no file is served. */
 type Reading = Pick<Serving, 'read' | 'isRefused'>
 
-/** What the answers to clients are made from, of everything and of each part that somebody may see alone. */
+/** The serving from which clients are answered, for everything and for each view. */
 export function servingOf(config: Config, views: Views, reading: Reading, host: ToolHost, finder?: Finder): Serving {
   const whole = registryServing(config, views.registryOf(WHOLE), reading, host, finder)
   return { ...whole, packs: { views, of: (view) => packServing(config, views, view, reading, host, finder) } }
 }
 
-/** What the operator says of the whole, and of sources that the packs can hold nothing of, tells of what they need not have. */
+/**
+ * The operator's instructions about the whole, and sources from which the packs can hold nothing, would reveal things
+ * that the pack's clients must not see. They are left out.
+ */
 function packServing(
   config: Config,
   views: Views,
@@ -47,7 +50,7 @@ function packServing(
   const { instructions: _instructions, ...serve } = config.serve
   const instructions = said.length === 0 ? undefined : said.join('\n\n')
   const narrowed = { ...config, sources, serve: { ...serve, instructions, templates: [] } }
-  // The view has nothing of a source that its packs choose nothing of, so the whole is asked.
+  // The view lacks all data about a source from which its packs choose nothing, so this reads the whole.
   const lacking = async (): Promise<Lacking> => lackingUnnamed(views.registryOf(WHOLE).catalog, sources)
   return registryServing(narrowed, views.registryOf(view), reading, { ...host, lacking }, finder)
 }
@@ -93,13 +96,13 @@ function formsOf(config: Config): Forms {
   )
   const inOrder = offered.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1))
   const hasSkills = serve.prompts === 'user-invocable'
-  // Without the switch the digest is what it was before there was one: no session hears of an upgrade.
+  // Without the switch the digest is the same as before the switch existed, so an upgrade notifies no session.
   const made = [index, templates, resources, contract, inOrder, ...(hasSkills ? ['prompts'] : [])]
   return {
     digest: hash('sha256', JSON.stringify(made), 'base64url').slice(0, 16),
     index: index === 'off' ? undefined : new IndexDocument(archives, index === 'include' ? templates : []),
     archives,
-    // The configuration was checked: each of them is one.
+    // The configuration was validated: each template is a skill space.
     spaces: templates.map(skillSpaceOf).filter((space) => 'segments' in space),
     contract: contract && new ContractForm(contract),
     resources,
@@ -107,7 +110,7 @@ function formsOf(config: Config): Forms {
   }
 }
 
-/** Undefined where no source is held to the contract, and none has docs. */
+/** `undefined` if no source follows the contract, and none has docs. */
 function contractAskedOf({ sources }: Config): ContractAsked | undefined {
   const ofSkills = sources.some(({ source }) => source.contract)
   const [docs] = sources.flatMap(({ source: { id, docs: folder, root } }): DocsOwner[] =>
@@ -117,8 +120,8 @@ function contractAskedOf({ sources }: Config): ContractAsked | undefined {
 }
 
 /**
- * Whoever can ask at all is answered alike. But what another server gave us by our credential it may have given for us alone,
- * and may say so only when a file is read: then nobody between us and a client may hand it on.
+ * All clients with access get the same answers. But content from another server, fetched with our credential, may be
+ * for us alone. That server may say so only when a file is read, so no cache between us and a client may share it.
  */
 function cacheScopeOf({ sources }: Config): Serving['cache']['cacheScope'] {
   return sources.some(({ source }) => source.kind === 'mcp') ? 'private' : 'public'

@@ -14,17 +14,17 @@ import type { Log } from '../base/log.ts'
 export interface OAuthParts {
   readonly clock: Clock
   readonly log: Log
-  /** Whether there are packs, at the moment: then a token says which of them it opens. */
+  /** True if packs exist at the moment: a token then says which of them it opens. */
   readonly hasPacks: () => boolean
 }
 
-/** Signed with a key that only the issuer has. With a secret that is shared, whoever checks a token could make one. */
+/** Asymmetric algorithms only. With a shared secret, each party that checks a token could also make one. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 
-/** How far the clock of the issuer may be from ours. */
+/** The allowed difference between the issuer's clock and ours. */
 const TOLERANCE_S = 5
 
-/** Access tokens that are JWT (RFC 9068, and what others make of it), checked against the keys of the issuer. */
+/** Accepts access tokens that are JWTs (RFC 9068 and its predecessors), verified with the issuer's keys. */
 export function oauthOf(
   { issuer: url, audience, scopes, tokenType, keysMaxAgeMs }: OAuthConfig,
   { clock, log, hasPacks }: OAuthParts,
@@ -65,7 +65,7 @@ export function oauthOf(
 
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
-/** Throws what jose does where no key of the issuer fits. */
+/** Throws the error of jose if no key of the issuer fits. */
 async function verifiedWith(token: string, { keys }: IssuerKeys, options: JWTVerifyOptions): Promise<JWTVerifyResult> {
   try {
     return await jwtVerify(token, keys, options)
@@ -82,12 +82,13 @@ async function verifiedWith(token: string, { keys }: IssuerKeys, options: JWTVer
   }
 }
 
-/** A token that does not name its key costs a signature for each that may be it. */
+/** The limit of keys to try: a token without a key id costs one signature check for each possible key. */
 const MOST_TRIED = 4
 
 /**
- * False for other tokens that an issuer signs with the same keys: ID tokens, logout tokens, refresh tokens. Issuers from before
- * RFC 9068 give access tokens the type `JWT` or none, as they do ID tokens; those are known by claims that only they have.
+ * False for other tokens that an issuer signs with the same keys: ID tokens, logout tokens, refresh tokens. Issuers
+ * from before RFC 9068 give both access tokens and ID tokens the type `JWT`, or none. The other tokens are then
+ * recognized by claims that only they have.
  */
 function isAccessToken({ protectedHeader, payload }: JWTVerifyResult, expected: OAuthConfig['tokenType']): boolean {
   const type = protectedHeader.typ?.toLowerCase().replace(/^application\//, '') ?? 'jwt'
@@ -97,13 +98,16 @@ function isAccessToken({ protectedHeader, payload }: JWTVerifyResult, expected: 
   return typeof typ !== 'string' || !TYPES_OF_OTHERS.has(typ.toLowerCase())
 }
 
-/** ID tokens have hashes (OpenID Connect Core, 3.1.3.6 and 3.3.2.11), security events and logout tokens have events (RFC 8417, 2.2). */
+/**
+ * ID tokens have hashes (OpenID Connect Core, 3.1.3.6 and 3.3.2.11), security events and logout tokens have events (RFC
+ * 8417, 2.2).
+ */
 const CLAIMS_OF_OTHERS = ['at_hash', 'c_hash', 's_hash', 'events']
 
-/** The claim by which Keycloak tells its tokens apart. */
+/** The values of `typ`, the claim by which Keycloak distinguishes its tokens. */
 const TYPES_OF_OTHERS: ReadonlySet<string> = new Set(['id', 'refresh', 'offline', 'logout'])
 
-/** A key that the issuer offers and nobody can use is as good as none. */
+/** A published key that cannot be used counts as absent. */
 function unlessRefused(error: unknown): undefined {
   const isRefused = error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException
   if (!isRefused) throw error
@@ -122,14 +126,15 @@ function principalIn(
     id: idOf(iss, ...bearerIn(payload)),
     scopes: openedBy(words, needed),
     ...(packs !== undefined && { packs }),
-    // With the first pack, and with the last one, it opens something else: whoever is let in by it has to ask again.
+    // The first pack, and the removal of the last one, change what a token opens. The client then has to authenticate
+    // again.
     isOver: () => clock.now().getTime() >= (exp + TOLERANCE_S) * 1000 || hasPacks() !== had,
   }
 }
 
 /**
- * The packs that its bearer sees; undefined for everything. Clients choose the scopes that they ask for: to leave one out must
- * not open more.
+ * The packs that the bearer sees; `undefined` for everything. Clients choose the scopes that they request, so omitting
+ * one must not open more.
  */
 function packsIn(words: ReadonlySet<string>): ReadonlySet<string> | undefined {
   if (words.has(`${PACK}*`)) return undefined
@@ -137,7 +142,7 @@ function packsIn(words: ReadonlySet<string>): ReadonlySet<string> | undefined {
   return new Set(named.filter(isPackId))
 }
 
-/** Whether or not there is such a pack: who has no token does not learn that. */
+/** Does not depend on whether such a pack exists: a client without a token must not learn that. */
 function packScopeAt(path: string): string {
   const id = /^\/mcp\/([^/]+)$/.exec(path)?.[1]
   return `${PACK}${id !== undefined && isPackId(id) ? id : '*'}`
@@ -145,7 +150,7 @@ function packScopeAt(path: string): string {
 
 const PACK = 'pack:'
 
-/** A program that asks for itself has no subject with some issuers. */
+/** Some issuers give no subject to a client that acts for itself. */
 function bearerIn(payload: JWTPayload): readonly [claim: string, value: string] {
   for (const claim of ['sub', 'client_id', 'azp']) {
     const value = payload[claim]
@@ -154,13 +159,16 @@ function bearerIn(payload: JWTPayload): readonly [claim: string, value: string] 
   return ['', 'unnamed']
 }
 
-/** Readable at its head. By its hash it is nobody else's: the head is cut, and a program may be called as a person is. */
+/**
+ * Begins with readable text. The hash makes it unique, because the text is cut, and a program can have the same name as
+ * a person.
+ */
 function idOf(issuer: string | undefined, claim: string, value: string): string {
   const hash = createHash('sha256').update(JSON.stringify([issuer, claim, value]))
   return `oauth:${value.replaceAll(/\p{C}/gu, '?').slice(0, 100)}#${hash.digest('hex').slice(0, 32)}`
 }
 
-/** `scope` in words (RFC 9068, 2.2.3); `scp`, in words or as a list, of those who came before it. */
+/** `scope` as words (RFC 9068, 2.2.3); `scp`, as words or a list, from issuers before that RFC. */
 function scopesIn(payload: JWTPayload): string[] {
   return [payload['scope'], payload['scp']]
     .flat()

@@ -28,19 +28,19 @@ import { signersTexts } from '../base/signer-text.ts'
 import type { SourceStatus, Status } from '../status/status.ts'
 import { isFixed } from '../status/urgency.ts'
 
-/** What of the daemon the page is told of. */
+/** The parts of the daemon that the web page shows. */
 export interface NewsParts extends Pick<Parts, 'store' | 'clock' | 'redactor'> {
   readonly config: Config
   readonly registry: Registry
   readonly status: () => Status
-  /** The problems between skills of the contract that were found last. */
+  /** The problems between skills of the contract, as last found. */
   readonly contractProblems: () => readonly ContractProblem[]
   readonly pendingOf: (id: SourceId) => readonly string[]
-  /** Whether a lock has a say about what is served of a source. */
+  /** True if a lock determines what is served of a source. */
   readonly isBound: (id: SourceId) => boolean
 }
 
-/** What people are told of the daemon on its page. */
+/** The daemon's state for its web page. */
 export class PageNews implements AsyncDisposable {
   readonly host: Omit<PageHost, 'isTokenRequired'>
   readonly #parts: NewsParts
@@ -49,14 +49,14 @@ export class PageNews implements AsyncDisposable {
     heapMb: 1_024,
     waiting: 8,
   })
-  /** Of one catalog. */
+  /** Cached for one catalog. */
   #problems: { readonly catalog: Catalog; readonly problems: readonly Problem[] } | undefined
-  /** Kept for one catalog and the problems that were found in it. */
+  /** Cached for one catalog and the problems that were found in it. */
   #misfits:
     | { readonly catalog: Catalog; readonly of: readonly ContractProblem[]; readonly misfits: readonly Misfit[] }
     | undefined
   #status: StatusNow | undefined
-  /** Of one catalog: what was found out of the past once. */
+  /** Answers about the past, cached for one catalog. */
   #known: { readonly catalog: Catalog; readonly answers: Map<string, Promise<PastAnswer | undefined>> } | undefined
 
   constructor(parts: NewsParts) {
@@ -78,7 +78,7 @@ export class PageNews implements AsyncDisposable {
     await this.#past[Symbol.asyncDispose]()
   }
 
-  /** A status goes through all skills: whoever looks again within a second is shown the same. */
+  /** A status visits all skills, so it is cached for one second. */
   #now(): StatusNow {
     const { clock, status } = this.#parts
     const nowMs = clock.monotonicMs()
@@ -91,7 +91,7 @@ export class PageNews implements AsyncDisposable {
     return this.#status
   }
 
-  /** Without secrets and without paths of this machine. */
+  /** Removes secrets and paths of this machine. */
   #clean(text: string): string {
     const { redactor, config } = this.#parts
     const withoutLock = config.lock === undefined ? text : text.replaceAll(config.lock, 'skills.lock')
@@ -154,7 +154,7 @@ export class PageNews implements AsyncDisposable {
     return answer.sources?.map((change) => withoutHidden(change, config, served))
   }
 
-  /** What cannot be told now is asked anew by whoever comes next. */
+  /** Failures are not cached. */
   async #ask(key: string, question: PastQuestion): Promise<PastAnswer | undefined> {
     const { catalog } = this.#parts.registry
     if (this.#known?.catalog !== catalog || this.#known.answers.size > MOST_ANSWERS)
@@ -212,7 +212,7 @@ function healthOf(status: SourceStatus, clean: (text: string) => string): Source
   }
 }
 
-/** Over HTTP nobody is told a path of this machine, nor what is started on it. */
+/** Over HTTP, paths and programs of this machine are not revealed. */
 function placeText(url: string): string {
   if (url.startsWith('file:')) return 'on the hub itself'
   return url.startsWith('program:') ? 'a program on the hub' : url
@@ -239,14 +239,14 @@ function moveOf({ source, from, to, skills }: Move): Exclude<Moment['moves'], un
 }
 
 /**
- * Whether people may read what its skills said earlier. Where a lock or signatures bind a source, what they let through now is
- * all that is shown of it; what another server gave is not kept for that.
+ * True if readers may see earlier texts of its skills. If a lock or signatures bind a source, only what they admit now
+ * is shown. Earlier texts from other servers are not kept.
  */
 function isTextFree({ source, signed }: ConfiguredSource, isBound: boolean): boolean {
   return source.kind !== 'mcp' && !isBound && signed === undefined
 }
 
-/** Without skills that are in no list, and without the text of any that is not served at this moment. */
+/** Leaves out unlisted skills, and the text of any skill that is not served at this moment. */
 function withoutHidden(change: SourceChange, { sources }: Config, served: ReadonlySet<string>): SourceChange {
   const source = sources.find(({ source: { id } }) => id === change.source)?.source
   const isHidden = isBelow(matcher(source?.unlisted ?? []))

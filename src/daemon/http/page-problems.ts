@@ -15,23 +15,23 @@ import type { ConfiguredSource } from '../config/config.ts'
 import { disabledText, pendingText } from '../status/decision-text.ts'
 import { disabledBy } from '../status/status.ts'
 
-/** The context by which the problems of a source are judged, besides its snapshot. */
+/** The context for judging the problems of a source, in addition to its snapshot. */
 export interface Around {
   readonly catalog: Catalog
   readonly configured: ConfiguredSource
   readonly disabled: DisabledSkills
-  /** The folders of its skills that wait for a person. */
+  /** The folders of its skills that wait for approval. */
   readonly pending: ReadonlySet<string>
 }
 
-/** The standing and findings of each skill of one source, but for skills that are in no list. */
+/** The standing and findings of each skill of one source, except unlisted skills. */
 export function skillProblemsOf(snapshot: Snapshot, around: Around): Problem[] {
   const { catalog, configured, pending } = around
   const { source, skills, findings, docsFolder } = snapshot
   const isHidden = isBelow(matcher(configured.source.unlisted))
   const disabledHere = (skill: Skill): string | undefined => {
     const match = disabled.get(skill.path)
-    // What another source has, and what is in no list, is not named here.
+    // Names of skills in other sources, and of unlisted skills, are not revealed here.
     const isTold = match?.source === source && !isHidden(match.path)
     return match && (isTold ? disabledText(source, skill.path, disabledBy(match)) : DISABLED_ELSEWHERE)
   }
@@ -51,7 +51,7 @@ export function skillProblemsOf(snapshot: Snapshot, around: Around): Problem[] {
 
 const DISABLED_ELSEWHERE = 'disabled: in no list, and clients do not find it, since another skill is disabled'
 
-/** True of a path where it, or a folder above it, matches one of the globs. */
+/** True for a path if it, or a folder above it, matches one of the globs. */
 export function isBelow(matches: (path: string) => boolean): (path: string) => boolean {
   return (path) => {
     const segments = path.split('/')
@@ -61,7 +61,7 @@ export function isBelow(matches: (path: string) => boolean): (path: string) => b
 
 type Found = Pick<Problem, 'standing' | 'findings'>
 
-/** The decision of a person about the skill, or the one that is due. */
+/** The operator's decision about the skill, or the decision that is due. */
 function decidedOf(
   { path }: Skill,
   disabled: string | undefined,
@@ -85,13 +85,13 @@ function standingOf(
   return found.length === 0 ? undefined : { standing: 'noted', findings: found }
 }
 
-/** A finding with the mend of its rule, as `validate` prints it. */
+/** A finding with the remedy of its rule, as `validate` prints it. */
 function withMend(finding: Finding): FoundWrong {
   const { mend } = sheetOf(finding.rule)
   return finding.message.includes(mend) ? finding : { ...finding, mend }
 }
 
-/** The problems that name listed skills only: each message names all skills of its problem. */
+/** The problems that name only listed skills. Each message names all skills of its problem. */
 export function misfitsIn({ listed: all }: Catalog, problems: readonly ContractProblem[]): readonly Misfit[] {
   if (problems.length === 0) return []
   const listed = new Set(all.map(({ source, skill }) => placeOf({ source, path: skill.path })))

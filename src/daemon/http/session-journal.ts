@@ -10,14 +10,16 @@ import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { lineOf, recordIn } from './session-line.ts'
 
-/** What it works with. */
 interface Parts {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
 }
 
-/** The sessions of clients, `sessions.journal` in the state folder. A disk that refuses it costs sessions at a restart alone. */
+/**
+ * The sessions of clients, `sessions.journal` in the state folder. If the disk refuses the file, the sessions are lost
+ * at a restart, and only then.
+ */
 export class SessionJournal implements SessionLog, AsyncDisposable {
   readonly #parts: Parts
   readonly #file: string
@@ -60,7 +62,7 @@ export class SessionJournal implements SessionLog, AsyncDisposable {
       const catalog = await pastCatalog(this.#parts.store, generation, sources)
       return catalog?.digest === digest ? catalog : undefined
     } catch (error) {
-      // As good as collected: its sessions are told of everything.
+      // It counts as collected: its sessions are notified of everything.
       if (error instanceof SyncError) return undefined
       throw error
     }

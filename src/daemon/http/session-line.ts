@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { SessionRecord } from '../../serve/http/mcp/session-store.ts'
 import { parseJson } from '../../base/json-value.ts'
 
-/** The record as one line of JSON. How long ago something was becomes when it was. */
+/** The record as one line of JSON. Durations become points in time. */
 export function lineOf(record: SessionRecord, now: Date): string {
   switch (record.kind) {
     case 'opened': {
@@ -24,7 +24,7 @@ export function lineOf(record: SessionRecord, now: Date): string {
   }
 }
 
-/** Undefined for a line that no version of ours has written, or one that this version does not understand. */
+/** `undefined` for a line that no version of ours wrote, or that this version does not understand. */
 export function recordIn(line: string, now: Date): SessionRecord | undefined {
   const parsed = LINE.safeParse(parseJson(line))
   if (!parsed.success) return undefined
@@ -58,7 +58,7 @@ function timeBefore(now: Date, ms: number): number {
   return now.getTime() - Math.round(ms)
 }
 
-/** A wall clock that was set back makes nothing young that is old: it was used now. */
+/** If the wall clock was set back, the time lies in the future; the session then counts as used now. */
 function idleSince(time: number, now: Date): number {
   return Math.max(0, now.getTime() - time)
 }

@@ -10,7 +10,7 @@ import type { Config } from '../config/config.ts'
 import { KnownLock } from '../trust/known-lock.ts'
 import { isBound } from '../trust/lock-rules.ts'
 
-/** What clients that share this disk are told about where skills lie; undefined where they are not to be told. */
+/** The paths of skills for clients that share this disk; `undefined` if clients must not get them. */
 export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefined {
   if (config.serve.tools?.paths === 'omit') return undefined
   const lock = new KnownLock(config)
@@ -21,7 +21,7 @@ export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefin
       if (source === undefined || !isFollowedFreely(source, config, store)) return undefined
       await lock.read()
       if (isBound(lock.standingOf(source, store.decisions.of(id)))) return undefined
-      // What lies there was refused or held, or nobody knows what it is: it is not what is served.
+      // The folder's content was refused or held, or its state is unknown: it is not what is served.
       if ((await store.records.read(id))?.condition !== undefined) return undefined
       return authoredDocument(source, skill, config.limits.skill.bytes).catch(undefinedIfUnreadable)
     },
@@ -29,8 +29,8 @@ export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefin
 }
 
 /**
- * Whether what lies in the folder is what is served, but for the moment until it is looked at. Where a lock, a gate or a person
- * has a say, an agent that reads on from the path must not come to files that nobody admitted.
+ * True if the folder's content is what is served, apart from the delay until the next check. If a lock, a gate or an
+ * operator decides, an agent that reads on from the path must not reach files that were not admitted.
  */
 function isFollowedFreely(source: Source, config: Config, store: Store): source is DirectorySource {
   if (source.kind !== 'directory' || source.update !== 'auto') return false
@@ -38,7 +38,7 @@ function isFollowedFreely(source: Source, config: Config, store: Store): source 
   return isUndecided(source, store)
 }
 
-/** What is served is there all the same. */
+/** The served copy is available anyway. */
 function undefinedIfUnreadable(error: unknown): undefined {
   if (error instanceof SyncError) return undefined
   throw error

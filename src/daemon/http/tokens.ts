@@ -13,42 +13,44 @@ import { parseJson } from '../../base/json-value.ts'
 import { indentedJson, isTime } from '../../base/canonical-json.ts'
 import { OperatorError } from '../base/operator-error.ts'
 
-/** A token at rest. Of the token itself there is a hash alone: it has 256 bits of chance, so that nobody finds it by trying. */
+/**
+ * A token at rest. Only a hash of the token is stored. The token has 256 random bits, so it cannot be found by trial.
+ */
 export type Token = Readonly<z.infer<typeof TOKEN>>
 
 const TIME = z.string().refine(isTime)
 
-/** Whoever names more means everything. */
+/** A longer list would in effect mean everything. */
 const MOST_PACKS = 100
 
-/** What is written of a token, and asked of the daemon to write. */
+/** The stored form of a token, and of the request to add one. */
 export const TOKEN = z.strictObject({
   name: z.string().refine(isTokenName),
   /** SHA-256, in hex. */
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   scopes: z.array(z.enum(SCOPES)).min(1).readonly(),
-  /** The packs that its bearer sees; everything, without it. */
+  /** The packs that the bearer sees. Absent: everything. */
   packs: z.array(z.string().refine(isPackId)).min(1).max(MOST_PACKS).readonly().optional(),
   created: TIME,
-  /** Never, without it. */
+  /** Absent: never. */
   expires: TIME.optional(),
 })
 
-/** Whether a token can be called so. One that looks like a token was put where the name belongs. */
+/** True if a token can have this name. A text that looks like a token was put where the name belongs. */
 export function isTokenName(text: string): boolean {
   return /^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/i.test(text) && !text.startsWith(PREFIX)
 }
 
-/** By this people, and programs that look for secrets in the wrong places, know one of ours. */
+/** The prefix by which people and secret scanners recognize our tokens. */
 const PREFIX = 'sks_'
 
-/** A new token, and what is kept of it. */
+/** Makes a new token, and its stored hash. */
 export function newToken(): { readonly secret: string; readonly sha256: string } {
   const secret = PREFIX + randomBytes(32).toString('base64url')
   return { secret, sha256: hashOf(secret).toString('hex') }
 }
 
-/** What is kept of a token that was made elsewhere; undefined for what has not the form of one. */
+/** The stored hash of a token that was made elsewhere; `undefined` if the text does not have the form of a token. */
 export function madeElsewhere(secret: string): { readonly sha256: string } | undefined {
   return SECRET.test(secret) ? { sha256: hashOf(secret).toString('hex') } : undefined
 }
@@ -59,7 +61,7 @@ function hashOf(secret: string): Buffer {
 
 const SECRET = /^sks_[\w-]{43}$/
 
-/** More than anybody tells apart; each is looked at for each request. */
+/** More than an operator can tell apart; each request compares all of them. */
 const MOST_TOKENS = 1_000
 
 interface Known {
@@ -67,7 +69,9 @@ interface Known {
   readonly hash: Buffer
 }
 
-/** The tokens of a state folder, `tokens.json`. One process writes it. A file that cannot be read lets nobody in. */
+/**
+ * The tokens of a state folder, `tokens.json`. One process writes it. If the file cannot be read, no token is accepted.
+ */
 export class Tokens {
   readonly #file: string
   readonly #now: () => Date
@@ -77,24 +81,26 @@ export class Tokens {
   #failure: SyncError | undefined
   #last: Promise<unknown> = Promise.resolve()
 
-  /** `expectRight` throws where nothing may be written. */
+  /** `expectRight` throws if writes are not allowed. */
   constructor(statePath: string, now: () => Date, expectRight: () => Promise<void> = async () => {}) {
     this.#expectRight = expectRight
     this.#file = join(statePath, 'tokens.json')
     this.#now = now
   }
 
-  /** As this process last read or wrote them; undefined where they could not be read. Those that have expired are among them. */
+  /**
+   * The tokens as this process last read or wrote them; `undefined` if they could not be read. Includes expired ones.
+   */
   get all(): readonly Token[] | undefined {
     return this.#failure === undefined ? this.#known.map(({ token }) => token) : undefined
   }
 
-  /** Whether one of them lets somebody in now. */
+  /** True if at least one token is valid now. */
   get isAnyInForce(): boolean {
     return this.#known.some((one) => !this.#isOver(one))
   }
 
-  /** Reads the file. Without it there are none; with a damaged one nobody knows, and everybody is kept out. */
+  /** Reads the file. Without the file there are no tokens. A damaged file keeps every client out. */
   async read(): Promise<readonly Token[]> {
     try {
       const tokens = await this.#read()
@@ -106,7 +112,7 @@ export class Tokens {
     }
   }
 
-  /** Whom a token stands for now. Whether it is one takes as long whichever it is, and whoever it belongs to. */
+  /** The principal of a valid token. The time of the check does not depend on the token. */
   principalOf(secret: string): Principal | undefined {
     if (!SECRET.test(secret)) return undefined
     const hash = hashOf(secret)
@@ -122,13 +128,13 @@ export class Tokens {
     }
   }
 
-  /** Whether it is the id of a token that was revoked. Where the tokens cannot be read, that is not known of any. */
+  /** True if it is the id of a revoked token. False for every id while the tokens cannot be read. */
   isGone(principalId: string): boolean {
     if (this.#failure !== undefined || !principalId.startsWith(KIND)) return false
     return !this.#known.some(({ token }) => idOf(token) === principalId)
   }
 
-  /** It is on the disk, and in force, when this returns. */
+  /** Adds a token. It is on disk, and valid, when this resolves. */
   async add(token: Token): Promise<void> {
     await this.#change((before) => {
       if (before.some(({ token: { name } }) => name === token.name))
@@ -137,7 +143,7 @@ export class Tokens {
           `There is a token "${token.name}" already; revoke it first, or use another name`,
         )
       const twin = before.find(({ token: { sha256 } }) => sha256 === token.sha256)
-      // Revoking one of the two names would end nothing.
+      // Revoking one of the two names would not end access.
       if (twin !== undefined)
         throw new OperatorError('token-exists', `That token is there already, as "${twin.token.name}"; revoke it first`)
       if (before.length >= MOST_TOKENS)
@@ -146,7 +152,7 @@ export class Tokens {
     })
   }
 
-  /** It lets nobody in when this returns, and what goes on in its name is ended. */
+  /** Revokes a token. When this resolves, it is no longer valid, and its sessions and streams have ended. */
   async revoke(name: string): Promise<void> {
     await this.#change((before) => {
       const after = before.filter(({ token }) => token.name !== name)
@@ -172,12 +178,12 @@ export class Tokens {
 
   async #change(change: (before: readonly Known[]) => readonly Known[]): Promise<void> {
     const turn = this.#last.then(() => this.#write(change))
-    this.#last = turn.catch(() => {}) // The next in turn does not ask how this one went; its own caller is told.
+    this.#last = turn.catch(() => {}) // The next in the queue ignores this error; the caller of this one gets it.
     return turn
   }
 
   async #write(change: (before: readonly Known[]) => readonly Known[]): Promise<void> {
-    // What somebody changed by hand is the base. A damaged file is not written over: it may be mended yet.
+    // Changes that were made by hand are the base. A damaged file is not overwritten, because it may still be repaired.
     this.#hold(await this.#read())
     const after = change(this.#known)
     await this.#expectRight()
@@ -186,7 +192,7 @@ export class Tokens {
     for (const listener of this.#listeners) listener()
   }
 
-  /** A token that is as it was stays the one it was, so that what goes on in its name goes on. */
+  /** Keeps the object of an unchanged token, so that its sessions continue. */
   #hold(tokens: readonly Token[]): void {
     const before = new Map(this.#known.map((one) => [one.token.sha256, one]))
     this.#known = tokens.map((token) => {
@@ -205,7 +211,7 @@ export function isExpired({ expires }: Token, now: Date): boolean {
   return expires !== undefined && Date.parse(expires) <= now.getTime()
 }
 
-/** By its name alone, one that is added after it was revoked would find what the old one has open. */
+/** With the name alone, a token that is added again after its revocation would get the sessions of the old one. */
 function idOf({ name, sha256 }: Token): string {
   return `${KIND}${name}#${sha256.slice(0, 12)}`
 }

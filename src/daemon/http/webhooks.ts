@@ -11,11 +11,11 @@ export interface WebhookParts {
   readonly environment: Environment
   readonly redactor: Redactor
   readonly log: Log
-  /** Has the source looked at soon. */
+  /** Schedules a check of the source. */
   readonly nudge: (id: SourceId) => void
 }
 
-/** The webhooks of all sources that have one. What is logged of them does not grow with what is sent to them. */
+/** The webhooks of all sources that have one. The volume of their log does not grow with the requests that arrive. */
 export function webhooksOf({ sources }: Config, parts: WebhookParts): Webhooks {
   return new Map(
     sources.flatMap(({ source, webhook }) =>
@@ -52,7 +52,7 @@ async function readable(
   }
 }
 
-/** Requests that come at once share a read: thousands of them would keep the disk from those who fetch. */
+/** Simultaneous requests share one read: thousands of reads would keep pulls from the disk. */
 function shared<Result>(read: () => Promise<Result>): () => Promise<Result> {
   let reading: Promise<Result> | undefined
   return () => {
