@@ -19,13 +19,13 @@ export interface PackedReadsParts {
   readonly texts: UpstreamTexts
 }
 
-/** The files that came in archives of one server: the store has them, and of the archives nothing is kept. */
+/** The files from archives of one server. The store holds the files; the archives themselves are not kept. */
 export class PackedReads implements Archives {
   readonly #source: McpSource
   readonly #parts: PackedReadsParts
-  /** Archives that are nothing to serve, until another is offered or this process ends. */
+  /** Archives that cannot be served, until another one is offered or this process ends. */
   readonly #refusals = new Map<string, Refusal>()
-  /** Those of which something is lost. */
+  /** Archives of which a file was lost. */
   readonly #lost = new Set<string>()
 
   constructor(source: McpSource, parts: PackedReadsParts) {
@@ -40,7 +40,7 @@ export class PackedReads implements Archives {
     const kept = isWhole ? await this.#kept(found) : undefined
     if (kept !== undefined) return kept
     const read = this.#refusalOf(archive) ?? (await this.#opened(archive, opening))
-    // What was served is not taken away because it cannot be looked at anew for an hour.
+    // Served content is not withdrawn because a budget forbids reading it again for up to an hour.
     const stale = !read.ok && read.rule === 'not-read' && found !== undefined ? await this.#kept(found) : undefined
     return stale ?? read
   }
@@ -63,7 +63,7 @@ export class PackedReads implements Archives {
     if (room === 0) return lackOf(room)
     const refusal = await metered.spend(archive)
     if (refusal !== undefined) return notRead(refusal)
-    // What is told from here on may be about something newer than what comes.
+    // A notification from here on may concern content newer than this fetch.
     const atMs = known.nowMs()
     const fetched = metered.check(archive, await opening.fetch())
     if (!fetched.ok) return fetched
@@ -105,7 +105,7 @@ export class PackedReads implements Archives {
     return unusable
   }
 
-  /** Why the archive that is offered now is nothing to serve, if that is known. */
+  /** The reason why the offered archive cannot be served, if that is known. */
   #refusalOf(archive: UnreadFile): Unusable | undefined {
     const { known, spendings } = this.#parts
     const refusal = this.#refusals.get(archive.uri)
@@ -118,11 +118,11 @@ export class PackedReads implements Archives {
 
 interface Refusal {
   readonly said: string
-  /** As it was declared. */
+  /** The declared hash. */
   readonly sha256: string | undefined
   readonly atMs: number
   readonly unusable: Unusable
-  /** The bytes that it could have come to, where those were too few. */
+  /** The bytes that were available for unpacking, if they were too few. */
   readonly room?: number
 }
 

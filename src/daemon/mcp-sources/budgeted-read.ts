@@ -5,14 +5,14 @@ import type { Contents } from '../../sync/upstream/mcp/contents.ts'
 import type { UnreadFile, Unusable } from '../../sync/upstream/mcp/file-cache.ts'
 import type { Spendings } from './fetch-budget.ts'
 
-/** What came, and is what the server says that it is. */
+/** Fetched bytes that match the declaration of the server. */
 export interface Fetched {
   readonly ok: true
   readonly sha256: string
   readonly bytes: Uint8Array
 }
 
-/** Reading files of one server within its budgets, each held against what is declared of it. */
+/** Reads files of one server within its budgets, and checks each against its declaration. */
 export class MeteredReads {
   readonly #source: McpSource
   readonly #spendings: Spendings
@@ -22,7 +22,7 @@ export class MeteredReads {
     this.#spendings = spendings
   }
 
-  /** Counts it as fetched; why it may not be, undefined where it may. */
+  /** Counts the file as fetched. Returns the reason if the budget does not allow it, else `undefined`. */
   async spend({ size }: UnreadFile): Promise<string | undefined> {
     return overBudget(this.#spendings.spend(this.#source, size ?? UNKNOWN_BYTES))
   }
@@ -45,14 +45,14 @@ export class MeteredReads {
   }
 }
 
-/** Counted of a file of which no size is declared, until it has come. */
+/** The count for a file without a declared size, until it has arrived. */
 const UNKNOWN_BYTES = 1
 
 function mismatch(why: string): Unusable {
   return { ok: false, rule: 'content-mismatch', why }
 }
 
-/** Why a budget has no room; undefined where it has. */
+/** The reason why a budget has no room; `undefined` if it has room. */
 export async function overBudget(spent: Promise<void>): Promise<string | undefined> {
   try {
     await spent

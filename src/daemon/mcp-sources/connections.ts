@@ -27,11 +27,11 @@ export interface ServersParts extends Pick<Parts, 'store' | 'clock' | 'log' | 'e
   readonly limits: Config['limits']
   readonly reader: DocumentReader
   readonly texts: UpstreamTexts
-  /** A server said that something changed. */
+  /** Called when a server notified of a change. */
   readonly onNews: (id: SourceId) => void
 }
 
-/** The connections to the MCP servers that are sources, each opened when it is first of use. */
+/** The connections to the MCP servers that are sources, each opened at its first use. */
 export class Servers implements AsyncDisposable {
   readonly #parts: ServersParts
   readonly #servers = new Map<SourceId, McpServer>()
@@ -77,7 +77,7 @@ export class Servers implements AsyncDisposable {
     const { log, limits, reader } = this.#parts
     const { skill, frontmatter, fetch } = limits
     const told = new Set<string>()
-    // Before a person approved a skill, nothing of it is read that nobody asked for.
+    // Before a person has approved a skill, nothing of it is read that was not requested.
     const isAllRead = source.fetching === 'all' && source.approval === 'none'
     return {
       skill,
@@ -90,14 +90,14 @@ export class Servers implements AsyncDisposable {
       isMeasured: (uri) => isAllRead || this.#decidedOf(source).get(uri)?.measured === true,
       takesDynamic: source.unverifiable === 'serve',
       onOddity: (message) => {
-        // At each look it would be the same.
+        // Each check would report the same.
         if (!told.has(message) && told.size < MOST_TOLD) log.warn('server-odd', { source: source.id, message })
         told.add(message)
       },
     }
   }
 
-  /** By the configuration, and by what was decided since. */
+  /** The skills named by the configuration and by later decisions. */
   #namedOf(source: McpSource): readonly NamedSkill[] {
     const decided = this.#decidedOf(source)
     const more = [...decided].map(([uri, { unverified }]) => ({ uri, isUnverified: unverified === true }))

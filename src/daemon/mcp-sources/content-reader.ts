@@ -34,39 +34,44 @@ export interface UpstreamContentsParts extends Pick<Parts, 'store' | 'log' | 'cl
   readonly spendings: Spendings
   readonly texts: UpstreamTexts
   readonly mismatches: UpstreamMismatches
-  /** The source is to be taken anew: what it declares is another than before, or is not what it sends. */
+  /** Pulls the source again: its declaration has changed, or its content does not match the declaration. */
   readonly retake: (source: UpstreamNames['source']) => Promise<unknown>
-  /** Says of what is served what was found in the files of the source. */
+  /** Applies the findings in the files of the source to the served skills. */
   readonly judge: (source: McpSource) => Promise<void>
 }
 
-/** Files of skills of other MCP servers: from the store, else asked for and checked before anybody is given them. */
+/**
+ * The files of skills of other MCP servers, read from the store, or else fetched and checked before they are given out.
+ */
 export class UpstreamContents {
   readonly #parts: UpstreamContentsParts
   readonly #stop = new AbortController()
-  /** What is asked for now: whoever wants the same file of the same skill waits for it. No skill has to do with the faults of another. */
+  /**
+   * The fetches in flight. All requests for the same file of the same skill share one. The key includes the skill, so
+   * that faults of one skill do not affect another.
+   */
   readonly #asked = new Map<string, Promise<Uint8Array>>()
-  /** What could not be had, until when that is taken for the answer. */
+  /** The failed fetches, each with the time until which its error is the answer. */
   readonly #denied = new Map<string, { readonly untilMs: number; readonly error: SyncError }>()
 
   constructor(parts: UpstreamContentsParts) {
     this.#parts = parts
   }
 
-  /** True of a skill that nothing is given out of, by what is known at this moment. */
+  /** True for a skill whose files are not given out, by what is known at this moment. */
   isRefused(kept: Stored): boolean {
     const { mismatches } = this.#parts
     return isOfUpstream(kept) && mismatches.knownRefusalOf(kept) !== undefined
   }
 
-  /** The bytes, or why they cannot be had. */
+  /** The bytes, or the reason why they are not available. */
   async read(skill: UpstreamSkill, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | Unread> {
     const { log } = this.#parts
     const { source } = skill.upstream
     try {
       return await this.bring(skill, file, trace)
     } catch (error) {
-      // It was told when it was found.
+      // It was reported when it was found.
       if (error instanceof SkillRefused) return error.unread
       if (error instanceof SyncError)
         log.failure('warn', 'content-not-fetched', {
@@ -80,7 +85,7 @@ export class UpstreamContents {
     }
   }
 
-  /** The same, and a `SyncError` where they cannot be had. */
+  /** Reads a file like `read`, but throws a `SyncError` if it is not available. */
   async bring(skill: UpstreamSkill, file: SkillFile, trace?: TraceContext): Promise<Uint8Array> {
     const { config, texts, judge } = this.#parts
     const { source } = configuredIn(config, skill.upstream.source)
@@ -88,13 +93,13 @@ export class UpstreamContents {
     await this.#expectReadable(skill, source)
     const bytes = await this.#had(skill, file, trace)
     const text = { path: file.path, sha256: file.sha256, called: joinPath(skill.path, file.path) }
-    // Whoever asked for the file is not kept waiting; the outcome is reported like any other.
+    // The caller does not wait for this; the outcome is reported like any other.
     if (await texts.learn(source, text, bytes, this.#stop.signal)) void judge(source).catch(ignoreAbort)
     await this.#expectReadable(skill, source)
     return bytes
   }
 
-  /** A skill is one with its files: where one of them is refused, none is given out. */
+  /** Throws if any file of the skill is refused: then no file of it is given out. */
   async #expectReadable(skill: UpstreamSkill, source: McpSource): Promise<void> {
     const { texts, mismatches } = this.#parts
     const finding = await texts.refusalOf(skill, source)
@@ -103,7 +108,7 @@ export class UpstreamContents {
     if (mismatch !== undefined) throw mismatch
   }
 
-  /** The bytes that are declared, from the store or from the server. */
+  /** The declared bytes, from the store or from the server. */
   async #had(skill: UpstreamSkill, file: SkillFile, trace: TraceContext | undefined): Promise<Uint8Array> {
     const { log } = this.#parts
     const { source } = skill.upstream
@@ -119,12 +124,12 @@ export class UpstreamContents {
     await Promise.allSettled(this.#asked.values())
   }
 
-  /** Those who wait for what another one asked for are in no trace of that server: it was asked once. */
+  /** Requests that share a fetch do not appear in the server's trace, because the fetch happens only once. */
   async #asking(skill: UpstreamSkill, file: SkillFile, trace: TraceContext | undefined): Promise<Uint8Array> {
     const key = JSON.stringify([skill.upstream.source, declarationOf(skill), skill.path, file.path])
     const running = this.#asked.get(key)
     if (running !== undefined) return running
-    // A client that is refused is answered in more than one way here, each of which would ask.
+    // A refused client gets several answers here, and each of them would fetch again.
     const denied = this.#denied.get(key)
     if (denied !== undefined && denied.untilMs > this.#parts.clock.monotonicMs()) throw denied.error
     const asked = this.#ask(skill, file, trace)
@@ -132,7 +137,7 @@ export class UpstreamContents {
     try {
       return await asked
     } catch (error) {
-      // A skill that is refused is refused before it is asked for.
+      // A refused skill is rejected before the fetch, so its error is not cached.
       if (error instanceof SyncError && !(error instanceof SkillRefused)) this.#deny(key, error)
       throw error
     } finally {
@@ -173,7 +178,7 @@ export class UpstreamContents {
     return sent.bytes
   }
 
-  /** Reads a file from the server, and bills what came beyond the declared size. */
+  /** Reads a file from the server, and bills the bytes beyond the declared size. */
   async #sent(skill: UpstreamSkill, file: SkillFile, server: McpServer, trace?: TraceContext): Promise<Contents> {
     const { spendings } = this.#parts
     const { source } = skill.upstream
@@ -189,14 +194,14 @@ export class UpstreamContents {
     }
   }
 
-  /** The server has no such file: it is in an archive, of which all that can be had is read again. */
+  /** Reads the archive again, because the server offers the file only in the archive. */
   async #reread(skill: UpstreamSkill, file: SkillFile, archive: string, server: McpServer): Promise<Uint8Array> {
     const { log, retake } = this.#parts
     const { source } = skill.upstream
     await server.reread(archive, this.#stop.signal)
     const kept = await readKept(skill, file, this.#parts, this.#stop.signal)
     if (kept.kind !== 'whole') {
-      // Whoever asked for the file is not kept waiting; the outcome is reported like any other.
+      // The caller does not wait for this; the outcome is reported like any other.
       void retake(source).catch(ignoreAbort)
       throw notGiven(skill, `"${file.path}" could not be had from its archive again`)
     }
@@ -204,14 +209,17 @@ export class UpstreamContents {
     return kept.bytes
   }
 
-  /** Other bytes came. What the server says next decides nothing: the skill is out of service before it is asked. */
+  /**
+   * Withholds a skill of which other bytes arrived. It is out of service before the server is queried again, so that
+   * the server's next answer decides nothing.
+   */
   async #belied(skill: UpstreamSkill, file: SkillFile, at: Asked, { why, came }: Belied): Promise<SyncError> {
     await this.#parts.mismatches.withhold(skill, at.source, why)
     void this.#explained(skill, file, at, came).catch(ignoreAbort)
     return new ContentMismatch(skill, why)
   }
 
-  /** The listing may have been old: then the server declares by now what it sent. */
+  /** Clears the mismatch if the listing was outdated, that is, if the server now declares what it sent. */
   async #explained(skill: UpstreamSkill, file: SkillFile, at: Asked, came: Came): Promise<void> {
     const { mismatches, retake } = this.#parts
     if (await this.#isSame(skill, at).catch(unlessSyncError)) return
@@ -219,16 +227,19 @@ export class UpstreamContents {
     await mismatches.forgetExplained(skill, file, came)
   }
 
-  /** An answer without bytes says nothing about them: the next read asks the server again. But the listing may be old. */
+  /**
+   * Handles an answer without bytes. It says nothing about the content, so the next read queries the server again. But
+   * the listing may be outdated.
+   */
   async #refreshed(skill: UpstreamSkill, at: Asked, why: string): Promise<SyncError> {
-    // A listing for each of them would be one a second, as long as somebody asks.
+    // A listing for each such answer would be one a second, as long as requests arrive.
     if (await this.#isSame(skill, at)) return notGiven(skill, why)
-    // Whoever asked for the file is not kept waiting; the outcome is reported like any other.
+    // The caller does not wait for this; the outcome is reported like any other.
     void this.#parts.retake(at.source.id).catch(ignoreAbort)
     return notGiven(skill, why)
   }
 
-  /** Asks the server for the entry once. True where it still declares the same. */
+  /** Queries the server for the entry. True if it still declares the same. */
   async #isSame(skill: UpstreamSkill, { source, server }: Asked): Promise<boolean> {
     const { signal } = this.#stop
     const entry = await server.entry(skill.upstream.uri, signal)
@@ -238,7 +249,7 @@ export class UpstreamContents {
   }
 }
 
-/** The server that is asked. */
+/** The server that is queried. */
 interface Asked {
   readonly source: McpSource
   readonly server: McpServer
@@ -249,7 +260,7 @@ interface Belied {
   readonly came: Came
 }
 
-/** A server that does not say what it declares declares nothing that would be the same. */
+/** If the server cannot be queried, its declaration does not count as the same. */
 function unlessSyncError(error: unknown): false {
   if (!(error instanceof SyncError)) throw error
   return false
@@ -264,9 +275,9 @@ function notReadBefore({ path }: SkillFile): SyncError {
   return new SyncError('source-unreachable', message)
 }
 
-/** Characters of JSON that a byte of text takes at most, and what may stand around a text. */
+/** The maximum of JSON characters for one byte of text, and the allowance for what surrounds the text. */
 const MOST_ESCAPED = 6
 const MOST_AROUND = 2 ** 20
 
-/** Long enough for one request, short enough that the next one is none the worse for it. */
+/** Long enough for one request, short enough not to affect the next one. */
 const DENIED_MS = 1_000

@@ -6,14 +6,17 @@ import type { Clock } from '../../base/clock.ts'
 import type { FetchedBytes } from '../base/fetched-bytes.ts'
 import { HourlySums } from '../base/hourly-sums.ts'
 
-/** What was fetched from each MCP server in the last hour, and unpacked of it, against its budgets. */
+/**
+ * The bytes fetched from each MCP server in the last hour, and the bytes unpacked from them, measured against its
+ * budgets.
+ */
 export class Spendings {
   readonly #files: UpstreamFiles
   readonly #spent: HourlySums
   readonly #unpacked: HourlySums
   readonly #all: FetchedBytes
 
-  /** `all`: counts what is never forgotten. */
+  /** `all` counts bytes without a time limit. */
   constructor(clock: Clock, files: UpstreamFiles, all: FetchedBytes) {
     this.#files = files
     this.#all = all
@@ -21,7 +24,7 @@ export class Spendings {
     this.#unpacked = new HourlySums(clock)
   }
 
-  /** Counts so many bytes that are about to be fetched; throws where a budget has no room for them. */
+  /** Counts bytes that are about to be fetched. Throws if a budget has no room for them. */
   async spend(source: McpSource, bytes: number): Promise<void> {
     const { id, budgets } = source
     const sum = this.#spent.of(id)
@@ -30,40 +33,43 @@ export class Spendings {
     await this.store(source, bytes)
   }
 
-  /** Bytes of this hour. */
+  /** The bytes of the last hour. */
   spent(id: SourceId): number {
     return this.#spent.of(id)
   }
 
-  /** Counts what came beyond what was counted before. Of the latter nothing is given back: it was asked for. */
+  /**
+   * Counts the bytes beyond those that were counted before. Never gives counted bytes back, because they were
+   * requested.
+   */
   addBeyond(id: SourceId, counted: number, came: number): void {
     this.add(id, Math.max(0, came - counted))
   }
 
-  /** Counts bytes that came beyond those that were expected. */
+  /** Counts bytes in addition to the expected ones. */
   add(id: SourceId, bytes: number): void {
     this.#spent.add(id, bytes)
     this.#all.add(id, bytes)
   }
 
-  /** Throws where the store has no room for so many bytes. */
+  /** Throws if the store has no room for so many bytes. */
   async store({ id, budgets }: McpSource, bytes: number): Promise<void> {
     const stored = await this.#files.bytes(id)
     if (stored + bytes > budgets.storedBytes) throw over(id, 'stored_bytes', stored, bytes, budgets.storedBytes)
   }
 
-  /** How many bytes the archives of a source may still come to in this hour. */
+  /** The bytes that the archives of a source may still unpack to in this hour. */
   unpackable(id: SourceId): number {
     return Math.max(0, UNPACKED_BYTES - this.#unpacked.of(id))
   }
 
-  /** Counts bytes that an archive came to. */
+  /** Counts the unpacked bytes of an archive. */
   addUnpacked(id: SourceId, bytes: number): void {
     this.#unpacked.add(id, bytes)
   }
 }
 
-/** All archives of one source in an hour: a small one can come to a thousand times its size. */
+/** The hourly limit for all archives of one source: a small archive can unpack to a thousand times its size. */
 export const UNPACKED_BYTES = 200 * 2 ** 20
 
 const FREED = {

@@ -9,12 +9,12 @@ export interface KnownReadsParts {
   readonly clock: Clock
 }
 
-/** What one server's files were when they were read, by what they are called; kept over restarts. */
+/** The records of one server's files as they were read, by key. Kept across restarts. */
 export class KnownReads {
   readonly #source: McpSource
   readonly #parts: KnownReadsParts
   #known: Map<string, KnownRead> | undefined
-  /** What the look under way asked for. */
+  /** The keys that the current check requested. */
   #asked = new Set<string>()
   #expiredMs = 0
   #isWritten = true
@@ -24,7 +24,7 @@ export class KnownReads {
     this.#parts = parts
   }
 
-  /** What is known of it, if the server says the same as then. */
+  /** The record of a file, if the server still declares the same. */
   async of(key: string, { said, sha256 }: UnreadFile): Promise<KnownRead | undefined> {
     this.#asked.add(key)
     const known = (await this.#all()).get(key)
@@ -32,11 +32,11 @@ export class KnownReads {
     return known
   }
 
-  /** Whether it is taken for what it was: for ever where a digest holds, else until the next look on the schedule. */
+  /** True if the record still holds: forever with a declared digest, else until the next scheduled check. */
   isFresh({ atMs }: Pick<KnownRead, 'atMs'>, { sha256 }: UnreadFile): boolean {
     if (sha256 !== undefined) return true
     const nowMs = this.nowMs()
-    // What sets sources apart comes off their periods: after half of one, the next look is that of the schedule.
+    // Jitter shortens the periods of sources. A check after half a period is therefore the scheduled one.
     const isYoung = atMs <= nowMs && nowMs - atMs < periodMs(this.#source.schedule, new Date(nowMs)) / 2
     return isYoung && atMs > this.#expiredMs
   }
@@ -52,7 +52,7 @@ export class KnownReads {
     if (known.delete(key)) this.#isWritten = false
   }
 
-  /** A look is over. What it did not ask for is forgotten. */
+  /** Ends a check. Forgets the files that it did not request. */
   async settle(): Promise<void> {
     const { files } = this.#parts
     const known = await this.#all()
@@ -63,7 +63,7 @@ export class KnownReads {
     this.#isWritten = true
   }
 
-  /** The server says that something changed: what was read until now is read again. */
+  /** Makes everything that was read until now be read again, because the server notified of a change. */
   expire(): void {
     this.#expiredMs = this.nowMs()
   }

@@ -12,16 +12,16 @@ export interface UpstreamTextsParts extends Pick<Parts, 'store' | 'log'> {
   readonly reader: DocumentReader
 }
 
-/** A file that came: its path in the skill, and what it is called where it is from. */
+/** A file that arrived: its path in the skill, and its name at its origin. */
 export interface ArrivedText extends Pick<SkillFile, 'path' | 'sha256'> {
   readonly called: string
 }
 
-/** Hidden characters in the files of other MCP servers: each text is searched once, and what is found is remembered. */
+/** Hidden characters in the files of other MCP servers. Each text is searched once, and the result is stored. */
 export class UpstreamTexts {
   readonly #parts: UpstreamTextsParts
   readonly #known = new Map<SourceId, Map<string, HiddenText>>()
-  /** The names of texts without any, that were searched last. */
+  /** The keys of recently searched texts without hidden characters. */
   readonly #plain = new Set<string>()
   readonly #searches = new Map<string, Promise<HiddenText | undefined>>()
 
@@ -29,7 +29,7 @@ export class UpstreamTexts {
     this.#parts = parts
   }
 
-  /** Searches a text that came. True where that found what was not known. */
+  /** Searches a text that arrived. True if that found something new. */
   async learn(source: McpSource, text: ArrivedText, bytes: Uint8Array, signal = NEVER): Promise<boolean> {
     const key = textKeyOf(text)
     const known = await this.#of(source.id)
@@ -41,7 +41,7 @@ export class UpstreamTexts {
     try {
       await this.#parts.store.upstreams.addText(source.id, key, hidden)
     } catch (error) {
-      // It is found once more at the next reading, and remembered then.
+      // The next read finds it again, and stores it then.
       known.delete(key)
       throw error
     }
@@ -49,13 +49,15 @@ export class UpstreamTexts {
     return true
   }
 
-  /** The reason for which nothing of a skill is given out, by what is known of its texts; undefined where there is none. */
+  /**
+   * The finding for which no file of a skill is given out, by what is known of its texts; `undefined` if there is none.
+   */
   async refusalOf(skill: UpstreamSkill, { id, hiddenUnicode }: McpSource): Promise<Finding | undefined> {
     const known: KnownTexts = await this.#of(id)
     return known.size === 0 ? undefined : refusalIn(skill, known, hiddenUnicode)
   }
 
-  /** All who come with the same text wait for one search. */
+  /** All callers with the same text share one search. */
   async #searched(
     key: string,
     { path }: Pick<ArrivedText, 'path'>,
@@ -85,14 +87,14 @@ export class UpstreamTexts {
 
   async #of(source: SourceId): Promise<Map<string, HiddenText>> {
     const known = this.#known.get(source) ?? new Map(await this.#parts.store.upstreams.texts(source))
-    // Another may have read it meanwhile, and found more since.
+    // A concurrent call may have read it first, and found more since.
     const first = this.#known.get(source) ?? known
     this.#known.set(source, first)
     return first
   }
 }
 
-/** Of 80 bytes each. */
+/** 80 bytes each. */
 const MOST_PLAIN = 16_384
 
 const NEVER = new AbortController().signal

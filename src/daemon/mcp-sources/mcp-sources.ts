@@ -29,21 +29,21 @@ export interface UpstreamsParts extends Parts {
   readonly config: Config
   readonly keyring: Keyring
   readonly reader: DocumentReader
-  /** Counts the bytes of files that come. */
+  /** Counts the bytes of fetched files. */
   readonly fetched: FetchedBytes
   readonly onNews: ServersParts['onNews']
   readonly currentOf: (id: SourceId) => Current | undefined
-  /** Serves what may be served from now on. */
+  /** Publishes what may be served from now on. */
   readonly serve: () => void
-  /** Takes the source anew, known or not. */
+  /** Pulls the source again, even if its state is known. */
   readonly retake: (id: SourceId) => Promise<unknown>
-  /** Says of what is served what was found in the files of the source. */
+  /** Applies the findings in the files of the source to the served skills. */
   readonly judge: (source: McpSource) => Promise<void>
-  /** Looks at the source now. */
+  /** Pulls the source now. */
   readonly pull: (id: SourceId) => Promise<unknown>
 }
 
-/** The sources that are other MCP servers: their connections, the files that came from them, and what people decide about both. */
+/** The sources that are other MCP servers: their connections, their files, and the operator's decisions about both. */
 export class Upstreams implements AsyncDisposable {
   readonly servers: Servers
   readonly contents: UpstreamContents
@@ -64,27 +64,27 @@ export class Upstreams implements AsyncDisposable {
     this.additions = new Additions({ ...parts, servers: this.servers })
   }
 
-  /** How many bytes of files came from a source in the last hour. */
+  /** The bytes of files that came from a source in the last hour. */
   fetchedFrom(id: SourceId): number {
     return this.#spendings.spent(id)
   }
 
-  /** Has the servers tell of what was last taken from them. */
+  /** Subscribes to changes of the skills that were last pulled from the servers. */
   watch(): void {
     const { config, currentOf } = this.#parts
     for (const configured of config.sources) {
       const { source } = configured
       if (source.kind !== 'mcp' || config.mode.offline) continue
       const current = currentOf(source.id)
-      // Before the first listing nobody knows what to ask for.
+      // Before the first listing there is nothing to subscribe to.
       if (current === undefined) continue
       this.servers.at(configured, source).watch(watchedOf(current.snapshot))
     }
   }
 
   /**
-   * Has a file in the store; a `SyncError` where it cannot be had. Also of a skill that waits for a person, who wants to look at
-   * it; not of one that is withheld or disabled.
+   * Makes sure that a file is in the store; throws a `SyncError` if it is not available. Serves skills that wait for
+   * approval too, so that they can be reviewed, but not withheld or disabled ones.
    */
   async bring(id: SourceId, path: string, file: string): Promise<void> {
     const skill = this.#skillAt(id, path)
@@ -98,7 +98,7 @@ export class Upstreams implements AsyncDisposable {
     if (isOfUpstream(skill)) await this.contents.bring(skill, found)
   }
 
-  /** Takes a skill that was withheld for other bytes for what is declared of it once more: its files are to be read again. */
+  /** Clears the mismatch of a withheld skill, so that its files are read again. */
   async recheck(id: SourceId, path: string): Promise<void> {
     const skill = this.#skillAt(id, path)
     if (skill?.digest === undefined)
@@ -107,14 +107,14 @@ export class Upstreams implements AsyncDisposable {
     await this.#parts.retake(id)
   }
 
-  /** Where the operator wants all files of a source, those that are not here are fetched, of what may be served. */
+  /** Fetches the missing files of skills that may be served, if the operator wants all files of the source. */
   async fetchAll(source: McpSource, signal: AbortSignal): Promise<void> {
     if (source.fetching === 'lazy' || this.#parts.config.mode.offline) return
     try {
       const refused = new Set<UpstreamSkill>()
       for (const { skill, file } of await this.#missing(source)) {
         signal.throwIfAborted()
-        // It is told where it is read. What is refused of one skill says nothing of the next one.
+        // Reported where it is read. The refusal of one skill says nothing about the next one.
         if (!refused.has(skill) && isUnread(await this.contents.read(skill, file))) refused.add(skill)
       }
     } catch (error) {
@@ -141,7 +141,7 @@ export class Upstreams implements AsyncDisposable {
     return missing
   }
 
-  /** Lets a skill be served as it was declared when somebody looked. Says whether that is new. */
+  /** Approves a skill as it was declared when it was reviewed. False if it was already approved. */
   async approve(id: SourceId, path: string, declaration: string): Promise<boolean> {
     const { clock, store, log, serve } = this.#parts
     const skill = this.#skillAt(id, path)
@@ -158,7 +158,7 @@ export class Upstreams implements AsyncDisposable {
     return true
   }
 
-  /** Ends what is asked for, for those who read. The connections stay, for the pulls that are under way. */
+  /** Ends the fetches for clients. The connections stay open for the pulls that are under way. */
   async endReading(): Promise<void> {
     await this.contents[Symbol.asyncDispose]()
   }
@@ -187,10 +187,13 @@ function watchedOf({ skills }: Snapshot): Watched {
   return { uris: uris.slice(0, MOST_WATCHED - folders.length), omitted: folders }
 }
 
-/** A server of its time has a document that names all skills of its list, which is watched too: of the rest that one tells. */
+/**
+ * A server of this era also has a document that names all listed skills and is watched too. It covers the skills beyond
+ * this limit.
+ */
 const MOST_WATCHED = 512
 
-/** What came from a server that is configured no longer goes with it. Where that cannot be, nobody is given it all the same. */
+/** Removes the files of servers that are no longer configured. If that fails, they are still given to no client. */
 export async function forgetRemoved({ sources }: Config, { store, log }: Parts): Promise<void> {
   const servers = sources.filter(({ source }) => source.kind === 'mcp').map(({ source }) => source.id)
   try {

@@ -10,22 +10,25 @@ import type { Parts } from '../context.ts'
 import { ContentMismatch } from './refused-skill.ts'
 
 export interface UpstreamMismatchesParts extends Pick<Parts, 'store' | 'log'> {
-  /** Says of what is served what was found in the files of a source: resolves when that is served. */
+  /** Applies the findings in the files of a source to the served skills. Resolves when the result is served. */
   readonly judge: (source: McpSource) => Promise<void>
   readonly currentOf: (id: SourceId) => Current | undefined
 }
 
-/** The bytes that came in place of a file; undefined where they were more than is declared, and not read to the end. */
+/**
+ * The bytes that arrived instead of a file; `undefined` if they exceeded the declared size and were not read to the
+ * end.
+ */
 export type Came = { readonly size: number; readonly sha256: string } | undefined
 
-/** The figures of bytes that came. */
+/** The size and digest of bytes that arrived. */
 export function figuresOf(bytes: Uint8Array): NonNullable<Came> {
   return { size: bytes.byteLength, sha256: createHash('sha256').update(bytes).digest('hex') }
 }
 
 /**
- * Skills of other MCP servers of which other bytes came than are declared. From the moment that one is withheld nothing of it is
- * given out, whatever its server says then, until that declares something else.
+ * The skills of other MCP servers of which other bytes arrived than declared. A withheld skill is not given out until
+ * its server declares something else, whatever it sends in the meantime.
  */
 export class UpstreamMismatches {
   readonly #parts: UpstreamMismatchesParts
@@ -35,19 +38,22 @@ export class UpstreamMismatches {
     this.#parts = parts
   }
 
-  /** The reason for which nothing of a skill is given out; undefined where there is none. */
+  /** The reason why no file of a skill is given out; `undefined` if there is none. */
   async refusalOf(skill: UpstreamSkill): Promise<ContentMismatch | undefined> {
     await this.#of(skill.upstream.source)
     return this.knownRefusalOf(skill)
   }
 
-  /** The same, by what was read from the disk before. */
+  /** Finds the same reason without the disk, by what was read from it before. */
   knownRefusalOf(skill: UpstreamSkill): ContentMismatch | undefined {
     const why = knownOf(skill, this.#known.get(skill.upstream.source) ?? NONE)
     return why === undefined ? undefined : new ContentMismatch(skill, why)
   }
 
-  /** Gives out nothing of the skill from now on, and resolves when it is out of service: the read that found it is answered then. */
+  /**
+   * Withholds a skill from now on. Resolves when it is out of service; only then is the read that found the mismatch
+   * answered.
+   */
   async withhold(skill: UpstreamSkill, source: McpSource, why: string): Promise<void> {
     const { store, log, judge } = this.#parts
     const declaration = declarationOf(skill)
@@ -59,8 +65,8 @@ export class UpstreamMismatches {
   }
 
   /**
-   * Forgets it where the server changed the skill and our listing was old: it declares something else by now, and the file to be
-   * what came.
+   * Clears the mismatch if our listing was outdated: the server now declares another skill, in which the file is what
+   * arrived.
    */
   async forgetExplained(skill: UpstreamSkill, { path, size }: SkillFile, came: Came): Promise<void> {
     const { source } = skill.upstream
@@ -73,7 +79,7 @@ export class UpstreamMismatches {
     if (isExplained) await this.forget(source, skill)
   }
 
-  /** Takes the skill for what is declared of it once more. */
+  /** Clears the mismatch of a skill, so that its declaration counts again. */
   async forget(source: SourceId, skill: Skill): Promise<void> {
     const declaration = declarationOf(skill)
     if (declaration === undefined) return
@@ -84,7 +90,7 @@ export class UpstreamMismatches {
 
   async #of(source: SourceId): Promise<Map<string, string>> {
     const known = this.#known.get(source) ?? new Map(await this.#parts.store.upstreams.mismatches(source))
-    // Another may have read it meanwhile, and found more since.
+    // A concurrent call may have read it first, and found more since.
     const first = this.#known.get(source) ?? known
     this.#known.set(source, first)
     return first
@@ -93,7 +99,7 @@ export class UpstreamMismatches {
 
 const NONE: ReadonlyMap<string, string> = new Map()
 
-/** Forgets the oldest where there are too many: it is found again at the next reading. */
+/** Adds a mismatch. Drops the oldest if there are too many; the next read finds it again. */
 function remember(known: Map<string, string>, declaration: string, why: string): void {
   known.delete(declaration)
   known.set(declaration, why)

@@ -24,30 +24,30 @@ export interface AdditionsParts extends Pick<Parts, 'store' | 'clock' | 'log'> {
   readonly config: Config
   readonly servers: Servers
   readonly currentOf: (id: SourceId) => Current | undefined
-  /** Looks at the source now, whatever comes of it. */
+  /** Pulls the source now. Ignores the outcome. */
   readonly pull: (id: SourceId) => Promise<unknown>
 }
 
-/** A template of a server, filled in. */
+/** A template of a server with its values. */
 interface FilledTemplate {
   readonly template: string
   readonly values: Readonly<Record<string, string>>
   readonly isUnverified: boolean
 }
 
-/** What became of a skill that was named, after the look that followed. */
+/** The state of a named skill after the pull that followed. */
 export interface Addition {
   readonly source: string
   readonly path: string
-  /** What its own server calls it. */
+  /** Its URI on its own server. */
   readonly upstream: string
-  /** Absent where no look at the source has taken it yet, or one has let go of it. */
+  /** Absent if no pull of the source has found it yet, or a pull has dropped it. */
   readonly standing?: Standing | undefined
   readonly pending: boolean
   readonly findings: readonly string[]
 }
 
-/** The skills that people add to those that a server lists: by their URIs, or by a template that leads to them. */
+/** The skills that operators add to those that a server lists: by URI, or by a template. */
 export class Additions {
   readonly #parts: AdditionsParts
 
@@ -63,7 +63,7 @@ export class Additions {
     return this.#serverOf(this.#sourceOf(id)).complete(completing, signal)
   }
 
-  /** Adds the skill that a template leads to. */
+  /** Adds the skill that a filled-in template identifies. */
   async resolve(
     id: SourceId,
     { template, values, isUnverified }: FilledTemplate,
@@ -75,7 +75,7 @@ export class Additions {
     return this.add(id, { uri: made.uri, isUnverified }, signal)
   }
 
-  /** Adds the skill at a URI, if the server has one there that is not here yet. */
+  /** Adds the skill at a URI, if the server has one there that is not known yet. */
   async add(id: SourceId, named: NamedSkill, signal: AbortSignal): Promise<Addition> {
     const source = this.#sourceOf(id)
     const { uri } = named
@@ -90,7 +90,7 @@ export class Additions {
     return this.#additionAt(source, path, uri)
   }
 
-  /** Has the files of a skill read, now and when they change, to learn the sizes that its server does not tell. */
+  /** Has the files of a skill read, now and at each change, to learn the sizes that its server does not declare. */
   async measure(id: SourceId, path: string): Promise<void> {
     const { store, clock, log, pull, currentOf } = this.#parts
     this.#serverOf(this.#sourceOf(id))
@@ -107,7 +107,7 @@ export class Additions {
     await pull(id)
   }
 
-  /** Takes an addition back. What the server lists by itself stays. */
+  /** Removes an addition. Skills that the server lists itself stay. */
   async remove(id: SourceId, uri: string): Promise<Addition> {
     const source = this.#sourceOf(id)
     const { store, log, pull } = this.#parts
@@ -143,7 +143,7 @@ export class Additions {
   }
 }
 
-/** The path that the skill will have. */
+/** The path that the skill will have. Throws if it is excluded or already exists. */
 function expectNew({ uri }: NamedSkill, source: McpSource, known: readonly Skill[] = []): string {
   const path = pathIn(uri)
   if (!selector(source)(path)) throw refused(uri, `include and exclude of "${source.id}" leave it out`)

@@ -4,9 +4,9 @@ import type { UpstreamSkill } from '../../sync/model/skill.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { Overlong } from '../../sync/upstream/mcp/client/channel.ts'
 
-/** Nothing of a skill of another MCP server is given out. The message is for the operator. */
+/** No file of a skill of another MCP server is given out. The message is for the operator. */
 export abstract class SkillRefused extends SyncError {
-  /** The reason, as clients are given it. */
+  /** The reason as clients get it. */
   abstract readonly told: string
 
   constructor({ path, upstream }: UpstreamSkill, why: string) {
@@ -18,7 +18,10 @@ export abstract class SkillRefused extends SyncError {
   }
 }
 
-/** Why a file of the skill cannot be had, as clients are given it, with what helps. What passes by itself is not told apart. */
+/**
+ * The reason why a file of the skill is not available, with a remedy, as clients get it. Temporary failures are all
+ * `not-now`.
+ */
 export function unreadOf(error: SyncError, { path, upstream }: UpstreamSkill): Unread {
   if (error instanceof SkillRefused) return error.unread
   const what = `Cannot give out a file of "${upstream.source}/${path}"`
@@ -31,7 +34,7 @@ export function unreadOf(error: SyncError, { path, upstream }: UpstreamSkill): U
 
 const UNTIL_MENDED = 'asking again helps once the server is mended'
 
-/** A text of the skill holds what people do not see, and the policy of its source withholds the skill for it. */
+/** A text of the skill holds characters that people do not see, and the policy of its source withholds the skill. */
 export class TextRefused extends SkillRefused {
   constructor(skill: UpstreamSkill, finding: Finding) {
     super(skill, `"${finding.path}": ${finding.message}`)
@@ -42,7 +45,7 @@ export class TextRefused extends SkillRefused {
   }
 }
 
-/** Other bytes came of the skill than its server declares. What these say is in no answer to a client. */
+/** Other bytes of the skill arrived than its server declares. The answer to a client does not describe them. */
 export class ContentMismatch extends SkillRefused {
   readonly told: string
 

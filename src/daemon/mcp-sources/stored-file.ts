@@ -9,8 +9,8 @@ import { mismatchOf } from '../../sync/survey/verify-listing.ts'
 import type { Config } from '../config/config.ts'
 
 /**
- * What the store has of a file for this skill. A SKILL.md of these bytes may be there for another skill, whose entry has another
- * frontmatter: what this one declares was never compared with it, and it is as good as absent.
+ * The stored file for this skill. The store may hold a SKILL.md with these bytes for another skill, whose entry has
+ * another frontmatter. It was never compared with this declaration, so it counts as absent.
  */
 export async function readKept(
   skill: UpstreamSkill,
@@ -28,6 +28,6 @@ export async function readKept(
 interface KeptParts {
   readonly store: Store
   readonly config: Config
-  /** Undefined to read on this thread. */
+  /** Absent: read on this thread. */
   readonly reader?: DocumentReader
 }

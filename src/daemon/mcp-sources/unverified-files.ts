@@ -14,8 +14,8 @@ export interface FirstReadsParts {
 }
 
 /**
- * The files of one server that promises nothing of them: each is taken for what it was when it was read, until the next look on
- * the schedule, or until the server says that something changed.
+ * The files of one server that declares no digests. Each read counts until the next scheduled check, or until the
+ * server notifies of a change.
  */
 export class FirstReads implements Shelf {
   readonly #source: McpSource
@@ -32,10 +32,10 @@ export class FirstReads implements Shelf {
     const kept = found !== undefined && known.isFresh(found, file) ? await this.#kept(file, found, wants) : undefined
     if (kept !== undefined) return kept
     const refusal = await metered.spend(file)
-    // What is told from here on may be about something newer than what comes.
+    // A notification from here on may concern content newer than this fetch.
     const atMs = known.nowMs()
     if (refusal === undefined) return this.#fetched(file, await fetch(), atMs)
-    // What was served is not taken away because it cannot be looked at anew for an hour.
+    // Served content is not withdrawn because a budget forbids reading it again for up to an hour.
     const stale = found && (await this.#kept(file, found, wants))
     return stale ?? { ok: false, rule: 'not-read', why: refusal }
   }
@@ -78,7 +78,7 @@ export class FirstReads implements Shelf {
     return { ok: true, sha256, size, bytes }
   }
 
-  /** Before there is an entry that could be served. */
+  /** Searches the text before an entry exists that could be served. */
   async #learn(uri: string, sha256: string, bytes: Uint8Array): Promise<void> {
     const path = uri.endsWith('/SKILL.md') ? 'SKILL.md' : uri
     await this.#parts.texts.learn(this.#source, { path, sha256, called: uri }, bytes)
