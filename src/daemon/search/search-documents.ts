@@ -9,19 +9,19 @@ import { HEADED_BYTES, headingsIn } from '../../serve/search/headings.ts'
 import { searchableOf } from '../../serve/search/searchable.ts'
 import type { Searchable } from '../../serve/search/searchable.ts'
 
-/** A skill as it is searched, and where its headings are: plain data. */
+/** A skill as it is searched, with the place of its headings. Plain data. */
 export interface Searched {
   readonly text: Searchable
   readonly document?: StoredDocument
 }
 
-/** A SKILL.md of the store. */
+/** A SKILL.md in the store. */
 export interface StoredDocument {
   readonly skill: StoredSkill
   readonly file: SkillFile
 }
 
-/** What is to be known of a skill to search it. Other MCP servers are asked for nothing: a skill of theirs has no headings here. */
+/** The data for searching a skill. Makes no request to other MCP servers, so their skills have no headings here. */
 export function searchedOf(offered: Offered): Searched {
   const text = searchableOf(offered)
   const { skill } = offered
@@ -30,7 +30,7 @@ export function searchedOf(offered: Offered): Searched {
   return { text, document: { skill: { ...storedOf(skill), files: [] }, file } }
 }
 
-/** The headings of a stored SKILL.md; undefined where it is damaged or gone: whoever serves it sees to that. */
+/** The headings of a stored SKILL.md; `undefined` if it is damaged or gone, which serving the file handles. */
 export async function headingsOf(store: Store, { skill, file }: StoredDocument): Promise<string | undefined> {
   try {
     return headingsIn(await store.skills.read(skill, file))

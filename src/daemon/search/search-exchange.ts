@@ -1,19 +1,22 @@
 import type { SearchAnswer, SearchBegin, SearchQuestion } from './search-worker.ts'
 
-/** The ids found, or why there are none: the index has changed since, or the thread has no such index. */
+/**
+ * The ids of the matches, or the reason why there are none: the index has changed since, or the thread has no such
+ * index.
+ */
 export type SearchOutcome = readonly string[] | 'moved-on' | 'unknown' | 'lost'
 
-/** A search that is asked for. */
+/** A pending search. */
 interface Asked {
   readonly search: SearchBegin
-  /** Returns true while the index is still the one that is to be searched. */
+  /** True while the index is still the one to search. */
   readonly isCurrent: () => boolean
   readonly resolve: (outcome: SearchOutcome) => void
 }
 
 /**
- * Searches on their way to the thread and back. One exchange takes along all that came since the last one: the way there and back
- * takes longer than most searches, and a thread that waited for each would do nothing for most of the time.
+ * The searches on their way to the thread and back. One exchange carries all searches that arrived since the last one.
+ * The round trip takes longer than most searches, so a thread that waited for each would be idle most of the time.
  */
 export class SearchExchange {
   readonly #ask: (question: SearchQuestion) => Promise<SearchAnswer | undefined>
@@ -23,12 +26,12 @@ export class SearchExchange {
   #count = 0
   #isBusy = false
 
-  /** `ask`: asks the thread; undefined where there is no answer. */
+  /** `ask` sends a question to the thread; it resolves with `undefined` if there is no answer. */
   constructor(ask: (question: SearchQuestion) => Promise<SearchAnswer | undefined>) {
     this.#ask = ask
   }
 
-  /** `lost`: resolves when the search is not wanted any more. */
+  /** `lost` resolves when the search is no longer wanted. */
   async find(
     search: Omit<SearchBegin, 'id'>,
     { isCurrent, lost }: Pick<Asked, 'isCurrent'> & { readonly lost: Promise<void> },
@@ -40,7 +43,7 @@ export class SearchExchange {
     void lost.then(drop)
     this.#asked.set(id, asked)
     this.#coming.push(asked)
-    // It never rejects: a thread that ends is an answer.
+    // It never rejects: the end of the thread is an answer.
     void this.#go()
     return promise
   }
@@ -63,7 +66,7 @@ export class SearchExchange {
 
   #take(answer: SearchAnswer | undefined): void {
     if (answer?.kind !== 'searched') {
-      // The thread has ended, and with it all that had begun. What came since has not.
+      // The thread has ended, together with all searches that it had begun. Searches that arrived since are unaffected.
       const coming = new Set(this.#coming.map(({ search }) => search.id))
       for (const id of [...this.#asked.keys()].filter((id) => !coming.has(id))) this.#end(id, 'unknown')
       return

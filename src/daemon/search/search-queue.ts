@@ -2,7 +2,7 @@ import type { Steps } from '../../base/cooperative.ts'
 import { FairTime } from '../../serve/fair-scheduler.ts'
 import type { Holder } from '../../serve/fair-shares.ts'
 
-/** A search that has begun, in the thread that does it. */
+/** A search that has begun, in the thread that runs it. */
 interface Begun {
   readonly id: number
   readonly index: number
@@ -10,15 +10,15 @@ interface Begun {
   readonly steps: Steps<string[]>
 }
 
-/** The end of a search. `ids`: of the skills found; undefined where the index has changed since it began. */
+/** The end of a search. `ids`: the matching skills; `undefined` if the index has changed since the search began. */
 export interface SearchEnd {
   readonly id: number
   readonly ids: readonly string[] | undefined
 }
 
 /**
- * Searches under way, done step by step: the next step is one of the holder whose searches have taken least. They are ordered where
- * they are done, since the way to another thread and back takes longer than most searches.
+ * The running searches, executed step by step. The next step goes to the holder whose searches have used the least
+ * time. The order is decided in this thread, because the round trip between threads takes longer than most searches.
  */
 export class SearchTurns {
   readonly #spentMs: () => number
@@ -26,7 +26,7 @@ export class SearchTurns {
   readonly #begun = new Map<number, Begun>()
   #ended: SearchEnd[] = []
 
-  /** `spentMs`: milliseconds that this thread has worked. */
+  /** `spentMs`: the milliseconds of work of this thread. */
   constructor(spentMs: () => number) {
     this.#spentMs = spentMs
   }
@@ -36,7 +36,7 @@ export class SearchTurns {
     this.#waiting.wait(search.holder, search)
   }
 
-  /** Ends a search without an answer: none is waited for. */
+  /** Ends a search without an answer. */
   drop(id: number): void {
     const search = this.#begun.get(id)
     if (search === undefined) return
@@ -52,7 +52,7 @@ export class SearchTurns {
     }
   }
 
-  /** Works for so long, or until nothing is left; returns what has ended since the last time. */
+  /** Works for so long, or until no search is left. Returns the searches that have ended since the last call. */
   work(mostMs: number): readonly SearchEnd[] {
     const endMs = this.#spentMs() + mostMs
     for (let next = this.#waiting.next(); next !== undefined; next = this.#waiting.next()) {

@@ -16,19 +16,19 @@ import { SearchExchange } from './search-exchange.ts'
 import { searchedOf } from './search-documents.ts'
 import type { SearchAnswer, SearchQuestion } from './search-worker.ts'
 
-/** How long what is held, and how long who waits. */
+/** The retention time of indexes, and the timeout of callers. */
 export interface SearchTimes {
-  /** What nobody has searched for so long is let go. */
+  /** An index that was not searched for so long is released. */
   readonly keptMs: number
-  /** A caller waits so long for an index that is being made. */
+  /** The longest wait of a caller for an index that is being built. */
   readonly waitMs: number
 }
 
 const TIMES: SearchTimes = { keptMs: 30 * 60_000, waitMs: 10_000 }
 
 /**
- * Finds skills in catalogs, by an index for each that somebody searched, in a thread of its own. The first search has the index
- * made; from then on it follows what is served, before anybody asks again.
+ * Finds skills in catalogs, with one index for each searched catalog, in a thread of its own. The first search builds
+ * the index; from then on it follows the served catalog, without waiting for the next search.
  */
 export class Searching implements Finder, AsyncDisposable {
   readonly #state: string
@@ -37,7 +37,7 @@ export class Searching implements Finder, AsyncDisposable {
   readonly #times: SearchTimes
   readonly #thread: SideThread<SearchQuestion, SearchAnswer>
   readonly #indexes = new Map<Registry, Index>()
-  /** One index is made at a time: searches of others come in between. */
+  /** Indexes are built one at a time; searches of other indexes run in between. */
   #making: Promise<unknown> = Promise.resolve()
   #count = 0
   readonly #places = new SharedPlaces(MOST_ASKED)
@@ -62,7 +62,7 @@ export class Searching implements Finder, AsyncDisposable {
     if (this.#isEnded) return { kind: 'failed' }
     const place = this.#places.place(holder)
     if (place === undefined) return { kind: 'crowded' }
-    // Also for one that nobody waits for any more: it is still before the thread.
+    // The place stays taken if the caller stops waiting, because the search still occupies the thread.
     const found = this.#find(this.#indexOf(registry), query, place).finally(() => place[Symbol.dispose]())
     const lost = place.lost.then((): Found => ({ kind: 'crowded' }))
     const late = Promise.withResolvers<Found>()
@@ -86,7 +86,7 @@ export class Searching implements Finder, AsyncDisposable {
     const searchedMs = this.#clock.monotonicMs()
     const index = this.#indexes.get(registry) ?? this.#follow(registry)
     index.searchedMs = searchedMs
-    // The one that was searched last goes last.
+    // The most recently searched index moves to the end.
     this.#indexes.delete(registry)
     this.#indexes.set(registry, index)
     this.#letGoOfOthers(index)
@@ -117,13 +117,13 @@ export class Searching implements Finder, AsyncDisposable {
       if (outcome === 'moved-on') continue
       if (outcome === 'lost') break
       if (outcome !== 'unknown') return { kind: 'found', catalog, skills: skillsIn(catalog, outcome) }
-      // The thread was ended meanwhile, and with it what it held.
+      // The thread was ended meanwhile, together with its indexes.
       if (index.at === catalog) index.at = undefined
     }
     return { kind: 'failed' }
   }
 
-  /** Has the index hold what is served, and says what that is; undefined where it cannot be made. */
+  /** Brings the index up to date and returns its catalog; `undefined` if it cannot be built. */
   async #made(index: Index): Promise<Catalog | undefined> {
     while (index.at !== index.registry.catalog) {
       if (this.#indexes.get(index.registry) !== index || this.#hasJustFailed(index)) return undefined
@@ -152,7 +152,7 @@ export class Searching implements Finder, AsyncDisposable {
     }
   }
 
-  /** Brings the thread from one catalog to another, a little at a time: this thread has clients waiting. */
+  /** Moves the thread from one catalog to another in small batches, because this thread has clients waiting. */
   async #change(index: Index, from: Catalog | undefined, to: Catalog): Promise<boolean> {
     const { gone, changed } = changesOf(from, to)
     for (let at = 0; at === 0 || at < changed.length; at += SLICE_SKILLS) {
@@ -169,7 +169,7 @@ export class Searching implements Finder, AsyncDisposable {
     return true
   }
 
-  /** A thread that ends over what it is given is not started anew for each who asks. */
+  /** Keeps callers from restarting a thread that ends because of its input. */
   #hasJustFailed({ failedMs }: Index): boolean {
     return failedMs !== undefined && this.#clock.monotonicMs() - failedMs < FAILED_MS
   }
@@ -197,7 +197,7 @@ export class Searching implements Finder, AsyncDisposable {
   #forget(index: Index): void {
     index.watching[Symbol.dispose]()
     this.#indexes.delete(index.registry)
-    // What is being made of it is forgotten after that.
+    // Runs after a build under way, which would create the index again.
     void this.#making.then(() => this.#thread.ask({ kind: 'forget', index: index.key }))
   }
 }
@@ -210,25 +210,25 @@ export interface SearchParts {
   readonly times?: SearchTimes
 }
 
-/** What the thread holds for one registry. */
+/** The thread's index for one registry. */
 interface Index {
   readonly key: number
   readonly registry: Registry
   readonly watching: Disposable
-  /** The catalog that it holds; undefined while that changes, and before there is one. */
+  /** The catalog that it holds; `undefined` while that changes, and before the first build. */
   at: Catalog | undefined
   making: Promise<void> | undefined
   searchedMs: number
   failedMs: number | undefined
 }
 
-/** Searches at once. One more takes the place of another of the holder of most, or is not answered. */
+/** The limit of simultaneous searches. One more replaces a search of the holder with the most, or is not answered. */
 const MOST_ASKED = 64
 const ATTEMPTS = 3
-/** So many skills come to the thread at once: it takes some thirty milliseconds over them. */
+/** The skills sent to the thread in one message: it needs some thirty milliseconds for them. */
 const SLICE_SKILLS = 64
 const FAILED_MS = 30_000
-/** Of all indexes together: some three kilobytes each. */
+/** For all indexes together: some three kilobytes each. */
 const MOST_SKILLS = 100_000
 const MOST_INDEXES = 64
 
@@ -255,17 +255,17 @@ function changesOf(from: Catalog | undefined, to: Catalog): CatalogChanges {
 function isSame(one: Offered | undefined, other: Offered): boolean {
   if (one === undefined) return false
   if (one.skill === other.skill) return true
-  // What is read anew is mostly what it was, and to compare it whole takes long: clients wait meanwhile.
+  // A skill that was read again is mostly unchanged. A full comparison takes long, and clients wait meanwhile.
   if (isOfSameFiles(one.skill, other.skill)) return one.name === other.name && one.description === other.description
   return JSON.stringify(searchedOf(one)) === JSON.stringify(searchedOf(other))
 }
 
-/** What another MCP server says of a skill can change though its files do not. */
+/** The metadata from another MCP server can change although the files do not. */
 function isOfSameFiles(one: Skill, other: Skill): boolean {
   return one.digest !== undefined && one.digest === other.digest && !isOfUpstream(one) && !isOfUpstream(other)
 }
 
-/** What the thread says is no more than a hint: each is looked up in the catalog that was searched. */
+/** The thread's answer is only a hint: each id is looked up in the catalog that was searched. */
 function skillsIn(catalog: Catalog, ids: readonly string[]): readonly Offered[] {
   const { forModels } = offeredIn(catalog)
   const wanted = new Set(ids)

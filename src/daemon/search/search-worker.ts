@@ -9,21 +9,21 @@ import { headingsOf } from './search-documents.ts'
 import type { Searched } from './search-documents.ts'
 import { threadMs } from '../../base/thread-time.ts'
 
-// The thread that holds the indexes: to put thousands of skills into one takes a second, and a query takes as long as its words make
-// it. It has the priority of all others: a search is an answer to a client as a read is, and on full cores a thread that gives way
-// gets a tenth of what the others do.
+// The thread that holds the indexes. Adding thousands of skills to an index takes a second, and the time of a query
+// depends on its words. The thread has normal priority: a search answers a client just as a read does. On busy cores, a
+// thread with lower priority gets a tenth of the time of the others.
 
 export type SearchQuestion =
   | {
       readonly kind: 'change'
       readonly index: number
-      /** Where it is made of these alone. */
+      /** True if the index consists only of these. */
       readonly isNew: boolean
       readonly state: string
       readonly gone: readonly string[]
       readonly skills: readonly Searched[]
     }
-  /** Begins these, gives up those, and goes on with what has begun. */
+  /** Begins some searches, drops others, and continues the running ones. */
   | { readonly kind: 'search'; readonly begin: readonly SearchBegin[]; readonly drop: readonly number[] }
   | { readonly kind: 'forget'; readonly index: number }
 
@@ -34,24 +34,26 @@ export interface SearchBegin {
   readonly query: SkillQuery
 }
 
-/** `unknown`: there is no such index, or searches have none; the thread was ended since it was made. */
+/** `unknown`: the index, or the index of those searches, does not exist. The thread was ended since it was built. */
 export type SearchAnswer =
   | { readonly kind: 'done' | 'unknown' }
   | { readonly kind: 'searched'; readonly unknown: readonly number[]; readonly ended: readonly SearchEnd[] }
 
 const INDEXES = new Map<number, SkillIndex>()
 
-/** By the digest of the SKILL.md: it is in more than one catalog, and in one generation after another. */
+/**
+ * Headings by the digest of the SKILL.md, because the same file is in several catalogs and in successive generations.
+ */
 const HEADINGS = new Map<string, string>()
 const MOST_HEADINGS = 20_000
 
 const SEARCHES = new SearchTurns(threadMs)
 
-/** So long it works on searches before it says which have ended, and asks for others. */
+/** The time for searches before it reports the ended ones and accepts others. */
 const WORK_MS = 1
 
 parentPort?.on('message', (question: SearchQuestion) => {
-  // Where it fails the thread ends, and nobody is given an answer.
+  // If it fails, the thread ends without an answer.
   void answer(question).then((answer) => parentPort?.postMessage(answer, []))
 })
 
@@ -89,7 +91,7 @@ function hasBegun({ id, index: key, holder, query }: SearchBegin): boolean {
   return index !== undefined
 }
 
-/** One file after the other: clients have theirs read by the same few threads of the process. */
+/** Reads one file after the other: reads for clients use the same few threads of the process. */
 async function headingsIn(store: Store | undefined, { document }: Searched): Promise<string> {
   if (store === undefined || document === undefined) return ''
   const { sha256 } = document.file
