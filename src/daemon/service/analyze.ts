@@ -5,18 +5,18 @@ import { basename, join } from 'node:path'
 import type { Environment } from '../config/environment.ts'
 import type { ServiceFile } from './units.ts'
 
-/** What one check said. */
+/** The result of one check. */
 export interface Checked {
   readonly check: string
   readonly ok: boolean
-  /** Its own words, where it is not. */
+  /** Its output if it failed. */
   readonly said: readonly string[]
 }
 
-/** How exposed a unit may be, in the tenths of `systemd-analyze security`. */
+/** The maximum exposure of a unit, in tenths of the score of `systemd-analyze security`. */
 const MOST_EXPOSED = { system: 15, user: 20 } as const
 
-/** Has systemd look over units that lie nowhere yet. Undefined where there is no systemd. */
+/** Runs systemd's checks on units that are not installed yet. `undefined` if there is no systemd. */
 export async function analyze(
   units: readonly ServiceFile[],
   scope: 'system' | 'user',
@@ -47,7 +47,7 @@ export async function analyze(
   }
 }
 
-/** It says what is wrong on both streams, beside a line for each thing that is well. */
+/** Failures appear on both streams, among one line for each check that passed. */
 async function runAnalyze(
   args: readonly string[],
   folder: string,

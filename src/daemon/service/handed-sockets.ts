@@ -2,22 +2,26 @@ import { Socket } from 'node:net'
 import { OperatorError } from '../base/operator-error.ts'
 import type { ListenAddress } from '../config/config.ts'
 
-/** What the service manager listens on for us, and goes on listening on when we are gone. */
+/** The sockets that the service manager opened for this process, and keeps open after it exits. */
 export interface HandedSockets {
-  /** Where MCP clients connect. */
+  /** The socket for MCP clients. */
   readonly http?: HandedSocket
-  /** Where programs of the operator do. */
+  /** The socket for the operator's programs. */
   readonly operations?: HandedSocket
 }
 
-/** Its address is what the system says of it: whatever it was meant to be, that decides who can reach it. */
+/**
+ * A socket with its address as the system reports it: that address decides which clients can reach it, whatever was
+ * intended.
+ */
 export interface HandedSocket extends ListenAddress {
   readonly handed: Socket
 }
 
 /**
- * Takes over the sockets of these names. One called `operations` is the second listener; any other name is that of the first,
- * since a socket unit that says nothing gives its own. Throws where there are two for one listener, or one is of no use.
+ * Takes over the sockets with these names. The name `operations` means the second listener. Any other name means the
+ * first, because a socket unit without a name passes its own. Throws if one listener gets two sockets, or a socket is
+ * unusable.
  */
 export function takeSockets(names: readonly string[]): HandedSockets {
   const taken: { http?: HandedSocket; operations?: HandedSocket } = {}
@@ -33,15 +37,15 @@ export function takeSockets(names: readonly string[]): HandedSockets {
   return taken
 }
 
-/** Where the protocol has them begin. */
+/** The first descriptor of the systemd protocol. */
 const FIRST_DESCRIPTOR = 3
 
 function socketOf(fd: number, name: string): HandedSocket {
   try {
-    // Asked for its address alone; it takes no connection before a server is given it.
+    // Opened only to query its address; it accepts no connection before a server gets it.
     const handed = new Socket({ fd, readable: false, writable: false })
     const address = handed.address()
-    // One of Unix has no such address. Who may connect to it is decided by the disk of this machine.
+    // A Unix socket has no such address. The permissions on this machine's disk decide which clients can connect.
     if (!('address' in address)) return { host: 'localhost', port: 0, handed }
     return { host: address.address, port: address.port, handed }
   } catch (cause) {

@@ -10,13 +10,13 @@ import { PLIST_MARK } from './launch-agent.ts'
 import { MARK } from './units.ts'
 import type { ServiceFile } from './units.ts'
 
-/** What became of a file that was to be written. */
+/** The result for a file that was to be written. */
 export interface Installed {
   readonly path: string
   readonly change: 'written' | 'unchanged'
 }
 
-/** Writes the files, all or none. What is there and not ours stays, unless `force` says otherwise. */
+/** Writes all files or none. An existing file that is not ours stays, unless `force` is set. */
 export async function install(files: readonly ServiceFile[], force: boolean): Promise<readonly Installed[]> {
   const found = await Promise.all(files.map(async (file) => ({ file, there: await whatIsAt(file) })))
   const foreign = found.find(({ there }) => there === 'foreign')
@@ -28,7 +28,7 @@ export async function install(files: readonly ServiceFile[], force: boolean): Pr
   return found.map(({ file: { path }, there }) => ({ path, change: there === 'same' ? 'unchanged' : 'written' }))
 }
 
-/** What is at its place. A link is never ours: a masked unit is one. */
+/** The present content of a file's path. A link is never ours: a masked unit is a link. */
 export async function whatIsAt({ path, text }: ServiceFile): Promise<'nothing' | 'same' | 'ours' | 'foreign'> {
   try {
     if (!(await lstat(path)).isFile()) return 'foreign'
@@ -49,13 +49,13 @@ async function writeAll(files: readonly ServiceFile[]): Promise<void> {
       await write(file)
     }
   } catch (error) {
-    // Why the write failed outranks why this did.
+    // The error of the write matters more than an error of the undo.
     for (const undo of undoes.toReversed()) await undo().catch(() => {})
     throw error
   }
 }
 
-/** Makes the place what it is now. */
+/** Returns an undo that restores the present content of the path. */
 async function undoOf({ path }: ServiceFile): Promise<() => Promise<void>> {
   const there = await unlessAbsent(lstat(path))
   if (there === undefined) return async () => rm(path, { force: true })

@@ -15,7 +15,7 @@ export async function launchAgent({ program, config, state }: Service, home: str
   return { path: join(home, 'Library', 'LaunchAgents', name), text }
 }
 
-/** By which a file is known to be ours. The declaration of XML has to come first. */
+/** The comment that identifies a file as ours. It follows the XML declaration, which must come first. */
 export const PLIST_MARK = '<!-- Written by skillsyncd service install, which writes it anew. -->\n'
 
 function stringOf(text: string): string {

@@ -7,9 +7,9 @@ export interface NotifySocket {
 }
 
 /**
- * Node has no datagram sockets of Unix (nodejs/node#61933), so the `systemd-notify` program sends: another process, which the
- * unit has to accept (NotifyAccess=all). No addon does it: it is native code in the daemon, and none is published with the
- * digest of its binary for every platform.
+ * A socket that sends through the `systemd-notify` program, because Node has no Unix datagram sockets
+ * (nodejs/node#61933). The sender is another process, which the unit has to accept (NotifyAccess=all). An addon is no
+ * alternative: it is native code in the daemon, and none is published with the digest of its binary for every platform.
  */
 export function notifySocketAt(address: string, { path }: Pick<Environment, 'path'>): NotifySocket {
   return {

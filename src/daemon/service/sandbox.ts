@@ -4,7 +4,9 @@ import type { Config } from '../config/config.ts'
 import { UsageError } from '../base/usage-error.ts'
 import type { Service } from './units.ts'
 
-/** Throws where the system's service could not start: its sandbox hides a file that it needs, or its user may not read it. */
+/**
+ * Throws if the system service could not start: its sandbox hides a file that it needs, or its user must not read it.
+ */
 export async function expectSystemSees({ program, config }: Service): Promise<void> {
   for (const path of [program.node, program.main]) {
     if (await isHidden(path, SYSTEM_HIDES))
@@ -22,25 +24,28 @@ export async function expectSystemSees({ program, config }: Service): Promise<vo
     )
 }
 
-/** The same for the service of a user, whose home it sees. */
+/** Throws if a user's service could not start. Its sandbox shows the user's home. */
 export async function expectUserSees({ program, config, state }: Service): Promise<void> {
   for (const path of [program.node, program.main, config, state])
     if (await isHidden(path, USER_HIDES)) throw hidden(path, 'keep it elsewhere')
 }
 
-/** The folders of skills that the system's service does not see. It starts without them, and says so in its status. */
+/**
+ * The skill folders that the sandbox of the system service hides. The service starts without them and reports that in
+ * its status.
+ */
 export async function hiddenFolders({ sources }: Config): Promise<readonly string[]> {
   const folders = sources.flatMap(({ source }) => (source.kind === 'directory' ? [source.path] : []))
   const hiding = await Promise.all(folders.map(async (folder) => isHidden(folder, SYSTEM_HIDES)))
   return folders.filter((_, index) => hiding[index])
 }
 
-/** PrivateTmp= has the service see others than everybody else. */
+/** With PrivateTmp= the service has its own versions of these folders. */
 const USER_HIDES = ['/tmp', '/var/tmp']
-/** And ProtectHome= has it see none of these. */
+/** ProtectHome= hides these folders in addition. */
 const SYSTEM_HIDES = [...USER_HIDES, '/home', '/root', '/run/user']
 
-/** Also where a link leads there, or the folder is one itself. */
+/** True also if a link leads there, or the folder is itself a link. */
 async function isHidden(path: string, folders: readonly string[]): Promise<boolean> {
   const [one, ...others] = await Promise.all([path, ...folders].map(realOf))
   const real = one ?? path
@@ -57,7 +62,10 @@ function hidden(path: string, mend: string): UsageError {
   return new UsageError(`Cannot make a service of "${path}": its sandbox hides that folder; ${mend}`)
 }
 
-/** What on the way to a file is not open to everybody, from the root on. */
+/**
+ * The first folder on the path that is not accessible to all users, from the root on, or the file itself; `undefined`
+ * if all are.
+ */
 async function firstClosed(file: string): Promise<string | undefined> {
   const folders: string[] = []
   for (let folder = dirname(file); ; folder = dirname(folder)) {

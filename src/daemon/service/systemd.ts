@@ -6,16 +6,19 @@ import type { Log } from '../base/log.ts'
 import type { NotifySocket } from './notify-socket.ts'
 import { pingWatchdog } from './watchdog.ts'
 
-/** What telling the service manager takes. */
+/** The parts for notifying the service manager. */
 export interface ManagerParts {
-  /** Undefined where no manager wants to know: then nothing is told. */
+  /** `undefined` if there is no manager: then no messages are sent. */
   readonly socket: NotifySocket | undefined
   readonly manager: Pick<ManagerVariables, 'watchdogMs'>
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Tells the service manager how this process stands, one message after the other. None of it ever fails the daemon. */
+/**
+ * Reports the state of this process to the service manager, one message after the other. A failure never affects the
+ * daemon.
+ */
 export class ServiceNotifier implements AsyncDisposable {
   readonly #parts: ManagerParts
   readonly #over = new AbortController()
@@ -30,8 +33,8 @@ export class ServiceNotifier implements AsyncDisposable {
   }
 
   /**
-   * What is served is loaded and the listeners are open. From now on the manager hears that we live, and in one line how we
-   * stand.
+   * Reports that the catalog is loaded and the listeners are open. From now on the manager gets watchdog pings and a
+   * one-line status.
    */
   ready(standing: () => string): void {
     this.#standing = standing
@@ -39,15 +42,15 @@ export class ServiceNotifier implements AsyncDisposable {
     const { socket, manager, clock } = this.#parts
     if (socket === undefined) return
     const { signal } = this.#over
-    // Both go on until the signal, and throw nothing else.
+    // Both run until the signal, and throw nothing else.
     void this.#tellStatus().catch(ignoreAbort)
     if (manager.watchdogMs !== undefined)
       void pingWatchdog(manager.watchdogMs, clock, () => this.#pingOnce(), signal).catch(ignoreAbort)
   }
 
-  /** Has the manager wait while a configuration is applied, however that ends. */
+  /** Makes the manager wait while a configuration is applied, whatever the result. */
   async reloading<Result>(apply: () => Promise<Result>): Promise<Result> {
-    // The manager compares it with its own clock, which is the same; Node reads it in nanoseconds.
+    // The manager compares it with its own monotonic clock, which is the same; Node reads it in nanoseconds.
     this.#tell(['RELOADING=1', `MONOTONIC_USEC=${process.hrtime.bigint() / 1_000n}`])
     try {
       return await apply()
@@ -56,13 +59,13 @@ export class ServiceNotifier implements AsyncDisposable {
     }
   }
 
-  /** It was asked to stop, or stops by itself: what is left is the end of what runs. */
+  /** Reports that the process stops, on request or by itself. */
   stopping(): void {
     this.#over.abort()
     this.#tell(['STOPPING=1', 'STATUS=stopping'])
   }
 
-  /** Resolves when all was told. */
+  /** Resolves when all messages are sent. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#over.abort()
     await this.#last
@@ -83,7 +86,7 @@ export class ServiceNotifier implements AsyncDisposable {
     return `STATUS=${this.#status}`
   }
 
-  /** One that waits for its turn is enough. */
+  /** One queued ping is enough. */
   #pingOnce(): void {
     if (this.#isPinging) return
     this.#isPinging = true
@@ -99,7 +102,7 @@ export class ServiceNotifier implements AsyncDisposable {
     this.#last = this.#tellAfter(this.#last, lines)
   }
 
-  /** In order, since a program of its own may tell each of them. */
+  /** Keeps the order, because each message can be sent by a process of its own. */
   async #tellAfter(before: Promise<void>, lines: readonly string[]): Promise<void> {
     const { socket, log } = this.#parts
     if (socket === undefined) return
@@ -108,12 +111,12 @@ export class ServiceNotifier implements AsyncDisposable {
       await socket.tell(lines)
       this.#isMute = false
     } catch (error) {
-      // Whatever is the matter with it, clients are served all the same.
+      // Clients are served regardless of the failure.
       if (!this.#isMute) log.warn('service-manager-not-told', { code: codeOf(error), message: String(error) })
       this.#isMute = true
     }
   }
 }
 
-/** Also bounds how often: what changes more often than this is told once. */
+/** It also limits the rate: several changes within this time are reported as one. */
 const STATUS_MS = 10_000

@@ -1,4 +1,4 @@
-/** The text of a unit with other values for these keys, each of which stands there once. */
+/** The text of a unit with new values for these keys. Each key must appear in it exactly once. */
 export function withValues(unit: string, values: Readonly<Record<string, string>>): string {
   return Object.entries(values).reduce((text, [key, value]) => {
     const line = new RegExp(`^${key}=.*$`, 'm')
@@ -7,12 +7,12 @@ export function withValues(unit: string, values: Readonly<Record<string, string>
   }, unit)
 }
 
-/** A command line of a unit. Nothing in it is expanded: neither specifiers nor variables. */
+/** A command line of a unit. Specifiers and variables in it are escaped, so systemd does not expand them. */
 export function commandLine([program = '', ...args]: readonly string[]): string {
   return [unitPath(program), ...args.map((arg) => unitPath(arg).replaceAll('$', '$$$$'))].join(' ')
 }
 
-/** A path or another word, as a unit has it: no specifier is expanded in it, and it stays one word. */
+/** A path or another word in the syntax of units. Its specifiers are escaped, and it stays one word. */
 export function unitPath(text: string): string {
   const plain = text.replaceAll('%', '%%')
   return /^[\w/.,:=@%+-]+$/.test(plain) ? plain : `"${plain.replaceAll(/["\\]/g, String.raw`\$&`)}"`

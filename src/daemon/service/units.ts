@@ -5,13 +5,13 @@ import type { ListenAddress } from '../config/config.ts'
 import type { ProgramFiles } from '../program-files.ts'
 import { commandLine, unitPath, withValues } from './unit-text.ts'
 
-/** A file for a service manager, and where that looks for it. */
+/** A file for a service manager, and the path where the manager expects it. */
 export interface ServiceFile {
   readonly path: string
   readonly text: string
 }
 
-/** What is to run as a service, and how. */
+/** The program to run as a service, with its options. */
 export interface Service {
   readonly program: ProgramFiles
   /** Absolute. */
@@ -20,7 +20,7 @@ export interface Service {
   readonly http: ListenAddress
 }
 
-/** The state of the system's service: a user of its own has no other place. */
+/** The state folder of the system service: its own user can write no other folder. */
 export const SYSTEM_STATE = '/var/lib/skillsyncd'
 
 /** The units of the system, made from the templates in `systemd/`. */
@@ -29,7 +29,7 @@ export async function systemUnits(service: Service): Promise<readonly ServiceFil
   return unitsIn('/etc/systemd/system', 'skillsyncd.service', values, service)
 }
 
-/** Those of a user. What the service may write is its state alone, wherever that is. */
+/** The units of a user. The service can write only its state folder, wherever that is. */
 export async function userUnits(service: Service, configHome: string): Promise<readonly ServiceFile[]> {
   const values = { ...valuesOf(service), ReadWritePaths: unitPath(service.state) }
   return unitsIn(join(configHome, 'systemd', 'user'), 'user/skillsyncd.service', values, service)
@@ -49,7 +49,7 @@ async function unitsIn(
   return [service, { path: join(folder, 'skillsyncd.socket'), text: MARK + socket }]
 }
 
-/** By which a file is known to be ours, and may be written again. */
+/** The comment that identifies a file as ours, so that it can be overwritten. */
 export const MARK =
   '# Written by skillsyncd service install, which writes it anew: keep changes in a drop-in (systemctl edit).\n'
 
@@ -63,7 +63,10 @@ function valuesOf({ program, config, state }: Service): Readonly<Record<string, 
   }
 }
 
-/** As a socket unit has it; undefined for a name, which it cannot look up, and for any free port, which nobody could know. */
+/**
+ * The address in the syntax of a socket unit; `undefined` for a host name, which systemd does not resolve, and for port
+ * 0, because clients could not know the chosen port.
+ */
 function addressText({ host, port }: ListenAddress): string | undefined {
   const address = host === 'localhost' ? '127.0.0.1' : host
   if (port === 0 || isIP(address) === 0) return undefined

@@ -1,9 +1,9 @@
 import type { Clock } from '../../base/clock.ts'
 
 /**
- * Pings as long as the loop of this thread keeps time, until the signal. A timer that fires late by more than its own period
- * says that the loop stood still: then nothing is said, and a loop that does so again and again is taken for dead, as it
- * is for clients. What other threads and processes do, and how long a pull takes, plays no part.
+ * Pings while this thread's event loop keeps time, until the signal. If a timer fires late by more than its own period,
+ * the event loop was blocked, and no ping is sent. A loop that blocks repeatedly counts as dead, as it is for clients.
+ * Other threads and processes, and the duration of pulls, have no influence.
  */
 export async function pingWatchdog(
   watchdogMs: number,
@@ -19,5 +19,5 @@ export async function pingWatchdog(
   }
 }
 
-/** So that one may be left out, and another be slow on its way. */
+/** Enough for one ping to be skipped and another one to be slow. */
 const PINGS_IN_TIME = 4
