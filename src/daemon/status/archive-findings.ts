@@ -3,7 +3,10 @@ import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { ConfiguredSource } from '../config/config.ts'
 import type { SourceFinding } from './status.ts'
 
-/** What a person should know of the archives that a source is to offer: those that cannot be, with the skill and the reason. */
+/**
+ * Findings for the operator about archives that a source is meant to offer and cannot, each with the skill and the
+ * reason.
+ */
 export function archiveFindings(catalog: Catalog, { source, archives }: ConfiguredSource): SourceFinding[] {
   if (archives.length === 0) return []
   const served = [...catalog.skills.values()].filter((skill) => skill.source === source.id)

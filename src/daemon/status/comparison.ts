@@ -10,13 +10,16 @@ import type { Store } from '../../sync/store/store.ts'
 import { storedSkill } from '../../sync/store/skills/stored-path.ts'
 import { hunksOf } from '../../base/text/text-diff.ts'
 
-/** Which sources are told of, and of which of them the text. */
+/** A source to compare, and whether to include its texts. */
 export interface Compared {
   readonly source: SourceId
   readonly withText: boolean
 }
 
-/** From one generation of the store to another, source by source. Undefined where one of them is gone, or not whole. */
+/**
+ * The changes from one generation of the store to another, source by source. `undefined` if one of them is gone or
+ * incomplete.
+ */
 export async function comparisonOf(
   store: Store,
   from: number,
@@ -37,12 +40,12 @@ export async function comparisonOf(
   return changes
 }
 
-/** Before the first generation there is none, and that is known. */
+/** Before the first generation there is an empty one, numbered 0. */
 async function generationOf(store: Store, number: number): Promise<Pick<Generation, 'sources'> | undefined> {
   return number === 0 ? { sources: [] } : store.generations.read(number)
 }
 
-/** What a generation holds of a source. Undefined where that is damaged or gone. */
+/** The content of a source in a generation. `undefined` if it is damaged or gone. */
 async function contentOf(
   store: Store,
   digest: string | undefined,
@@ -52,12 +55,12 @@ async function contentOf(
   return snapshot && { snapshot }
 }
 
-/** Of all texts together, as many as anybody reads. */
+/** The limit for all texts together; a person would read no more. */
 const MOST_LINES = 4_000
 const MOST_SKILLS = 200
 const MOST_FILES = 50
 
-/** What texts are read from, and how many lines of them may still be shown. */
+/** The store of the texts, and the number of lines that may still be shown. */
 interface Texts {
   readonly store: Store
   readonly room: { lines: number }
@@ -100,7 +103,7 @@ function skillsIn(snapshot: Snapshot | undefined): ReadonlyMap<string, Skill> {
   return new Map(snapshot?.skills.map((skill) => [skill.path, skill]))
 }
 
-/** Of a skill that came or went as a whole its files say nothing more. */
+/** No files are listed for a skill that was added or removed as a whole. */
 function filesBetween(before: Skill | undefined, after: Skill | undefined): Pick<SkillChange, 'files' | 'moreFiles'> {
   if (before === undefined || after === undefined) return { files: [], moreFiles: 0 }
   const [old, now] = [before, after].map(({ files }) => new Map(files.map((file) => [file.path, file])))

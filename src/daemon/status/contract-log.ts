@@ -5,7 +5,7 @@ import type { ContractProblem } from '../../sync/catalog/contract-problems.ts'
 import { stepByStep } from '../../base/cooperative.ts'
 import type { Log } from '../base/log.ts'
 
-/** Tells the operator what is wrong between skills of the contract: each kind once, and again where that changes. */
+/** Logs the problems between skills of the contract: each kind once, and again when that kind changes. */
 export class ContractNews {
   readonly #registry: Registry
   readonly #log: Pick<Log, 'failure' | 'recovery'>
@@ -19,24 +19,24 @@ export class ContractNews {
     registry.watch(() => this.#follow())
   }
 
-  /** The problems of the catalog that is served. */
+  /** The problems of the served catalog. */
   async problems(): Promise<readonly ContractProblem[]> {
     await this.#working
     return this.#problems
   }
 
-  /** The problems that were found last: of the served catalog, or for a moment of the one before. */
+  /** The problems as last found: of the served catalog, or for a moment of the previous one. */
   get known(): readonly ContractProblem[] {
     return this.#problems
   }
 
-  /** Catalogs that come while one is gone through are gone through as one. */
+  /** Catalogs that arrive during a check are checked together afterwards. */
   #follow(): void {
     this.#isDue = true
     this.#working ??= this.#lookAll().finally(() => (this.#working = undefined))
   }
 
-  /** In slices: to go through thousands of skills takes longer than clients should wait. */
+  /** Works in slices, because a check of thousands of skills would block clients for too long. */
   async #lookAll(): Promise<void> {
     while (this.#isDue) {
       this.#isDue = false
@@ -53,15 +53,15 @@ export class ContractNews {
   }
 }
 
-/** One kind of problems in a line. */
+/** One kind of problem on one line. */
 export interface ProblemNote {
   readonly code: ContractProblem['kind']
   readonly message: string
-  /** Digest of all problems of the kind. */
+  /** The digest of all problems of the kind. */
   readonly digest: string
 }
 
-/** The first of each kind, however many there are: status has all. */
+/** The first problem of each kind; `status` shows all. */
 export function problemNotes(problems: readonly ContractProblem[]): readonly ProblemNote[] {
   return [...Map.groupBy(problems, ({ kind }) => kind)].map(([code, all]) => {
     const [first = ''] = all.map(({ message }) => message)
@@ -78,5 +78,5 @@ function cut(text: string): string {
   return text.length <= MOST_CHARACTERS ? text : `${text.slice(0, MOST_CHARACTERS).toWellFormed()}…`
 }
 
-/** Paths are of any length, and an answer of the socket is one line. */
+/** Paths have no length limit, and an answer on the socket is one line. */
 const MOST_CHARACTERS = 2_000

@@ -2,7 +2,7 @@ import type { Decision } from '../../sync/decisions/decisions.ts'
 import type { Standing } from '../../sync/model/skill.ts'
 import type { DisabledBy } from './status.ts'
 
-/** What a person decided about a source, a sentence for each part, with the command that takes it back. */
+/** The operator's decisions about a source, one sentence each, with the command that reverts it. */
 export function decisionTexts({ paused, frozen, skipped, approved }: Decision, source: string): string[] {
   const texts: string[] = []
   if (paused === true) texts.push(`paused: it is not looked at until skillsyncd resume ${source}`)
@@ -15,16 +15,19 @@ export function decisionTexts({ paused, frozen, skipped, approved }: Decision, s
   return texts
 }
 
-/** The decision that keeps a skill out of service, with the command that takes it back. `by`: where it is about another place. */
+/**
+ * The decision that keeps a skill out of service, with the command that reverts it. `by`: the disabled skill that it
+ * matches, if that is another place.
+ */
 export function disabledText(source: string, path: string, by?: DisabledBy): string {
   const own = `${source}/${path}`
   const why = by === undefined || by.as === own ? '' : `; ${matchedText(by.by)} ${by.as}`
-  // To enable a place undoes the decision that it matches, also where the source of that is not configured any more.
+  // Enabling a place reverts the decision that it matches, even if the source of that decision is no longer configured.
   const as = by === undefined || (!by.as.startsWith(`${source}/`) && by.by !== 'holds') ? own : by.as
   return `disabled: in no list, and clients do not find it${why}, until skillsyncd enable ${quoted(as)}`
 }
 
-/** By what a skill is the one that a person disabled. */
+/** The property by which a skill matches the one that the operator disabled. */
 export function matchedText(by: DisabledBy['by']): string {
   return MATCHED[by]
 }
@@ -37,12 +40,12 @@ const MATCHED: Readonly<Record<DisabledBy['by'], string>> = {
   holds: 'it holds files of',
 }
 
-/** That nobody has approved a skill, with the command that does. */
+/** The note that a skill waits for approval, with the command that approves it. */
 export function pendingText(source: string, path: string): string {
   return `in no list, and clients do not find it, until skillsyncd approve ${skillOperand(source, path)}`
 }
 
-/** What became of a skill, and what people have to do with that. */
+/** The state of a skill, including the operator's decisions. */
 export function stateText({ standing, disabled, pending }: State): string {
   if (disabled) return standing === 'served' ? 'disabled' : `${standing}, disabled`
   return pending ? 'waits for approval' : standing
@@ -54,7 +57,7 @@ interface State {
   readonly pending: boolean
 }
 
-/** A skill as it can be written on a command line. */
+/** A skill in the syntax of a command line. */
 export function skillOperand(source: string, path: string): string {
   return quoted(`${source}/${path}`)
 }

@@ -4,14 +4,14 @@ import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { disabledBy, type DisabledBy } from './status.ts'
 
-/** What became of skills when one was disabled or enabled. */
+/** The effect of disabling or enabling a skill. */
 export interface Disablement {
-  /** It was not so before. */
+  /** True if the decision changed something. */
   readonly isNew: boolean
-  /** How many skills went out of service, or came back, and the first of them. */
+  /** The number of skills that went out of service or came back, and the first of them. */
   readonly count: number
   readonly places: readonly DisablementPlace[]
-  /** What keeps it out of service although it is enabled. */
+  /** The match that keeps the skill out of service although it is enabled. */
   readonly still?: DisabledBy
 }
 
@@ -20,10 +20,10 @@ export interface DisablementPlace extends DisabledBy {
   readonly place: string
 }
 
-/** An answer fits into a line of the socket. */
+/** An answer must fit into one line of the socket. */
 const MOST_PLACES = 100
 
-/** What keeps a skill out of service: itself, or another that a person disabled. */
+/** The match that keeps a skill out of service: itself, or another skill that the operator disabled. */
 export function keptOut(
   snapshots: readonly Snapshot[],
   disabled: DisabledSkills,
@@ -34,7 +34,7 @@ export function keptOut(
   return match && disabledBy(match)
 }
 
-/** The skills that are out of service by one of the two and not by the other. */
+/** The skills that are out of service in only one of the two states. */
 export function disablementIn(
   snapshots: readonly Snapshot[],
   before: DisabledSkills,

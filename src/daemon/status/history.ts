@@ -5,31 +5,31 @@ import type { ObjectId } from '../../sync/model/revision.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Store } from '../../sync/store/store.ts'
 
-/** One generation that the store has, as plain data. */
+/** One generation in the store, as plain data. */
 export interface Moment {
   readonly generation: number
   readonly createdAt: string | undefined
   readonly isServed: boolean
   readonly cause: Cause | undefined
-  /** What is wrong with it, so that it cannot be served whole. */
+  /** The damage for which it cannot be served completely. */
   readonly damage: readonly string[]
-  /** What moved since the generation before. Undefined where that one is not there, or not whole. */
+  /** The changes since the previous generation. `undefined` if that one is absent or incomplete. */
   readonly moves: readonly Move[] | undefined
 }
 
-/** What became of one source from one generation to the next. */
+/** The change of one source from one generation to the next. */
 export interface Move {
   readonly source: SourceId
-  /** Undefined where there was nothing of it before. */
+  /** `undefined` if the source had no content before. */
   readonly from: ObjectId | undefined
-  /** Undefined where there is nothing of it any more. */
+  /** `undefined` if the source has no content any more. */
   readonly to: ObjectId | undefined
   readonly skills: { readonly added: number; readonly changed: number; readonly removed: number }
-  /** What became of the docs, where anything did. */
+  /** The change of the docs, if any. */
   readonly docs?: SkillChange['change']
 }
 
-/** The newest generations of the store, newest first, at most so many. */
+/** The latest generations of the store, at most so many, newest first. */
 export async function historyOf(store: Store, most: number): Promise<Moment[]> {
   const contents = new Contents(store)
   const served = (await store.generations.current())?.number
@@ -50,7 +50,7 @@ export async function historyOf(store: Store, most: number): Promise<Moment[]> {
   return moments
 }
 
-/** Before the first generation there is none, and that is known. */
+/** Before the first generation there is an empty one. */
 const NOTHING: Pick<Generation, 'sources'> = { sources: [] }
 
 async function readWhole(store: Store, number: number | undefined): Promise<Generation | undefined> {
@@ -65,7 +65,7 @@ async function damageOf({ sources }: Generation, contents: Contents): Promise<st
   return damage
 }
 
-/** Undefined where a snapshot that is needed cannot be read. */
+/** `undefined` if a required snapshot cannot be read. */
 async function movesBetween(
   before: Pick<Generation, 'sources'>,
   after: Generation,
@@ -88,14 +88,14 @@ async function movesBetween(
   return moves
 }
 
-/** What of a snapshot a history tells. */
+/** The parts of a snapshot that a history shows. */
 interface Content {
   readonly commit: ObjectId | undefined
   readonly skills: ReadonlyMap<string, LockedSkill>
   readonly docs: string | undefined
 }
 
-/** Each snapshot is read once, however many generations name it. */
+/** Reads each snapshot once, however many generations refer to it. */
 class Contents {
   readonly #store: Store
   readonly #read = new Map<string, Content | undefined>()
@@ -104,7 +104,7 @@ class Contents {
     this.#store = store
   }
 
-  /** Undefined where it is damaged or gone. */
+  /** `undefined` if it is damaged or gone. */
   async of(digest: string): Promise<Content | undefined> {
     if (this.#read.has(digest)) return this.#read.get(digest)
     const snapshot = await this.#store.snapshots.readWhole(digest)

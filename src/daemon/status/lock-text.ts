@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { LockStanding } from '../trust/lock-rules.ts'
 
-/** How a source stands to the lock, for people; undefined where there is nothing to say, since there is no lock. */
+/** The state of the lock for a source, as text; `undefined` if there is no lock to report. */
 export function standingText({ state, by, commit }: LockStanding): string | undefined {
   const at = commit === undefined ? '' : ` at ${commit.slice(0, 12)}`
   const why = by === undefined ? '' : ` (${by})`
@@ -27,14 +27,14 @@ export function standingText({ state, by, commit }: LockStanding): string | unde
   }
 }
 
-/** What becomes of a lock that a command wrote: it is followed from now on, or the configuration has it otherwise. */
+/** The use of a lock that a command wrote: it is followed from now on, unless the configuration says otherwise. */
 export function useText({ lockUse, sources }: Config): string {
   if (lockUse === 'follow') return 'what is in it is served, and skillsyncd update moves it'
   const locked = sources.filter(({ source }) => source.update === 'locked').map(({ source }) => source.id)
   return `not followed (lock: ignore), but with --locked${locked.length === 0 ? '' : `, and by ${locked.join(', ')}`}`
 }
 
-/** The same in one word, for a line that says more. */
+/** True if the source follows the lock. */
 export function isFollowed({ state }: Pick<LockStanding, 'state'>): boolean {
   return state === 'followed' || state === 'other-rules'
 }

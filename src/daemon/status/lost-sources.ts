@@ -2,7 +2,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Loss } from '../../sync/pull/publisher.ts'
 import type { Log } from '../base/log.ts'
 
-/** A source of which what was served is lost, in words. */
+/** A source whose served content was lost, with a message. */
 export interface ServedLost {
   readonly source: SourceId
   readonly message: string
@@ -12,7 +12,7 @@ export function servedLost(lost: readonly Loss[]): readonly ServedLost[] {
   return lost.map(({ source, instead }) => ({ source, message: textOf(source, instead) }))
 }
 
-/** Raises the alarm at a start: an upstream that is away does not bring it back. */
+/** Logs the losses at a start as errors, because an unreachable upstream cannot restore them. */
 export function tellLosses(lost: readonly Loss[], log: Pick<Log, 'failure'>): void {
   for (const { source, message } of servedLost(lost))
     log.failure('error', 'served-lost', { source, code: 'store-failed', message })

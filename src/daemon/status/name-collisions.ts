@@ -2,17 +2,17 @@ import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { contentKeyOf } from '../../sync/model/skill.ts'
 
-/** A name that skills of several sources have. None of them hides another. */
+/** A name that skills of several sources share. None of them hides another. */
 export interface Collision {
   readonly name: string
-  /** How many skills have it, and the URIs of the first of them. */
+  /** The number of skills with the name, and the URIs of the first of them. */
   readonly count: number
   readonly uris: readonly string[]
 }
 
 /**
- * The names that skills of different sources share, in the order in which they are listed first. `about`: those of which one of these
- * sources has a skill. Copies of one skill are one, and no collision.
+ * The names that skills of different sources share, in listing order. `about`: only names of which one of these sources
+ * has a skill. Copies of one skill count as one, and are no collision.
  */
 export function collisionsIn({ listed }: Catalog, about?: ReadonlySet<string>): Collisions {
   const isMeant = (skills: readonly CatalogSkill[]): boolean =>
@@ -40,6 +40,6 @@ function areApart([first, ...others]: readonly CatalogSkill[]): boolean {
   return others.some(({ skill }) => contentKeyOf(skill) !== content)
 }
 
-/** A status fits into a line of the socket, however long the URIs are. */
+/** A status must fit into one line of the socket, however long the URIs are. */
 const MOST_NAMES = 20
 const MOST_URIS = 3

@@ -1,25 +1,25 @@
 import { OperatorError } from '../base/operator-error.ts'
 
-/** What a skill can be called by. */
+/** The names by which a skill can be addressed. */
 export interface Named {
-  /** The id that search and the tools print, where they offer it or would without a decision of a person. */
+  /** The id that search and the tools print, if they offer the skill or would do so without the operator's decision. */
   readonly id?: string
   readonly source: string
-  /** The true folder, relative to the source's root. */
+  /** The real folder, relative to the source's root. */
   readonly path: string
-  /** Of its SKILL.md, where it has one. */
+  /** The URI of its SKILL.md, if it has one. */
   readonly uri: string | undefined
   readonly name: string | undefined
 }
 
-/** The one that a person means. Which of several is for the person to say. */
+/** The skill that the operator means. Throws if there is none, or several: the choice is the operator's. */
 export function theOnly<Skill extends Named>(all: readonly Skill[], asked: string): Skill {
   const skill = theOnlyIfAny(all, asked)
   if (skill !== undefined) return skill
   throw new OperatorError('unknown-skill', `No skill is called "${asked}"; skillsyncd list shows them`)
 }
 
-/** The same, and undefined where there is none. */
+/** The skill that the operator means; `undefined` if there is none. Throws if there are several. */
 export function theOnlyIfAny<Skill extends Named>(all: readonly Skill[], asked: string): Skill | undefined {
   const skills = matching(all, asked)
   const [skill, ...others] = skills
@@ -29,8 +29,8 @@ export function theOnlyIfAny<Skill extends Named>(all: readonly Skill[], asked: 
 }
 
 /**
- * Those that the text fits best: as URI or `source/path`, as the id that search prints, as `source/name`, as path or name alone;
- * to the letter first, and then whatever the case of letters.
+ * The best matches of the text: as URI or `source/path`, as the id that search prints, as `source/name`, as path or
+ * name alone. Exact matches come first, then matches that ignore case.
  */
 function matching<Skill extends Named>(all: readonly Skill[], asked: string): readonly Skill[] {
   for (const as of [toTheLetter, folded]) {

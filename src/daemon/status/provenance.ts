@@ -18,7 +18,7 @@ import type { DisabledBy } from './status.ts'
 import { isContractUnserved } from './unserved-contract.ts'
 import type { Verified } from './verified-files.ts'
 
-/** Why a skill is served as it is, or not at all, as plain data. */
+/** The reason why a skill is served as it is, or not at all, as plain data. */
 export interface Provenance {
   readonly source: string
   readonly path: string
@@ -27,7 +27,7 @@ export interface Provenance {
   readonly standing: Standing
   readonly digest: string | undefined
   readonly url: string
-  /** As the operator asked, and what that came to. */
+  /** The ref that the operator configured, and the ref to which it resolved. */
   readonly asked: string
   readonly ref: string
   readonly commit: string
@@ -35,54 +35,57 @@ export interface Provenance {
   readonly rule: SelectedBy
   readonly update: Source['update']
   readonly decision: Decision
-  /** A person took the skill out of service. */
+  /** True if the operator disabled the skill. */
   readonly disabled: boolean
-  /** The skill that the person disabled, and by what this one is that: absent where none is. */
+  /** The disabled skill and the property by which this one matches it. Absent if there is none. */
   readonly disabledBy?: DisabledBy
-  /** It is of another MCP server, and waits for a person to approve it. */
+  /** True if it is from another MCP server and waits for approval. */
   readonly pending: boolean
-  /** Of another MCP server: what the skill is called there, and who let it through, where somebody has to. */
+  /** For a skill of another MCP server: its URI there, and its approval, if one is required. */
   readonly upstream: { readonly uri: string; readonly approved: Pick<Approval, 'at' | 'by'> | undefined } | undefined
-  /** It has the block of the contract, and its source does not ask for it. */
+  /** True if it has the contract block although its source does not use the contract. */
   readonly hasUnservedContract?: true
-  /** The checked files of a skill of another MCP server. */
+  /** The verified files of a skill of another MCP server. */
   readonly verified?: Verified
   readonly lock: LockedAs
   readonly signers: Signers | undefined
-  /** The source that the skill was had from, by its locked digest, where the commit was gone. */
+  /** The source from which the skill was restored by its locked digest, because the commit was gone. */
   readonly rebuiltFrom: SourceId | undefined
-  /** The oldest of the generations that follow on each other and serve this digest. Undefined where it is not served. */
+  /** The oldest of the consecutive generations that serve this digest. `undefined` if it is not served. */
   readonly since: Since | undefined
   readonly findings: readonly Finding[]
 }
 
-/** What of the configuration took the skill. */
+/** The configuration that selected the skill. */
 export interface SelectedBy {
   readonly root: string
-  /** The glob that took it. */
+  /** The glob that selects it. */
   readonly include: string | undefined
-  /** The glob that takes it out of every list. */
+  /** The glob that removes it from every list. */
   readonly unlisted: string | undefined
-  /** The folder is called otherwise than the skill, which is served by its name. */
+  /** True if the folder's name differs from the skill's; the skill is served by its own name. */
   readonly renamed: boolean
 }
 
 export interface Since {
   readonly generation: number
   readonly createdAt: string
-  /** Nothing older is kept: it may have been served for longer. */
+  /** True if no older generation is kept: it may have been served for longer. */
   readonly isOldestKept: boolean
-  /** When a person let it through, where that came after the generation. */
+  /** The time of approval, if that came after the generation. */
   readonly approvedAt?: string
 }
 
-/** How the lock has the skill. `follows`: nothing else than what is locked is served of the source; `source`: how that stands to it. */
+/**
+ * The skill's state in the lock. `follows`: only the locked content of the source is served; `source`: the source's
+ * state in the lock.
+ */
 export type LockedAs = { readonly follows: boolean; readonly source: LockStanding } & (
   | { readonly state: 'no-lock' | 'source-not-locked' | 'not-locked' }
   | { readonly state: 'same' | 'other'; readonly commit: string; readonly digest: string }
 )
 
-/** What is asked about: the skill as its snapshot has it. */
+/** The skill in question, as its snapshot has it. */
 export interface Asked {
   readonly source: Source
   readonly snapshot: Snapshot
@@ -94,13 +97,13 @@ export interface Asked {
   readonly verified?: Verified | undefined
 }
 
-/** The lock's side. `entry`: undefined where the lock has none of the source. */
+/** The lock's part. `entry`: `undefined` if the lock has no entry for the source. */
 export interface LockSide {
   readonly standing: LockStanding
   readonly entry: LockEntry | undefined
 }
 
-/** Puts together what is known of one skill. */
+/** Collects the known facts about one skill. */
 export async function provenanceOf(asked: Asked, lock: LockSide, store: Store): Promise<Provenance> {
   const { source, snapshot, skill, uri, disabled, disabledBy, pending, verified } = asked
   const { revision, proof } = snapshot
@@ -137,7 +140,7 @@ function upstreamOf({ source, skill }: Asked, store: Store): Provenance['upstrea
   return { uri: skill.upstream.uri, approved: approval && { at: approval.at, by: approval.by } }
 }
 
-/** The approval of the present declaration, where the source requires one. */
+/** The approval of the present declaration, if the source requires one. */
 function approvalOf(source: Source, skill: Skill, { decisions }: Store): Approval | undefined {
   if (source.kind !== 'mcp' || source.approval !== 'required') return undefined
   const approval = decisions.approvals.get(source.id)?.get(skill.path)
@@ -164,7 +167,10 @@ function lockedAs(skill: Skill, { standing, entry }: LockSide): LockedAs {
   return { ...told, state, commit: entry.revision.commit, digest: locked.digest }
 }
 
-/** Goes back as long as the generations serve the skill with this digest at this path, and to its approval at most. */
+/**
+ * Goes back through the generations while they serve the skill with this digest at this path, but not beyond its
+ * approval.
+ */
 async function sinceWhen({ source, skill }: Asked, store: Store): Promise<Since | undefined> {
   const numbers = await store.generations.numbers()
   const served = (await store.generations.current())?.number ?? 0
@@ -188,7 +194,7 @@ async function sinceWhen({ source, skill }: Asked, store: Store): Promise<Since 
       createdAt: generation.createdAt,
       isOldestKept: number > 1 && number === numbers.at(-1),
     }
-    // Before that it waited, with all that it has now.
+    // Before its approval the skill waited, with the same content.
     if (approvedAt !== undefined && generation.createdAt <= approvedAt)
       return { generation: number, createdAt: generation.createdAt, isOldestKept: false, approvedAt }
   }

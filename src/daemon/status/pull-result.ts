@@ -26,8 +26,8 @@ const LOCK = z.object({
 })
 
 /**
- * How the pull of one source ended, as plain data: a line of `skillsyncd sync`. `commit` is what is served, or, of one that is
- * held, what waits; `upstream` is where the ref was seen, absent where upstream was not asked for it.
+ * The result of one source's pull, as plain data: a line of `skillsyncd sync`. `commit` is the served one, or for a
+ * held pull the waiting one. `upstream` is the last seen position of the ref; absent if upstream was not queried.
  */
 export const SYNC_END = z.object({
   source: z.string(),
@@ -44,9 +44,9 @@ export const SYNC_END = z.object({
 
 export type SyncEnd = z.infer<typeof SYNC_END>
 
-/** What there is to say of a source besides the end of its pull. */
+/** The state of a source in addition to its outcome. */
 export interface Beside {
-  /** The paths of its skills that wait for a person. */
+  /** The paths of its skills that wait for approval. */
   readonly pending: readonly string[]
   readonly served: Revision | undefined
   readonly lock: LockStanding
@@ -66,7 +66,7 @@ export function syncEndOf(source: string, outcome: Outcome, { pending, served, l
     }
     case 'updated': {
       const { revision, snapshot, drift } = outcome
-      // What a pull found; what people disabled of it is the status's to tell.
+      // A pull reports what it found; disabled skills are a matter of the status.
       const { disabled: _none, ...skills } = tallyOf(snapshot.skills, new Set(), new Set(pending))
       const upstream = seen(drift?.newest ?? outcome.seen)
       return { source, outcome: 'updated', ...placeOf(revision), ...upstream, lock, skills, ...driftOf(source, drift) }
@@ -76,7 +76,7 @@ export function syncEndOf(source: string, outcome: Outcome, { pending, served, l
   }
 }
 
-/** A commit id that the configuration names is not asked for. */
+/** A commit id from the configuration is not queried. */
 function seen(revision: Revision | undefined): Pick<SyncEnd, 'upstream'> {
   if (revision === undefined || isObjectId(revision.ref)) return {}
   return { upstream: { ref: revision.ref, commit: revision.commit } }
@@ -90,7 +90,7 @@ function driftOf(source: string, drift: Drift | undefined): Pick<SyncEnd, 'code'
   return toldOf(source, drift?.error, drift?.newest)
 }
 
-/** `waiting`: what upstream has, of which the error says why it is not served. */
+/** `waiting`: the upstream revision that is not served for the reason of the error. */
 function toldOf(
   source: string,
   error: HoldReason | undefined,

@@ -3,7 +3,7 @@ import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { spanText } from '../../base/text/age-text.ts'
 import type { Age } from '../schedule/staleness.ts'
 
-/** Why requests should go elsewhere; nothing where each required source is served and young enough. */
+/** The reasons to send requests elsewhere. Empty if each required source is served and fresh enough. */
 export function unreadyIn(catalog: Catalog, ages: readonly Age[]): readonly Unready[] {
   const ofAll: Unready[] = catalog.generation > 0 ? [] : [{ why: 'nothing-served' }]
   const served = new Set(catalog.snapshots.map(({ source }) => source))
@@ -17,7 +17,7 @@ export function unreadyIn(catalog: Catalog, ages: readonly Age[]): readonly Unre
   return [...ofAll, ...ofSources]
 }
 
-/** The reason in words. */
+/** The reason as text. */
 export function unreadyText({ source, why, age, limit }: Unready): string {
   const what = source === undefined ? 'nothing is served' : UNREADY_TEXTS[why]
   const ages = age === undefined || limit === undefined ? '' : `: ${spanText(age * 1000)}, of ${spanText(limit * 1000)}`

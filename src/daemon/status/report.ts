@@ -13,16 +13,16 @@ import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { PullCounts } from '../base/pull-counts.ts'
 
-/** What became of a pull is logged, counted and remembered here, and nowhere else. */
+/** Logs, counts and records the outcomes of pulls. No other module does so. */
 export class Report {
   readonly #records: SourceRecords
   readonly #clock: Clock
   readonly #log: Log
   readonly #counts: PullCounts
   readonly #last = new Map<SourceId, SourceRecord>()
-  /** The address to which each address of a source redirects, as far as this process knows. */
+  /** The redirect target of each source address, as known to this process. */
   readonly #moved = new Map<string, string | undefined>()
-  /** When each record was written last by this process, on the monotonic clock. */
+  /** The time of this process's last write of each record, on the monotonic clock. */
   readonly #writtenMs = new Map<SourceId, number>()
 
   private constructor(records: SourceRecords, { clock, log, counts }: ReportParts) {
@@ -41,19 +41,19 @@ export class Report {
     return report
   }
 
-  /** How it went where the source is now. */
+  /** The record of the source at its present address. Of a record for another address only `followed` remains. */
   recordOf(source: Pick<Source, 'id' | 'url'>): SourceRecord {
     return recordAt(this.#last.get(source.id), source)
   }
 
-  /** A new revision is about to be fetched; its outcome may be long in coming. */
+  /** Reports that a new revision is about to be fetched; its outcome may take long. */
   resolved(source: Source, { ref, commit }: Revision): void {
     this.#log.debug('source-resolved', { source: source.id, ref, commit })
   }
 
   /**
-   * Takes up where the host of a source redirects to, undefined where to nowhere, and warns once of each address. Sources of one
-   * address share listings, so what one of them learns holds for all.
+   * Records the redirect target of a source's host, or `undefined`, and warns of each address once. Sources with one
+   * address share listings, so the target is stored by address.
    */
   found(source: Source, movedTo: string | undefined): void {
     const known = this.#movedTo(source)
@@ -68,7 +68,7 @@ export class Report {
     return this.#moved.has(source.url) ? this.#moved.get(source.url) : this.recordOf(source).movedTo
   }
 
-  /** Tells of one outcome. It took so long, from its own start. */
+  /** Reports one outcome. `tookMs` counts from the start of its pull. */
   async outcome(source: Source, outcome: Outcome, tookMs: number): Promise<void> {
     this.#write(source, outcome, tookMs)
     this.#counts.add(source.id, outcome, tookMs)
@@ -77,21 +77,24 @@ export class Report {
     const movedTo = this.#movedTo(source)
     const record = { ...recordAfter(outcome, previous, now), url: source.url, movedTo }
     this.#last.set(source.id, record)
-    // Only history: an unchanged poll mostly writes nothing, and a disk that is full must not stop the next poll.
+    // The record is only history: an unchanged poll mostly writes nothing, and a full disk must not stop the next poll.
     const isWell = previous.condition === undefined && record.condition === undefined
     const isNews = isElsewhere(previous.revision, record.revision) || previous.movedTo !== movedTo
     if (outcome.kind === 'unchanged' && isWell && !isNews && this.#isRemembered(source.id)) return
     await this.#remember(source.id, record)
   }
 
-  /** How old it is has to be nearly true also for who reads it from the disk: the next process, or one that only follows. */
+  /**
+   * The recorded age must be roughly correct for other readers of the disk too: the next process, or a reader without
+   * the lock.
+   */
   #isRemembered(source: SourceId): boolean {
     const at = this.#writtenMs.get(source)
     return at !== undefined && this.#clock.monotonicMs() - at < REMEMBERED_FOR_MS
   }
 
   async #remember(source: SourceId, record: SourceRecord): Promise<void> {
-    // Also where it fails: a disk that is full is not tried at each poll.
+    // Set even if the write fails, so that a full disk is not tried at each poll.
     this.#writtenMs.set(source, this.#clock.monotonicMs())
     try {
       await this.#records.write(source, record)
@@ -160,19 +163,22 @@ export class Report {
   }
 }
 
-/** Whether upstream is not where it was last seen: a process that reads the record must not take the one for the other. */
+/**
+ * True if upstream has moved since the last record. A process that reads the record must not mistake one revision for
+ * the other.
+ */
 function isElsewhere(before: Revision | undefined, now: Revision | undefined): boolean {
   return before === undefined || now === undefined ? before !== now : !isSameRevision(before, now)
 }
 
-/** What tells of outcomes. */
+/** The parts that a report uses. */
 export interface ReportParts {
   readonly clock: Clock
   readonly log: Log
   readonly counts: PullCounts
 }
 
-/** What is remembered of a source after this outcome. */
+/** The record of a source after this outcome. */
 function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): SourceRecord {
   const looked = { ...previous, lastAttempt: now }
   switch (outcome.kind) {
@@ -191,7 +197,7 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
         ...(outcome.followed !== undefined && { followed: outcome.followed }),
       }
     case 'updated': {
-      // Status and decisions are about what upstream has, and not about what is served instead of it.
+      // Status and decisions concern the upstream revision, not the one that is served instead.
       const revision = outcome.drift?.newest ?? outcome.seen
       const isAnswer = revision !== undefined || outcome.isFromStore !== true
       return {
@@ -199,7 +205,7 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
         lastSuccess: isAnswer ? now : previous.lastSuccess,
         condition: conditionOf(outcome.drift?.error),
         revision,
-        // A commit by its id was pinned, or rolled back to: no ref led there.
+        // A bare commit id was pinned, or is the target of a rollback: no ref led there.
         ...(!isObjectId(outcome.revision.ref) && { followed: followedIn(outcome.snapshot) }),
       }
     }
@@ -227,5 +233,5 @@ function toldOf({ code, message, cause }: SyncError) {
 }
 
 const REMEMBERED_FOR_MS = 3_600_000
-/** A host may answer with any length, and no person writes a longer one down. */
+/** A host can send an address of any length; no real one is longer. */
 const MOST_ADDRESS = 2_000

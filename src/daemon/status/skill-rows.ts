@@ -23,27 +23,30 @@ import { pendingPaths } from '../../sync/decisions/approvals.ts'
 import { isContractUnserved } from './unserved-contract.ts'
 import { verifiedOf, type Kept, type Verified } from './verified-files.ts'
 
-/** One skill for people and for `--json`: what became of it, and from where it is. */
+/** One skill for display and `--json`: its state and its origin. */
 export interface SkillRow {
   readonly source: string
-  /** The true folder, relative to the source's root. */
+  /** The real folder, relative to the source's root. */
   readonly path: string
   /**
-   * The id that search and the tools have for it, of one that is offered; of one that is disabled or waits for approval, the id that
-   * it has where no skill is. Absent of one that is withheld or in no list.
+   * The id in search and the tools, if the skill is offered. For a disabled skill, or one that waits for approval, the
+   * id that it has without that decision. Absent if it is withheld or unlisted.
    */
   readonly id?: string
-  /** The ids of the places where this very content lies under this name, itself among them, where there are several: the first of them. */
+  /**
+   * The ids of the places that have the same content under this name, including this one. Present only if there are
+   * several; limited to the first of them.
+   */
   readonly places?: readonly string[]
-  /** Of its SKILL.md; only where it is served, or would be if nobody had disabled it. */
+  /** The URI of its SKILL.md; only if it is served, or would be if it were not disabled. */
   readonly uri: string | undefined
-  /** What another MCP server calls it, where it is of one. */
+  /** Its URI on the other MCP server, if it comes from one. */
   readonly upstream?: string
-  /** A person took it out of service. */
+  /** True if the operator disabled it. */
   readonly disabled: boolean
-  /** The skill that the person disabled, and by what this one is that: absent where none is. */
+  /** The disabled skill and the property by which this one matches it. Absent if there is none. */
   readonly disabledBy?: DisabledBy
-  /** It is of another MCP server, and waits for a person to approve it. */
+  /** True if it is from another MCP server and waits for approval. */
   readonly pending: boolean
   readonly name: string | undefined
   readonly description: string | undefined
@@ -52,7 +55,7 @@ export interface SkillRow {
   readonly packs: readonly string[]
   readonly commit: string
   readonly ref: string
-  /** Of its content, as `docs/digest.md` defines it. */
+  /** The digest of its content, as `docs/digest.md` defines it. */
   readonly digest: string | undefined
   readonly size: number
   readonly files: readonly {
@@ -61,9 +64,9 @@ export interface SkillRow {
     readonly digest: string
     readonly executable: boolean
   }[]
-  /** What its `x-personal-mcp` block says, where its source asks for that and it is kept. */
+  /** Its `x-personal-mcp` block, if its source uses the contract and the block is valid. */
   readonly contract?: Contract
-  /** It has such a block, and its source does not ask for it. */
+  /** True if it has such a block although its source does not use the contract. */
   readonly hasUnservedContract?: true
   /** Present for skills of other MCP servers. */
   readonly verified?: Verified
@@ -71,14 +74,14 @@ export interface SkillRow {
 }
 
 /**
- * A row for every SKILL.md that the state folder has of the sources, served or not. What is served is what it says, whether a
- * daemon runs or not; one that is not there yet has none.
+ * One row for each SKILL.md of the sources in the state folder, served or not. It reads the stored state, with or
+ * without a running daemon. Empty if the state folder does not exist yet.
  */
 export async function readRows(config: Config): Promise<SkillRow[]> {
   return (await readSkillRows(config)).map(({ row }) => row)
 }
 
-/** The same rows, each with all that is known of its skill. */
+/** The rows, each with the full data of its skill. */
 export async function readSkillRows(config: Config): Promise<{ readonly row: SkillRow; readonly skill: Skill }[]> {
   const store = await Store.openExisting(config.state)
   if (store === undefined) return []
@@ -88,13 +91,13 @@ export async function readSkillRows(config: Config): Promise<{ readonly row: Ski
   return catalog.snapshots.flatMap((snapshot) => rowsOf(snapshot, store, config, known))
 }
 
-/** The digests of the files that are here of other MCP servers, by source. */
+/** The digests of the stored files of other MCP servers, by source. */
 export async function keptOf({ snapshots }: Catalog, { upstreams }: Store): Promise<Kept> {
   const sources = snapshots.filter(({ skills }) => skills.some(isOfUpstream)).map(({ source }) => source)
   return new Map(await Promise.all(sources.map(async (id) => [id, await upstreams.kept(id)] as const)))
 }
 
-/** The ids of the skills that tools offer, and of those that they would if no person had decided anything. */
+/** The ids of the skills that tools offer, and of those that they would offer without the operator's decisions. */
 function idsIn(catalog: Catalog): ReadonlyMap<Skill, string> {
   const undecided: Catalog = { ...catalog, sources: [] }
   return new Map([undecided, catalog].flatMap((of) => offeredIn(of).listed.map(({ skill, id }) => [skill, id])))
@@ -107,7 +110,7 @@ function placesIn(catalog: Catalog): ReadonlyMap<Skill, Places> {
   return new Map(offered.listed.map((one) => [one.skill, placesTold(offered.placesOf(one))]))
 }
 
-/** Facts from the whole catalog, by the skill. */
+/** Facts from the whole catalog, by skill. */
 interface Known {
   readonly ids: ReadonlyMap<Skill, string>
   readonly places: ReadonlyMap<Skill, Places>
@@ -115,8 +118,8 @@ interface Known {
 }
 
 /**
- * What tools offer of what the state folder has, in the order of ids, whether a daemon runs or not. With `packs`: what they offer
- * to those who see these alone.
+ * The skills in the state folder that tools offer, ordered by id, with or without a running daemon. With `packs`: the
+ * skills that clients of these packs see.
  */
 export async function readOffered(config: Config, packs?: readonly string[]): Promise<OfferedSkills> {
   const store = await Store.openExisting(config.state)
@@ -128,7 +131,7 @@ export async function readOffered(config: Config, packs?: readonly string[]): Pr
   return offeredIn(atOnce(packingCatalog(whole, named)))
 }
 
-/** In the order of paths. */
+/** Ordered by path. */
 function rowsOf(
   snapshot: Snapshot,
   { decisions }: Store,

@@ -2,7 +2,7 @@ import { countOf } from '../../base/text/plural.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
 
-/** How a daemon stands. */
+/** The state of a daemon. */
 export interface Standing {
   readonly isReadOnly?: boolean
   readonly generation: number
@@ -11,7 +11,10 @@ export interface Standing {
   readonly recordOf: (id: SourceId) => Pick<SourceRecord, 'condition' | 'lastSuccess'>
 }
 
-/** One line for a service manager: counts, and of what fails the source that has failed longest. No message of anybody's. */
+/**
+ * One line for a service manager: counts, and the source that has been failing for longest. It contains no error
+ * messages.
+ */
 export function standingText({ isReadOnly, generation, skills, sources, recordOf }: Standing): string {
   const served = `${isReadOnly === true ? 'read-only, ' : ''}${countOf(skills, 'skill')} of ${countOf(sources.length, 'source')}, generation ${generation}`
   const failing = sources.flatMap((id) => {

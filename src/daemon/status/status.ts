@@ -35,59 +35,65 @@ import { verifiedOfAll, type Kept, type Verified } from './verified-files.ts'
 import type { Unready } from '../../serve/http/routes/health.ts'
 import { VERSION } from '../../serve/version.ts'
 
-/** How it stands, as plain data: what `skillsyncd status --json` prints. Times are ISO 8601, UTC. */
+/** The state of the installation, as plain data: the output of `skillsyncd status --json`. Times are ISO 8601, UTC. */
 export interface Status {
   readonly version: string
   readonly state: string
-  /** The generation that is served; 0 before the first. */
+  /** The served generation; 0 before the first. */
   readonly generation: number
   readonly skills: number
   readonly sources: readonly SourceStatus[]
   /** Names that skills of different sources and contents share. All of the skills are served. */
   readonly collisions: Collisions
-  /** What is wrong between skills that keep the contract, whichever sources they are of. */
+  /** Problems between skills of the contract, across all sources. */
   readonly problems: readonly ContractProblem[]
-  /** The lock of the configuration; absent where the sources were named on a command line. */
+  /** The lock of the configuration; absent if the sources were named on a command line. */
   readonly lock?: LockStatus
-  /** What people decided is lost but for a record of it, by which it is served: why, and what a person can do. */
+  /**
+   * The reason why the operator's decisions and their copy were lost, with the remedy. The record of them that remains
+   * determines what is served.
+   */
   readonly decisionsLost?: string
-  /** Sources of which the disk lost what was served: what is served of them now, until that is fetched again. */
+  /** Sources whose served content was lost on disk, with what is served until it is fetched again. */
   readonly servedLost: readonly ServedLost[]
-  /** What this version does otherwise than the one before it, where this installation meets it; empty once it was told. */
+  /** Changes of this version that affect this installation; empty after they were reported. */
   readonly notices: readonly Notice[]
-  /** Of the process that answers; absent where none runs and the state folder was read. */
+  /** The process that answers; absent if none runs and the state folder was read. */
   readonly daemon?: DaemonStatus
-  /** A process of another container or machine that has the lock and cannot be asked from here; absent where none has. */
+  /**
+   * A process in another container or machine that has the lock and cannot be queried from here; absent if there is
+   * none.
+   */
   readonly elsewhere?: WriterElsewhere
-  /** Why that process does not write the state folder, and what a person can try; absent where it does. */
+  /** The reason why that process does not write the state folder, with a remedy; absent if it writes. */
   readonly readOnly?: Condition
-  /** Of the HTTP side of that process, where it has one. */
+  /** The HTTP state of that process, if it has an HTTP server. */
   readonly http?: HttpStatus
 }
 
-/** The process that answers, and what it was started with. */
+/** The process that answers, with its mode. */
 export interface DaemonStatus extends Mode {
   readonly pid: number
   readonly startedAt: string
 }
 
-/** A process of another container or machine that has the lock of the state folder. */
+/** A process in another container or machine that has the lock of the state folder. */
 export interface WriterElsewhere {
   readonly pid: number
-  /** What it was started as. */
+  /** The command with which it was started. */
   readonly command: string
-  /** It renewed its lease while that was looked at. */
+  /** True if it renewed its lease during the check. */
   readonly isAlive: boolean
 }
 
 export interface LockStatus {
   readonly file: string
-  /** What the configuration has done with it, but for sources that are to follow it in any case. */
+  /** The configured use of the lock. Some sources follow it in any case. */
   readonly use: Config['lockUse']
   readonly isThere: boolean
-  /** Why it cannot be read. */
+  /** The reason why it cannot be read. */
   readonly error?: string
-  /** How many sources follow it. */
+  /** The number of sources that follow it. */
   readonly followed: number
 }
 
@@ -95,13 +101,13 @@ export interface HttpStatus {
   readonly url: string
   readonly sessions: number
   readonly streams: number
-  /** URIs that anybody is subscribed to. */
+  /** The number of URIs with at least one subscription. */
   readonly subscribedUris: number
-  /** Of the second listener, where there is one: webhooks are taken there. */
+  /** The second listener, if there is one: it accepts webhooks. */
   readonly operations?: { readonly url: string }
-  /** Why `/readyz` sends requests elsewhere; empty where it does not. */
+  /** The reasons why `/readyz` sends requests elsewhere; empty if it does not. */
   readonly unready: readonly Unready[]
-  /** Whether one is needed, and how many there are; no number where they cannot be read. */
+  /** True if a token is required, and the number of tokens; no number if they cannot be read. */
   readonly tokens: { readonly required: boolean; readonly count?: number }
 }
 
@@ -109,63 +115,72 @@ export interface SourceStatus {
   readonly id: SourceId
   readonly kind: Source['kind']
   readonly url: string
-  /** The address that its host redirects to, where that is another: the one to configure. */
+  /** The address to which its host redirects, if it differs: the one to configure. */
   readonly movedTo?: string
   readonly ref: string | undefined
   readonly update: 'auto' | 'locked' | 'review'
   readonly lock: LockStanding
-  /** What a person decided about it; empty where nothing. */
+  /** The operator's decisions about it; empty if there are none. */
   readonly decision: Decision
-  /** The skills that a person disabled, there or not: how many, and the folders of the first of them. */
+  /** The skills that the operator disabled, present or not: their number, and the folders of the first of them. */
   readonly disabled: { readonly count: number; readonly paths: readonly string[] } & DisabledPlaces
-  /** The skills of another MCP server that wait for a person: how many, and the first of them. */
+  /** The skills of another MCP server that wait for approval: their number, and the first of them. */
   readonly pending: { readonly count: number; readonly paths: readonly string[] }
-  /** The skills of another MCP server that are withheld since it sent other bytes than it declares: likewise. */
+  /**
+   * The skills of another MCP server that are withheld because it sent other bytes than it declares: their number, and
+   * the first of them.
+   */
   readonly mismatched: { readonly count: number; readonly paths: readonly string[] }
-  /** Of an MCP server: how it told of the skills that are served. */
+  /** For an MCP server: the form of its listing of the served skills. */
   readonly form?: ListingForm
-  /** The same: it says that what it lists is for the holder of the credential alone. */
+  /** For an MCP server: true if it declares its listing private to the holder of the credential. */
   readonly isPrivate?: true
-  /** The same, of the process that answers: the bytes of its files that came in the last hour, and `budgets.hourly_bytes`. */
+  /**
+   * For an MCP server, from the process that answers: the bytes of its files fetched in the last hour, and
+   * `budgets.hourly_bytes`.
+   */
   readonly fetched?: { readonly bytes: number; readonly most: number }
-  /** The same: what of its files was checked. Where the state folder is read for it. */
+  /** For an MCP server: its verified files. Present only if the state folder is read for it. */
   readonly verified?: Verified
-  /** What is served, and from which commit. */
+  /** The served commit. */
   readonly served: ServedCommit | undefined
   /**
-   * The commit that the upstream's ref pointed to when it last answered. Equal to the served one: up to date. Absent where upstream
-   * has not said it: it was not asked since, a lock or a pin named the commit, or the configuration does.
+   * The commit of the upstream's ref at its last answer. It equals the served one if that is up to date. Absent if
+   * upstream has not reported it: it was not queried since, or a lock, a pin or the configuration names the commit.
    */
   readonly upstream: { readonly commit: string; readonly at: string } | undefined
   readonly lastAttempt: string | undefined
   readonly lastSuccess: string | undefined
-  /** While it is looked at, when that was due. */
+  /** During a pull, the time at which that pull was due. */
   readonly nextPoll: string | undefined
-  /** While it is looked at: when that began. */
+  /** The start of the pull that is under way. */
   readonly lookingSince: string | undefined
   readonly condition: Condition | undefined
   readonly tally: Tally
-  /** The number of its skills that have the block of the contract while the source does not ask for it. */
+  /** The number of its skills that have the contract block although the source does not use the contract. */
   readonly unservedContracts: number
   /** Every finding of the source, those of withheld skills first. */
   readonly findings: readonly SourceFinding[]
 }
 
-/** The skills of the source that are out of service for a disabled one, here or elsewhere: how many, and the first of them. */
+/**
+ * The skills of the source that are out of service because of a disabled skill, here or elsewhere: their number, and
+ * the first of them.
+ */
 export interface DisabledPlaces {
   readonly matching: number
   readonly matches: readonly DisabledRow[]
 }
 
-/** A skill, the one that a person disabled, and by what it is that one. */
+/** A skill, the disabled one that it matches, and the property by which it does. */
 export interface DisabledRow extends DisabledBy {
-  /** Its true folder. */
+  /** Its real folder. */
   readonly path: string
 }
 
-/** Why a skill is out of service. */
+/** The reason why a skill is out of service. */
 export interface DisabledBy {
-  /** The skill that a person disabled: `source/path`. */
+  /** The disabled skill: `source/path`. */
   readonly as: string
   readonly by: DisabledMatch['by']
 }
@@ -174,49 +189,51 @@ export interface ServedCommit {
   readonly commit: string
   readonly ref: string
   readonly signers?: Signers
-  /** Where it is from, if the source is elsewhere by now. */
+  /** The address that it came from, if the source has another one now. */
   readonly url?: string
-  /** The commit was gone: its skills were had from this source, by their locked digests. */
+  /** The commit was gone: its skills were restored from this source, by their locked digests. */
   readonly rebuiltFrom?: SourceId
 }
 
 export interface Condition {
   readonly code: SyncErrorCode
   readonly message: string
-  /** What a person can try. */
+  /** The remedy for the operator. */
   readonly mend: string
-  /** With `credentials-rejected`: what the secret is read from. Never the secret. */
+  /** With `credentials-rejected`: the origin of the secret. Never the secret itself. */
   readonly credential?: string
 }
 
 export interface SourceFinding extends Finding {
-  /** `link`: as `strayLinks` has it. */
+  /** `link`: as `strayLinks` defines it. */
   readonly standing: 'served' | 'unlisted' | 'tools' | 'withheld' | 'source' | 'link'
 }
 
-/** What a status is made from. */
+/** The data from which a status is made. */
 export interface StatusInput {
-  /** To go through all findings takes long for thousands of skills, and not all readers want them. */
+  /**
+   * True to leave out the findings: collecting them takes long for thousands of skills, and not all readers need them.
+   */
   readonly leavesFindings?: boolean
   readonly config: Config
   readonly catalog: Catalog
-  /** How it went where the source is now. */
+  /** The record of the source at its present address. Of a record for another address only `followed` remains. */
   readonly recordOf: (source: Source) => SourceRecord
   readonly decisions: Decisions
   readonly disabled: DisabledSkills
-  /** Of `decisions.json` and its copy. */
+  /** The loss of `decisions.json` and its copy. */
   readonly loss: SyncError | undefined
   readonly approvals: Approvals
   readonly lock: LockRead
   readonly notices: readonly Notice[]
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   readonly lookingSince: ReadonlyMap<SourceId, Date>
-  /** Bytes of files that came from an MCP server in the last hour. Undefined where no daemon runs. */
+  /** The bytes of files that came from an MCP server in the last hour. `undefined` if no daemon runs. */
   readonly fetchedFrom: ((id: SourceId) => number) | undefined
-  /** Undefined where no daemon runs. */
+  /** `undefined` if no daemon runs. */
   readonly startedAt: Date | undefined
   readonly lost: readonly Loss[]
-  /** Why that daemon does not write. */
+  /** The reason why that daemon does not write. */
   readonly readOnly?: SyncError | undefined
   readonly http: HttpStatus | undefined
 }
@@ -230,7 +247,7 @@ export function statusOf(input: StatusInput): Status {
     skills: catalog.listed.length,
     sources: config.sources.map((configured) => sourceStatus(configured, input)),
     collisions: collisionsIn(catalog),
-    // Whoever prints it asks: that takes time in which this process serves nobody.
+    // The reader that prints the status computes them, because that would block this process.
     problems: [],
     ...(config.lock !== undefined && { lock: lockStatusOf(config.lock, input) }),
     ...(loss !== undefined && { decisionsLost: loss.message }),
@@ -286,7 +303,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     upstream: seenUpstream(revision, lastSuccess),
     lastAttempt,
     lastSuccess,
-    // A poll of a paused source asks upstream nothing.
+    // A poll of a paused source does not query upstream.
     nextPoll: decision.paused === true ? undefined : input.nextPolls.get(source.id)?.toISOString(),
     lookingSince: input.lookingSince.get(source.id)?.toISOString(),
     condition: condition && conditionOf(condition, revision, configured),
@@ -297,7 +314,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
   }
 }
 
-/** A ref that is a commit id is not asked for, and so says nothing of upstream. */
+/** A ref that is a commit id is not queried, so it says nothing about upstream. */
 function seenUpstream(revision: Revision | undefined, at: string | undefined): SourceStatus['upstream'] {
   if (revision === undefined || at === undefined || isObjectId(revision.ref)) return undefined
   return { commit: revision.commit, at }
@@ -323,7 +340,7 @@ function firstOf(paths: readonly string[]): SourceStatus['pending'] {
   return { count: paths.length, paths: paths.slice(0, MOST_DISABLED) }
 }
 
-/** A status fits into a line of the socket, however many there are: skillsyncd list shows all. */
+/** A status must fit into one line of the socket, however many there are: `skillsyncd list` shows all. */
 const MOST_DISABLED = 20
 
 function servedOf({ revision, proof: { signers }, rebuiltFrom }: Snapshot): ServedCommit {
@@ -331,7 +348,7 @@ function servedOf({ revision, proof: { signers }, rebuiltFrom }: Snapshot): Serv
   return { commit, ref, ...(signers !== undefined && { signers }), ...(rebuiltFrom !== undefined && { rebuiltFrom }) }
 }
 
-/** `seen`: what upstream had when it last answered. */
+/** `seen`: the upstream revision at its last answer. */
 function conditionOf(
   condition: NonNullable<SourceRecord['condition']>,
   seen: Revision | undefined,
@@ -343,13 +360,16 @@ function conditionOf(
   return { ...condition, mend, ...(credential !== undefined && { credential }) }
 }
 
-/** Beside the catalog: what was checked of other servers, and the sources that are asked about where these are not all. */
+/**
+ * Data in addition to the catalog: the verified files of other servers, and the sources in question if these are not
+ * all.
+ */
 interface Beside {
   readonly kept: Kept
   readonly about?: ReadonlySet<string> | undefined
 }
 
-/** A status with all that is wrong, and what was checked of other servers, as the state folder has it. */
+/** A status with all findings and problems, and the verified files of other servers, from the state folder. */
 export function withFindings(status: Status, catalog: Catalog, config: Config, { kept, about }: Beside): Status {
   const sources = status.sources.map((source) => {
     const snapshot = catalog.snapshots.find((candidate) => candidate.source === source.id)
@@ -364,7 +384,7 @@ export function withFindings(status: Status, catalog: Catalog, config: Config, {
   return { ...status, sources, collisions, problems: about === undefined ? problems : problemsOf(about, problems) }
 }
 
-/** That of the host, and that of the proxy before it. */
+/** The credentials of the host and of the proxy before it. */
 function credentialsOf({ access, proxy }: ConfiguredSource): string | undefined {
   const ofProxy = proxy.kind === 'named' ? credentialOf(proxy.access) : undefined
   const named = [credentialOf(access), ofProxy && `${ofProxy} for the proxy`].filter((name) => name !== undefined)

@@ -3,7 +3,10 @@ import { CONTRACT_KEY } from '../../sync/skill-md/contract/contract.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { Source } from '../../sync/model/source.ts'
 
-/** True of a skill that has the block of the contract where its source does not ask for it, so that nothing serves the block. */
+/**
+ * True for a skill that has the contract block although its source does not use the contract, so that the block is not
+ * served.
+ */
 export function isContractUnserved({ contract }: Source, { frontmatter }: Skill): boolean {
   return !contract && frontmatter !== undefined && Object.hasOwn(frontmatter, CONTRACT_KEY)
 }

@@ -4,7 +4,9 @@ import { recordAt } from '../../sync/store/source-records.ts'
 import type { Store } from '../../sync/store/store.ts'
 import type { Config } from '../config/config.ts'
 
-/** The sources of which a catalog has nothing, `MOST_NAMED` of them with the reasons as the state folder has them. */
+/**
+ * The sources of which a catalog has nothing. `MOST_NAMED` of them are named, with the reasons from the state folder.
+ */
 export async function lackingIn(catalog: Catalog, { sources }: Config, store: Store): Promise<Lacking> {
   const lacking = withoutAny(catalog, sources)
   const named = lacking.slice(0, MOST_NAMED).map(async ({ source }): Promise<LackingSource> => {
@@ -15,7 +17,7 @@ export async function lackingIn(catalog: Catalog, { sources }: Config, store: St
   return { count: lacking.length, named: await Promise.all(named) }
 }
 
-/** The same for callers that may know of no source. */
+/** The number of such sources, for callers that must not know any source. */
 export function lackingUnnamed(catalog: Catalog, sources: Config['sources']): Lacking {
   return { count: withoutAny(catalog, sources).length, named: [] }
 }
@@ -25,5 +27,5 @@ function withoutAny({ snapshots }: Catalog, sources: Config['sources']): Config[
   return sources.filter(({ source }) => !served.has(source.id))
 }
 
-/** Each costs a read of a file, and more are not told. */
+/** Each named source costs a read of a file. */
 const MOST_NAMED = 16

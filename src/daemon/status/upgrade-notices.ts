@@ -10,14 +10,14 @@ import { isBound, standingIn } from '../trust/lock-rules.ts'
 import type { LockRead } from '../trust/lock-rules.ts'
 import { isFollowed, standingText } from './lock-text.ts'
 
-/** What this version does otherwise than the one that wrote the state folder before, where this installation meets it. */
+/** A change of behavior since the version that last wrote the state folder, if it affects this installation. */
 export interface Notice {
-  /** Which change of behaviour it is about. */
+  /** The id of the change. */
   readonly change: string
   readonly message: string
 }
 
-/** What the changes are judged by. */
+/** The data for finding out which changes apply. */
 export interface NoticeParts {
   readonly config: Config
   readonly store: Store
@@ -25,12 +25,15 @@ export interface NoticeParts {
   readonly decisions: Decisions
 }
 
-/** Each change of behaviour that an operator is told of, in order: a state folder remembers how many of them it was served with. */
+/**
+ * The changes of behavior that operators are notified of, in order. A state folder records how many of them it has been
+ * served with.
+ */
 const CHANGES: readonly ((parts: NoticeParts) => Notice | undefined)[] = [lockIsFollowed]
 
 /**
- * The notices that this state folder was not told yet. A new folder has none: nothing was otherwise for it. They stay until
- * `remember` is called.
+ * The notices that are still due for this state folder. A new folder has none, because nothing changed for it. They
+ * stay due until `remember` is called.
  */
 export async function noticesOf(parts: NoticeParts): Promise<readonly Notice[]> {
   if (await isNew(parts.store)) return []
@@ -38,19 +41,19 @@ export async function noticesOf(parts: NoticeParts): Promise<readonly Notice[]> 
   return CHANGES.slice(known).flatMap((noticeOf) => noticeOf(parts) ?? [])
 }
 
-/** From now on the folder was served with all changes. One that a later version wrote stays as it is. */
+/** Records that the folder has been served with all changes. A higher number from a later version stays. */
 export async function remember(store: Store): Promise<void> {
   if ((await knownIn(store)) >= CHANGES.length) return
   await store.folder.expectRight()
   await writeWhole(fileOf(store), `${CHANGES.length}\n`)
 }
 
-/** Whether nothing was ever served of it. */
+/** True if nothing was ever served from it. */
 export async function isNew(store: Store): Promise<boolean> {
   return (await store.generations.numbers()).length === 0
 }
 
-/** How many of the changes the folder was served with; what cannot be read as a number is none. */
+/** The number of changes with which the folder was served; 0 if the file holds no number. */
 async function knownIn(store: Store): Promise<number> {
   const file = fileOf(store)
   const text = await unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
@@ -61,7 +64,7 @@ function fileOf({ folder }: Store): string {
   return join(folder.path, 'changes')
 }
 
-/** Before, a lock was followed where `--locked` or `update: locked` said so. */
+/** Previous versions followed a lock only with `--locked` or `update: locked`. */
 function lockIsFollowed({ config, lock, decisions }: NoticeParts): Notice | undefined {
   const sources = config.sources.flatMap(({ source }): string[] => {
     const standing = standingIn(lock, config, source, decisions.get(source.id))
@@ -79,7 +82,7 @@ function lockIsFollowed({ config, lock, decisions }: NoticeParts): Notice | unde
 
 const MOST_NAMED = 10
 
-/** That they cannot be found out or remembered keeps nothing from being served. */
+/** The value, or a fallback if it cannot be read or written. Serving continues without notices. */
 export async function unlessUnreadable<Value>(value: Promise<Value>, otherwise: Value): Promise<Value> {
   return value.catch((error: unknown) => {
     if (error instanceof SyncError) return otherwise

@@ -2,8 +2,8 @@ import { isByChoice, isPassing } from '../../sync/model/sync-error.ts'
 import type { SourceStatus } from './status.ts'
 
 /**
- * What a source wants of the one who looks. `person`: nothing becomes of it unless somebody does something. `retried`: it may
- * pass by itself. `chosen`: somebody wants it as it is.
+ * The attention that a source needs. `person`: it stays as it is until the operator acts. `retried`: it may resolve by
+ * itself. `chosen`: the operator wants it this way.
  */
 export type Urgency = 'person' | 'retried' | 'chosen' | 'well'
 
@@ -15,27 +15,27 @@ export function urgencyOf({ condition, decision, lastSuccess, tally, mismatched 
     if (!isPassing(condition.code) || isOld(lastSuccess, now)) return 'person'
     return 'retried'
   }
-  // Such a skill comes back when its server mends itself, or when somebody has its files read again.
+  // Such a skill comes back when its server is repaired, or when the operator has its files read again.
   if (tally.pending > 0 || mismatched.count > 0) return 'person'
   return condition !== undefined || isKept(decision) ? 'chosen' : 'well'
 }
 
-/** Whether what is served is what its place was last seen to have: the two commits that prove it. */
+/** True if the served commit is the one that upstream was last seen to have, at the same address. */
 export function isUpToDate({ served, upstream }: SourceStatus): boolean {
   return upstream !== undefined && served?.commit === upstream.commit && served.url === undefined
 }
 
-/** Whether the configuration names the very commit that is served: there is no ref that upstream could be asked for. */
+/** True if the configuration names the served commit itself: there is no ref to query upstream for. */
 export function isFixed({ ref, served }: SourceStatus): boolean {
   return ref !== undefined && served !== undefined && ref.toLowerCase() === served.commit
 }
 
-/** Whether somebody keeps it from moving. */
+/** True if the operator keeps it from moving. */
 export function isKept({ paused, frozen }: SourceStatus['decision']): boolean {
   return paused === true || frozen !== undefined
 }
 
-/** What has not passed within a day does not pass by itself. */
+/** A failure that lasts longer than a day does not resolve by itself. */
 function isOld(lastSuccess: string | undefined, now: Date): boolean {
   return lastSuccess !== undefined && now.getTime() - Date.parse(lastSuccess) > PATIENCE_MS
 }

@@ -3,20 +3,20 @@ import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 
-/** Files that another MCP server declares, and those of them that were fetched and had their declared digest. */
+/** The files that another MCP server declares, and how many of them were fetched and had their declared digest. */
 export interface Verified {
   readonly files: number
   readonly of: number
-  /** The number of files without a declared digest, which nothing verifies. */
+  /** The number of files without a declared digest, which cannot be verified. */
   readonly undeclared: number
 }
 
-/** By source: the digests of which the store keeps files. */
+/** By source: the digests of the files in the store. */
 export type Kept = ReadonlyMap<SourceId, ReadonlySet<string>>
 
 /**
- * Counts by the digests that the store keeps files of. Each was compared before it was kept, and is again whenever it is read.
- * Undefined of a skill that is of no other server, or of no known files.
+ * Counts a skill's files whose digests are in the store. Each was verified before it was stored, and is verified again
+ * on each read. `undefined` for a skill that is not from another server, or has no known files.
  */
 export function verifiedOf(skill: Skill, kept: ReadonlySet<string> = new Set()): Verified | undefined {
   const { files, findings } = skill
@@ -26,7 +26,7 @@ export function verifiedOf(skill: Skill, kept: ReadonlySet<string> = new Set()):
   return { files: files.filter(({ sha256 }) => kept.has(sha256)).length, of, undeclared: 0 }
 }
 
-/** The same of several skills together; undefined where there are none. */
+/** The counts of several skills together; `undefined` if there are none. */
 export function verifiedOfAll(skills: readonly Skill[], kept?: ReadonlySet<string>): Verified | undefined {
   const parts = skills.flatMap((skill) => verifiedOf(skill, kept) ?? [])
   if (parts.length === 0) return undefined
