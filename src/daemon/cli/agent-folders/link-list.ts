@@ -11,7 +11,10 @@ import { printJson, printLines } from '../command.ts'
 import type { Context, ExitStatus } from '../command.ts'
 import { useText } from './link-text.ts'
 
-/** The agents that there are, which of them are here, and how what is linked for them stands to what is served. */
+/**
+ * Prints the known agents, which of them are installed here, and the state of their linked folders compared with the
+ * served skills.
+ */
 export async function listLinks(context: Context, config: Config): Promise<ExitStatus> {
   await agreeWithDaemon(config, context.signal)
   const folders = await foldersNow(config)

@@ -24,7 +24,7 @@ export const PROJECT_OPTION: Option = {
 
 export const DRY_RUN_OPTION: Option = { type: 'boolean', help: 'say what would be done, and do nothing' }
 
-/** The agents that are named, each once. */
+/** The named agents, without duplicates. */
 export function agentsOf(operands: readonly string[]): readonly Agent[] {
   return [...new Set(operands)].map((id) => {
     const agent = AGENTS.find((candidate) => candidate.id === id)
@@ -33,7 +33,7 @@ export function agentsOf(operands: readonly string[]): readonly Agent[] {
   })
 }
 
-/** The folder of the project that is meant, without links in its path; undefined for what is the user's own. */
+/** The folder of the named project, with links resolved; `undefined` for the user's own folders. */
 export async function projectOf({ values }: Context): Promise<string | undefined> {
   const named = values['project']
   if (typeof named !== 'string') return undefined
@@ -49,7 +49,7 @@ export async function projectOf({ values }: Context): Promise<string | undefined
   throw new UsageError(`Cannot use --project "${named}": it is no folder; ${mend}`)
 }
 
-/** Has the one writer write down what is linked. */
+/** Sends the records of links to the writer. */
 export function recordingOf(ask: AskWriter): Recording {
   return { put: (put) => ask('link', put), drop: (drop) => ask('unlink', drop) }
 }

@@ -5,19 +5,19 @@ import type { LinkedSkill, Use } from '../../agent-folders/link-record.ts'
 import { printable } from '../../base/log-line.ts'
 import type { ExitStatus } from '../command.ts'
 
-/** What became of one folder. */
+/** The result for one folder. */
 export interface FolderEnd {
   readonly folder: string
   readonly uses: readonly Use[]
   readonly copies: boolean
   readonly done: readonly Done[]
-  /** What else one has to know. */
+  /** Additional warnings. */
   readonly cautions: readonly string[]
-  /** How many skills are of other MCP servers. */
+  /** The number of skills of other MCP servers. */
   readonly ofUpstream: number
 }
 
-/** What failed outweighs what waits for a person. */
+/** Failures outweigh results that wait for the operator. */
 export function exitOf(ends: readonly FolderEnd[]): ExitStatus {
   const all = new Set(ends.flatMap(({ done }) => done.map(({ end }) => end)))
   if (all.has('failed')) return 1
@@ -38,12 +38,12 @@ export function linesOf({ folder, uses, done, cautions, ofUpstream }: FolderEnd)
   return lines.map(printable)
 }
 
-/** A skill that is in none of the folders, and why. */
+/** The line for a skill that is in none of the folders, with the reason. */
 export function leftOutLine({ source, path, why }: LeftOut): string {
   return printable(`- ${source}/${path} is not linked: ${why}`)
 }
 
-/** For whom a folder is. */
+/** The agent that uses a folder, as text. */
 export function useText({ agent, project }: Use): string {
   return project === undefined ? agent : `${agent} in ${project}`
 }

@@ -59,7 +59,7 @@ export const link: Command = {
     const config = await configOf(context)
     if (context.operands.length === 0) return listLinks(context, config)
     const targets = await targetsOf(context, config)
-    // The daemon of another user could not switch what root puts into its own folders.
+    // The daemon of another user could not switch the links that root puts into its own folders.
     await expectOwnFolder(config.state, { asReader: false })
     await agreeWithDaemon(config, context.signal)
     const isDry = context.values['dry-run'] === true
@@ -78,7 +78,7 @@ interface Target {
   readonly uses: readonly Use[]
 }
 
-/** Each folder once, whichever way it is reached: a link in its path may lead to that of another agent. */
+/** Each folder once, whatever path leads to it: a link in its path may lead to another agent's folder. */
 async function targetsOf(context: Context, config: Config): Promise<readonly Target[]> {
   const project = await projectOf(context)
   const targets = new Map<string, Use[]>()
@@ -93,7 +93,10 @@ async function targetsOf(context: Context, config: Config): Promise<readonly Tar
   return [...targets].map(([folder, uses]) => ({ folder, uses }))
 }
 
-/** Where a path leads. Of one beside the folder that cannot be followed, nobody knows whether it leads there. */
+/**
+ * The real path. Fails if it cannot be resolved, because a path that is compared with the folder could then lead into
+ * it.
+ */
 async function placeOf(path: string, folder: string): Promise<string> {
   try {
     return await futurePath(path)
@@ -107,13 +110,16 @@ async function placeOf(path: string, folder: string): Promise<string> {
   }
 }
 
-/** What a repository holds is somebody else's: a link in it decides no place outside of it. */
+/** The content of a repository is not trusted: a link in it must not choose a folder outside of it. */
 function expectInside(folder: string, project: string | undefined): void {
   if (project === undefined || isWithin(folder, project)) return
   throw new UsageError(`Cannot link into "${folder}": a link leads there from "${project}", which it is not in`)
 }
 
-/** In a folder that is a source, the links would be looked at as skills of that source, and in ours nobody looks for any. */
+/**
+ * In a folder of a source, the links would be found as skills of that source. In the state folder, agents look for no
+ * skills.
+ */
 async function expectApart(folder: string, { state, sources }: Config): Promise<void> {
   const own = await placeOf(state, folder)
   if (isWithin(folder, own) || isWithin(own, folder))
@@ -126,11 +132,11 @@ async function expectApart(folder: string, { state, sources }: Config): Promise<
 
 interface Linked {
   readonly ends: readonly FolderEnd[]
-  /** The skills that were asked for (all, where none is named) and are put into no folder. */
+  /** The requested skills (all, if none is named) that are put into no folder. */
   readonly leftOut: readonly LeftOut[]
 }
 
-/** Without anybody to write it down, only what would be done. */
+/** Without a `recording`, only predicts the result. */
 async function linked(
   context: Context,
   config: Config,
@@ -141,7 +147,7 @@ async function linked(
   const only = onlyOf(context, served)
   const ends: Omit<FolderEnd, 'cautions'>[] = []
   for (const { folder, uses } of targets) {
-    // Anew for each: a name that was given in one of them is given in all.
+    // Read again for each folder, because a name that one folder gives to a skill holds in all.
     const state = { ...served, links: await readLinks(config.state) }
     const plan = await planOf({ folder, only, copies: context.values['copy'] === true }, state)
     const done = recording === undefined ? foreseen(plan) : await applied(plan, uses, state, recording, context.signal)
@@ -163,7 +169,7 @@ async function servedState(config: Config): Promise<LinkedState> {
   )
 }
 
-/** What was asked for, in words that mean the same tomorrow; undefined for all. */
+/** The requested selection in a form that stays valid; `undefined` for all. */
 function onlyOf({ values }: Context, state: LinkedState): Only | undefined {
   const [sources, skills] = [textsOf(values['only']), textsOf(values['skill'])]
   if (sources.length === 0 && skills.length === 0) return undefined

@@ -51,10 +51,10 @@ export const unlink: Command = {
   },
 }
 
-/** Who is to be unlinked. */
+/** The agents to unlink. */
 interface Asked {
   readonly isAll: boolean
-  /** Of all, those whose folders are known without a record. */
+  /** The folders of the named agents, which are known without a record. */
   readonly places: readonly { readonly use: Use; readonly place: string }[]
 }
 
@@ -67,12 +67,12 @@ async function askedOf(context: Context, isAll: boolean): Promise<Asked> {
   return { isAll, places }
 }
 
-/** A folder, and who does not read it for us any more. */
+/** A folder, and the agents that stop using it. */
 interface Parting {
   readonly path: string
   readonly folder: LinkedFolder
   readonly uses: readonly Use[]
-  /** Nobody else has it linked. */
+  /** True if no other agent uses it. */
   readonly isLast: boolean
 }
 
@@ -81,7 +81,7 @@ async function partings(links: Links, asked: Asked, config: Config): Promise<rea
   return [...(await Promise.all(written)), ...(await unwrittenPartings(links, asked, config))]
 }
 
-/** Where nobody may look, what is written down cannot be removed either, and that is told. */
+/** If the folder cannot be read, the recorded entries cannot be removed either, and that is reported. */
 async function withStrays(parting: Parting, config: Config): Promise<Parting> {
   const { path, folder } = parting
   const strays = await strayLinks(path, config).catch((error: unknown) => {
@@ -99,7 +99,7 @@ function writtenPartings({ folders }: Links, { isAll, places }: Asked): readonly
   })
 }
 
-/** The folders with links of ours of which nothing is written down. */
+/** The folders with links of ours that have no record. */
 async function unwrittenPartings(links: Links, { isAll, places }: Asked, config: Config): Promise<readonly Parting[]> {
   const found = new Map<string, Parting>()
   for (const { use, place } of places) {
@@ -112,7 +112,7 @@ async function unwrittenPartings(links: Links, { isAll, places }: Asked, config:
     })
     if (seen === undefined || seen.entries.size === 0 || links.folders.has(seen.path)) continue
     const { path, entries } = seen
-    // As for `link`: what a repository holds decides no place outside of it.
+    // As in `link`: the content of a repository must not choose a folder outside of it.
     if (use.project !== undefined && !isWithin(path, use.project)) continue
     const uses = [...(found.get(path)?.uses ?? []), use]
     found.set(path, { path, folder: { uses, made: [], copies: false, entries }, uses, isLast: true })
@@ -120,14 +120,14 @@ async function unwrittenPartings(links: Links, { isAll, places }: Asked, config:
   return [...found.values()]
 }
 
-/** Nobody is to go on copying into a folder that is unlinked: what lies about there is left over, however young. */
+/** Removes all temporary folders, however young: no process must continue to copy into an unlinked folder. */
 async function tidied(path: string, { entries, made }: LinkedFolder, config: Config): Promise<void> {
-  // What cannot be swept is in nobody's way.
+  // Content that cannot be swept does no harm.
   await sweep(path, entries.values(), config.limits.skill, Number.POSITIVE_INFINITY).catch(whyNot)
   await removeMade(made)
 }
 
-/** What `unlinked` would do, as far as one can tell. */
+/** The expected result of `unlinked`. Changes nothing. */
 function foreseen({ path, folder, uses, isLast }: Parting): FolderEnd {
   const names = isLast ? [...folder.entries.keys()] : []
   const done = names.map((name) => ({ name, end: 'removed' }) as const)
@@ -140,7 +140,7 @@ function endOf({ path, folder, uses, isLast }: Parting, done: readonly Done[]): 
   return { folder: path, uses, copies: folder.copies, done, cautions, ofUpstream: 0 }
 }
 
-/** What was put there is removed first and forgotten last: what a kill leaves is found again. */
+/** Removes the content first and its record last, so that the remains of a killed run are found again. */
 async function unlinked(config: Config, asked: Asked, recording: Recording, signal: AbortSignal): Promise<FolderEnd[]> {
   const links = await readLinks(config.state)
   const ends: FolderEnd[] = []
