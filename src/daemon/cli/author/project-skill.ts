@@ -13,26 +13,26 @@ import { FolderFault, fileOf, filesOf } from '../../base/folder-files.ts'
 import type { OutputFolder } from '../../base/output-folder.ts'
 import { DOCUMENT, isWithin } from '../../base/skill-folders.ts'
 
-/** What is made of a SKILL.md: a projection for somebody, or what a projection was made from. */
+/** The kind of SKILL.md to make: a projection for a profile, or the original of a projection. */
 export type Making = { readonly kind: 'project'; readonly profile: Profile } | { readonly kind: 'reverse' }
 
-/** What became of one skill. */
+/** The result for one skill. */
 export type Made<Result> = ({ readonly kind: 'made' } & Result) | Failed
 
-/** All that keeps one skill from being made. */
+/** All faults that prevent the output for one skill. */
 export interface Failed {
   readonly kind: 'failed'
   readonly faults: readonly PlacedFault[]
 }
 
-/** Where in a skill's folder something is wrong; with a field, where it is one of SKILL.md. */
+/** A fault and its place in a skill's folder; with a field if it concerns one of SKILL.md. */
 export interface PlacedFault {
   readonly path: string
   readonly field?: string
   readonly message: string
 }
 
-/** A SKILL.md that was made. */
+/** A resulting SKILL.md. */
 export interface Document {
   readonly name: string
   readonly bytes: Uint8Array
@@ -40,20 +40,20 @@ export interface Document {
   readonly dropped: readonly string[]
 }
 
-/** The SKILL.md of one skill; nothing else of its folder is looked at. */
+/** Makes the SKILL.md of one skill. Reads nothing else in its folder. */
 export async function documentOf(folder: string, making: Making): Promise<Made<Document>> {
   return unlessFaulty(async () => made({ bytes: (await fileOf(folder, DOCUMENT)).bytes, folder }, making))
 }
 
-/** A whole folder that was made. */
+/** A resulting copy of a whole folder. */
 export interface Copy extends Omit<Document, 'bytes'> {
   readonly to: string
   readonly status: 'written' | 'unchanged'
-  /** Each SKILL.md of a skill inside of this one: copied as it is. */
+  /** The SKILL.md files of skills inside this one, copied as they are. */
   readonly nested: readonly string[]
 }
 
-/** Puts a copy of the whole folder into the output, with another SKILL.md. `taken` has the names that are there by now. */
+/** Copies the whole folder into the output, with the new SKILL.md. `taken` has the names used so far. */
 export async function copyTo(
   output: OutputFolder,
   folder: string,
@@ -82,7 +82,7 @@ export async function copyTo(
   })
 }
 
-/** A SKILL.md, where it lies, and what lies there with it where that was looked at. */
+/** A SKILL.md, its folder, and the files of that folder if they were read. */
 interface Authored {
   readonly bytes: Uint8Array
   readonly folder: string
@@ -108,7 +108,7 @@ function made(authored: Authored, making: Making): Made<Document> {
 
 const NO_WAY_BACK = 'would not come back with --reverse'
 
-/** A block that is there has to keep the contract: what is broken would be handed on as it is. */
+/** An existing block must follow the contract, because its faults would be passed on. */
 function violationsOf({ bytes, folder, files }: Authored): readonly ContractFault[] {
   const read = readFrontmatter(bytes, FRONTMATTER_LIMITS)
   if (!read.ok || read.frontmatter[CONTRACT_KEY] === undefined) return []
@@ -124,7 +124,7 @@ function failed(faults: readonly PlacedFault[]): Failed {
   return { kind: 'failed', faults }
 }
 
-/** One skill that cannot be read or written is no reason to leave out the others. */
+/** A skill that cannot be read or written must not stop the others. */
 async function unlessFaulty<Result>(work: () => Promise<Made<Result>>): Promise<Made<Result>> {
   try {
     return await work()

@@ -58,7 +58,7 @@ export const project: Command = {
     const [folder, other] = folders
     if (other !== undefined)
       throw new UsageError(`"${path}" holds more than one skill; say with --out where they go, or name one of them`)
-    // Where nobody can look there may be another one.
+    // A folder that cannot be read may hold another skill.
     if (folder === undefined || unread.length > 0) return printNothing(context, unread)
     return printDocument(context, { path: shown(folder), ...(await documentOf(folder, making)) })
   },
@@ -79,7 +79,7 @@ function isProfile(text: unknown): text is Profile {
   return text === 'strict' || text === 'claude-code'
 }
 
-/** Copies among what they are made from would be skills of it, and be projected in their turn. */
+/** Copies inside the projected folder would count as its skills, and be projected in turn. */
 async function outputAt(out: string, root: string): Promise<OutputFolder> {
   if (out === '') throw new UsageError('--out "" names no folder; name one that is not inside of PATH')
   try {
@@ -135,7 +135,7 @@ function printDocument(context: Context, result: Named<Made<Document>>): ExitSta
   const { streams, json, quiet } = context
   if (!isMade(result)) return printNothing(context, [result])
   const { path, name, bytes, dropped } = result
-  // What the author wrote is given back to the byte, so it goes past the filter of secrets.
+  // The author's text is returned byte for byte, so it bypasses the filter of secrets.
   if (json)
     streams.stdout.write(
       `${JSON.stringify({ skills: [{ path, name, dropped, ...textOf(bytes) }], failed: [] }, null, 2)}\n`,

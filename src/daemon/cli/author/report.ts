@@ -5,7 +5,7 @@ import { withNeighbours } from '../../../sync/lint/cross-skill-rules.ts'
 import type { Validation } from '../../../sync/lint/lint.ts'
 import type { Root } from './roots.ts'
 
-/** What was found in everything that was looked at. */
+/** The findings in all validated folders. */
 export interface Report {
   readonly skills: readonly ReportedSkill[]
   readonly findings: readonly Reported[]
@@ -14,7 +14,7 @@ export interface Report {
 }
 
 export interface ReportedSkill {
-  /** Its folder, as the user would write it; `.` where they are. */
+  /** Its folder, relative to the working folder; `.` for that folder itself. */
   readonly path: string
   readonly name: string | undefined
   readonly errors: number
@@ -32,7 +32,7 @@ export interface Reported {
   readonly message: string
 }
 
-/** One report of what was found in several folders. */
+/** Combines the findings in several folders into one report. */
 export function reportOf(validated: readonly { readonly root: Root; readonly validation: Validation }[]): Report {
   const named = validated.map(({ root, validation }) => ({ source: root.shown, validation }))
   const found = withNeighbours(named).flatMap((validation, index) => {
@@ -62,7 +62,10 @@ function counted(rules: readonly Rule[]): { readonly errors: number; readonly wa
   return { errors, warnings: rules.length - errors }
 }
 
-/** Of each rule, the first few of a file: a person who mends these mends the rest, and no file makes the report endless. */
+/**
+ * The first few findings of each rule in a file: an author who corrects these corrects the rest, and no single file
+ * makes the report endless.
+ */
 function shownOf(flaws: readonly Flaw[]): Flaw[] {
   const counts = new Map<string, number>()
   const keyOf = ({ rule, path }: Flaw): string => `${rule} ${path}`

@@ -5,26 +5,31 @@ import { isPassedOver } from '../../../sync/upstream/folder/folder-walk.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { UsageError } from '../../base/usage-error.ts'
 
-/** A folder that is looked at. */
+/** A folder to validate. */
 export interface Root {
   /** Absolute. */
   readonly folder: string
-  /** The same without links: one folder may be named in many ways. */
+  /** The folder with links resolved, because several paths can lead to it. */
   readonly real: string
-  /** The folder as the user would write it: from where they are, or absolute as they wrote it. Empty where they are. */
+  /**
+   * The folder relative to the working folder, or absolute as the user wrote it. Empty for the working folder itself.
+   */
   readonly shown: string
-  /** What a skill at its top has to be called, whatever links lead there; undefined where that is the folder of a checkout. */
+  /**
+   * The required name of a skill at the top of the folder, whatever links lead there; `undefined` if the folder is a
+   * checkout.
+   */
   readonly name: string | undefined
 }
 
-/** What paths of the command line mean. */
+/** The folders that the paths of a command line mean. */
 export interface Roots {
   readonly roots: readonly Root[]
-  /** Files that lie in no skill, as they were named. Whoever names all files that changed names some of these. */
+  /** Files that belong to no skill, as they were named. A list of all changed files contains some of these. */
   readonly outside: readonly string[]
 }
 
-/** Looks where the paths lead. One that is looked at with another adds nothing. */
+/** Resolves the paths. A folder that is covered by another one is dropped. */
 export async function rootsOf(paths: readonly string[], workingFolder: string): Promise<Roots> {
   const roots: Root[] = []
   const outside: string[] = []
@@ -44,14 +49,14 @@ async function rootAt(folder: string, shown: string): Promise<Root> {
   return { folder, real, shown, name: isCheckout ? undefined : basename(real) }
 }
 
-/** Whether who looks at the one looks at the other. */
+/** True if validating one folder covers the other. */
 function covers(outer: Root, inner: Root): boolean {
   const way = relative(outer.real, inner.real)
   if (isAbsolute(way)) return false
   return !way.split(sep).some((segment) => segment === '..' || isPassedOver(segment))
 }
 
-/** The folder at the path, or that of the skill which the file there lies in; undefined where it lies in none. */
+/** The folder at the path, or the folder of the skill that contains the file; `undefined` if no skill contains it. */
 async function folderOf(path: string, at: string): Promise<string | undefined> {
   const found = await unlessAbsent(stat(at))
   if (found === undefined) throw new UsageError(`There is no "${path}"`)
@@ -60,7 +65,7 @@ async function folderOf(path: string, at: string): Promise<string | undefined> {
   return skillAround(at)
 }
 
-/** The innermost skill that a file lies in, in its own repository. */
+/** The innermost skill that contains a file, within its own repository. */
 async function skillAround(file: string): Promise<string | undefined> {
   if (/^skill\.md$/i.test(basename(file))) return dirname(file)
   for (let folder = dirname(file); ; folder = dirname(folder)) {

@@ -5,7 +5,7 @@ import type { Rule } from '../../../sync/lint/diagnostic.ts'
 import { allRules, sheetOf } from '../../../sync/lint/rules.ts'
 import type { Report, Reported } from './report.ts'
 
-/** The report in the form that code hosts show beside the lines, SARIF 2.1.0, with paths from where the program was run. */
+/** The report as SARIF 2.1.0, which code hosts show beside the lines, with paths relative to the working folder. */
 export function sarifOf({ findings }: Report, workingFolder: string): object {
   const rules = allRules()
   return {
@@ -50,7 +50,9 @@ function resultOf(finding: Reported, rules: readonly Rule[], uri: string): objec
   }
 }
 
-/** From where the program was run, which in a workflow is the top of the repository; a whole address for what lies elsewhere. */
+/**
+ * Relative to the working folder, which is the repository's top in a workflow; an absolute URL for files outside of it.
+ */
 function uriOf({ file }: Reported, workingFolder: string): string {
   const way = relative(workingFolder, file)
   const segments = way.split(sep)

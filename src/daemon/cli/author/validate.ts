@@ -95,7 +95,7 @@ async function validateRoot(root: Root, asked: Asked, scratch: string, signal: A
   await using tree = await readFolder(root.folder, reading, signal)
   const validating = { rules: rulesOf(asked), level: asked.level, folder: root.name, readOfficially }
   const validation = await validateTree(tree, validating, signal)
-  // A check that looks at nothing and is content would be green for ever.
+  // A check that validates nothing would pass forever.
   if (validation.skills.length === 0) {
     const isLinked = validation.flaws.some(({ rule }) => rule === 'link-refused')
     const why = isLinked ? '; links that lead out of it are not followed, name what they lead to' : ''
@@ -104,7 +104,7 @@ async function validateRoot(root: Root, asked: Asked, scratch: string, signal: A
   return validation
 }
 
-/** As a source that sets nothing is surveyed. */
+/** The rules for a source with default settings. */
 function rulesOf({ contract }: Asked): Rules {
   const all: Selection = {
     root: '',
@@ -143,7 +143,7 @@ function passes({ errors }: ReportedSkill): boolean {
   return errors === 0
 }
 
-/** The form is documented: keys are added, never changed. */
+/** The format is documented: keys are added, never changed. */
 function jsonOf({ skills, findings, errors, warnings }: Report, { level, contract }: Asked): object {
   return {
     level,
