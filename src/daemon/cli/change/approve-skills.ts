@@ -18,7 +18,7 @@ import { configOf, printJson, printLines } from '../command.ts'
 import type { Context, ExitStatus } from '../command.ts'
 import { isYes } from '../confirm.ts'
 
-/** Lets skills of other MCP servers be served, each as exactly what was declared of it when it was shown. */
+/** Approves skills of other MCP servers, each for exactly the declaration that was shown. */
 export async function approveSkills(context: Context): Promise<ExitStatus> {
   const config = await configOf(context)
   await agreeWithDaemon(config, context.signal)
@@ -44,7 +44,7 @@ export async function approveSkills(context: Context): Promise<ExitStatus> {
 
 type Waiting = Awaited<ReturnType<typeof readSkillRows>>
 
-/** The last operand may be the id of what was shown: no skill is called so. */
+/** The last operand can be the id of the shown declarations: no skill has such a name. */
 function operandsOf({ operands }: Context): { readonly targets: readonly string[]; readonly id: string | undefined } {
   const last = operands.at(-1)
   return last !== undefined && /^[0-9a-f]{64}$/.test(last)
@@ -59,7 +59,7 @@ async function waitingFor(targets: readonly string[], config: Config): Promise<W
   return known.filter(({ row }) => wanted.has(row))
 }
 
-/** SHA-256 of what is declared of these skills, which they are approved as. The same for each order of them. */
+/** The SHA-256 of the declarations for which these skills are approved. Independent of their order. */
 export function declarationsId(skills: Waiting): string {
   const declared = skills.map(({ row: { source, path }, skill }) =>
     JSON.stringify([source, path, declarationOf(skill)]),

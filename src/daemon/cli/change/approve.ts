@@ -57,7 +57,7 @@ export const reject: Command = {
     return withWriter(context, config, async (ask) => {
       const waiting = await waitingOf(ask, source, 'reject')
       const isMeant = commit === undefined || waiting.commit.startsWith(commit) || waiting.tag?.startsWith(commit)
-      // The writer says what waits in place of what was named.
+      // The writer reports the waiting revision if another one was named.
       const named = isMeant === true ? identityIn(waiting) : { commit }
       const done = `rejected ${described(waiting)}`
       return decided(context, { verb: 'reject', ids: [source], named, done, moves: () => true }, ask)
@@ -65,7 +65,7 @@ export const reject: Command = {
   },
 }
 
-/** What waits of a source, as the writer of its state folder tells it. */
+/** The waiting revision of a source, as the writer of its state folder reports it. */
 type Waiting = z.infer<typeof WAITING>
 
 const ID = z.string().refine(isObjectId)
@@ -92,13 +92,13 @@ async function approveRevision(context: Context): Promise<ExitStatus> {
   if (id !== undefined)
     return withWriter(context, config, async (ask) => taken(context, source, await named(ask, source, id), ask))
   const waiting = await shown(context, config, source)
-  // What this process holds as the writer it does not hold while a person reads.
+  // This process does not hold the lock while a person reads.
   if (!(await isYes(context, `Approve ${described(waiting)}?`)))
     throw new UsageError(`"approve" takes what is named: ${lineFor(source, waiting)}`)
   return withWriter(context, config, async (ask) => taken(context, source, waiting, ask))
 }
 
-/** Binds the writer to exactly this: where something else waits by then, it refuses. */
+/** Binds the writer to exactly this revision: it refuses if another one waits by then. */
 async function taken(
   context: Context,
   source: SourceId,
@@ -110,7 +110,10 @@ async function taken(
   return decided(context, making, ask)
 }
 
-/** A tag object names its commit too; the commit alone says nothing of the tag object that was shown with it. */
+/**
+ * The id of a tag object identifies its commit too. A commit id alone does not identify the tag object that was shown
+ * with it.
+ */
 async function named(ask: AskWriter, source: SourceId, id: ObjectId): Promise<Pick<Waiting, 'commit' | 'tag'>> {
   const waiting = await waitingOf(ask, source, 'approve')
   return waiting.tag === id ? waiting : { commit: id }
@@ -132,18 +135,18 @@ function idIn([source, text]: readonly string[]): ObjectId | undefined {
   throw new UsageError(`"${text}" is no full id, of 40 or 64 hex digits; skillsyncd approve ${source} shows what waits`)
 }
 
-/** The command line that takes exactly what was shown. */
+/** The command line that approves exactly what was shown. */
 function lineFor(source: SourceId, { commit, tag }: Waiting): string {
   return `skillsyncd approve ${source} ${tag ?? commit}`
 }
 
-/** Prints what waits of a source, and how it differs from what is served. */
+/** Prints the waiting revision of a source, and its differences from the served one. */
 async function shown(context: Context, config: Config, source: SourceId): Promise<Waiting> {
   const served = await sideOf('served', [source], context, config)
   return withLooking(context, config, async (looking) => {
     const waiting = await waitingOf(looking.ask, source, 'approve')
     const snapshot = await candidateOf(looking, source, waiting.commit)
-    // It was taken by its commit alone.
+    // The candidate was fetched by its commit id alone.
     const revision = { asked: snapshot.revision.asked, ...placeIn(waiting) }
     const after = new Map([[source, { ...contentsOf(snapshot), revision }]])
     const ends = compared(served, after, new Set([source]))
@@ -161,7 +164,7 @@ function placeIn({ ref, ...rest }: Waiting): Omit<Revision, 'asked'> {
   return { ref, ...identityIn(rest) }
 }
 
-/** The words of the commit, of one that somebody made. */
+/** The author and subject of the commit, if it was made by an author. */
 function wordsIn(waiting: Waiting, { revision, proof }: Snapshot): ReturnType<typeof commitWords> {
   return commitWords({ revision: { ...revision, ref: waiting.ref }, proof })
 }

@@ -15,18 +15,21 @@ import type { Command, Context, ExitStatus } from '../command.ts'
 import { commitNamed } from './commit-operand.ts'
 import { exitOfPulls, linesOfPull, pulled } from '../pull-results.ts'
 
-/** A decision about sources, as a command. */
+/** A command for a decision about sources. */
 interface Deciding {
   readonly verb: Verb
   readonly summary: string
   readonly details: string
-  /** `all`: about any number of sources, or all that `isMeant`; `named`: at least one; `commit`: one, with a commit. */
+  /**
+   * `all`: any number of sources, or without operands all that `isMeant`; `named`: at least one; `commit`: one source,
+   * with a commit.
+   */
   readonly operands: 'all' | 'named' | 'commit'
-  /** Which sources are meant where none is named. */
+  /** Selects the sources if none is named. */
   readonly isMeant?: (decision: Decision) => boolean
-  /** What became of the source. */
+  /** The result for the source, as text. */
   readonly done: string
-  /** Whether the source may move by it, so that it is pulled at once. */
+  /** True if the decision can move the source, so that it is pulled at once. */
   readonly moves: (commit: string | undefined) => boolean
 }
 
@@ -102,13 +105,13 @@ function deciding(kind: Deciding): Command {
   }
 }
 
-/** A decision as it is to be made. */
+/** A decision to be made. */
 export interface Making extends Pick<Deciding, 'verb' | 'done' | 'moves'> {
   readonly ids: readonly SourceId[]
   readonly named: Named
 }
 
-/** Has the writer decide, pulls what may move by that, and prints what became of it. */
+/** Requests the decision from the writer, pulls the sources that it may move, and prints the results. */
 export async function decided(context: Context, making: Making, ask: AskWriter): Promise<ExitStatus> {
   const made = await decideEach(making, ask)
   const moving = making.moves(making.named.commit) ? made.filter(({ error }) => error === undefined) : []
@@ -118,7 +121,7 @@ export async function decided(context: Context, making: Making, ask: AskWriter):
   return made.some(({ error }) => error !== undefined) ? 1 : exitOfPulls(ends)
 }
 
-/** The sources that are named, or those that the decision can be about. */
+/** The named sources, or those to which the decision applies. */
 async function meant(kind: Deciding, { operands }: Context, config: Config): Promise<readonly SourceId[]> {
   const named = kind.operands === 'commit' ? operands.slice(0, 1) : operands
   if (named.length > 0) return sourcesOf(named, config)
@@ -134,14 +137,14 @@ async function decisionsOf(config: Config): Promise<Decisions> {
   return (await Store.openExisting(config.state))?.decisions.read() ?? new Map<SourceId, Decision>()
 }
 
-/** What became of the decision about one source. */
+/** The result of the decision about one source. */
 interface Decided {
   readonly source: SourceId
   /** Why there was nothing to decide. */
   readonly error?: OperatorError
 }
 
-/** One after the other; where there is nothing to decide about one, the others are decided all the same. */
+/** Decides about one source after the other. If there is nothing to decide about one, the others are still decided. */
 async function decideEach({ ids, verb, named }: Making, ask: AskWriter): Promise<Decided[]> {
   const made: Decided[] = []
   for (const source of ids) {

@@ -17,21 +17,21 @@ import type { Context } from '../command.ts'
 import { candidateOf, failureIn, withLooking } from '../store-reader.ts'
 import type { Failure } from '../store-reader.ts'
 
-/** One side of a comparison: what it has of each source. A source that is not in it has no skills there. */
+/** One side of a comparison: its content of each source. An absent source has no skills on that side. */
 export type Side = ReadonlyMap<SourceId, SideSource>
 
-/** What a side has of a source, or why that is not known. */
+/** The content of a source on one side, or the reason why it is unknown. */
 export type SideSource = { readonly failure: Failure } | Contents
 
 export interface Contents {
   readonly revision: Revision
-  /** By their true path. */
+  /** By real path. */
   readonly skills: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>
-  /** Digest of the docs. */
+  /** The digest of the docs. */
   readonly docs: string | undefined
 }
 
-/** `lock`, `served`, `upstream`, the number of a generation, or the path of a lock file. */
+/** The side with this name: `lock`, `served`, `upstream`, the number of a generation, or the path of a lock file. */
 export async function sideOf(name: string, ids: readonly SourceId[], context: Context, config: Config): Promise<Side> {
   switch (name) {
     case 'lock':
@@ -73,7 +73,7 @@ function ofSnapshots(snapshots: readonly Snapshot[]): Side {
   return new Map(snapshots.map((snapshot) => [snapshot.source, contentsOf(snapshot)]))
 }
 
-/** What a snapshot has of its source. */
+/** The content of a snapshot's source. */
 export function contentsOf(snapshot: Snapshot): Contents {
   return { revision: snapshot.revision, skills: skillsToLock(snapshot), docs: snapshot.docs?.digest }
 }

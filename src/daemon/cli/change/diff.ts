@@ -73,13 +73,13 @@ function onlyOf({ values }: Context): ReadonlySet<string> | undefined {
   return Array.isArray(only) ? new Set(only.map(String)) : undefined
 }
 
-/** A source may be in a lock alone, and not configured any more. */
+/** A source can be in a lock although it is no longer configured. */
 function expectKnown(only: ReadonlySet<string>, before: Side, after: Side, config: Config): void {
   const known = new Set<string>([...before.keys(), ...after.keys(), ...idsOf(config)])
   for (const id of only) if (!known.has(id)) throw new UsageError(`--only: no source is called "${id}" on either side`)
 }
 
-/** What differs of one source, or why that is not known. */
+/** The differences of one source, or the reason why they are unknown. */
 type End =
   | { readonly source: SourceId; readonly failure: Failure }
   | {
@@ -87,14 +87,14 @@ type End =
       readonly from: Revision | undefined
       readonly to: Revision | undefined
       readonly skills: readonly Change[]
-      /** What became of the docs, where anything did. */
+      /** The change of the docs, if any. */
       readonly docs?: SkillChange['change']
     }
 
 interface Change {
   readonly path: string
   readonly change: SkillChange['change'] | 'renamed'
-  /** Their names and digests, on the sides that have the skill. */
+  /** The names and digests, on the sides that have the skill. */
   readonly from: Version | undefined
   readonly to: Version | undefined
 }
@@ -104,7 +104,7 @@ interface Version {
   readonly digest: string
 }
 
-/** What differs between two sides, source by source. */
+/** The differences between two sides, source by source. */
 export function compared(before: Side, after: Side, only: ReadonlySet<string> | undefined): End[] {
   const ids = [...new Set([...before.keys(), ...after.keys()])].filter((id) => only?.has(id) ?? true)
   return ids.toSorted(comparePaths).map((source) => endOf(source, before.get(source), after.get(source)))
@@ -155,7 +155,7 @@ function statusOf(ends: readonly End[]): ExitStatus {
   return ends.every(isEqual) ? 0 : 3
 }
 
-/** How each configured source stands to the lock. */
+/** The state of the lock for each configured source. */
 async function standingsOf(config: Config, { signal }: Context): Promise<Standings> {
   const lock = await lockRead(config)
   const mode = (await agreeWithDaemon(config, signal)) ?? config.mode
@@ -170,7 +170,7 @@ async function standingsOf(config: Config, { signal }: Context): Promise<Standin
 
 type Standings = ReadonlyMap<SourceId, LockStanding>
 
-/** A difference to a lock that is not followed is one that nothing comes of. */
+/** A difference from a lock that is not followed has no effect. */
 function unfollowedLines(ends: readonly End[], standings: Standings): string[] {
   const differing = ends.filter((end) => !isEqual(end))
   return differing.flatMap(({ source }) => {
@@ -203,13 +203,13 @@ async function withTexts(skills: readonly Change[], texts: SkillTexts): Promise<
   return told
 }
 
-/** Only of a skill that is on both sides with another content. */
+/** Only for a skill with different content on the two sides. */
 async function textOf({ change, from, to }: Change, texts: SkillTexts): Promise<string[]> {
   if (change !== 'changed' || from === undefined || to === undefined) return []
   return texts.diff(from.digest, to.digest)
 }
 
-/** Prints differences, a skill at a time: of a large change no more than that is held. */
+/** Prints differences one skill at a time, so that memory holds no more than that of a large change. */
 export async function printDifferences(context: Context, ends: readonly End[], texts: SkillTexts): Promise<void> {
   if (ends.every(isEqual)) printLines(context, ['no difference'])
   for (const end of ends) {

@@ -17,7 +17,7 @@ import type { AskWriter } from '../daemon-client.ts'
 import { MODE_OPTIONS, configOf, printJson, printLines } from '../command.ts'
 import type { Command, Context, Options } from '../command.ts'
 
-/** A decision about skills, as a command. */
+/** A command for a decision about skills. */
 interface Disabling {
   readonly name: 'disable' | 'enable'
   readonly summary: string
@@ -71,13 +71,13 @@ function disabling(kind: Disabling): Command {
 }
 
 interface Meant {
-  /** Each once. */
+  /** Without duplicates. */
   readonly skills: readonly Named[]
-  /** What no skill is called. */
+  /** Operands that match no skill. */
   readonly unknown: readonly string[]
 }
 
-/** Nothing is decided where one of the names can mean several skills. */
+/** Throws, before any decision, if one of the names can mean several skills. */
 async function meant({ name }: Disabling, { operands }: Context, config: Config): Promise<Meant> {
   const known = await knownSkills(config, name)
   const skills = new Set<Named>()
@@ -91,9 +91,9 @@ async function meant({ name }: Disabling, { operands }: Context, config: Config)
 }
 
 interface Known {
-  /** All that the state folder has, and what is disabled without being there in any form. */
+  /** All skills in the state folder, and disabled skills that are not there in any form. */
   readonly all: readonly Named[]
-  /** What is disabled and not where it was. */
+  /** Disabled skills that are no longer at their place. */
   readonly gone: readonly Named[]
 }
 
@@ -118,28 +118,31 @@ async function knownSkills(config: Config, name: Disabling['name']): Promise<Kno
         },
       ),
   )
-  // What such a one is called by, it is called by where it is now.
+  // A disabled skill that is now at another place is addressed there by its names.
   const lost = gone.filter(({ source, path }) => !elsewhere.has(`${source}/${path}`))
   return { all: [...rows, ...lost], gone }
 }
 
-/** A skill that is disabled leaves a shorter id to the others of its name, and that is not what a person wants enabled. */
+/**
+ * A disabled skill leaves its shorter id to others of its name. For `enable`, that id must not mean a skill that is not
+ * disabled.
+ */
 function callableIn(row: SkillRow, command: Disabling['name']): SkillRow {
   if (command === 'disable' || row.disabled) return row
   const { id: _, ...others } = row
   return others
 }
 
-/** What became of one skill. */
+/** The result for one skill. */
 interface Decided {
   readonly source: string
   readonly path: string
   readonly uri: string | undefined
-  /** It was as it was asked for before. */
+  /** True if the skill was already in the requested state. */
   readonly already: boolean
-  /** The other skills that went out of service, or came back, with it: how many, and the first of them. */
+  /** The other skills that went out of service, or came back, with it: their number, and the first of them. */
   readonly others: { readonly count: number; readonly places: Answer['places'] }
-  /** What keeps it out of service all the same. */
+  /** The match that still keeps it out of service. */
   readonly still?: DisabledBy
 }
 

@@ -9,7 +9,9 @@ import { Store } from '../../../sync/store/store.ts'
 import { systemClock } from '../../../base/clock.ts'
 import type { Config } from '../../config/config.ts'
 
-/** What became of one pack in the lock. `why`: nobody can tell what it holds, and what the lock says of it does not fit. */
+/**
+ * The result for one pack in the lock. `why`: its content cannot be determined, and the entry in the lock does not fit.
+ */
 export interface PackEnd {
   readonly id: string
   readonly skills?: number
@@ -17,8 +19,8 @@ export interface PackEnd {
 }
 
 /**
- * Writes what the packs hold of the locked sources: that follows from those and from the configuration, so it is written anew
- * with either. `looked`: snapshots that may be locked without being served yet.
+ * Writes the packs' skills of the locked sources into the lock. They follow from the lock and the configuration, so
+ * they are rewritten with either. `looked`: snapshots that may be locked although they are not served yet.
  */
 export async function lockPacks(
   config: Config,
@@ -29,7 +31,7 @@ export async function lockPacks(
   const known = [...looked, ...(await servedSnapshots(config))]
   let ends: readonly PackEnd[] = []
   const change = (whole: Lock): Lock => {
-    // An entry may outlive its source.
+    // An entry can remain after its source was removed from the configuration.
     const configured = [...whole.sources].filter(([id]) => config.sources.some(({ source }) => source.id === id))
     const lock = { ...whole, sources: new Map(configured) }
     const snapshots = lockedSnapshots(lock, config, known)
@@ -51,7 +53,7 @@ async function servedSnapshots({ state }: Config): Promise<readonly Snapshot[]> 
   return Promise.all(held.map(({ snapshot }) => store.snapshots.read(snapshot)))
 }
 
-/** Of each source the snapshot that is locked, where it is here. */
+/** The locked snapshot of each source, if it is available. */
 function lockedSnapshots(lock: Lock, { sources }: Config, known: readonly Snapshot[]): readonly Snapshot[] {
   return sources.flatMap(({ source: { id } }) => {
     const entry = lock.sources.get(id)

@@ -63,7 +63,7 @@ interface Done {
   readonly packs: readonly PackEnd[]
 }
 
-/** What is served is locked, once it was looked at: what waits for a decision is not agreed on by locking. */
+/** Locks what is served after a pull: locking must not approve a revision that waits for a decision. */
 async function entriesFor(ids: readonly SourceId[], context: Context, config: Config): Promise<End[]> {
   const sources = ids.map((id) => configuredIn(config, id))
   return withLooking(context, config, (looking) =>
@@ -74,7 +74,7 @@ async function entriesFor(ids: readonly SourceId[], context: Context, config: Co
 async function entryFor(source: Source, looking: Looking): Promise<End> {
   const { id } = source
   try {
-    // Nothing of a source that follows the lock is served before it is locked.
+    // A source that follows the lock serves nothing before it is locked.
     const snapshot = source.update === 'locked' ? await candidateOf(looking, id) : await served(source, looking)
     if (typeof snapshot === 'string') return { id, entry: undefined, why: snapshot }
     expectLockable(source, snapshot)
@@ -91,11 +91,11 @@ async function served(source: Source, { ask, store }: Looking): Promise<Snapshot
   const held = (await store.generations.current())?.sources.find((candidate) => candidate.source === id)
   if (held === undefined || end?.outcome === 'failed') return end?.message ?? 'nothing of it is served'
   const snapshot = await store.snapshots.read(held.snapshot)
-  // What is held back may be of another address than the configuration names by now.
+  // The served content can be from another address than the configuration names now.
   return snapshot.url === source.url ? snapshot : `what is served is of ${snapshot.url}; ${end?.message ?? ''}`
 }
 
-/** Somebody may have written meanwhile: what is there now stays. */
+/** Another process may have written the lock meanwhile: existing entries stay. */
 function merged(
   now: Lock,
   added: readonly (readonly [SourceId, LockEntry])[],

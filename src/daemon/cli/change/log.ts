@@ -8,7 +8,7 @@ import { UsageError } from '../../base/usage-error.ts'
 import { configOf, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 
-/** As many as anybody reads at once. */
+/** As many as a person reads at a time. */
 export const SHOWN_MOMENTS = 20
 
 export const log: Command = {
@@ -35,7 +35,7 @@ function mostOf({ values }: Context): number {
   return Number(asked)
 }
 
-/** Of a state folder that nobody has written yet: none. */
+/** Empty if the state folder has not been written yet. */
 export async function momentsOf(config: Config, most: number): Promise<Moment[]> {
   const store = await Store.openExisting(config.state)
   return store === undefined ? [] : historyOf(store, most)
@@ -45,7 +45,7 @@ function rowOf({ generation, createdAt, isServed, cause, damage, moves }: Moment
   return { generation, createdAt, served: isServed, cause, damage, sources: moves }
 }
 
-/** One generation for people: a line about it, and one for each source that moved. */
+/** One generation as lines of text: one about it, and one for each source that moved. */
 export function linesOfMoment(moment: Moment): string[] {
   const { generation, createdAt, isServed, damage, moves } = moment
   const mark = isServed ? '* ' : '  '

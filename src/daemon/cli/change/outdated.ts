@@ -49,12 +49,12 @@ export const outdated: Command = {
   },
 }
 
-/** How the lock stands to the configuration and to upstream, for one source. */
+/** The state of the lock compared with the configuration and upstream, for one source. */
 interface Standing {
   readonly source: string
-  /** `differs`: the entry is for another configuration. `extra`: for no configured source. */
+  /** `differs`: the entry is for another configuration. `extra`: it is for no configured source. */
   readonly state: 'current' | 'moved' | 'tag-moved' | 'differs' | 'missing' | 'extra' | 'failed'
-  /** Whether the lock is followed; of no source that is not configured. */
+  /** The use of the lock; absent for a source that is not configured. */
   readonly lock?: LockStanding
   readonly locked?: Place
   readonly upstream?: Place
@@ -93,7 +93,7 @@ function stateOf(entry: LockEntry | undefined, differences: readonly string[], f
   if (differences.length > 0) return 'differs'
   const locked = entry.revision
   const isSameRef = locked.ref === found.ref
-  // A branch that goes by another name, or a commit that was locked by its id, is where it was.
+  // A branch that was renamed, or a commit that was locked by its id, has not moved.
   if (locked.commit === found.commit && (!isSameRef || locked.tag === found.tag)) return 'current'
   return isSameRef && found.ref.startsWith('refs/tags/') ? 'tag-moved' : 'moved'
 }

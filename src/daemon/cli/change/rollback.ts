@@ -80,7 +80,7 @@ function print(context: Context, done: readonly RolledBack[]): void {
   printLines(context, lines)
 }
 
-/** What becomes of the source by itself. */
+/** The automatic next step of the source, as text. */
 function nextOf({ source, decision: { paused, frozen, skipped } }: RolledBack): string {
   if (frozen !== undefined) return `held until skillsyncd ${frozen.by === 'pin' ? 'unpin' : 'release'} ${source}`
   if (paused === true) return `not looked at until skillsyncd resume ${source}`

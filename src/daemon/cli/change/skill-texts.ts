@@ -6,10 +6,10 @@ import { storedSkill } from '../../../sync/store/skills/stored-path.ts'
 import { printableText } from '../../base/log-line.ts'
 import { hunksOf } from '../../../base/text/text-diff.ts'
 
-/** Above that a SKILL.md is told of, and not compared line by line. */
+/** The limit above which a SKILL.md is reported, but not compared line by line. */
 const MOST_BYTES = 2 ** 20
 
-/** The texts of skill versions, as far as the store has them. */
+/** The texts of skill versions in the store. */
 export class SkillTexts {
   readonly #store: Store | undefined
   #known: Promise<ReadonlyMap<string, Skill>> | undefined
@@ -18,7 +18,10 @@ export class SkillTexts {
     this.#store = store
   }
 
-  /** The lines of a unified diff from one version's SKILL.md to another's, or one that says why there is none. */
+  /**
+   * The lines of a unified diff from one version's SKILL.md to another's, or one line with the reason why there is
+   * none.
+   */
   async diff(from: string, to: string): Promise<string[]> {
     const before = await this.#textOf(from)
     if (typeof before !== 'string') return [`(${before.why})`]
@@ -51,7 +54,7 @@ export class SkillTexts {
     return { why: `the store does not have SKILL.md of a skill of "${upstream.source}": nobody has read it` }
   }
 
-  /** A lock names a version by its digest alone; its files are known to a snapshot that holds it. */
+  /** A lock identifies a version by its digest alone; its files are found through a snapshot that contains it. */
   async #index(): Promise<ReadonlyMap<string, Skill>> {
     const known = new Map<string, Skill>()
     for (const digest of (await this.#store?.snapshots.digests()) ?? []) {

@@ -52,7 +52,7 @@ export const update: Command = {
     const file = lockFileOf(config)
     const ids = [...new Set(sourcesOf(context.operands, config))]
     const precise = preciseOf(context)
-    // One that cannot be read is told before anything is fetched for it.
+    // An unreadable lock is reported before anything is fetched.
     await readLock(file)
     const done = await updated(context, config, file, ids, precise)
     if (context.json) printJson(context, jsonOf(file, config, done))
@@ -78,7 +78,7 @@ interface Done {
   readonly packs: readonly PackEnd[]
 }
 
-/** What became of one source: of its entry, then of what is served. */
+/** The result for one source: its entry in the lock, and its pull. */
 type End =
   | { readonly id: SourceId; readonly failure: Failure }
   | { readonly id: SourceId; readonly before: LockEntry | undefined; readonly after: LockEntry; readonly sync: SyncEnd }
@@ -105,7 +105,7 @@ async function updated(
       return { id, before, after, sync: await besideUpstream(end, looking.ask) }
     })
     const looked = looks.flatMap((look) => ('snapshot' in look ? [look.snapshot] : []))
-    // Where nothing could be looked at, no empty lock is made either.
+    // If no source could be checked, no empty lock is created either.
     if (looked.length === 0) return { isWritten, ends, packs: [] }
     const packs = await lockPacks(config, file, looked, context.signal)
     return { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends }
@@ -127,7 +127,10 @@ async function lookAt(source: Source, looking: Looking, precise: ObjectId | unde
   }
 }
 
-/** A lock lets a commit be served: one that no operator was shown is not written into it in passing. */
+/**
+ * Throws for a commit that no operator has seen. A lock allows a commit to be served, so such a commit must not get
+ * into it as a side effect.
+ */
 async function expectSeen({ id }: Source, { revision }: Snapshot, { store }: Looking): Promise<void> {
   const held = (await store.generations.current())?.sources.find(({ source }) => source === id)
   const served = held && (await store.snapshots.readWhole(held.snapshot))?.revision
@@ -142,14 +145,14 @@ interface Move {
   readonly after: LockEntry
 }
 
-/** The lock as it is when its turn comes is what is changed: others may have written since it was read. */
+/** Changes the lock as it is when this process gets its turn: other processes may have written it since it was read. */
 async function written(
   file: string,
   looks: readonly Look[],
   signal: AbortSignal,
 ): Promise<{ readonly isWritten: boolean; readonly moves: ReadonlyMap<SourceId, Move> }> {
   const moves = new Map<SourceId, Move>()
-  // Where nothing was found to write, no empty lock is made either.
+  // If there is nothing to write, no empty lock is created either.
   if (looks.every((look) => 'failure' in look)) return { isWritten: false, moves }
   const change = (lock: Lock): Lock => {
     const sources = new Map(lock.sources)
@@ -167,11 +170,11 @@ async function written(
   return { isWritten, moves }
 }
 
-/** Lets what is served follow. Where the very commit that was named waits for a person, this person has just said yes. */
+/** Pulls the source to the named commit. If exactly that commit waits for approval, naming it counts as approval. */
 async function servedAsNamed(source: Source, locked: LockEntry, ask: AskWriter, config: Config): Promise<SyncEnd> {
   const { id } = source
   const first = await pulled(id, ask)
-  // What was served had to be mended before: that took the whole pull.
+  // The first pull only repaired what was served before.
   const end = first.outcome === 'updated' && isForPerson(first) ? await pulled(id, ask) : first
   const { commit } = locked.revision
   if (followedBy(config, source) !== undefined || end.commit !== commit || !waitsForYes(end)) return end
@@ -184,14 +187,14 @@ async function servedAsNamed(source: Source, locked: LockEntry, ask: AskWriter, 
   return pulled(id, ask)
 }
 
-/** What was taken from the store says nothing of upstream: another look does, so that no status has to leave it open. */
+/** A pull from the store says nothing about upstream, so this pulls again to complete the status. */
 async function besideUpstream(end: SyncEnd, ask: AskWriter): Promise<SyncEnd> {
   if (end.outcome !== 'updated' || end.upstream !== undefined) return end
   const { upstream } = await pulled(end.source, ask)
   return { ...end, ...(upstream !== undefined && { upstream }) }
 }
 
-/** What somebody turned away on purpose is not approved in passing. */
+/** A revision that was rejected on purpose is not approved as a side effect. */
 function waitsForYes(end: SyncEnd): boolean {
   return end.outcome === 'held' && isForPerson(end)
 }
