@@ -3,40 +3,40 @@ import type { Environment } from '../../config/environment.ts'
 import type { Config } from '../../config/config.ts'
 import type { Redactor } from '../../base/redactor.ts'
 
-/** One question about this machine. A check that throws has found something too. */
+/** One check of this machine. An error that it throws counts as a finding. */
 export interface Check {
   readonly name: CheckName
-  /** What of the configuration it is about. */
+  /** The part of the configuration that it concerns. */
   readonly subject?: string
   look(signal: AbortSignal): Promise<readonly Checked[]>
 }
 
-/** What checks look at. They change nothing that stays. */
+/** The input of the checks. They change nothing permanently. */
 export interface Ground {
-  /** The configuration with the sources that are examined. */
+  /** The configuration with the sources to check. */
   readonly config: Config
-  /** The same with all of its sources: the one that a running daemon has. */
+  /** The configuration with all its sources: the one of a running daemon. */
   readonly whole: Config
   readonly environment: Environment
-  /** Is told of every secret that is read, before anything is said. */
+  /** Gets every secret that is read, before any output. */
   readonly redactor: Redactor
   readonly clock: Clock
 }
 
-/** What one look found. */
+/** One result of a check. */
 export interface Checked {
   readonly check: CheckName
   readonly state: CheckState
   readonly subject?: string
   readonly message: string
-  /** What a person can try; with all that is not well. */
+  /** A remedy for the operator; present unless all is well. */
   readonly mend?: string
 }
 
-/** `warn`: it works, and will not always. `fail`: something does not work. */
+/** `warn`: it works, but may fail later. `fail`: it does not work. */
 export type CheckState = 'ok' | 'warn' | 'fail'
 
-/** Stable, for programs. Each has a heading in `docs/doctor.md`. */
+/** Stable, for programs. Each name has a heading in `docs/doctor.md`. */
 export type CheckName =
   | 'node'
   | 'configuration'
@@ -61,7 +61,7 @@ export type CheckName =
   | 'second-opinion'
   | 'connect'
 
-/** The ways in which one check about one thing can end. */
+/** The possible results of one check on one subject. */
 export interface Verdicts {
   readonly ok: (message: string) => Checked
   readonly warn: (message: string, mend: string) => Checked

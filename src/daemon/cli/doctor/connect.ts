@@ -11,14 +11,14 @@ import { UsageError } from '../../base/usage-error.ts'
 import { configOf, progressOf } from '../command.ts'
 import type { Context } from '../command.ts'
 
-/** The outcome for the clients of both eras, for programs and as checks. */
+/** The outcome for the clients of both eras, as data and as checks. */
 export interface Connected {
   readonly url: string
   readonly eras: readonly EraEnd[]
   readonly checks: readonly Checked[]
 }
 
-/** Opens the address that is named or configured as a client of each era. */
+/** Opens the named or configured address as a client of each era. */
 export async function connected(context: Context): Promise<Connected> {
   const { environment, redactor, signal, values } = context
   if (values['offline'] === true) throw new UsageError('--connect and --offline exclude each other')
@@ -33,7 +33,7 @@ export async function connected(context: Context): Promise<Connected> {
   return { url: url.href, eras, checks: eras.flatMap(checksOf) }
 }
 
-/** Installs the package beside this program, where it is found. */
+/** Installs the package next to this program, where Node finds it. */
 const SDK_INSTALL = 'npm install --global @modelcontextprotocol/sdk@1'
 
 function checksOf({ era, client, steps }: EraEnd): Checked[] {
@@ -57,7 +57,7 @@ async function addressOf(context: Context): Promise<URL> {
   return endpointOf(publicUrl ?? (await listeningAt(config, context.signal)))
 }
 
-/** An origin alone is that of a hub, whose clients are at `/mcp`. */
+/** An origin alone means a hub, whose MCP endpoint is `/mcp`. */
 function endpointOf(text: string): URL {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol)) throw new UsageError(`"${text}" is no http(s) address`)
@@ -66,7 +66,7 @@ function endpointOf(text: string): URL {
   return url.pathname === '/' ? new URL('/mcp', url) : url
 }
 
-/** The address at which the daemon says that it listens, else the one that is configured. */
+/** The address that the daemon reports, else the configured one. */
 async function listeningAt(config: Config, signal: AbortSignal): Promise<string> {
   const { host, port } = config.serve.http
   const http = await httpStatusOf(config, signal)

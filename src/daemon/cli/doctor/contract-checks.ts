@@ -13,7 +13,10 @@ import { isContractUnserved, unservedContractsText } from '../../status/unserved
 import { verdicts } from './check.ts'
 import type { Check, Checked } from './check.ts'
 
-/** The skills that keep the contract, against each other. `whole`: dependencies lead to sources that are not asked about, too. */
+/**
+ * Checks the skills of the contract against each other. `whole` is needed because dependencies can lead to sources
+ * other than `asked`.
+ */
 export function contractChecks(whole: Config, asked: readonly SourceId[]): Check[] {
   return asked.length === 0 ? [] : [{ name: 'contract', look: async () => contractChecked(whole, asked) }]
 }
@@ -26,7 +29,7 @@ async function contractChecked(config: Config, asked: readonly SourceId[]): Prom
   return sources.some(({ contract }) => contract) ? [...heldChecked(catalog, asked), ...unserved] : unserved
 }
 
-/** No fault: most who have the block want nothing of it here. */
+/** Not a fault: most authors with the block do not need it served here. */
 function unservedChecked(source: Source, { snapshots }: Catalog): Checked[] {
   const skills = snapshots.find((snapshot) => snapshot.source === source.id)?.skills ?? []
   const count = skills.filter((skill) => isContractUnserved(source, skill)).length
@@ -42,7 +45,7 @@ function heldChecked(catalog: Catalog, asked: readonly SourceId[]): Checked[] {
   ]
 }
 
-/** Undefined where it cannot be read: other checks say why. */
+/** `undefined` if it cannot be read: other checks report the reason. */
 async function servedCatalog(config: Config): Promise<Catalog | undefined> {
   try {
     const store = await Store.openExisting(config.state)
@@ -57,7 +60,7 @@ async function servedCatalog(config: Config): Promise<Catalog | undefined> {
 function problemChecked(code: ContractProblem['kind'], message: string): Checked {
   const { warn, fail } = verdicts('contract')
   const text = `${code}: ${message}`
-  // A dependency is what an author says of a skill that is served all the same.
+  // A dependency is the author's statement; the skill is served regardless.
   return code === 'id-clash' ? fail(text, MENDS[code]) : warn(text, MENDS[code])
 }
 

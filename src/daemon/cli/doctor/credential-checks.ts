@@ -14,7 +14,7 @@ import { isOverSsh } from './program-checks.ts'
 import { secretsIn } from './secrets.ts'
 import type { NamedSecret } from './secrets.ts'
 
-/** What we are let in by, and whom we trust. Secrets are read as a pull reads them, and shown to nobody. */
+/** Checks the daemon's credentials and trust anchors. Reads secrets as a pull does, and never shows them. */
 export function credentialChecks(ground: Ground): Check[] {
   const secrets = secretsIn(ground.config).map((secret): Check => {
     return { name: 'secret', subject: secret.name, look: async () => secretChecked(secret, ground) }
@@ -29,7 +29,7 @@ async function secretChecked(secret: NamedSecret, { environment, redactor }: Gro
   if (reference.kind === 'credential' && environment.credentials === undefined)
     return [warn(`the service manager hands it over to the service alone, ${needed}`, AS_SERVICE)]
   try {
-    // Such a file is read by ssh alone.
+    // Only ssh reads such a file.
     if (use === 'ssh-key' && reference.kind === 'file') await expectReadable(reference.path, name)
     else await readSecret(reference, environment, redactor, use === 'line' ? 'line' : 'lines')
   } catch (error) {
@@ -57,7 +57,7 @@ const CHMOD = 'chmod 600 for the file'
 const AS_SERVICE = 'See the journal of the service for what it could not use; nothing of it can be looked at from here'
 const OF_VARIABLE = 'Set it; one that only the service has is seen where doctor runs as the service does'
 
-/** Files that say whom a source trusts. */
+/** The files that define what a source trusts. */
 function trustChecks(configured: ConfiguredSource, ground: Ground): Check[] {
   const { source, ca, signed } = configured
   const { ok } = verdicts('trust', source.id)
@@ -83,7 +83,7 @@ function trustChecks(configured: ConfiguredSource, ground: Ground): Check[] {
   return checks
 }
 
-/** Which hosts are known decides ssh itself; without any file none is. */
+/** ssh itself decides which hosts are known; without a file it knows none. */
 async function hostKeysChecked({ source, access: by }: ConfiguredSource, { environment }: Ground): Promise<Checked> {
   const { ok, fail } = verdicts('trust', source.id)
   const named = by.kind === 'ssh' ? by.knownHosts : undefined

@@ -28,7 +28,7 @@ import { configOf, printJson, printLines, progressOf } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { connected } from './connect.ts'
 
-/** Each makes its checks of the configuration. A group more is a line more. */
+/** The groups of local checks, each made from the configuration. */
 const GROUPS: readonly ((ground: Ground) => Check[])[] = [
   programChecks,
   stateChecks,
@@ -40,7 +40,7 @@ const GROUPS: readonly ((ground: Ground) => Check[])[] = [
   serviceChecks,
 ]
 
-/** Those that ask others. */
+/** The checks that need the network. */
 const AWAY: readonly ((ground: Ground) => Check[])[] = [hostChecks]
 
 export const doctor: Command = {
@@ -85,7 +85,7 @@ export const doctor: Command = {
   },
 }
 
-/** Prints what was found, for programs with more beside it. */
+/** Prints the results, with additional data for `--json`. */
 function concluded(context: Context, all: readonly Checked[], more: object = {}): ExitStatus {
   print(context, all, more)
   const counts = context.values['strict'] === true ? ['warn', 'fail'] : ['fail']
@@ -104,11 +104,11 @@ async function seconds(context: Context, config: Config, named: readonly SourceI
   return checked
 }
 
-/** A configuration that cannot be used hides nothing of the machine: the rest is looked at without sources. */
+/** Reads the configuration. If it is unusable, the machine is still checked, without sources. */
 async function configured(context: Context): Promise<{ readonly config: Config; readonly told: Checked }> {
   const { ok, fail } = verdicts('configuration')
   try {
-    // Whoever asks with --offline asks the same daemon.
+    // `--offline` limits only this command: a daemon that was started without it must still answer.
     const config = { ...(await configOf(context)), mode: { locked: false, offline: false } }
     const where = config.file ?? 'the command line'
     return { config, told: ok(`${where}: valid, ${countOf(config.sources.length, 'source')}`) }
@@ -121,7 +121,7 @@ async function configured(context: Context): Promise<{ readonly config: Config; 
   }
 }
 
-/** A configuration has one at least. It is taken out again. */
+/** A configuration has at least one source; this one is removed again. */
 const ANY = 'https://localhost/any.git'
 
 function print(context: Context, all: readonly Checked[], more: object): void {

@@ -7,7 +7,7 @@ import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { verdicts } from './check.ts'
 import type { Check, Checked, Ground } from './check.ts'
 
-/** Sources that lie on this disk, and whether the system lets us watch the folders. */
+/** Checks sources on this disk, and whether the system's limits allow watching their folders. */
 export function folderChecks({ config }: Ground, limits = INOTIFY): Check[] {
   const folders = config.sources.flatMap(({ source }) =>
     source.kind === 'directory' ? [{ id: source.id, path: source.path }] : [],
@@ -37,7 +37,7 @@ async function folderChecked(id: string, path: string): Promise<Checked> {
   }
 }
 
-/** One watch for each folder and all folders below it. Other programs of the user have theirs out of the same number. */
+/** inotify needs one watch for each folder and subfolder. All programs of a user share one limit. */
 async function watchesChecked(paths: readonly string[], limits: string, signal: AbortSignal): Promise<Checked> {
   const { ok, warn } = verdicts('watches')
   const [most, instances] = [await numberIn(limits, 'max_user_watches'), await numberIn(limits, 'max_user_instances')]
@@ -59,7 +59,7 @@ async function numberIn(folder: string, name: string): Promise<number | undefine
   return text === undefined || !/^\d+\s*$/.test(text) ? undefined : Number(text)
 }
 
-/** No more than so many: one that holds more is not watched anyway. */
+/** Stops at a limit: a larger folder is not watched anyway. */
 async function foldersBelow(roots: readonly string[], signal: AbortSignal): Promise<number> {
   const left = [...roots]
   let count = 0
@@ -73,7 +73,7 @@ async function foldersBelow(roots: readonly string[], signal: AbortSignal): Prom
 
 const MOST_COUNTED = 100_000
 
-/** What cannot be read is told by another check. */
+/** Another check reports unreadable folders. */
 async function entriesOf(path: string) {
   return readdir(path, { withFileTypes: true }).catch((error: unknown) => {
     if (isDiskError(error)) return []

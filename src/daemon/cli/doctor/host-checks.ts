@@ -12,7 +12,7 @@ import { verdicts } from './check.ts'
 import type { Check, Checked, Ground } from './check.ts'
 import { isOverSsh } from './program-checks.ts'
 
-/** Every host that is to be talked to, once: whether it answers, and whether its clock and ours agree. No credential is sent. */
+/** Checks each host once: whether it answers, and whether its clock agrees with ours. Sends no credentials. */
 export function hostChecks(ground: Ground): Check[] {
   const hosts = new Map<string, { readonly host: Host; readonly whose: string[] }>()
   for (const { host, whose } of [...ground.config.sources.flatMap(hostOf), ...othersIn(ground)]) {
@@ -57,7 +57,7 @@ function hostOf(configured: ConfiguredSource): Wanted[] {
   return urls.flatMap((url) => wantedAt(url, configured, whose))
 }
 
-/** Whoever is asked besides the sources. */
+/** Hosts in addition to those of the sources. */
 function othersIn({ config: { serve, gate } }: Ground): Wanted[] {
   const way = { ca: undefined, proxy: { kind: 'none' } } as const
   const issuer = serve.oauth === undefined ? [] : wantedAt(serve.oauth.issuer, way, 'the authorization server')
@@ -72,7 +72,7 @@ function wantedAt(text: string, { ca, proxy }: HttpHost['way'], whose: string): 
   return [{ host: { kind: 'http', key, name: origin, url: new URL(origin), way: { ca, proxy } }, whose }]
 }
 
-/** `ssh://git@host:22/path` or `git@host:path`, as the configuration was checked to be. */
+/** `ssh://git@host:22/path` or `git@host:path`, as the validated configuration guarantees. */
 function sshHostOf(address: string): SshHost {
   const url = URL.parse(address)
   const isUrl = url !== null && url.protocol === 'ssh:'
@@ -104,7 +104,7 @@ async function httpChecked(
     })
     answer.giveUp()
     const through = route.proxy === undefined ? '' : ` through the proxy "${route.proxy.url}"`
-    // What it says to a request for nothing in particular matters little: that it says anything is what was asked.
+    // The content of the answer matters little: the check is that the host answers.
     const said = `it answers${through} (${answer.status}), for ${whoseText(whose)}`
     const isDown = answer.status >= 500
     return [
@@ -117,9 +117,9 @@ async function httpChecked(
   }
 }
 
-/** Certificates, signed tokens and leases of credentials are all judged by the clock. */
+/** Certificates, signed tokens and leases of credentials all depend on the clock. */
 function clockChecked(host: string, date: string | undefined, age: string | undefined, clock: Clock): Checked[] {
-  // What was kept on the way is as old as it says.
+  // A cached answer is as old as its `Age` says.
   const agedMs = age !== undefined && /^\d{1,9}$/.test(age) ? Number(age) * 1000 : 0
   const skewMs = clock.now().getTime() - (Date.parse(date ?? '') + agedMs)
   if (Number.isNaN(skewMs) || Math.abs(skewMs) < TOLERATED_MS) return []
@@ -150,7 +150,7 @@ async function sshChecked(
   }
 }
 
-/** The first line that comes; an ssh server begins. */
+/** The first line that arrives; an ssh server speaks first. */
 async function greetingOf(host: string, port: number, signal: AbortSignal): Promise<string> {
   const socket = createConnection({ host, port })
   const abort = (): void => void socket.destroy(new Error('It was given up'))

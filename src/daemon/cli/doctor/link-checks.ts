@@ -5,7 +5,9 @@ import type { FolderNow } from '../../agent-folders/folder-status.ts'
 import { verdicts } from './check.ts'
 import type { Check, Checked, Ground } from './check.ts'
 
-/** Whether agents find what is served. Their folders are in the state, so one check looks at all of them. */
+/**
+ * Checks that agents find the served skills. Their folders are recorded in the state, so one check covers all of them.
+ */
 export function linkChecks({ config }: Ground): Check[] {
   return [{ name: 'links', look: async () => linksChecked(config) }]
 }
@@ -33,5 +35,5 @@ function told(names: readonly string[], what: string): string {
   return `${first.join(', ')}${more}: ${what}`
 }
 
-/** skillsyncd link names all. */
+/** `skillsyncd link` names all. */
 const MOST_NAMED = 5

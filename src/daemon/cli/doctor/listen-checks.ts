@@ -14,7 +14,7 @@ import type { Check, Checked, Ground } from './check.ts'
 import { portHolder } from './port-holder.ts'
 import { BOOTED } from './service-checks.ts'
 
-/** Whether clients can connect: the addresses, who is let in, and for how many of them the system has room. */
+/** Checks that clients can connect: the addresses, the tokens, and the system's limit on open files. */
 export function listenChecks(ground: Ground, booted = BOOTED): Check[] {
   const { http, operations } = ground.config.serve
   return [
@@ -61,11 +61,11 @@ const ANSWER_MS = 5_000
 
 interface Asked {
   readonly status: unknown
-  /** A daemon runs, with a configuration that is not this one. */
+  /** True if a daemon runs with another configuration. */
   readonly isOther: boolean
 }
 
-/** What is the matter with the daemon, or with its lock, is told by another check. */
+/** Another check reports faults of the daemon or its lock. */
 async function askedOf(config: Config, signal: AbortSignal): Promise<Asked> {
   try {
     const answer = await request(config, 'status', {}, { signal, timeoutMs: ANSWER_MS })
@@ -76,7 +76,7 @@ async function askedOf(config: Config, signal: AbortSignal): Promise<Asked> {
   }
 }
 
-/** Somebody listens there. A fault only where it is nobody who does so for us. */
+/** Another process listens there. That is a fault only if it does not do so for the daemon. */
 async function taken(
   listener: Listener,
   isOther: boolean,
@@ -117,7 +117,7 @@ const BIND_WORDS: ReadonlyMap<string, { readonly why: string; readonly mend: str
   ['ENOTFOUND', { why: 'the name does not resolve', mend: 'Set an address of this machine in `KEY`' }],
 ])
 
-/** Why nobody could listen there now. It is left again at once. */
+/** The error of a bind to the address, `undefined` if it is free. The listener is closed at once. */
 async function bindCode({ host, port }: ListenAddress): Promise<string | undefined> {
   const server = createServer((socket) => socket.destroy())
   try {
@@ -141,7 +141,7 @@ async function tokensChecked({ config, clock }: Ground): Promise<Checked[]> {
   return [fail('other machines reach it, and no token counts', 'Make one with skillsyncd token add NAME')]
 }
 
-/** Of this shell. A service has a limit of its own, so that the message names whose it is. */
+/** The limit of this shell. A service has its own limit, so the message says which one it means. */
 async function descriptorsChecked({ config, environment }: Ground, signal: AbortSignal): Promise<Checked[]> {
   const { ok, warn } = verdicts('descriptors')
   const call = { command: '/bin/sh', args: ['-c', 'ulimit -n'], env: { PATH: environment.path }, input: '' }

@@ -3,13 +3,13 @@ import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { ProgramFailure, runProgram } from '../../base/run-program.ts'
 import type { Ground } from './check.ts'
 
-/** Who has a port that cannot be had, as far as systemd tells. `other`: it is sure that systemd has it not. */
+/** The holder of a port in use, as known from systemd. `other`: systemd certainly does not hold it. */
 export type PortHolder =
   | { readonly kind: 'unit'; readonly unit: string; readonly starts: string }
   | { readonly kind: 'other' }
   | { readonly kind: 'unknown' }
 
-/** Asks the managers of the system and of the user for their sockets. A socket unit may have any name. */
+/** Queries the system's and the user's service manager for their sockets. A socket unit can have any name. */
 export async function portHolder(
   port: number,
   ground: Ground,
@@ -25,7 +25,7 @@ export async function portHolder(
   return { kind: listed.includes(undefined) ? 'unknown' : 'other' }
 }
 
-/** Undefined where the manager does not answer: that of a user is not there in each session. */
+/** `undefined` if the manager does not answer: not every session has a user manager. */
 async function socketsOf(
   scope: string,
   { environment: { path, runtime, home } }: Ground,

@@ -13,7 +13,7 @@ import type { ConfiguredSource } from '../../config/config.ts'
 import { verdicts } from './check.ts'
 import type { Check, Checked, Ground } from './check.ts'
 
-/** The Node that runs this, and every program that the configuration needs. */
+/** Checks the Node version, and every program that the configuration needs. */
 export function programChecks(ground: Ground): Check[] {
   return [nodeCheck(), ...gitChecks(ground), ...namedPrograms(ground).map((named) => findable(named, ground))]
 }
@@ -23,7 +23,7 @@ function nodeCheck(): Check {
   const { node } = process.versions
   return {
     name: 'node',
-    // An older one than this program can run on was refused when it started.
+    // A Node that is too old was rejected at startup.
     look: async () => [
       process.platform === 'linux' || process.platform === 'darwin'
         ? ok(`Node ${node} at ${process.execPath}`)
@@ -32,7 +32,7 @@ function nodeCheck(): Check {
   }
 }
 
-/** Over http(s) neither is needed, but by choice. */
+/** For http(s), git and ssh are needed only if configured. */
 function gitChecks({ config, environment }: Ground): Check[] {
   const { git, ssh } = config.programs
   const overSsh = config.sources.filter(isOverSsh)
@@ -59,7 +59,7 @@ function isOnDisk({ source }: ConfiguredSource): boolean {
   return source.kind === 'git' && /^file:/i.test(source.url)
 }
 
-/** Whether the git and ssh programs alone can reach it. */
+/** True if only the git and ssh programs can reach it. */
 export function isOverSsh({ source }: ConfiguredSource): boolean {
   return source.kind === 'git' && !/^(?:https?|file):/i.test(source.url)
 }
@@ -69,11 +69,11 @@ interface Versioned {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly for: string
-  /** Of repositories on this disk, some can be read without it. */
+  /** False if some repositories on this disk can be read without it. */
   readonly isNeeded: boolean
-  /** Whether git is to speak http(s), which takes one that reads its configuration from the environment. */
+  /** True if git must speak http(s), which requires a version that reads its configuration from the environment. */
   readonly overHttp?: boolean
-  /** True where git is to read repositories on this disk, which takes one that runs no program for them. */
+  /** True if git must read repositories on this disk, which requires a version that runs no program for them. */
   readonly onDisk?: boolean
 }
 
@@ -97,7 +97,7 @@ function versioned({ command, args, env, for: whose, isNeeded, overHttp = false,
         const end = status === undefined ? 'a signal ended it' : `it ended with status ${status}`
         return useless(`asked for its version, ${end}${said === '' ? '' : `: ${said}`}`)
       } catch (error) {
-        // There is no such program, it says nothing, or too much: the message tells which.
+        // The program does not exist, is silent, or prints too much: the message says which.
         if (!(error instanceof SyncError)) throw error
         return useless(error.message)
       }
@@ -105,7 +105,7 @@ function versioned({ command, args, env, for: whose, isNeeded, overHttp = false,
   }
 }
 
-/** A program that is not git, ssh for one, has no such version. */
+/** The reason why git is too old; `undefined` if it is not. Other programs, for example ssh, print no such version. */
 function whyTooOld(said: string, { overHttp, onDisk }: Pick<Versioned, 'overHttp' | 'onDisk'>): string | undefined {
   const version = gitVersionIn(said)
   if (version === undefined) return undefined
@@ -123,7 +123,7 @@ interface NamedProgram {
   readonly use: string
 }
 
-/** Programs that the operator chose. They are looked for and never run: nobody knows what they would do. */
+/** Programs that the operator chose. They are located and never run, because their effects are unknown. */
 function namedPrograms({ config: { sources, gate } }: Ground): NamedProgram[] {
   const ofSources = sources.flatMap(({ source, access }): NamedProgram[] => [
     ...(source.kind === 'mcp' && source.place.kind === 'program'

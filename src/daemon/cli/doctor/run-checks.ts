@@ -4,7 +4,7 @@ import type { Clock } from '../../../base/clock.ts'
 import { verdicts } from './check.ts'
 import type { Check, Checked } from './check.ts'
 
-/** Looks at everything side by side, in bounded time. What one check meets, and how long it takes, is no other's concern. */
+/** Runs all checks in parallel, in bounded time. The failure or duration of one does not affect another. */
 export async function examine(
   checks: readonly Check[],
   clock: Pick<Clock, 'wait'>,
@@ -15,10 +15,10 @@ export async function examine(
   return checks.flatMap((check) => found.get(check) ?? [])
 }
 
-/** A source more is a host more: with hundreds of them they take turns. */
+/** Each source can add a host, so hundreds of them are checked in turns. */
 const AT_ONCE = 64
 
-/** Resolvers and connections give up by themselves only after minutes. */
+/** Resolvers and connections time out by themselves only after minutes. */
 const MOST_MS = 10_000
 
 async function looked(check: Check, clock: Pick<Clock, 'wait'>, signal: AbortSignal): Promise<readonly Checked[]> {
@@ -32,7 +32,7 @@ async function looked(check: Check, clock: Pick<Clock, 'wait'>, signal: AbortSig
     return [thrown(check, error)]
   } finally {
     over.abort()
-    // Its end is of no interest any more.
+    // The rejection of the timer is irrelevant now.
     late.catch(() => {})
   }
 }

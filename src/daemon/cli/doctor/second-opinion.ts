@@ -20,8 +20,8 @@ export interface SecondGround {
 }
 
 /**
- * Compares what is served of these sources with what is stored, and with what isomorphic-git fetches: as many minutes as a pull may
- * take. `withWriter` has the one writer of the state folder do the asking.
+ * Compares the served content of these sources with the store, and with a fetch by isomorphic-git. It can take as many
+ * minutes as a pull. `withWriter` sends the requests to the process that writes the state folder.
  */
 export async function secondOpinions(
   ids: readonly SourceId[],

@@ -3,7 +3,7 @@ import type { Access, ProgramValue, SecretReference } from '../../config/auth.ts
 import type { GateConfig } from '../../config/gate.ts'
 import type { Config, ConfiguredSource } from '../../config/config.ts'
 
-/** One secret that the configuration names, and who needs it. */
+/** One secret that the configuration names, and its users. */
 export interface NamedSecret {
   readonly name: string
   readonly reference: SecretReference
@@ -11,10 +11,10 @@ export interface NamedSecret {
   readonly whose: readonly string[]
 }
 
-/** `ssh-key`: ssh reads the file itself, and none that others could read. */
+/** `ssh-key`: ssh reads the file itself, and refuses one that other users can read. */
 export type SecretUse = 'line' | 'lines' | 'ssh-key'
 
-/** Every secret that the configuration names, each once. */
+/** All secrets that the configuration names, without duplicates. */
 export function secretsIn({ sources, gate }: Config): NamedSecret[] {
   const named = new Map<string, NamedSecret>()
   for (const { reference, use, whose } of [

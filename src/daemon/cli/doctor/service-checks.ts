@@ -4,7 +4,7 @@ import { ProgramFailure, runProgram } from '../../base/run-program.ts'
 import { verdicts } from './check.ts'
 import type { Check, Checked, Ground } from './check.ts'
 
-/** Whether systemd has a unit of ours, and what became of it. No unit is fine: nobody has to run it as a service. */
+/** Checks the state of our systemd units. No unit is fine: running as a service is optional. */
 export function serviceChecks(ground: Ground, booted = BOOTED): Check[] {
   return [
     {
@@ -31,7 +31,7 @@ interface Unit {
   readonly enabled: string
 }
 
-/** Undefined where there is none, and where the manager does not answer: that of a user is not there in each session. */
+/** `undefined` if there is no unit, or the manager does not answer: not every session has a user manager. */
 async function unitOf(
   scope: Unit['scope'],
   { environment: { path, runtime, home } }: Ground,

@@ -11,7 +11,7 @@ import { bytesText } from '../../../base/text/bytes-text.ts'
 import { verdicts } from './check.ts'
 import type { Check, Checked, Ground } from './check.ts'
 
-/** The state folder, and the disk that it lies on. */
+/** Checks the state folder and its disk. */
 export function stateChecks(ground: Ground): Check[] {
   const { state } = ground.config
   return [
@@ -23,7 +23,7 @@ export function stateChecks(ground: Ground): Check[] {
 
 async function folderChecked(state: string): Promise<Checked[]> {
   const { ok, fail } = verdicts('state-folder', state)
-  // Throws for one of somebody else, and for the layout of another version.
+  // Throws for a folder of another user, and for the layout of another version.
   if ((await openExistingState(state)) === undefined) {
     const above = await nearest(state)
     const why = await whyNoFolder(above)
@@ -32,7 +32,7 @@ async function folderChecked(state: string): Promise<Checked[]> {
   }
   const { uid } = await stat(state)
   const me = process.getuid?.()
-  // Root may read it; what root leaves there is root's, and the daemon could not write it.
+  // Root can read it, but files that root creates there belong to root, and the daemon could not write them.
   if (me === 0 && uid !== me)
     return [
       fail(`it is of user ${uid}, and this is user ${me}`, 'Run this, and every command, as the user of the daemon'),
@@ -40,7 +40,7 @@ async function folderChecked(state: string): Promise<Checked[]> {
   return probed(state)
 }
 
-/** What a publish does: write, sync, link, rename, sync the folder. All of it is removed again. */
+/** Tries the steps of a publish: write, sync, link, rename, sync the folder. Removes its files again. */
 async function probed(state: string): Promise<Checked[]> {
   const { ok, fail } = verdicts('state-folder', state)
   const [first, second] = [temporaryIn(state), temporaryIn(state)]
@@ -101,12 +101,12 @@ const DECISIONS_MEND =
 async function diskChecked({ config: { state, limits } }: Ground, signal: AbortSignal): Promise<Checked[]> {
   const disk = await statfs(await nearest(state))
   const free = disk.bavail * disk.bsize
-  // On most disks nobody needs to know what is used already.
+  // On most disks the present usage need not be measured.
   const lacking = free >= limits.disk.bytes ? limits.disk.bytes : await lackingIn(state, limits.disk.bytes, signal)
   return [...roomOf(state, free, lacking), ...inodesOf(state, disk), ...kindOf(state, disk)]
 }
 
-/** Some file systems have no such number, and say 0. */
+/** Some file systems have no such number, and report 0. */
 function inodesOf(state: string, { files, ffree }: StatsFs): Checked[] {
   if (files === 0 || ffree >= FEW_INODES) return []
   const mend = 'Remove files that are not needed from this disk'
@@ -127,7 +127,7 @@ function roomOf(state: string, free: number, lacking: number): Checked[] {
   return [warn(`${text}, and up to ${bytesText(lacking)} more may be used (limits.disk)`, mend)]
 }
 
-/** What is left of the limit; of a large folder no less than that. */
+/** The remainder of the limit; an upper bound for a folder with very many files. */
 async function lackingIn(state: string, limit: number, signal: AbortSignal): Promise<number> {
   let left = limit
   const names = (await unlessAbsent(readdir(state, { withFileTypes: true, recursive: true }))) ?? []
@@ -147,7 +147,7 @@ interface DiskKind {
   readonly why: string
 }
 
-/** The lease of a writer tells another machine of it only as far as the disk shows changed files there in time. */
+/** Another machine sees a writer's lease only if the disk shows changed files there in time. */
 const NETWORK: DiskKind = { name: 'a disk of the network', why: 'two machines could write to it at once' }
 const MEMORY: DiskKind = { name: 'kept in memory', why: 'it is gone with the machine, or the container' }
 
@@ -168,7 +168,7 @@ async function nearest(path: string): Promise<string> {
   return found === undefined && dirname(path) !== path ? nearest(dirname(path)) : path
 }
 
-/** Makes a folder in it, and removes it again: the system may say no for reasons that its permission bits do not show. */
+/** Creates a folder in it and removes it again: the system can refuse for reasons that permission bits do not show. */
 async function whyNoFolder(folder: string): Promise<string | undefined> {
   const probe = temporaryIn(folder)
   try {

@@ -17,7 +17,7 @@ import { ELSEWHERE_MEND, processText } from '../../control/write-lock.ts'
 import { verdicts } from './check.ts'
 import type { Check, Checked, Ground } from './check.ts'
 
-/** The one writer of the state folder: whether there can be one, who it is, and whether it answers. */
+/** Checks that the state folder can have a writer, and that its present writer answers. */
 export function writerChecks(ground: Ground): Check[] {
   return [
     { name: 'socket', look: async () => socketChecked(ground) },
@@ -90,7 +90,7 @@ async function silent(holder: FoundHolder): Promise<Checked> {
   return ok(`${who} left it and is gone; the next start takes it over`)
 }
 
-/** A process of the machine before it was started anew is one of another machine, as far as can be told from here. */
+/** A process from before a reboot looks like one on another machine. */
 function elsewhere(holder: FoundHolder, isRenewed: boolean): Checked {
   const { warn } = verdicts('lock')
   const who = processText(holder)
