@@ -1,7 +1,7 @@
 import { NOTHING } from './command-model.ts'
 import type { Typing } from './command-model.ts'
 
-/** The script that teaches bash, 3.2 and later, what can be typed after `skillsyncd`. */
+/** The completion script for bash, 3.2 and later. */
 export function bashScript(typings: readonly Typing[]): string {
   return `# What can be typed after skillsyncd, for bash.
 
@@ -76,7 +76,7 @@ ${values.join('\n')}
       ;;`
 }
 
-/** As one word of a shell. */
+/** One quoted word of a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -1,14 +1,14 @@
 import type { Command, Offer } from '../command.ts'
 import { optionsOf } from './help.ts'
 
-/** What can be typed after one command, as all three shells need it. */
+/** The completions for one command, in the form that all three shells need. */
 export interface Typing {
   readonly command: string
   readonly summary: string
   readonly options: readonly { readonly word: string; readonly help: string }[]
-  /** The options that want a value, each with its short form, and what is offered for it. */
+  /** The options with a value, each with its short form and the completions for the value. */
   readonly valued: readonly { readonly words: readonly string[]; readonly offer: string }[]
-  /** What is offered for each operand; the last holds for all that follow. */
+  /** The completions for each operand; the last entry applies to all that follow. */
   readonly operands: readonly string[]
 }
 
@@ -29,10 +29,12 @@ export function typingOf(command: Command): Typing {
   }
 }
 
-/** How the scripts are told that there is nothing to offer. */
+/** The code that tells the scripts that there are no completions. */
 export const NOTHING = '-'
 
-/** How the scripts are told what to offer: a word of theirs, or an equals sign and the words themselves. */
+/**
+ * The code that tells the scripts what to complete: a keyword of theirs, or an equals sign and the words themselves.
+ */
 function codeOf(offer: Offer): string {
   if (typeof offer === 'string') return offer
   return offer.length === 0 ? NOTHING : `=${offer.join(' ')}`

@@ -20,7 +20,7 @@ const SHELLS: Readonly<Record<string, (typings: readonly Typing[]) => string>> =
   fish: fishScript,
 }
 
-/** What the scripts ask for while somebody types. */
+/** The lists that the scripts request while the user types. */
 const ASKED: Readonly<Record<string, (config: Config) => Promise<readonly string[]>>> = {
   sources: async (config) => idsOf(config),
   packs: async ({ packs }) => packs.map(({ id }) => id),
@@ -69,7 +69,7 @@ function entryOf<Value>(table: Readonly<Record<string, Value>>, key: string): Va
   return Object.hasOwn(table, key) ? table[key] : undefined
 }
 
-/** Who types is told nothing of what is wrong: the command itself will. */
+/** Errors yield no completions: the command itself reports them later. */
 async function answered(
   asked: (config: Config) => Promise<readonly string[]>,
   line: readonly string[],
@@ -83,13 +83,16 @@ async function answered(
   }
 }
 
-/** The options of a line that is not all typed yet, those that name its configuration. A shell has expanded nothing in it. */
+/** The options of an incomplete line that name its configuration. The shell has not expanded the line. */
 function configuringIn(line: readonly string[], { environment }: Context): Context['values'] {
   const args = line.map((word) => word.replace(/^~(?=\/)/, environment.home))
   return parseArgs({ args, options: CONFIGURING, strict: false, allowPositionals: true }).values
 }
 
-/** Whether it is one word to every shell, whatever stands beside it: what a repository calls a skill is typed by nobody's hand. */
+/**
+ * True if the text is one plain word in every shell. A repository chooses the names of its skills, so they are not
+ * trusted.
+ */
 function isPlainWord(text: string): boolean {
   return /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._/@+-]*$/u.test(text)
 }

@@ -1,7 +1,7 @@
 import { NOTHING } from './command-model.ts'
 import type { Typing } from './command-model.ts'
 
-/** The script that teaches fish what can be typed after `skillsyncd`. */
+/** The completion script for fish. */
 export function fishScript(typings: readonly Typing[]): string {
   return `# What can be typed after skillsyncd, for fish.
 
@@ -79,7 +79,7 @@ ${values.join('\n')}
             end`
 }
 
-/** In the quotes of fish a backslash counts before a quote or another one. */
+/** In fish quotes a backslash escapes a quote or another backslash. */
 function quoted(text: string): string {
   return `'${text.replaceAll(/[\\']/g, String.raw`\$&`)}'`
 }

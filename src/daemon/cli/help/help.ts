@@ -2,7 +2,7 @@ import { FORMS } from '../../config/command-line-config.ts'
 import { VERSION } from '../../../serve/version.ts'
 import type { Command, Option, Options } from '../command.ts'
 
-/** What `skillsyncd --help` prints. */
+/** The output of `skillsyncd --help`. */
 export function helpOf(commands: readonly Command[]): string {
   const rows = commands.map(
     ({ name, operands, summary }) => `  ${`${name} ${operands?.text ?? ''}`.padEnd(24)} ${summary}`,
@@ -21,7 +21,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 a check found s
 `
 }
 
-/** What `skillsyncd COMMAND --help` prints. */
+/** The output of `skillsyncd COMMAND --help`. */
 export function helpOfCommand(command: Command): string {
   const { summary, needsConfiguration, options = {}, details = '' } = command
   const own = Object.keys(options).length === 0 ? '' : `${optionRows(options)}\n\n`
@@ -38,12 +38,12 @@ export function usageOf({ name, operands }: Command): string {
   return ['skillsyncd', name, ...(operands === undefined ? [] : [operands.text]), '[options]'].join(' ')
 }
 
-/** All options that a command takes. */
+/** All options that a command accepts. */
 export function optionsOf({ options, needsConfiguration }: Command): Options {
   return { ...(needsConfiguration === false ? {} : CONFIGURING), ...COMMON, ...options }
 }
 
-/** What names a configuration, or stands for one. */
+/** The options that name a configuration or replace one. */
 export const CONFIGURING: Options = {
   config: {
     type: 'string',
@@ -76,7 +76,7 @@ export const CONFIGURING: Options = {
   },
 }
 
-/** What every command takes. */
+/** The options of all commands. */
 export const COMMON: Options = {
   json: { type: 'boolean', help: 'the result as JSON' },
   'log-level': {
@@ -89,7 +89,7 @@ export const COMMON: Options = {
   help: { type: 'boolean', short: 'h', help: 'this text' },
 }
 
-/** As wide as help may be, and where in it the texts begin. */
+/** The width of the help, and the column at which its texts begin. */
 const COLUMNS = 120
 const TEXT_AT = 23
 

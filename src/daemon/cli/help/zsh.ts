@@ -1,7 +1,7 @@
 import { NOTHING } from './command-model.ts'
 import type { Typing } from './command-model.ts'
 
-/** The script that teaches zsh what can be typed after `skillsyncd`, sourced or as a file `_skillsyncd` in `$fpath`. */
+/** The completion script for zsh, to be sourced or saved as a file `_skillsyncd` in `$fpath`. */
 export function zshScript(typings: readonly Typing[]): string {
   const commands = [...typings.map(({ command, summary }) => [command, summary] as const), HELP, VERSION]
   return `#compdef skillsyncd
@@ -81,7 +81,7 @@ ${values.join('\n')}
     ;;`
 }
 
-/** As `_describe` reads it: a colon parts the word from its text. */
+/** The format of `_describe`: a colon separates the word from its text. */
 function described(word: string, text: string): string {
   return quoted(`${word}:${text.replaceAll(/[\\:]/g, String.raw`\$&`)}`)
 }
