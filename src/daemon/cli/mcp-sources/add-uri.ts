@@ -35,7 +35,7 @@ export const addUri: Command = {
 
 function printRemoved(context: Context, skill: Addition): void {
   const { source, path, standing } = skill
-  // Its server may list it by now, and the last skill of a source does not go without a word.
+  // Its server may list the skill now, and the last skill of a source is not removed silently.
   const left = standing === undefined ? '' : `; it is still there: skillsyncd status ${source} says why`
   if (context.json) printJson(context, { skill })
   else printLines(context, [printable(`${source}/${path}: taken back${left}`)])

@@ -4,7 +4,7 @@ import { printable } from '../../base/log-line.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Context, Option } from '../command.ts'
 
-/** An `Addition` as the one writer tells of it. */
+/** An `Addition` in the answer of the writer. */
 export const ADDITION = z.object({
   source: z.string(),
   path: z.string(),
@@ -14,7 +14,7 @@ export const ADDITION = z.object({
   findings: z.array(z.string()),
 })
 
-/** The option of those commands that add a skill. */
+/** The option of the commands that add a skill. */
 export const UNVERIFIED: Option = {
   type: 'boolean',
   help: 'on a server of an older revision, which cannot tell what is a skill: read the SKILL.md there, and take it and the files beside it for what they are then',

@@ -58,9 +58,9 @@ interface Mirrored {
   readonly path: string
   readonly files: number
   readonly bytes: number
-  /** The files whose bytes have the declared digest; absent where no file of the skill is known. */
+  /** The files whose bytes have the declared digest; absent if no file of the skill is known. */
   readonly verified?: Verified
-  /** What kept it from being whole. */
+  /** The error that kept it incomplete. */
   readonly error?: { readonly code: string; readonly message: string }
 }
 
@@ -70,7 +70,7 @@ interface Mirroring {
   readonly progress: Progress
 }
 
-/** One that cannot be had whole keeps no other from it. */
+/** The failure of one skill does not stop the others. */
 async function mirrorEach(wanted: readonly SkillRow[], { config, ask, progress }: Mirroring): Promise<Mirrored[]> {
   const mirrored: Mirrored[] = []
   for (const [index, row] of wanted.entries()) {
@@ -106,7 +106,7 @@ async function mirrorOne(row: SkillRow, config: Config, ask: AskWriter): Promise
   }
 }
 
-/** So many files came, or were here, and were compared. */
+/** The counts after so many files were fetched or found, and verified. */
 function verifiedAfter(before: Verified | undefined, count: number): { readonly verified?: Verified } {
   if (before === undefined) return {}
   const { of, undeclared } = before
@@ -115,7 +115,7 @@ function verifiedAfter(before: Verified | undefined, count: number): { readonly 
 
 const WITHHELD = 'it is withheld; skillsyncd show says why'
 
-/** What it is once its files were read to learn how large they are, or what was found in them before is forgotten. */
+/** The skill after its files were read to learn their sizes, or after its mismatch was cleared. */
 async function prepared(row: SkillRow, config: Config, ask: AskWriter): Promise<SkillRow> {
   const { source, path, findings } = row
   const rules = new Set(findings.map(({ rule }) => rule))

@@ -46,25 +46,28 @@ export const preview: Command = {
   },
 }
 
-/** What other clients call it. */
+/** The name of the command in other programs. */
 export const inspect: Command = { ...preview, name: 'inspect', summary: 'The same as preview' }
 
 type Found = Awaited<ReturnType<typeof readSkillRows>>[number]
 
-/** A skill as a person looks at it. */
+/** A skill for review by a person. */
 interface Preview {
   readonly source: string
   readonly path: string
   readonly uri: string | undefined
-  /** What its own server calls it, where it is of another one. */
+  /** Its URI on its own server, if it comes from another MCP server. */
   readonly upstream: string | undefined
   readonly pending: boolean
-  /** The command line that lets exactly this be served, of one that waits for it. */
+  /** The command line that approves exactly this version, if it waits for approval. */
   readonly approve?: string
   readonly digest: string | undefined
-  /** What it asks of whoever loads it. Nobody here acts on it. */
+  /** The frontmatter fields that a client may act on. skillsyncd does not act on them. */
   readonly requests: JsonObject
-  /** The SKILL.md, whole. One of an MCP server is marked as `get_skill` marks it, unless a person reads it on a terminal. */
+  /**
+   * The complete SKILL.md. One of an MCP server is marked as `get_skill` marks it, unless a person reads it on a
+   * terminal.
+   */
   readonly content: string
 }
 

@@ -63,7 +63,7 @@ function valuesIn(operands: readonly string[]): ReadonlyMap<string, string> {
   return values
 }
 
-/** A template that is named in full is judged before anybody is asked. */
+/** A template that is given in full is validated before any request. */
 async function chosen(source: string, which: string, ask: AskWriter): Promise<Chosen> {
   const isNumber = /^\d+$/.test(which)
   const read = isNumber ? undefined : readTemplate(which)
@@ -75,7 +75,7 @@ async function chosen(source: string, which: string, ask: AskWriter): Promise<Ch
   throw new OperatorError('unknown-template', `"${source}" has no template ${shown(which)} for skills; ${there}`)
 }
 
-/** Undefined where the person who is asked gives none. */
+/** `undefined` if the person cancels. */
 async function allValues(
   { source, text, variables }: Chosen & { readonly source: string },
   given: ReadonlyMap<string, string>,

@@ -3,7 +3,7 @@ import type { Completing } from '../../../sync/upstream/mcp/completion.ts'
 import type { Questions } from '../ask.ts'
 import type { AskWriter } from '../daemon-client.ts'
 
-/** Has a person choose a value for a variable among those that the server has, or give one where it has none. */
+/** Has a person choose a value for a variable among those that the server offers, or enter one if it offers none. */
 export async function valueFor(
   asked: Completing & { readonly source: string },
   questions: Questions,

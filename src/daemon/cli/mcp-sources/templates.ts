@@ -26,7 +26,7 @@ export const templates: Command = {
   },
 }
 
-/** The one writer's answer about a source. */
+/** The answer of the writer about a source. */
 export const SPACES = z.object({
   spaces: z.array(
     z.object({
@@ -43,7 +43,7 @@ type Spaces = z.infer<typeof SPACES>
 
 interface Offer extends Spaces {
   readonly source: string
-  /** Why the source could not be asked. */
+  /** The reason why the source could not be queried. */
   readonly error?: Failure
 }
 
@@ -52,7 +52,7 @@ function wanted({ operands }: Context, config: Config): readonly string[] {
   return operands.length > 0 ? named : named.filter((id) => configuredIn(config, id).source.kind === 'mcp')
 }
 
-/** All at once: one that is silent delays no other. */
+/** Queries all in parallel, so that a silent source does not delay the others. */
 async function offersOf(sources: readonly string[], ask: AskWriter): Promise<Offer[]> {
   return Promise.all(
     sources.map(async (source) => {
