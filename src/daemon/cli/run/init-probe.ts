@@ -14,14 +14,14 @@ import { Keyring } from '../../credentials/keyring.ts'
 import type { Parts } from '../../context.ts'
 import { cleanedError, ownFolders } from '../../pull/pull-context.ts'
 
-/** What a source has, seen before anything of it is kept. */
+/** The content of a source before anything of it is stored. */
 export interface FirstLook {
   readonly revision: Revision
-  /** Folders that hold a SKILL.md, from the top of the repository, in their order. */
+  /** The folders that hold a SKILL.md, relative to the top of the repository, in tree order. */
   readonly skills: readonly string[]
 }
 
-/** Looks at the first source of a configuration that nobody uses yet: no state folder is written, and no skill is read. */
+/** Fetches the first source of a configuration that is not in use yet. Writes no state folder and reads no skill. */
 export async function firstLook(
   config: Config,
   { environment, redactor }: Pick<Parts, 'environment' | 'redactor'>,
@@ -54,7 +54,7 @@ export async function firstLook(
   }
 }
 
-/** The fetch has bounded how many entries there are, and how deep they lie. */
+/** The fetch has limited the number of entries and their depth. */
 function skillFolders(tree: Tree, id: ObjectId, path: string): string[] {
   const entries = tree.list(id)
   const isSkill = entries.some(({ name, kind }) => name === 'SKILL.md' && kind !== 'folder')

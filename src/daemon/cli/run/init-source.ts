@@ -13,10 +13,10 @@ import { firstLook } from './init-probe.ts'
 import type { FirstLook } from './init-probe.ts'
 import type { Redactor } from '../../base/redactor.ts'
 
-/** A source that somebody wants, not named yet. */
+/** A requested source without an id. */
 export type Found = Omit<StartingSource, 'id'>
 
-/** What is looked with. */
+/** The parts that a first fetch needs. */
 interface Looking {
   readonly environment: Environment
   readonly redactor: Redactor
@@ -26,11 +26,11 @@ interface Looking {
 export interface Candidate {
   readonly place: StartingSource['place']
   readonly config: Config
-  /** The folder, of what is named by a path. */
+  /** The folder, if a path was given. */
   readonly folder: string | undefined
 }
 
-/** What an address or a path names; or what is wrong with it, without a part of it. */
+/** The source at an address or a path, or the fault in it as text that quotes no part of it. */
 export function candidateOf(text: string, looking: Looking): Candidate | string {
   const path = text.startsWith('~/') ? join(looking.environment.home, text.slice(2)) : text
   const url = addressOf(path)
@@ -44,7 +44,7 @@ function configOf(place: StartingSource['place'], { environment }: Looking): Con
   return Array.isArray(config) ? (config[0]?.message ?? '') : config
 }
 
-/** What is there, or why that cannot be told. A folder that is no repository is one of skills. */
+/** The content of the source, or the error. A folder that is not a repository counts as a folder of skills. */
 export async function looked({ place, config, folder }: Candidate, looking: Looking): Promise<Found | SyncError> {
   try {
     return { place, seen: seenOf(await firstLook(config, looking, looking.signal), true) }
@@ -66,7 +66,7 @@ async function lookedInto(folder: string, config: Config, looking: Looking): Pro
   }
 }
 
-/** Where skills are kept in most repositories that hold something else too. */
+/** The folder of the skills in most repositories that also hold other things. */
 const USUAL_ROOT = 'skills'
 
 function seenOf({ revision: { ref, commit }, skills }: FirstLook, isRepository: boolean): Seen {
@@ -81,13 +81,13 @@ function seenOf({ revision: { ref, commit }, skills }: FirstLook, isRepository: 
   }
 }
 
-/** Its short name, where that can mean nothing else in a configuration: a server may call its branch anything. */
+/** The short name of the branch, if it is unambiguous in a configuration: a server can give its branch any name. */
 function branchOf(ref: string): string | undefined {
   const name = /^refs\/heads\/(\w[\w-]*(?:[./]\w[\w-]*)*)$/.exec(ref)?.[1]
   return name === undefined || isObjectId(name) || name.endsWith('.lock') ? undefined : name
 }
 
-/** By the repository; where that is called as most are, by whose it is. */
+/** Named after the repository; if that has a generic name, after its owner. */
 export function idOf(place: StartingSource['place']): string {
   const address = 'url' in place ? place.url : place.path
   const id = idFrom(address)

@@ -54,7 +54,7 @@ export const init: Command = {
       }),
     )
     const text = startingText(sources)
-    // What it says is ours but for the addresses, and those were parsed one by one.
+    // The text is our own except for the addresses, and each of those was parsed.
     if (Array.isArray(parseConfig(text, file, context.environment)))
       throw new TypeError('The configuration that was made is none')
     if (!(await writeNew(file, text, isForced))) throw alreadyThere(file)
@@ -83,12 +83,12 @@ function alreadyThere(file: string): UsageError {
   )
 }
 
-/** Who names one place twice means one source. */
+/** Two equal places mean one source. */
 function withoutRepetition(found: readonly Found[]): readonly Found[] {
   return [...new Map(found.map((one) => [JSON.stringify(one.place), one])).values()]
 }
 
-/** Undefined where one of them cannot be used: each is told. */
+/** `undefined` if one of them cannot be used; prints all failures. */
 async function lookedAt(texts: readonly string[], context: Context): Promise<readonly Found[] | undefined> {
   const candidates = texts.map((text, index) => {
     const candidate = candidateOf(text, context)
@@ -113,7 +113,7 @@ async function lookedAt(texts: readonly string[], context: Context): Promise<rea
   return undefined
 }
 
-/** What a person names on a terminal. Undefined where that is nothing. */
+/** The sources that a person enters on a terminal. `undefined` if there are none. */
 async function answers(context: Context): Promise<readonly Found[] | undefined> {
   const { stdin: input, stderr: output } = context.streams
   if (input.isTTY !== true || output.isTTY !== true || context.json)
@@ -136,7 +136,7 @@ async function answers(context: Context): Promise<readonly Found[] | undefined> 
   return undefined
 }
 
-/** Undefined where it is not to be used. */
+/** `undefined` if the source is not to be used. */
 async function answered(text: string, questions: Questions, context: Context): Promise<Found | undefined> {
   const candidate = candidateOf(text, context)
   if (typeof candidate === 'string') {

@@ -17,13 +17,16 @@ import { MODE_OPTIONS, configOf, logOf } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { packsNamed } from '../pack-option.ts'
 
-/** The first answer of a state folder that holds nothing yet waits so long for the first pull. */
+/** The time that the first answer of an empty state folder waits for the first pull. */
 const FIRST_PULL_MS = 5_000
 
-/** How often a follower looks whether anybody writes, if no call finds out that nobody does. */
+/** The interval at which a follower checks for a writer, unless a call finds out earlier that there is none. */
 const TAKE_OVER_MS = 10_000
 
-/** Who was quicker listens soon, and is asked so often whether it does. One that never will, such as a sync, costs calls no more. */
+/**
+ * The process that took the lock first listens soon; this is the interval of the checks. After `MOST_ASKED` of them, a
+ * process that never listens, such as a sync, no longer costs calls.
+ */
 const LISTENS_MS = 100
 const MOST_ASKED = 5
 
@@ -70,7 +73,7 @@ export const mcp: Command = {
   },
 }
 
-/** Writes the state folder while nobody else does; goes on as a follower when a daemon asks for the lock. */
+/** Writes the state folder while no other process does. Continues as a follower when a daemon requests the lock. */
 async function keepWriting(
   context: Context,
   config: Config,
@@ -83,7 +86,7 @@ async function keepWriting(
   while (!signal.aborted) {
     const isHandedOver = await write(context, config, log, follower, signal).catch((error: unknown) => {
       if (signal.aborted && isAbortError(error)) return false
-      // A folder that cannot be written can be read all the same.
+      // A folder that cannot be written can still be read.
       if (!(error instanceof SyncError)) throw error
       log.failure('warn', 'cannot-write', { source: '', code: error.code, message: error.message })
       return false
@@ -91,13 +94,15 @@ async function keepWriting(
     asked = nobody.signal.aborted ? asked + 1 : 0
     if (asked > 0) await systemClock.wait(LISTENS_MS, signal).catch(ignoreAbort)
     const found = (nobody = new AbortController())
-    // Whoever asked for the lock is about to take it.
+    // The process that requested the lock is about to take it.
     follower.writesElsewhere(isHandedOver || asked >= MOST_ASKED ? undefined : () => found.abort())
     await systemClock.wait(TAKE_OVER_MS, AbortSignal.any([signal, found.signal])).catch(ignoreAbort)
   }
 }
 
-/** Pulls on schedule until the end or a handover, and says whether it was that. Ends at once where somebody else writes. */
+/**
+ * Pulls on schedule until the end or a handover. True if it was a handover. Returns at once if another process writes.
+ */
 async function write(
   context: Context,
   config: Config,
@@ -118,7 +123,7 @@ async function write(
   await using _writer = writer
   using _reading = follower.readWith(writer.daemon.serving.read)
   using _looking = follower.lookWith((source) => writer.daemon.look(source))
-  // A look rejects only in a way that is to end the process.
+  // It rejects only with an error that is meant to end the process.
   using _listening = writer.daemon.registry.listen(() => void follower.look())
   await writer.daemon.tellChanges()
   writer.daemon.poll()

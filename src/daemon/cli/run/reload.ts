@@ -16,7 +16,7 @@ export const reload: Command = {
   async run(context) {
     const config = await configOf(context)
     const holder = await holderOf(config.state)
-    // What a client started reads its configuration when that client starts it again.
+    // A process that a client started reads its configuration when the client starts it again.
     if (holder !== undefined && holder.command !== 'start')
       throw new OperatorError(
         'no-daemon',
@@ -40,7 +40,7 @@ export const reload: Command = {
   },
 }
 
-/** Pulls that are under way are stopped, and have their time to end. */
+/** Running pulls are stopped, and get time to end. */
 const RELOAD_MS = 120_000
 
 const IDS = z.array(z.string())

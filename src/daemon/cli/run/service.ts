@@ -62,7 +62,7 @@ export const service: Command = {
 
 type Scope = 'system' | 'user' | 'launchd'
 
-/** The files, and what goes with them. */
+/** The unit files with their context. */
 interface Planned {
   readonly scope: Scope
   readonly service: Service
@@ -129,7 +129,7 @@ function printFiles(context: Context, { files }: Planned): ExitStatus {
 
 async function installFiles(context: Context, { scope, service, config, files }: Planned): Promise<ExitStatus> {
   const installed = await install(files, context.values['force'] === true)
-  // The sandbox is laid over what is there when it starts.
+  // The sandbox covers only folders that exist when it starts.
   if (scope === 'user') await makeFolders(service.state, 0o700)
   const unseen = scope === 'system' ? await hiddenFolders(config) : []
   const notes = unseen.map((path) => `the service does not see the folder "${path}": its sandbox hides it`)
@@ -179,7 +179,7 @@ async function verifyFiles(context: Context, { scope, files }: Planned): Promise
   return all.every(({ ok }) => ok) ? 0 : 3
 }
 
-/** One that is not there is no fault. */
+/** A file that is not installed is not a fault. */
 async function whetherInstalled(file: ServiceFile): Promise<Checked> {
   const there = await whatIsAt(file)
   const check = there === 'nothing' ? `not installed: ${file.path}` : `installed: ${file.path}`

@@ -37,7 +37,7 @@ export const start: Command = {
     const log = logOf(context)
     await using manager = notifierOf(environment, log)
     const reloading = Promise.withResolvers<Reload>()
-    // Whoever asks before all is up waits for that.
+    // Requests during startup wait for its end.
     const reloaded = async (work: (reload: Reload) => Promise<Reloaded>): Promise<Reloaded> => {
       const reload = await reloading.promise
       return manager.reloading(async () => work(reload))
@@ -71,12 +71,12 @@ export const start: Command = {
   },
 }
 
-/** Where several are looked for, a reload reads the one that was found. */
+/** A reload reads the file that the search found. */
 function withFile(context: Context, config: string): Context {
   return { ...context, values: { ...context.values, config } }
 }
 
-/** The address of the socket that we were handed, else what the options or the configuration say. */
+/** The address of the inherited socket, else that of the options or the configuration. */
 function listenOn(context: Context, config: Config, { http, operations }: HandedSockets): ListenAddress {
   const listen = http === undefined ? addressOf(context, config) : handedAddress(context, http)
   const isApart = operations !== undefined || config.serve.operations !== undefined
@@ -96,7 +96,10 @@ function addressOf({ values }: Context, config: Config): ListenAddress {
   return { host, port }
 }
 
-/** What stands in the unit of the socket wins over the configuration. On the command line it may be meant otherwise. */
+/**
+ * The address in the socket unit overrides the configuration. An option on the command line may contradict it, and is
+ * an error.
+ */
 function handedAddress({ values }: Context, { host, port }: HandedSocket): ListenAddress {
   const given = ['host', 'port'].find((name) => values[name] !== undefined)
   if (given !== undefined)
@@ -104,18 +107,18 @@ function handedAddress({ values }: Context, { host, port }: HandedSocket): Liste
   return { host, port }
 }
 
-/** Tells the service manager, if one wants to know. */
+/** The notifier of the service manager; without one it sends nothing. */
 function notifierOf({ manager, path }: Environment, log: Log): ServiceNotifier {
   const socket = manager.notify === undefined ? undefined : notifySocketAt(manager.notify, { path })
   return new ServiceNotifier({ socket, manager, clock: systemClock, log })
 }
 
-/** Undefined for what is no decimal number: `Number` takes the empty text for 0, and so for any free port. */
+/** `undefined` if the text is not a decimal number: `Number` reads an empty text as 0, which means any free port. */
 function portOf(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) ? Number(text) : undefined
 }
 
-/** Nobody waits for an answer to a signal. */
+/** A signal has no sender to answer, so failures are logged. */
 function logNotReloaded(log: Log, error: unknown): void {
   log.error('not-reloaded', { error: error instanceof OperatorError ? error.message : inspect(error) })
 }

@@ -17,7 +17,7 @@ import { configOf, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { packsNamed } from '../pack-option.ts'
 
-/** What clients of MCP ask for. */
+/** The scopes that MCP clients need. */
 const OF_CLIENTS: readonly Scope[] = SCOPES.filter((scope) => !['page', 'well-known', 'metrics'].includes(scope))
 
 export const token: Command = {
@@ -91,12 +91,12 @@ async function addToken(context: Context, name: string): Promise<ExitStatus> {
     created: created.toISOString(),
     ...(expires && { expires }),
   }
-  // The daemon is told the hash alone: what it does not know it cannot let slip.
+  // The daemon gets only the hash: it cannot leak a token that it does not know.
   const adding = withWriter(context, config, (ask) => ask('token-add', { token: added }))
   if (secret === undefined) return printGiven(context, added, await isThereAlready(adding, config, added))
   await adding
   const { streams, json, quiet } = context
-  // This once it is meant to be seen, so it goes past the filter of secrets.
+  // The token must be shown this once, so it bypasses the filter of secrets.
   streams.stdout.write(
     json ? `${JSON.stringify({ ...shown(added, created), token: secret }, null, 2)}\n` : `${secret}\n`,
   )
@@ -121,7 +121,7 @@ async function tokenIn(file: string): Promise<{ readonly sha256: string }> {
 
 const MOST_BYTES = 1024
 
-/** Whoever starts a machine anew adds its token again. */
+/** A machine that is set up again adds its token again. */
 async function isThereAlready(adding: Promise<unknown>, { state }: Config, { name, sha256 }: Token): Promise<boolean> {
   try {
     await adding
@@ -158,7 +158,7 @@ async function listTokens(context: Context): Promise<ExitStatus> {
   return 0
 }
 
-/** Without the hash: it is of no use to anybody who looks. */
+/** The hash is left out, because it is of no use to a reader. */
 function shown({ sha256: _sha256, ...rest }: Token, now: Date): object {
   return { ...rest, expired: isExpired({ ...rest, sha256: _sha256 }, now) }
 }
@@ -203,7 +203,7 @@ function expiryOf(given: unknown, created: Date): string | undefined {
 const MOST = '3650d'
 const MOST_MS = 3_650 * 86_400_000
 
-/** What stands where it does not belong may be a token. */
+/** Text in the wrong place may be a token. */
 function quoted(text: string): string {
   return text.includes('sks_') ? 'what looks like a token' : `"${printable(text)}"`
 }
