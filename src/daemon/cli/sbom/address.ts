@@ -1,6 +1,6 @@
 /**
- * Where a source is, for everybody to read: without a password, and over http(s) without a user name, which is a token as
- * often as not. `git@host:path` as the address that it means. Undefined for what is no address.
+ * The address of a source, safe to publish: without a password, and over http(s) without a user name, which is often a
+ * token. `git@host:path` becomes the URL that it means. `undefined` if the text is not an address.
  */
 export function bareAddress(text: string): string | undefined {
   const scp = /^([^@/:\s]+)@([^/:\s]+):(?!\/\/)(\S+)$/.exec(text)
@@ -8,7 +8,7 @@ export function bareAddress(text: string): string | undefined {
   if (url === null || !KNOWN.has(url.protocol)) return undefined
   url.password = ''
   if (url.protocol !== 'ssh:') url.username = ''
-  // A query is where tokens stand that are in no better place.
+  // Tokens with no better place are often in the query.
   url.search = ''
   url.hash = ''
   return url.href

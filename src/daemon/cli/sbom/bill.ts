@@ -10,10 +10,10 @@ import { licenseOf } from './license.ts'
 import type { License } from './license.ts'
 import { purlOf } from './purl.ts'
 
-/** What a generation is made of, before it is put into the words of a standard. The same generation gives the same bill. */
+/** The contents of a generation, independent of a standard's format. The same generation gives the same bill. */
 export interface Bill {
   readonly generation: number
-  /** When the generation was made: nothing else here has a time. ISO 8601, UTC. */
+  /** The creation time of the generation, the only time in the bill. ISO 8601, UTC. */
   readonly createdAt: string
   /** The version of this program. */
   readonly version: string
@@ -22,37 +22,37 @@ export interface Bill {
 }
 
 export interface BilledSkill {
-  /** The source and the true path in it, as no file of another skill can be called. */
+  /** The source and the real path in it. No file of another skill can have this ref. */
   readonly ref: string
   readonly source: string
   readonly name: string
   readonly description: string | undefined
   readonly license: License | undefined
-  /** Of the content, as docs/digest.md has it. */
+  /** The digest of the content, as docs/digest.md defines it. */
   readonly digest: string
-  /** Without a secret, as an address of the web; undefined for what has none. */
+  /** The URL without secrets; `undefined` if the source has none. */
   readonly address: string | undefined
-  /** How the address is read. */
+  /** The kind of upstream at the address. */
   readonly kind: 'repository' | 'server'
-  /** The name of the ref, and where it pointed. */
+  /** The name of the ref to which `commit` belonged. */
   readonly revision: string
   readonly commit: string
   readonly purl: string
-  /** A text for each object that was signed. */
+  /** One text for each signed object. */
   readonly signers: readonly string[]
   readonly files: readonly BilledFile[]
 }
 
 export interface BilledFile {
-  /** Unique in the bill, as that of a skill. */
+  /** Unique in the bill, like that of a skill. */
   readonly ref: string
   readonly path: string
   readonly sha256: string
 }
 
 /**
- * The bill of what a generation offers. Withheld skills are not in it; what people decided about others (disabled, waiting for
- * approval) is no part of a generation.
+ * The bill of the skills in a generation. Withheld skills are not in it. The operator's decisions about other skills
+ * (disabled, waiting for approval) are not part of a generation.
  */
 export function billOf(generation: Generation, snapshots: readonly Snapshot[]): Bill {
   const { number, createdAt } = generation
@@ -87,20 +87,20 @@ function billed(skill: Skill, snapshot: Snapshot): BilledSkill[] {
   ]
 }
 
-/** A path in which a `#` ends nothing. */
+/** A path with `#` escaped. */
 function quoted(path: string): string {
   const parts = path.toWellFormed().split('/')
   return parts.map(encodeURIComponent).join('/')
 }
 
-/** No tool shows more, and a frontmatter may have 64 KiB. A half of a character is no text of JSON. */
+/** No tool shows more, and a frontmatter can have 64 KiB. Half a surrogate pair is not valid in JSON. */
 function shortened(text: string): string {
   return text.slice(0, MOST_CHARACTERS).toWellFormed()
 }
 
 const MOST_CHARACTERS = 4_096
 
-/** A UUID that is the same for the same bill in the same form (version 8 of RFC 9562: ours to make). */
+/** A UUID that is the same for the same bill in the same format (version 8 of RFC 9562, whose content we define). */
 export function uuidOf(bill: Bill, form: string): string {
   const hex = createHash('sha256')
     .update(JSON.stringify([form, bill]))

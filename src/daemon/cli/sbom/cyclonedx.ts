@@ -23,7 +23,7 @@ import { uuidOf } from './bill.ts'
 import type { Bill, BilledFile, BilledSkill } from './bill.ts'
 import type { License } from './license.ts'
 
-/** The bill in the form of CycloneDX 1.6. */
+/** The bill as CycloneDX 1.6. */
 export function cycloneDxOf(bill: Bill): string {
   const skills = bill.skills.map(componentOf)
   const bom = new Bom({
@@ -39,7 +39,7 @@ export function cycloneDxOf(bill: Bill): string {
       component: wholeOf(bill, skills),
     }),
   })
-  // Its own order is that of a locale. Ours is that of the generation.
+  // The library sorts by locale. Our order is that of the generation.
   return new JsonSerializer(new AsJson.Normalize.Factory(Spec1dot6)).serialize(bom, { sortLists: false, space: 2 })
 }
 
@@ -73,7 +73,7 @@ function hashOf(sha256: string): HashDictionary {
   return new HashDictionary([[HashAlgorithm['SHA-256'], sha256]])
 }
 
-/** The ids that the schema knows are those of its day. What it does not know is an expression of one id. */
+/** The schema's list of ids is fixed at its release. An id that is not in it is written as an expression. */
 function bomLicenseOf({ kind, text }: License): BomLicense {
   if (kind === 'name') return new NamedLicense(text)
   return isSupportedSpdxId(text) ? new SpdxLicense(text) : new LicenseExpression(text)

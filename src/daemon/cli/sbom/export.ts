@@ -9,7 +9,7 @@ import { UsageError } from '../../base/usage-error.ts'
 import { configOf, logOf } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 
-/** Each form is loaded when it is asked for. */
+/** Each format is loaded on demand. */
 const FORMATS: ReadonlyMap<string, () => Promise<(bill: Bill) => string>> = new Map([
   ['cyclonedx', async () => (await import('./cyclonedx.ts')).cycloneDxOf],
   ['spdx', async () => (await import('./spdx.ts')).spdxOf],

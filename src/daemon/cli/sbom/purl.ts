@@ -1,4 +1,4 @@
-/** Where a skill comes from. */
+/** The origin of a skill. */
 export interface Origin {
   readonly address: string | undefined
   readonly commit: string
@@ -7,8 +7,8 @@ export interface Origin {
 }
 
 /**
- * The package URL of a skill. Repositories of GitHub and Bitbucket have types of their own, which tools know; all others are
- * `generic`, with their address as `vcs_url` in the form of SPDX.
+ * The package URL of a skill. Repositories on GitHub and Bitbucket have types of their own, which tools know. All
+ * others are `generic`, with their address as `vcs_url` in the format of SPDX.
  */
 export function purlOf(name: string, { address, commit, folder }: Origin): string {
   const subpath = folder.flatMap((part) => part.split('/')).filter((part) => !EMPTY.has(part))
@@ -21,14 +21,17 @@ export function purlOf(name: string, { address, commit, folder }: Origin): strin
   }
   const isAway = address !== undefined && !address.startsWith('file:')
   const from = isAway ? `?vcs_url=${encoded(`git+${address}@${commit}`)}` : ''
-  // Blanks at its ends are no part of a name.
+  // Leading and trailing spaces are not part of a name.
   return `pkg:generic/${encoded(name.trim() === '' ? 'skill' : name.trim())}@${commit}${from}${tail}`
 }
 
-/** What a subpath may not hold. */
+/** The segments that a subpath must not have. */
 const EMPTY: ReadonlySet<string> = new Set(['', '.', '..'])
 
-/** As the specification has it: all but letters, digits and `.-_~` in percent signs, the colon as it is. */
+/**
+ * The encoding of the specification: everything except letters, digits and `.-_~` is percent-encoded, and the colon
+ * stays.
+ */
 function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed())
     .replaceAll(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)

@@ -4,8 +4,8 @@ import type { Bill, BilledFile, BilledSkill } from './bill.ts'
 import type { License } from './license.ts'
 
 /**
- * The bill in the form of SPDX 2.3. Files are packages of the purpose FILE: what SPDX calls a file has to have a SHA-1, which
- * nobody here vouches for.
+ * The bill as SPDX 2.3. Files are packages with the purpose FILE, because an SPDX file must have a SHA-1, and we do not
+ * vouch for SHA-1.
  */
 export function spdxOf(bill: Bill): string {
   const whole = wholeOf(bill)
@@ -21,7 +21,7 @@ export function spdxOf(bill: Bill): string {
     name: `skillsyncd-generation-${bill.generation}`,
     documentNamespace: `https://spdx.org/spdxdocs/skillsyncd-generation-${bill.generation}-${uuidOf(bill, 'spdx')}`,
     creationInfo: {
-      // SPDX has no parts of seconds.
+      // SPDX allows no fractions of seconds.
       created: bill.createdAt.replace(/\.\d+Z$/, 'Z'),
       creators: [`Tool: skillsyncd-${bill.version}`],
     },
@@ -39,7 +39,7 @@ export function spdxOf(bill: Bill): string {
 const DOCUMENT = 'SPDXRef-DOCUMENT'
 const NOBODY_SAYS = 'NOASSERTION'
 
-/** What nobody here can know. */
+/** The values that cannot be known here. */
 const UNKNOWN = { filesAnalyzed: false, licenseConcluded: NOBODY_SAYS, copyrightText: NOBODY_SAYS } as const
 
 function wholeOf({ generation }: Bill) {
@@ -86,7 +86,7 @@ function checksumsOf(checksumValue: string) {
   return [{ algorithm: 'SHA256', checksumValue }]
 }
 
-/** Over git: the address and the commit. */
+/** For git: the address and the commit. */
 function locationOf({ address, commit, kind }: BilledSkill): string {
   if (address === undefined) return NOBODY_SAYS
   return kind === 'repository' ? `git+${address}@${commit}` : address
@@ -109,7 +109,7 @@ function idOf(what: 'Skill' | 'File', ref: string): string {
   return `SPDXRef-${what}-${shortHash(ref)}`
 }
 
-/** Ids may hold letters, digits, dots and hyphens alone. */
+/** SPDX ids can hold only letters, digits, dots and hyphens. */
 function shortHash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 24)
 }
