@@ -2,7 +2,7 @@ import { INSTRUCTIONS } from '../../../serve/mcp/tools/instructions.ts'
 import { printJson } from '../command.ts'
 import type { Command } from '../command.ts'
 
-/** The guide for agents, as the prompt `init-skills` gives it. */
+/** Prints the guide for agents, with the text of the prompt `init-skills`. */
 export const instructions: Command = {
   name: 'instructions',
   summary: 'The guide for agents that the prompt init-skills gives, for AGENTS.md and the like',
@@ -21,5 +21,5 @@ export const instructions: Command = {
   },
 }
 
-/** Whoever appends the guide to a file of theirs sees, and their agents see, where it begins and ends. */
+/** The tags mark the beginning and end of the guide in a file to which it is appended, for users and agents. */
 const TAG = 'skills-mcp-instructions'

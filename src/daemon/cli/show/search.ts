@@ -66,7 +66,7 @@ function cellsOf({ id, source, places = [], description }: Hit): readonly string
   return [id, `${source}${more}`, description.replaceAll(/\s+/g, ' ')]
 }
 
-/** In what the state folder has, whether a daemon runs or not. */
+/** Searches the skills in the state folder, with or without a running daemon. */
 async function found(
   { state }: Config,
   skills: readonly Offered[],

@@ -16,11 +16,11 @@ import { isFixed, isKept, isUpToDate } from '../../status/urgency.ts'
 export interface BlockLook {
   readonly now: Date
   readonly http: HttpStatus | undefined
-  /** Every finding too. */
+  /** True to show every finding. */
   readonly all: boolean
 }
 
-/** All that there is to say of one source. */
+/** The full block of lines about one source. */
 export function blockOf(source: SourceStatus, look: BlockLook): string[] {
   return [...sourceLines(source, look), ...privacyLines(source, look.http)]
 }
@@ -60,7 +60,7 @@ function tallyText({ seen, clean, noted, tools, withheld, links, disabled, pendi
   ].join(', ')
 }
 
-/** Hosts drop such redirects in time. */
+/** Hosts remove such redirects after a time. */
 function movedLines({ movedTo }: SourceStatus): string[] {
   return movedTo === undefined
     ? []
@@ -85,7 +85,7 @@ function fetchedLines({ fetched }: SourceStatus): string[] {
   return [`  ${fetched.bytes} bytes of its files came in the last hour, of ${fetched.most} (budgets.hourly_bytes)`]
 }
 
-/** What a server of today answers to is not worth a line. */
+/** The usual form of current servers needs no line. */
 function formLines({ form }: SourceStatus): string[] {
   return form === undefined || form === 'skills/list' ? [] : [`  told by ${FORM_TEXTS[form]}`]
 }
@@ -97,7 +97,7 @@ const FORM_TEXTS: Readonly<Record<Exclude<ListingForm, 'skills/list'>, string>> 
   none: 'nothing: it lists no skills in any form that is known',
 }
 
-/** One token is one who asks, as far as anybody can tell; over stdio it is the user of the system. */
+/** One token counts as one client; over stdio it is the user of the system. */
 function privacyLines({ isPrivate }: SourceStatus, http: HttpStatus | undefined): string[] {
   if (isPrivate !== true || http === undefined) return []
   const { required, count } = http.tokens
@@ -115,7 +115,7 @@ function disabledLines(source: SourceStatus): string[] {
   return [...decidedLines(source), ...returnedLines(source)]
 }
 
-/** The skills that are out of service since another was disabled, or this one at another place. */
+/** The skills that are out of service because another skill was disabled, or this one at another place. */
 function returnedLines({ id, disabled: { matching, matches } }: SourceStatus): string[] {
   const elsewhere = matches.filter(({ as, path }) => as !== `${id}/${path}`)
   const lines = elsewhere
@@ -145,7 +145,7 @@ function pendingLines({ id, pending: { count, paths } }: SourceStatus): string[]
     : lines
 }
 
-/** The findings say what came. */
+/** The findings describe the bytes that arrived. */
 function mismatchLines({ id, mismatched: { count, paths } }: SourceStatus): string[] {
   const lines = paths
     .slice(0, SHOWN_DISABLED)
@@ -158,7 +158,7 @@ function mismatchLines({ id, mismatched: { count, paths } }: SourceStatus): stri
 
 const SHOWN_DISABLED = 5
 
-/** What a person can try, and with which credential. */
+/** The remedy for the operator, with the credential that it concerns. */
 export function mendLine({ mend, credential }: Condition): string {
   return credential === undefined ? mend : `${mend}: ${printable(credential)}`
 }
@@ -167,7 +167,10 @@ function signerLines(signers: Signers | undefined): string[] {
   return [...signersTexts(signers)].map((text) => `  signed: ${printable(text)}`)
 }
 
-/** "Up to date" is never said without the two commits that prove it, nor of what a person keeps from moving. */
+/**
+ * "Up to date" appears only with the two commits that prove it, and never for a source that the operator keeps from
+ * moving.
+ */
 function freshness(source: SourceStatus, now: Date): string {
   const { kind, served, upstream, lastAttempt, condition, decision, lock } = source
   if (served === undefined)

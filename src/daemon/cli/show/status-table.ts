@@ -9,12 +9,12 @@ import { mendLine } from './status-block.ts'
 
 export interface TableLook {
   readonly now: Date
-  /** How wide the terminal is. */
+  /** The width of the terminal. */
   readonly columns: number
   readonly paint: Paint
 }
 
-/** Sources in a line each, in the order they are given; what is wrong is said in full once for each kind of it. */
+/** One line for each source, in the given order. Each kind of problem is explained in full once. */
 export function tableOf(sources: readonly SourceStatus[], look: TableLook): string[] {
   const { now, columns, paint } = look
   const rows = sources.map((source) => ({ source, urgency: urgencyOf(source, now), cells: cellsOf(source, look) }))
@@ -31,7 +31,7 @@ export function tableOf(sources: readonly SourceStatus[], look: TableLook): stri
   return lines
 }
 
-/** The name gives way: all else is short, and says how it stands. */
+/** The name column shrinks, because all others are short and show the state. */
 function widthsOf(rows: readonly (readonly string[])[], columns: number): number[] {
   const [name = 0, ...others] = HEAD.map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)))
   const taken = others.reduce((sum, width) => sum + width + GAP.length, MARK_COLUMNS)
@@ -66,7 +66,9 @@ function cellsOf(source: SourceStatus, { now, columns }: TableLook): readonly st
 
 const WIDE = 100
 
-/** "Up to date" stands beside the two commits that prove it, and not where a person keeps the source from moving. */
+/**
+ * "Up to date" appears only with the two commits that prove it, and not if the operator keeps the source from moving.
+ */
 function stateOf(source: SourceStatus): string {
   const { served, upstream, lastAttempt, condition, decision, tally, mismatched } = source
   if (condition !== undefined) return condition.code
@@ -96,7 +98,7 @@ function reasonOf(condition: Condition, columns: number): string[] {
   ]
 }
 
-/** Whole words, so that commands and addresses can be copied; a word that is longer than a line stays whole too. */
+/** Wraps at whole words, so that commands and addresses can be copied. A word longer than a line stays whole too. */
 function wrapped(text: string, first: string, next: string, columns: number): string[] {
   const lines: string[] = []
   let line = first

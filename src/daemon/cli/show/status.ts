@@ -71,14 +71,14 @@ export const status: Command = {
   },
 }
 
-/** What the daemon does not know: it writes in no folder of an agent's. */
+/** The state of linked folders, which the daemon does not know, because it never writes in an agent's folder. */
 interface Linked {
   readonly folders: readonly FolderNow[]
-  /** Why they cannot be told. */
+  /** The reason why they are unknown. */
   readonly foldersError?: string
 }
 
-/** What was linked is no reason to say nothing of the rest. */
+/** A failure here must not hide the rest of the status. */
 async function linkedNow(config: Config): Promise<Linked> {
   try {
     return { folders: await foldersNow(config) }
@@ -92,7 +92,7 @@ interface Beside extends Linked {
   readonly attention: Attention
 }
 
-/** How many sources want what. */
+/** The number of sources for each urgency. */
 type Attention = Readonly<Record<Urgency, number>> & { readonly upToDate: number }
 
 function attentionOf(sources: readonly SourceStatus[], now: Date): Attention {
@@ -107,9 +107,9 @@ function byUrgency(sources: readonly SourceStatus[], now: Date): SourceStatus[] 
 }
 
 interface Look extends TableLook {
-  /** Every finding too. */
+  /** True to show every finding. */
   readonly all: boolean
-  /** All of each source, however many there are. */
+  /** True to show the full block of each source, however many there are. */
   readonly inFull: boolean
 }
 
@@ -122,15 +122,15 @@ function lookOf(context: Context, now: Date): Look {
 }
 
 const TERMINAL_COLUMNS = 80
-/** What is no terminal has no width. */
+/** Output that is not a terminal has no width. */
 const FILE_COLUMNS = 120
 
-/** `about`: the sources that were named, where some were. */
+/** `about`: the named sources, if any. */
 async function statusNow({ signal }: Context, config: Config, about?: ReadonlySet<string>): Promise<Status> {
   const answer = await request(config, 'status', {}, { signal })
   const store = await Store.openExisting(config.state)
   const ids = idsOf(config)
-  // A daemon says itself what was decided, as it knows it: a damaged file does not keep it from that.
+  // The daemon reports the decisions from memory, so a damaged file does not affect that.
   const decisions = answer === undefined ? await store?.decisions.read() : undefined
   const { catalog, lost } =
     store === undefined ? { catalog: EMPTY_CATALOG, lost: [] } : await currentState(store, ids, admissionOf(config))
@@ -161,7 +161,7 @@ async function statusNow({ signal }: Context, config: Config, about?: ReadonlySe
   return withFindings({ ...now, ...(elsewhere !== undefined && { elsewhere }) }, catalog, config, { kept, about })
 }
 
-/** The process that writes and cannot be asked from here. */
+/** The writer that cannot be queried from here. */
 async function writerElsewhere({ state }: Config, signal: AbortSignal): Promise<WriterElsewhere | undefined> {
   const holder = await holderOf(state)
   if (holder?.isElsewhere !== true) return undefined
@@ -169,7 +169,7 @@ async function writerElsewhere({ state }: Config, signal: AbortSignal): Promise<
   return { pid: holder.pid, command: holder.command, isAlive }
 }
 
-/** Another version of this program may say other things in its status. */
+/** Another version of this program may have another format of its status. */
 function ofThisVersion(result: unknown): Status {
   if (isStatus(result)) return result
   throw new OperatorError('other-version', 'The daemon is another version of this program; restart it')
@@ -222,7 +222,7 @@ function modeText({ locked, offline }: DaemonStatus): string {
   return switches.length === 0 ? '' : ` with ${switches.join(' ')}`
 }
 
-/** Of a lock that is not there nothing is said, unless a source has to follow it: that says so itself. */
+/** A missing lock gets no line. A source that must follow it reports the problem itself. */
 function lockLines({ lock, sources }: Status): string[] {
   if (lock === undefined || !lock.isThere) return []
   const file = `lock ${printable(lock.file)}`
@@ -237,7 +237,7 @@ function sourceLines({ sources, http }: Status, look: Look): string[] {
   return ['', ...tableOf(sources, look), '', look.paint('dim', 'skillsyncd status SOURCE tells all of one')]
 }
 
-/** More of them are no screen any more. */
+/** More of them do not fit on a screen. */
 const MOST_IN_FULL = 2
 
 function attentionLine(

@@ -113,7 +113,7 @@ function upstreamTexts(upstream: Provenance['upstream']): string[] {
   return [`calls it ${uri}`, ...by]
 }
 
-/** What is no repository, by its ref. */
+/** Sources that are not repositories, by their ref. */
 const PLACES: Readonly<Record<string, { readonly root: string; readonly followed: string }>> = {
   [FOLDER_REF]: { root: 'folder', followed: 'folder' },
   [LISTING_REF]: { root: 'server', followed: 'listing' },
@@ -124,7 +124,7 @@ const UPDATES = {
   review: 'review: each commit waits for skillsyncd approve',
 } as const
 
-/** What moves the source: where it follows the lock, that alone. */
+/** The cause of moves of the source: only the lock, if the source follows it. */
 function updateText({ update, ref, lock: { follows, source } }: Provenance): string {
   if (follows && source.by === '--locked') return `${update}, but the daemon runs with --locked: only the lock moves it`
   if (follows && source.by === undefined) return `${update}, but there is a lock: only the lock moves it`
