@@ -1,16 +1,16 @@
-/** One thing that a check has to say. A note is no fault, and does not count. */
+/** One result of a check. A note is not a fault, and does not count. */
 export interface Remark {
   readonly kind: 'finding' | 'note'
   readonly code: RemarkCode
   readonly source?: string
-  /** The skill, by its true path. */
+  /** The skill, by its real path. */
   readonly skill?: string
   /** The file of the skill. */
   readonly path?: string
   readonly message: string
 }
 
-/** Stable, for programs. What an upstream answered has its own code, that of the error. */
+/** Stable, for programs. A failure of an upstream has the code of its error. */
 export type RemarkCode =
   | 'decisions-damaged'
   | 'decisions-lost'

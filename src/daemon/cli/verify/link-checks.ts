@@ -4,7 +4,7 @@ import { finding } from './finding.ts'
 import type { Remark } from './finding.ts'
 import type { Verifying } from './verify-context.ts'
 
-/** What was put into agents' folders: where that is not known, nobody can take it out again. */
+/** Checks the record of what was put into agents' folders: without it, that content cannot be removed again. */
 export async function* linksAreWhole({ config }: Verifying): AsyncGenerator<Remark> {
   try {
     await readLinks(config.state)

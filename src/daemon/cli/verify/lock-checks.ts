@@ -17,7 +17,7 @@ import { finding, note } from './finding.ts'
 import type { Remark } from './finding.ts'
 import type { Verifying } from './verify-context.ts'
 
-/** The lock: whether it can be read, fits the configuration, and is what is served. */
+/** Checks that the lock can be read, fits the configuration, and matches the served content. */
 export async function* lockAgrees(verifying: Verifying): AsyncGenerator<Remark> {
   const { config } = verifying
   try {
@@ -63,7 +63,9 @@ function unheeded({ lockUse }: Config): string {
   return 'is in the lock, which is not followed while the source is pinned or held'
 }
 
-/** A pack is as locked where its choices and its skills are. While a source may move on, what it holds may too. */
+/**
+ * Compares the packs' choices and skills with the lock. While a source can move, the skills of a pack can change too.
+ */
 function* packsCompared(lock: Lock, { config, snapshots }: Verifying): Generator<Remark> {
   const remark = config.mode.locked ? finding : note
   for (const mismatch of packMismatches(lock.packs, config.packs)) yield remark('lock-mismatch', sentence(mismatch))
@@ -77,13 +79,13 @@ function* packsCompared(lock: Lock, { config, snapshots }: Verifying): Generator
   }
 }
 
-/** A pack has of a source what the entry of that has. */
+/** A pack's content of a source is that of its lock entry. */
 function heldBy({ sources }: Lock, snapshot: Snapshot): Snapshot {
   const entry = sources.get(snapshot.source)
   return (entry && asLocked(entry, snapshot)) ?? snapshot
 }
 
-/** What nobody follows may be incomplete; an entry that says something else than the configuration never is right. */
+/** A lock that is not followed can be incomplete; an entry that contradicts the configuration is always wrong. */
 function mismatchRemark(mismatch: Mismatch, lock: Lock, config: Config): Remark {
   const configured = config.sources.find(({ source }) => source.id === mismatch.source)
   const follows = configured === undefined ? config.mode.locked : followedBy(config, configured.source) !== undefined

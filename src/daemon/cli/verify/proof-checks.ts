@@ -6,7 +6,10 @@ import { finding, note } from './finding.ts'
 import type { Remark } from './finding.ts'
 import type { Verifying } from './verify-context.ts'
 
-/** The raw objects of every snapshot that is kept: their ids say that nobody wrote them but who made the commit. */
+/**
+ * Checks the raw objects of every kept snapshot against their ids, so that only the author of a commit can have written
+ * them.
+ */
 export async function* proofsHold({ store, signal }: Verifying): AsyncGenerator<Remark> {
   for (const digest of (await store?.snapshots.digests()) ?? []) {
     signal.throwIfAborted()
@@ -15,7 +18,7 @@ export async function* proofsHold({ store, signal }: Verifying): AsyncGenerator<
   }
 }
 
-/** What is wrong with the proof of one snapshot. */
+/** The faults in the proof of one snapshot. */
 export function* proofRemarks(snapshot: Snapshot): Generator<Remark> {
   const { source, revision, tree, rebuiltFrom } = snapshot
   if (rebuiltFrom !== undefined) {

@@ -7,7 +7,7 @@ import { OperatorError } from '../../base/operator-error.ts'
 import { finding, note } from './finding.ts'
 import type { Remark } from './finding.ts'
 
-/** A second opinion, as the writer answers it. */
+/** A second opinion in the answer of the writer. */
 const OPINION = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('compared'),
@@ -19,14 +19,14 @@ const OPINION = z.discriminatedUnion('kind', [
 ])
 type Opinion = z.infer<typeof OPINION>
 
-/** Remarks of the second opinion on one source, and how many files were compared for it. */
+/** The remarks of the second opinion on one source, and the number of compared files. */
 export interface SecondRemarks {
   readonly remarks: readonly Remark[]
-  /** Undefined where nothing was compared. */
+  /** `undefined` if nothing was compared. */
   readonly files?: number
 }
 
-/** Has the commit that is served of a source fetched once more by isomorphic-git, and says in which files the two differ. */
+/** Has isomorphic-git fetch the served commit of a source again, and reports the files that differ. */
 export async function secondRemarks(
   source: SourceId,
   ask: (method: string, params: object) => Promise<unknown>,

@@ -3,7 +3,7 @@ import { finding } from './finding.ts'
 import type { Remark } from './finding.ts'
 import type { Verifying } from './verify-context.ts'
 
-/** Whether what is served is signed by those who have to have signed it, by the keys that are trusted now. */
+/** Checks the required signatures of the served content with the keys that are trusted now. */
 export async function* signaturesHold({ config, snapshots }: Verifying): AsyncGenerator<Remark> {
   for (const snapshot of snapshots) {
     const refusal = await refusalOf(config, snapshot)

@@ -10,7 +10,7 @@ import { finding, note } from './finding.ts'
 import type { Remark } from './finding.ts'
 import type { Verifying } from './verify-context.ts'
 
-/** What people decided: a hold that cannot be read is not kept. */
+/** Checks the operator's decisions: a hold that cannot be read has no effect. */
 export async function* decisionsAreWhole({ store }: Verifying): AsyncGenerator<Remark> {
   try {
     await store?.decisions.read()
@@ -22,7 +22,7 @@ export async function* decisionsAreWhole({ store }: Verifying): AsyncGenerator<R
   }
 }
 
-/** The generation that is served, and each snapshot that it names. */
+/** Checks the served generation, and each snapshot that it refers to. */
 export async function* servedIsWhole({ store, served }: Verifying): AsyncGenerator<Remark> {
   if (store === undefined) return
   for (const number of await store.generations.numbers()) {
@@ -35,7 +35,10 @@ export async function* servedIsWhole({ store, served }: Verifying): AsyncGenerat
     yield finding('generation-damaged', 'all generations are gone, and "current" points to one')
 }
 
-/** Newer than what is served, and whole: the process was killed before it had it served. */
+/**
+ * The message about a complete generation that is newer than the served one: the process was killed before it published
+ * it.
+ */
 function unpublished(number: number): string {
   return `generation ${number} was written and not published: the process ended in between; the next sync makes up for it`
 }
@@ -58,7 +61,7 @@ async function* damagedSnapshots(store: Store, { number, sources }: Generation):
   }
 }
 
-/** Every file of what is served, read and hashed. */
+/** Reads and hashes every file of the served content. */
 export async function* filesAreWhole(verifying: Verifying): AsyncGenerator<Remark> {
   for (const snapshot of verifying.snapshots) yield* inspected(snapshot, verifying)
 }
@@ -85,7 +88,7 @@ async function* inspected(snapshot: Snapshot, verifying: Verifying): AsyncGenera
   }
 }
 
-/** Of a skill of another MCP server those files that somebody wanted. */
+/** Checks the files of another MCP server's skill that were fetched on demand. */
 async function* keptOf(skill: UpstreamSkill, { store, looked, signal }: Verifying): AsyncGenerator<Remark> {
   const { source } = skill.upstream
   const place = `${source}/${skill.path}`
@@ -98,7 +101,7 @@ async function* keptOf(skill: UpstreamSkill, { store, looked, signal }: Verifyin
   }
 }
 
-/** All that is stored of a snapshot in folders, and the skill that each is of. */
+/** The stored folders of a snapshot, each with its skill. */
 function storedWithNames({ skills, docs }: Snapshot): (readonly [StoredSkill, { readonly skill?: string }])[] {
   const kept = skills.filter(
     (skill) => skill.digest !== undefined && skill.standing !== 'withheld' && !isOfUpstream(skill),
@@ -107,10 +110,10 @@ function storedWithNames({ skills, docs }: Snapshot): (readonly [StoredSkill, { 
   return docs === undefined ? named : [...named, [storedOf(docs), {}]]
 }
 
-/** So many skills, a line of progress. */
+/** The number of skills for each line of progress. */
 const SHOWN_EVERY = 100
 
-/** The generations that are kept besides: what a rollback can go back to. */
+/** Checks the other kept generations, to which a rollback can return. */
 export async function* keptAreWhole(verifying: Verifying): AsyncGenerator<Remark> {
   for await (const { generation, snapshots } of kept(verifying)) {
     if (typeof generation === 'number') {
@@ -123,9 +126,9 @@ export async function* keptAreWhole(verifying: Verifying): AsyncGenerator<Remark
 }
 
 interface Kept {
-  /** The number alone where it cannot be read. */
+  /** Only the number if it cannot be read. */
   readonly generation: Generation | number
-  /** Those of its snapshots that were in none before. */
+  /** The snapshots that no previous generation contained. */
   readonly snapshots: readonly Snapshot[]
 }
 

@@ -9,7 +9,7 @@ import type { Remark } from './finding.ts'
 
 const REVISION = z.object({ ref: z.string(), commit: z.string(), tag: z.string().optional() })
 
-/** What upstream has beside what is served, as the writer answers it. */
+/** The upstream state compared with the served one, in the answer of the writer. */
 const COMPARISON = z.object({
   served: REVISION.optional(),
   revision: REVISION,
@@ -18,7 +18,7 @@ const COMPARISON = z.object({
 })
 type Comparison = z.infer<typeof COMPARISON>
 
-/** Asks upstream about one source, and says in what it departs from what is served. */
+/** Queries upstream about one source, and reports the differences from the served revision. */
 export async function upstreamRemarks(
   source: SourceId,
   ask: (method: string, params: object) => Promise<unknown>,

@@ -5,22 +5,22 @@ import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import type { Remark } from './finding.ts'
 
-/** One question about the state folder. */
+/** One check of the state folder. */
 export type Check = (verifying: Verifying) => AsyncIterable<Remark>
 
-/** What the checks look at. */
+/** The input of the checks. */
 export interface Verifying {
   readonly config: Config
-  /** Undefined where nobody has written the state folder yet. */
+  /** `undefined` if the state folder has not been written yet. */
   readonly store: Store | undefined
   readonly served: Generation | undefined
-  /** What is served of each configured source; those that cannot be read are left out. */
+  /** The served snapshot of each configured source; unreadable ones are left out. */
   readonly snapshots: readonly Snapshot[]
-  /** The sources that were named, or all: others are not looked at for long. */
+  /** The named sources, or all: the long checks skip others. */
   readonly named: ReadonlySet<string>
-  /** Skill versions that were looked at already, by their place in the store. */
+  /** The skill versions that were already checked, by their folder in the store. */
   readonly looked: Set<string>
-  /** Tells how far it has got. */
+  /** Shows the progress. */
   readonly show: (text: string) => void
   readonly signal: AbortSignal
 }

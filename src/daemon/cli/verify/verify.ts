@@ -32,7 +32,7 @@ const CHECKS: readonly Check[] = [
   filesAreWhole,
 ]
 
-/** Those that take long on a large state folder. */
+/** The checks that take long on a large state folder. */
 const DEEP_CHECKS: readonly Check[] = [keptAreWhole, proofsHold]
 
 export const verify: Command = {
@@ -52,7 +52,7 @@ export const verify: Command = {
   },
   async run(context) {
     const config = await configOf(context)
-    // What is there is judged as if --locked were said; nobody else has to have been started with it.
+    // `--locked` applies to the verdict only; the daemon need not have been started with it.
     const asking = { ...config, mode: { ...config.mode, locked: false } }
     await agreeWithDaemon(asking, context.signal)
     const named = new Set<string>(sourcesOf(context.operands, config))
@@ -76,7 +76,7 @@ async function remarksOf(checks: readonly Check[], verifying: Verifying): Promis
   return remarks
 }
 
-/** The outcome of asking upstream: the remarks, and the number of files with a second opinion. */
+/** The outcome of the upstream queries: the remarks, and the number of files with a second opinion. */
 interface Asked {
   readonly remarks: readonly Remark[]
   readonly files: number
@@ -90,7 +90,7 @@ async function upstream(context: Context, config: Config, verifying: Verifying):
   try {
     return await withWriter(context, config, (ask) => askedAbout(ids, verifying, ask))
   } catch (error) {
-    // A state that no writer opens was found wanting already.
+    // Another check has already reported a state folder that no writer can open.
     if (error instanceof SyncError) return withoutAsking(finding('upstream-not-asked', error.message))
     throw error
   }
@@ -106,7 +106,7 @@ async function askedAbout(ids: readonly SourceId[], { show, signal }: Verifying,
   let compared = 0
   for (const [id, found] of moved) {
     signal.throwIfAborted()
-    // A host that cannot be reached is named once.
+    // An unreachable host is reported once.
     if (found.some(({ code }) => !KNOWN_MOVES.has(code))) continue
     show(`isomorphic-git fetches ${id}`)
     const second = await secondRemarks(id, ask)
@@ -116,10 +116,10 @@ async function askedAbout(ids: readonly SourceId[], { show, signal }: Verifying,
   return { remarks, files: compared }
 }
 
-/** The remarks on a source that could be asked. */
+/** The codes of sources that could be queried. */
 const KNOWN_MOVES: ReadonlySet<string> = new Set(['upstream-moved', 'commit-gone', 'tag-moved', 'history-rewritten'])
 
-/** How each source stands to the lock, for programs. */
+/** The state of the lock for each source, for programs. */
 async function locksOf({ config, store }: Verifying): Promise<readonly object[]> {
   const lock = await lockRead(config)
   return config.sources.map(({ source }) => {
