@@ -9,7 +9,7 @@ export interface QuestionsOptions {
   readonly signal: AbortSignal
 }
 
-/** Asks a person on a terminal, who answers with a line each time. */
+/** Asks a person on a terminal, who answers each question with one line. */
 export class Questions implements Disposable {
   readonly #output: Writable
   readonly #signal: AbortSignal
@@ -23,7 +23,7 @@ export class Questions implements Disposable {
     this.#answers = this.#lines[Symbol.asyncIterator]()
   }
 
-  /** The answer; undefined where there is none: an empty line, or the end of what is typed. */
+  /** The answer; `undefined` for an empty line, or at the end of input. */
   async ask(question: string): Promise<string | undefined> {
     this.#output.write(`${printable(question)} `)
     const { value, done } = await this.#answers.next()

@@ -12,7 +12,10 @@ import { isLogLevel } from '../base/log.ts'
 import { printable } from '../base/log-line.ts'
 import { Redactor } from '../base/redactor.ts'
 
-/** Every command, in the order of the help. Each is loaded when it is asked for: what it needs is most of a short run. */
+/**
+ * All commands, in the order of the help. Each is loaded on demand, because loading takes most of the time of a short
+ * run.
+ */
 export const COMMANDS: Commands = new Map([
   ['init', async () => (await import('./run/init.ts')).init],
   ['start', async () => (await import('./run/start.ts')).start],
@@ -65,7 +68,7 @@ export async function run(
   environment = processEnvironment(),
 ): Promise<ExitStatus> {
   const redactor = new Redactor()
-  // Node would show it as it is, with whatever secret stands in it.
+  // Node would print the error as it is, including any secret in it.
   process.on('uncaughtException', (error) => {
     process.stderr.write(`skillsyncd: ended by a fault of this program: ${redactor.clean(inspect(error))}\n`)
     process.exit(1)
@@ -86,7 +89,10 @@ export async function run(
   }
 }
 
-/** Other servers have no commands, and the line for a client is written as they have it: `--skills-dir DIR` alone. */
+/**
+ * The programs of other servers have no commands, and client configurations are written in their form: `--skills-dir
+ * DIR` alone.
+ */
 function unknownCommand(name: string): UsageError {
   const isOption = /^--(?:skills-dir|source|config|state|form|pack)(?:=|$)/.test(name)
   if (isOption)
@@ -136,13 +142,13 @@ function parsed(command: Command, args: readonly string[]): ReturnType<typeof pa
     })
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
-    // Node goes on about what else could have been meant.
+    // Node's message continues with suggestions.
     const [fault = ''] = error.message.split('. To specify')
     throw new UsageError(`${fault}; see skillsyncd ${command.name} --help`, { cause: error })
   }
 }
 
-/** Ours alone: what stops the process without a name for it is a fault of the program, and is shown as one. */
+/** Covers our own errors only. Any other error is a fault of the program, and is shown as one. */
 function failureOf(thrown: unknown): { readonly text: string; readonly status: ExitStatus } | undefined {
   const error = unsuppressed(thrown)
   if (error instanceof UsageError || error instanceof ConfigError) return { text: error.message, status: 2 }
@@ -159,7 +165,10 @@ export interface Signals {
   exit(status: number): never
 }
 
-/** Raised by the first signal. The second ends the process on the spot, and so does a call to a disk that does not come back. */
+/**
+ * Aborted by the first signal. The second signal ends the process at once. A timeout also ends it, for example if a
+ * call to a disk never returns.
+ */
 function stopSignal(process: Streams & Signals, command: string): AbortSignal {
   const controller = new AbortController()
   const stop = (): void => {
@@ -179,10 +188,13 @@ function endHung(process: Streams & Signals): never {
   process.exit(1)
 }
 
-/** Commands that end the requests of clients and write their state. A service manager kills after half a minute. */
+/**
+ * The commands that end the requests of clients and write their state. A service manager kills the process after half a
+ * minute.
+ */
 const SERVERS: ReadonlySet<string> = new Set(['start', 'mcp'])
 const SERVER_MS = 25_000
-/** Pulls that a command began have five seconds of it to end. */
+/** Pulls that a command began have five seconds of this time to end. */
 const COMMAND_MS = 10_000
 
 function print(process: Streams, text: string): ExitStatus {

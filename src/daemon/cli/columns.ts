@@ -3,8 +3,8 @@ import { printLines } from './command.ts'
 import type { Context } from './command.ts'
 
 /**
- * Writes rows of cells as lines, each column as wide as its widest cell. A terminal is given lines of its own width, in which a long
- * cell takes no more than half of it; a pipe or a file is given all of each line.
+ * Writes rows of cells as lines, each column as wide as its widest cell. On a terminal, lines are cut to its width, and
+ * the width of a column is at most half of it. To a pipe or a file, lines are written in full.
  */
 export function printRows(context: Context, rows: readonly (readonly string[])[]): void {
   const { isTTY, columns = 80 } = context.streams.stdout
@@ -17,7 +17,7 @@ export function printRows(context: Context, rows: readonly (readonly string[])[]
   )
 }
 
-/** The widths of all columns but the last, which needs none. */
+/** The widths of all columns except the last, which needs none. */
 function widthsOf(rows: readonly (readonly string[])[], most: number): readonly number[] {
   const widths: number[] = []
   for (const row of rows)

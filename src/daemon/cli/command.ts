@@ -23,9 +23,11 @@ export interface Command {
   readonly summary: string
   readonly operands?: Operands
   readonly options?: Options
-  /** False for one that reads no configuration: its help is silent of the options that name one, and they mean nothing to it. */
+  /**
+   * False for a command that reads no configuration: its help omits the options that name one, and they have no effect.
+   */
   readonly needsConfiguration?: false
-  /** The lines of its help about all but its options: paragraphs, of lines that are set in by two. */
+  /** The lines of its help other than its options: paragraphs of lines that are indented by two. */
   readonly details?: string
   run(context: Context): Promise<ExitStatus>
 }
@@ -33,29 +35,29 @@ export interface Command {
 export interface Operands {
   readonly text: string
   readonly most: number
-  /** What a shell offers for each; the last of these holds for all that follow. */
+  /** The shell completions for each operand; the last entry applies to all that follow. */
   readonly offers?: readonly Offer[]
 }
 
-/** Options by their long names: what the parser, the help, the manual and the shells know of each. */
+/** Options by their long names, as the parser, the help, the manual and the shell completions use them. */
 export type Options = Readonly<Record<string, Option>>
 
 export interface Option {
   readonly type: 'string' | 'boolean'
   readonly short?: string
   readonly multiple?: boolean
-  /** What stands for its value in the help, of one that has a value. */
+  /** The placeholder for its value in the help, if it has a value. */
   readonly value?: string
-  /** What it does, for the help. */
+  /** The description for the help. */
   readonly help: string
-  /** What a shell offers for its value. */
+  /** The shell completions for its value. */
   readonly offers?: Offer
 }
 
-/** What is to be typed somewhere: these words, what is configured or served, or something on the disk. */
+/** The possible completions: these words, configured or served items, or files on the disk. */
 export type Offer = readonly string[] | 'sources' | 'skills' | 'packs' | 'files' | 'folders'
 
-/** What a command ended with: done, failed, wrong usage or configuration, or a check that found something. */
+/** The exit status of a command: done, failed, wrong usage or configuration, or a check with findings. */
 export type ExitStatus = 0 | 1 | 2 | 3
 
 /** The streams of a process. */
@@ -65,7 +67,7 @@ export interface Streams {
   readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly fd?: number }
 }
 
-/** What a command is run with. */
+/** The input of a command run. */
 export interface Context {
   readonly streams: Streams
   readonly environment: Environment
@@ -75,18 +77,18 @@ export interface Context {
   readonly json: boolean
   readonly quiet: boolean
   readonly logLevel: LogLevel
-  /** Raised when the process is asked to stop. */
+  /** Aborted when the process gets a signal to stop. */
   readonly signal: AbortSignal
-  /** Has this called whenever the process gets SIGHUP, which ends whoever does not ask for it. */
+  /** Calls the listener at each SIGHUP, which ends a process without a listener. */
   readonly onHangUp: (listener: () => void) => void
-  /** Every command, by its name. */
+  /** All commands by name. */
   readonly commands: Commands
 }
 
-/** Commands in the order of the help, each loaded when it is asked for. */
+/** Commands in the order of the help, each loaded on demand. */
 export type Commands = ReadonlyMap<string, () => Promise<Command>>
 
-/** The switches that decide how much may be asked of others, of those commands that have them. */
+/** The switches that limit network access and updates, for the commands that have them. */
 export const MODE_OPTIONS = {
   locked: {
     type: 'boolean',
@@ -123,7 +125,7 @@ async function namedConfig({ values, environment }: Context): Promise<Config> {
   return state === undefined ? config : { ...config, state: resolve(state) }
 }
 
-/** The log of this command. Lines for people on a terminal, JSON elsewhere. */
+/** The log of this command: lines of text on a terminal, JSON elsewhere. */
 export function logOf({ streams, environment, logLevel, redactor }: Context): Log {
   const format = streams.stderr.isTTY === true ? 'text' : 'json'
   return createLog({
@@ -136,7 +138,7 @@ export function logOf({ streams, environment, logLevel, redactor }: Context): Lo
   })
 }
 
-/** Where this command has got to. Programs that read its result are not told. */
+/** The progress display of this command. Off for `--json` and `--quiet`. */
 export function progressOf({ streams, quiet, json }: Context): Progress {
   return createProgress({ stream: streams.stderr, quiet: quiet || json, clock: systemClock })
 }
@@ -146,12 +148,12 @@ export function printJson({ streams, redactor }: Context, value: unknown): void 
   streams.stdout.write(`${JSON.stringify(redactor.cleanAll(value), null, 2)}\n`)
 }
 
-/** Writes a result for people. */
+/** Writes a result as lines of text. */
 export function printLines({ streams, redactor }: Context, lines: readonly string[]): void {
   streams.stdout.write(lines.map((line) => `${redactor.clean(line)}\n`).join(''))
 }
 
-/** Each once. Whoever starts us says from which folder a relative path is meant: nobody can know that of an MCP client. */
+/** Each folder once. The caller must give absolute paths, because the working directory of an MCP client is unknown. */
 async function skillsFoldersOf(paths: readonly string[], { home }: Environment): Promise<readonly string[]> {
   for (const path of paths) {
     const meant = path.startsWith('~/') ? join(home, path.slice(2)) : resolve(path)
@@ -172,7 +174,7 @@ function formsNamed(given: unknown): readonly Form[] {
   throw new UsageError(`--form is of ${FORMS.join(', ')}; "${unknown}" is none`)
 }
 
-/** One that we may not look at is told by the source, as of any other. */
+/** A folder that must not be read counts as present; its source reports the problem. */
 async function isFolder(path: string): Promise<boolean> {
   return stat(path).then(
     (found) => found.isDirectory(),

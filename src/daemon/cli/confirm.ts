@@ -1,7 +1,7 @@
 import { Questions } from './ask.ts'
 import type { Context } from './command.ts'
 
-/** The answer of a person on a terminal; no elsewhere. */
+/** The answer of a person on a terminal; false elsewhere. */
 export async function isYes(context: Context, question: string): Promise<boolean> {
   const { stdin: input, stderr: output } = context.streams
   if (input.isTTY !== true || output.isTTY !== true || context.json) return false

@@ -9,15 +9,15 @@ import { becomeWriter, type Writer } from '../process/writer.ts'
 import { logOf } from './command.ts'
 import type { Context } from './command.ts'
 
-/** Asks the one writer of the state folder for something. Events come while the answer is on its way. */
+/** Sends a request to the process that writes the state folder. Events arrive before the answer. */
 export type AskWriter = (method: string, params: object, onEvent?: (event: unknown) => void) => Promise<unknown>
 
-/** A first pull of a large repository over a slow line says nothing for long. */
+/** A first pull of a large repository over a slow line is silent for a long time. */
 const ANSWER_MS = 3_600_000
 
 /**
- * Works with the running daemon; without one this process is the writer for as long as the work takes. Two commands that
- * find no daemon go one after the other.
+ * Works with the running daemon. Without one, this process is the writer while the work lasts. Two commands without a
+ * daemon run one after the other.
  */
 export async function withWriter<Result>(
   context: Context,
@@ -34,10 +34,13 @@ export async function withWriter<Result>(
   }
 }
 
-/** What this process is, as a writer, for those who find it at work. */
+/** The command name of this process as a writer, for other processes that find it. */
 const ONE_OFF = 'sync'
 
-/** A command that writes by itself answers as a daemon does, and is gone with what it was asked once its own work is done. */
+/**
+ * A command that writes answers requests as a daemon does, but ends together with them when its own work is done. So
+ * this waits for its end.
+ */
 async function untilNoneIsAtWork(config: Config, signal: AbortSignal): Promise<void> {
   for (;;) {
     const holder = await holderOf(config.state)
@@ -48,10 +51,10 @@ async function untilNoneIsAtWork(config: Config, signal: AbortSignal): Promise<v
 
 const PAUSE_MS = 100
 
-/** Undefined where another command was quicker. */
+/** `undefined` if another command was first. */
 async function ownWriter(context: Context, config: Config): Promise<Writer | undefined> {
   const { environment, redactor, signal } = context
-  // Outcomes are the command's result; its log would say them twice.
+  // Outcomes are the command's result; its log would repeat them.
   const log = logOf({ ...context, logLevel: context.logLevel === 'debug' ? 'debug' : 'error' })
   try {
     return await becomeWriter({ config, environment, log, redactor, command: ONE_OFF }, signal)
@@ -81,9 +84,9 @@ async function byOurselves<Result>(
   work: (ask: AskWriter) => Promise<Result>,
 ): Promise<Result> {
   await using writer = own
-  // The writer awaits the same end when it is disposed; here it makes the pulls reject.
+  // The writer's own disposal awaits the same end; here it makes the pulls reject.
   const stop = (): void => void writer.daemon[Symbol.asyncDispose]()
-  // It may have been raised while somebody handed over.
+  // The signal may have been aborted while another writer ended.
   signal.throwIfAborted()
   signal.addEventListener('abort', stop)
   try {

@@ -10,13 +10,13 @@ import type { AskWriter } from './daemon-client.ts'
 import { progressOf } from './command.ts'
 import type { Context, ExitStatus } from './command.ts'
 
-/** The outcome of each source, in their order, and the problems between skills in which they have a part. */
+/** The outcome of each source, in their order, and the problems between skills that involve them. */
 export interface Pulled {
   readonly ends: readonly SyncEnd[]
   readonly problems: readonly Problem[]
 }
 
-/** Pulls these sources now. Where it has got to is shown meanwhile. */
+/** Pulls these sources now, and shows the progress meanwhile. */
 export async function pulled(context: Context, ids: readonly SourceId[], ask: AskWriter): Promise<Pulled> {
   if (ids.length === 0) return { ends: [], problems: [] }
   using progress = progressOf(context)
@@ -28,7 +28,7 @@ export async function pulled(context: Context, ids: readonly SourceId[], ask: As
     const text = `${ends.length} of ${countOf(ids.length, 'source')}: ${end.source} ${end.outcome}`
     progress.count(ends.length, ids.length, text)
   })
-  // A daemon of another version answers nothing.
+  // A daemon of another version returns nothing.
   const { problems = [] } = ANSWER.parse(answer ?? {})
   return { ends: ids.flatMap((id) => ends.filter(({ source }) => source === id)), problems }
 }
@@ -37,14 +37,14 @@ const PROBLEM = z.object({ code: z.string(), message: z.string() })
 type Problem = z.infer<typeof PROBLEM>
 const ANSWER = z.object({ problems: z.array(PROBLEM).optional() })
 
-/** Pulls that failed outweigh those that wait for a person; what somebody decided earlier is no finding. */
+/** Failed pulls outweigh those that wait for the operator. An earlier decision of the operator is not a finding. */
 export function exitOfPulls(ends: readonly SyncEnd[]): ExitStatus {
   if (ends.some(({ outcome }) => outcome === 'failed')) return 1
   const isFound = ({ code }: SyncEnd): boolean => code !== undefined && isSyncErrorCode(code) && !isByChoice(code)
   return ends.some(isFound) ? 3 : 0
 }
 
-/** What is served, and where upstream is, unless that is the same. */
+/** The served commit, and the upstream commit if it differs. */
 function placeText({ ref, commit, upstream, lock }: SyncEnd): string {
   const isLocked = lock !== undefined && isFollowed(lock) && lock.commit === commit
   const at = commit === undefined ? 'nothing is served' : `${printable(ref ?? '')} at ${commit.slice(0, 12)}`
@@ -60,7 +60,7 @@ export function linesOfProblems(problems: readonly Problem[]): string[] {
   return problems.map(({ code, message }) => `! ${code}: ${printable(message)}`)
 }
 
-/** How one pull ended, for people. */
+/** The outcome of one pull as lines of text. */
 export function linesOfPull(end: SyncEnd): string[] {
   const { source, outcome, skills, code, message, mend } = end
   const why = code === undefined ? [] : [`${source}: ${outcome} (${code}): ${printable(message ?? '')}`, `  ${mend}`]

@@ -14,13 +14,13 @@ import type { AskWriter } from './daemon-client.ts'
 import { progressOf } from './command.ts'
 import type { Context } from './command.ts'
 
-/** The writer looks at sources for a command; what it saw is read from the store that it writes. */
+/** The means to check sources for a command: requests to the writer, and the store that it writes. */
 export interface Looking {
   readonly ask: AskWriter
   readonly store: Store
 }
 
-/** Has sources looked at: by the running daemon, or by this process where there is none. */
+/** Has sources checked by the running daemon, or by this process if none runs. */
 export async function withLooking<Result>(
   context: Context,
   config: Config,
@@ -34,7 +34,7 @@ export async function withLooking<Result>(
   })
 }
 
-/** Does something with all sources at once, and counts those that are done. */
+/** Processes all sources in parallel and counts the finished ones. */
 export async function eachCounted<Item extends { readonly source: Source }, Result>(
   context: Context,
   items: readonly Item[],
@@ -54,14 +54,17 @@ export async function eachCounted<Item extends { readonly source: Source }, Resu
   return await Promise.all(results)
 }
 
-/** What upstream has of a source, or had at one commit. It is in the store then, and not served for that. */
+/** The upstream state of a source, or its state at one commit. It is in the store afterwards, but not served. */
 export async function candidateOf({ ask, store }: Looking, source: SourceId, commit?: ObjectId): Promise<Snapshot> {
   const asked = { source, ...(commit !== undefined && { commit }) }
   const { snapshot } = HELD.parse(await ask('candidate', asked))
   return store.snapshots.read(snapshot)
 }
 
-/** What could not all be read makes a commit of its own, which no machine that can read it comes to: nobody could go by its lock. */
+/**
+ * Throws if a part of the folder was unreadable. Such a snapshot gets a commit of its own, which a machine that can
+ * read everything never gets, so its lock could not be followed there.
+ */
 export function expectLockable({ id }: Source, snapshot: Snapshot): void {
   const place = unreadPlace(snapshot)
   if (place === undefined) return
@@ -72,7 +75,7 @@ export function expectLockable({ id }: Source, snapshot: Snapshot): void {
 
 const HELD = z.object({ snapshot: z.string() })
 
-/** Where the ref of a source points upstream. Nothing is fetched. */
+/** The upstream position of a source's ref. Fetches nothing. */
 export async function revisionOf(ask: AskWriter, { id, ref: asked }: Source): Promise<Revision> {
   const { ref, commit, tag } = FOUND.parse(await ask('revision', { source: id }))
   return { asked, ref, commit, ...(tag !== undefined && { tag }) }
@@ -81,13 +84,13 @@ export async function revisionOf(ask: AskWriter, { id, ref: asked }: Source): Pr
 const ID = z.string().refine(isObjectId)
 const FOUND = z.object({ ref: z.string(), commit: ID, tag: ID.optional() })
 
-/** Why one source came to nothing, while the others go on. */
+/** The failure of one source, while the others continue. */
 export interface Failure {
   readonly code: string
   readonly message: string
 }
 
-/** The failure that the error tells of, whether a daemon or this process met it. Whatever else it is, is thrown again. */
+/** The failure in the error, from the daemon or from this process. Rethrows any other error. */
 export function failureIn(error: unknown): Failure {
   if (error instanceof OperatorError || error instanceof SyncError) return { code: error.code, message: error.message }
   throw error
