@@ -12,15 +12,15 @@ import { canonicalJson } from '../../base/canonical-json.ts'
 import type { StateFolder } from './files/state-folder.ts'
 
 /**
- * `decisions.json`, and a copy of it: what a person took out of service must not come back since one file was damaged. The file
- * counts where it can be read. What serves nothing without being there remembers them too: the folder of the generations, so that
- * both can be missed.
+ * Reads and writes `decisions.json` and its copy. One damaged file must not bring back a skill that the operator
+ * disabled. The file takes precedence if it is readable. The generations folder holds a third record, because nothing
+ * is served without that folder; so both files can be missing.
  */
 export class DecisionFiles {
-  /** Replaced whole whenever something is decided. */
+  /** Replaced whole on every decision. */
   readonly file: string
   readonly copy: string
-  /** What was decided, for where both are gone. */
+  /** The record of the decisions, used if the file and its copy are both gone. */
   readonly record: string
   readonly #state: StateFolder
 
@@ -32,8 +32,8 @@ export class DecisionFiles {
   }
 
   /**
-   * Throws where neither can be read. `damage`: why the file could not be. `loss`: both are gone, and what was decided is taken from
-   * the record of it.
+   * Throws if neither file is readable. `damage`: why the file was not readable. `loss`: both files are gone, and
+   * `written` comes from the record.
    */
   async read(): Promise<{ readonly written: Written; readonly damage?: SyncError; readonly loss?: SyncError }> {
     const file = await lookedAt(this.file)
@@ -50,7 +50,7 @@ export class DecisionFiles {
     throw new SyncError('store-failed', `${attempt}, nor its copy "${this.copy}": ${copy.why}; ${rest}`, file)
   }
 
-  /** Nothing was ever decided where there is no record either. */
+  /** Returns no decisions if there is no record either: nothing was ever decided. */
   async #remembered(): Promise<{ readonly written: Written; readonly loss?: SyncError }> {
     const record = await lookedAt(this.record)
     if (record.kind === 'absent') return { written: NOTHING }
@@ -64,16 +64,17 @@ export class DecisionFiles {
     return { written: record.written, loss: new SyncError('store-failed', message) }
   }
 
-  /** It is on the disk when this returns. */
+  /** Writes the decisions. They are on the disk when this returns. */
   async write(written: Written): Promise<void> {
     await this.#state.expectRight()
     const text = canonicalJson(textForm(written))
     await writeWhole(this.file, text)
-    // With the file it is decided. A copy that the disk has no room for is written by the next look, and told of by that.
+    // The decision counts as soon as the file is written. If the disk has no room for a copy, the next `mend` writes it
+    // and reports the failure.
     for (const path of [this.copy, this.record]) await writeWhole(path, text).catch(isExpected)
   }
 
-  /** Writes again what is gone or damaged of the two. Says whether something was damaged. */
+  /** Rewrites the file, the record and the copy if they are gone or damaged. Returns true if something was damaged. */
   async mend(known: Written): Promise<boolean> {
     const text = canonicalJson(textForm(known))
     const file = await textIn(this.file)
@@ -84,7 +85,7 @@ export class DecisionFiles {
     const copy = await textIn(this.copy)
     if (sound === undefined || copy === sound) return !isWhole
     await this.#put(this.copy, sound)
-    // It may also be older: another version of the program, or a person, wrote the file.
+    // The copy may also be just older: another version of the program, or the operator, wrote the file.
     return !isWhole || (copy !== undefined && parseDecisions(copy) === undefined)
   }
 
@@ -103,7 +104,7 @@ export const NOTHING: Written = {
 
 const TEXT_OF_NOTHING = canonicalJson(textForm(NOTHING))
 
-/** What was found at the path of one of them. */
+/** The result of reading one of these files. */
 type Looked =
   | { readonly kind: 'whole'; readonly written: Written }
   | { readonly kind: 'absent' | 'damaged'; readonly why: string; readonly cause?: unknown }

@@ -13,7 +13,7 @@ import { parseJson } from '../../base/json-value.ts'
 import { isObject, isTime } from '../../base/canonical-json.ts'
 import { isDigest } from './skills/stored-path.ts'
 
-/** All that the file holds. */
+/** All decisions in the file. */
 export interface Written {
   readonly sources: Decisions
   readonly disabled: DisabledSkills
@@ -21,12 +21,12 @@ export interface Written {
   readonly namings: Namings
 }
 
-/** As it is written. */
+/** Returns the JSON form of the decisions, as written to the file. */
 export function textForm({ sources, disabled, approvals, namings }: Written): object {
   const paths = [...disabled].map(([source, entries]) => [source, [...entries.keys()]] as const)
   return {
     sources: Object.fromEntries(sources),
-    // The paths alone are what older versions read.
+    // Older versions of the program read only the paths.
     ...(disabled.size > 0 && { disabled: Object.fromEntries(paths), disabledAs: nested(disabled) }),
     ...(approvals.size > 0 && { approvals: nested(approvals) }),
     ...(namings.size > 0 && { uris: nested(namings) }),
@@ -37,7 +37,7 @@ function nested(bySource: ReadonlyMap<SourceId, ReadonlyMap<string, object>>): o
   return Object.fromEntries([...bySource].map(([source, skills]) => [source, Object.fromEntries(skills)] as const))
 }
 
-/** What a text holds that was written so; undefined where that is damaged. */
+/** Parses the text of a decisions file; `undefined` if it is damaged. */
 export function parseDecisions(text: string): Written | undefined {
   const value = parseJson(text)
   const sources = isObject(value) ? value['sources'] : undefined
@@ -53,7 +53,7 @@ export function parseDecisions(text: string): Written | undefined {
   return { sources: decisions, disabled, approvals, namings }
 }
 
-/** What is known of those skills besides is absent where an older version wrote them. */
+/** The details of a disabled skill are absent if an older version wrote the file. */
 function parseDisabled(value: unknown, known: unknown): DisabledSkills | undefined {
   const entries = parseNested(known, isDisabledSkill)
   if (!isObject(value) || entries === undefined) return undefined

@@ -16,14 +16,14 @@ import type { Written } from './decisions-text.ts'
 import { canonicalJson } from '../../base/canonical-json.ts'
 import type { StateFolder } from './files/state-folder.ts'
 
-/** What is known of a skill that is being disabled or enabled. */
+/** Details of a skill that is being disabled or enabled. */
 export interface Disabling {
-  /** What is served of all sources. */
+  /** The served snapshots of all sources. */
   readonly snapshots?: readonly Snapshot[]
   readonly sourceOnly?: boolean
 }
 
-/** What people decided. That it cannot be read is an error: a hold must not be forgotten. */
+/** The decisions of the operator. A read failure is an error: a hold must not be forgotten. */
 export class DecisionStore {
   readonly #files: DecisionFiles
   #written: Written = NOTHING
@@ -37,7 +37,7 @@ export class DecisionStore {
     this.#files = new DecisionFiles(state)
   }
 
-  /** Where it is, `decisions.json`. */
+  /** The path of `decisions.json`, which need not exist. */
   get file(): string {
     return this.#files.file
   }
@@ -46,61 +46,64 @@ export class DecisionStore {
     return this.#files.copy
   }
 
-  /** What was decided, for where both are gone. */
+  /** The path of the record, which is used if the file and its copy are both gone. */
   get record(): string {
     return this.#files.record
   }
 
-  /** Why the file could not be read, where the copy was. */
+  /** Why the file was not readable, if its copy was used instead. */
   get damage(): SyncError | undefined {
     return this.#damage
   }
 
-  /** What is told where the file and its copy are gone, and they are known all the same. A person has to say what is to count. */
+  /**
+   * The error to report if the file and its copy are gone, but the record still has the decisions. The operator must
+   * choose what counts.
+   */
   get loss(): SyncError | undefined {
     return this.#loss
   }
 
-  /** Whether they could not be read when that was tried last. */
+  /** True if the last attempt to read the decisions failed. */
   get isFailing(): boolean {
     return this.#failure !== undefined
   }
 
-  /** Whether this process could never read them: any skill may be disabled. */
+  /** True if this process has never read the decisions successfully: any skill may be disabled. */
   get areUnknown(): boolean {
     return this.isFailing && !this.#wasRead
   }
 
-  /** As this process last read or wrote them. */
+  /** The decisions per source, as this process last read or wrote them. */
   get known(): Decisions {
     return this.#written.sources
   }
 
-  /** The skills that are disabled, as this process last read or wrote them. Another value whenever they are others. */
+  /** The disabled skills, as this process last read or wrote them. A change produces a new value. */
   get disabled(): DisabledSkills {
     return this.#written.disabled
   }
 
-  /** The skills of other MCP servers that are approved, likewise. */
+  /** The approved skills of other MCP servers, as this process last read or wrote them. */
   get approvals(): Approvals {
     return this.#written.approvals
   }
 
-  /** The skills of other MCP servers that are named by their URIs, likewise. */
+  /** The skills of other MCP servers that are named by URI, as this process last read or wrote them. */
   get namings(): Namings {
     return this.#written.namings
   }
 
-  /** Throws where they could not be read: a hold must not be forgotten. */
+  /** Throws if the decisions could not be read: a hold must not be forgotten. */
   of(source: SourceId): Decision {
     if (this.#failure !== undefined) throw this.#failure
     return this.known.get(source) ?? UNDECIDED
   }
 
-  /** Reads them. For the writer once, before anything else, and again after that failed. */
+  /** Reads the decisions. The writer calls this once before anything else, and again after a failure. */
   async read(): Promise<Decisions> {
     const turn = this.#last.then(async () => this.#read())
-    this.#last = turn.catch(() => {}) // The next in turn does not ask how this one went; its own caller is told.
+    this.#last = turn.catch(() => {}) // Only this caller sees the failure; the next turn runs regardless.
     return turn
   }
 
@@ -119,7 +122,7 @@ export class DecisionStore {
     }
   }
 
-  /** Writes what becomes of a decision; it is on the disk when this returns. Only for the one writer. */
+  /** Changes and writes the decision about a source; it is on the disk when this returns. Only for the one writer. */
   async change(source: SourceId, change: (decision: Decision) => Decision): Promise<Decision> {
     return this.#inTurn(async () => {
       const decision = change(this.known.get(source) ?? UNDECIDED)
@@ -131,8 +134,8 @@ export class DecisionStore {
   }
 
   /**
-   * Writes that a skill is disabled, or is no longer; it is on the disk when this returns. Says whether that is new.
-   * `snapshots` tell it from others: without them it is known by its path alone.
+   * Writes that a skill is disabled or enabled; it is on the disk when this returns. Returns true if that is a change.
+   * `snapshots` identify the skill; without them, only its path does.
    */
   async disable(
     source: SourceId,
@@ -147,7 +150,7 @@ export class DecisionStore {
     })
   }
 
-  /** Writes what the snapshots tell of a skill that an older version disabled by its path alone. */
+  /** Adds the details from the snapshots to a skill that an older version disabled by its path alone. */
   async recognise(source: SourceId, path: string, snapshots: readonly Snapshot[]): Promise<void> {
     await this.#put('disabled', (before) => {
       const isUnknown = before.get(source)?.get(path)?.places.length === 0
@@ -155,7 +158,10 @@ export class DecisionStore {
     })
   }
 
-  /** Writes where disabled skills are in the snapshots; it is on the disk when this returns. Says where they had not been. */
+  /**
+   * Updates the places of the disabled skills from the snapshots; they are on the disk when this returns. Returns the
+   * new places.
+   */
   async follow(snapshots: readonly Snapshot[]): Promise<Followed['returned']> {
     if (this.disabled.size === 0 || snapshots.length === 0) return []
     return this.#inTurn(async () => {
@@ -166,12 +172,17 @@ export class DecisionStore {
     })
   }
 
-  /** Writes that a skill is approved, or no longer; it is on the disk when this returns. Says whether that is new. */
+  /**
+   * Writes or withdraws the approval of a skill; it is on the disk when this returns. Returns true if that is a change.
+   */
   async approve(source: SourceId, path: string, approval: Approval | undefined): Promise<boolean> {
     return this.#put('approvals', (before) => withApproval(before, source, path, approval))
   }
 
-  /** Writes that a skill is named by its URI, or no longer; it is on the disk when this returns. Says whether that is new. */
+  /**
+   * Writes or removes the naming of a skill by its URI; it is on the disk when this returns. Returns true if that is a
+   * change.
+   */
   async name(source: SourceId, uri: string, naming: Naming | undefined): Promise<boolean> {
     return this.#put('namings', (before) => withNaming(before, source, uri, naming))
   }
@@ -189,9 +200,9 @@ export class DecisionStore {
     })
   }
 
-  /** Writes them again where the file or its copy is gone or damaged since. Says whether one was. Only for the one writer. */
+  /** Rewrites the files that are gone or damaged since. Returns true if one was damaged. Only for the one writer. */
   async mend(): Promise<boolean> {
-    // What was not read is not known here: a person has to look.
+    // The decisions are unknown here, because they could not be read. The operator must act first.
     if (this.#failure !== undefined || this.#loss !== undefined) return false
     return this.#inTurn(async () => {
       const isMended = await this.#files.mend(this.#written)
@@ -205,7 +216,7 @@ export class DecisionStore {
       if (this.#failure !== undefined) throw this.#failure
       return work()
     })
-    this.#last = turn.catch(() => {}) // The next in turn does not ask how this one went; its own caller is told.
+    this.#last = turn.catch(() => {}) // Only this caller sees the failure; the next turn runs regardless.
     return turn
   }
 

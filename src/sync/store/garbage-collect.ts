@@ -12,20 +12,20 @@ import type { Place } from './skills/stored-path.ts'
 import type { UpstreamFiles } from './skills/upstream-files.ts'
 
 /**
- * Which generations stay: the newest so many, and all that are younger, as long as they fit; the oldest go first. The one
- * that is served always stays.
+ * The retention policy. It keeps the newest `generations` and all younger than `youngerThanMs`, if they fit into
+ * `bytes`; the oldest go first. The served generation always stays.
  */
 export interface Retention {
   readonly generations: number
   readonly youngerThanMs: number
-  /** What all that is kept may come to on the disk. */
+  /** Maximum disk usage of everything that is kept. */
   readonly bytes: number
 }
 
 /** The defaults: 3 generations, 24 hours, 8 GiB. */
 export const RETENTION: Retention = { generations: 3, youngerThanMs: 86_400_000, bytes: 2 ** 33 }
 
-/** How much was removed, what that gave back, and what the rest comes to. */
+/** The number of removed items per kind, the bytes that were freed, and the bytes that are left. */
 export interface Collected {
   readonly generations: number
   readonly snapshots: number
@@ -43,8 +43,9 @@ interface Stores {
 }
 
 /**
- * Removes old generations, then the snapshots that none of the others names, then all that no snapshot names: skills, docs, and
- * files of other MCP servers. `keep` are snapshots that stay for another reason. What a pull asked for lately stays too.
+ * Removes old generations, then the snapshots that no remaining generation names, then everything that no snapshot
+ * names: skills, docs, and files of other MCP servers. `keep` are snapshots that stay for another reason. Content that
+ * a pull claimed recently stays too.
  */
 export async function collect(
   stores: Stores,
@@ -53,7 +54,7 @@ export async function collect(
   keep: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<Collected> {
-  // Taking out is one rename each. Only that has publishes wait, not the removing of what was taken.
+  // Setting aside is one rename per item. Only these renames block a publish, not the removal that follows.
   const taken = await stores.generations.exclusively(() => take(stores, now, retention, keep, signal))
   let bytes = taken.bytes
   const { parts } = taken
@@ -66,23 +67,23 @@ export async function collect(
   return { ...counts, skills: skills.length, docs: docs.length, bytes, left }
 }
 
-/** Where everything lies that was taken out. */
+/** The paths of everything that was set aside. */
 interface Taken {
   readonly generations: readonly string[]
   readonly snapshots: readonly string[]
-  /** Of snapshots. */
+  /** The parts of snapshots. */
   readonly parts: readonly string[]
   readonly skills: readonly string[]
   readonly docs: readonly string[]
-  /** What is removed already: the files of other MCP servers. */
+  /** The bytes of the files of other MCP servers, which are removed already. */
   readonly bytes: number
-  /** Bytes of what stays. */
+  /** The bytes of what stays. */
   readonly left: number
 }
 
 const NOTHING_TAKEN: Taken = { generations: [], snapshots: [], parts: [], skills: [], docs: [], bytes: 0, left: 0 }
 
-/** In this order, so that a kill in between leaves something unnamed and never a name without its thing. */
+/** The order matters: a kill in between leaves something that no file names, and never a name without its content. */
 async function take(
   stores: Stores,
   now: Date,
@@ -108,13 +109,17 @@ async function take(
     parts,
     skills,
     docs,
-    // While nothing can be published, all that is served has its snapshot here: none of its files is taken for unused.
+    // While publishing fails, the snapshots of everything served are in `needed`, so none of their files counts as
+    // unused.
     bytes: unused.wanted === undefined ? 0 : await stores.upstreams.keepOnly(unused.wanted),
     left: await contents.countNew(await stores.snapshots.digests(), new Set()),
   }
 }
 
-/** Undefined where some were published and none is whole: what they named is not known, and a person may yet bring one back. */
+/**
+ * `undefined` if generations were published and none is intact: what they named is unknown, and the operator may still
+ * restore one.
+ */
 async function sortGenerations(
   generations: GenerationStore,
   contents: Contents,
@@ -135,7 +140,7 @@ async function sortGenerations(
     if (isWanted && generation !== undefined && bytes <= retention.bytes) {
       bytes += await contents.countNew(namedBy([generation]), counted)
     }
-    // The first that does not fit ends it: what is older is not kept in its place.
+    // The first generation that does not fit ends the list: no older one is kept instead.
     const isKept = isServed || (isWanted && bytes <= retention.bytes)
     if (generation !== undefined && isKept) kept.push(generation)
     else old.push(number)
@@ -144,7 +149,7 @@ async function sortGenerations(
 }
 
 interface Sorted {
-  /** The one that is served, also where the disk lost it meanwhile. */
+  /** The served generation, even if the disk has lost it meanwhile. */
   readonly served: readonly Generation[]
   readonly kept: readonly Generation[]
   readonly old: readonly number[]
@@ -166,7 +171,10 @@ interface Unused {
   readonly wanted: ReadonlyMap<SourceId, ReadonlySet<string>> | undefined
 }
 
-/** Asks the snapshots that are left. While one of them, or one that is `needed`, cannot be read, everything may be its own. */
+/**
+ * Reads the remaining snapshots. If one of these or one of `needed` is unreadable, nothing counts as unused: it may use
+ * anything.
+ */
 async function unusedIn(
   { snapshots, skills }: Stores,
   contents: Contents,
@@ -176,7 +184,7 @@ async function unusedIn(
   const used = new Set<string>()
   const wanted = new Map<SourceId, Set<string>>()
   const seen = new Set<Piece>()
-  // A folder that is removed meanwhile lists none, or a part of them.
+  // `digests` returns none, or only some, if the folder is removed meanwhile. `needed` covers that.
   for (const digest of new Set([...needed, ...(await snapshots.digests())])) {
     signal.throwIfAborted()
     const content = await contents.of(digest)
@@ -196,7 +204,7 @@ async function unusedIn(
   return { parts, skills: await unusedAt('skills'), docs: await unusedAt('docs'), wanted }
 }
 
-/** Gives the places where those lie that could be taken out. */
+/** Returns the paths of the items that could be set aside. */
 async function takeEach<Name>(
   names: readonly Name[],
   setAside: (name: Name) => Promise<string | undefined>,
@@ -211,7 +219,7 @@ async function takeEach<Name>(
   return places
 }
 
-/** Bytes of the files at a path. */
+/** Returns the bytes of all files at a path. */
 async function sizeOf(path: string): Promise<number> {
   const found = await lstat(path)
   if (!found.isDirectory()) return found.size

@@ -12,7 +12,7 @@ import type { SnapshotStore } from './snapshots.ts'
 import { namesIn, type StateFolder } from './files/state-folder.ts'
 import { isDigest } from './skills/stored-path.ts'
 
-/** Generations, `generations/<n>.json`, and which of them is served: the one whose number `current` holds. */
+/** The generations, `generations/<n>.json`. The file `current` holds the number of the served one. */
 export class GenerationStore {
   readonly #state: StateFolder
   readonly #snapshots: SnapshotStore
@@ -23,7 +23,7 @@ export class GenerationStore {
     this.#snapshots = snapshots
   }
 
-  /** What is served. Where that is damaged, the newest that is whole; undefined where none is. */
+  /** Returns the served generation. If that is damaged, returns the newest intact one; `undefined` if there is none. */
   async current(): Promise<Generation | undefined> {
     const pointed = await this.#pointed()
     const numbers = await this.numbers()
@@ -34,7 +34,7 @@ export class GenerationStore {
     return undefined
   }
 
-  /** The one that is pointed to, or the newest that can be read: what it names need not be here. */
+  /** Returns the generation in `current`, or the newest readable one. Its snapshots need not exist. */
   async newest(): Promise<Generation | undefined> {
     const pointed = await this.#pointed()
     for (const number of pointed === undefined ? await this.numbers() : [pointed, ...(await this.numbers())]) {
@@ -44,18 +44,18 @@ export class GenerationStore {
     return undefined
   }
 
-  /** Says whether one was published, as far as there is a pointer, whatever became of what it leads to. */
+  /** True if `current` exists, so a generation was published; the generation itself may be gone. */
   async isPointed(): Promise<boolean> {
     return (await readIfThere(this.#currentFile)) !== undefined
   }
 
-  /** Undefined where it is not here, or damaged. */
+  /** `undefined` if it does not exist or is damaged. */
   async read(number: number): Promise<Generation | undefined> {
     const text = await readIfThere(this.#fileOf(number))
     return text === undefined ? undefined : parseGeneration(text, number)
   }
 
-  /** Whether it is the one that is pointed to, and names at least all that it is to name. */
+  /** True if `current` points to this generation, and its file names at least these snapshots. */
   async isServed({ number, sources }: Generation): Promise<boolean> {
     const found = (await this.#pointed()) === number ? await this.read(number) : undefined
     if (found === undefined) return false
@@ -63,7 +63,7 @@ export class GenerationStore {
     return sources.every(({ source, snapshot }) => named.get(source) === snapshot)
   }
 
-  /** Of all that are here, damaged ones included; newest first. */
+  /** Returns the numbers of all generations, damaged ones included; newest first. */
   async numbers(): Promise<number[]> {
     const names = await namesIn(this.#state.at('generations'))
     const numbers = names
@@ -72,7 +72,7 @@ export class GenerationStore {
     return numbers.filter((number) => number !== undefined).sort((a, b) => b - a)
   }
 
-  /** Writes the next generation and makes it the one that is served. Its snapshots are in the store already. */
+  /** Writes the next generation and makes it the served one. Its snapshots must be in the store already. */
   async publish(
     sources: readonly Held[],
     now: Date,
@@ -81,14 +81,14 @@ export class GenerationStore {
     return this.exclusively(() => this.#publish(sources, now, more))
   }
 
-  /** Runs while nobody publishes, each in turn. */
+  /** Runs the work while no publish runs. Calls run one after the other. */
   async exclusively<Done>(work: () => Promise<Done>): Promise<Done> {
     const turn = this.#last.then(work)
-    this.#last = turn.catch(() => {}) // The next in turn does not ask how this one went; its own caller is told.
+    this.#last = turn.catch(() => {}) // Only this caller sees the failure; the next turn runs regardless.
     return turn
   }
 
-  /** Takes one out and says where it lies now, for the caller to remove. */
+  /** Sets a generation aside and returns its new path, for the caller to remove. */
   async setAside(number: number): Promise<string | undefined> {
     return this.#state.setAside(this.#fileOf(number))
   }
@@ -113,7 +113,8 @@ export class GenerationStore {
     }
     await writeWhole(this.#fileOf(number), canonicalJson(generation))
     await this.#point(number).catch(async (error: unknown) => {
-      // On a full disk each try would leave one more. Why the write failed outranks why this did.
+      // On a full disk each retry would leave one more file. The caller gets the write error, not an error of this
+      // cleanup.
       if ((await this.#pointed().catch(() => number)) !== number)
         await rm(this.#fileOf(number), { force: true }).catch(() => {})
       throw error
@@ -121,7 +122,7 @@ export class GenerationStore {
     return generation
   }
 
-  /** The moment in which what is served becomes another: the right to write is asked for once more. */
+  /** Switches the served generation. The right to write is checked once more, right before the switch. */
   async #point(number: number): Promise<void> {
     await this.#state.expectRight()
     await writeWhole(this.#currentFile, `${number}\n`)
@@ -149,7 +150,7 @@ async function readIfThere(file: string): Promise<string | undefined> {
   return unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
 }
 
-/** The number that the text is; undefined for anything that we would not have written. */
+/** Parses the number; `undefined` for any text that this program would not have written. */
 function numberIn(text: string): number | undefined {
   const number = Number(text)
   return Number.isSafeInteger(number) && number > 0 && String(number) === text ? number : undefined
@@ -160,7 +161,7 @@ function parseGeneration(text: string, number: number): Generation | undefined {
   if (!isObject(value) || value['number'] !== number) return undefined
   const { createdAt, sources, lost, cause } = value
   if (!isTime(createdAt) || !Array.isArray(sources) || !sources.every(isHeld)) return undefined
-  // Neither is served: one that cannot be read costs no generation.
+  // Neither field is served, so an invalid one does not cost the generation.
   return { number, createdAt, sources, ...(isLost(lost) && { lost }), ...(isCause(cause) && { cause }) }
 }
 

@@ -7,10 +7,10 @@ import { cannot, unlessAbsent } from './files/disk-error.ts'
 import { lockText, readLockText } from './lock-text.ts'
 import { Turn } from './files/file-lock.ts'
 
-/** Locks of more than that are nobody's: some 200,000 skills. */
+/** The maximum size of a lock; it is enough for some 200,000 skills. */
 const MOST_BYTES = 2 ** 26
 
-/** The lock that the file holds; undefined where there is no file. One that cannot be read is `lock-mismatch`, never empty. */
+/** Reads the lock; `undefined` if the file does not exist. An unreadable lock is `lock-mismatch`, never empty. */
 export async function readLock(file: string): Promise<Lock | undefined> {
   const text = await textOf(file)
   return text === undefined ? undefined : readLockText(text, file)
@@ -25,8 +25,8 @@ async function textOf(file: string): Promise<string | undefined> {
 }
 
 /**
- * Changes the lock in one step: a reader, and whoever looks after a crash, finds the old text or the new one. Two that
- * change it at once go one after the other. Says whether there was anything to write.
+ * Changes the lock atomically: a reader finds the old text or the new one, even after a crash. Concurrent changes run
+ * one after the other. Returns true if there was anything to write.
  */
 export async function changeLock(
   file: string,
@@ -43,7 +43,10 @@ export async function changeLock(
   }
 }
 
-/** Writes the text where everybody would, and puts it in the place of the file. False where this took so long that somebody else took over. */
+/**
+ * Writes the text to the file that all writers share, and renames it over the lock. Returns false if this took so long
+ * that another process took over.
+ */
 async function becomes(file: string, text: string, turn: Turn): Promise<boolean> {
   await turn.handle.writeFile(text).catch(cannot(`write "${turn.path}"`))
   await turn.handle.sync().catch(cannot(`write "${turn.path}"`))

@@ -12,10 +12,10 @@ import type { Signer, Signers } from '../model/signers.ts'
 import { indentedJson, isObject } from '../../base/canonical-json.ts'
 import { isDigest } from './skills/stored-path.ts'
 
-/** The version of the form. A lock of a newer one is refused, never guessed at. */
+/** The version of the format. A lock of a newer version is rejected, never guessed at. */
 const VERSION = 1
 
-/** The lock as its file has it: JSON with sorted keys and a line for each fact. Equal locks give equal bytes. */
+/** Returns the text of the lock: JSON with sorted keys and one line per fact. Equal locks give equal bytes. */
 export function lockText({ sources, packs, rest }: Lock): string {
   const entries = Object.fromEntries([...sources].map(([id, entry]) => [id, entryJson(entry)]))
   const locked = Object.fromEntries([...packs].map(([id, pack]) => [id, packJson(pack)]))
@@ -46,7 +46,10 @@ function entryJson(entry: LockEntry): JsonObject {
   }
 }
 
-/** By the names of the configuration. What came later only where it is not as usual: locks of before it stay as they are. */
+/**
+ * Uses the names of the configuration. Newer settings are written only if they differ from the default, so that older
+ * locks stay unchanged.
+ */
 function selectionJson({ hiddenUnicode, nested, contract, docs, ...selection }: LockedSelection): JsonObject {
   return {
     ...selection,
@@ -57,7 +60,7 @@ function selectionJson({ hiddenUnicode, nested, contract, docs, ...selection }: 
   }
 }
 
-/** The algorithm of an id is part of it: ids of both kinds can stand in one lock. */
+/** Prefixes the id with its algorithm: ids of both algorithms can occur in one lock. */
 function idText(id: ObjectId): string {
   return `${id.length === 64 ? 'sha256' : 'sha1'}:${id}`
 }
@@ -70,7 +73,10 @@ function skillJson({ name, digest, rest }: LockedSkill): JsonObject {
   return { ...rest, name, digest: `sha256:${digest}` }
 }
 
-/** Reads what `lockText` wrote, edited by hand or merged. Whatever is not a lock is `lock-mismatch`, naming the place. */
+/**
+ * Parses the output of `lockText`, possibly edited by hand or merged. Anything else is `lock-mismatch`, with the place
+ * in the file.
+ */
 export function readLockText(text: string, file: string): Lock {
   const refuse: Refuse = (where, why) => {
     const place = where === '' ? '' : `, ${where}`
@@ -89,7 +95,7 @@ export function readLockText(text: string, file: string): Lock {
   return { sources: new Map(entries), packs: packsFrom(packs, refuse), rest }
 }
 
-/** Says where in the lock what is the case. */
+/** Throws the error for one place in the lock. */
 type Refuse = (where: string, why: string) => never
 
 function parsed(text: string, refuse: Refuse): JsonObject {
@@ -100,12 +106,12 @@ function parsed(text: string, refuse: Refuse): JsonObject {
   }
   const value = parseJson(text)
   if (!isJsonObject(value)) return refuse('', whatIsWrong(text))
-  // A merge can leave a key twice, and the last would win in silence.
+  // A merge can leave a key twice, and `JSON.parse` silently takes the last.
   if (keysWritten(text) !== keysIn(value)) refuseTwice(text, refuse)
   return value
 }
 
-/** How many keys the text of a JSON value has: the strings with a colon behind them. */
+/** Counts the keys in the JSON text: the strings that a colon follows. */
 function keysWritten(text: string): number {
   let keys = 0
   for (const [, colon] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?/g)) if (colon !== undefined) keys += 1
@@ -120,7 +126,7 @@ function keysIn(value: JsonValue): number {
 
 function refuseTwice(text: string, refuse: Refuse): never {
   const lines = new LineCounter()
-  // To find the place takes the square of the number of keys.
+  // The search takes time quadratic in the number of keys.
   const few = text.slice(0, MOST_SEARCHED)
   const { errors } = parseDocument(few, { lineCounter: lines, uniqueKeys: true, schema: 'json', logLevel: 'error' })
   const error = errors.find(({ code }) => code === 'DUPLICATE_KEY')

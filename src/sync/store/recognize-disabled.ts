@@ -2,7 +2,7 @@ import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { Store } from './store.ts'
 
-/** Finds in what is stored, the newest first, the skills that are known to be disabled by their paths alone. */
+/** Fills in the details of skills that are disabled by path alone, from the newest stored snapshot that has them. */
 export async function recognise(store: Store): Promise<void> {
   for (const [source, entries] of store.decisions.disabled) {
     for (const [path, { places }] of entries) {

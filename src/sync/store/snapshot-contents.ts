@@ -6,7 +6,7 @@ import { undefinedIfDamaged } from '../model/sync-error.ts'
 import type { SnapshotStore } from './snapshots.ts'
 import type { Place } from './skills/stored-path.ts'
 
-/** What snapshots hold. Each of them, and each part, is read once, however many generations name it. */
+/** Caches the contents of snapshots. Each snapshot and each part is read once, even if several generations name it. */
 export class Contents {
   readonly #snapshots: SnapshotStore
   readonly #read = new Map<string, Promise<Content | undefined>>()
@@ -16,7 +16,7 @@ export class Contents {
     this.#snapshots = snapshots
   }
 
-  /** Undefined where it is damaged. */
+  /** `undefined` if the snapshot is damaged. */
   async of(digest: string): Promise<Content | undefined> {
     const known = this.#read.get(digest)
     if (known !== undefined) return known
@@ -25,7 +25,9 @@ export class Contents {
     return content
   }
 
-  /** Bytes of those of the snapshots, and of all that they name, that are not counted yet; they are from then on. */
+  /**
+   * Returns the bytes of the snapshots, and of everything they name, that are not in `counted` yet; adds them to it.
+   */
   async countNew(digests: Iterable<string>, counted: Set<string>): Promise<number> {
     let bytes = 0
     for (const digest of digests) {
@@ -61,17 +63,17 @@ export class Contents {
   }
 }
 
-/** What a snapshot holds. */
+/** The contents of a snapshot. */
 interface Content {
   readonly source: SourceId
   readonly pieces: readonly Piece[]
 }
 
-/** What a part of a snapshot holds, or what is in none. */
+/** The contents of one part of a snapshot, or of the skills and docs outside any part. */
 export interface Piece {
   /** The places of skills, docs and the part itself, with their bytes. */
   readonly places: ReadonlyMap<string, number>
-  /** SHA-256 of the files that are of another MCP server. */
+  /** SHA-256 of the files that belong to another MCP server. */
   readonly upstreamFiles: ReadonlySet<string>
 }
 
@@ -93,12 +95,12 @@ function countPlaces({ places }: Piece, counted: Set<string>): number {
   return bytes
 }
 
-/** Of a part, as `Piece.places` has it. */
+/** Returns the key of a part in `Piece.places`. */
 export function partPlace(digest: string): string {
   return `parts/${digest}`
 }
 
-/** Of a skill or docs, likewise. */
+/** Returns the key of a skill or docs in `Piece.places`. */
 export function placeOf(place: Place, digest: string): string {
   return `${place}/${digest}`
 }

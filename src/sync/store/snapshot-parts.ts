@@ -5,9 +5,10 @@ import { canonicalJson } from '../../base/canonical-json.ts'
 import { WIDTH, inParallel } from '../../base/parallel.ts'
 
 /**
- * Cuts the skills of a snapshot, which are in the order of their paths. Where a part ends is decided by a skill's own path, within a
- * least and a most: one that changes leaves all parts but its own, and one that comes or goes all but a few. Few skills are one part.
- * A part of skills that say much of themselves ends earlier: it is written, digested and read in one turn of the event loop.
+ * Cuts the skills of a snapshot, which are sorted by path, into parts. A skill's own path decides if a part ends there,
+ * between a minimum and a maximum size. So a changed skill changes only its own part, and an added or removed one
+ * changes only a few. A small number of skills is one part. A part of skills with long metadata ends earlier, because a
+ * part is written, hashed and read in one turn of the event loop.
  */
 export async function cut(skills: readonly Skill[], signal: AbortSignal): Promise<readonly (readonly Skill[])[]> {
   const parts: Skill[][] = []
@@ -26,7 +27,7 @@ export async function cut(skills: readonly Skill[], signal: AbortSignal): Promis
   return part.length === 0 && parts.length > 0 ? parts : [...parts, part]
 }
 
-/** The length of its JSON. Most skills are in many snapshots. */
+/** Returns the length of the skill's JSON. The result is cached, because most skills are in many snapshots. */
 function charactersOf(skill: Skill): number {
   const known = CHARACTERS.get(skill)
   if (known !== undefined) return known
@@ -39,38 +40,44 @@ const CHARACTERS = new WeakMap<Skill, number>()
 
 const FEW_SKILLS = 256
 
-/** A megabyte of such skills as there are. Whoever chooses the names can bring about parts of any size between these. */
+/**
+ * About one megabyte of typical skills. An author who chooses the names can force parts of any size between these
+ * limits.
+ */
 const MOST_SKILLS = 512
 const LEAST_SKILLS = 64
 const MOST_CHARACTERS = 2 ** 20
 
-/** After one skill in 128, by its path: the FNV-1a hash of it, stirred so that a last digit has a say in all bits. */
+/** True for one skill in 128, by its path. The FNV-1a hash is mixed so that a last digit affects all bits. */
 function isCutAfter({ path }: Skill): boolean {
   let hash = 0x811c9dc5
   for (let at = 0; at < path.length; at += 1) hash = Math.imul(hash ^ path.charCodeAt(at), 0x01000193)
   return Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 25 === 0
 }
 
-/** Parts of snapshots, `snapshots/<digest>.part`: what two snapshots have in common is one file, and for whoever reads both the same objects. */
+/**
+ * The parts of snapshots, `snapshots/<digest>.part`. What two snapshots share is one file, and one set of objects for a
+ * caller that reads both.
+ */
 export class SnapshotParts {
   readonly #files: DigestFiles
-  /** What was written or read, by its first skill: for as long as somebody has that. */
+  /** The parts that were written or read, by their first skill. An entry lives as long as that skill is referenced. */
   readonly #known = new WeakMap<Skill, Part>()
   readonly #byDigest = new Map<string, WeakRef<Part>>()
-  /** How many of those there were when it was last looked which of them nobody has any more. */
+  /** The number of cached parts after the last cleanup of dead references. */
   #leastKnown = LEAST_KNOWN
 
   constructor(files: DigestFiles) {
     this.#files = files
   }
 
-  /** Writes those that are not known to be there, whole, and gives the digests of all. */
+  /** Writes the parts that are not known to exist, whole, and returns the digests of all. */
   async keep(parts: readonly (readonly Skill[])[], signal: AbortSignal): Promise<readonly string[]> {
     const digests: string[] = []
     const fresh: DigestedBytes[] = []
     const keepOne = async (skills: readonly Skill[]): Promise<void> => {
       const known = this.#digestOf(skills)
-      // Claimed before it is looked for: what is there then stays.
+      // Claimed before the check: then garbage collection leaves an existing file alone.
       if (known !== undefined) await this.#files.claim([known])
       if (known !== undefined && this.#files.isUntouched(known)) return void digests.push(known)
       const bytes = Buffer.from(canonicalJson(skills))
@@ -84,7 +91,7 @@ export class SnapshotParts {
     return digests
   }
 
-  /** The skills of all of them, in this order. Throws `Damaged` where one is, or is gone. */
+  /** Returns the skills of all parts, in this order. Throws `Damaged` if a part is damaged or gone. */
   async read(digests: readonly string[]): Promise<readonly Skill[]> {
     const read = new Map<string, readonly Skill[]>()
     const readOne = async (digest: string): Promise<void> => void read.set(digest, await this.one(digest))
@@ -92,7 +99,7 @@ export class SnapshotParts {
     return digests.flatMap((digest) => read.get(digest) ?? [])
   }
 
-  /** Those of one. Throws `Damaged` where it is, or is gone. */
+  /** Returns the skills of one part. Throws `Damaged` if it is damaged or gone. */
   async one(digest: string): Promise<readonly Skill[]> {
     const bytes = await this.#files.read(digest)
     const known = this.#byDigest.get(digest)?.deref()

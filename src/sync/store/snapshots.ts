@@ -8,14 +8,15 @@ import { cut, SnapshotParts } from './snapshot-parts.ts'
 import type { StateFolder } from './files/state-folder.ts'
 
 /**
- * Snapshots, each in a file whose name is the SHA-256 of its bytes: `snapshots/<digest>.json`. Where it has many skills, that file
- * names parts by their digests, and they have the skills: so a commit that changes one of thousands writes what it changed.
+ * The snapshots, `snapshots/<digest>.json`; the name is the SHA-256 of the bytes. A snapshot with many skills names its
+ * parts by digest, and the parts hold the skills. So a commit that changes one skill of thousands writes only what
+ * changed.
  */
 export class SnapshotStore {
   readonly #heads: DigestFiles
   readonly #partFiles: DigestFiles
   readonly #parts: SnapshotParts
-  /** The parts of those that were written or read. */
+  /** The parts of the snapshots that were written or read recently. */
   readonly #partsOf = new Lately<readonly string[]>(MOST_KNOWN)
 
   constructor(state: StateFolder, claims: Claims) {
@@ -25,7 +26,7 @@ export class SnapshotStore {
     this.#parts = new SnapshotParts(this.#partFiles)
   }
 
-  /** Writes it and gives its digest. It stays for long enough to be published. */
+  /** Writes a snapshot and returns its digest. Garbage collection leaves it alone for long enough to be published. */
   async keep(snapshot: Snapshot, signal: AbortSignal = NEVER): Promise<string> {
     const { skills, ...rest } = snapshot
     const cuts = await cut(skills, signal)
@@ -38,18 +39,21 @@ export class SnapshotStore {
     return digest
   }
 
-  /** Throws `Damaged` for one that is, or that is gone. */
+  /** Throws `Damaged` if the snapshot is damaged or gone. */
   async read(digest: string): Promise<Snapshot> {
     const { snapshot, parts } = await this.outline(digest)
     return parts.length === 0 ? snapshot : { ...snapshot, skills: await this.#parts.read(parts) }
   }
 
-  /** Undefined for one that is damaged or gone. */
+  /** `undefined` if the snapshot is damaged or gone. */
   async readWhole(digest: string): Promise<Snapshot | undefined> {
     return this.read(digest).catch(undefinedIfDamaged)
   }
 
-  /** What it has but for the skills that are in parts, and which parts those are. Throws `Damaged` as `read` does. */
+  /**
+   * Returns the snapshot without the skills that are in parts, and the digests of those parts. Throws `Damaged` as
+   * `read` does.
+   */
   async outline(digest: string): Promise<{ readonly snapshot: Snapshot; readonly parts: readonly string[] }> {
     const bytes = await this.#heads.read(digest)
     const { parts = [], skills = [], ...rest }: Head = JSON.parse(bytes.toString('utf8'))
@@ -57,64 +61,69 @@ export class SnapshotStore {
     return { snapshot: { ...rest, skills }, parts }
   }
 
-  /** The skills of one part. Throws `Damaged` for one that is, or that is gone. */
+  /** Returns the skills of one part. Throws `Damaged` if it is damaged or gone. */
   async part(digest: string): Promise<Snapshot['skills']> {
     return this.#parts.one(digest)
   }
 
-  /** Whether it is here, undamaged. What nobody has touched since it was found so is not read again. */
+  /** True if the snapshot exists and is undamaged. A file that is unchanged since the last check is not read again. */
   async isWhole(digest: string): Promise<boolean> {
     if (!(await this.#heads.isWhole(digest))) return false
     const parts = this.#partsOf.get(digest) ?? (await this.outline(digest).catch(undefinedIfDamaged))?.parts
     if (parts === undefined) return false
     for (const part of parts) {
-      // Each look at a source comes here: of 10,000 skills it takes a fifth of a millisecond.
+      // Every check of a source comes here: for 10,000 skills it takes a fifth of a millisecond.
       if (!this.#partFiles.isUntouched(part) && !(await this.#partFiles.isWhole(part))) return false
     }
     return true
   }
 
-  /** How large its own file is, without those of its parts; 0 where there is none. */
+  /** Returns the size of the snapshot's own file, without its parts; 0 if there is none. */
   async bytes(digest: string): Promise<number> {
     return this.#heads.bytes(digest)
   }
 
-  /** How large the file of a part is; 0 where there is none. */
+  /** Returns the size of a part's file; 0 if there is none. */
   async partBytes(digest: string): Promise<number> {
     return this.#partFiles.bytes(digest)
   }
 
-  /** Whether there is a file of that name; only `read` tells whether it is whole. Of its parts nothing is asked. */
+  /** True if a file of that name exists; only `read` verifies it. Parts are not checked. */
   async has(digest: string): Promise<boolean> {
     return this.#heads.has(digest)
   }
 
-  /** Of all that are here. */
+  /** Returns the digests of all stored snapshots. */
   async digests(): Promise<string[]> {
     return this.#heads.digests()
   }
 
-  /** Of all parts that are here, whoever names them. */
+  /** Returns the digests of all stored parts, used or not. */
   async partDigests(): Promise<string[]> {
     return this.#partFiles.digests()
   }
 
-  /** Takes one out and says where it lies now, for the caller to remove; its parts stay. Undefined where a pull may want it. */
+  /**
+   * Sets a snapshot aside and returns its new path, for the caller to remove; its parts stay. `undefined` if a pull has
+   * claimed it or if it does not exist.
+   */
   async setAside(digest: string): Promise<string | undefined> {
     this.#partsOf.delete(digest)
     return this.#heads.setAside(digest)
   }
 
-  /** The same for a part. */
+  /** Sets a part aside, with the same result as `setAside`. */
   async setPartAside(digest: string): Promise<string | undefined> {
     return this.#partFiles.setAside(digest)
   }
 }
 
-/** What is in the file of a snapshot: all of it, or all but its skills and the digests of the parts that have those. */
+/** The file of a snapshot: either the whole snapshot, or the digests of its parts instead of its skills. */
 type Head = Omit<Snapshot, 'skills'> & Partial<Pick<Snapshot, 'skills'>> & { readonly parts?: readonly string[] }
 
-/** Those that are looked at again and again are the newest of each source: as many as there may be sources, and more. */
+/**
+ * The snapshots checked again and again are the newest of each source, so this exceeds the maximum number of sources.
+ */
 const MOST_KNOWN = 4_096
 
 const NEVER = new AbortController().signal

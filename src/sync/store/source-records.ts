@@ -10,23 +10,29 @@ import { parseJson } from '../../base/json-value.ts'
 import { canonicalJson, isObject, isTime } from '../../base/canonical-json.ts'
 import type { StateFolder } from './files/state-folder.ts'
 
-/** How it went with a source so far. History: a restart that finds none starts a new one. Times are ISO 8601, UTC. */
+/** The history of a source. A restart that finds none starts a new one. Times are ISO 8601, UTC. */
 export interface SourceRecord {
-  /** Where the source was at the last look, of which all but `followed` tells. Records that say nothing of it are older, and of the place. */
+  /**
+   * The URL of the source at the last check; every field except `followed` is about it. Records without it are older,
+   * and count for the present URL.
+   */
   readonly url?: string | undefined
   readonly lastAttempt: string | undefined
   readonly lastSuccess: string | undefined
-  /** What is wrong with it; undefined while all is well. */
+  /** The current failure; `undefined` while all is well. */
   readonly condition: { readonly code: SyncErrorCode; readonly message: string } | undefined
-  /** What was seen when the source last answered, taken or not. */
+  /** The revision at the last answer of the source, taken or not. */
   readonly revision: Revision | undefined
-  /** The address that its host redirected to at the last look, where that is another. */
+  /** The address that the host redirected to at the last check, if it differs. */
   readonly movedTo?: string | undefined
-  /** What it was followed to last. */
+  /** The revision that the ref last led to and that was followed. */
   readonly followed?: Followed | undefined
 }
 
-/** What of a record is about the place where the source is now: of another one, only what it was followed to. */
+/**
+ * Returns what the record says about the present URL of the source. If the record is about another URL, only `followed`
+ * counts.
+ */
 export function recordAt(record: SourceRecord | undefined, { url }: Pick<Source, 'url'>): SourceRecord {
   if (record === undefined) return NEVER
   const isThere = record.url === undefined || record.url === url
@@ -40,7 +46,7 @@ const NEVER: SourceRecord = {
   revision: undefined,
 }
 
-/** One record per source, `sources/<id>.json`. */
+/** The records of the sources, one file `sources/<id>.json` each. */
 export class SourceRecords {
   readonly #state: StateFolder
 
@@ -48,7 +54,7 @@ export class SourceRecords {
     this.#state = state
   }
 
-  /** Undefined where there is none, or none that can be read: a damaged history is no history. */
+  /** `undefined` if there is no readable record: a damaged history counts as none. */
   async read(id: SourceId): Promise<SourceRecord | undefined> {
     const file = this.#fileOf(id)
     const text = await readFile(file, 'utf8').catch((error: unknown) => {

@@ -10,14 +10,16 @@ import { openExistingState, openState, type Scratch, type StateFolder } from './
 import { UpstreamFiles } from './skills/upstream-files.ts'
 import { PATH_LIMITS, type PathLimits } from './skills/stored-path.ts'
 
-/** What a store can be told to do otherwise. */
+/** Options that override the defaults of a store. */
 export interface StoreOptions {
   readonly pathLimits?: PathLimits
-  /** A clock that nobody sets, in milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   readonly monotonicMs?: () => number
 }
 
-/** What survives a restart. Any number of processes read it, one writes it; it writes nowhere but below its folder. */
+/**
+ * The state that survives a restart. Any number of processes read it, one writes it. It writes only inside its folder.
+ */
 export class Store {
   readonly folder: StateFolder
   readonly skills: SkillStore
@@ -41,33 +43,33 @@ export class Store {
     this.links = new SkillLinks(folder)
   }
 
-  /** Opens the state folder, and makes it where there is none. */
+  /** Opens the state folder, and creates it if it does not exist. */
   static async open(statePath: string, options: StoreOptions = {}): Promise<Store> {
     return new Store(await openState(statePath), options)
   }
 
-  /** Opens the state folder for reading alone: nothing is made, and undefined says that nobody has written there yet. */
+  /** Opens the state folder read-only. Creates nothing; `undefined` if no process has written there yet. */
   static async openExisting(statePath: string, options: StoreOptions = {}): Promise<Store | undefined> {
     const folder = await openExistingState(statePath)
     return folder && new Store(folder, options)
   }
 
-  /** A fresh folder for one pull, on the disk of the store: what fits there fits into the store. */
+  /** Creates a temporary folder for one pull, on the disk of the store: what fits there fits into the store. */
   async scratch(): Promise<Scratch> {
     return this.folder.scratch()
   }
 
-  /** Removes what a killed process left half done. Only for the one writer, before it starts anything. */
+  /** Removes what a killed process left incomplete. Only for the one writer, before it starts anything. */
   async sweep(): Promise<void> {
     await this.folder.sweep()
   }
 
-  /** What the skills came to when something was last collected. */
+  /** The bytes that the last garbage collection left. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Removes what nobody needs any more; `keep` are snapshots that somebody does. Only for the one writer. */
+  /** Removes what is no longer in use; `keep` are snapshots that must stay. Only for the one writer. */
   async collect(now: Date, retention: Retention, keep: ReadonlySet<string>, signal: AbortSignal): Promise<Collected> {
     const collected = await collect(this, now, retention, keep, signal)
     this.#bytes = collected.left

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 import { cannot, isDiskError } from './disk-error.ts'
 
 /**
- * Replaces the file in one step: whoever reads it, and whoever looks after a crash, finds the old bytes or the new ones,
- * whole. They are on the disk when this returns. `mode`: of the file, from its first moment on.
+ * Replaces the file atomically: a reader finds the old bytes or the new ones, whole, even after a crash. They are on
+ * the disk when this returns. The file has `mode` from the start.
  */
 export async function writeWhole(path: string, bytes: string | Uint8Array, mode = 0o600): Promise<void> {
   const temporary = temporaryIn(dirname(path))
@@ -13,7 +13,8 @@ export async function writeWhole(path: string, bytes: string | Uint8Array, mode 
     await writeSynced(temporary, bytes, mode)
     await rename(temporary, path)
   } catch (error) {
-    // A full disk gets its litter back at once, not at the next start. Why the write failed outranks why this did.
+    // Frees the space of a full disk at once, not at the next start. The caller gets the write error, not an error of
+    // this cleanup.
     await rm(temporary, { force: true }).catch(() => {})
     cannot(`write "${path}"`)(error)
   }
@@ -30,12 +31,12 @@ async function writeSynced(path: string, bytes: string | Uint8Array, mode: numbe
   }
 }
 
-/** Brings the names in a folder to the disk: without it a crash can undo a rename that was seen to happen. */
+/** Syncs the names in a folder to the disk. Without it, a crash can undo a rename that had succeeded. */
 export async function syncFolder(path: string): Promise<void> {
   await syncPath(path).catch(cannot(`sync the folder "${path}"`))
 }
 
-/** Brings one file, or the names in one folder, to the disk. */
+/** Syncs one file, or the names in one folder, to the disk. */
 export async function syncPath(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {
@@ -47,17 +48,19 @@ export async function syncPath(path: string): Promise<void> {
 
 const TEMPORARY = /^\.tmp-[0-9a-f]{32}$/
 
-/** A path in the folder that nobody has used and nobody can guess. It never outlives the next sweep. */
+/** Returns an unused, unguessable path in the folder. The next sweep removes it. */
 export function temporaryIn(folder: string): string {
   return join(folder, `.tmp-${randomBytes(16).toString('hex')}`)
 }
 
-/** Whether it is a name that `temporaryIn` gives. */
+/** True for a name that `temporaryIn` generates. */
 export function isTemporary(name: string): boolean {
   return TEMPORARY.test(name)
 }
 
-/** Removes whatever is at the path, also below folders that an agent left read-only. Nothing there is fine. */
+/**
+ * Removes everything at the path, even below folders that an agent left read-only. Succeeds if nothing exists there.
+ */
 export async function removeAll(path: string): Promise<void> {
   try {
     await rm(path, { recursive: true, force: true })

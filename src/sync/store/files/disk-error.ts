@@ -1,6 +1,8 @@
 import { SyncError } from '../../model/sync-error.ts'
 
-/** For `.catch`: an error of the file system becomes `store-failed`; whatever else was thrown goes on as it is. */
+/**
+ * Returns a handler for `.catch`: a file system error becomes `store-failed`; any other error is rethrown unchanged.
+ */
 export function cannot(attempt: string): (cause: unknown) => never {
   return (cause) => {
     if (!isDiskError(cause)) throw cause
@@ -8,7 +10,7 @@ export function cannot(attempt: string): (cause: unknown) => never {
   }
 }
 
-/** What is done at once, with the errors of the file system as `cannot` has them. */
+/** Runs synchronous work and converts file system errors as `cannot` does. */
 export function attempted<Done>(attempt: string, work: () => Done): Done {
   try {
     return work()
@@ -17,18 +19,18 @@ export function attempted<Done>(attempt: string, work: () => Done): Done {
   }
 }
 
-/** Whether it comes from the operating system, with one of these codes where some are named. */
+/** True for an error of the operating system; if `codes` are given, only with one of these. */
 export function isDiskError(error: unknown, ...codes: readonly string[]): error is Error & { readonly code: string } {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return false
   return typeof error.code === 'string' && (codes.length === 0 || codes.includes(error.code))
 }
 
-/** Whether it is our error for a disk that nothing can be written to at this moment: full, out of files, read-only, failing. */
+/** True for our error about a disk that cannot be written to at present: full, over quota, read-only, failing. */
 export function isUnwritable(error: unknown): error is SyncError {
   return error instanceof SyncError && isDiskError(error.cause, 'ENOSPC', 'EDQUOT', 'EROFS', 'EIO')
 }
 
-/** What the promise gives; undefined where nothing is at the path that it is about. */
+/** Returns the result of the promise; `undefined` if its path does not exist. */
 export async function unlessAbsent<Value>(promise: Promise<Value>): Promise<Value | undefined> {
   try {
     return await promise

@@ -7,12 +7,13 @@ import { removeAll } from './atomic.ts'
 import { cannot, isDiskError, unlessAbsent } from './disk-error.ts'
 
 /**
- * The turn of one of several processes that change the same thing: whoever made the file first has it, until disposed. It is
- * had for milliseconds: one of ten seconds is of the dead and is taken away. Who was only stopped so long learns it by asking.
+ * A lock file among processes that change the same thing: the process that created it holds the lock until disposal. A
+ * lock is held for milliseconds; one that is ten seconds old is abandoned, and another process breaks it. A process
+ * that was merely stopped for so long finds out with `isOurs`.
  */
 export class Turn implements AsyncDisposable {
   readonly path: string
-  /** The file, open for writing, and kept open: no other file has its number so long. */
+  /** The file, open for writing. It stays open so that no other file gets its inode number. */
   readonly handle: FileHandle
 
   private constructor(path: string, handle: FileHandle) {
@@ -20,7 +21,7 @@ export class Turn implements AsyncDisposable {
     this.handle = handle
   }
 
-  /** Waits for those that have it. `now` is the wall clock, as the times of files are. */
+  /** Waits until the lock is free. `now` is the wall clock, as file times are. */
   static async take(path: string, now: () => number, signal: AbortSignal): Promise<Turn> {
     for (;;) {
       signal.throwIfAborted()
@@ -30,14 +31,14 @@ export class Turn implements AsyncDisposable {
     }
   }
 
-  /** Undefined where another has it. */
+  /** `undefined` if another process holds the lock. */
   static async takeIfFree(path: string, now: () => number): Promise<Turn | undefined> {
     await sweep(path, now)
     const handle = (await madeAt(path)) ?? ((await isBroken(path, now)) ? await madeAt(path) : undefined)
     return handle === undefined ? undefined : new Turn(path, handle)
   }
 
-  /** Whether nobody took it away. */
+  /** True if no other process has broken the lock. */
   async isOurs(): Promise<boolean> {
     const [there, own] = [
       await foundAt(this.path),
@@ -46,7 +47,7 @@ export class Turn implements AsyncDisposable {
     return there !== undefined && isSame(there, own)
   }
 
-  /** Once the file was renamed, or taken away, the path is that of the next in turn. */
+  /** After a rename, or if the lock was broken, the path belongs to the next holder. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       if (await this.isOurs()) await rm(this.path, { force: true }).catch(cannot(`remove "${this.path}"`))
@@ -67,13 +68,14 @@ async function madeAt(path: string): Promise<FileHandle | undefined> {
   })
 }
 
-/** Whether one that was left behind is out of the way. */
+/** Returns true if an abandoned lock is gone now. */
 async function isBroken(path: string, now: () => number): Promise<boolean> {
   const found = await foundAt(path)
   if (found === undefined) return true
   if (!found.isFile()) throw new SyncError('store-failed', `Cannot write "${path}": it is not a regular file`)
   if (!isAbandoned(found, now)) return false
-  // One alone takes away, and looks again: what another found old is long that of the next in turn.
+  // Only one process at a time breaks a lock, and it checks again. The lock that another process found old may by now
+  // belong to the next holder.
   const aside = asideOf(path)
   if (!(await isFolderMade(aside))) return false
   try {
@@ -85,22 +87,22 @@ async function isBroken(path: string, now: () => number): Promise<boolean> {
   }
 }
 
-/** Whether it was the one that is looked for. */
+/** True if the removed file was the abandoned one. */
 async function isTakenAway(path: string, old: BigIntStats, aside: string): Promise<boolean> {
   if ((await unlessAbsent(rename(path, aside).then(() => true)).catch(cannot(`remove "${path}"`))) !== true)
     return false
   const taken = await foundAt(aside)
   if (taken === undefined) return false
   if (isSame(taken, old)) return true
-  // Its owner woke and gave it back meanwhile, and this is the next one's. Where there are no links, or where another made
-  // one since, that one learns it by asking.
+  // The owner woke and released it meanwhile, so this lock belongs to the next holder; put it back. If links are
+  // unsupported, or another process has created a new lock since, that holder finds out with `isOurs`.
   await link(aside, path).catch((error: unknown) => {
     if (!isDiskError(error, 'EEXIST', 'EPERM', 'ENOTSUP')) cannot(`write "${path}"`)(error)
   })
   return false
 }
 
-/** Removes what a process left that was killed while it took a turn away: nobody else could. */
+/** Cleans up after a process that was killed while it broke a lock. Otherwise no lock could be broken any more. */
 async function sweep(path: string, now: () => number): Promise<void> {
   const found = await foundAt(asideOf(path))
   if (found !== undefined && isAbandoned(found, now)) await removeAll(asideOf(path))
@@ -115,12 +117,12 @@ async function isFolderMade(path: string): Promise<boolean> {
   return made.catch((error: unknown) => (isDiskError(error, 'EEXIST') ? false : cannot(`make "${path}"`)(error)))
 }
 
-/** A file from the future is as old: it would be waited for as long as the clock was wrong. */
+/** True also for a file from the future: otherwise the wait would last as long as the clock was wrong. */
 function isAbandoned({ mtimeMs }: BigIntStats, now: () => number): boolean {
   return Math.abs(now() - Number(mtimeMs)) >= ABANDONED_MS
 }
 
-/** Numbers of files can be larger than a `number` tells apart. */
+/** Compares bigints: inode numbers can exceed the precision of a `number`. */
 function isSame(one: BigIntStats, other: BigIntStats): boolean {
   return one.ino === other.ino && one.dev === other.dev
 }

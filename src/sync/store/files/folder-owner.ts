@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { SyncError } from '../../model/sync-error.ts'
 import { cannot, unlessAbsent } from './disk-error.ts'
 
-/** `asReader`: root may read the state folder of a service, and neither serves nor writes it. */
+/** `asReader`: root may read the state folder of a service, but neither serves nor writes it. */
 export interface Opening {
   readonly asReader: boolean
 }
 
 /**
- * Throws where another user owns the state folder or may write to it, as ssh does with its files: a `tokens.json` put there opens
- * the daemon. A system without users has no such folder.
+ * Throws if another user owns the state folder or can write to it, as ssh does with its files: an added `tokens.json`
+ * would open the daemon. A system without users has no such folder.
  */
 export async function expectOwnFolder(root: string, { asReader }: Opening): Promise<void> {
   const [found, me] = [await foundAt(root, stat), process.getuid?.()]
@@ -23,17 +23,20 @@ export async function expectOwnFolder(root: string, { asReader }: Opening): Prom
   expectClosed(root, root, found)
 }
 
-/** The same for the top level of the state folder: an entry may have been put there while others could write to it. */
+/**
+ * Makes the same checks at the top level of the state folder: an entry may date from a time when other users could
+ * write.
+ */
 export async function expectOwnEntries(root: string, { asReader }: Opening): Promise<void> {
   const [found, me] = [await foundAt(root, stat), process.getuid?.()]
   if (found === undefined || me === undefined) return
   const owners = ownersOf(found, me, asReader)
   const names = (await unlessAbsent(readdir(root)).catch(cannot(`list "${root}"`))) ?? []
-  // The file system makes that one, and a cluster opens it to the group of a volume.
+  // The file system creates that folder, and a cluster opens it to the group of a volume.
   for (const name of names.filter((each) => each !== 'lost+found')) await expectOwnEntry(root, join(root, name), owners)
 }
 
-/** Behind a link too: the file that it leads to is read. */
+/** Checks the target of a link too, because the target is what gets read. */
 async function expectOwnEntry(root: string, path: string, owners: ReadonlySet<number>): Promise<void> {
   const entry = await foundAt(path, lstat)
   if (entry === undefined) return
@@ -58,7 +61,10 @@ function expectClosed(root: string, path: string, { mode }: Stats): void {
 
 const OTHERS_WRITE = 0o022
 
-/** Root is trusted as it is everywhere; of a service's folder that root reads, the service's user is. */
+/**
+ * Returns the trusted users: this user and root. If root reads the folder of a service, the user of that service is
+ * trusted too.
+ */
 function ownersOf({ uid }: Stats, me: number, asReader: boolean): ReadonlySet<number> {
   return new Set(asReader && me === ROOT ? [me, uid] : [me, ROOT])
 }

@@ -5,28 +5,31 @@ import { syncFolder, syncPath, temporaryIn } from './atomic.ts'
 import { cannot } from './disk-error.ts'
 import { WIDTH, inParallel } from '../../../base/parallel.ts'
 
-/** Files and folders that were written, and may be in memory alone. All on the file system that `folder` is on. */
+/** Files and folders that were written, but may be in memory only. All are on the file system of `folder`. */
 export interface Written {
   readonly folder: string
   readonly paths: readonly string[]
 }
 
 /**
- * Brings all of it to the disk. Many paths go with one sync of the whole file system, which is the quicker the more there
- * are; few go one by one, so that a small publish does not wait for what other programs have written.
+ * Syncs everything to the disk. Many paths use one sync of the whole file system, which is faster for many paths. A few
+ * are synced one by one, so that a small publish does not wait for the writes of other programs.
  */
 export async function makeDurable(written: Written, signal: AbortSignal): Promise<void> {
   if (written.paths.length >= MANY && (await syncFileSystem(written.folder, signal))) return
   await inParallel(written.paths, WIDTH, (path) => syncPath(path).catch(cannot(`sync "${path}"`)), signal)
 }
 
-/** A file that is to be there. */
+/** A file to write. */
 interface ToWrite {
   readonly path: string
   readonly bytes: Uint8Array
 }
 
-/** Replaces files of one folder, each as `writeWhole` does, and waits for the disk once for all. Where it throws, some may be there. */
+/**
+ * Replaces files of one folder, each as `writeWhole` does, and waits for the disk once for all. If it throws, some may
+ * be replaced.
+ */
 export async function writeTogether(files: readonly ToWrite[], signal: AbortSignal): Promise<void> {
   const [first] = files
   if (first === undefined) return
@@ -37,7 +40,8 @@ export async function writeTogether(files: readonly ToWrite[], signal: AbortSign
     await makeDurable({ folder, paths: drafts.map(({ temporary }) => temporary) }, signal)
     await inParallel(drafts, WIDTH, nameDraft, signal)
   } catch (error) {
-    // A full disk gets its litter back at once, not at the next start. Why the write failed outranks why this did.
+    // Frees the space of a full disk at once, not at the next start. The caller gets the write error, not an error of
+    // this cleanup.
     await Promise.all(drafts.map(({ temporary }) => rm(temporary, { force: true }).catch(() => {})))
     throw error
   }
@@ -58,18 +62,18 @@ async function nameDraft({ path, temporary }: Draft): Promise<void> {
 
 const MANY = 64
 
-/** Behind a program that writes gigabytes, one by one is the quicker way. */
+/** While another program writes gigabytes, one by one is faster. */
 const PATIENCE_MS = 5_000
 
 /**
- * Node has no `syncfs`; the `sync` program of every Linux does. False where it is absent or fails. Nowhere else does
- * `sync` promise that the bytes are on the disk when it returns.
+ * Calls the `sync` program, because Node has no `syncfs`. Returns false if it is absent or fails. Linux only: elsewhere
+ * `sync` does not promise that the bytes are on the disk when it returns.
  */
 async function syncFileSystem(folder: string, signal: AbortSignal): Promise<boolean> {
   if (process.platform !== 'linux') return false
   const done = await new Promise<boolean>((resolve) => {
     const options = {
-      // Nothing of our own environment is anyone else's business, and a PATH from outside decides no program.
+      // The program needs nothing of our environment, and an inherited PATH must not choose the program.
       env: { PATH: '/usr/bin:/bin' },
       signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
     }

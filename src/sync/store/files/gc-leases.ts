@@ -1,9 +1,9 @@
 /**
- * What was asked for or kept lately. A pull may be about to publish it although no generation names it yet, so collection
- * leaves it alone.
+ * Leases on recently requested or written content. A pull may be about to publish it although no generation names it
+ * yet, so garbage collection leaves it alone.
  */
 export class Claims {
-  /** By digest, the time of the claim in milliseconds; oldest first. */
+  /** The time of the claim in milliseconds by digest; oldest first. */
   readonly #claimed = new Map<string, number>()
   readonly #leaving = new Map<string, Promise<unknown>>()
   readonly #monotonicMs: () => number
@@ -12,7 +12,7 @@ export class Claims {
     this.#monotonicMs = monotonicMs
   }
 
-  /** From now on it stays for an hour. A removal that is under way is waited for, so that what is seen then is the truth. */
+  /** Protects the content for an hour. Waits for a removal that is under way, so that a later check sees the result. */
   async claim(digest: string): Promise<void> {
     const now = this.#monotonicMs()
     this.#claimed.delete(digest)
@@ -24,12 +24,12 @@ export class Claims {
     await this.#leaving.get(digest)
   }
 
-  /** Removes what nobody has claimed lately. Undefined where somebody has. */
+  /** Removes content without a recent claim. `undefined` if there is a claim. */
   async remove<Removed>(digest: string, remove: () => Promise<Removed>): Promise<Removed | undefined> {
     const at = this.#claimed.get(digest)
     if (at !== undefined && this.#monotonicMs() - at < CLAIM_MS) return undefined
     const removal = remove()
-    // Whoever waits wants to know when, not how; the remover is told below.
+    // A waiting claim only needs the end of the removal; the failure goes to the caller below.
     const ended = Promise.allSettled([removal])
     this.#leaving.set(digest, ended)
     try {
@@ -40,5 +40,5 @@ export class Claims {
   }
 }
 
-/** Longer than any pull takes, from its first question to the store until its generation. */
+/** Longer than any pull takes, from its first store query to its generation. */
 export const CLAIM_MS = 3_600_000

@@ -5,31 +5,31 @@ import { SyncError } from '../../model/sync-error.ts'
 import { writeWhole } from './atomic.ts'
 import { cannot, isDiskError, unlessAbsent } from './disk-error.ts'
 
-/** What a journal is given to work with. */
+/** The dependencies of a journal. */
 export interface JournalParts {
-  /** The lines that say at this moment all that is to be remembered: what was appended before adds nothing to them. */
+  /** Returns the lines for the complete present state; previously appended lines add nothing to them. */
   readonly all: () => Iterable<string>
-  /** Throws where nothing may be written. */
+  /** Throws if writing is not allowed. */
   readonly expectRight?: () => Promise<void>
-  /** A clock that nobody sets, in milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   readonly monotonicMs: () => number
-  /** Is told of each write that failed, and of each that was done. */
+  /** Notified after each write, with its failure if there is one. */
   readonly onEnd: (failure: SyncError | undefined) => void
 }
 
 /**
- * A file of lines that grows at its end. Lines that are appended while others are being written go to the disk together. A
- * disk that refuses them costs what they say over a restart, and nothing before: everything is written anew when it takes
- * them again.
+ * An append-only file of lines. Lines that are appended during a write go to the disk together in the next one. If the
+ * disk fails, only the lines since then are lost after a restart: as soon as the disk works again, the whole state is
+ * rewritten.
  */
 export class Journal implements AsyncDisposable {
   readonly #path: string
   readonly #parts: JournalParts
   #queue: string[] = []
-  /** Of what is in the queue: it is on the disk, or cannot be brought there. */
+  /** The write of the queue: it settles when the lines are on the disk or have failed. */
   #next: Promise<void> | undefined
   #last: Promise<void> = Promise.resolve()
-  /** Undefined while the file is not known to end where we ended it. */
+  /** `undefined` if the file may not end where this process ended it. */
   #handle: FileHandle | undefined
   #bytes = 0
   #mostBytes = 0
@@ -41,7 +41,7 @@ export class Journal implements AsyncDisposable {
     this.#parts = parts
   }
 
-  /** Resolves when the line is on the disk, or when it is known that it does not get there. */
+  /** Resolves when the line is on the disk, or when its write has failed. */
   async append(line: string): Promise<void> {
     if (this.#isEnded || this.#isWaiting) return
     this.#queue.push(line)
@@ -49,7 +49,7 @@ export class Journal implements AsyncDisposable {
     await this.#next
   }
 
-  /** Writes what could not be written so far, if it can be now. */
+  /** Retries a failed write and closes the file. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isEnded = true
     await this.#last
@@ -57,14 +57,17 @@ export class Journal implements AsyncDisposable {
     await this.#close()
   }
 
-  /** Soon after a failure nothing is tried: whoever is answered when it is written should not wait for that. */
+  /**
+   * True shortly after a failure: no write is tried then, because a caller whose answer depends on the write should not
+   * wait.
+   */
   get #isWaiting(): boolean {
     return this.#failedAt !== undefined && this.#parts.monotonicMs() - this.#failedAt < RETRY_MS
   }
 
   async #inTurn(): Promise<void> {
     const turn = this.#writeQueue(this.#last)
-    // The next in turn does not ask how this one went; its own callers are told.
+    // Only these callers see the failure; the next turn runs regardless.
     this.#last = turn.catch(() => {})
     return turn
   }
@@ -114,7 +117,7 @@ export class Journal implements AsyncDisposable {
   async #close(): Promise<void> {
     const handle = this.#handle
     this.#handle = undefined
-    // What was written is on the disk already; a disk that is broken may refuse to say so.
+    // The data is on the disk already; a broken disk may still fail the close.
     await handle?.close().catch((error: unknown) => {
       if (!isDiskError(error)) throw error
     })
@@ -122,13 +125,13 @@ export class Journal implements AsyncDisposable {
 }
 
 /**
- * The lines of a journal up to the first that is not as it was written, and whether there is such a one. A file that is larger
- * than any of ours is none, and is not looked into.
+ * Reads the lines of a journal up to the first damaged one. `isDamaged` is true if there is such a line. Throws for a
+ * file larger than this program writes, without reading it.
  */
 export async function readJournal(path: string): Promise<{ readonly lines: string[]; readonly isDamaged: boolean }> {
   const bytes = await readBounded(path).catch(cannot(`read "${path}"`))
   const lines: string[] = []
-  // A process that was killed while it wrote leaves a last line without an end: nobody was told that it is there.
+  // A process that was killed during a write leaves a last line without a newline: no caller was notified of that line.
   for (let start = 0, end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
     const line = lineIn(bytes.subarray(start, end))
     if (line === undefined) return { lines, isDamaged: true }
@@ -147,14 +150,14 @@ async function readBounded(path: string): Promise<Buffer> {
   return readFile(path)
 }
 
-/** Undefined for one that is not as it was written. */
+/** `undefined` for a damaged line. */
 function lineIn(numbered: Buffer): string | undefined {
   const text = numbered.subarray(CHECK_LENGTH + 1)
   if (text.length > MOST_LINE_BYTES) return undefined
   return numbered.toString('latin1', 0, CHECK_LENGTH + 1) === checkOf(text) ? text.toString('utf8') : undefined
 }
 
-/** With its checksum: a machine that lost its power may leave a page that was not written between two that were. */
+/** Prefixes the line with its checksum: a power failure may leave an unwritten page between two written ones. */
 function lineOf(text: string): string {
   return `${checkOf(text)}${text}\n`
 }
@@ -163,7 +166,7 @@ function checkOf(text: string | Buffer): string {
   return `${crc32(text).toString(16).padStart(CHECK_LENGTH, '0')} `
 }
 
-/** All of them in one text could be longer than a text can be. */
+/** Converts in pieces: all lines together may exceed the maximum length of a string. */
 function bytesOf(lines: Iterable<string>): Buffer {
   const pieces: Buffer[] = []
   let text = ''
@@ -179,13 +182,13 @@ function bytesOf(lines: Iterable<string>): Buffer {
 const NEWLINE = 0x0a
 const CHECK_LENGTH = 8
 
-/** A file is written anew when it is twice as long as it need be, but not for less than this. */
+/** A file is rewritten at twice its needed size, but not below this size. */
 const LEAST_BYTES = 2 ** 20
 
-/** More is not written at once, so that no file has more than twice as much. */
+/** The maximum of one rewrite, so that no file exceeds twice this size. */
 const MOST_SAID_BYTES = 2 ** 29
 
-/** Longer ones could not be held as text. */
+/** Longer lines would not fit into a string. */
 const MOST_LINE_BYTES = 2 ** 28
 
 const PIECE_LENGTH = 2 ** 20

@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { isDiskError, unlessAbsent } from './disk-error.ts'
 
 /**
- * Makes a folder, and those above it that are missing, with these permission bits as far as the umask leaves them; one that is
- * there stays as it is. Rejects with the error of the system.
+ * Creates a folder and its missing parents with these permission bits, minus the umask; an existing one stays
+ * unchanged. Rejects with the system's error.
  */
 export async function makeFolders(path: string, mode = 0o777): Promise<void> {
   try {
@@ -12,7 +12,7 @@ export async function makeFolders(path: string, mode = 0o777): Promise<void> {
   } catch (error) {
     if ((await unlessAbsent(stat(path)))?.isDirectory() === true) return
     const above = dirname(path)
-    // The recursion of Node never ends below a folder that is there and in which the system says ENOENT: `/proc`, automounts.
+    // Node's own recursion never ends below an existing folder in which the system reports ENOENT: `/proc`, automounts.
     if (!isDiskError(error, 'ENOENT') || (await unlessAbsent(stat(above))) !== undefined) throw error
     await makeFolders(above, mode)
     await makeFolders(path, mode)

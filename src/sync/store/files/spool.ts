@@ -1,17 +1,17 @@
 import { closeSync, constants, openSync, readSync } from 'node:fs'
 
-/** Bytes that lie in a file among others, from `at` on. */
+/** A range of bytes in a file, starting at `at`. */
 export interface Spooled {
   readonly file: string
   readonly at: number
   readonly size: number
 }
 
-/** Reads what was spooled. The file that it read last stays open: thousands of pieces lie in the same one. */
+/** Reads spooled bytes. The last file stays open, because thousands of pieces are in the same file. */
 export class SpoolReader implements Disposable {
   #opened: { readonly file: string; readonly descriptor: number } | undefined
 
-  /** Fewer bytes than there should be where the file ends before them. Does not let go of the thread. */
+  /** Returns fewer bytes if the file ends early. Synchronous. */
   read({ file, at, size }: Spooled): Buffer {
     const bytes = Buffer.allocUnsafe(size)
     const descriptor = this.#descriptorOf(file)
@@ -38,7 +38,7 @@ export class SpoolReader implements Disposable {
   }
 }
 
-/** The bytes of one piece alone. */
+/** Reads the bytes of one piece. */
 export function readSpooled(piece: Spooled): Buffer {
   using reader = new SpoolReader()
   return reader.read(piece)

@@ -9,15 +9,17 @@ import { expectOwnEntries, expectOwnFolder } from './folder-owner.ts'
 /** The version of the layout. A change that an older version would misread gets the next number. */
 const FORMAT = '2'
 
-/** Those that this version can open, as a message names them. */
+/** The versions that this program can open, as messages name them. */
 const KNOWN = '"1" and "2"'
 
-/** Earlier ones of which everything means the same here: in the first, no snapshot has parts. */
+/** Earlier versions whose content means the same here: in the first, no snapshot has parts. */
 const READABLE: ReadonlySet<string> = new Set(['1', FORMAT])
 
 const FOLDERS = ['skills', 'docs', 'snapshots', 'generations', 'sources', 'upstreams', 'links', 'tmp'] as const
 
-/** Opens the state folder, and makes it where there is none. Refuses a layout it does not know and a folder of someone else's. */
+/**
+ * Opens the state folder, and creates it if it does not exist. Rejects an unknown layout and a folder of another user.
+ */
 export async function openState(path: string): Promise<StateFolder> {
   const root = resolve(path)
   await makeRoot(root)
@@ -30,18 +32,20 @@ export async function openState(path: string): Promise<StateFolder> {
   return new StateFolder(root)
 }
 
-/** Makes the folder off the main thread, which hears signals while a disk hangs. */
+/** Creates the folder off the main thread, so that signals are still handled while a disk hangs. */
 async function makeRoot(root: string): Promise<void> {
   const isMade = await mkdir(root, { mode: 0o700 }).then(
     () => true,
     () => false,
   )
-  // Else a strict umask leaves less; what kept it from being made is said below.
+  // A strict umask would leave fewer bits. `makeFolder` below reports why the creation failed.
   if (isMade) await chmod(root, 0o700).catch(cannot(`make the folder "${root}"`))
   makeFolder(root, 0o700)
 }
 
-/** Opens the state folder that somebody else writes, and makes nothing: undefined where nobody has written one yet. */
+/**
+ * Opens a state folder that another process writes, and creates nothing. `undefined` if no process has written one yet.
+ */
 export async function openExistingState(path: string): Promise<StateFolder | undefined> {
   const root = resolve(path)
   await expectOwnFolder(root, { asReader: true })
@@ -53,7 +57,7 @@ export async function openExistingState(path: string): Promise<StateFolder | und
 /** The folder that survives a restart. Every server reads it; one process writes it. */
 export class StateFolder {
   readonly path: string
-  /** Scratch folders that the disk refused to remove. */
+  /** Scratch folders that could not be removed. */
   readonly #left = new Set<string>()
   #expectRight: () => Promise<void> = async () => {}
 
@@ -61,7 +65,7 @@ export class StateFolder {
     this.path = path
   }
 
-  /** From now on this is asked before anything is written that others go by, or removed: it throws where this process may not. */
+  /** Installs the check that runs before every shared write or removal. It throws if this process must not write. */
   guardWith(expectRight: () => Promise<void>): void {
     this.#expectRight = expectRight
   }
@@ -70,28 +74,29 @@ export class StateFolder {
     await this.#expectRight()
   }
 
-  /** The absolute path of something in the state folder. */
+  /** Returns the absolute path of an entry in the state folder. */
   at(folder: (typeof FOLDERS)[number], ...names: readonly string[]): string {
     return join(this.path, folder, ...names)
   }
 
   /**
-   * Makes the folders again that somebody removed since it was opened. Says whether there were such, and throws where all of it is
-   * gone. Only for the one writer.
+   * Recreates folders that were removed since the opening. Returns true if there were any, and throws if the whole
+   * state folder is gone. Only for the one writer.
    */
   async remake(): Promise<boolean> {
     await this.expectRight()
     const there = new Set(await namesIn(this.path))
     const gone = FOLDERS.filter((folder) => !there.has(folder))
     if (gone.length === 0) return false
-    // Without it this is none any more: a disk that is not mounted, say, under whose place nothing is to be written.
+    // Without `format` this is no state folder any more: perhaps a disk is not mounted, and nothing must be written to
+    // its mount point.
     if (!there.has('format')) throw removed(this.path)
     for (const folder of gone) ownFolder(this.at(folder))
     await syncFolder(this.path)
     return true
   }
 
-  /** Removes what a killed process left half done. Only for the one writer, before it starts anything. */
+  /** Removes what a killed process left incomplete. Only for the one writer, before it starts anything. */
   async sweep(): Promise<void> {
     for (const name of await namesIn(this.at('tmp'))) await removeAll(this.at('tmp', name))
     const upstreams = (await namesIn(this.at('upstreams'))).map((source) => this.at('upstreams', source))
@@ -101,7 +106,7 @@ export class StateFolder {
     }
   }
 
-  /** A fresh folder of its own, gone with everything in it when disposed. */
+  /** Creates a temporary folder, which disposal removes with everything in it. */
   async scratch(): Promise<Scratch> {
     await this.expectRight()
     for (const left of this.#left) await this.#remove(left).catch(unlessExpected)
@@ -110,9 +115,9 @@ export class StateFolder {
     return { path, [Symbol.asyncDispose]: async () => this.#remove(path) }
   }
 
-  /** A disk that says no for a moment costs nothing for long: what it keeps is removed with the next scratch. */
+  /** A temporary disk failure costs space only for a short time: the next scratch removes the rest. */
   async #remove(path: string): Promise<void> {
-    // Most pulls find nothing new: an empty folder goes ten times as fast by itself.
+    // Most pulls find nothing new, and `rmdir` is ten times as fast for an empty folder.
     await rmdir(path)
       .catch(() => removeAll(path))
       .catch((error: unknown) => {
@@ -123,8 +128,8 @@ export class StateFolder {
   }
 
   /**
-   * Takes something out of its place, into `tmp/`, and says where it lies now. Undefined where nothing was. That is one step: no
-   * reader ever sees it half removed, but in a folder that is baked into an image, which overlayfs renames for no program.
+   * Moves an entry into `tmp/` and returns its new path; `undefined` if it did not exist. The move is atomic: no reader
+   * sees it half removed. The exception is a folder baked into an image, which overlayfs cannot rename.
    */
   async setAside(path: string): Promise<string | undefined> {
     await this.expectRight()
@@ -143,7 +148,9 @@ async function moveWhole(from: string, to: string): Promise<void> {
   }
 }
 
-/** What a kill leaves of it lacks files, and is as good as damaged: who wants it again has it replaced. */
+/**
+ * A kill leaves the entry with missing files. It then counts as damaged, and the next caller that needs it replaces it.
+ */
 async function moveByPieces(from: string, to: string): Promise<void> {
   await mkdir(to, { mode: 0o700 })
   for (const entry of await readdir(from, { withFileTypes: true })) {
@@ -161,12 +168,12 @@ export interface Scratch extends AsyncDisposable {
   readonly path: string
 }
 
-/** The names in a folder of the state folder; none where somebody removed it. */
+/** Returns the names in a folder of the state folder; empty if it was removed. */
 export async function namesIn(folder: string): Promise<string[]> {
   return (await unlessAbsent(readdir(folder)).catch(cannot(`list "${folder}"`))) ?? []
 }
 
-/** The version of the layout of a state folder; undefined where it could become one. */
+/** Returns the layout version of a state folder; `undefined` if the folder is unused and could become one. */
 async function formatOf(root: string): Promise<string | undefined> {
   const file = join(root, 'format')
   const text = await unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
@@ -188,7 +195,10 @@ function removed(root: string): SyncError {
   return new SyncError('no-state-folder', message)
 }
 
-/** A sweep empties `tmp/`. In a home folder that was named by mistake, that would be someone's work. */
+/**
+ * Rejects a folder in use by something else. A sweep empties `tmp/`: in a home folder that was named by mistake, that
+ * would destroy the user's files.
+ */
 async function checkUnused(root: string): Promise<void> {
   const names = (await namesIn(root)).filter((name) => !isTemporary(name) && !MAY_BE_THERE.has(name))
   const foreign = names.find((name) => !OURS.has(name))
@@ -202,16 +212,17 @@ async function checkUnused(root: string): Promise<void> {
   throw new SyncError('no-state-folder', message)
 }
 
-/** The folders that a daemon makes whenever it writes. */
+/** The folders that the daemon creates when it writes. */
 const OURS: ReadonlySet<string> = new Set(FOLDERS)
 
 /**
- * Put there before the first opening: by the lock of the one writer, by `--source`, whose state is below, by the file system, and by
- * a daemon under which all else was removed, which goes on writing down what clients ask.
+ * Entries that may exist before the first opening: the lock of the one writer, the folder of `--source`, whose state is
+ * below it, and the file system's own folder. `audit` is there because a daemon still writes the audit log after all
+ * else was removed.
  */
 const MAY_BE_THERE: ReadonlySet<string> = new Set(['daemon.lock', 'adhoc', 'lost+found', 'audit'])
 
-/** A folder of the layout. A link is refused: sweeping and collecting would remove what lies behind it. */
+/** Creates a folder of the layout. Rejects a link: sweeping and collecting would remove what is behind it. */
 function ownFolder(path: string): void {
   makeFolder(path, 0o700)
   if (attempted(`look at "${path}"`, () => lstatSync(path)).isDirectory()) return
@@ -221,14 +232,14 @@ function ownFolder(path: string): void {
   )
 }
 
-/** Makes a folder, and those above it, with exactly these permission bits; one that is there stays as it is. */
+/** Creates a folder with exactly these permission bits, and its missing parents; an existing one stays unchanged. */
 export function makeFolder(path: string, mode: number): void {
   attempted(`make the folder "${path}"`, () => makeStep(path, mode))
 }
 
 /**
- * The recursion of Node says ENOENT where the reason is another, such as EROFS, and never ends below a folder that is there and
- * in which the system says ENOENT: `/proc`, a home that is mounted when it is asked for.
+ * Creates one level and recurses. Node's own recursion reports ENOENT for other causes such as EROFS. It also never
+ * ends below an existing folder in which the system reports ENOENT: `/proc`, an automounted home.
  */
 function makeStep(path: string, mode: number): void {
   try {
@@ -240,6 +251,6 @@ function makeStep(path: string, mode: number): void {
     makeStep(above, mode)
     return makeStep(path, mode)
   }
-  // The umask can only take bits away from what `mkdir` is asked for, and one that is too strict locks ourselves out.
+  // The umask can only remove bits from the mode of `mkdir`, and a too strict one would lock this program out.
   chmodSync(path, mode)
 }

@@ -1,7 +1,7 @@
 import type { HiddenRun, HiddenText } from '../../skill-md/hidden-unicode.ts'
 import { isObject } from '../../../base/canonical-json.ts'
 
-/** Hidden characters as they were stored; undefined for anything else. */
+/** Parses stored hidden characters; `undefined` for any other value. */
 export function hiddenTextIn(value: unknown): HiddenText | undefined {
   if (!isObject(value)) return undefined
   const { count, runs, deceit } = value

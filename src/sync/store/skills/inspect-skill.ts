@@ -6,14 +6,14 @@ import { cannot, unlessAbsent } from '../files/disk-error.ts'
 import { problemOf } from './skill-file.ts'
 import type { StoredSkill } from './stored-path.ts'
 
-/** What a look at a stored skill found. */
+/** The result of inspecting a stored skill. */
 export interface Inspection {
   readonly damage: readonly { readonly path: string; readonly problem: string }[]
-  /** What others left beside its files; of a folder only the folder is named. Never read, never served. */
+  /** Foreign entries next to the skill's files; of a foreign folder only its own name. Never read, never served. */
   readonly strangers: readonly string[]
 }
 
-/** Reads every file of the skill below its folder, the one called by the digest, and looks at what else lies there. */
+/** Reads every file of the skill below `folder`, which is named by the digest, and lists the foreign entries. */
 export async function inspect(folder: string, skill: StoredSkill): Promise<Inspection> {
   const damage: { path: string; problem: string }[] = []
   for (const file of skill.files) {
@@ -31,7 +31,7 @@ async function modeProblem(path: string, file: SkillFile): Promise<string | unde
   return mode === wanted ? undefined : `its mode is ${mode.toString(8)}, not ${wanted.toString(8)}`
 }
 
-/** Only folders that the skill has are opened: what others left may be large, or a link to anywhere. */
+/** Opens only the skill's own folders: a foreign one may be large, or be a link to anywhere. */
 async function strangersIn(folder: string, { folderName, files }: StoredSkill): Promise<string[]> {
   const folders = new Set(['', folderName])
   const known = new Set([folderName])

@@ -18,8 +18,8 @@ import { cannot, isDiskError } from '../files/disk-error.ts'
 import type { SpoolReader, Spooled } from '../files/spool.ts'
 
 /**
- * Puts spooled bytes at `path`, closed to writing. Says why they are not the ones that were meant, undefined if they are: what
- * is written is what was hashed. Lets go of the thread between the pieces of a large file.
+ * Writes spooled bytes to `path`, read-only. Returns why they are not the expected ones; `undefined` if they are. The
+ * bytes are hashed as they are written. Yields the thread between the pieces of a large file.
  */
 export async function writeSpooled(
   reader: SpoolReader,
@@ -46,15 +46,16 @@ export async function writeSpooled(
 }
 
 /**
- * Puts a copy of a stored file at `path`, closed to writing. Says why it is not the one that was meant, undefined if it is: what
- * is hashed is the file in its new place, so nothing can come between. Does not let go of the thread.
+ * Copies a stored file to `path`, read-only. Returns why it is not the expected one; `undefined` if it is. The copy is
+ * hashed in its new place, so it cannot change between check and copy. Does not yield the thread.
  */
 export function copyStored(stored: string, path: string, file: DigestedFile): string | undefined {
-  // Copying would follow a link, and wait for ever on a pipe.
+  // Copying would follow a link, and block forever on a pipe.
   const there = lstatSync(stored, { throwIfNoEntry: false })
   if (there === undefined) return 'it is gone'
   if (!there.isFile()) return 'it is not a regular file'
-  // A reflink where the disk has it; never a hard link: an agent that writes to its copy would write to all.
+  // A reflink if the disk supports it; never a hard link, because an agent that writes to its copy would change all of
+  // them.
   copyFileSync(stored, path, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
   const descriptor = openSync(path, UNFOLLOWED)
   try {
@@ -65,7 +66,7 @@ export function copyStored(stored: string, path: string, file: DigestedFile): st
   }
 }
 
-/** Whatever the umask of the process is, and the mode of the file that it was copied from. */
+/** Sets the mode, regardless of the umask and of the mode of the copied file. */
 function makeReadOnly(descriptor: number, { mode }: Stats, file: DigestedFile): undefined {
   if ((mode & 0o777) !== modeOf(file)) fchmodSync(descriptor, modeOf(file))
 }
@@ -85,7 +86,9 @@ function contentProblem(descriptor: number, file: DigestedFile): string | undefi
   return check.problem()
 }
 
-/** The bytes of the file, or why they cannot be had: what is not exactly the file that was meant is never given out. */
+/**
+ * Returns the bytes of the file, or the reason for a failure. Never returns bytes that differ from the expected file.
+ */
 export async function readVerified(path: string, file: DigestedFile): Promise<Buffer | { readonly problem: string }> {
   const pieces: Buffer[] = []
   const problem = await problemOf(path, file, (piece) => pieces.push(piece))
@@ -94,7 +97,7 @@ export async function readVerified(path: string, file: DigestedFile): Promise<Bu
   return first !== undefined && others.length === 0 ? first : Buffer.concat(pieces)
 }
 
-/** Why the file at the path is not the one that was meant; undefined if it is, byte for byte. */
+/** Returns why the file at the path is not the expected one; `undefined` if it matches byte for byte. */
 export async function problemOf(
   path: string,
   file: DigestedFile,
@@ -113,10 +116,16 @@ export async function problemOf(
   }
 }
 
-/** An agent of the same user may have put a link, a pipe or a device in the file's place: followed or waited for, it is ours. */
+/**
+ * An agent of the same user may have put a link, a pipe or a device there. Such an entry must not be followed or block
+ * the open.
+ */
 const UNFOLLOWED = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
-/** What speaks of this one file. All else (no descriptor left, no memory) says nothing about it, and is thrown. */
+/**
+ * The errors that concern this one file. Any other error (no descriptor left, no memory) says nothing about it, and is
+ * thrown.
+ */
 const DAMAGE = ['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EACCES', 'EPERM', 'EIO'] as const
 
 const PIECE_BYTES = 2 ** 20
@@ -142,12 +151,12 @@ function statProblem(found: Stats, file: DigestedFile): string | undefined {
   return found.size === file.size ? undefined : `it has ${found.size} bytes, not ${file.size}`
 }
 
-/** Goes along with the bytes of a file, to say at their end whether they are the ones that were meant. */
+/** Hashes the bytes of a file as they arrive, and compares the result with the expected digest. */
 class ContentCheck {
   readonly #file: DigestedFile
   #hash: Hash | undefined
   #sha256: string | undefined
-  /** Bytes that are still to come. */
+  /** The number of bytes still to come. */
   left: number
 
   constructor(file: DigestedFile) {
@@ -156,7 +165,7 @@ class ContentCheck {
   }
 
   update(piece: Buffer): void {
-    // Most files come in one piece, and to set up a hash that takes several costs more than to hash one.
+    // Most files come in one piece, and the setup of an incremental hash costs more than hashing one.
     if (piece.length === this.#file.size) this.#sha256 = hash('sha256', piece)
     else (this.#hash ??= createHash('sha256')).update(piece)
     this.left -= piece.length

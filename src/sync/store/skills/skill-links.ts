@@ -8,8 +8,8 @@ import { namesIn, type StateFolder } from '../files/state-folder.ts'
 import type { StoredSkill } from './stored-path.ts'
 
 /**
- * `links/<name>`: the version of a skill that is served now. A link in an agent's folder leads here and stays; this one is
- * switched, in one step: whoever follows it finds the old version or the new one, whole.
+ * The links `links/<name>`, each to the served version of a skill. A link in an agent's folder points here and never
+ * changes; this link is switched atomically. A reader finds the old version or the new one, whole.
  */
 export class SkillLinks {
   readonly #state: StateFolder
@@ -18,12 +18,12 @@ export class SkillLinks {
     this.#state = state
   }
 
-  /** What a link in an agent's folder leads to. It need not be there. */
+  /** Returns the target for a link in an agent's folder. It need not exist. */
   pathOf(name: string): string {
     return this.#state.at('links', name)
   }
 
-  /** Has each of the names lead to its skill, and no other name to anything. On the disk when this returns. */
+  /** Points each name to its skill and removes all other names. The change is on the disk when this returns. */
   async follow(wanted: ReadonlyMap<string, StoredSkill>): Promise<void> {
     await this.#state.expectRight()
     const folder = this.#state.at('links')
@@ -37,11 +37,11 @@ export class SkillLinks {
     if (isMoved) await syncFolder(folder)
   }
 
-  /** Says whether it led elsewhere. */
+  /** Returns true if the link has changed. */
   async #lead(name: string, { digest, folderName }: StoredSkill): Promise<boolean> {
     if (!isSkillName(name)) throw new SyncError('store-failed', `Cannot link ${JSON.stringify(name)}: it is no name`)
     const path = this.pathOf(name)
-    // Relative: the state folder can be moved, or seen at another place by a service.
+    // Relative: the state folder can be moved, or a service can see it at another path.
     const target = join('..', 'skills', digest, folderName)
     const before = await unlessAbsent(readlink(path)).catch(cannot(`read the link "${path}"`))
     if (before === target) return false

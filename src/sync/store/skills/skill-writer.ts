@@ -16,33 +16,33 @@ import { makeFolder, namesIn, type StateFolder } from '../files/state-folder.ts'
 import { calledOf, checkDigest, checkStorable, isDigest } from './stored-path.ts'
 import type { PathLimits, Place, StoredSkill } from './stored-path.ts'
 
-/** Where the bytes of a file come from: a place in a file of a scratch folder, or what is stored already. */
+/** The origin of a file's bytes: a range in a file of a scratch folder, or a stored file. */
 export type Origin =
   | { readonly kind: 'scratch'; readonly file: string; readonly at: number }
   | { readonly kind: 'stored'; readonly skill: StoredSkill; readonly path: string }
 
-/** What skills are kept with. */
+/** The dependencies of `Keeping`. */
 export interface KeepingParts {
-  /** What all that is written may come to. */
+  /** The maximum of all bytes written. */
   readonly mostBytes: number
   readonly state: StateFolder
   readonly claims: Claims
   readonly limits: PathLimits
-  /** Whether a skill is at its place, undamaged. */
+  /** True if a skill is in its place, undamaged. */
   isWhole(skill: StoredSkill): Promise<boolean>
-  /** Where a file of a skill is, or would be. */
+  /** Returns the path of a skill's file, which need not exist. */
   pathOf(skill: StoredSkill, path: string): string
 }
 
-/** A skill version while it is written: nobody looks below a temporary name. */
+/** A skill version that is being written, under a temporary name that no reader opens. */
 interface Draft {
   readonly skill: StoredSkill
   readonly folder: string
-  /** Of all that was written for it, files and folders. */
+  /** The paths of all files and folders written for it. */
   readonly paths: readonly string[]
 }
 
-/** One file on its way to its place. */
+/** One file that is being written. */
 interface Writing {
   readonly skill: StoredSkill
   readonly file: SkillFile
@@ -51,12 +51,12 @@ interface Writing {
 }
 
 /**
- * Skill versions on their way into the store. They are written as they come, under names that nobody looks at, and stand in
- * their places all at once. What was written and is not wanted in the end is gone when this is disposed.
+ * Writes skill versions into the store. Each is written as it arrives, under a temporary name that no reader opens;
+ * `finish` renames them into place together. Disposal removes the versions that were written but not wanted in the end.
  */
 export class Keeping implements AsyncDisposable {
   readonly #parts: KeepingParts
-  /** Those that are written, whole, by place and digest; undefined for one that was there already. */
+  /** The versions that are completely written, by place and digest; `undefined` for one that existed already. */
   readonly #seen = new Map<string, Draft | undefined>()
   readonly #drafts = new Set<Draft>()
   #bytes = 0
@@ -65,7 +65,7 @@ export class Keeping implements AsyncDisposable {
     this.#parts = parts
   }
 
-  /** Writes those that are not here, or damaged, and asks `bytesOf` for no others. */
+  /** Writes the skills that are missing or damaged; calls `bytesOf` only for these. */
   async add(
     skills: readonly StoredSkill[],
     bytesOf: (skill: StoredSkill, file: SkillFile) => Origin,
@@ -77,7 +77,7 @@ export class Keeping implements AsyncDisposable {
     for (const draft of drafts) this.#seen.set(keyOf(draft.skill), draft)
   }
 
-  /** Puts these in their places, of those that were added. They are on the disk when this returns. */
+  /** Moves these skills into their places; all were added before. They are on the disk when this returns. */
   async finish(wanted: readonly StoredSkill[], signal: AbortSignal): Promise<void> {
     await this.#expectThere(wanted)
     const drafts = [...new Set(wanted.map((skill) => this.#seen.get(keyOf(skill))))].filter(
@@ -88,13 +88,14 @@ export class Keeping implements AsyncDisposable {
       await makeDurable({ folder: this.#parts.state.at('skills'), paths }, signal)
       await inParallel(drafts, WIDTH, (draft) => this.#publish(draft), signal)
     }
-    // Also for those that were here: whoever renamed them may not have come to this yet, or was killed before.
+    // Also for skills that existed already: the process that renamed them may not have synced yet, or was killed
+    // before.
     const places = new Set<Place>(['skills', ...wanted.map(({ place }) => place)])
     for (const place of places) await syncFolder(this.#parts.state.at(place))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // A full disk gets its litter back at once. What cannot be removed now goes with the next sweep.
+    // Frees the space at once if the disk is full. The next sweep removes what cannot be removed now.
     for (const { folder } of this.#drafts) await removeAll(folder).catch(() => {})
   }
 
@@ -115,7 +116,10 @@ export class Keeping implements AsyncDisposable {
     return missing
   }
 
-  /** Those that have a folder, whole or not. To list all at once is quicker than to look for many, and slower than for few. */
+  /**
+   * Returns the skills that have a folder, intact or not. One listing is faster than many checks, and slower than a
+   * few.
+   */
   async #thereOf(skills: ReadonlyMap<string, StoredSkill>): Promise<ReadonlySet<StoredSkill>> {
     if (skills.size < WORTH_A_LISTING) return new Set(skills.values())
     const keys = async (place: Place): Promise<string[]> =>
@@ -124,7 +128,7 @@ export class Keeping implements AsyncDisposable {
     return new Set([...skills].flatMap(([key, skill]) => (there.has(key) ? [skill] : [])))
   }
 
-  /** What was there an hour ago may have been collected since: nobody could know that it was wanted. */
+  /** A skill that existed an hour ago may have been collected since, because its claim has expired. */
   async #expectThere(wanted: readonly StoredSkill[]): Promise<void> {
     const relied = wanted.filter((skill) => this.#seen.get(keyOf(skill)) === undefined)
     const distinct = new Map(relied.map((skill) => [keyOf(skill), skill]))
@@ -185,7 +189,7 @@ export class Keeping implements AsyncDisposable {
     const target = state.at(skill.place, skill.digest)
     const attempt = `publish the ${calledOf(skill)}`
     while (!(await hasMoved(folder, target).catch(cannot(attempt)))) {
-      // Another source was quicker with the same skill; or what is there is damaged, and its place is needed.
+      // Another source published the same skill first, or the existing copy is damaged and must be replaced.
       if (await this.#parts.isWhole(skill)) return removeAll(folder)
       const aside = await state.setAside(target)
       if (aside !== undefined) await removeAll(aside)
@@ -201,14 +205,14 @@ function keyOf({ place, digest }: Pick<StoredSkill, 'place' | 'digest'>): string
   return `${place}/${digest}`
 }
 
-/** Every folder of a draft, parents before children. */
+/** Returns every folder of a draft, parents before children. */
 function foldersIn({ folderName, files }: StoredSkill, folder: string): string[] {
   const inside = new Set(files.flatMap((file) => [...foldersAbove(file.path)]))
   const root = join(folder, folderName)
   return [...new Set([folder, ...[...inside].sort(comparePaths).map((below) => join(root, below))])]
 }
 
-/** False where something is in the way. */
+/** Returns false if something occupies the target. */
 async function hasMoved(from: string, to: string): Promise<boolean> {
   try {
     await rename(from, to)

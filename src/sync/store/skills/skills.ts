@@ -11,17 +11,17 @@ import { namesIn, type StateFolder } from '../files/state-folder.ts'
 import { calledOf, checkPath, checkStorable, isDigest } from './stored-path.ts'
 import type { PathLimits, Place, StoredSkill } from './stored-path.ts'
 
-/** What a folder was like: another when something came or went since, if the disk's clock went on before that. */
+/** The state of a folder. It changes if an entry comes or goes, provided that the disk's clock has advanced. */
 export interface FolderMark {
   readonly text: string
-  /** By the wall clock. */
+  /** The change time by the wall clock. */
   readonly changedMs: number
 }
 
 /**
- * Skill versions, each once, under its content digest: `skills/<digest>/<name>/…`, never modified. Those of docs folders are
- * kept in the same way: `docs/<digest>/…`. Files are 0444 or 0555
- * against an agent's slip; folders stay 0755, or nobody but root could move or remove one, nor an agent leave its caches.
+ * The skill versions, each once, under its content digest: `skills/<digest>/<name>/…`, never modified. Docs folders are
+ * stored in the same way: `docs/<digest>/…`. Files are 0444 or 0555 against an agent's accidental write. Folders stay
+ * 0755: otherwise only root could move or remove one, and an agent could not leave its caches.
  */
 export class SkillStore {
   readonly #state: StateFolder
@@ -34,19 +34,22 @@ export class SkillStore {
     this.#limits = limits
   }
 
-  /** The absolute path that an agent is given. */
+  /** Returns the absolute path that agents get. */
   folderOf(skill: StoredSkill): string {
     return this.#state.at(skill.place, skill.digest, skill.folderName)
   }
 
-  /** Whether it is here, undamaged: every file is read. It stays for long enough to be published. */
+  /**
+   * True if the skill exists and is undamaged: every file is read. Garbage collection leaves it alone for long enough
+   * to be published.
+   */
   async has(skill: StoredSkill): Promise<boolean> {
     checkStorable(skill, this.#limits)
     await this.#claims.claim(skill.digest)
     return this.#isWhole(skill)
   }
 
-  /** For skills that come one after the other, of so many bytes at the most. */
+  /** Creates a writer for skills that arrive one after the other, limited to `mostBytes` in total. */
   keeping(mostBytes = Infinity): Keeping {
     return new Keeping({
       mostBytes,
@@ -58,14 +61,14 @@ export class SkillStore {
     })
   }
 
-  /** `keepAll` for one. */
+  /** Writes one skill, as `keepAll` does. */
   async keep(skill: StoredSkill, bytesOf: (file: SkillFile) => Origin, signal: AbortSignal): Promise<void> {
     await this.keepAll([skill], (_, file) => bytesOf(file), signal)
   }
 
   /**
-   * Writes those that are not here, or damaged, and asks `bytesOf` for no others. All are on the disk when this returns,
-   * and if it throws, none is half there.
+   * Writes the skills that are missing or damaged; calls `bytesOf` only for these. All are on the disk when this
+   * returns; if it throws, none is left half written.
    */
   async keepAll(
     skills: readonly StoredSkill[],
@@ -77,32 +80,35 @@ export class SkillStore {
     await keeping.finish(skills, signal)
   }
 
-  /** The bytes of a file, checked: wrong ones are never given out. Throws `Damaged` for one that is, or that is gone. */
+  /** Returns the verified bytes of a file. Throws `Damaged` if it is damaged or gone. */
   async read(skill: StoredSkill, file: SkillFile): Promise<Buffer> {
     const read = await readVerified(this.#pathOf(skill, file.path), file)
     if (Buffer.isBuffer(read)) return read
     throw new Damaged(`Cannot read "${file.path}" of the ${calledOf(skill)}: ${read.problem}`)
   }
 
-  /** A look at all that lies at its place, right or not. */
+  /** Inspects everything in the skill's folder, expected or not. */
   async inspect(skill: StoredSkill): Promise<Inspection> {
     checkStorable(skill, this.#limits)
     return inspect(this.#state.at(skill.place, skill.digest), skill)
   }
 
-  /** Of all that are here. */
+  /** Returns the digests of all stored skills or docs. */
   async digests(place: Place = 'skills'): Promise<string[]> {
     return (await namesIn(this.#state.at(place))).filter(isDigest)
   }
 
-  /** Undefined where the folder of all is gone. */
+  /** `undefined` if the folder of the place is gone. */
   async mark(place: Place): Promise<FolderMark | undefined> {
     const folder = this.#state.at(place)
     const found = await unlessAbsent(lstat(folder, { bigint: true })).catch(cannot(`look at "${folder}"`))
     return found && { text: `${found.ino} ${found.ctimeNs}`, changedMs: Number(found.ctimeMs) }
   }
 
-  /** Takes one out and says where it lies now, for the caller to remove. Undefined where a pull may want it. */
+  /**
+   * Sets a skill aside and returns its new path, for the caller to remove. `undefined` if a pull has claimed it or if
+   * it does not exist.
+   */
   async setAside(digest: string, place: Place = 'skills'): Promise<string | undefined> {
     return this.#claims.remove(digest, () => this.#state.setAside(this.#state.at(place, digest)))
   }

@@ -6,39 +6,39 @@ import { SyncError } from '../../model/sync-error.ts'
 import type { Docs } from '../../model/docs-folder.ts'
 import type { Snapshot } from '../../model/snapshot.ts'
 
-/** A skill version as the store keeps it, `skills/<digest>/<folderName>/…`, or one of a docs folder, `docs/<digest>/…`. */
+/** A skill version in the store, `skills/<digest>/<folderName>/…`, or one of a docs folder, `docs/<digest>/…`. */
 export interface StoredSkill {
   readonly place: Place
   readonly digest: string
-  /** Empty for docs, which lie right below their digest. */
+  /** Empty for docs, whose files are directly below the digest. */
   readonly folderName: string
   readonly files: readonly SkillFile[]
 }
 
-/** A folder of the state folder that content is kept in. */
+/** A subfolder of the state folder that holds content. */
 export type Place = 'skills' | 'docs'
 
-/** For people: which skill or docs it is. */
+/** Returns the label of the skill or docs for messages. */
 export function calledOf({ place, digest }: Pick<StoredSkill, 'place' | 'digest'>): string {
   return `${place === 'docs' ? 'docs' : 'skill'} ${JSON.stringify(digest.slice(0, 64))}`
 }
 
-/** The name of the folder that agents see: the skill's own where that is valid, else `skill`. */
+/** Returns the name of the folder that agents see: the skill's own name if that is valid, else `skill`. */
 export function folderNameOf(skill: Skill): string {
   return skill.name !== undefined && isSkillName(skill.name) ? skill.name : 'skill'
 }
 
-/** What a path inside a skill may come to. */
+/** Limits for a path inside a skill. */
 export interface PathLimits {
   readonly segmentBytes: number
   readonly pathBytes: number
   readonly depth: number
 }
 
-/** The defaults. */
+/** The default limits. */
 export const PATH_LIMITS: PathLimits = { segmentBytes: 200, pathBytes: 1024, depth: 64 }
 
-/** Whether it is a SHA-256 in the one form that names anything below the state folder. */
+/** True for a SHA-256 in lowercase hex, the only form in names below the state folder. */
 export function isDigest(text: string): boolean {
   return DIGEST.test(text)
 }
@@ -46,8 +46,9 @@ export function isDigest(text: string): boolean {
 const DIGEST = /^[0-9a-f]{64}$/
 
 /**
- * Throws `content-refused` unless the skill can be written below its own folder and nowhere else. The survey has checked
- * the same: an upstream chose these paths, so the last one to open a file does not rely on the first one to read them.
+ * Throws `content-refused` unless the skill can be written below its own folder and nowhere else. The survey makes the
+ * same checks. They are repeated here because an upstream chose these paths, and the code that opens the files must not
+ * rely on the code that read the paths.
  */
 export function checkStorable(skill: StoredSkill, limits: PathLimits): void {
   if (skill.files.length === 0) throw refused(skill, 'it has no files')
@@ -67,7 +68,10 @@ function isFolderName({ place, folderName }: StoredSkill): boolean {
   return place === 'docs' ? folderName === '' : isSkillName(folderName)
 }
 
-/** Throws `store-failed` unless the digest is that of the files: a caller's mistake, and the last moment to see it. */
+/**
+ * Throws `store-failed` unless the digest is that of the files. A wrong digest is a caller's mistake, and this is the
+ * last chance to detect it.
+ */
 export function checkDigest(skill: StoredSkill): void {
   const digest = digestOf(skill.files)
   if (digest === skill.digest) return
@@ -89,7 +93,7 @@ function problemOf(path: string, limits: PathLimits): string | undefined {
   return undefined
 }
 
-/** On a disk that folds case, the second of two such files would be written over the first. */
+/** On a file system that folds case, the second of two such files would overwrite the first. */
 function checkDistinct(skill: StoredSkill): void {
   const files = new Set<string>()
   for (const { path } of skill.files) {

@@ -12,35 +12,38 @@ import { readVerified } from './skill-file.ts'
 import { makeFolder, namesIn, type StateFolder } from '../files/state-folder.ts'
 import { isDigest } from './stored-path.ts'
 
-/** What the store has of a file. */
+/** The stored state of a file. */
 export type KeptFile =
   | { readonly kind: 'whole'; readonly bytes: Uint8Array }
   | { readonly kind: 'absent' }
   | { readonly kind: 'damaged'; readonly why: string }
 
-/** By `declarationOf` the skill: those whose bytes were not what was declared, each with what was found. */
+/**
+ * The skills whose bytes did not match their declaration: the key is `declarationOf` the skill, the value is what was
+ * found.
+ */
 export type Mismatches = ReadonlyMap<string, string>
 type Mismatch = readonly [declaration: string, why: string]
 
-/** What a file was when it was read, of which its server promises nothing. */
+/** The result of reading a file that its server declares no digest for. */
 export interface KnownRead {
   readonly sha256: string
   readonly size: number
-  /** What the server said of it then. */
+  /** What the server declared about it at that time. */
   readonly said: string
-  /** When it was asked for, in milliseconds since 1970. */
+  /** The time of the request, in milliseconds since 1970. */
   readonly atMs: number
-  /** What was in it, of an archive: kept in its place. */
+  /** The files of an archive, which are stored instead of it. */
   readonly files?: readonly PackedFile[]
 }
 
 /**
- * What came from other MCP servers, apart from all else: `upstreams/<source>/files/<sha256>`, closed to writing and hashed at
- * each reading. No agent and no source is ever pointed there. For one writer; others read.
+ * The files of other MCP servers, apart from all else: `upstreams/<source>/files/<sha256>`, read-only and hashed at
+ * each read. No agent and no source ever gets a path there. One process writes them; others read.
  */
 export class UpstreamFiles {
   readonly #state: StateFolder
-  /** What the files of each source come to, once that was measured. */
+  /** The bytes of each source's files, as soon as they are measured. */
   readonly #bytes = new Map<SourceId, number>()
   #last: Promise<unknown> = Promise.resolve()
 
@@ -55,17 +58,19 @@ export class UpstreamFiles {
     return Buffer.isBuffer(read) ? { kind: 'whole', bytes: read } : { kind: 'damaged', why: read.problem }
   }
 
-  /** Whether there is something of that name and size; only `read` tells whether it is that file. */
+  /** True if a file of that name and size exists; only `read` verifies the content. */
   async has(source: SourceId, { sha256, size }: Pick<SkillFile, 'sha256' | 'size'>): Promise<boolean> {
     return (await sizeOf(this.#fileOf(source, sha256))) === size
   }
 
-  /** The digests of which there are files. */
+  /** Returns the digests of the stored files. */
   async kept(source: SourceId): Promise<ReadonlySet<string>> {
     return new Set((await namesIn(this.#state.at('upstreams', source, 'files'))).filter(isDigest))
   }
 
-  /** Writes it, in place of whatever is there; on the disk when this returns. The caller has hashed it. */
+  /**
+   * Writes a file, and replaces any existing one; it is on the disk when this returns. The caller has hashed the bytes.
+   */
   async keep(source: SourceId, sha256: string, bytes: Uint8Array): Promise<void> {
     makeFolder(this.#state.at('upstreams', source, 'files'), 0o700)
     const path = this.#fileOf(source, sha256)
@@ -75,7 +80,7 @@ export class UpstreamFiles {
     if (known !== undefined) this.#bytes.set(source, known + bytes.byteLength - (replaced ?? 0))
   }
 
-  /** What the files of a source come to, as this process measured it once and counted since. */
+  /** Returns the total bytes of a source's files. This process measures them once and counts from then on. */
   async bytes(source: SourceId): Promise<number> {
     const known = this.#bytes.get(source) ?? (await this.#measured(source))
     this.#bytes.set(source, known)
@@ -90,8 +95,8 @@ export class UpstreamFiles {
   }
 
   /**
-   * Removes the files that are not among these, which are named by source and SHA-256, and gives what they came to in bytes.
-   * Those that were read to learn what they are stay: their snapshot may be about to be stored.
+   * Removes the files that are not in `wanted`, by source and SHA-256, and returns the bytes that this freed. Files in
+   * `reads` stay: their snapshot may be about to be stored.
    */
   async keepOnly(wanted: ReadonlyMap<SourceId, ReadonlySet<string>>): Promise<number> {
     let bytes = 0
@@ -100,11 +105,11 @@ export class UpstreamFiles {
       const isUnwanted = (name: string): boolean => wanted.get(source)?.has(name) !== true && !read.has(name)
       const folder = this.#state.at('upstreams', source, 'files')
       for (const name of await namesIn(folder)) {
-        // A file that is being written has another name until it is whole.
+        // A file that is being written has a temporary name until it is whole.
         if (isDigest(name) && isUnwanted(name)) bytes += await removeFile(join(folder, name))
       }
     }
-    // Measured anew by whoever asks next.
+    // The next call of `bytes` measures again.
     this.#bytes.clear()
     return bytes
   }
@@ -113,26 +118,26 @@ export class UpstreamFiles {
     const path = this.#mismatchesOf(source)
     const text = await unlessAbsent(readFile(path, 'utf8')).catch(cannot(`read "${path}"`))
     const value = text === undefined ? {} : parseJson(text)
-    // A file that is damaged forgets: the bytes are found wrong once more at the next reading.
+    // A damaged file counts as empty: the next read finds the mismatch again.
     const entries = isObject(value) ? Object.entries(value) : []
     return new Map(
       entries.flatMap(([digest, why]) => (isDigest(digest) && typeof why === 'string' ? [[digest, why]] : [])),
     )
   }
 
-  /** Remembers one more, and forgets the oldest where there are too many: it is found again at the next reading. */
+  /** Adds a mismatch, and drops the oldest if there are too many: the next read finds that one again. */
   async addMismatch(source: SourceId, declaration: string, why: string): Promise<void> {
     await this.#putMismatch(source, declaration, [[declaration, why]])
   }
 
-  /** Forgets one, so that the bytes are looked at once more. */
+  /** Removes a mismatch, so that the bytes are checked again. */
   async dropMismatch(source: SourceId, declaration: string): Promise<void> {
     await this.#putMismatch(source, declaration, [])
   }
 
   async #putMismatch(source: SourceId, declaration: string, now: readonly Mismatch[]): Promise<void> {
     const put = this.#last.then(() => this.#writeMismatch(source, declaration, now))
-    // The next in turn does not ask how this one went; its own caller is told.
+    // Only this caller sees the failure; the next write runs regardless.
     this.#last = put.catch(() => {})
     await put
   }
@@ -144,12 +149,12 @@ export class UpstreamFiles {
     await writeWhole(this.#mismatchesOf(source), JSON.stringify(Object.fromEntries(kept)))
   }
 
-  /** Hidden characters that were found in files of a source, by the names of the texts. */
+  /** Returns the hidden characters found in files of a source, by the key of the text. */
   async texts(source: SourceId): Promise<ReadonlyMap<string, HiddenText>> {
     const path = this.#textsOf(source)
     const text = await unlessAbsent(readFile(path, 'utf8')).catch(cannot(`read "${path}"`))
     const value = text === undefined ? {} : parseJson(text)
-    // What a damaged file forgets is found once more at the next reading.
+    // A damaged file counts as empty: the next read finds the hidden characters again.
     const entries = isObject(value) ? Object.entries(value) : []
     return new Map(
       entries.flatMap(([key, found]) => {
@@ -159,10 +164,10 @@ export class UpstreamFiles {
     )
   }
 
-  /** Remembers one more, and forgets the oldest where there are too many: they are found again at the next reading. */
+  /** Adds a finding, and drops the oldest if there are too many: the next read finds that one again. */
   async addText(source: SourceId, key: string, hidden: HiddenText): Promise<void> {
     const added = this.#last.then(() => this.#writeText(source, key, hidden))
-    // The next in turn does not ask how this one went; its own caller is told.
+    // Only this caller sees the failure; the next write runs regardless.
     this.#last = added.catch(() => {})
     await added
   }
@@ -174,23 +179,23 @@ export class UpstreamFiles {
     await writeWhole(this.#textsOf(source), JSON.stringify(Object.fromEntries(kept)))
   }
 
-  /** Files that were read to learn what they are, by URI. */
+  /** Returns the files that were read to learn their digests, by URI. */
   async reads(source: SourceId): Promise<ReadonlyMap<string, KnownRead>> {
     const path = this.#readsOf(source)
     const text = await unlessAbsent(readFile(path, 'utf8')).catch(cannot(`read "${path}"`))
     const value = text === undefined ? {} : parseJson(text)
-    // What a damaged file forgets is read once more.
+    // A damaged file counts as empty: its files are read again.
     const entries = isObject(value) ? Object.entries(value) : []
     return new Map(entries.flatMap(([uri, read]) => (isKnownRead(read) ? [[uri, read]] : [])))
   }
 
-  /** Remembers those alone. */
+  /** Replaces the remembered reads. */
   async setReads(source: SourceId, reads: ReadonlyMap<string, KnownRead>): Promise<void> {
     makeFolder(this.#state.at('upstreams', source), 0o700)
     await writeWhole(this.#readsOf(source), canonicalJson(Object.fromEntries(reads)))
   }
 
-  /** Removes all that came from sources that are none of these, and names them. */
+  /** Removes everything from sources that are not in the set, and returns their ids. */
   async forgetOthers(sources: ReadonlySet<string>): Promise<SourceId[]> {
     await this.#state.expectRight()
     const others = (await namesIn(this.#state.at('upstreams'))).filter((name) => !sources.has(name))
@@ -239,13 +244,13 @@ async function removeFile(path: string): Promise<number> {
   return bytes ?? 0
 }
 
-/** Undefined where there is none. */
+/** `undefined` if the file does not exist. */
 async function sizeOf(path: string): Promise<number | undefined> {
   return (await unlessAbsent(stat(path)).catch(cannot(`look for "${path}"`)))?.size
 }
 
-/** Of one source. Each is a skill that was withheld for it. */
+/** The limit per source. Each entry is a withheld skill. */
 export const MOST_MISMATCHES = 1_024
 
-/** Of one source: some 300 bytes each. */
+/** The limit per source: some 300 bytes each. */
 const MOST_TEXTS = 1_024

@@ -9,25 +9,25 @@ import { Lately } from '../../../base/lru.ts'
 import { namesIn, type StateFolder } from '../files/state-folder.ts'
 import { isDigest } from './stored-path.ts'
 
-/** Which files they are, and what one of them is called where a person is told of it. */
+/** The kind of files, and the name for one of them in messages. */
 export interface DigestFileKind {
   readonly folder: 'snapshots'
   readonly extension: string
   readonly what: string
 }
 
-/** Bytes, and their SHA-256. */
+/** Bytes and their SHA-256. */
 export interface DigestedBytes {
   readonly digest: string
   readonly bytes: Uint8Array
 }
 
-/** Files each of which is called by the SHA-256 of its bytes. Nobody ever gets other bytes than those. */
+/** The files that are named by the SHA-256 of their bytes. A caller never gets other bytes. */
 export class DigestFiles {
   readonly #state: StateFolder
   readonly #claims: Claims
   readonly #kind: DigestFileKind
-  /** What those that were written, or read and found whole, were like then. */
+  /** The marks of files at the time when they were written, or read and found intact. */
   readonly #whole = new Lately<string>(MOST_MARKS)
 
   constructor(state: StateFolder, claims: Claims, kind: DigestFileKind) {
@@ -36,7 +36,10 @@ export class DigestFiles {
     this.#kind = kind
   }
 
-  /** Writes them, whatever is there. They are on the disk when this returns, and stay for long enough to be published. */
+  /**
+   * Writes the files, whether they exist or not. They are on the disk when this returns, and garbage collection leaves
+   * them alone for long enough to be published.
+   */
   async keep(files: readonly DigestedBytes[], signal: AbortSignal): Promise<void> {
     await this.claim(files.map(({ digest }) => digest))
     await writeTogether(
@@ -46,15 +49,15 @@ export class DigestFiles {
     for (const { digest } of files) await this.#noteWhole(digest)
   }
 
-  /** From now on they stay for long enough to be published. */
+  /** Claims the files: garbage collection leaves them alone for long enough to be published. */
   async claim(digests: readonly string[]): Promise<void> {
     for (const digest of digests) await this.#claims.claim(digest)
   }
 
-  /** Throws `Damaged` for one that is, or that is gone. */
+  /** Throws `Damaged` if the file is damaged or gone. */
   async read(digest: string): Promise<Buffer> {
     if (!isDigest(digest)) throw this.#failed(digest, 'that is not a SHA-256')
-    // Before it is read: what is put in its place meanwhile is looked at again.
+    // Taken before the read: a file that replaces it meanwhile is checked again.
     const mark = await this.#markOf(digest)
     const bytes = await this.#bytesOf(digest)
     if (bytes === undefined) throw this.#failed(digest, 'it is not in the store')
@@ -66,7 +69,7 @@ export class DigestFiles {
     return bytes
   }
 
-  /** Whether it is here, undamaged. One that nobody has touched since it was found so is not read again. */
+  /** True if the file exists and is undamaged. A file that is unchanged since the last check is not read again. */
   async isWhole(digest: string): Promise<boolean> {
     const mark = await this.#markOf(digest)
     if (mark === undefined) return false
@@ -77,7 +80,10 @@ export class DigestFiles {
     return true
   }
 
-  /** Whether nobody has touched it since it was found whole. Done at once: to hand a hundred to another thread takes longer. */
+  /**
+   * True if the file is unchanged since it was found intact. Synchronous: handing a hundred calls to another thread
+   * takes longer.
+   */
   isUntouched(digest: string): boolean {
     const file = this.#fileOf(digest)
     const found = attempted(`look for ${this.#nameOf(digest)}`, () =>
@@ -86,17 +92,17 @@ export class DigestFiles {
     return found !== undefined && markOf(found) === this.#whole.get(digest)
   }
 
-  /** How large the file is; 0 where there is none. */
+  /** Returns the size of the file; 0 if there is none. */
   async bytes(digest: string): Promise<number> {
     return Number((await this.#look(digest))?.size ?? 0)
   }
 
-  /** Whether there is a file of that name; only `read` tells whether it is whole. */
+  /** True if a file of that name exists; only `read` verifies it. */
   async has(digest: string): Promise<boolean> {
     return isDigest(digest) && ((await this.#look(digest))?.isFile() ?? false)
   }
 
-  /** Of all that are here. */
+  /** Returns the digests of all stored files. */
   async digests(): Promise<string[]> {
     const { folder, extension } = this.#kind
     const names = await namesIn(this.#state.at(folder))
@@ -106,13 +112,16 @@ export class DigestFiles {
       .filter(isDigest)
   }
 
-  /** Takes one out and says where it lies now, for the caller to remove. Undefined where a pull may want it. */
+  /**
+   * Sets a file aside and returns its new path, for the caller to remove. `undefined` if a pull has claimed it or if it
+   * does not exist.
+   */
   async setAside(digest: string): Promise<string | undefined> {
     this.#whole.delete(digest)
     return this.#claims.remove(digest, () => this.#state.setAside(this.#fileOf(digest)))
   }
 
-  /** It takes long to hash a large one, and it has just been. */
+  /** Records the mark without another hash: the bytes were hashed just now, and a large file takes long. */
   async #noteWhole(digest: string): Promise<void> {
     const mark = await this.#markOf(digest)
     if (mark !== undefined) this.#whole.set(digest, mark)
@@ -145,10 +154,10 @@ export class DigestFiles {
   }
 }
 
-/** Half a dozen megabytes, in a process that only follows and never hears of what is removed. */
+/** Some 6 MB, in a process that only reads and never learns of removals. */
 const MOST_MARKS = 16_384
 
-/** Another whenever the file is written to or replaced. */
+/** Changes if the file is written to or replaced. */
 function markOf({ ino, ctimeNs, size }: BigIntStats): string {
   return `${ino} ${ctimeNs} ${size}`
 }
