@@ -11,19 +11,22 @@ import type { Unusable } from './file-cache.ts'
 import { archiveFormOf, unpack, UNPACK_LIMITS } from '../archive/unpack.ts'
 import type { ArchiveForm, Unpacked } from '../archive/unpack.ts'
 
-/** What an index says of a skill that is to be had as an archive alone. */
+/** A skill that an index offers only as an archive. */
 export interface Parcel {
   readonly url: string
   readonly form: ArchiveForm | undefined
-  /** As the index copied it from SKILL.md; undefined where it did not. */
+  /** The frontmatter that the index copied from SKILL.md; `undefined` if it has none. */
   readonly frontmatter: unknown
-  /** Of the archive. */
+  /** The digest of the archive. */
   readonly digest: unknown
-  /** Whatever else it says of it. */
+  /** Other statements of the index about the skill. */
   readonly said: string
 }
 
-/** The parcel of an entry of the first revisions, or the first one of a later entry whose form is known here. */
+/**
+ * Returns the parcel of an entry of the first revisions, or the first parcel of a later entry with a supported archive
+ * form.
+ */
 export function parcelIn(item: Readonly<Record<string, unknown>>): Parcel | undefined {
   const { type, name, description, frontmatter, archives } = item
   if (type === 'archive') return parcelOf(item, frontmatter, saidIn([name, description]))
@@ -42,16 +45,22 @@ function parcelOf(
   return { url, form, frontmatter, digest, said }
 }
 
-/** That of the SKILL.md in an archive: no server has it, and the archive's own, without its suffix, is the folder. */
+/**
+ * Returns the URI for the SKILL.md in an archive. No server has it; its folder is the archive's own URI without the
+ * suffix.
+ */
 export function packedUri({ url }: Pick<Parcel, 'url'>): string {
   return `${url.replace(/\.(?:tar\.gz|tgz|zip)$/i, '')}/SKILL.md`
 }
 
-/** The entry of a skill that is in an archive: what that holds is what it is, and is never asked for file by file. */
+/**
+ * Creates the entry of a skill in an archive. The archive's content defines the skill, and its files are never
+ * requested one by one.
+ */
 export async function packedSkill(parcel: Parcel, archives: Archives, looking: Looking): Promise<Made> {
   const uri = packedUri(parcel)
   const path = skillPathOf(uri)
-  // It is refused by its URI: whoever judges entries says why.
+  // An entry with this URI is refused; the judge of entries reports the reason.
   if (path === undefined) return { entry: { uri, resources: [] } }
   if (!looking.rules.isWanted(path)) return {}
   const read = await readParcel(parcel, archives, looking)
@@ -76,7 +85,7 @@ async function readParcel(parcel: Parcel, archives: Archives, looking: Looking):
   const { size, said = '' } = listed ?? {}
   if (size !== undefined && size > fileBytes)
     return refused('limit-bytes', `it has ${size} bytes, over budgets.file_bytes (${fileBytes})`)
-  // Where a digest says what it is, nothing else that is said makes it another.
+  // If a digest identifies the archive, no other statement can change it.
   const archive = { uri: url, said: sha256 === undefined ? `${form} ${parcel.said}${said}` : form, sha256, size }
   return archives.read(archive, {
     fetch: () => fetchFile(url, size ?? fileBytes, looking),
@@ -99,7 +108,7 @@ async function opened(
   }
   const { why, isTooLarge } = unpacked
   if (isTooLarge !== true) return { ...refused('entry-refused', why), bytes }
-  // By itself it might have been taken.
+  // With the full limit, the archive might have been accepted.
   if (limits.bytes < UNPACK_LIMITS.bytes) return { ...refused('not-read', why), bytes, lacksRoom: true }
   return { ...refused('limit-bytes', why), bytes }
 }

@@ -3,27 +3,30 @@ import type { Contents } from './contents.ts'
 import type { UnpackedFile } from '../archive/archive-members.ts'
 import type { UnreadFile, Unusable } from './file-cache.ts'
 
-/** What an archive was found to hold. */
+/** The contents of an archive, or the reason for a refusal. */
 export type ReadArchive =
   | { readonly ok: true; readonly files: readonly PackedFile[]; readonly document: Uint8Array }
   | Unusable
 
-/** Where the files of archives lie: no look unpacks again what another has unpacked, and no file of one is asked for by itself. */
+/**
+ * The cache of files from archives: each archive is unpacked once for all listings, and its files are never requested
+ * one by one.
+ */
 export interface Archives {
-  /** What is in it as it was found before, else as `opening` gives it, if the budgets have room for that. */
+  /** Returns the known contents; otherwise fetches and unpacks the archive, if the budgets have room for it. */
   read(archive: UnreadFile, opening: Opening): Promise<ReadArchive>
-  /** Something of what was in it is lost: the next look reads it again. */
+  /** Marks an archive as incomplete, because some of its files are lost: the next listing reads it again. */
   reread(uri: string): void
 }
 
-/** How an archive is come by. */
+/** Functions that fetch and unpack an archive. */
 export interface Opening {
   readonly fetch: () => Promise<Contents>
-  /** Unpacks at most so many bytes. */
+  /** Unpacks at most `mostBytes`. */
   readonly unpack: (archive: Uint8Array, mostBytes: number) => Promise<Opened>
 }
 
-/** `bytes`: what was unpacked, of an archive that is refused too. */
+/** `bytes`: the number of unpacked bytes, also for a refused archive. */
 export type Opened =
   | { readonly ok: true; readonly files: readonly UnpackedFile[]; readonly bytes: number }
   | (Unusable & { readonly bytes: number; readonly lacksRoom?: true })

@@ -1,21 +1,21 @@
 import { OMITTED_LIST } from '../../skill-md/entry-faults.ts'
 
-/** What a server says of how its answers may be kept (2026-07-28), over all answers of one look. */
+/** Collects the cache hints of a server (2026-07-28) from all answers of one listing. */
 export class CacheHints {
   #ttlMs: number | undefined
   #isPrivate = false
 
-  /** How long the listing is fresh: by the page that says the least, and at most a day. Nothing said is no time at all. */
+  /** The freshness of the listing: the minimum over all its pages, and at most a day. Zero if the server gives none. */
   get ttlMs(): number {
     return Math.min(this.#ttlMs ?? 0, LONGEST_MS)
   }
 
-  /** Whether any of it is for nobody but whom the server took us for. */
+  /** True if any answer is private to the client that the server identified. */
   get isPrivate(): boolean {
     return this.#isPrivate
   }
 
-  /** Takes in what the result of a method says. */
+  /** Adds the hints in the result of a method. */
   hear(method: string, { ttlMs, cacheScope }: Readonly<Record<string, unknown>>): void {
     if (cacheScope === 'private') this.#isPrivate = true
     if (method !== 'skills/list' && method !== OMITTED_LIST) return
@@ -24,5 +24,5 @@ export class CacheHints {
   }
 }
 
-/** A server could have us never look again. */
+/** Otherwise a server could stop all further listings. */
 const LONGEST_MS = 86_400_000

@@ -4,7 +4,10 @@ import { inSlices } from '../../../base/cooperative.ts'
 import type { Looking, Made } from './listing-context.ts'
 import { sized } from './entry-sizes.ts'
 
-/** An entry with what its server leaves unsaid, as far as that can be learnt: sizes, and what dynamic files are at this look. */
+/**
+ * Completes an entry with what its server leaves out, if it can be found: sizes, and the present content of dynamic
+ * files.
+ */
 export async function wholeEntry(entry: unknown, looking: Looking): Promise<Made> {
   if (!looking.rules.takesDynamic || !isMapping(entry)) return sized(entry, looking)
   const { uri, frontmatter, resources } = entry
@@ -12,7 +15,10 @@ export async function wholeEntry(entry: unknown, looking: Looking): Promise<Made
   return { ...(await firstRead({ uri, frontmatter, digest: undefined, said: '' }, looking)), isDynamic: true }
 }
 
-/** The same of all entries of a list. Most of them are whole, and to wait for nothing lets nobody else in. */
+/**
+ * Completes all entries of a list. Most are complete already, so the loop is sliced: awaits that settle at once do not
+ * yield to other work.
+ */
 export async function wholeEntries(entries: readonly unknown[], looking: Looking): Promise<readonly Made[]> {
   const made: Made[] = []
   await inSlices(

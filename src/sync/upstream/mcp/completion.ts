@@ -2,22 +2,22 @@ import { isMapping } from '../../../base/json-value.ts'
 import type { McpConnection } from './client/connection.ts'
 import { orSilence } from './client/rpc-errors.ts'
 
-/** A variable of a template for which somebody looks for a value. */
+/** A template variable that needs a value. */
 export interface Completing {
   readonly template: string
   readonly variable: string
-  /** Those that others have by now. */
+  /** The values of other variables so far. */
   readonly values: Readonly<Record<string, string>>
 }
 
-/** What a server has for a variable. */
+/** The server's suggestions for a variable. */
 export interface Completed {
   readonly values: readonly string[]
-  /** Whether these may not be all. */
+  /** True if there may be more values. */
   readonly hasMore: boolean
 }
 
-/** Asks for the values of a variable. A server that refuses, or says nothing in time, has none. */
+/** Requests the values of a variable. A server that refuses or times out has none. */
 export async function completed(
   { template, variable, values }: Completing,
   { connection, timeoutMs, signal }: Asking,
@@ -42,6 +42,6 @@ interface Asking {
   readonly signal: AbortSignal
 }
 
-/** The protocol has a server send no more. */
+/** The protocol's maximum per answer. */
 const MOST_VALUES = 100
 const MAX_LENGTH = 512

@@ -1,9 +1,9 @@
 import { isMapping, parseJson } from '../../../base/json-value.ts'
 
-/** The bytes of a resource, or why what the server sent is none that was asked for. */
+/** The bytes of a resource, or why the answer is unusable. */
 export type Contents = { readonly bytes: Uint8Array } | Unwanted
 
-/** `came`: bytes that came in place of those that were asked for. */
+/** `came`: the size of the unusable answer in bytes. */
 export interface Unwanted {
   readonly why: string
   readonly came: number
@@ -11,8 +11,8 @@ export interface Unwanted {
 }
 
 /**
- * The bytes of the one resource that `resources/read` answered with: those of the text as UTF-8, or those that the base64
- * stands for. Measured before anything is decoded.
+ * Returns the bytes of the one resource in a `resources/read` result: the text as UTF-8, or the decoded base64. Sizes
+ * are checked before decoding.
  */
 export function contentsOf(result: Readonly<Record<string, unknown>>, mostBytes: number): Contents {
   const { contents } = result
@@ -23,7 +23,7 @@ export function contentsOf(result: Readonly<Record<string, unknown>>, mostBytes:
   return { why: 'the server does not answer with one text or one blob', came: bytesIn(result) }
 }
 
-/** What the text of a document stands for; undefined where it is not JSON. */
+/** Parses the document; `undefined` if it is not JSON. */
 export function jsonIn(bytes: Uint8Array): unknown {
   return parseJson(Buffer.from(bytes).toString())
 }
@@ -36,7 +36,7 @@ function inText(text: string, mostBytes: number): Contents {
 }
 
 function inBlob(blob: string, mostBytes: number): Contents {
-  // Four characters stand for three bytes, of which two may be missing at the end.
+  // Four characters encode three bytes, of which the last two may be padding.
   const least = Math.floor(blob.length / 4) * 3 - 2
   if (least > mostBytes) return tooLarge(mostBytes, least)
   const bytes = Buffer.from(blob, 'base64')
@@ -44,7 +44,7 @@ function inBlob(blob: string, mostBytes: number): Contents {
   return bytes.length > mostBytes ? tooLarge(mostBytes, bytes.length) : { bytes }
 }
 
-/** At any depth: what is nested deeper than the stack is parsed all the same. */
+/** Iterative, because `JSON.parse` accepts values nested more deeply than the stack. */
 function bytesIn(answer: unknown): number {
   const left = [answer]
   let bytes = 0

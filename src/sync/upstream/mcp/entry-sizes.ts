@@ -9,8 +9,9 @@ import { skillPathOf } from './listing-context.ts'
 import type { Looking, Made } from './listing-context.ts'
 
 /**
- * The entry of a revision that had digests and no sizes, with the sizes that lists of resources or of folders give, or, where
- * the operator had that skill mirrored, those of the files. As it came where one is missing: a size is never made up.
+ * Adds sizes to an entry of a revision that had digests and no sizes. They come from the lists of resources or folders,
+ * or from the files if the operator had that skill mirrored. Returns the entry unchanged if a size is missing: sizes
+ * are never invented.
  */
 export async function sized(entry: unknown, looking: Looking): Promise<Made> {
   if (!isMapping(entry) || typeof entry['uri'] !== 'string') return { entry }
@@ -33,7 +34,7 @@ function lacksSizes(resources: unknown): resources is readonly unknown[] {
   return Array.isArray(resources) && resources.some((one) => isMapping(one) && one['size'] === undefined)
 }
 
-/** Undefined where one stays without. */
+/** `undefined` if a file is still without a size. */
 function withSizes(resources: readonly unknown[], files: ListedFiles): readonly unknown[] | undefined {
   const all = resources.map((one) => {
     if (!isMapping(one) || one['size'] !== undefined || typeof one['uri'] !== 'string') return one
@@ -42,7 +43,9 @@ function withSizes(resources: readonly unknown[], files: ListedFiles): readonly 
   return lacksSizes(all) ? undefined : all
 }
 
-/** Each file is held against its digest. What breaks a rule of entries is not read: whoever judges the entry says why. */
+/**
+ * Reads each file and verifies its digest. An entry that breaks a rule is not read; the judge of entries reports why.
+ */
 async function measuredFiles(
   resources: readonly unknown[],
   path: string,

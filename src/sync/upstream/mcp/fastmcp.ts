@@ -11,8 +11,8 @@ import type { Looking, Made } from './listing-context.ts'
 import { orSilence } from './client/rpc-errors.ts'
 
 /**
- * The skills of a FastMCP server: each SKILL.md among its resources that has a manifest beside it. The manifest has sizes and
- * hashes of all files, so that SKILL.md alone is read. Undefined where nobody has a manifest.
+ * Lists the skills of a FastMCP server: each SKILL.md among its resources that has a manifest next to it. The manifest
+ * has the sizes and hashes of all files, so only SKILL.md is read. `undefined` if no skill has a manifest.
  */
 export async function byManifests(looking: Looking): Promise<readonly Made[] | SyncError | undefined> {
   const resources = await orSilence(looking.lists.resources(looking.rules.connectMs))
@@ -36,7 +36,7 @@ interface ManifestFile {
   readonly hash: unknown
 }
 
-/** Undefined where there is none. */
+/** `undefined` if there is no manifest. */
 async function manifestOf(uri: string, looking: Looking): Promise<readonly ManifestFile[] | 'broken' | undefined> {
   const { connection, budget, signal } = looking
   const reply = await connection.request('resources/read', { uri: `${rootOf(uri)}/_manifest` }, signal)
@@ -76,7 +76,7 @@ async function madeOf(
   return { entry: { uri, frontmatter: found.frontmatter, resources: files.map((one) => resourceOf(one, uri)) } }
 }
 
-/** The paths of a manifest are raw. */
+/** The paths of a manifest are not percent-encoded. */
 function resourceOf({ path, size, hash }: ManifestFile, uri: string): object {
   return { uri: uriOfFile(uri, path), digest: hash, size }
 }

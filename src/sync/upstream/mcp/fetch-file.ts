@@ -4,7 +4,7 @@ import { contentsOf } from './contents.ts'
 import type { Contents, Unwanted } from './contents.ts'
 import type { Looking } from './listing-context.ts'
 
-/** Reads a resource for the shelf: what the server refuses, or sends in a form that cannot be used, is missing there alone. */
+/** Reads a resource for the cache. A refused or unusable answer makes only this file unavailable. */
 export async function fetchFile(uri: string, mostBytes: number, { connection, signal }: Looking): Promise<Contents> {
   const reply = await connection.request('resources/read', { uri }, signal).catch(unusableAnswer)
   if ('why' in reply) return reply
@@ -12,7 +12,7 @@ export async function fetchFile(uri: string, mostBytes: number, { connection, si
   return { why: `the server answers ${reply.code}, "${reply.message.slice(0, 200)}"`, came: 0 }
 }
 
-/** Silence and a connection that is lost say nothing of the file. */
+/** A timeout or a lost connection says nothing about the file, and is rethrown. */
 function unusableAnswer(error: unknown): Unwanted {
   if (error instanceof Overlong) return { why: error.message, came: error.came, isTooLarge: true }
   if (error instanceof SyncError && error.code === 'unsupported') return { why: error.message, came: 0 }

@@ -1,34 +1,34 @@
 import type { FindingRule } from '../../skill-md/finding.ts'
 import type { Contents } from './contents.ts'
 
-/** A file of which only reading it tells what it is. */
+/** A file whose content is known only after reading it. */
 export interface UnreadFile {
   readonly uri: string
-  /** All that the server says of it: once it says something else, the file is another. */
+  /** All statements of the server about it. A change of them means that the file has changed. */
   readonly said: string
-  /** Undefined where the server does not say. */
+  /** `undefined` if the server does not declare it. */
   readonly sha256: string | undefined
   readonly size: number | undefined
 }
 
-/** What it was found to be. */
+/** The result of reading it. */
 export type ReadFile =
   | { readonly ok: true; readonly sha256: string; readonly size: number; readonly bytes: Uint8Array | undefined }
   | Unusable
 
-/** Why it is nothing that can be served. */
+/** The reason why a file cannot be served. */
 export interface Unusable {
   readonly ok: false
   readonly rule: FindingRule
   readonly why: string
 }
 
-/** Where files lie that were read to learn what they are: no look reads again what another has read. */
+/** The cache of files that were read to learn their digests: a file is read once for all listings. */
 export interface Shelf {
-  /** The file as it was read before, else as `fetch` gives it, if the budgets have room for that. */
+  /** Returns the known file; otherwise fetches it, if the budgets have room for it. */
   read(file: UnreadFile, wants: 'bytes' | 'digest', fetch: () => Promise<Contents>): Promise<ReadFile>
-  /** True of a file that another look has read, and of which the server says the same as then. */
+  /** True if an earlier listing has read the file, and the server's statements about it are unchanged. */
   isKnown(file: UnreadFile): Promise<boolean>
-  /** A look is over. What it did not ask for is forgotten. */
+  /** Ends a listing: removes what it did not request. */
   settle(): Promise<void>
 }

@@ -9,25 +9,25 @@ import { allOf, answered } from './pages.ts'
 import type { Enumerating } from './pages.ts'
 import { isAbsence } from './client/rpc-errors.ts'
 
-/** The files of a skill, or why they cannot be told. */
+/** The files of a skill, or why they cannot be listed. */
 export type FileList =
   | {
       readonly ok: true
       readonly files: readonly ListedFile[]
-      /** The folder itself was listed: there is no other file. */
+      /** True if the folder itself was listed, so there are no other files. */
       readonly isWhole: boolean
-      /** The children that were listed for a folder and lie elsewhere. They are not read. */
+      /** Children listed for a folder that are outside it. They are not read. */
       readonly strays: Strays
     }
   | { readonly ok: false; readonly why: string }
 
-/** The first of them, as messages show them, of so many. */
+/** The first strays, formatted for messages, and the total count. */
 export interface Strays {
   readonly first: readonly string[]
   readonly count: number
 }
 
-/** The files of skills that no entry names: in the folder, where the server lists folders, else among all resources. */
+/** Lists the files of skills without an entry: from the folder if the server lists folders, else from all resources. */
 export class FileLists {
   readonly #enumerating: Enumerating
   readonly #listsFolders: boolean
@@ -38,7 +38,7 @@ export class FileLists {
     this.#listsFolders = listsFolders
   }
 
-  /** Of the skill whose SKILL.md has this URI, at most so many. */
+  /** Lists the files of the skill whose SKILL.md has this URI, at most `most`. */
   async of(uri: string, most: number): Promise<FileList> {
     const walked = this.#listsFolders ? await this.#walk(uri, most) : undefined
     if (walked !== undefined) return walked
@@ -47,7 +47,7 @@ export class FileLists {
     return { ok: true, files, isWhole: false, strays: { first: [], count: 0 } }
   }
 
-  /** Everything in `resources/list`; nothing where the server has no such list. Asked for once. */
+  /** Returns everything in `resources/list`; empty if the server has no such list. Requested once. */
   async resources(firstMs?: number): Promise<ListedFiles> {
     this.#resources ??= this.#listed(firstMs)
     return this.#resources
@@ -57,12 +57,12 @@ export class FileLists {
     const asked = { method: 'resources/list', key: 'resources', ...(firstMs !== undefined && { firstMs }) }
     const items = await allOf(asked, this.#enumerating)
     if (!('ok' in items)) return new ListedFiles(filesIn(items))
-    // A server that is out of order for a while would seem to have skills of one file.
+    // Otherwise a temporary server failure would look like skills of one file.
     if (!isAbsence(items)) throw answered(asked.method, items)
     return new ListedFiles([])
   }
 
-  /** Undefined where the server does not list the folder after all. */
+  /** `undefined` if the server does not list the folder after all. */
   async #walk(uri: string, most: number): Promise<FileList | undefined> {
     const walk = new Walk(most)
     const folders: Folder[] = [{ uri: rootOf(uri), path: folderOfUri(uri) ?? '', depth: 0 }]
@@ -84,10 +84,10 @@ interface Folder {
   readonly depth: number
 }
 
-/** What a walk through folders came by, each thing once. */
+/** The results of a walk through folders, each path once. */
 class Walk {
   readonly files: ListedFile[] = []
-  /** Why there is no use in going on. */
+  /** The reason to stop the walk. */
   why: string | undefined
   readonly #most: number
   readonly #met = new Set<string>()
@@ -98,13 +98,13 @@ class Walk {
     this.#most = most
   }
 
-  /** Takes what lies right in a folder, and gives the folders among it. */
+  /** Adds the direct children of a folder, and returns its subfolders. */
   take(items: readonly unknown[], { path: parent, depth }: Folder): Folder[] {
     const folders: Folder[] = []
     for (const item of items.filter(isMapping)) {
       const { uri, mimeType } = item
       const path = typeof uri === 'string' ? pathOfUri(uri) : undefined
-      // A listing is no leave to read: with nothing but children, no walk turns in a circle.
+      // A listing does not permit every URI in it. Only direct children are followed, so a walk never loops.
       if (typeof uri !== 'string' || path === undefined || folderOf(path) !== parent) this.#addStray(uri)
       else if (!this.#isNew(path)) continue
       else if (mimeType === FOLDER) folders.push({ uri, path, depth: depth + 1 })
@@ -136,7 +136,7 @@ const FOLDER = 'inode/directory'
 const DEPTH = 32
 const NODES = 10_000
 
-/** Strays that are named in a message. */
+/** The maximum number of strays in a message. */
 const MOST_NAMED = 4
 
 function filesIn(items: readonly unknown[]): ListedFile[] {

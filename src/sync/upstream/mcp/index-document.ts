@@ -12,12 +12,12 @@ import { wholeEntry } from './complete-entry.ts'
 
 const INDEX = 'skill://index.json'
 
-/** The one that the first revisions name. Those after them name none. */
+/** The schema that the first revisions name. Later ones name none. */
 const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
 
 /**
- * What `skill://index.json` lists, in any form that it had before there was `skills/list`. Undefined where there is none, the
- * failure where that cannot be told. An index that is there and is broken is thrown: what it listed before stays.
+ * Lists the skills of `skill://index.json`, in any of its forms before `skills/list`. `undefined` if there is no index;
+ * the failure if that is unknown. Throws for a broken index: then the previous listing stays.
  */
 export async function byIndex(looking: Looking): Promise<readonly Made[] | SyncError | undefined> {
   const items = await indexItems(looking)
@@ -29,7 +29,7 @@ export async function byIndex(looking: Looking): Promise<readonly Made[] | SyncE
   return made
 }
 
-/** The entries of the index as they came. Undefined, given and thrown as above. */
+/** Returns the entries of the index as received. Same results and errors as `byIndex`. */
 export async function indexItems(looking: Looking): Promise<readonly unknown[] | SyncError | undefined> {
   const { connection, budget, hints, rules, signal } = looking
   const reply = await orSilence(connection.request('resources/read', { uri: INDEX }, signal, rules.connectMs))
@@ -56,12 +56,12 @@ function itemsIn(bytes: Uint8Array, { rules }: Looking): readonly unknown[] {
   return skills
 }
 
-/** Which revision wrote an entry is told by its fields: one document may serve the readers of all. */
+/** The fields of an entry identify its revision: one document may serve readers of all revisions. */
 async function madeOf(item: unknown, taken: Set<string>, looking: Looking): Promise<Made> {
   if (!isMapping(item)) return unusable()
   if (isPacked(item)) return madeOfParcel(item, taken, looking)
   const { type, uri, url, name, description, frontmatter, resources, digest } = item
-  // The first revisions ask a host to skip the types that it does not know.
+  // The first revisions require a client to skip unknown types.
   if (!isKnown(type)) return {}
   if (typeof uri === 'string' && (resources !== undefined || url === undefined))
     return wholeEntry({ uri, frontmatter, resources: resources ?? 'dynamic' }, looking)
@@ -74,12 +74,12 @@ function isKnown(type: unknown): boolean {
   return type === undefined || type === 'skill-md'
 }
 
-/** By this entry it is to be had as an archive alone. */
+/** True if this entry offers the skill only as an archive. */
 function isPacked({ type, uri, url, archives }: Readonly<Record<string, unknown>>): boolean {
   return type === 'archive' || (isKnown(type) && uri === undefined && url === undefined && Array.isArray(archives))
 }
 
-/** Of a skill that is to be had file by file, by one entry or another, no archive is read; and of archives of one skill, one. */
+/** Skips the archive if any entry offers the skill file by file, or if another archive of it was taken. */
 async function madeOfParcel(
   item: Readonly<Record<string, unknown>>,
   taken: Set<string>,

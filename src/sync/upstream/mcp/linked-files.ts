@@ -6,19 +6,19 @@ import { skillPathOf, uriOfFile } from './listing-context.ts'
 import type { Looking } from './listing-context.ts'
 import type { UnreadFile } from './file-cache.ts'
 
-/** True of a file that the server gave. */
+/** Reads a file; true if the server had it. */
 type Had = (file: UnreadFile) => Promise<boolean>
 
 /**
- * The files that skills name by links and no list has, over one look: the server is asked for each, and what it has is all that can be
- * known of them. How many it is asked for is bounded, for a skill and for the look.
+ * Finds files that skills link to and no list has, over one listing. Each is requested from the server, which is the
+ * only way to find them. The number of requests is limited, per skill and per listing.
  */
 export class LinkedFiles {
   #left = MOST_IN_A_LOOK
-  /** The server left such a request without an answer: it may do so whenever it has no such file. */
+  /** The server left such a request unanswered. It may do so for every file that it lacks. */
   #isMute = false
 
-  /** Has those read that the links of the SKILL.md at this URI name below its folder, as far as they can all lie in one. */
+  /** Reads the files that the SKILL.md at this URI links to below its folder, unless their paths conflict. */
   async read(document: Uint8Array, uri: string, looking: Looking, read: Had): Promise<void> {
     const { rules, signal } = looking
     const paths = await rules.reader.linkedIn(document, signal)
@@ -29,14 +29,14 @@ export class LinkedFiles {
       if (file === undefined) continue
       if (this.#left === 0) return
       this.#left -= 1
-      // One that is not there is in the way of no other.
+      // A missing file conflicts with no other.
       if (tree.twinOf(path) === undefined && (await this.#isHad(file, read, looking))) tree.add(path)
     }
   }
 
   /**
-   * A failure that says nothing of the file counts where another look has read it. Of one that was never there it is all the same why it
-   * cannot be had.
+   * Reads the file; true if the server has it. An error that says nothing about the file counts only if an earlier
+   * listing has read the file. For any other file, the reason for its absence does not matter.
    */
   async #isHad(file: UnreadFile, read: Had, { shelf, signal }: Looking): Promise<boolean> {
     const isKnown = await shelf.isKnown(file)
@@ -52,10 +52,10 @@ export class LinkedFiles {
   }
 }
 
-/** As many as one walk through folders may meet. */
+/** The same number as the limit of a walk through folders. */
 const MOST_IN_A_LOOK = 10_000
 
-/** Undefined where the path leads to nothing below the skill. */
+/** `undefined` if the path leads outside the skill. */
 function fileAt(path: string, uri: string): UnreadFile | undefined {
   if (!path.isWellFormed()) return undefined
   const file = uriOfFile(uri, path)

@@ -2,17 +2,17 @@ import { firstFrom, inPathOrder } from '../../model/digest.ts'
 import { isBelow } from '../../../base/paths.ts'
 import { pathOf, readUpstreamUri } from '../../model/upstream-uri.ts'
 
-/** A file as a list of resources has it. */
+/** A file in a list of resources. */
 export interface ListedFile {
   readonly uri: string
   readonly size: number | undefined
-  /** All that is said of its bytes. */
+  /** All statements of the server about its bytes. */
   readonly said: string
 }
 
 /**
- * The files of one list. A server lists them in thousands and has as many skills that look for theirs, so that each file is
- * looked at once and no more.
+ * The files of one list, indexed by URI and path. A server may list thousands, and each of as many skills searches its
+ * own, so each file is parsed only once.
  */
 export class ListedFiles implements Iterable<ListedFile> {
   readonly #files: readonly ListedFile[]
@@ -32,11 +32,11 @@ export class ListedFiles implements Iterable<ListedFile> {
     return this.#byUri.get(uri)
   }
 
-  /** In the order of their paths. */
+  /** Returns the files below a folder, in path order. */
   below(folder: string): readonly ListedFile[] {
     this.#byPath ??= inOrder(this.#files)
     const first = firstFrom(this.#byPath, `${folder}/`, ({ path }) => path)
-    // What begins alike stands together.
+    // Paths with the same prefix are adjacent.
     let end = first
     while (isBelow(this.#byPath[end]?.path ?? '', folder)) end += 1
     return this.#byPath.slice(first, end).map(({ file }) => file)
@@ -56,7 +56,7 @@ function inOrder(files: readonly ListedFile[]): readonly Placed[] {
   return inPathOrder(placed)
 }
 
-/** As paths have it; undefined for the URI of nothing that a skill consists of. */
+/** Returns the path of a URI; `undefined` if a skill cannot have a file with this URI. */
 export function pathOfUri(uri: string): string | undefined {
   const read = readUpstreamUri(uri)
   return read.ok ? pathOf(read) : undefined

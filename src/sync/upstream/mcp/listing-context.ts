@@ -10,82 +10,82 @@ import type { Enumerating } from './pages.ts'
 import type { Archives } from './archives.ts'
 import type { Shelf } from './file-cache.ts'
 
-/** What the operator lets a look at one server do. */
+/** The operator's rules for listing one server. */
 export interface LookRules {
   readonly skill: SkillLimits
   readonly frontmatter: FrontmatterLimits
   readonly reader: DocumentReader
-  /** Of a file whose size nobody declared. */
+  /** The limit for a file without a declared size. */
   readonly fileBytes: number
-  /** How long a server has to say that it knows a method. */
+  /** The timeout for the first answer to a method. */
   readonly connectMs: number
-  /** Skills that the server lists nowhere, as they are named at this moment. */
+  /** Returns the skills that the operator currently names by URI, which the server need not list. */
   readonly named: () => readonly NamedSkill[]
-  /** Whether the skill of a path is taken at all: of others nothing is read. */
+  /** True if the skill at a path is wanted; nothing is read for others. */
   readonly isWanted: (path: string) => boolean
-  /** Whether files of which the server tells digests and no sizes are read to learn them, by the URI of their SKILL.md. */
+  /** True if files with a digest and no size are read to learn their size; by the URI of their SKILL.md. */
   readonly isMeasured: (uri: string) => boolean
-  /** Whether files that the server calls dynamic are taken for what they are at a look. */
+  /** True if files that the server calls dynamic are accepted with their content at this listing. */
   readonly takesDynamic: boolean
-  /** Something was odd, and is of no consequence. */
+  /** Reports an oddity without consequences. */
   readonly onOddity: (message: string) => void
 }
 
 /** A skill that the operator named by the URI of its SKILL.md. */
 export interface NamedSkill {
   readonly uri: string
-  /** It is read where the server has no `skills/get`, and taken for what it is then. */
+  /** True if it may be read from a server without `skills/get`, and accepted with its content at that time. */
   readonly isUnverified: boolean
 }
 
-/** One look at a server. */
+/** The context of one listing of a server. */
 export interface Looking extends Enumerating {
   readonly rules: LookRules
   readonly shelf: Shelf
-  /** Undefined where skills that come packed are ignored. */
+  /** `undefined` if skills in archives are ignored. */
   readonly archives: Archives | undefined
   readonly lists: FileLists
   readonly links: LinkedFiles
 }
 
-/** What came of what an older form says of one skill. */
+/** The result of interpreting one skill in an older form. */
 export interface Made {
-  /** Left out where none could be made, or nobody wants it. */
+  /** Absent if no entry could be made, or if the skill is not wanted. */
   readonly entry?: unknown
-  /** Whether its files are what they were when they were read, and nothing else. */
+  /** True if the server does not declare the digests: the files are those that were read. */
   readonly isFirstRead?: boolean
-  /** Whether the server says of its files that they may be others at each reading. */
+  /** True if the server declares that its files may differ at each read. */
   readonly isDynamic?: boolean
-  /** The URI of the archive that all of its files came in. */
+  /** The URI of the archive that contained all of its files. */
   readonly archive?: string
   readonly findings?: readonly Finding[]
 }
 
-/** The folder of a skill as paths have it; undefined where the URI is none of a SKILL.md. */
+/** Returns the folder path of a skill; `undefined` if the URI does not name a SKILL.md. */
 export function skillPathOf(uri: string): string | undefined {
   const read = readUpstreamUri(uri)
   if (!read.ok || read.segments.at(-1) !== 'SKILL.md' || read.segments.length < 2) return undefined
   return folderOf(pathOf(read))
 }
 
-/** Everything before `/SKILL.md`, as the server writes it. */
+/** Returns everything before `/SKILL.md`, as the server wrote it. */
 export function rootOf(uri: string): string {
   return uri.slice(0, uri.lastIndexOf('/'))
 }
 
-/** The URI of a file of the skill, of whose path nothing is encoded. */
+/** Returns the URI of a skill's file, and encodes the path. */
 export function uriOfFile(uri: string, path: string): string {
   return path === 'SKILL.md' ? uri : `${rootOf(uri)}/${path.split('/').map(encodeURIComponent).join('/')}`
 }
 
-/** What a server says of a file, in a form that is compared and kept. */
+/** Returns the server's statements about a file in a form to compare and store. */
 export function saidIn(values: readonly unknown[]): string {
   return JSON.stringify(values).slice(0, MOST_SAID)
 }
 
 const MOST_SAID = 2048
 
-/** No entry, for this reason. */
+/** Returns a finding for a skill without an entry. */
 export function unmade(rule: FindingRule, path: string, message: string): Required<Pick<Made, 'findings'>> {
   return { findings: [{ rule, path, message }] }
 }

@@ -14,15 +14,15 @@ import { declaresOmitted, declaresSkills } from './client/capabilities.ts'
 import { wholeEntries } from './complete-entry.ts'
 
 /**
- * Enumerates the skills of a server, by the newest form that answers; `known` is the one that did before. Where none does and
- * one of them should have, that is a failure: it says nothing of what there is.
+ * Lists the skills of a server, by the newest form that answers; `known` is the form that answered last. If none
+ * answers and one failed, that failure is thrown: it says nothing about the skills.
  */
 export async function listingOf(looking: Looking, known: ListingForm | undefined): Promise<Enumeration> {
   let failure: SyncError | undefined
   for (const { form, made } of FORMS) {
     const found = await made(looking)
     if (found instanceof SyncError) {
-      // A server that is out of order for a while would seem to have other skills, or none.
+      // Otherwise a temporary server failure would look like other skills, or none.
       if (known === form) throw found
       failure ??= found
     } else if (found !== undefined) return withNamed(listingIn(form, found), looking)
@@ -33,7 +33,7 @@ export async function listingOf(looking: Looking, known: ListingForm | undefined
 
 interface Form {
   readonly form: ListingForm
-  /** Undefined where the server has no such form, the failure where that cannot be told. */
+  /** Returns `undefined` if the server lacks the form, or the failure if that is unknown. */
   readonly made: (looking: Looking) => Promise<readonly Made[] | SyncError | undefined>
 }
 
@@ -43,7 +43,10 @@ const FORMS: readonly Form[] = [
   { form: 'fastmcp', made: byManifests },
 ]
 
-/** PHP's server declares the extension, knows no method of it, and answers in a way that nobody can hear. */
+/**
+ * Lists by `skills/list`. PHP's server declares the extension, lacks the method, and sends an answer that clients
+ * cannot receive.
+ */
 async function byMethod(looking: Looking): Promise<readonly Made[] | SyncError | undefined> {
   if (!declaresSkills(looking.connection)) return undefined
   const asked = { method: 'skills/list', key: 'skills', firstMs: looking.rules.connectMs }

@@ -16,7 +16,7 @@ export interface McpReach {
   readonly onListing?: (listing: ServerListing) => void
 }
 
-/** Another MCP server as a source: what it lists now is its only commit. */
+/** Another MCP server as a source: its present listing is its only commit. */
 export class McpUpstream implements ListingUpstream {
   readonly kind = 'listing'
   readonly #source: McpSource
@@ -45,7 +45,7 @@ export class McpUpstream implements ListingUpstream {
     throw new SyncError('ref-not-found', message)
   }
 
-  /** No listing names another. */
+  /** A listing has no history. */
   async relation(from: ObjectId, to: ObjectId, signal: AbortSignal): Promise<Relation> {
     signal.throwIfAborted()
     return from === to ? 'descends' : 'unknown'
@@ -58,7 +58,7 @@ export class McpUpstream implements ListingUpstream {
     const written: { readonly entry: unknown; readonly text: string }[] = []
     const write = (entry: unknown): void => void written.push({ entry, text: JSON.stringify(entry) })
     await inSlices(listing.entries, write, signal)
-    // The order of a listing says nothing; of two entries for one skill it must not decide which counts.
+    // The order of a listing means nothing. It must not decide which of two entries for one skill counts.
     const inOrder = written.toSorted((a, b) => (a.text < b.text ? -1 : 1))
     const entries = inOrder.map(({ entry }) => entry)
     const archives = [...packed].map(([uri, archive]) => `${uri} ${archive}`)

@@ -11,7 +11,7 @@ import type { Enumeration } from '../../model/server-listing.ts'
 import { declaresSkills } from './client/capabilities.ts'
 import { wholeEntry } from './complete-entry.ts'
 
-/** With the skills that the operator named by their URIs, wherever the server has them and lists them nowhere. */
+/** Adds the skills that the operator named by URI and the server does not list. */
 export async function withNamed(listing: Enumeration, looking: Looking): Promise<Enumeration> {
   const listed = new Set(listing.entries.map((entry) => (isMapping(entry) ? entry['uri'] : undefined)))
   const made: (Made & NamedSkill)[] = []
@@ -30,13 +30,13 @@ export async function withNamed(listing: Enumeration, looking: Looking): Promise
   }
 }
 
-/** What the server, which answers in this form, has where a skill is said to be. */
+/** Looks up a named skill at a server that lists in this form. */
 export async function namedSkill(named: NamedSkill, form: ListingForm, looking: Looking): Promise<Made> {
   const { uri, isUnverified } = named
   const isOfToday = form === 'skills/list' || form === 'none' || form === 'uris'
   const asked = isOfToday && declaresSkills(looking.connection) ? await byMethod(uri, looking) : undefined
   if (asked !== undefined) return asked
-  // Its URI proves nothing: what an old server has there is read when the operator says so, and not before.
+  // The URI proves nothing, so a file of an older server is read only if the operator allows it.
   if (isUnverified) return firstRead({ uri, frontmatter: undefined, digest: undefined, said: '' }, looking)
   return unmade(
     'entry-refused',
@@ -45,7 +45,7 @@ export async function namedSkill(named: NamedSkill, form: ListingForm, looking: 
   )
 }
 
-/** Undefined where the server has no such method. */
+/** `undefined` if the server has no such method. */
 async function byMethod(uri: string, looking: Looking): Promise<Made | undefined> {
   const { connection, hints, rules, signal } = looking
   const reply = await connection.request('skills/get', { uri }, signal, rules.connectMs)

@@ -7,8 +7,9 @@ import type { Spent } from './pages.ts'
 import { wholeEntries } from './complete-entry.ts'
 
 /**
- * The skills that a server of our kind leaves out of `skills/list`. That they cannot be learnt costs no skill of the list: it is a
- * finding, for which those that were known before are kept. `spent`: on the list, with which they are one enumeration.
+ * Lists the skills that another skillsyncd leaves out of `skills/list`. A failure costs no skill of the list: it
+ * becomes a finding, and the previously known skills stay. `spent`: the part of the budget used by `skills/list`, which
+ * both share.
  */
 export async function omittedBy(looking: Looking, spent: Spent): Promise<readonly Made[]> {
   try {
@@ -19,7 +20,7 @@ export async function omittedBy(looking: Looking, spent: Spent): Promise<readonl
   } catch (error) {
     looking.signal.throwIfAborted()
     if (!(error instanceof SyncError)) throw error
-    // However fresh the rest is said to be, the schedule asks again.
+    // No freshness for this list, so the schedule tries again, whatever the other answers allow.
     looking.hints.hear(OMITTED_LIST, {})
     const message = `The skills that skills/list leaves out cannot be learnt, and stay as they were: ${error.message}`
     return [unmade('listing-incomplete', '', message)]

@@ -6,7 +6,7 @@ import type { McpConnection } from './client/connection.ts'
 import { jsonWeightOf } from './client/json-size.ts'
 import { legible } from './client/depth-limit.ts'
 
-/** What an enumeration is made with. */
+/** The context of an enumeration. */
 export interface Enumerating {
   readonly connection: McpConnection
   readonly budget: ListingBudget
@@ -19,11 +19,11 @@ export interface Asked {
   readonly method: string
   readonly key: string
   readonly params?: { readonly uri: string }
-  /** How long the first page may take; as long as any request if nothing is said. */
+  /** Timeout of the first page; by default that of any request. */
   readonly firstMs?: number
 }
 
-/** The used part of a budget. Lists that are one enumeration together share one. */
+/** The used part of a budget. Lists that form one enumeration share it. */
 export class Spent {
   readonly #budget: ListingBudget
   #entries = 0
@@ -33,7 +33,7 @@ export class Spent {
     this.#budget = budget
   }
 
-  /** Before any of the entries is taken. */
+  /** Called before any of the entries is taken. */
   addEntries(method: string, count: number): void {
     this.#entries += count
     if (this.#entries > this.#budget.entries) throw over(method, 'listing_entries', this.#budget.entries)
@@ -46,8 +46,8 @@ export class Spent {
 }
 
 /**
- * All pages of a list, or what the first of them was refused with. A chain of fresh cursors has no end of its own, so pages,
- * entries, bytes and time are bounded.
+ * Returns all pages of a list, or the refusal of the first page. A server can send new cursors forever, so pages,
+ * entries, bytes and time are limited.
  */
 export async function allOf(
   asked: Asked,
@@ -97,7 +97,7 @@ async function pageOf(
   }
 }
 
-/** What a method was refused with, as the failure that it is. */
+/** Converts a refusal into an error. */
 export function answered(method: string, { code, message }: Refusal): SyncError {
   const said = message.slice(0, 200)
   return new SyncError('source-unreachable', `Cannot enumerate with ${method}: the server answers ${code}, "${said}"`)

@@ -30,28 +30,28 @@ import { wholeEntry } from './complete-entry.ts'
 import { whileWanted } from '../../../base/abortable.ts'
 
 export interface LinkOptions {
-  /** Opens a connection: the first one, and another after each that was lost. */
+  /** Opens a connection: the first one, and a new one after each loss. */
   readonly open: (signal: AbortSignal) => Promise<McpConnection>
   readonly budget: ListingBudget
   readonly rules: LookRules
   readonly shelf: Shelf
   readonly archives: Archives | undefined
   readonly clock: Waits
-  /** The server told that something changed, or may have, unheard. */
+  /** Called after a change. `told`: the server sent a notification. `missed`: a notification may have been lost. */
   readonly onNews: (how: 'told' | 'missed') => void
 }
 
-/** One connection to a server at a time, kept open between uses. */
+/** Keeps one connection to a server open between uses. */
 export class ServerLink implements McpServer {
   readonly #options: LinkOptions
   readonly #stop = new AbortController()
   readonly #listener: Listener
   #connection: Promise<McpConnection> | undefined
   readonly #lost = new WeakSet<McpConnection>()
-  /** Those that were lost, on their way out. */
+  /** Settles after lost connections are disposed of. */
   #leaving: Promise<unknown> = Promise.resolve()
   #lastLook: Promise<unknown> = Promise.resolve()
-  /** What the last enumeration was learnt from. */
+  /** The form of the last listing. */
   #form: ListingForm | undefined
 
   constructor(options: LinkOptions) {
@@ -62,9 +62,10 @@ export class ServerLink implements McpServer {
 
   async list(signal: AbortSignal): Promise<ServerListing> {
     signal.throwIfAborted()
-    // What a look did not ask for is forgotten with it: by two at once, what the other asked for would be.
+    // Listings run one after the other. A listing removes from the cache what it did not request, so concurrent ones
+    // would remove each other's files.
     const look = this.#lastLook.then(() => this.#list(signal))
-    // The next in turn does not ask how this one went; its own caller is told.
+    // Only this caller sees the failure; the next listing runs regardless.
     this.#lastLook = look.catch(() => {})
     return whileWanted(look, signal)
   }
@@ -80,7 +81,7 @@ export class ServerLink implements McpServer {
   }
 
   async entry(uri: string, signal: AbortSignal): Promise<unknown> {
-    // What the older forms say of one skill stands among what they say of all.
+    // Older forms have one skill only within the list of all.
     const named = this.#options.rules.named().find((one) => one.uri === uri)
     if (this.#form === 'index' || this.#form === 'fastmcp' || named?.isUnverified === true) {
       const { entries } = await this.list(signal)
@@ -125,7 +126,7 @@ export class ServerLink implements McpServer {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
-    // A server that hears that all is over need not agree first to tell nothing more.
+    // The connection closes without unsubscribing first: the end of the session ends the subscriptions too.
     await Promise.all([this.#listener[Symbol.asyncDispose](), this.#disconnected(), this.#leaving])
   }
 
@@ -143,13 +144,13 @@ export class ServerLink implements McpServer {
     })
   }
 
-  /** A connection that was lost since its last use is opened anew, once. */
+  /** Retries once on a new connection if the present one was lost. */
   async #using<Result>(signal: AbortSignal, use: (connection: McpConnection) => Promise<Result>): Promise<Result> {
     const connection = await this.#connected(signal)
     try {
       return await use(connection)
     } catch (error) {
-      // That it was lost is told a moment after what was asked over it failed.
+      // The loss of a connection is reported one turn after the failure of the request over it.
       await turn()
       const isLost = this.#lost.has(connection) && error instanceof SyncError
       if (!isLost || signal.aborted) throw error
@@ -166,7 +167,7 @@ export class ServerLink implements McpServer {
   async #opened(): Promise<McpConnection> {
     try {
       const connection = await this.#options.open(this.#stop.signal)
-      // It never rejects.
+      // `ended` never rejects.
       void connection.ended.then(() => this.#letGo(connection))
       this.#listener.wake()
       return connection
@@ -176,9 +177,9 @@ export class ServerLink implements McpServer {
     }
   }
 
-  /** Of a connection that is lost there may be something left: a program that runs on, a stream that is open. */
+  /** A lost connection may leave something behind: a running program, an open stream. */
   #letGo(connection: McpConnection): void {
-    // The end of the link is that of its connection too.
+    // Disposal of the link closes the connection itself.
     if (this.#stop.signal.aborted) return
     this.#connection = undefined
     this.#lost.add(connection)
@@ -186,7 +187,7 @@ export class ServerLink implements McpServer {
   }
 }
 
-/** The code of an unknown resource is -32602 since 2026-07-28, and was -32002 before. */
+/** The code of an unknown resource is -32602 since 2026-07-28; before, it was -32002. */
 function absent(uri: string, { code, message }: { readonly code: number; readonly message: string }): Contents {
   if (isAbsence({ code })) return { why: 'the server does not have it', came: 0 }
   throw new SyncError(

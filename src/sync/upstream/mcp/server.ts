@@ -6,22 +6,25 @@ import type { Contents } from './contents.ts'
 import type { Made, NamedSkill } from './listing-context.ts'
 import type { SkillSpaces } from './skill-templates.ts'
 
-/** An MCP server that publishes skills, for as long as its source is configured. Every failure is a `SyncError`. */
+/** An MCP server that publishes skills, for the lifetime of its configuration. Every failure is a `SyncError`. */
 export interface McpServer extends AsyncDisposable {
-  /** All that it lists. */
+  /** Lists all skills. */
   list(signal: AbortSignal): Promise<ServerListing>
-  /** One entry, by the URI of its SKILL.md; undefined where the server has none. */
+  /** Returns one entry, by the URI of its SKILL.md; `undefined` if the server has none. */
   entry(uri: string, signal: AbortSignal): Promise<unknown>
-  /** The bytes of a resource, at most so many, or why the server does not have that. `trace`: of whoever it is asked for. */
+  /**
+   * Reads a resource of at most `mostBytes`, or returns why the server lacks it. `trace`: the trace context of the
+   * client's request.
+   */
   read(uri: string, mostBytes: number, signal: AbortSignal, trace?: TraceContext): Promise<Contents>
-  /** What it has where a skill is said to be that it may list nowhere. */
+  /** Looks up a skill by its URI, which the server need not list. */
   find(named: NamedSkill, signal: AbortSignal): Promise<Made>
-  /** Its templates for the URIs of skills. */
+  /** Returns the server's URI templates for skills. */
   spaces(signal: AbortSignal): Promise<SkillSpaces>
-  /** What it has for a variable of such a template. */
+  /** Returns the server's suggestions for a template variable. */
   complete(completing: Completing, signal: AbortSignal): Promise<Completed>
-  /** Has an archive read again, of whose files one was lost. */
+  /** Reads an archive again after one of its files was lost. */
   reread(archive: string, signal: AbortSignal): Promise<void>
-  /** Has these URIs, and changes of the listing, told about; whoever is told looks for what changed. */
+  /** Subscribes to changes of these URIs and of the listing. A notification triggers a new listing. */
   watch(wanted: Watched): void
 }

@@ -8,7 +8,7 @@ import { allOf, answered } from './pages.ts'
 import { isAbsence, orSilence } from './client/rpc-errors.ts'
 import { readTemplate } from './template.ts'
 
-/** A server's template for the SKILL.md of many skills, which it may list nowhere. */
+/** A server's URI template for the SKILL.md of many skills, which it need not list. */
 export interface SkillSpace {
   readonly template: string
   readonly variables: readonly string[]
@@ -16,13 +16,13 @@ export interface SkillSpace {
   readonly description?: string
 }
 
-/** The spaces of a server, and what it offers as one and is none. */
+/** The valid templates of a server, and the invalid ones with the reason. */
 export interface SkillSpaces {
   readonly spaces: readonly SkillSpace[]
   readonly refused: readonly { readonly template: string; readonly why: string }[]
 }
 
-/** What the server lists as templates of SKILL.md files, and what an index of one of the first revisions names as such. */
+/** Collects the templates of SKILL.md files from the server's list and from an index of the first revisions. */
 export async function spacesOf(looking: Looking, form: ListingForm | undefined): Promise<SkillSpaces> {
   const offered = [...(await listedTemplates(looking)), ...(form === 'skills/list' ? [] : await indexed(looking))]
   const met = new Map<string, Offered>()
@@ -37,7 +37,7 @@ export async function spacesOf(looking: Looking, form: ListingForm | undefined):
   return { spaces: spaces.slice(0, MOST_SPACES), refused: [...refused.slice(0, MOST_REFUSED), ...overMost(spaces)] }
 }
 
-/** A server has room for thousands; nobody chooses among them. */
+/** A server may have thousands, which no user can choose from. */
 const MOST_SPACES = 200
 const MOST_REFUSED = 32
 
@@ -47,11 +47,11 @@ interface Offered {
   readonly description: unknown
 }
 
-/** Of all templates, those of skills: others lead to whatever resources there are. */
+/** Returns only the templates of skills; others lead to arbitrary resources. */
 async function listedTemplates(looking: Looking): Promise<readonly Offered[]> {
   const asked = { method: 'resources/templates/list', key: 'resourceTemplates', firstMs: looking.rules.connectMs }
   const items = await orSilence(allOf(asked, looking))
-  // Some servers answer to a method that they do not know in a way that nobody can hear.
+  // Some servers answer an unknown method in a way that clients cannot receive.
   if (items instanceof Error) return []
   if ('ok' in items) {
     if (!isAbsence(items)) throw answered(asked.method, items)
@@ -63,7 +63,7 @@ async function listedTemplates(looking: Looking): Promise<readonly Offered[]> {
   })
 }
 
-/** An index that cannot be had now is no reason to show nothing. */
+/** Returns nothing if the index is unavailable now: other templates are still shown. */
 async function indexed(looking: Looking): Promise<readonly Offered[]> {
   const items = await indexItems(looking)
   if (items === undefined || items instanceof Error) return []

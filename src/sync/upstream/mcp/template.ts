@@ -1,9 +1,9 @@
 import { shown } from '../../skill-md/contract/contract-value.ts'
 import { readUpstreamUri } from '../../model/upstream-uri.ts'
 
-/** A template for the URIs of skills: level 1 of RFC 6570, `{variable}` and nothing else in braces. */
+/** A URI template of skills: level 1 of RFC 6570, only `{variable}`. */
 interface Template {
-  /** Each once, in the order that they stand in. */
+  /** The distinct variables, in order of appearance. */
   readonly variables: readonly string[]
   readonly parts: readonly Part[]
 }
@@ -19,7 +19,7 @@ interface Refused {
   readonly why: string
 }
 
-/** Reads a template as the raw string that came. Whatever it is filled in with, its scheme and its segments are fixed. */
+/** Parses a template as received. No values can change its scheme or the number of its segments. */
 export function readTemplate(raw: string): ReadTemplate {
   if (raw.length > MAX_LENGTH) return refused(`it is longer than ${MAX_LENGTH} characters`)
   if (!/^[a-z][a-z0-9+.-]*:/i.test(raw)) return refused('it does not begin with a scheme')
@@ -30,7 +30,7 @@ export function readTemplate(raw: string): ReadTemplate {
     parts.push(part)
   }
   const names = parts.flatMap((part) => (part.kind === 'variable' ? [part.name] : []))
-  // Any value will do: what it tells of the rest holds for all.
+  // The result is the same for all values.
   const filled = readUpstreamUri(textOf(parts, () => 'x'))
   if (!filled.ok) return refused(filled.why)
   if (!raw.endsWith('/SKILL.md') || filled.segments.length < 2)
@@ -40,11 +40,11 @@ export function readTemplate(raw: string): ReadTemplate {
   return { ok: true, template }
 }
 
-/** Enough for any, and many of them fit into an answer. */
+/** Large enough for real templates, and small enough for many in one answer. */
 const MAX_LENGTH = 1024
 const MAX_VARIABLES = 16
 
-/** The URI that the values make. All that is reserved in a value is encoded, so that it stays in the segment it stands in. */
+/** Fills in the values. Reserved characters of a value are encoded, so that it stays within its segment. */
 export function expanded({ variables, parts }: Template, values: ReadonlyMap<string, string>): Expanded {
   for (const name of variables) {
     const value = values.get(name)
@@ -70,7 +70,7 @@ function textOf(parts: readonly Part[], valueOf: (name: string) => string): stri
   return parts.map((part) => (part.kind === 'literal' ? part.text : valueOf(part.name))).join('')
 }
 
-/** RFC 6570, 3.2.2: all but letters, digits and "-._~". */
+/** RFC 6570, 3.2.2: encodes all but letters, digits and "-._~". */
 function encoded(value: string): string {
   return encodeURIComponent(value).replaceAll(
     /[!'()*]/g,

@@ -11,26 +11,26 @@ import { skillPathOf, unmade } from './listing-context.ts'
 import type { Looking, Made } from './listing-context.ts'
 import type { ReadFile, UnreadFile } from './file-cache.ts'
 
-/** What an index of one of the first revisions says of a skill. */
+/** An index entry of one of the first revisions. */
 export interface Outline {
   readonly uri: string
-  /** As the index copied it from SKILL.md; undefined where it did not. */
+  /** The frontmatter that the index copied from SKILL.md; `undefined` if it has none. */
   readonly frontmatter: unknown
-  /** Of SKILL.md alone. */
+  /** The digest of SKILL.md alone. */
   readonly digest: unknown
-  /** Whatever else it says of it. */
+  /** Other statements of the index about the skill. */
   readonly said: string
 }
 
 /**
- * The entry of a skill of which nobody says what its files are: they are looked for, and read to learn it. What is declared of
- * them is held against the limits before anything is read.
+ * Creates the entry of a skill whose files the server does not declare: finds them, and reads them to learn their
+ * digests. Declared sizes are checked against the limits before anything is read.
  */
 export async function firstRead(outline: Outline, looking: Looking): Promise<Made> {
   const { uri, digest } = outline
   const { skill: limits, isWanted } = looking.rules
   const path = skillPathOf(uri)
-  // It is refused by its URI: whoever judges entries says why.
+  // An entry with this URI is refused; the judge of entries reports the reason.
   if (path === undefined) return { entry: { uri, resources: [] } }
   if (!isWanted(path)) return {}
   const sha256 = digest === undefined ? undefined : sha256In(digest)
@@ -39,7 +39,7 @@ export async function firstRead(outline: Outline, looking: Looking): Promise<Mad
   const list = await looking.lists.of(uri, limits.files)
   if (!list.ok) return unmade('limit-files', path, `The files of the skill cannot be told: ${list.why}`)
   const files = withDocument(uri, list.files)
-  // A list of all resources may well be silent about those of a skill: nobody has to list them.
+  // A list of all resources may lack the files of a skill: servers need not list them.
   const isLinked = !list.isWhole && files.length === 1
   const reading = new FirstReading(outline, path, looking)
   const made = overLimits(files, path, looking) ?? (await reading.of(files, sha256, isLinked))
@@ -55,7 +55,7 @@ function messageOf({ first, count }: Strays): string {
   return `${count} listed in its folders lie elsewhere and are not read: ${first.join(', ')}${more}`
 }
 
-/** Why so many files, or files that are declared to be so large, are not read at all. */
+/** Returns a refusal if there are too many files, or if their declared sizes are too large; then none is read. */
 export function overLimits(
   files: readonly { readonly size?: number | undefined }[],
   path: string,
@@ -69,7 +69,7 @@ export function overLimits(
   return unmade('limit-bytes', path, `The files hold ${bytes} bytes, over the limit of ${mostBytes}`)
 }
 
-/** SKILL.md first, listed or not: without it there is no use in the rest. */
+/** Puts SKILL.md first, listed or not: without it the other files are useless. */
 function withDocument(uri: string, files: readonly ListedFile[]): readonly ListedFile[] {
   const document = files.find((file) => file.uri === uri) ?? { uri, size: undefined, said: '' }
   return [document, ...files.filter((file) => file.uri !== uri)]
@@ -81,7 +81,7 @@ interface Resource {
   readonly size: number
 }
 
-/** One skill being read. */
+/** The read of one skill. */
 class FirstReading {
   readonly #outline: Outline
   readonly #path: string
@@ -95,7 +95,7 @@ class FirstReading {
     this.#bytesLeft = looking.rules.skill.bytes
   }
 
-  /** `isLinked`: with what the server has of the files that the links of SKILL.md name. */
+  /** `isLinked`: also request the files that the links of SKILL.md name. */
   async of(files: readonly ListedFile[], sha256: string | undefined, isLinked: boolean): Promise<Made> {
     const resources: Resource[] = []
     let frontmatter: JsonObject | undefined
@@ -117,7 +117,7 @@ class FirstReading {
   async #linkedFrom(document: Uint8Array): Promise<readonly Resource[]> {
     const found: Resource[] = []
     await this.#looking.links.read(document, this.#outline.uri, this.#looking, async (file) => {
-      // A file without a byte would have room, and nobody is asked which one that is.
+      // An empty file would still fit, but which file is empty is unknown before the request.
       if (this.#bytesLeft === 0) return false
       const read = await this.#read(file, false)
       if (read.ok) found.push(this.#resource(file.uri, read))
@@ -144,7 +144,7 @@ class FirstReading {
 
 type Document = { readonly frontmatter: JsonObject } | Required<Pick<Made, 'findings'>>
 
-/** What SKILL.md says, if it is what the index says for it. */
+/** Parses the frontmatter of SKILL.md, and verifies it against the index. */
 export async function documentIn(
   bytes: Uint8Array,
   inIndex: unknown,

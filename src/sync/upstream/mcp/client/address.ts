@@ -1,6 +1,6 @@
 import type { Way } from '../../http/host-access.ts'
 
-/** Where an MCP server is reached. */
+/** The address of an MCP server. */
 export type McpAddress = HttpAddress | ProgramAddress
 
 export interface HttpAddress {
@@ -8,32 +8,32 @@ export interface HttpAddress {
   readonly url: string
 }
 
-/** A program of this machine that speaks MCP on its standard input and output. */
+/** A local program that speaks MCP on its standard input and output. */
 export interface ProgramAddress {
   readonly kind: 'program'
-  /** A path, or a name that is looked up in `path`. Never read by a shell. */
+  /** A path, or a name that is searched in `path`. Never parsed by a shell. */
   readonly command: string
   readonly args: readonly string[]
-  /** Its PATH and HOME. Of the environment of this process it is given nothing else. */
+  /** The PATH and HOME of the program. It inherits nothing else from the environment of this process. */
   readonly path: string
   readonly home: string
-  /** What else is in its environment; it may hold credentials, and is asked anew before each start. */
+  /** Additional environment variables, which may hold credentials. Queried again before each start. */
   readonly env: () => Promise<Readonly<Record<string, string>>>
 }
 
-/** Bounds on what a server can make us do. Bytes over theirs are `limit-exceeded`, a wait over its `source-unreachable`. */
+/** Limits for a server. Too many bytes are `limit-exceeded`, a timeout is `source-unreachable`. */
 export interface McpLimits {
-  /** To hear the first byte of an answer while the connection is opened, and of what is no request. */
+  /** Timeout for the first byte of an answer while the connection opens, and for messages that are not requests. */
   readonly connectMs: number
-  /** For one request, until its answer is whole. */
+  /** Timeout for one request, until its answer is complete. */
   readonly requestMs: number
-  /** Between two bytes of one answer. */
+  /** Timeout between two bytes of one answer. */
   readonly idleMs: number
-  /** Of one answer, as it comes over the wire. */
+  /** Maximum size of one answer on the wire. */
   readonly answerBytes: number
 }
 
-/** The defaults. A file of 16 MiB comes as 22.4 MB of base64, in an answer that must hold it whole. */
+/** The default limits. A file of 16 MiB takes 22.4 MB as base64, in one answer that must hold it whole. */
 export const MCP_LIMITS: McpLimits = {
   connectMs: 10_000,
   requestMs: 60_000,
@@ -41,11 +41,11 @@ export const MCP_LIMITS: McpLimits = {
   answerBytes: 24 * 2 ** 20,
 }
 
-/** What a connection is given to work with. */
+/** The options of a connection. */
 export interface ConnectionOptions {
-  /** How the server's host is reached, and what it is sent to know us by. Asked anew before each use. */
+  /** Returns the route to the server's host and the headers to send. Called again before each use. */
   readonly way: (signal: AbortSignal) => Promise<Way>
   readonly limits: McpLimits
-  /** The version of this program, as servers are told. */
+  /** The version of this program, which servers receive. */
   readonly version: string
 }

@@ -1,6 +1,6 @@
 import type { Notification } from './message.ts'
 
-/** What is to be told: that the list of resources changed, and which of these did. */
+/** The requested notifications: changes of the resource list, and changes of these resources. */
 export interface Wish {
   readonly list: boolean
   readonly uris: readonly string[]
@@ -8,14 +8,14 @@ export interface Wish {
 
 export type Notice = { readonly kind: 'updated'; readonly uri: string } | { readonly kind: 'list' }
 
-/** What the server agreed to tell. */
+/** A subscription that the server accepted. */
 export interface Watch extends AsyncDisposable {
   readonly honoured: Wish
-  /** Resolves when nothing more will be told: dropped, disposed of, or nothing honoured in the first place. */
+  /** Resolves if no more notifications come: the stream was dropped or disposed of, or the server honored nothing. */
   readonly ended: Promise<void>
 }
 
-/** A server that tells nothing. */
+/** The watch for a server that sends no notifications. */
 export const UNHEARD: Watch = {
   honoured: { list: false, uris: [] },
   ended: Promise.resolve(),
@@ -26,7 +26,7 @@ export function isUnheard({ list, uris }: Wish): boolean {
   return !list && uris.length === 0
 }
 
-/** Reads a notification as what was agreed to; everything else that a server tells is for nobody. */
+/** Parses a notification within the accepted subscription; `undefined` for any other. */
 export function noticeIn(
   { method, params }: Notification,
   honoured: ReadonlySet<string>,
@@ -38,7 +38,7 @@ export function noticeIn(
   return typeof uri === 'string' && isWithin(uri, honoured) ? { kind: 'updated', uri } : undefined
 }
 
-/** Of something that lies below what was asked for, the legacy era may tell too. */
+/** True also for a resource below a subscribed one, which the legacy era allows. */
 function isWithin(uri: string, roots: ReadonlySet<string>): boolean {
   if (uri.length > URI_LENGTH) return false
   for (let end = uri.length; end > 0; end = uri.lastIndexOf('/', end - 1)) {
@@ -47,5 +47,5 @@ function isWithin(uri: string, roots: ReadonlySet<string>): boolean {
   return false
 }
 
-/** Each slash of a URI is one look; longer ones are nobody's. */
+/** The maximum length, because each slash of a URI costs one lookup. No real URI is longer. */
 const URI_LENGTH = 4096

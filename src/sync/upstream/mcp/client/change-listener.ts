@@ -5,7 +5,7 @@ import { declaresOmitted } from './capabilities.ts'
 import { isUnheard } from './change-feed.ts'
 import type { Watch } from './change-feed.ts'
 
-/** The process's clock, by which pauses and the age of a stream are measured. */
+/** The process clock, which measures pauses and the age of a stream. */
 export interface Waits {
   monotonicMs(): number
   wait(ms: number, signal: AbortSignal): Promise<void>
@@ -14,27 +14,28 @@ export interface Waits {
 export interface ListenerOptions {
   readonly connect: (signal: AbortSignal) => Promise<McpConnection>
   readonly clock: Waits
-  /** Something changed, as was told; or may have, unheard. */
+  /** Called after a change. `told`: the server sent a notification. `missed`: a notification may have been lost. */
   readonly onNews: (how: 'told' | 'missed') => void
 }
 
-/** The document of older revisions, whose change says that the set of skills is another. */
+/** The index of older revisions. A change of it means that the set of skills has changed. */
 const INDEX = 'skill://index.json'
 
 /**
- * Hears what a server says of changes, once somebody wants to. A stream that is dropped is opened again after a while, and what
- * was said meanwhile is taken for news. Where a server cannot tell, nothing is lost: the schedule looks.
+ * Listens for a server's change notifications, from the first `watch` on. A dropped stream is reopened after a pause,
+ * and counts as news because of missed notifications. If a server sends none, the scheduled listing still finds the
+ * changes.
  */
 export class Listener implements AsyncDisposable {
   readonly #options: ListenerOptions
   readonly #stop = new AbortController()
   #wanted: Watched = { uris: [], omitted: [] }
-  /** Ends the stream, for one with other URIs. */
+  /** Ends the stream, so that one with other URIs can open. */
   #turn = new AbortController()
   #listening: Promise<void> | undefined
-  /** Ends the pause before the next attempt, while there is one. */
+  /** Ends the pause before the next attempt; `undefined` outside a pause. */
   #pausing: AbortController | undefined
-  /** The connection over which news came last. */
+  /** The connection that delivered the last news. */
   #heardOver: McpConnection | undefined
 
   constructor(options: ListenerOptions) {
@@ -46,11 +47,11 @@ export class Listener implements AsyncDisposable {
     if (JSON.stringify(wanted) === JSON.stringify(this.#wanted) && this.#listening !== undefined) return
     this.#wanted = wanted
     this.#turn.abort()
-    // It rejects only in a way that is to end the process.
+    // A rejection is meant to end the process.
     this.#listening ??= this.#keepListening()
   }
 
-  /** There is a connection anew: whatever was to be waited for is over. */
+  /** Ends the pause, because there is a new connection. */
   wake(): void {
     this.#pausing?.abort()
   }
@@ -71,7 +72,7 @@ export class Listener implements AsyncDisposable {
         await open.replace(watch)
         const sinceMs = this.#options.clock.monotonicMs()
         isAfterLoss = watch === undefined || !(await this.#endsBefore(wanted.signal, watch))
-        // One that ends as soon as it is open is no better than none.
+        // A stream that ends as soon as it opens counts as a failure.
         if (this.#options.clock.monotonicMs() - sinceMs >= STEADY_MS) failures = 0
         if (!isAfterLoss) continue
         await this.#pause(failures, wanted.signal)
@@ -82,13 +83,13 @@ export class Listener implements AsyncDisposable {
     }
   }
 
-  /** Undefined where no server is, or none that tells. */
+  /** `undefined` if there is no server, or if it sends no notifications. */
   async #opened(isAfterLoss: boolean, open: OpenWatch): Promise<Watch | undefined> {
     const { signal } = this.#stop
     try {
       const connection = await this.#options.connect(signal)
-      // A stream ends when the next one is open, so that nothing is said in between that nobody hears. In the 2025 era there
-      // is one list of subscriptions: leaving the old ones after taking the new ones would leave those too.
+      // The old stream ends only after the next is open, so that no notification is lost in between. The 2025 era has
+      // one list of subscriptions per session: removing the old ones after adding the new ones would remove both.
       const hasGap = connection.greeting.era === 'legacy' && open.isOpen
       if (hasGap) await open.replace(undefined)
       const heard = await this.#heardFrom(connection)
@@ -101,10 +102,13 @@ export class Listener implements AsyncDisposable {
     }
   }
 
-  /** A server that was restarted says at the first request that it knows the session no more: there is another at once. */
+  /**
+   * Opens the stream, and again on a new connection if the first was lost. A restarted server rejects the session at
+   * the first request, and a new session exists immediately afterwards.
+   */
   async #heardFrom(connection: McpConnection): Promise<Heard | undefined> {
     const watch = await this.#watched(connection)
-    // That a connection was lost is told a moment after what was asked over it failed.
+    // The loss of a connection is reported one turn after the failure of the request over it.
     await turn()
     const next = await this.#options.connect(this.#stop.signal)
     if (next === connection) return watch && { watch, connection }
@@ -123,7 +127,10 @@ export class Listener implements AsyncDisposable {
     return undefined
   }
 
-  /** After the subscriptions, so that nothing is lost before them. Over another connection there is another process, or session. */
+  /**
+   * Reports missed news. Called after the subscriptions, so that nothing before them is lost. Another connection means
+   * another process or session.
+   */
   #tellMissed(isMissed: boolean, connection: McpConnection): void {
     const isOther = this.#heardOver !== undefined && this.#heardOver !== connection
     this.#heardOver = connection
@@ -131,7 +138,7 @@ export class Listener implements AsyncDisposable {
     else if (isMissed) this.#options.onNews('missed')
   }
 
-  /** Whether other URIs are wanted before the stream is dropped. */
+  /** Returns true if other URIs are wanted before the stream is dropped. */
   async #endsBefore(wanted: AbortSignal, watch: Watch): Promise<boolean> {
     const over = AbortSignal.any([wanted, this.#stop.signal])
     await Promise.race([watch.ended, abortOf(over)])
@@ -153,14 +160,14 @@ interface Heard {
   readonly connection: McpConnection
 }
 
-/** Milliseconds that a stream must hold before earlier failures are forgotten. */
+/** The milliseconds after which a stream counts as stable and resets the failure count. */
 const STEADY_MS = 10_000
 
 function inOrder(uris: readonly string[]): readonly string[] {
   return [...new Set(uris)].toSorted()
 }
 
-/** One open stream at a time. */
+/** Holds at most one open stream. */
 class OpenWatch {
   #open: Watch | undefined
 
@@ -175,7 +182,10 @@ class OpenWatch {
   }
 }
 
-/** Grows from a second to five minutes, with half of it left to chance: a server that comes back is not met by all at once. */
+/**
+ * Returns a delay that grows from one second to five minutes. Half of it is random, so that clients do not all return
+ * to a restarted server at once.
+ */
 function delayMs(failures: number): number {
   const most = Math.min(300_000, 1000 * 2 ** Math.min(failures, 10))
   return most / 2 + Math.random() * (most / 2)

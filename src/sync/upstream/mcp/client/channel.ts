@@ -1,26 +1,28 @@
 import { SyncError, type SyncErrorCode } from '../../../model/sync-error.ts'
 import type { Outgoing } from './message.ts'
 
-/** One way to a server, on which JSON-RPC messages go to and fro. What comes is told to the one who hears it. */
+/** A bidirectional transport of JSON-RPC messages to a server. Incoming messages go to one listener. */
 export interface Channel extends AsyncDisposable {
-  /** As messages call the server. */
+  /** The name of the server in messages. */
   readonly name: string
-  /** Whether each request has a stream of its own, of which the end takes the request back. */
+  /** True if each request has its own stream, and closing that stream cancels the request. */
   readonly isByRequest: boolean
-  /** Called once, before anything is sent. */
+  /** Sets the listener. Called once, before anything is sent. */
   hear(ears: Ears): void
-  /** Rejects with a `SyncError` when it could not be sent, or, where that is known, when no answer to it will come. */
+  /** Rejects with a `SyncError` if the message could not be sent, or if the channel knows that no answer will come. */
   send(message: Outgoing, sending: Sending): Promise<void>
-  /** From now on messages are of this version of the protocol. */
+  /** Sets the protocol version of all messages from now on. */
   speak(version: string): void
-  /** The stream on which the server tells things by itself, opened when it is not; undefined if there is none. */
+  /**
+   * Returns the stream for messages that the server initiates, and opens it if needed; `undefined` if there is none.
+   */
   listen(signal: AbortSignal): Promise<ServerStream | undefined>
 }
 
 export interface Sending {
-  /** Ends the exchange, and whatever of its answer is still to come. */
+  /** Ends the exchange, including the rest of its answer. */
   readonly signal: AbortSignal
-  /** Nothing more will come on the stream that this request has of its own. */
+  /** Called if the request's own stream has ended. */
   readonly dry?: () => void
 }
 
@@ -28,17 +30,17 @@ export interface ServerStream {
   readonly ended: Promise<void>
 }
 
-/** Who listens to a channel. */
+/** The listener of a channel. */
 export interface Ears {
-  /** A message, not yet looked at. */
+  /** Receives a message, not yet validated. */
   heard(message: unknown): void
-  /** One request will not be answered, for this reason. */
+  /** Called if a request will not be answered, with the reason. */
   failed(id: unknown, why: SyncError): void
-  /** Nothing more will be heard at all. */
+  /** Called if the channel is lost: no more messages will come. */
   lost(why: SyncError): void
 }
 
-/** One answer is over its limit. `came`: bytes of it, until it was given up. */
+/** An answer over its limit. `came`: the bytes received until then. */
 export class Overlong extends SyncError {
   readonly came: number
 
@@ -48,7 +50,7 @@ export class Overlong extends SyncError {
   }
 }
 
-/** The server is there, and gave no answer that can be used. While the era is sought, that tells something too. */
+/** The server is reachable, but gave no usable answer. During the detection of the era that is information too. */
 export class Unanswered extends SyncError {
   constructor(message: string, options: { code?: SyncErrorCode; cause?: unknown; retryAfterMs?: number } = {}) {
     super(options.code ?? 'source-unreachable', message, options)

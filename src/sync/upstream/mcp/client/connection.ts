@@ -15,8 +15,8 @@ import { subscribe } from './resource-subscriptions.ts'
 import type { Notice, Watch, Wish } from './change-feed.ts'
 
 /**
- * A connection to one MCP server, in whichever era it speaks. Results come as the server sent them, whole pages unjudged; what
- * it is asked for in turn is refused. Every wait and every answer is bounded.
+ * A connection to one MCP server, in either era of the protocol. Results are returned as received, unvalidated;
+ * requests from the server are refused. Every wait and every answer is bounded.
  */
 export class McpConnection implements AsyncDisposable {
   readonly greeting: Greeting
@@ -35,12 +35,12 @@ export class McpConnection implements AsyncDisposable {
     return new McpConnection(greeting, dialogue, options)
   }
 
-  /** Resolves when the connection is lost or closed: the program ended, or the session is over. */
+  /** Resolves if the connection is lost or closed: the program ended, or the session is over. */
   get ended(): Promise<void> {
     return this.#dialogue.ended
   }
 
-  /** Asks one thing. Rejects with a `SyncError` when no answer came that can be used, or with the reason of the signal. */
+  /** Sends one request. Rejects with a `SyncError` if no usable answer came, or with the reason of the signal. */
   async request(
     method: string,
     params: JsonObject,
@@ -53,7 +53,7 @@ export class McpConnection implements AsyncDisposable {
     return reply
   }
 
-  /** Hears what the server tells of what is wished. That it tells nothing is no error: nothing is honoured then. */
+  /** Subscribes to the wished notifications. A server without notifications is no error: it honors nothing. */
   async watch(wish: Wish, heard: (notice: Notice) => void, signal: AbortSignal): Promise<Watch> {
     const { requestMs } = this.#options.limits
     const { era, capabilities } = this.greeting
@@ -76,7 +76,7 @@ async function greeted(
   try {
     const found = await discover(dialogue, options, signal)
     if (found !== 'older' && found !== 'mute') return [found, dialogue]
-    // What a program makes of a message that it did not take, nobody knows: it is started anew.
+    // The state of a program after a message that it did not understand is unknown, so it is restarted.
     if (found === 'older' || address.kind === 'http') {
       return [await initialize(dialogue, options, limits.connectMs, signal), dialogue]
     }
@@ -96,7 +96,7 @@ async function anew(
   signal.throwIfAborted()
   const dialogue = new Dialogue(await channelTo(address, options))
   try {
-    // A program may be long in starting, and that it was silent says no more than that.
+    // A program may start slowly, and its silence proves nothing more than that.
     return [await initialize(dialogue, options, options.limits.requestMs, signal), dialogue]
   } catch (error) {
     await dialogue[Symbol.asyncDispose]()
@@ -113,7 +113,7 @@ function channelTo(address: McpAddress, options: ConnectionOptions): Promise<Cha
   }
 }
 
-/** A result without a type is complete. Nobody is here whom a server could ask for more. */
+/** Throws unless the result is complete; a result without a type is. No user is present to give a server more input. */
 function expectComplete(result: JsonObject, what: string): void {
   const { resultType } = result
   if (resultType === undefined || resultType === 'complete') return

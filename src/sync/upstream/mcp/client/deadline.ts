@@ -2,9 +2,9 @@ import { SyncError } from '../../../model/sync-error.ts'
 import { connectionFailure } from '../../http/http-failure.ts'
 import { Unanswered } from './channel.ts'
 
-/** The clock of one exchange: what does not come in time ends it, with a reason. */
+/** The timer of one exchange: a timeout ends the exchange with a reason. */
 export class Patience {
-  /** Aborted with the caller's, or when the time is over. */
+  /** Aborted with the caller's signal or by a timeout. */
   readonly signal: AbortSignal
   readonly #what: string
   readonly #caller: AbortSignal
@@ -18,7 +18,7 @@ export class Patience {
     this.signal = AbortSignal.any([caller, this.#over.signal])
   }
 
-  /** The next byte is to come within so long. */
+  /** Starts the timeout for the next byte. */
   expect(ms: number): void {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
@@ -27,18 +27,20 @@ export class Patience {
     }, ms)
   }
 
-  /** It came, and when the next one does is not watched. */
+  /** Stops the timeout, because the byte came. */
   rest(): void {
     clearTimeout(this.#timer)
   }
 
-  /** Ends the exchange, however far it has come. */
+  /** Ends the exchange at any stage. */
   stop(): void {
     clearTimeout(this.#timer)
     this.#over.abort()
   }
 
-  /** What an error of the exchange really is: the caller's own abort, the time that is over, or the connection's. */
+  /**
+   * Returns the real reason for an error of the exchange: the caller's abort, the timeout, or the connection's failure.
+   */
   explain(cause: unknown): unknown {
     if (this.#caller.aborted) return this.#caller.reason
     if (this.#why !== undefined) return this.#why

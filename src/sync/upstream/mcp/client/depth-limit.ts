@@ -1,12 +1,11 @@
 /**
- * The value, or null in place of one that is nested deeper than anything is read: parsing takes any depth, and writing
- * it again does not.
+ * Returns the value, or null if it is nested too deeply: `JSON.parse` accepts any depth, but `JSON.stringify` does not.
  */
 export function legible(value: unknown): unknown {
   return isWithin(value, MOST_LEVELS) ? value : null
 }
 
-/** Far more than `limits.frontmatter.depth` lets any skill have, and far less than the stack has room for. */
+/** Far above `limits.frontmatter.depth`, and far below what the stack can hold. */
 const MOST_LEVELS = 500
 
 function isWithin(value: unknown, levels: number): boolean {

@@ -7,7 +7,7 @@ import { Unanswered } from './channel.ts'
 import type { Dialogue } from './json-rpc.ts'
 import type { Reply } from './message.ts'
 
-/** What the server said of itself. Never used for identity. */
+/** The server's statements about itself. Never used as its identity. */
 export interface Greeting {
   readonly era: 'modern' | 'legacy'
   readonly version: string
@@ -15,12 +15,12 @@ export interface Greeting {
   readonly instructions: string | undefined
 }
 
-/** The one version of the modern era that is spoken here. */
+/** The only supported version of the modern era. */
 const MODERN = '2026-07-28'
 
 /**
- * Asks a server of the modern era who it is. `older` is one that speaks the legacy era, `mute` one that gave no answer at all,
- * after which a program is good for nothing more.
+ * Detects a server of the modern era and returns its greeting. `older`: it speaks the legacy era. `mute`: it gave no
+ * answer; a program cannot be used after that.
  */
 export async function discover(
   dialogue: Dialogue,
@@ -71,7 +71,10 @@ export async function initialize(
 
 const NAME = 'skillsyncd'
 
-/** What each request of the modern era carries. We can nothing: no elicitation, no sampling, no roots. */
+/**
+ * Returns the metadata of each request in the modern era. This client has no capabilities: no elicitation, no sampling,
+ * no roots.
+ */
 function envelope(version: string): JsonObject {
   return {
     'io.modelcontextprotocol/protocolVersion': MODERN,
@@ -82,7 +85,7 @@ function envelope(version: string): JsonObject {
 
 function greetingIn(result: JsonObject, name: string): Greeting | 'older' {
   const { supportedVersions, capabilities } = result
-  // A server that answers whatever it is asked is no sign of an era.
+  // A server that answers any request gives no sign of its era.
   if (supportedVersions === undefined && capabilities === undefined) return 'older'
   const versions = isTexts(supportedVersions) ? supportedVersions : [MODERN]
   if (!versions.includes(MODERN)) return olderAmong(versions, name)
@@ -101,7 +104,10 @@ const HEADER_MISMATCH = -32020
 const MISSING_CAPABILITY = -32021
 const UNSUPPORTED_VERSION = -32022
 
-/** A server that names older versions alone is opened in their way; one that names a newer one is not to be talked down. */
+/**
+ * Returns `older` if the server names only older versions. Throws if it names a newer one: such a server must not be
+ * downgraded.
+ */
 function olderAmong(versions: readonly string[], name: string): 'older' {
   if (versions.length > 0 && versions.every((version) => version < MODERN)) return 'older'
   const offered = versions.length === 0 ? 'none' : printable(versions.join(', '))

@@ -5,7 +5,7 @@ import type { Answer } from '../../http/http-exchange.ts'
 import { isWebPage } from '../../http/http-failure.ts'
 import { readMessage } from './message.ts'
 
-/** The answer as the SDK reads it. The body is one that was bounded; some statuses can have none. */
+/** Converts the answer for the SDK. The caller has bounded the body; some statuses allow none. */
 export function responseOf(
   answer: Answer,
   body: AsyncIterable<Uint8Array> | undefined,
@@ -19,20 +19,20 @@ export function responseOf(
 
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
 
-/** Why an answer cannot be read, whatever its status. */
+/** Returns why an answer is unreadable, whatever its status. */
 export function unreadable(answer: Answer, what: string): SyncError | undefined {
   const encoding = answer.header('content-encoding') ?? 'identity'
   if (encoding.toLowerCase() !== 'identity') {
     return new SyncError('source-unreachable', `${what}: it answers in an encoding that was not asked for`)
   }
   if (isWebPage(answer)) {
-    // Mostly that of a portal or a proxy that wants a person to sign in, in place of what is behind it.
+    // Usually a portal or a proxy that wants the user to sign in, instead of the server behind it.
     return new SyncError('source-unreachable', `${what}: the address answers with a web page, not an MCP server`)
   }
   return undefined
 }
 
-/** Why a redirect is not followed: it leads to another origin, or would make another request of this one. */
+/** Returns why a redirect is refused: it leads to another origin, or would change the request. */
 export function refusedRedirect(answer: Answer, method: string, what: string): SyncError | undefined {
   const { status, url } = answer
   if (!isRedirect(answer)) return undefined
@@ -53,7 +53,7 @@ export function isEventStream(answer: Answer): boolean {
   return mediaTypeOf(answer) === 'text/event-stream'
 }
 
-/** The JSON-RPC error in an answer with the status of one, if it is about the request with this id. */
+/** Returns the JSON-RPC error in an HTTP error answer, if it belongs to the request with this id. */
 export async function replyIn(
   answer: Answer,
   body: AsyncIterable<Uint8Array>,

@@ -1,17 +1,17 @@
 import { readMessage } from './message.ts'
 
-/** One request of the SDK's transport, as far as it matters to whoever carries it. */
+/** The parts of a request by the SDK's transport that matter for its exchange. */
 export interface HttpCall {
   readonly url: string
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array | undefined
   readonly signal: AbortSignal
-  /** Of the JSON-RPC request in the body; undefined where there is none. */
+  /** The id of the JSON-RPC request in the body; `undefined` if there is none. */
   readonly id: string | number | undefined
-  /** Its method, or that of the notification. */
+  /** The method of the request or notification. */
   readonly rpc: string | undefined
-  /** Whether it opens the stream on which the server tells things by itself. */
+  /** True if it opens the stream for messages that the server initiates. */
   readonly isServerStream: boolean
 }
 
@@ -28,12 +28,12 @@ export function callOf(url: string, init: RequestInit): HttpCall {
     signal: init.signal ?? new AbortController().signal,
     id: message?.kind === 'request' ? message.id : undefined,
     rpc: message?.kind === 'request' ? message.method : message?.kind === 'notice' ? message.notice.method : undefined,
-    // With an event to go on from it resumes the answer to a request.
+    // With a last event id, it resumes the answer to a request.
     isServerStream: method === 'GET' && headers['last-event-id'] === undefined,
   }
 }
 
-/** Whether what comes is told as it happens: silence is then nothing unusual. */
+/** True if the stream delivers events as they happen, so that silence is normal. */
 export function isLasting({ method, rpc }: HttpCall): boolean {
   return method === 'GET' || rpc === 'subscriptions/listen'
 }

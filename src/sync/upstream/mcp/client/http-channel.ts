@@ -5,7 +5,7 @@ import { Unanswered, type Channel, type Ears, type Sending, type ServerStream } 
 import { HttpFetch } from './http-fetch.ts'
 import type { Outgoing } from './message.ts'
 
-/** A server behind an address. The transport is the SDK's, which is loaded with the first of them; the bytes are ours. */
+/** A channel to a server over HTTP. The transport is the SDK's, loaded on first use; the HTTP exchange is our own. */
 export class HttpChannel implements Channel {
   readonly name: string
   readonly isByRequest = true
@@ -21,7 +21,7 @@ export class HttpChannel implements Channel {
   static async open({ url }: HttpAddress, options: ConnectionOptions): Promise<HttpChannel> {
     const { StreamableHTTPClientTransport: Transport } = await import('@modelcontextprotocol/client')
     const { origin, pathname } = new URL(url)
-    // What follows the path may hold a secret.
+    // The part after the path may hold a secret.
     const name = origin + pathname
     const fetch = new HttpFetch(name, options)
     const transport = new Transport(new URL(url), {
@@ -54,25 +54,28 @@ export class HttpChannel implements Channel {
     const stream = await this.#fetch.streams.present
     if (stream !== undefined) return stream
     signal.throwIfAborted()
-    // Without an event to go on from it is a new stream. That there is none is no error.
+    // Without a last event id this opens a new stream. A server without such a stream is no error.
     await this.#transport.resumeStream('').catch(() => {})
     return this.#fetch.streams.present
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // A server that does not hear that the session is over will find out.
+    // A server that misses the end of the session finds out by itself.
     await this.#transport.terminateSession().catch(() => {})
     await this.#transport.close()
   }
 
-  /** An error of the SDK in our words. Those of our own part come through it as they are. */
+  /** Converts an error of the SDK. Errors of our own code pass through it unchanged. */
   #failure(cause: unknown): unknown {
     if (cause instanceof SyncError || (cause instanceof Error && cause.name === 'AbortError')) return cause
     return new Unanswered(`Cannot reach "${this.name}": what it answers is no message of MCP`, { cause })
   }
 }
 
-/** When an answer that was cut is gone on with. The server says when, and may say at once, or never. */
+/**
+ * Limits the delay before an interrupted answer is resumed. The server sets the delay, which may be zero or extremely
+ * long.
+ */
 function soon(reconnect: () => void, afterMs: number): () => void {
   const timer = setTimeout(reconnect, Math.min(Math.max(afterMs, 1_000), 30_000))
   return () => clearTimeout(timer)

@@ -13,8 +13,9 @@ import { Patience } from './deadline.ts'
 import { ServerStreams } from './server-streams.ts'
 
 /**
- * What the SDK's transport fetches with: our own exchange, so that the authorities, the proxy and the credential are those of
- * the source, and every wait and every body is bounded. The credential goes to the origin of the address alone.
+ * The fetch function of the SDK's transport. It uses our own exchange, so that the CAs, the proxy and the credential
+ * are those of the source, and every wait and every body is bounded. The credential goes only to the origin of the
+ * address.
  */
 export class HttpFetch {
   readonly streams: ServerStreams
@@ -38,7 +39,7 @@ export class HttpFetch {
     const patience = new Patience(this.#what, call.signal)
     try {
       const response = await this.#answered(call, patience)
-      // From here on the SDK opens the stream by itself.
+      // The SDK opens the stream by itself after this point.
       if (call.rpc === 'notifications/initialized' && response.status === 202) this.streams.expect()
       return response
     } catch (cause) {
@@ -53,14 +54,14 @@ export class HttpFetch {
   }
 
   async #answered(call: HttpCall, patience: Patience): Promise<Response> {
-    // For the answer to a request waits who asked: it may be long in the making.
+    // The answer to a request may take long, so its caller sets the timeout.
     if (call.id === undefined) patience.expect(this.#options.limits.connectMs)
     const way = await this.#options.way(patience.signal)
     const answer = await this.#exchange(call, way, patience)
     patience.rest()
     const failure = refusedRedirect(answer, call.method, this.#what) ?? unreadable(answer, this.#what)
     if (failure !== undefined) throw failure
-    // The SDK follows what is left of the redirects, and knows what 405 means.
+    // The SDK follows the remaining redirects, and understands 405.
     if (isRedirect(answer)) return responseOf(answer, undefined)
     if (call.isServerStream) return this.#stream(answer, call, patience)
     if (answer.status === METHOD_NOT_ALLOWED && call.method !== 'POST') return responseOf(answer, undefined)
@@ -74,7 +75,7 @@ export class HttpFetch {
     const { url, method, body } = call
     const headers = {
       ...call.headers,
-      // A packed answer would make the cap on bytes a cap on something else.
+      // A compressed answer would bypass the limit on bytes.
       'accept-encoding': 'identity',
       'user-agent': `skillsyncd/${this.#options.version}`,
       ...credentialHeaders(way, url, this.#name),
@@ -82,11 +83,11 @@ export class HttpFetch {
     return exchange(url, { method, headers, route: way.route, signal, ...(body !== undefined && { body }) })
   }
 
-  /** The modern era gives errors of JSON-RPC a status of HTTP: they are answers all the same. */
+  /** The modern era sends JSON-RPC errors with an HTTP error status: they are answers too. */
   async #replyIn(answer: Answer, body: AsyncIterable<Uint8Array>, call: HttpCall): Promise<Response | undefined> {
     if (call.id === undefined || !ANSWERING.has(answer.status)) return undefined
     const reply = await replyIn(answer, body, call.id)
-    // The legacy era says by 404 alone that a session is over.
+    // In the legacy era a bare 404 means that the session is over.
     return reply === undefined || (isOver(answer, call) && reply.code !== METHOD_NOT_FOUND) ? undefined : reply.response
   }
 
@@ -113,12 +114,15 @@ export class HttpFetch {
     )
   }
 
-  /** Whoever listens is told when it ends, and opens another; the SDK, which would open one too, is told of an answer. */
+  /**
+   * Passes the stream on and reports its end to the listener, which opens another. The SDK would open one too, so it
+   * gets a fake answer at the end.
+   */
   async *#toItsEnd(body: AsyncIterable<Uint8Array>, ended: () => void): AsyncGenerator<Uint8Array> {
     try {
       yield* body
     } catch {
-      // However it came to its end.
+      // The reason for the end does not matter.
     } finally {
       ended()
     }
@@ -139,7 +143,7 @@ export class HttpFetch {
       }
     } catch (cause) {
       const why = patience.explain(cause)
-      // Out of a stream of events the SDK passes on no error.
+      // The SDK swallows errors of an event stream.
       if (call.id !== undefined && why instanceof SyncError) this.#ears?.failed(call.id, why)
       throw why
     } finally {
@@ -148,7 +152,7 @@ export class HttpFetch {
   }
 }
 
-/** A line at a time: whoever reads events looks at all that came of a line once more whenever more of it comes. */
+/** Yields whole lines, because the event parser rescans a partial line whenever more of it arrives. */
 async function* inWholeLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let begun: Uint8Array[] = []
   for await (const chunk of body) {
@@ -166,7 +170,10 @@ function isOver({ status }: Answer, { headers }: HttpCall): boolean {
   return status === 404 && headers['mcp-session-id'] !== undefined
 }
 
-/** Servers that are made after the examples of the SDK say so by 400, with an error that is about no request. */
+/**
+ * True for a 400 with a session. Servers built after the examples of the SDK report an unknown session so, with an
+ * error without a request id.
+ */
 function isUnknownSession({ status }: Answer, { headers, rpc }: HttpCall): boolean {
   return status === 400 && headers['mcp-session-id'] !== undefined && rpc !== 'initialize'
 }

@@ -11,17 +11,17 @@ import {
   type Reply,
 } from './message.ts'
 
-/** A request on its way. */
+/** A pending request. */
 export interface Begun {
   readonly id: number
   readonly answer: Promise<Reply>
-  /** The answer is no longer wanted, for this reason. */
+  /** Cancels the request, with the reason. */
   takeBack(why: unknown): void
 }
 
 /**
- * JSON-RPC over one channel: matches answers with requests by their ids, and tells a server that asks something of us that
- * we know no such method. What is in a result is not looked at: one bad entry is to spoil no page.
+ * JSON-RPC over one channel. It matches answers with requests by id, and answers the server's own requests with "method
+ * not found". Results are not validated here: one bad entry must not spoil a page.
  */
 export class Dialogue implements AsyncDisposable {
   readonly channel: Channel
@@ -45,12 +45,15 @@ export class Dialogue implements AsyncDisposable {
     })
   }
 
-  /** What every request carries from now on: undefined on the legacy era. */
+  /** Sets the metadata of all further requests; `undefined` in the legacy era. */
   wrap(envelope: JsonObject | undefined): void {
     this.#envelope = envelope
   }
 
-  /** Asks, and waits for the answer so long and no longer. Rejects with a `SyncError`, or with the reason of the signal. */
+  /**
+   * Sends a request and waits for its answer until the timeout. Rejects with a `SyncError`, or with the reason of the
+   * signal.
+   */
   async ask(method: string, params: JsonObject, timeoutMs: number, signal: AbortSignal): Promise<Reply> {
     signal.throwIfAborted()
     const before = this.#silence
@@ -67,7 +70,7 @@ export class Dialogue implements AsyncDisposable {
     }
   }
 
-  /** Asks, and leaves it to the caller how long to wait. */
+  /** Sends a request; the caller decides how long to wait. */
   begin(method: string, params: JsonObject): Begun {
     this.#lastId += 1
     const id = this.#lastId
@@ -77,19 +80,19 @@ export class Dialogue implements AsyncDisposable {
       this.#waiting.delete(id)
       exchange.abort()
     })
-    // Who began it may only want to know how it ends.
+    // Prevents an unhandled rejection: a caller may use only the end of the request.
     answer.catch(() => {})
     this.#waiting.set(id, waiting)
     this.#ask({ jsonrpc: '2.0', id, method, params: this.#wrapped(params) }, waiting, exchange.signal)
     return { id, answer, takeBack: (why) => this.#takeBack(id, method, why) }
   }
 
-  /** Says something that is not answered. */
+  /** Sends a notification. */
   async tell(method: string, params: JsonObject, signal: AbortSignal): Promise<void> {
     await this.channel.send({ jsonrpc: '2.0', method, params: this.#wrapped(params) }, { signal })
   }
 
-  /** Hears what the server tells by itself, until the returned function is called. */
+  /** Subscribes to the server's notifications, until the returned function is called. */
   hear(listener: (notice: Notification) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
@@ -106,11 +109,14 @@ export class Dialogue implements AsyncDisposable {
     this.channel.send(request, { signal, dry }).catch(waiting.reject)
   }
 
-  /** A program may know no answer to one method or another. One that says nothing at all any more has to be started anew. */
+  /**
+   * Gives up a request after its timeout. A program may fail to answer single methods. A program that has stopped
+   * answering at all must be restarted.
+   */
   #giveUp(begun: Begun, before: Silence, late: string): void {
     begun.takeBack(new Unanswered(late))
     if (before.words !== this.#silence.words) return
-    // Those that waited at the same time were met by one silence.
+    // Concurrent requests that time out together count as one silence.
     const length = Math.max(this.#silence.length, before.length + 1)
     this.#silence = { ...before, length }
     if (length >= MOST_UNHEARD && !this.channel.isByRequest) this.#close(new Unanswered(late))
@@ -122,7 +128,7 @@ export class Dialogue implements AsyncDisposable {
     waiting.reject(why)
     const isByEnd = this.#envelope !== undefined && this.channel.isByRequest
     if (isByEnd || method === 'initialize' || this.#lost !== undefined) return
-    // Best effort: whether the server hears of it changes nothing here.
+    // Best effort: nothing here depends on its delivery.
     this.tell('notifications/cancelled', { requestId: id, reason: 'not wanted' }, unending()).catch(() => {})
   }
 
@@ -145,7 +151,8 @@ export class Dialogue implements AsyncDisposable {
   }
 
   #refuse(id: string | number, method: string): void {
-    // The modern era has no requests of servers, and a flood of them is not to become one of answers.
+    // The modern era has no requests from servers. The limit keeps a flood of requests from becoming a flood of
+    // answers.
     if (this.#envelope !== undefined || this.#answering >= ANSWERING || this.#lost !== undefined) return
     this.#answering += 1
     const answer =
@@ -165,12 +172,12 @@ export class Dialogue implements AsyncDisposable {
   }
 }
 
-/** What is sent without waiting for it is bounded by the channel. */
+/** The channel bounds messages that are sent without waiting. */
 function unending(): AbortSignal {
   return new AbortController().signal
 }
 
-/** How many messages came, and how many requests were given up since, each of them sent after the one before was. */
+/** `words`: the number of received messages. `length`: the number of consecutive timeouts since the last message. */
 interface Silence {
   readonly words: number
   readonly length: number
@@ -178,5 +185,5 @@ interface Silence {
 
 const MOST_UNHEARD = 3
 
-/** Answers to the server that may be on their way at once. */
+/** The maximum number of concurrent answers to the server. */
 const ANSWERING = 16

@@ -1,6 +1,6 @@
 /**
- * What JSON comes to once it is parsed, measured before it is: its bytes, or, where that is more, what its values take in
- * memory. A list of empty objects is twenty times its text.
+ * Estimates the memory of parsed JSON before it is parsed: the larger of its bytes and of the space for its values. A
+ * list of empty objects takes twenty times its text.
  */
 export class JsonWeight {
   #bytes = 0
@@ -16,12 +16,13 @@ export class JsonWeight {
     return Math.max(this.#bytes, this.#values * VALUE_BYTES)
   }
 
-  /** The state stays out of its fields while it looks: each byte of an answer passes here. */
+  /** Copies the fields into locals during the scan, because every byte of an answer passes here. */
   add(bytes: Uint8Array): void {
     let [isInText, isEscaped, values] = [this.#isInText, this.#isEscaped, 0]
     for (let at = 0; at < bytes.length; at += 1) {
       const byte = bytes[at]
-      // No text of JSON holds a line break: what stands before the next one, as events have it, leaves nothing open.
+      // A JSON string cannot contain a line break, so the text before one, as in an event stream, leaves no string
+      // open.
       if (byte === LINE_FEED || byte === RETURN) isInText = isEscaped = false
       else if (isEscaped) isEscaped = false
       else if (byte === QUOTE) isInText = !isInText
@@ -40,7 +41,7 @@ export function jsonWeightOf(text: Uint8Array): number {
   return weight.total
 }
 
-/** Half of an empty object in a list, which has a brace and a comma. */
+/** Half of the space for an empty object in a list, which counts twice: by its brace and its comma. */
 const VALUE_BYTES = 32
 
 const [LINE_FEED, RETURN, QUOTE, COMMA, BRACKET, BACKSLASH, BRACE] = [0x0a, 0x0d, 0x22, 0x2c, 0x5b, 0x5c, 0x7b]

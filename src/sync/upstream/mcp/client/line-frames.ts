@@ -1,8 +1,8 @@
 import { jsonWeightOf } from './json-size.ts'
 
 /**
- * Takes lines out of a stream of bytes, none of which is more than a limit, in its bytes or as the JSON that it is. One that is
- * more is skipped, and told of by its two ends and its size.
+ * Splits a stream of bytes into lines, each limited in its bytes and in its JSON weight. A longer line is skipped; the
+ * callback gets its start, its end and its size.
  */
 export class LineFrames {
   readonly #limit: number
@@ -37,7 +37,7 @@ export class LineFrames {
   }
 
   #skip(part: Buffer): void {
-    // Of what was kept until now the beginning is enough.
+    // Of the buffered parts only the start is needed.
     if (this.#parts.length > 1) this.#parts = this.#parts.slice(0, 1)
     if (this.#parts.length === 0) this.#parts.push(Buffer.from(part.subarray(0, RIM_BYTES)))
     this.#end = Buffer.concat([this.#end, part.subarray(-RIM_BYTES)]).subarray(-RIM_BYTES)
@@ -58,5 +58,5 @@ export class LineFrames {
 
 const NEWLINE = 0x0a
 
-/** Enough for what JSON-RPC puts before and after a result. */
+/** Large enough for what JSON-RPC puts before and after a result. */
 const RIM_BYTES = 256

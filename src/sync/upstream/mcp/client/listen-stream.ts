@@ -3,7 +3,7 @@ import type { Begun, Dialogue } from './json-rpc.ts'
 import type { Notification } from './message.ts'
 import { UNHEARD, isUnheard, noticeIn, type Notice, type Watch, type Wish } from './change-feed.ts'
 
-/** Hears a server of the modern era, over one `subscriptions/listen`. */
+/** Subscribes to a server of the modern era with one `subscriptions/listen`. */
 export async function listen(
   dialogue: Dialogue,
   wish: Wish,
@@ -30,7 +30,7 @@ export async function listen(
 }
 
 class Listening implements Watch {
-  /** Whether the server agreed to tell anything. */
+  /** True if the server accepted any notification. */
   readonly acknowledged: Promise<boolean>
   readonly ended: Promise<void>
   readonly #acknowledged = Promise.withResolvers<boolean>()
@@ -52,7 +52,7 @@ class Listening implements Watch {
       forget()
       this.#acknowledged.resolve(false)
     }
-    // An answer to it is the end of it, and so is every failure.
+    // An answer ends the subscription, and so does a failure.
     this.ended = this.#begun.answer.then(close, close)
   }
 
@@ -77,7 +77,7 @@ class Listening implements Watch {
     if (told !== undefined) this.#heard(told)
   }
 
-  /** Of what we wished for, what the server names too. */
+  /** Accepts the wished notifications that the server names too. */
   #agree(named: unknown): void {
     const { resourcesListChanged, resourceSubscriptions } = isMapping(named) ? named : {}
     const agreed = new Set(isTexts(resourceSubscriptions) ? resourceSubscriptions : [])

@@ -1,19 +1,19 @@
 import type { JsonObject } from '../../../../base/json-value.ts'
 import { isMapping } from '../../../../base/json-value.ts'
 
-/** A JSON-RPC answer: the result as it came, or the error. */
+/** A JSON-RPC answer: the result as received, or the error. */
 export type Reply =
   | { readonly ok: true; readonly result: JsonObject }
   | { readonly ok: false; readonly code: number; readonly message: string; readonly data?: unknown }
 
-/** What we send. */
+/** A message to the server. */
 export type Outgoing =
   | { readonly jsonrpc: '2.0'; readonly id: number; readonly method: string; readonly params: JsonObject }
   | { readonly jsonrpc: '2.0'; readonly method: string; readonly params: JsonObject }
   | { readonly jsonrpc: '2.0'; readonly id: string | number; readonly result: JsonObject }
   | { readonly jsonrpc: '2.0'; readonly id: string | number; readonly error: { code: number; message: string } }
 
-/** What the other side sends, as far as it is JSON-RPC. */
+/** A valid JSON-RPC message from the server. */
 export type Incoming =
   | { readonly kind: 'answer'; readonly id: unknown; readonly reply: Reply }
   | { readonly kind: 'request'; readonly id: string | number; readonly method: string }
@@ -24,10 +24,10 @@ export interface Notification {
   readonly params: JsonObject
 }
 
-/** The code of JSON-RPC. */
+/** The JSON-RPC error code. */
 export const METHOD_NOT_FOUND = -32601
 
-/** Reads one message; undefined for what is none. Of a result nothing is checked but that it is an object. */
+/** Parses one message; `undefined` if it is not one. A result is only checked to be an object. */
 export function readMessage(raw: unknown): Incoming | undefined {
   if (!isMapping(raw)) return undefined
   const { id, method, params } = raw

@@ -7,7 +7,7 @@ import { Overlong, Unanswered, type Channel, type Ears, type ServerStream } from
 import { LineFrames } from './line-frames.ts'
 import type { Outgoing } from './message.ts'
 
-/** A server that is a program of this machine: one message a line. Disposing it leaves nothing of the program running. */
+/** A channel to a local program, one message per line. Disposal leaves no process of the program running. */
 export class ProgramChannel implements Channel {
   readonly name: string
   readonly isByRequest = false
@@ -24,7 +24,7 @@ export class ProgramChannel implements Channel {
   static async open(address: ProgramAddress, { limits }: ConnectionOptions): Promise<ProgramChannel> {
     const { command, args, path, home } = address
     const env = { PATH: path, HOME: home, ...(await address.env()) }
-    // Where this process happens to stand is nothing to the program.
+    // The program must not depend on this process's working directory.
     const group = new ChildGroup({ command, args, cwd: '/', env, fileBytes: undefined })
     return new ProgramChannel(command, group, limits.answerBytes)
   }
@@ -32,12 +32,12 @@ export class ProgramChannel implements Channel {
   hear(ears: Ears): void {
     const frames = new LineFrames(
       this.#limit,
-      // Programs print other things too, which are nobody's message.
+      // Other output of the program parses to `undefined` and is ignored.
       (line) => ears.heard(parseJson(line)),
       (start, end, came) => this.#refuse(idAtRim(start, end), came, ears),
     )
     this.#group.child.stdout.on('data', (bytes: Buffer) => frames.push(bytes))
-    // Something that it started, and that outlives it, may have its output open.
+    // A child process that outlives the program may keep its output open.
     this.#group.child.once('exit', () => void setTimeout(() => this.#group.letGo(), LAST_WORDS_MS).unref())
     this.#ended = this.#group.ended.then(
       (ended) => ears.lost(this.#failure(ended)),
@@ -49,7 +49,7 @@ export class ProgramChannel implements Channel {
     const { stdin } = this.#group.child
     if (stdin.writableLength > MOST_UNREAD_BYTES)
       throw new Unanswered(`Cannot reach "${this.name}": the program does not read what it is sent`)
-    // One that has ended will be given up by whoever waits for its answer.
+    // If the program has ended, the pending answers fail with the loss of the channel.
     stdin.write(`${JSON.stringify(message)}\n`)
   }
 
@@ -77,13 +77,13 @@ export class ProgramChannel implements Channel {
   }
 }
 
-/** Of requests and answers; one of them is a few hundred bytes. */
+/** For pending requests and answers, each a few hundred bytes. */
 const MOST_UNREAD_BYTES = 2 ** 20
 
-/** Until what a program said last has come, after its end. */
+/** The time for the program's last output to arrive after its exit. */
 const LAST_WORDS_MS = 500
 
-/** The id of a message that is too long to be read: it stands before the result, or after it. */
+/** Finds the id of a message that is too long to parse: it is before the result, or after it. */
 function idAtRim(start: string, end: string): number | undefined {
   const id = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,/.exec(start)
   const last =

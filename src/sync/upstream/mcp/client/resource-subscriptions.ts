@@ -5,15 +5,17 @@ import type { ServerStream } from './channel.ts'
 import type { Dialogue } from './json-rpc.ts'
 import { UNHEARD, isUnheard, noticeIn, type Notice, type Watch, type Wish } from './change-feed.ts'
 
-/** What is subscribed to, and the bounds of it. */
+/** The requested subscriptions and their limits. */
 export interface Subscription {
   readonly wish: Wish
-  /** As the server declared them: what it does not declare is not asked for. */
+  /** The capabilities that the server declared; nothing else is requested. */
   readonly capabilities: JsonObject
   readonly requestMs: number
 }
 
-/** Hears a server of the legacy era: one `resources/subscribe` per URI, and what it tells every session. */
+/**
+ * Subscribes to a server of the legacy era: one `resources/subscribe` per URI, and the notifications for every session.
+ */
 export async function subscribe(
   dialogue: Dialogue,
   { wish, capabilities, requestMs }: Subscription,
@@ -43,8 +45,8 @@ export async function subscribe(
 }
 
 /**
- * Asks for a sign of life. A server that has no stream answers; one that was restarted says, by 404, that the session is over,
- * which it may say of the stream in the same words as one that has none.
+ * Pings the server. A server without a stream answers. A restarted one reports by 404 that the session is over; it may
+ * have answered the stream request with the same 404 as a server without streams.
  */
 async function probe(dialogue: Dialogue, requestMs: number, signal: AbortSignal): Promise<void> {
   await dialogue.ask('ping', {}, requestMs, signal).catch((error: unknown) => {
@@ -78,7 +80,10 @@ class Subscribed implements Watch {
     return { list: this.#bounds.list, uris: [...this.#uris] }
   }
 
-  /** A server that refuses one of them may take the next; one that does not answer is asked no more. */
+  /**
+   * Subscribes in batches. A server may refuse one URI and accept the next; after a request without an answer, no more
+   * are sent.
+   */
   async add(uris: readonly string[], signal: AbortSignal): Promise<void> {
     for (const some of inTurns(uris)) {
       const taken = await Promise.all(some.map((uri) => this.#ask('resources/subscribe', uri, signal)))
@@ -99,7 +104,7 @@ class Subscribed implements Watch {
     }
   }
 
-  /** Whether the server does it; undefined when it does not answer. */
+  /** True if the server accepts; `undefined` if it does not answer. */
   async #ask(method: string, uri: string, signal: AbortSignal): Promise<boolean | undefined> {
     try {
       return (await this.#dialogue.ask(method, { uri }, this.#bounds.requestMs, signal)).ok
@@ -114,5 +119,5 @@ function* inTurns(uris: readonly string[]): Generator<readonly string[]> {
   for (let from = 0; from < uris.length; from += AT_ONCE) yield uris.slice(from, from + AT_ONCE)
 }
 
-/** Subscriptions that are asked for at the same time. */
+/** The maximum number of concurrent subscription requests. */
 const AT_ONCE = 8

@@ -3,12 +3,12 @@ import { Unanswered } from './channel.ts'
 import { METHOD_NOT_FOUND } from './message.ts'
 import type { Refusal } from './message.ts'
 
-/** Whether the server says that it has no such thing: no such method, or, by era, no such resource. */
+/** True if the server reports that it lacks the method or, by the codes of both eras, the resource. */
 export function isAbsence({ code }: Pick<Refusal, 'code'>): boolean {
   return code === METHOD_NOT_FOUND || code === -32602 || code === -32002
 }
 
-/** What is given; or, where the server is there and silent, that. */
+/** Returns the result, or the `Unanswered` error if the server gave no usable answer. */
 export async function orSilence<Result>(asked: Promise<Result>): Promise<Result | SyncError> {
   try {
     return await asked

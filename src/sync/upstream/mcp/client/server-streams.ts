@@ -1,23 +1,23 @@
 import type { ServerStream } from './channel.ts'
 
-/** The one stream of a session on which the server tells things by itself, as it comes and goes. */
+/** Tracks the one stream of a session for messages that the server initiates. */
 export class ServerStreams {
   #present: Promise<ServerStream | undefined> = Promise.resolve(undefined)
   #opening: PromiseWithResolvers<ServerStream | undefined> | undefined
   readonly #expectMs: number
   #timer: NodeJS.Timeout | undefined
 
-  /** What is expected and has not come after so long does not come. */
+  /** `expectMs`: an expected stream that has not opened after this time counts as refused. */
   constructor(expectMs: number) {
     this.#expectMs = expectMs
   }
 
-  /** The stream that is open, or about to be; undefined when there is none. */
+  /** Resolves to the stream that is open or opening; `undefined` if there is none. */
   get present(): Promise<ServerStream | undefined> {
     return this.#present
   }
 
-  /** One is about to be opened. */
+  /** Announces that a stream is about to open. */
   expect(): void {
     if (this.#opening !== undefined) return
     this.#opening = Promise.withResolvers()
@@ -25,12 +25,12 @@ export class ServerStreams {
     this.#timer = setTimeout(() => this.refused(), this.#expectMs).unref()
   }
 
-  /** The server has none, or does not give it now. */
+  /** Reports that the server has no stream, or refuses one now. */
   refused(): void {
     this.#settle(undefined)
   }
 
-  /** It is open until the returned function is called. */
+  /** Reports an open stream; the returned function reports its end. */
   opened(): () => void {
     const ended = Promise.withResolvers<void>()
     const stream = { ended: ended.promise }
