@@ -17,7 +17,7 @@ import {
 } from './objects/object-source.ts'
 import type { FetchLimits, Relation } from '../upstream.ts'
 
-/** The objects of a repository on this disk, read where they lie. The size of each is known before it is read. */
+/** The objects of a local repository, read in place. The size of each is known before it is read. */
 export class DiskObjects implements Objects {
   readonly #folder: string
   readonly #blobBytes: number
@@ -71,7 +71,7 @@ export class DiskObjects implements Objects {
     return loose.size > mostBytes ? { type: 'too-large', size: loose.size } : loose.read()
   }
 
-  /** A disk that says no for the moment is no damage: what lies on it may be whole. */
+  /** Converts an error. A temporary disk error is not damage: the object may be intact. */
   #failure(id: ObjectId, cause: unknown): SyncError {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined
     const isOfDisk = cause instanceof Error && 'syscall' in cause

@@ -7,22 +7,22 @@ import { PackFile } from './objects/pack-file.ts'
 import { PackIndex } from './objects/pack-index.ts'
 import { PackObjects } from './objects/pack-objects.ts'
 
-/** The packs of a repository on this disk, read object by object. */
+/** The packs of a local repository, read object by object. */
 export class DiskPacks implements Disposable {
   readonly #folder: string
   readonly #objectBytes: number
-  /** By their names without an ending. */
+  /** The indexes by pack name without extension. */
   readonly #indexes = new Map<string, PackIndex>()
-  /** Those read last, youngest at the end: each holds a window of its file. */
+  /** The recently read packs, youngest last; each holds a window of its file. */
   readonly #open = new Map<string, OpenPack>()
 
-  /** No object of more than `objectBytes` is held. */
+  /** No object over `objectBytes` is held. */
   constructor(folder: string, objectBytes: number) {
     this.#folder = folder
     this.#objectBytes = objectBytes
   }
 
-  /** Undefined for an object that no pack has. Of one over `mostBytes` the header alone is read. */
+  /** Returns an object; `undefined` if no pack has it. Of an object over `mostBytes` only the header is read. */
   read(id: ObjectId, mostBytes: number): GitObject | LargeObject | undefined {
     const place = this.#find(id) ?? (this.#lookAgain() ? this.#find(id) : undefined)
     if (place === undefined) return undefined
@@ -47,7 +47,7 @@ export class DiskPacks implements Disposable {
     return undefined
   }
 
-  /** Says whether there are packs that were not known: git may have packed the repository anew. */
+  /** Opens new packs and returns true if there are any: git may have repacked the repository. */
   #lookAgain(): boolean {
     const names = namesIn(this.#folder).filter((name) => !this.#indexes.has(name))
     for (const name of names) this.#indexes.set(name, new PackIndex(join(this.#folder, `${name}.idx`)))
@@ -78,7 +78,7 @@ interface OpenPack {
   readonly objects: PackObjects
 }
 
-/** Each with a window and a cache of some 32 MiB at the most. */
+/** Each has a window, and a cache of at most some 32 MiB. */
 const MOST_OPEN = 4
 
 function namesIn(folder: string): string[] {

@@ -9,7 +9,7 @@ import { peelObject } from './git-tree.ts'
 import { prefixOf, type Ref } from './objects/ref-rules.ts'
 import type { GitReach } from './git-reach.ts'
 
-/** A repository on this disk that our own reader takes. Nothing is written to it. */
+/** A local repository that our own reader supports. Nothing is written to it. */
 export class DiskTransport implements GitTransport {
   readonly #folder: string
   readonly #reach: GitReach
@@ -26,9 +26,9 @@ export class DiskTransport implements GitTransport {
     return refs.filter((ref) => ref !== undefined)
   }
 
-  /** Only of the one that was chosen: each takes a worker. */
+  /** Peels only the chosen ref, because each peel takes a worker. */
   async peel(ref: Ref, signal: AbortSignal): Promise<Ref> {
-    // A branch is a commit by git's own rule; anything else has to be looked at.
+    // git allows only commits in branches; any other ref must be read.
     if (ref.name === 'HEAD' || ref.name.startsWith('refs/heads/')) return ref
     const commit = await peelObject({ kind: 'disk', folder: this.#folder }, ref.id, this.#reach, signal)
     return commit === undefined || commit === ref.id ? ref : { ...ref, peeled: commit }
@@ -59,14 +59,14 @@ export class DiskTransport implements GitTransport {
   }
 }
 
-/** Only tags are ever asked for by a prefix. */
+/** Resolves a pattern. Only tags are ever requested by prefix. */
 async function namesOf(gitdir: string, pattern: string): Promise<string[]> {
   if (!pattern.endsWith('*')) return [pattern]
   const tags = await listTags({ fs, gitdir })
   return tags.map((tag) => `refs/tags/${tag}`).filter((name) => name.startsWith(prefixOf(pattern)))
 }
 
-/** The folder with the objects and refs of the repository at a path. */
+/** Returns the folder with the objects and refs of the repository at a path. */
 export async function repositoryAt(path: string): Promise<string> {
   const folder = await folderOf(path)
   if (folder !== undefined) return folder
@@ -80,10 +80,10 @@ async function readable<T>(folder: string, what: () => Promise<T>): Promise<T> {
 }
 
 async function idOf(gitdir: string, ref: string): Promise<ObjectId | undefined> {
-  // A name is part of a path here, so one that is no name of git's is never looked for.
+  // The name becomes part of a path here, so an invalid ref name is never looked up.
   if (!REF_NAME.test(ref)) return undefined
   try {
-    // Both try other places when a name is not found as it stands.
+    // Both functions try other places if a name is not found as given.
     if ((await expandRef({ fs, gitdir, ref })) !== ref) return undefined
     const id = await resolveRef({ fs, gitdir, ref })
     return isObjectId(id) ? id : undefined
@@ -93,20 +93,20 @@ async function idOf(gitdir: string, ref: string): Promise<ObjectId | undefined> 
   }
 }
 
-/** Of `git check-ref-format`, what matters to a path. */
+/** The rules of `git check-ref-format` that matter for a path. */
 const REF_NAME = /^(?!.*(?:\.\.|\/\/|\/\.|\.lock(?:\/|$)))[^\p{Cc} ~^:?*[\\]+(?<![/.])$/u
 
 async function folderOf(path: string): Promise<string | undefined> {
   for (const folder of [join(path, '.git'), path]) {
     if ((await isThere(join(folder, 'HEAD'))) && (await isThere(join(folder, 'objects')))) return folder
   }
-  // A submodule's work tree, or a second one, says where its repository is.
+  // The `.git` file of a submodule or of a linked work tree names its repository.
   const link = /^gitdir: (.+)$/m.exec(await textOf(join(path, '.git')))?.[1]
   const folder = link === undefined ? undefined : resolve(path, link)
   return folder !== undefined && (await isThere(join(folder, 'HEAD'))) ? folder : undefined
 }
 
-/** What of a repository cannot be read without the git program. */
+/** Returns the feature of a repository that needs the git program; `undefined` if there is none. */
 export async function unmetNeed(gitdir: string): Promise<string | undefined> {
   if ((await textOf(join(gitdir, 'objects/info/alternates'))).trim() !== '') {
     return 'it borrows objects of another repository (objects/info/alternates)'
@@ -131,7 +131,7 @@ async function textOf(path: string): Promise<string> {
   return (await unlessAbsent(readFile(path, 'utf8'), path)) ?? ''
 }
 
-/** Undefined where there is nothing. A repository that we may not look into is not one that is gone. */
+/** `undefined` if nothing exists there. An unreadable repository is an error, because it still exists. */
 async function unlessAbsent<Value>(looking: Promise<Value>, path: string): Promise<Value | undefined> {
   return looking.catch((cause: unknown) => {
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined

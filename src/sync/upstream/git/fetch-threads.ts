@@ -2,13 +2,13 @@ import { Worker } from 'node:worker_threads'
 import { SyncError } from '../../model/sync-error.ts'
 
 /**
- * The threads that fetches run in, each in one of its own. To start one takes as long as a small fetch does, and one that has
- * fetched before is quicker for what it has compiled. So one stands ready for an hour after each fetch: where nothing comes for
- * longer, its memory is of more use. Of many fetches at once all stay for the few seconds until the next one.
+ * The pool of threads for fetches; each fetch has its own thread. A start takes as long as a small fetch, and a used
+ * thread is faster because its code is compiled. So one thread stays for an hour after each fetch; after that, its
+ * memory is worth more. After concurrent fetches, the other threads stay for a few seconds, until the next fetch.
  */
 export class FetchThreads implements AsyncDisposable {
   readonly #keptMs: number
-  /** Newest last. */
+  /** The idle threads, newest last. */
   readonly #spares: Spare[] = []
   #isOver = false
 
@@ -16,7 +16,7 @@ export class FetchThreads implements AsyncDisposable {
     this.#keptMs = keptMs
   }
 
-  /** Has one ready for who comes next. */
+  /** Keeps one thread ready for the next fetch. */
   prepare(): void {
     if (this.#isOver) return
     const [spare] = this.#spares
@@ -25,13 +25,13 @@ export class FetchThreads implements AsyncDisposable {
     if (started !== undefined) this.#keep(started)
   }
 
-  /** Takes back a thread that has done what it was taken for, and is as it was before that. */
+  /** Takes back an idle thread in its initial state. */
   async give(worker: Worker): Promise<void> {
     if (this.#isOver) await worker.terminate()
     else this.#keep(worker)
   }
 
-  /** A thread that nothing runs in. */
+  /** Returns an idle thread, or starts one. */
   take(): Worker {
     const spare = this.#spares.pop()
     if (spare === undefined) return startThread()
@@ -55,14 +55,14 @@ export class FetchThreads implements AsyncDisposable {
       if (at >= 0) this.#spares.splice(at, 1)
     }
     const drop = (): void => {
-      // It is nobody's from here on, though it takes a moment to end.
+      // Removed from the pool first, because the termination takes a moment.
       forget()
       void worker.terminate()
     }
     const timer = setTimeout(drop, keptMs).unref()
     const spare = { worker, timer, forget }
     this.#spares[0]?.timer.refresh()
-    // It waits for work that may never come: that keeps no process.
+    // An idle thread must not keep the process alive.
     worker.unref()
     worker.once('error', forget).once('exit', forget)
     this.#spares.push(spare)
@@ -75,11 +75,11 @@ interface Spare {
   readonly forget: () => void
 }
 
-/** Who fetches one source after the other asks for the next within that time. */
+/** A caller that fetches sources one after the other starts the next fetch within this time. */
 const BURST_MS = 10_000
 const HOUR_MS = 3_600_000
 
-/** The fetch that needs a thread reports that there is none. */
+/** `undefined` if no thread can be started. The fetch that needs one reports the error. */
 function startedIfItCan(): Worker | undefined {
   try {
     return startThread()
@@ -89,12 +89,12 @@ function startedIfItCan(): Worker | undefined {
   }
 }
 
-/** A thread for one fetch, by itself. */
+/** Starts a thread outside the pool. */
 export function startThread(): Worker {
   try {
     return newThread()
   } catch (cause) {
-    // Without a descriptor, or memory, or below a limit of threads.
+    // No descriptors, no memory, or a limit of threads.
     if (!(cause instanceof Error) || !('code' in cause) || cause.code !== 'ERR_WORKER_INIT_FAILED') throw cause
     throw new SyncError('source-unreachable', `Cannot fetch: the system starts no thread now: ${cause.message}`, {
       cause,
@@ -105,12 +105,15 @@ export function startThread(): Worker {
 function newThread(): Worker {
   return new Worker(new URL('./git-worker.js', import.meta.url), {
     name: 'git',
-    // Of use where a program has the objects; else nobody writes to either.
+    // Only used with the git program, which then connects to both.
     stdin: true,
     stdout: true,
     resourceLimits: { maxOldGenerationSizeMb: THREAD_HEAP_MB },
   })
 }
 
-/** Of what JavaScript holds: names and tables. Packs and files lie outside of it, and are bounded by their reader. */
+/**
+ * The heap limit for JavaScript objects: names and tables. Packs and files are outside the heap, and their reader
+ * limits them.
+ */
 export const THREAD_HEAP_MB = 512

@@ -6,7 +6,10 @@ import { ProgramTransport } from './program/program-transport.ts'
 import type { Ref } from './objects/ref-rules.ts'
 import type { GitReach } from './git-reach.ts'
 
-/** A repository on this disk: read by ourselves, and with the git program where it needs that or the source wants it. */
+/**
+ * A local repository. Our own reader reads it; the git program does if the repository needs it or the source demands
+ * it.
+ */
 export class FileTransport implements GitTransport {
   readonly #path: string
   readonly #backend: GitSource['backend']
@@ -36,9 +39,9 @@ export class FileTransport implements GitTransport {
 
   forget(): void {}
 
-  /** Looked at anew each time: the repository may have been made anew in another form. */
+  /** Checked on each use: the repository may have been recreated in another form. */
   async #with<T>(use: (transport: GitTransport) => Promise<T>): Promise<T> {
-    // Nothing but a repository on this disk needs isomorphic-git, which takes long to load.
+    // Only a local repository needs isomorphic-git, which loads slowly.
     const { DiskTransport, repositoryAt, unmetNeed } = await import('./disk-transport.ts')
     const folder = await repositoryAt(this.#path)
     const need = this.#backend === 'system' ? '`backend` is system' : await unmetNeed(folder)

@@ -14,7 +14,7 @@ import { namedLimit } from '../upstream.ts'
 import type { KnownTrees, Relation } from '../upstream.ts'
 import type { GitReach } from './git-reach.ts'
 
-/** Fetches a commit into a folder and a thread of its own, both gone when the tree is disposed. */
+/** Fetches a commit with its own folder and thread. Disposal of the tree ends both. */
 export async function openGitTree(
   place: Place,
   revision: Revision,
@@ -41,7 +41,7 @@ export async function peelObject(place: Place, id: ObjectId, reach: GitReach, si
   return (await fetch.ask({ kind: 'peel', id }, fetch.within(signal))).commit
 }
 
-/** How two commits of a repository stand to each other. */
+/** Returns the relation of two commits of a repository. */
 export async function relate(
   place: Place,
   from: ObjectId,
@@ -49,7 +49,7 @@ export async function relate(
   reach: GitReach,
   signal: AbortSignal,
 ): Promise<Relation> {
-  // A server that cannot send commits alone would send all that they hold.
+  // A server without filters would send all contents of the commits.
   if (place.kind === 'remote' && !place.server.filters) return 'unknown'
   const limits = { ...reach.limits, totalMs: Math.min(reach.limits.totalMs, HISTORY_LIMITS.ms) }
   await using fetch = await openFetch(place, { ...reach, limits })
@@ -106,13 +106,13 @@ class GitTree implements Tree {
 
 interface Fetch extends AsyncDisposable {
   readonly ask: ObjectWorker['ask']
-  /** Makes a revision readable for the worker, where it cannot do so itself. */
+  /** Makes a revision readable for the worker, if the worker cannot do so itself. */
   supply(revision: Revision, signal: AbortSignal): Promise<void>
-  /** Makes the commits behind these readable for it, where it cannot do so itself. */
+  /** Makes the histories of these commits readable for the worker, if it cannot do so itself. */
   supplyHistory(commits: readonly [ObjectId, ObjectId], signal: AbortSignal): Promise<void>
-  /** Makes blobs readable for it, and tells those that never will be. */
+  /** Makes blobs readable for the worker, and returns those that are unavailable. */
   prepare(blobs: readonly ObjectId[], signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>>
-  /** The signal, or the time of the whole fetch being over. */
+  /** Combines the signal with the timeout of the whole fetch. */
   within(signal: AbortSignal): AbortSignal
 }
 
@@ -144,7 +144,7 @@ async function openFetch(place: Place, reach: GitReach): Promise<Fetch> {
       try {
         return (await program?.prepare(blobs, signal)) ?? NONE
       } catch (cause) {
-        // As a worker that is aborted ends: what it is in the middle of cannot be taken up again.
+        // The worker ends as after its own abort, because its interrupted work cannot be resumed.
         if (signal.aborted) await worker[Symbol.asyncDispose]()
         throw cause
       }
@@ -154,7 +154,7 @@ async function openFetch(place: Place, reach: GitReach): Promise<Fetch> {
       clearTimeout(clock)
       await worker[Symbol.asyncDispose]()
       await program?.[Symbol.asyncDispose]()
-      // What cannot be removed now goes with the scratch folder, or with the next sweep.
+      // Ignores a failure: the scratch folder's removal or the next sweep removes the rest.
       await rm(folder, { recursive: true, force: true }).catch(() => {})
     },
   }

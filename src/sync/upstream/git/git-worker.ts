@@ -19,8 +19,8 @@ import { walkTrees } from './objects/tree-walk.ts'
 import { namedLimit } from '../upstream.ts'
 import type { KnownTrees } from '../upstream.ts'
 
-// The thread of a fetch: all that inflates, hashes and walks. It ends when it is terminated, whatever it is doing; where it is told
-// that the fetch is over, another may follow.
+// The thread of a fetch, which does all inflating, hashing and walking. Termination ends it in any state; after an
+// `end` request, another fetch may follow.
 
 async function answer(request: WorkerRequest): Promise<WorkerAnswer> {
   switch (request.kind) {
@@ -42,7 +42,7 @@ async function answer(request: WorkerRequest): Promise<WorkerAnswer> {
   }
 }
 
-/** Lets go of all that the fetch has opened. */
+/** Closes everything that the fetch has opened. */
 function end(): WorkerAnswer {
   objects[Symbol.dispose]?.()
   spool[Symbol.dispose]()
@@ -50,7 +50,7 @@ function end(): WorkerAnswer {
   return { kind: 'ended', isFit: heapTotal + external <= FIT_BYTES }
 }
 
-/** What a thread may hold that waits for the next fetch. */
+/** The maximum memory of a thread that waits for the next fetch. */
 const FIT_BYTES = 2 ** 26
 
 async function openTree(revision: Revision, known: KnownTrees): Promise<OpenedTree> {
@@ -80,7 +80,7 @@ async function readCommit(id: ObjectId): Promise<GitObject> {
   throw new SyncError('ref-not-found', `Cannot take commit ${id}: ${why}`)
 }
 
-/** The tag object, which has to lead to the commit that the listing of refs claimed. */
+/** Reads the tag object, which must lead to the commit that the listing of refs claimed. */
 async function readTag(id: ObjectId, commit: ObjectId): Promise<GitObject> {
   const tag = await objects.read(id)
   if (tag?.type !== 'tag' || (await peel(id)) !== commit) {
@@ -89,7 +89,7 @@ async function readTag(id: ObjectId, commit: ObjectId): Promise<GitObject> {
   return tag
 }
 
-/** The commit that a tag, or a tag of a tag, leads to. A commit leads to itself. */
+/** Returns the commit that a tag, or a tag of a tag, leads to. A commit leads to itself. */
 async function peel(id: ObjectId): Promise<ObjectId | undefined> {
   let at: ObjectId | undefined = id
   for (let depth = 0; at !== undefined && depth < MAX_TAGS; depth += 1) {
@@ -117,7 +117,7 @@ function keepBlob(bytes: Uint8Array): Taken {
   const { blobBytes, packBytes } = task.limits
   if (bytes.length > blobBytes) return tooLarge(bytes.length)
   kept += bytes.length
-  // What few bytes unfold to lies on the disk from here on, so it is bounded like what comes over the wire.
+  // A few packed bytes can inflate to large files on the disk, so their total has the same limit as the wire.
   if (kept > packBytes)
     throw new SyncError('limit-exceeded', `Cannot keep the files: over ${namedLimit('packBytes', task.limits)}`)
   const at = spool.append(bytes)
@@ -139,7 +139,7 @@ async function objectsAt(place: Place): Promise<Objects> {
   return new DiskObjects(place.folder, task.limits)
 }
 
-/** In memory of its own, so that it can be handed over instead of copied. */
+/** Copies into a separate buffer, which can be transferred instead of copied. */
 function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
   let at = 0
@@ -154,7 +154,7 @@ function send(message: WorkerAnswer): void {
   parentPort?.postMessage(message, message.kind === 'opened' ? [message.bytes.buffer] : [])
 }
 
-/** A tag of a tag is rare; a longer chain is nobody's honest work. */
+/** A tag of a tag is rare; only a malicious repository has a longer chain. */
 const MAX_TAGS = 8
 
 let kept = 0
@@ -162,7 +162,7 @@ let queue = Promise.resolve()
 let task: WorkerTask
 let spool: BlobSpool
 let objects: Objects
-// It may have been started long before anybody knew for what.
+// The thread may start long before its first task.
 parentPort?.on('message', (message: WorkerTask | WorkerRequest) => {
   if ('kind' in message) take(message)
   else begin(message)
@@ -179,9 +179,9 @@ function take(request: WorkerRequest): void {
   queue = queue
     .then(() => answer(request))
     .catch((error: unknown): WorkerAnswer => {
-      // What the system says of a file here is about the scratch folder, or a repository on this disk.
+      // A system error here concerns the scratch folder or a local repository.
       const expected = isSystemError(error) ? new SyncError('store-failed', `Cannot fetch: ${error.message}`) : error
-      // Anything else is a fault of this program: it ends the thread, and the other side hears of it.
+      // Any other error is a bug: it ends the thread, and the main thread is notified.
       if (!(expected instanceof SyncError)) throw error
       return { kind: 'failed', failure: failureFrom(expected) }
     })

@@ -14,7 +14,7 @@ export class GitUpstream implements TreeUpstream {
   readonly #source: GitSource
   readonly #reach: GitReach
   readonly #transport: GitTransport
-  /** Where the host itself said that the ref leads. */
+  /** The commit that the host itself last resolved the ref to. */
   #resolved: ObjectId | undefined
 
   constructor(source: GitSource, reach: GitReach, transport: GitTransport) {
@@ -35,7 +35,10 @@ export class GitUpstream implements TreeUpstream {
     return revision
   }
 
-  /** The ref, where a second listing has it: no listing has a checksum, and a name that is damaged on its way hides a ref. */
+  /**
+   * Resolves the ref with a second listing: a listing has no checksum, and a name that was corrupted in transit hides a
+   * ref.
+   */
   async #again(signal: AbortSignal): Promise<Ref> {
     const { ref, id } = this.#source
     this.#transport.forget()
@@ -59,7 +62,7 @@ export class GitUpstream implements TreeUpstream {
     }
   }
 
-  /** A host that named the commit a moment ago has it: the answer was damaged, or a replica lags. */
+  /** True if the host named the commit just before: then it has it, and the answer was damaged or a replica lags. */
   #isContradicted({ commit }: Revision, cause: unknown): cause is SyncError {
     return cause instanceof SyncError && cause.code === 'ref-not-found' && commit === this.#resolved
   }
@@ -67,7 +70,7 @@ export class GitUpstream implements TreeUpstream {
   async relation(from: ObjectId, to: ObjectId, signal: AbortSignal): Promise<Relation> {
     signal.throwIfAborted()
     if (from === to) return 'descends'
-    // The parents of a commit have ids like its own.
+    // The parents of a commit have ids of its own format.
     if (formatOf(from) !== formatOf(to)) return 'rewritten'
     try {
       return await relate(await this.#transport.locate(signal), from, to, this.#reach, signal)

@@ -2,16 +2,16 @@ import type { GitTransport, Place } from './objects/git-transport.ts'
 import type { Ref } from './objects/ref-rules.ts'
 
 /**
- * One listing of refs for all pulls that asked for it. A listing serves the pulls that were requested before it began,
- * whoever began it, with its error too; one that is requested later could be about a commit that it misses, and gets a new one.
+ * Shares listings of refs between pulls. A listing, or its error, serves all pulls that were requested before it began.
+ * A pull that is requested later gets a new listing: the older one could miss the commit that the pull is about.
  */
 export class SharedListings {
   readonly #desks = new Map<string, Desk>()
   #moments = 0
 
   /**
-   * A pull is requested that needs these refs. Whoever has the same key may use the other's listing. Nothing is kept of a
-   * listing once all who were requested are disposed.
+   * Registers a pull that needs these refs. Pulls with the same key can share a listing. A key's listing is dropped as
+   * soon as all its requests are disposed.
    */
   request(key: string, names: readonly string[]): RequestedListing {
     const desk = this.#desks.get(key) ?? { requests: new Set(), last: undefined }
@@ -39,15 +39,15 @@ export class SharedListings {
   }
 }
 
-/** One pull's part in the listings of its repository. */
+/** One pull's share in the listings of its repository. */
 export interface RequestedListing extends Disposable {
   list(names: readonly string[], list: List, signal: AbortSignal): Promise<readonly Ref[]>
 }
 
-/** How refs are listed by the one who begins. */
+/** The listing function of the pull that begins. */
 type List = GitTransport['list']
 
-/** Those who share listings, and the last one that began. */
+/** The pulls that share listings, and the last listing that began. */
 interface Desk {
   readonly requests: Set<Request>
   last: Listing | undefined
@@ -58,7 +58,7 @@ interface Request {
   readonly at: number
 }
 
-/** One that is under way or done. It is given up when all who wait for it have gone. */
+/** A listing that is running or done. It is aborted when no pull waits for it any more. */
 class Listing {
   readonly at: number
   readonly #names: ReadonlySet<string>
@@ -73,7 +73,7 @@ class Listing {
     this.#names = names
     this.#giveUp = onGivenUp
     this.#refs = list([...names], this.#controller.signal).finally(() => (this.#isDone = true))
-    // Who waits is told; that nobody does is no error of the process.
+    // Each waiting pull gets the error. This avoids an unhandled rejection if none waits.
     this.#refs.catch(() => {})
   }
 
@@ -81,7 +81,7 @@ class Listing {
     return names.every((name) => this.#names.has(name))
   }
 
-  /** Rejects with the reason when the signal is aborted; the others go on waiting. */
+  /** Rejects with the reason if the signal is aborted; the other pulls continue to wait. */
   async result(signal: AbortSignal): Promise<readonly Ref[]> {
     const gone = Promise.withResolvers<never>()
     const leave = () => gone.reject(signal.reason)
@@ -98,13 +98,13 @@ class Listing {
   }
 
   #abandon(reason: unknown): void {
-    // Nobody may join one that was given up.
+    // Another pull must not join an aborted listing.
     this.#giveUp()
     this.#controller.abort(reason)
   }
 }
 
-/** A repository of which the refs are listed together with others who want them. */
+/** A repository whose refs are listed together with other pulls. */
 export class SharingTransport implements GitTransport {
   readonly #transport: GitTransport
   readonly #listing: RequestedListing

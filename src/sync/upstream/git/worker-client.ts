@@ -7,27 +7,31 @@ import { type WorkerTask } from './objects/git-transport.ts'
 
 type AnswerTo<Kind extends WorkerRequest['kind']> = Extract<WorkerAnswer, { kind: (typeof ANSWERS)[Kind] }>
 
-/** The thread of one fetch, seen from outside. It answers one request after another; an abort ends it at once, else it may fetch again. */
+/**
+ * The client of one fetch's thread. The thread answers one request after the other. An abort terminates it; otherwise
+ * it may serve another fetch.
+ */
 export class ObjectWorker implements AsyncDisposable {
   readonly #worker: Worker
   readonly #threads: FetchThreads | undefined
   readonly #isForOne: boolean
-  /** Those that wait, oldest first: answers come in the order of the requests. */
+  /** The pending requests, oldest first: answers come in the order of the requests. */
   readonly #waiting: PromiseWithResolvers<WorkerAnswer>[] = []
   #isEnded = false
   #ending: Promise<void> | undefined
 
-  /** Without `threads`, a thread is started for it. */
+  /** Without `threads`, it starts a new thread. */
   constructor(task: WorkerTask, threads?: FetchThreads) {
     this.#threads = threads
-    // What a program prints has passed through the others, and what reads a disk keeps what it has read.
+    // A thread that was connected to a program has its output in its streams, and a reader of a disk keeps what it
+    // read. So only a thread for a remote can be reused.
     this.#isForOne = task.place.kind !== 'remote'
     this.#worker = threads?.take() ?? startThread()
     this.#worker.postMessage(task, [])
     this.#worker.on('message', this.#answered).on('error', this.#broken).on('exit', this.#gone)
   }
 
-  /** Lets the worker read what a program prints, and write what it reads. */
+  /** Connects the worker to a program: its output to the worker's input, and the reverse. */
   connect({ stdin, stdout }: ChildGroup['child']): void {
     if (this.#worker.stdin !== null) stdout.pipe(this.#worker.stdin)
     this.#worker.stdout.pipe(stdin)
@@ -47,7 +51,7 @@ export class ObjectWorker implements AsyncDisposable {
       this.#worker.postMessage(request, [])
       return expected(request.kind, await waiting.promise)
     } catch (cause) {
-      // What it is in the middle of cannot be taken up again.
+      // Its interrupted work cannot be resumed.
       if (signal.aborted) await this[Symbol.asyncDispose]()
       throw cause
     } finally {
@@ -55,7 +59,10 @@ export class ObjectWorker implements AsyncDisposable {
     }
   }
 
-  /** Once it was given back it is somebody else's: an abort and the end of the fetch both come here. */
+  /**
+   * Runs once: an abort and the end of the fetch both call it, and a returned thread may already belong to another
+   * fetch.
+   */
   [Symbol.asyncDispose](): Promise<void> {
     return (this.#ending ??= this.#end())
   }
@@ -67,7 +74,7 @@ export class ObjectWorker implements AsyncDisposable {
     this.#threads?.prepare()
   }
 
-  /** To whom fetches next: where it has answered all that it was asked, and holds little. */
+  /** Returns the thread to the pool if it has answered all requests and holds little memory. */
   async #isGivenBack(): Promise<boolean> {
     if (this.#threads === undefined || this.#isForOne || this.#isEnded || this.#waiting.length > 0) return false
     const ended = await this.ask({ kind: 'end' }, NEVER).catch(() => undefined)
@@ -91,7 +98,7 @@ export class ObjectWorker implements AsyncDisposable {
 }
 
 const ANSWERS = { open: 'opened', take: 'taken', peel: 'peeled', relate: 'related', end: 'ended' } as const
-/** It is asked when it has nothing else to do. */
+/** The request is sent only when the thread is idle. */
 const NEVER = new AbortController().signal
 
 function expected<Kind extends WorkerRequest['kind']>(kind: Kind, answer: WorkerAnswer): AnswerTo<Kind> {

@@ -5,7 +5,7 @@ import { ProgramEnded } from './program/program-objects.ts'
 import type { KnownTrees, Relation } from '../upstream.ts'
 import type { Way } from '../http/host-access.ts'
 
-/** What a worker is asked, one thing after another. */
+/** A request to the worker; requests run one after the other. */
 export type WorkerRequest =
   | {
       readonly kind: 'open'
@@ -21,7 +21,7 @@ export type WorkerRequest =
       readonly to: ObjectId
       readonly way: Way
     }
-  /** It is over: another task may follow. */
+  /** Ends the task; another may follow. */
   | { readonly kind: 'end' }
 
 export type WorkerAnswer =
@@ -32,7 +32,7 @@ export type WorkerAnswer =
   | { readonly kind: 'ended'; readonly isFit: boolean }
   | { readonly kind: 'failed'; readonly failure: Failure }
 
-/** The trees of a commit, behind one another in `bytes`; `ends` says where each of them ends. */
+/** The trees of a commit, concatenated in `bytes`; `ends` has the end of each. */
 export interface OpenedTree {
   readonly kind: 'opened'
   readonly root: ObjectId
@@ -43,12 +43,12 @@ export interface OpenedTree {
   readonly bytes: Uint8Array<ArrayBuffer>
 }
 
-/** A `SyncError` on its way between threads, which would strip it to a plain Error. */
+/** A `SyncError` as plain data, because a transfer between threads would reduce it to a plain Error. */
 export interface Failure {
   readonly code: SyncErrorCode
   readonly message: string
   readonly retryAfterMs: number | undefined
-  /** The class that says more than the code. */
+  /** The subclass, which says more than the code. */
   readonly kind: 'plain' | 'credential-refused' | 'program-ended'
 }
 

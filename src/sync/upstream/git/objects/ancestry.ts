@@ -3,12 +3,13 @@ import { parentsOf } from './git-object.ts'
 import type { Objects } from './object-source.ts'
 import type { Relation } from '../../upstream.ts'
 
-/** Commits and their parents, as far as they were read; each was hashed against its id. */
+/** The commits that were read, with their parents; each was verified against its id. */
 export type Parents = ReadonlyMap<ObjectId, readonly ObjectId[]>
 
 /**
- * How one commit stands to an earlier one, by what was read alone. Where the history of `to` was not read to its end, it is
- * certain all the same once `from` is seen to descend from each commit that was not: what comes before it cannot have it.
+ * Returns the relation of a commit to an earlier one, from these commits alone. `rewritten` needs no complete history
+ * of `to`: it is certain as soon as `from` descends from every unread commit, because such an ancestor of `from` cannot
+ * have `from` behind it.
  */
 export function relationIn(parents: Parents, from: ObjectId, to: ObjectId): Relation {
   const behind = ancestorsOf(to, parents)
@@ -19,7 +20,7 @@ export function relationIn(parents: Parents, from: ObjectId, to: ObjectId): Rela
 
 type ReadObject = Objects['read']
 
-/** How two commits stand to each other where objects can be read one by one: no more is read than it takes. */
+/** Returns the relation of two commits if objects can be read one by one. Reads no more than needed. */
 export async function readRelation(from: ObjectId, to: ObjectId, read: ReadObject): Promise<Relation> {
   const parents = new Map<ObjectId, readonly ObjectId[]>()
   await walk(to, from, parents, read)
@@ -29,7 +30,7 @@ export async function readRelation(from: ObjectId, to: ObjectId, read: ReadObjec
   return relationIn(parents, from, to)
 }
 
-/** Reads the commits behind one, nearest first and each once, until another is among them. */
+/** Reads the ancestors of a commit breadth first, each once, until another commit is among them. */
 async function walk(
   start: ObjectId,
   until: ObjectId,
@@ -48,26 +49,26 @@ async function walk(
   }
 }
 
-/** The commit and all before it, those included that are only named. */
+/** Returns the commit and its ancestors, including those that were named but not read. */
 function ancestorsOf(commit: ObjectId, parents: Parents): ReadonlySet<ObjectId> {
   const found = new Set([commit])
-  // A set goes on to what was put into it on the way.
+  // Iteration of a set includes elements that are added meanwhile.
   for (const id of found) for (const parent of parents.get(id) ?? []) found.add(parent)
   return found
 }
 
-/** How far histories are looked into. What lies beyond is `unknown`. */
+/** Limits for reading a history. The relation to anything beyond is `unknown`. */
 export const HISTORY_LIMITS = {
-  /** Of commits, one behind the other. */
+  /** Maximum depth in commits. */
   depth: 4096,
-  /** Of commits, in one answer. Twice that many can be held. */
+  /** Maximum commits in one answer. Twice that many can be held. */
   commits: 2 ** 14,
-  /** Of parents that they name, all in all. */
+  /** Maximum of named parents in total. */
   parents: 2 ** 16,
-  /** Of one commit: its message, signature and merged tags. */
+  /** Maximum bytes of one commit: its message, signature and merged tags. */
   commitBytes: 2 ** 20,
-  /** Of all answers, as they come over the wire. */
+  /** Maximum bytes of all answers on the wire. */
   bytes: 2 ** 23,
-  /** In all. */
+  /** Maximum total time. */
   ms: 30_000,
 } as const

@@ -2,15 +2,15 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 import { inScratch } from './pack-spool.ts'
 
 /**
- * Blobs one behind the other, in one file of the scratch folder: to make a file for each takes several times as long as to write
- * it, and they get files of their own where they stay.
+ * Appends blobs to one file in the scratch folder. Creating a file per blob takes several times as long as writing it,
+ * and blobs that stay get their own files later.
  */
 export class BlobSpool implements Disposable {
   readonly file: string
   #descriptor: number | undefined
   #end = 0
 
-  /** The file is made with the first blob. */
+  /** The first blob creates the file. */
   constructor(file: string) {
     this.file = file
   }
@@ -20,7 +20,7 @@ export class BlobSpool implements Disposable {
     this.#descriptor = undefined
   }
 
-  /** Where in the file the bytes begin. */
+  /** Returns the offset of the bytes in the file. */
   append(bytes: Uint8Array): number {
     const at = this.#end
     inScratch(() => {

@@ -1,8 +1,8 @@
 import { Malformed } from '../../../../base/malformed.ts'
 
 /**
- * Applies a git delta to its base. Undefined if the result would have more than `limit` bytes; throws `Malformed` for a
- * delta that does not fit its base or itself.
+ * Applies a git delta to its base. `undefined` if the result would exceed `limit` bytes. Throws `Malformed` if the
+ * delta does not fit its base or is inconsistent.
  */
 export function applyDelta(delta: Buffer, base: Buffer, limit: number): Buffer | undefined {
   const reader = new DeltaReader(delta)
@@ -21,7 +21,7 @@ export function applyDelta(delta: Buffer, base: Buffer, limit: number): Buffer |
   return result
 }
 
-/** The sizes that a delta names of its base and its result, read off its first bytes. */
+/** Reads the sizes of base and result from the first bytes of a delta. */
 export function deltaSizes(start: Buffer): { readonly base: number; readonly result: number } {
   const reader = new DeltaReader(start)
   return { base: reader.size(), result: reader.size() }
@@ -39,7 +39,7 @@ class DeltaReader {
     return this.#at >= this.#bytes.length
   }
 
-  /** Seven bits a byte, lowest first. */
+  /** Reads a size: seven bits per byte, lowest first. */
   size(): number {
     let size = 0
     for (let scale = 1; ; scale *= 128) {
@@ -50,7 +50,7 @@ class DeltaReader {
     }
   }
 
-  /** The next stretch of the result: out of the base, or out of the delta itself. */
+  /** Returns the next part of the result: copied from the base, or literal from the delta. */
   part(base: Buffer): Buffer {
     const op = this.#byte()
     if (op < 128) return this.#slice(this.#bytes, this.#advance(op), op)
@@ -59,7 +59,7 @@ class DeltaReader {
     return this.#slice(base, offset, length === 0 ? 0x10000 : length)
   }
 
-  /** The bytes that the bits of `mask` say are there, lowest first; the others are zero. */
+  /** Reads the bytes that the bits of `mask` select, lowest first; the others are zero. */
   #number(mask: number, bytes: number): number {
     let value = 0
     for (let index = 0; index < bytes; index += 1) {

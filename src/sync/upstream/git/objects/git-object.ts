@@ -3,22 +3,22 @@ import { isObjectId, type ObjectFormat, type ObjectId } from '../../../model/rev
 
 export type ObjectType = 'commit' | 'tree' | 'blob' | 'tag'
 
-/** What an id stands for: the bytes after the header that only the hash sees. */
+/** A git object: its type and its bytes, without the header, which only the hash includes. */
 export interface GitObject {
   readonly type: ObjectType
   readonly bytes: Buffer
 }
 
-/** How many bytes an id has where it is not written in hex: in trees and packs. */
+/** The length of a binary id, as in trees and packs. */
 export const ID_BYTES: Readonly<Record<ObjectFormat, number>> = { sha1: 20, sha256: 32 }
 
-/** The id that belongs to the object. */
+/** Returns the id of the object. */
 export function idOf({ type, bytes }: GitObject, format: ObjectFormat): ObjectId {
   const hash = createObjectHash(type, bytes.length, format)
   return hash.update(bytes).objectId()
 }
 
-/** A hash of an object that comes in pieces. */
+/** Creates a hash for an object that arrives in pieces. */
 export function createObjectHash(type: ObjectType, size: number, format: ObjectFormat) {
   const hash = createHash(format).update(`${type} ${size}\0`)
   return {
@@ -32,21 +32,21 @@ export function createObjectHash(type: ObjectType, size: number, format: ObjectF
   }
 }
 
-/** The tree of a commit object; undefined if it names none. */
+/** Returns the tree of a commit object; `undefined` if it names none. */
 export function treeOfCommit(commit: Buffer): ObjectId | undefined {
   return headerOf(commit, /^tree ([0-9a-f]+)\n/)
 }
 
-/** What a tag object points to; undefined if it names nothing. */
+/** Returns the target of a tag object; `undefined` if it names none. */
 export function targetOfTag(tag: Buffer): ObjectId | undefined {
   return headerOf(tag, /^object ([0-9a-f]+)\n/)
 }
 
-/** The parents that a commit object names, first parent first. */
+/** Returns the parents of a commit object, first parent first. */
 export function parentsOf(commit: Uint8Array): readonly ObjectId[] {
   const text = Buffer.from(commit.buffer, commit.byteOffset, commit.byteLength).toString('latin1')
   const parent = /parent ([0-9a-f]+)\n/y
-  // They follow the tree, which is always there; the same words in a message are none.
+  // The parent lines follow the tree line, which is always there. The same words in a message do not count.
   parent.lastIndex = text.indexOf('\n') + 1
   const parents: ObjectId[] = []
   for (let id = parent.exec(text)?.[1]; id !== undefined && isObjectId(id); id = parent.exec(text)?.[1])
@@ -54,7 +54,7 @@ export function parentsOf(commit: Uint8Array): readonly ObjectId[] {
   return parents
 }
 
-/** When a commit was made by its committer's clock, in seconds since 1970; undefined where it names no date. */
+/** Returns the committer date in seconds since 1970; `undefined` if there is none. */
 export function committedSeconds(commit: Uint8Array): number | undefined {
   const text = Buffer.from(commit.buffer, commit.byteOffset, Math.min(commit.byteLength, HEADER_BYTES)).toString(
     'latin1',
@@ -64,7 +64,7 @@ export function committedSeconds(commit: Uint8Array): number | undefined {
   return seconds === undefined ? undefined : Number(seconds)
 }
 
-/** More than trees, parents and two names take; a signature may follow. */
+/** Enough for the tree, the parents and two names; a signature may follow. */
 const HEADER_BYTES = 65_536
 
 function headerOf(bytes: Buffer, shape: RegExp): ObjectId | undefined {

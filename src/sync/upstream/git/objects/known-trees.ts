@@ -5,8 +5,9 @@ import { walkTrees, type TreeLimits } from './tree-walk.ts'
 import type { KnownTrees } from '../../upstream.ts'
 
 /**
- * The tree that all known trees lie in. A server that is told that we have it leaves out what is in it. Undefined where there is
- * none, or too little would be left out: it can take a second request, and some ten trees are sent in a kilobyte.
+ * Returns the known tree that contains all other known trees. A server that gets it as a `have` leaves out its content.
+ * `undefined` if there is no such tree, or if too little would be saved: a second request may be needed, and one
+ * kilobyte holds about ten trees.
  */
 export function outermost({ byPath }: KnownTrees): ObjectId | undefined {
   if (byPath.size < WORTH_A_REQUEST) return undefined
@@ -16,7 +17,10 @@ export function outermost({ byPath }: KnownTrees): ObjectId | undefined {
 
 const WORTH_A_REQUEST = 200
 
-/** The trees below a root that are neither known where they stand nor there: they stood elsewhere, and were left out. */
+/**
+ * Returns the trees below a root that are neither known at their path nor in the pack. The server left them out because
+ * they were known at another path.
+ */
 export async function lackingTrees(
   root: ObjectId,
   known: KnownTrees,

@@ -4,13 +4,13 @@ import type { GitObject, ObjectType } from './git-object.ts'
 import { Malformed } from '../../../../base/malformed.ts'
 import { inflated, mostBytes, openedToRead } from './pack-file.ts'
 
-/** An object in a file of its own, of which the header alone was read. */
+/** A loose object whose header was read. */
 export interface LooseObject extends Disposable {
   readonly size: number
   read(): GitObject
 }
 
-/** Opens a loose object; undefined where there is none. Bytes that are no object throw `Malformed`. */
+/** Opens a loose object; `undefined` if there is none. Throws `Malformed` if the bytes are not an object. */
 export function openLoose(path: string): LooseObject | undefined {
   const handle = openedIfThere(path)
   if (handle === undefined) return undefined
@@ -34,7 +34,7 @@ function openedIfThere(path: string): number | undefined {
   }
 }
 
-/** `<type> <size>` and a NUL, packed together with what follows them. */
+/** Parses `<type> <size>` and a NUL, which are compressed together with the content. */
 function headerOf(handle: number): { readonly type: ObjectType; readonly size: number; readonly length: number } {
   const packed = Buffer.alloc(PEEK_BYTES)
   const read = readSync(handle, packed, 0, packed.length, 0)
@@ -45,7 +45,7 @@ function headerOf(handle: number): { readonly type: ObjectType; readonly size: n
   return { type, size: Number(digits), length: header.length }
 }
 
-/** More than the tables of a block and the header take. */
+/** Enough for the tables of a deflate block and the header. */
 const PEEK_BYTES = 1024
 
 function contentOf(handle: number, headerBytes: number, size: number): Buffer {

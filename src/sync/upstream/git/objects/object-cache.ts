@@ -1,6 +1,6 @@
 import type { GitObject } from './git-object.ts'
 
-/** Objects by where they lie in a pack: those used last, up to so many bytes. Bases of deltas are used again soon. */
+/** An LRU cache of objects by their offset in a pack, limited in bytes. Delta bases are soon used again. */
 export class ObjectCache {
   readonly #capacity: number
   readonly #objects = new Map<number, GitObject>()
@@ -13,14 +13,14 @@ export class ObjectCache {
   get(offset: number): GitObject | undefined {
     const object = this.#objects.get(offset)
     if (object === undefined) return undefined
-    // A map keeps the order of entry, so what is entered anew is youngest.
+    // A map keeps insertion order, so reinsertion makes the object the youngest.
     this.#objects.delete(offset)
     this.#objects.set(offset, object)
     return object
   }
 
   set(offset: number, object: GitObject): void {
-    // One that would empty the cache is not worth it.
+    // An object that would evict most of the cache is not worth it.
     if (this.#objects.has(offset) || object.bytes.length > this.#capacity / 4) return
     this.#objects.set(offset, object)
     this.#bytes += object.bytes.length

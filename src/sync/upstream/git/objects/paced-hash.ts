@@ -3,14 +3,14 @@ import { setImmediate } from 'node:timers/promises'
 import type { ObjectId } from '../../../model/revision.ts'
 import { createObjectHash } from './git-object.ts'
 
-/** The id of a blob. A large one is hashed piece by piece, so that clients are answered in between. */
+/** Returns the SHA-256 id of a blob. A large one is hashed in pieces, so that clients are served in between. */
 export async function pacedBlobId(bytes: Buffer): Promise<ObjectId> {
   const blob = createObjectHash('blob', bytes.length, 'sha256')
   await feed(bytes, (piece) => blob.update(piece))
   return blob.objectId()
 }
 
-/** SHA-256 of the bytes, in the same way. */
+/** Returns the SHA-256 of the bytes, also in pieces. */
 export async function pacedDigest(bytes: Buffer): Promise<string> {
   const digest = createHash('sha256')
   await feed(bytes, (piece) => digest.update(piece))
@@ -24,5 +24,5 @@ async function feed(bytes: Buffer, update: (piece: Buffer) => void): Promise<voi
   }
 }
 
-/** Some milliseconds on a slow machine. */
+/** Takes some milliseconds on a slow machine. */
 const PIECE_BYTES = 2 ** 20

@@ -4,26 +4,26 @@ import { isObjectId, type ObjectFormat, type ObjectId } from '../../../model/rev
 import { ID_BYTES, type ObjectType } from './git-object.ts'
 import { Malformed } from '../../../../base/malformed.ts'
 
-/** The start of one object in a pack: how it is stored, how large it is inflated, and where its packed bytes begin. */
+/** The header of one object in a pack: its storage form, its inflated size, and the offset of its compressed bytes. */
 export interface PackHeader {
   readonly stored: Stored
   readonly size: number
   readonly at: number
 }
 
-/** Resolves once the file goes so far, or goes no further. */
+/** Resolves as soon as the file reaches this offset, or is complete. */
 type Arrived = (end: number) => Promise<void>
 
-/** Whole, or as a difference to a base that lies earlier in the pack or is named by its id. */
+/** A whole object, or a delta whose base is earlier in the pack or named by its id. */
 export type Stored =
   | { readonly kind: 'whole'; readonly type: ObjectType }
   | { readonly kind: 'delta'; readonly base: number | ObjectId }
 
-/** A pack on disk, read through a window. Sizes are checked before anything is inflated; a bad pack throws `Malformed`. */
+/** A pack file, read through a window. Sizes are checked before anything is inflated; a bad pack throws `Malformed`. */
 export class PackFile implements Disposable {
-  /** How many objects it says it has. */
+  /** The object count in the pack's header. */
   readonly count: number
-  /** Where the objects end, as far as they have come. */
+  /** The end of the objects received so far. */
   #end: number
   readonly #handle: number
   readonly #idBytes: number
@@ -33,7 +33,7 @@ export class PackFile implements Disposable {
   constructor(path: string, format: ObjectFormat) {
     this.#handle = openedToRead(path)
     this.#idBytes = ID_BYTES[format]
-    // The checksum is made like an id.
+    // The trailing checksum uses the hash of the ids.
     this.#end = fstatSync(this.#handle).size - this.#idBytes
     if (this.end < HEADER_BYTES) throw new Malformed('the pack is too short')
     const head = this.#bytes(0, HEADER_BYTES)
@@ -46,7 +46,7 @@ export class PackFile implements Disposable {
     closeSync(this.#handle)
   }
 
-  /** Where the first object begins. */
+  /** The offset of the first object. */
   get start(): number {
     return HEADER_BYTES
   }
@@ -55,7 +55,7 @@ export class PackFile implements Disposable {
     return this.#end
   }
 
-  /** Reads on in what was written since. */
+  /** Extends the readable part after more was written. */
   grow(bytes: number): void {
     this.#end = bytes - this.#idBytes
   }
@@ -87,7 +87,7 @@ export class PackFile implements Disposable {
     return { stored: { kind: 'whole', type: name }, size, at: offset + at }
   }
 
-  /** The bytes that begin packed at `at`, and where they end. Only for sizes that fit into memory. */
+  /** Inflates the object and returns the offset after it. Only for sizes that fit into memory. */
   inflate({ at, size }: PackHeader): { readonly bytes: Buffer; readonly next: number } {
     const most = mostBytes(size)
     for (let need = usualBytes(size); ; need = Math.min(need * 2, most)) {
@@ -98,7 +98,7 @@ export class PackFile implements Disposable {
     }
   }
 
-  /** The same of an object that may not have come whole. */
+  /** Inflates an object that may not have arrived completely. */
   async inflateArriving(
     header: PackHeader,
     arrived: Arrived,
@@ -112,13 +112,13 @@ export class PackFile implements Disposable {
     return this.inflate(header)
   }
 
-  /** The first bytes of what begins packed at `at`: as many as a few of them unfold to. */
+  /** Inflates only the first bytes of an object. */
   peek({ at }: PackHeader): Buffer {
     const packed = this.#bytes(at, Math.min(PEEK_BYTES, this.end - at)).subarray(0, PEEK_BYTES)
     return inflateSync(packed, { finishFlush: constants.Z_SYNC_FLUSH })
   }
 
-  /** Inflates what is too large for memory, piece by piece. Returns where it ends. */
+  /** Inflates an object that is too large for memory, piece by piece. Returns the offset after it. */
   async pour({ at, size }: PackHeader, take: (piece: Uint8Array) => void, arrived: Arrived): Promise<number> {
     const inflate = createInflate()
     let total = 0
@@ -148,11 +148,11 @@ export class PackFile implements Disposable {
     return piece
   }
 
-  /** At least `length` bytes from `offset` on, as a view that lasts until the next call. */
+  /** Returns at least `length` bytes from `offset`, as a view that is valid until the next call. */
   #bytes(offset: number, length: number): Buffer {
     if (length <= 0 || offset + length > this.end) throw new Malformed('an object lies beyond the end')
     if (offset < this.#windowAt || offset + length > this.#windowAt + this.#window.length) {
-      // Who goes backwards is likely to go on so, and would read a window for each object.
+      // Backward reads tend to continue backward, and would otherwise load a window per object.
       const from = offset < this.#windowAt ? Math.max(offset - WINDOW_BYTES / 2, 0) : offset
       this.#window = Buffer.allocUnsafe(Math.min(Math.max(WINDOW_BYTES, offset - from + length), this.end - from))
       this.#windowAt = from
@@ -163,26 +163,26 @@ export class PackFile implements Disposable {
 }
 
 const HEADER_BYTES = 12
-/** Type and size take 10 bytes at most, the base 32. */
+/** Type and size take at most 10 bytes, the base 32. */
 export const OBJECT_HEADER_BYTES = 42
 const WINDOW_BYTES = 2 ** 20
 const PIECE_BYTES = 2 ** 16
-/** More than the tables of a block and the bytes that follow them take. */
+/** Enough for the tables of a deflate block and the bytes that follow. */
 const PEEK_BYTES = 1024
-/** Deflate adds five bytes to a block that it cannot shrink; blocks with nothing in them are nobody's honest work. */
+/** Deflate adds five bytes to an incompressible block. Only a malicious packer writes many empty blocks. */
 const SLACK_BYTES = 2 ** 16
 
-/** Opens a file of objects. In a repository of another user a pipe may lie in its place, whose opening would never return. */
+/** Opens a file of objects. In another user's repository it may be a pipe, and opening one would block forever. */
 export function openedToRead(path: string): number {
   return openSync(path, flags.O_RDONLY | flags.O_NONBLOCK)
 }
 
-/** What an object of that size takes packed, at the most, where it was packed well. */
+/** Returns the maximum compressed size of an object, if it was compressed well. */
 function usualBytes(size: number): number {
   return size + (size >> 8) + 1024
 }
 
-/** The same of any packing that is worth reading. */
+/** Returns the maximum compressed size that is accepted. */
 export function mostBytes(size: number): number {
   return 2 * size + SLACK_BYTES
 }
@@ -192,7 +192,7 @@ const TYPES: readonly (ObjectType | undefined)[] = [undefined, 'commit', 'tree',
 const OFS_DELTA = 6
 const REF_DELTA = 7
 
-/** Seven bits a byte, highest first, each byte but the last adding one. */
+/** Reads the base distance: seven bits per byte, highest first; every byte but the last adds one. */
 function distanceAt(bytes: Buffer, from: number): { readonly distance: number; readonly next: number } {
   let next = from
   let byte = byteAt(bytes, next++)
@@ -210,7 +210,7 @@ function byteAt(bytes: Buffer, at: number): number {
   return byte
 }
 
-/** Undefined if the packed bytes go on beyond those given. */
+/** `undefined` if the compressed data continues beyond the given bytes. */
 export function inflated(packed: Buffer, size: number): { readonly bytes: Buffer; readonly used: number } | undefined {
   const options = { info: true, chunkSize: Math.max(size + 1, 64), maxOutputLength: Math.max(size, 1) }
   try {
@@ -226,7 +226,7 @@ export function inflated(packed: Buffer, size: number): { readonly bytes: Buffer
   }
 }
 
-/** What `info: true` makes of the result, which the types of Node do not know. */
+/** True for the result with `info: true`, which Node's types lack. */
 function isInflated(value: unknown): value is { buffer: Buffer; engine: { bytesWritten: number } } {
   return typeof value === 'object' && value !== null && 'buffer' in value && 'engine' in value
 }

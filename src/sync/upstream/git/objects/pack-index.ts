@@ -4,10 +4,13 @@ import { ID_BYTES } from './git-object.ts'
 import { Malformed } from '../../../../base/malformed.ts'
 import { openedToRead } from './pack-file.ts'
 
-/** The index (version 2) of a pack of SHA-1 ids: where each object lies. It stays on the disk, however large it is. */
+/**
+ * The index (version 2) of a pack with SHA-1 ids: the offset of each object. It is read from the disk, whatever its
+ * size.
+ */
 export class PackIndex implements Disposable {
   readonly #handle: number
-  /** How many ids begin with a byte up to this one. */
+  /** The number of ids whose first byte is at most this one. */
   readonly #upTo: readonly number[]
 
   constructor(path: string) {
@@ -20,7 +23,7 @@ export class PackIndex implements Disposable {
     }
   }
 
-  /** Where in the pack the object begins; undefined where the pack does not have it. */
+  /** Returns the object's offset in the pack; `undefined` if the pack does not have it. */
   offsetOf(id: ObjectId): number | undefined {
     const wanted = Buffer.from(id, 'hex')
     if (wanted.length !== ID) return undefined
@@ -51,7 +54,7 @@ export class PackIndex implements Disposable {
     return upTo
   }
 
-  /** Behind the ids and a checksum of each object; those of large packs in a table of their own. */
+  /** The offsets follow the ids and the checksums; those of large packs are in a separate table. */
   #offset(position: number): number {
     const count = this.#upTo.at(-1) ?? 0
     const offsetsAt = IDS_AT + count * (ID + 4)

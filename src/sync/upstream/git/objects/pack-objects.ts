@@ -5,27 +5,27 @@ import { Malformed } from '../../../../base/malformed.ts'
 import { ObjectCache } from './object-cache.ts'
 import type { PackFile, PackHeader } from './pack-file.ts'
 
-/** The objects of one pack by where they lie in it, built up from their bases in bounded memory. */
+/** The objects of one pack by offset. Deltas are applied to their bases in bounded memory. */
 export class PackObjects {
   readonly #file: PackFile
   readonly #objectBytes: number
   readonly #offsetOf: (id: ObjectId) => number | undefined
   readonly #cache = new ObjectCache(CACHE_BYTES)
 
-  /** No object of more than `objectBytes` is held. */
+  /** No object over `objectBytes` is held. */
   constructor(file: PackFile, objectBytes: number, offsetOf: (id: ObjectId) => number | undefined) {
     this.#file = file
     this.#objectBytes = objectBytes
     this.#offsetOf = offsetOf
   }
 
-  /** How many bytes the object at an offset has, by its first bytes alone. */
+  /** Returns the size of the object at an offset, from its first bytes alone. */
   sizeAt(offset: number): number {
     const header = this.#file.header(offset)
     return header.stored.kind === 'whole' ? header.size : deltaSizes(this.#file.peek(header)).result
   }
 
-  /** The object at an offset; undefined if it or a base is too large. */
+  /** Returns the object at an offset; `undefined` if it or a base is too large. */
   resolve(offset: number): GitObject | undefined {
     const chain: { readonly offset: number; readonly header: PackHeader }[] = []
     let at = offset
@@ -52,7 +52,7 @@ export class PackObjects {
     return object
   }
 
-  /** The object at an offset, of which the bytes were just inflated; undefined if it or a base is too large. */
+  /** Returns the object at an offset from its inflated bytes; `undefined` if it or a base is too large. */
   enter(offset: number, { stored }: PackHeader, bytes: Buffer): GitObject | undefined {
     const object = stored.kind === 'whole' ? { type: stored.type, bytes } : this.#onto(stored.base, bytes)
     if (object !== undefined) this.#cache.set(offset, object)
@@ -76,5 +76,5 @@ export class PackObjects {
 }
 
 const CACHE_BYTES = 2 ** 25
-/** The longest chain that git can be told to write. */
+/** The longest delta chain that git can be configured to write. */
 const MAX_CHAIN = 4096

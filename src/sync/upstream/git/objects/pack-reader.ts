@@ -6,18 +6,18 @@ import { OBJECT_HEADER_BYTES, PackFile, type PackHeader } from './pack-file.ts'
 import { PackObjects } from './pack-objects.ts'
 import { PackSpool } from './pack-spool.ts'
 
-/** Bounds of one pack: how many objects it may have, and how many bytes of one are held in memory. */
+/** Limits of one pack: the number of objects, and the bytes of one object held in memory. */
 export interface PackLimits {
   readonly objects: number
   readonly objectBytes: number
-  /** Gives the pack up at the header of a file's content over so many bytes; undefined to read past what is too large. */
+  /** Aborts at the header of a file over this size; if `undefined`, too large objects are skipped instead. */
   readonly stopBytes?: number
 }
 
-/** A pack was given up at the header of an object that is too large: nothing more of it was read. */
+/** The reader aborted a pack at the header of a too large object, and read no further. */
 export class LargeInPack extends Error {
   override readonly name = 'LargeInPack'
-  /** Undefined where only its difference to another object is known to be too large. */
+  /** `undefined` if only a delta of the object is known to be too large. */
   readonly size: number | undefined
 
   constructor(size: number | undefined) {
@@ -26,10 +26,10 @@ export class LargeInPack extends Error {
   }
 }
 
-/** Told of each object that fits into memory. */
+/** Called for each object that fits into memory. */
 export type Found = (id: ObjectId, object: GitObject) => void
 
-/** Reads a pack in bounded memory. Every id that it knows is the hash of the bytes, not a server's word. */
+/** Reads a pack in bounded memory. Every id is computed from the bytes, never taken from the server. */
 export class PackReader implements Disposable {
   readonly #file: PackFile
   readonly #spool: PackSpool
@@ -37,9 +37,9 @@ export class PackReader implements Disposable {
   readonly #limits: PackLimits
   readonly #offsets = new Map<ObjectId, number>()
   readonly #objects: PackObjects
-  /** Their sizes. */
+  /** The sizes of the too large objects. */
   readonly #tooLarge = new Map<ObjectId, number>()
-  /** Something was too large, and what its id is cannot be told without holding it. */
+  /** True if the id of a too large object is unknown, because computing it would need the whole object in memory. */
   #hasUnknown = false
 
   private constructor(file: PackFile, spool: PackSpool, format: ObjectFormat, limits: PackLimits) {
@@ -50,7 +50,10 @@ export class PackReader implements Disposable {
     this.#objects = new PackObjects(file, limits.objectBytes, (id) => this.#offsets.get(id))
   }
 
-  /** Writes a pack to a new file while it comes, and goes through it once: an object is judged as soon as its header is there. */
+  /**
+   * Writes a pack to a new file as it arrives, and scans it once: each object is checked as soon as its header is
+   * there.
+   */
   static async receive(
     chunks: AsyncIterable<Uint8Array>,
     path: string,
@@ -80,17 +83,17 @@ export class PackReader implements Disposable {
     return offset === undefined ? undefined : sound(() => this.#objects.resolve(offset))
   }
 
-  /** The size of an object that the pack has and that is too large for memory; undefined where that is not known. */
+  /** Returns the size of an object that is too large for memory; `undefined` if that is unknown. */
   sizeOfLarge(id: ObjectId): number | undefined {
     return this.#tooLarge.get(id)
   }
 
-  /** True where the pack has an object that is too large for memory, or may have one. */
+  /** True if the pack has, or may have, an object that is too large for memory. */
   get mayHaveLarge(): boolean {
     return this.#hasUnknown || this.#tooLarge.size > 0
   }
 
-  /** Whether the pack has the object as one that is too large for memory, or may have it so. */
+  /** True if the pack has, or may have, this object as one that is too large for memory. */
   isTooLarge(id: ObjectId): boolean {
     return this.#tooLarge.has(id) || (this.#hasUnknown && !this.#offsets.has(id))
   }
@@ -100,7 +103,8 @@ export class PackReader implements Disposable {
     const waiting = new Map<ObjectId, number[]>()
     let at = start
     for (let index = 0; index < count; index += 1) {
-      // Not before so many have come: a count that was damaged on the way is no limit that an operator could raise.
+      // Checked only after that many objects: a corrupt count must not be reported as a limit that the operator could
+      // raise.
       if (index === this.#limits.objects) throw tooMany(count)
       await this.#arrived(at + OBJECT_HEADER_BYTES)
       const header = this.#file.header(at)
@@ -131,7 +135,7 @@ export class PackReader implements Disposable {
     if (size > objectBytes) throw new LargeInPack(undefined)
   }
 
-  /** Takes an object in whose base is there; undefined if it is too large to be held. */
+  /** Adds an object whose base is known; returns `undefined` if it is too large to be held. */
   #enter(offset: number, header: PackHeader, bytes: Buffer, found: Found): ObjectId | undefined {
     const object = this.#objects.enter(offset, header, bytes)
     if (object === undefined) {
@@ -144,7 +148,10 @@ export class PackReader implements Disposable {
     return id
   }
 
-  /** Those whose base came after them, each once: looking at all of them again and again would take for ever. */
+  /**
+   * Adds the deltas whose base came after them. Each is processed once, because repeated scans would take quadratic
+   * time.
+   */
   #enterLate(waiting: Map<ObjectId, number[]>, found: Found): void {
     const bases = [...waiting.keys()].filter((id) => this.#offsets.has(id))
     for (let base = bases.pop(); base !== undefined; base = bases.pop()) {
@@ -157,12 +164,12 @@ export class PackReader implements Disposable {
       }
     }
     if (waiting.size === 0) return
-    // Only what was too large to be held can have the base.
+    // The base can only be one of the objects that were too large to be held.
     if (this.#tooLarge.size === 0 && !this.#hasUnknown) throw new Malformed('a delta has no base')
     this.#hasUnknown = true
   }
 
-  /** Skips an object that is too large for memory. Returns where the next begins. */
+  /** Skips an object that is too large for memory. Returns the offset of the next one. */
   async #pass(header: PackHeader): Promise<number> {
     const { stored, size } = header
     if (stored.kind === 'delta') {
@@ -176,7 +183,7 @@ export class PackReader implements Disposable {
   }
 }
 
-/** The head of a pack and a checksum of either kind. */
+/** The header of a pack and the longer checksum. */
 const LEAST_PACK_BYTES = 12 + 32
 
 function tooMany(count: number): SyncError {
@@ -200,7 +207,7 @@ function sound<T>(read: () => T): T {
   }
 }
 
-/** Whatever goes wrong inside of a pack, zlib's complaints too, is the fault of those who sent it. */
+/** Converts an error: every fault inside a pack, zlib's errors included, is the server's fault. */
 function damaged(cause: unknown): SyncError {
   if (cause instanceof SyncError) return cause
   return new SyncError('source-unreachable', 'Cannot read the pack that was sent: it is damaged', { cause })

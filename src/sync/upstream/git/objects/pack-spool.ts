@@ -4,7 +4,7 @@ import type { ObjectFormat } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import { ID_BYTES } from './git-object.ts'
 
-/** A pack that is written to a file while it comes, piece by piece, and checked against the checksum it ends with. */
+/** Writes a pack to a file as it arrives, and verifies its trailing checksum. */
 export class PackSpool implements AsyncDisposable {
   readonly #chunks: AsyncIterator<Uint8Array>
   readonly #handle: number
@@ -21,12 +21,12 @@ export class PackSpool implements AsyncDisposable {
     this.#hash = createHash(format)
   }
 
-  /** The bytes that are written so far. */
+  /** The bytes written so far. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Writes the next piece. False once all of the pack is written; a checksum that is another throws. */
+  /** Writes the next piece. Returns false if the whole pack is written; throws if the checksum differs. */
   async more(): Promise<boolean> {
     if (this.#isWhole) return false
     const { value, done } = await this.#chunks.next()
@@ -45,7 +45,7 @@ export class PackSpool implements AsyncDisposable {
     return true
   }
 
-  /** Ends the request as well, where the pack was not read to its end. */
+  /** Also ends the request if the pack was not read to its end. */
   async [Symbol.asyncDispose](): Promise<void> {
     closeSync(this.#handle)
     await this.#chunks.return?.()
@@ -57,7 +57,7 @@ export class PackSpool implements AsyncDisposable {
   }
 }
 
-/** Does what writes to scratch. A disk that is full is no fault of the source. */
+/** Runs a write to the scratch folder. A full disk is not the source's fault. */
 export function inScratch<T>(write: () => T): T {
   try {
     return write()

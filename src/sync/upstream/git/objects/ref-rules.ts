@@ -3,47 +3,50 @@ import { SyncError } from '../../../model/sync-error.ts'
 import { highestTags } from '../../../model/tag-range.ts'
 import type { ObjectFormat } from '../../../model/revision.ts'
 
-/** A name in a repository and the object it points to. */
+/** A ref of a repository and the object it points to. */
 export interface Ref {
-  /** `HEAD`, or in full: `refs/heads/main`. */
+  /** `HEAD`, or a full name: `refs/heads/main`. */
   readonly name: string
   readonly id: ObjectId
-  /** The ref that this one stands for, as HEAD stands for the default branch. */
+  /** The target of a symbolic ref, as HEAD points to the default branch. */
   readonly target?: string
-  /** What an annotated tag leads to in the end; `id` is then the tag object. */
+  /** The peeled target of an annotated tag; `id` is then the tag object. */
   readonly peeled?: ObjectId
 }
 
-/** The revision that needs no listing, because a commit id was asked for. */
+/** Returns the revision if `asked` is a commit id, which needs no listing. */
 export function revisionOfCommit(asked: AskedRef): Revision | undefined {
   const id = typeof asked === 'string' ? asked.toLowerCase() : ''
   return isObjectId(id) ? { asked, ref: id, commit: id } : undefined
 }
 
 /**
- * The refs that `asked` can mean, in no order: names in full, and with a `*` at their end all that begin so. HEAD is among
- * them: where nothing is found it says what there is.
+ * Returns the refs that `asked` can mean, in no order: full names, and prefixes that end in `*`. HEAD is included: if
+ * nothing is found, the message names the default branch.
  */
 export function patternsOf(asked: AskedRef): readonly string[] {
   if (typeof asked === 'object') return ['HEAD', `${TAGS}${asked.prefix}*`]
   return [...new Set(['HEAD', ...candidatesOf(asked)])]
 }
 
-/** What the names begin with that a pattern means. */
+/** Returns the prefix of the names that a pattern matches. */
 export function prefixOf(pattern: string): string {
   return pattern.replace(/\*$/, '')
 }
 
 const TAGS = 'refs/tags/'
 
-/** The full names that `asked` can mean: two that exist are one too many. */
+/** Returns the full names that `asked` can mean. If two of them exist, it is ambiguous. */
 function candidatesOf(asked: string | undefined): readonly string[] {
   if (asked === undefined || asked === 'HEAD') return ['HEAD']
   if (asked.startsWith('refs/')) return [asked]
   return [`refs/heads/${asked}`, `${TAGS}${asked}`]
 }
 
-/** The one ref of a listing that `asked` means; undefined if there is none. The listing may hold more than was asked for. */
+/**
+ * Returns the one ref of a listing that `asked` means; `undefined` if there is none. The listing may hold more than was
+ * requested.
+ */
 export function chooseRef(asked: AskedRef, listing: readonly Ref[], source: string): Ref | undefined {
   const found = typeof asked === 'object' ? inRange(asked, listing) : named(candidatesOf(asked), listing)
   if (found.length < 2) return found[0]
@@ -64,13 +67,13 @@ function inRange(range: Extract<AskedRef, object>, listing: readonly Ref[]): Ref
   return highestTags([...tags.keys()], range).flatMap((tag) => tags.get(tag) ?? [])
 }
 
-/** Where a ref, once peeled, leads to. */
+/** Returns the revision of a peeled ref. */
 export function revisionOf(asked: AskedRef, ref: Ref): Revision {
   const place = { asked, ref: nameOf(ref) }
   return ref.peeled === undefined ? { ...place, commit: ref.id } : { ...place, commit: ref.peeled, tag: ref.id }
 }
 
-/** Why nothing was found. `isEmpty`: the repository has no branch and no tag at all. */
+/** Creates the error for a missing ref. `isEmpty`: the repository has no branch and no tag at all. */
 export function refNotFound(asked: AskedRef, source: string, listing: readonly Ref[], isEmpty: boolean): SyncError {
   const what = asked === undefined ? `the default branch of "${source}"` : `"${askedText(asked)}" of "${source}"`
   return new SyncError('ref-not-found', `Cannot resolve ${what}: ${whyNot(asked, listing, isEmpty)}`)
@@ -85,7 +88,7 @@ function whyNot(asked: AskedRef, listing: readonly Ref[], isEmpty: boolean): str
   return branch === 'HEAD' ? 'no such ref' : `no such ref; its default branch is "${branch}"`
 }
 
-/** The branch that HEAD stands for. A server can claim any target, so one that is no name of a branch is not repeated. */
+/** Returns the branch that HEAD points to. A server can claim any target, so an invalid branch name is not repeated. */
 function nameOf(ref: Ref): string {
   const isBranch = ref.target !== undefined && /^refs\/heads\/[^\p{Cc}\p{Cf}\s]{1,255}$/u.test(ref.target)
   return isBranch && ref.target !== undefined ? ref.target : ref.name

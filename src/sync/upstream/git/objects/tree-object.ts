@@ -6,9 +6,9 @@ import type { TreeEntry } from '../../../model/tree.ts'
 import { ID_BYTES } from './git-object.ts'
 
 /**
- * The entries of a raw tree object. A name that could reach outside of its folder, or into a `.git`, is
- * `content-refused`; one that is not UTF-8, or longer than `segmentBytes`, makes its entry unusable; one that is only
- * unusual is not judged here. `path` is where the tree stands, for the message.
+ * Parses the entries of a raw tree object. A name that could lead out of its folder, or into a `.git`, is
+ * `content-refused`. A name that is not UTF-8, or exceeds `segmentBytes`, makes its entry unusable. Merely unusual
+ * names are accepted here. `path` is the path of the tree, for messages.
  */
 export function parseTree(
   tree: Uint8Array,
@@ -37,7 +37,7 @@ export function parseTree(
   return entries
 }
 
-/** Where a mode ends: after five digits or six, but for what git never writes. */
+/** Returns the end of the mode: after five digits or six, except for modes that git never writes. */
 function spaceAfter(bytes: Buffer, at: number): number {
   if (bytes[at + 5] === SPACE) return at + 5
   return bytes[at + 6] === SPACE ? at + 6 : bytes.indexOf(SPACE, at)
@@ -45,25 +45,26 @@ function spaceAfter(bytes: Buffer, at: number): number {
 
 const SPACE = 0x20
 
-/** A path made longer by a name. */
+/** Appends a name to a path. */
 export function pathTo(folder: string, name: string): string {
   return folder === '' ? name : `${folder}/${name}`
 }
 
 interface Name {
   readonly name: string
-  /** What tells it from all others. */
+  /** The key that identifies the name among its siblings. */
   readonly raw: string
   readonly isUsable: boolean
 }
 
 /**
- * The name at this place, where it is one as nearly all are: in a tree of thousands, judging the rest takes several times as long.
- * Undefined where it has to be judged.
+ * Returns the name if it is plain, as nearly all are; otherwise `undefined`, and `nameOf` checks it. This fast path
+ * saves most of the time in a tree of thousands.
  */
 function plainName(bytes: Buffer, start: number, end: number, segmentBytes: number): Name | undefined {
   if (end === start || end - start > segmentBytes) return undefined
-  // Whatever could lead elsewhere begins with one of these, or has a slash, or characters that some file system ignores.
+  // Every name that could lead elsewhere starts with one of these, or has a slash, or has characters that some file
+  // system ignores.
   const first = bytes[start]
   if (first === DOT || first === UPPER_G || first === LOWER_G) return undefined
   for (let at = start; at < end; at += 1) {
@@ -85,18 +86,20 @@ function nameOf(bytes: Buffer, segmentBytes: number, path: string): Name {
   if (bytes.length <= segmentBytes && isUtf8(bytes)) return { name, raw: name, isUsable: true }
   const letters = bytes.toString('latin1')
   const start = letters.slice(0, UNUSABLE_SHOWN).replaceAll(/[^ -.0-[\]-~]/g, hexOf)
-  // The NUL, which no name holds, keeps it apart from names that are UTF-8.
+  // The NUL, which no name can hold, keeps it distinct from UTF-8 names.
   return { name: letters.length > UNUSABLE_SHOWN ? `${start}…` : start, raw: `\0${letters}`, isUsable: false }
 }
 
-/** No name that is UTF-8 and within the limits needs more to be told from its neighbours. */
+/** Long enough, with the ellipsis, to identify the entry in messages. */
 const UNUSABLE_SHOWN = 60
 
 function hexOf(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
 }
 
-/** Whether some file system takes the name for `.git`: case, an 8.3 alias, a stream, trailing dots, ignored characters. */
+/**
+ * True if some file system treats the name as `.git`: case, an 8.3 alias, a stream, trailing dots, ignored characters.
+ */
 export function isDotGit(name: string): boolean {
   const plain = name.replaceAll(IGNORED_BY_HFS, '')
   return /^(?:\.git|git~1)[ .]*(?::.*)?$/is.test(plain)
@@ -108,7 +111,7 @@ function kindOf(mode: string): TreeEntry['kind'] | undefined {
   return USUAL_KINDS.get(mode) ?? kindOfBits(mode)
 }
 
-/** As git writes them. */
+/** The modes as git writes them. */
 const USUAL_KINDS: ReadonlyMap<string, TreeEntry['kind']> = new Map([
   ['40000', 'folder'],
   ['100644', 'file'],

@@ -9,13 +9,13 @@ import type { FetchLimits, KnownTrees } from '../../upstream.ts'
 
 export type TreeLimits = Pick<FetchLimits, 'files' | 'segmentBytes' | 'pathBytes' | 'depth'>
 
-/** The bytes of a tree object, hashed against its id. */
+/** Returns the bytes of a tree object, verified against its id. */
 export type ReadTree = (id: ObjectId, path: string) => Promise<Uint8Array>
 
 /**
- * All trees below a root, each once, but those known and what lies below them. Eight small trees can name a hundred
- * million files, so the limits are reckoned from the sums of each tree, not by walking every path. Of what the caller does not
- * ask below, as much is taken as the limits allow: a link may lead there.
+ * Returns all trees below a root, each once, except known trees and their content. Eight small trees can name a hundred
+ * million files. So the limits are checked with the sums of each tree, not by walking every path. Outside the requested
+ * folders, as much is taken as the limits allow: a link may lead there.
  */
 export async function walkTrees(root: ObjectId, known: KnownTrees, limits: TreeLimits, read: ReadTree) {
   const walk = new Walk(known, limits, read)
@@ -24,7 +24,7 @@ export async function walkTrees(root: ObjectId, known: KnownTrees, limits: TreeL
   return walk.trees
 }
 
-/** What lies below one tree, from the tree's own place. */
+/** The totals below one tree, relative to it. */
 interface Extent {
   readonly entries: number
   readonly depth: number
@@ -38,11 +38,11 @@ class Walk {
   readonly #limits: TreeLimits
   readonly #read: ReadTree
   readonly #extents = new Map<ObjectId, Extent>()
-  /** Entries of the trees taken, each tree once: bounds what is held. */
+  /** The total entries of the trees taken, each tree once; bounds the memory. */
   #held = 0
-  /** Undefined for everything. */
+  /** `undefined` if everything is requested. */
   #within: readonly string[] | undefined
-  /** True once the walk is among what the caller did not ask for. */
+  /** True during the walk outside the requested folders. */
   #isRest = false
 
   constructor(known: KnownTrees, limits: TreeLimits, read: ReadTree) {
@@ -53,7 +53,10 @@ class Walk {
     this.#within = known.within?.includes('') === true ? undefined : known.within
   }
 
-  /** Takes what lies beside, until a limit is reached; a tree there that is damaged or refused costs itself alone. */
+  /**
+   * Takes the trees outside the requested folders until a limit is reached. A damaged or refused tree there costs only
+   * itself.
+   */
   async visitRest(root: ObjectId): Promise<void> {
     if (this.#within === undefined) return
     this.#within = undefined
@@ -65,13 +68,13 @@ class Walk {
 
   async visit(id: ObjectId, path: string, depth: number): Promise<Extent> {
     if (this.#isKnown(id, path)) return NOTHING
-    // Below this path the same tree may be left out that is taken elsewhere.
+    // Below this path a tree may be left out that is taken elsewhere, so the cached extent does not apply.
     const isItsOwn = this.#aboveKnown.has(path) || !this.#isWanted(path)
     const extent = (isItsOwn ? undefined : this.#extents.get(id)) ?? (await this.#measure(id, path, depth))
     if (!isItsOwn) this.#extents.set(id, extent)
     this.#check('files', extent.entries, path)
     this.#check('depth', depth + extent.depth, path)
-    // The extent counts a slash before each name, and the first one has none.
+    // The extent counts a slash before each name, but the first name has none.
     this.#check('pathBytes', Buffer.byteLength(path) + extent.pathBytes - (path === '' ? 1 : 0), path)
     return extent
   }
@@ -82,7 +85,7 @@ class Walk {
     for (const entry of await this.#takeOrPass(id, path)) {
       const place = pathTo(path, entry.name)
       if (!this.#isWanted(place) && !this.#leadsToWanted(place)) continue
-      // Most are known in an update of many, and nothing is waited for then.
+      // In a large update most trees are known, and this avoids an await for them.
       const isLookedInto = entry.kind === 'folder' && !this.#isKnown(entry.id, place)
       const below = isLookedInto ? await this.visit(entry.id, place, depth + 1) : NOTHING
       entries += below.entries + 1

@@ -6,20 +6,20 @@ import { authoritiesWith } from '../../http/http-trust.ts'
 import type { FetchLimits } from '../../upstream.ts'
 import type { Proxy, Way } from '../../http/host-access.ts'
 
-/** What git is to ask over http(s), and how. */
+/** The parameters of a git request over http(s). */
 export interface HttpAsked {
-  /** As configured, and as git is given it. */
+  /** The URL as configured, which git gets too. */
   readonly url: string
-  /** Where a redirect of the same origin led to; else the same. */
+  /** The target of a redirect within the same origin; otherwise the URL itself. */
   readonly base: string
   readonly way: Way
   readonly limits: Pick<FetchLimits, 'idleMs'>
 }
 
 /**
- * The environment that makes git ask over http(s) as our own reader does. What is secret stands in it and in no file: it
- * ends with git whatever becomes of us, and nobody but the same user can read it. A git before 2.31 does not know it and
- * asks nothing at all, because what allows it to stands there too.
+ * Returns the environment that makes git use http(s) as our own reader does. Secrets are in it and in no file. So they
+ * vanish when git ends, even if this process is killed, and only the same user can read them. A git before 2.31 ignores
+ * these variables and sends nothing, because the permission to use http(s) is in them too.
  */
 export async function httpEnvironment(folder: string, asked: HttpAsked): Promise<Record<string, string>> {
   const settings = [...settingsFor(asked), ...(await trustSettings(folder, asked.way))]
@@ -42,12 +42,12 @@ function settingsFor({ url, base, way, limits }: HttpAsked): Setting[] {
   const { proxy } = way.route
   return [
     [`protocol.${new URL(url).protocol.slice(0, -1)}.allow`, 'always'],
-    // curl would send all but one of the headers below to wherever a redirect leads.
+    // curl would send all but one of the headers below to any redirect target.
     ['http.followRedirects', 'false'],
-    // Should we be killed, git ends by itself.
+    // If this process is killed, git still ends by itself.
     ['http.lowSpeedLimit', '1'],
     ['http.lowSpeedTime', String(Math.max(1, Math.ceil(limits.idleMs / 1000)))],
-    // Else git would show a ticket of the user's to a host that asks for one.
+    // Otherwise git would send a Kerberos ticket of the user to a host that requests one.
     ['http.emptyAuth', 'false'],
     ...headers.map(([name, value]): Setting => ['http.extraHeader', `${name}: ${value}`]),
     ...(base === url ? [] : [[`url.${base}.insteadOf`, url] as const]),
@@ -58,7 +58,7 @@ function settingsFor({ url, base, way, limits }: HttpAsked): Setting[] {
 function proxySettings(proxy: Proxy, url: string): Setting[] {
   return [
     ['http.proxy', withUser(proxy, url)],
-    // Else git asks the proxy without a password first.
+    // Otherwise git first contacts the proxy without a password.
     ['http.proxyAuthMethod', 'basic'],
   ]
 }
@@ -72,18 +72,18 @@ function withUser({ url: address, headers }: Proxy, url: string): string {
     throw new SyncError('unsupported', message)
   }
   const text = Buffer.from(credentials, 'base64').toString('utf8')
-  // libcurl 7.88 decodes once more what git has decoded, and others do not.
+  // libcurl 7.88 decodes the value again after git has decoded it; other versions do not.
   if (/%[0-9a-f]{2}/i.test(text)) {
     const message = `${what}: the git program cannot be given a user name or a password that holds a percent sign before two hexadecimal digits`
     throw new SyncError('unsupported', message)
   }
   const [user = '', ...password] = text.split(':')
-  // With an empty password too: without the colon git would ask for one.
+  // The colon stays even without a password; otherwise git would prompt for one.
   const authority = `${encodeURIComponent(user)}:${encodeURIComponent(password.join(':'))}@`
   return address.replace('://', `://${authority}`)
 }
 
-/** Certificates are no secret. git takes those of the file in place of the system's, so it has both. */
+/** Writes the CA file, which holds no secret. git uses this file instead of the system's CAs, so it contains both. */
 async function trustSettings(folder: string, { route: { ca } }: Way): Promise<Setting[]> {
   if (ca === undefined) return []
   const file = join(folder, 'authorities.pem')

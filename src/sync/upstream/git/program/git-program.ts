@@ -12,27 +12,28 @@ import { programFailure, type FailedRun } from './program-failure.ts'
 import { sshLog, writeSsh } from './git-ssh-config.ts'
 import type { GitHost } from '../objects/git-host.ts'
 
-/** One run of git. `bounds` are those of the fetch where nothing is said. */
+/** One run of git. `bounds` defaults to the limits of the fetch. */
 export interface GitRun {
   readonly args: readonly string[]
   readonly input?: string
   readonly bounds?: Partial<Bounds>
   readonly fileBytes?: number
-  /** In place of variables of the same names. */
+  /** Variables that override those of the same name. */
   readonly env?: Readonly<Record<string, string>>
 }
 
 /**
- * The git program, set up for one target: in a folder of its own, with an environment and a configuration made from
- * nothing, so that what the machine, the user or a repository configures for git has no say. Gone with its folder.
+ * The git program, prepared for one target. It runs in its own folder, with an environment and a configuration built
+ * from nothing. So the git configuration of the machine, the user or a repository has no effect. Disposal removes the
+ * folder.
  */
 export class GitProgram implements AsyncDisposable {
-  /** Where it runs. Whatever it writes lies here. */
+  /** The working directory. Everything that git writes is here. */
   readonly folder: string
   readonly target: ProgramTarget
   readonly #reach: GitHost
   readonly #env: Readonly<Record<string, string>>
-  /** Over http(s), where a redirect led to. */
+  /** The target of a redirect over http(s). */
   #base: string | undefined
 
   private constructor(folder: string, target: ProgramTarget, reach: GitHost, env: Readonly<Record<string, string>>) {
@@ -57,12 +58,12 @@ export class GitProgram implements AsyncDisposable {
     }
   }
 
-  /** As git takes it on its command line. It never begins with a hyphen. */
+  /** The target as a command-line argument of git. It never starts with a hyphen. */
   get address(): string {
     return this.target.kind === 'disk' ? this.target.folder : this.target.url
   }
 
-  /** Runs git to its end and returns what it printed. `what` is what is attempted, for the message. */
+  /** Runs git to its end and returns its output. `what` is the attempt, for messages. */
   async run(run: GitRun, what: string, signal: AbortSignal): Promise<Buffer> {
     const { input = '', bounds } = run
     const log = await sshLog(this.folder)
@@ -72,7 +73,7 @@ export class GitProgram implements AsyncDisposable {
     throw await this.failure(ended, what, { ssh: await log() })
   }
 
-  /** The same where git talks to the other side: it is told who we are, and nothing else that we run is. */
+  /** Runs git with access to the remote. Only these runs get the credentials. */
   async ask(run: GitRun, what: string, signal: AbortSignal): Promise<Buffer> {
     const { target } = this
     if (target.kind === 'http') return this.#askOverHttp(target.url, run, what, signal)
@@ -81,7 +82,7 @@ export class GitProgram implements AsyncDisposable {
     return this.run({ ...run, env: ASKING_ON_DISK }, what, signal)
   }
 
-  /** A redirect is followed here and not by git, which would take our headers along to wherever it leads. */
+  /** Follows redirects here instead of in git, which would send our headers to any target. */
   async #askOverHttp(url: string, run: GitRun, what: string, signal: AbortSignal): Promise<Buffer> {
     const { limits } = this.#reach
     for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
@@ -112,7 +113,7 @@ export class GitProgram implements AsyncDisposable {
     return new ChildGroup(this.#start({ args }))
   }
 
-  /** Why git ended as it did. */
+  /** Returns the error for a failed run. */
   async failure(ended: Ended, what: string, { ssh = '', http }: Pick<Partial<FailedRun>, 'ssh' | 'http'> = {}) {
     return programFailure({ ...ended, ssh, http, what, folder: this.folder, reach: this.#reach })
   }
@@ -122,8 +123,8 @@ export class GitProgram implements AsyncDisposable {
   }
 
   /**
-   * Runs in no repository: git that fetches missing objects by itself runs the program that the repository's configuration
-   * names for that, and what lies on this disk may be another user's.
+   * Rejects a vulnerable git version; this check runs in no repository. A git that fetches missing objects by itself
+   * runs the program that the repository's configuration names, and a local repository may belong to another user.
    */
   async #refuseLazyFetching(folder: string, signal: AbortSignal): Promise<void> {
     const what = `Cannot read "${folder}"`
@@ -144,18 +145,18 @@ export class GitProgram implements AsyncDisposable {
 
   #bounds(): Bounds {
     const { connectMs, idleMs } = this.#reach.limits
-    // Connecting, keys and the first answer come one after another, and nothing is heard of them from outside.
+    // Connect, key exchange and first answer follow one another, and git reports nothing in between.
     return { firstMs: connectMs + idleMs, idleMs, outputBytes: OUTPUT_BYTES }
   }
 }
 
-/** A disk that is full is no fault of the source. What is no error of the disk is left as it is. */
+/** Converts a disk error: a full disk is not the source's fault. Other errors stay unchanged. */
 export function scratchFailure(cause: unknown): unknown {
   if (!(cause instanceof Error) || !('syscall' in cause) || !('code' in cause)) return cause
   return new SyncError('store-failed', `Cannot write to the scratch folder: ${String(cause.code)}`, { cause })
 }
 
-/** Some 200,000 refs: git lists all of them, whatever is asked for. */
+/** Some 200,000 refs: git lists all of them, whatever is requested. */
 const OUTPUT_BYTES = 2 ** 24
 const SMALL_FILE_BYTES = 2 ** 20
 
@@ -163,7 +164,7 @@ function isOfGit({ listing }: HttpTrace): boolean {
   return listing === undefined || gitFailureOf(listing, '', false) === undefined
 }
 
-/** A proxy that is asked for a connection redirects nobody. */
+/** True for a redirect of the host. A proxy's answer to CONNECT never counts. */
 function isRedirected(answer: Traced): boolean {
   return answer.method !== 'CONNECT' && isRedirect(answer)
 }
@@ -172,7 +173,7 @@ function redirectedTo(answer: Traced, base: string, url: string): string {
   return baseOf(redirectOf(answer, answer.method, new URL(`${base}/info/refs`), url))
 }
 
-/** What cannot be removed now goes with the scratch folder, or with the next sweep. */
+/** Ignores a failure: the scratch folder's removal or the next sweep removes the rest. */
 async function removed(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true }).catch(() => {})
 }
@@ -192,7 +193,8 @@ function environmentIn(folder: string, target: ProgramTarget, { programs }: GitH
     SSH_ASKPASS: 'false',
     SSH_ASKPASS_REQUIRE: 'force',
     GIT_PROTOCOL_FROM_USER: '0',
-    // Over whatever a repository configures: no other way is taken, and on this disk none, not even for a single object.
+    // These override the configuration of a repository: no other protocol is allowed, and for a local repository none,
+    // not even to fetch a single object.
     ...(target.kind === 'http' ? {} : { GIT_ALLOW_PROTOCOL: target.kind === 'ssh' ? 'ssh' : '' }),
     GIT_NO_LAZY_FETCH: '1',
     GIT_NO_REPLACE_OBJECTS: '1',
@@ -201,10 +203,16 @@ function environmentIn(folder: string, target: ProgramTarget, { programs }: GitH
   }
 }
 
-/** Lists the refs of a repository on this disk. What answers there is git itself, which fetches nothing for that. */
+/**
+ * Allows the listing of refs in a local repository. The answering program is git itself, which fetches nothing for
+ * that.
+ */
 const ASKING_ON_DISK = { GIT_ALLOW_PROTOCOL: 'file' }
 
-/** The whole configuration, in a file and not in arguments: git does not hand those to what it starts. */
+/**
+ * Returns the whole configuration, for a file instead of arguments: git does not pass arguments on to its child
+ * processes.
+ */
 function settingsFor(target: ProgramTarget): string {
   const trusted = target.kind === 'disk' ? [`[safe]\n\tdirectory = ${quoted(target.folder)}`] : []
   return [...SETTINGS, ...trusted].map((line) => `${line}\n`).join('')
@@ -214,8 +222,8 @@ const SETTINGS: readonly string[] = [
   '[core]\n\thooksPath = /dev/null\n\tfsmonitor = false\n\tbigFileThreshold = 16m\n\tdeltaBaseCacheLimit = 96m',
   '[protocol]\n\tversion = 2\n\tallow = never',
   '[fetch]\n\tunpackLimit = 1\n\trecurseSubmodules = false\n\tnegotiationAlgorithm = noop\n\twriteCommitGraph = false',
-  // What is used of a repository is judged by our own reader, as it is over http(s): with the path in its message. git
-  // would refuse a whole repository for one old object that nobody asks for, and cannot be told to spare a filtered fetch.
+  // Our own reader checks the objects that are used, as over http(s), and names the path. git would refuse a whole
+  // repository for one old object that no skill uses, and it has no option to exempt a filtered fetch.
   '[transfer]\n\tunpackLimit = 1\n\tfsckObjects = false',
   '[gc]\n\tauto = 0\n[maintenance]\n\tauto = false',
   '[pack]\n\tthreads = 1',
@@ -223,7 +231,7 @@ const SETTINGS: readonly string[] = [
   '[submodule]\n\trecurse = false',
 ]
 
-/** In double quotes, as git reads its configuration. */
+/** Quotes a value for git's configuration. */
 function quoted(text: string): string {
   return `"${text.replaceAll(/["\\]/g, String.raw`\$&`).replaceAll('\n', String.raw`\n`)}"`
 }

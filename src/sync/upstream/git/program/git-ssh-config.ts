@@ -4,14 +4,14 @@ import { SyncError } from '../../../model/sync-error.ts'
 import type { GitHost, SshAccess, SshKey } from '../objects/git-host.ts'
 
 /**
- * Puts what ssh needs into a folder that it will run in, and returns the environment that makes git use it. What is
- * secret stands in files of that folder, never in an argument: arguments are seen by everybody on the machine.
+ * Writes the files that ssh needs into its working folder, and returns the environment that makes git use them. Secrets
+ * are in files of that folder, never in arguments, which every user of the machine can see.
  */
 export async function writeSsh(folder: string, { programs, limits }: GitHost): Promise<Record<string, string>> {
   const access = await programs.access()
   if (access.key !== undefined) await writeKey(folder, access.key)
   await expectKnownHosts(access)
-  // By a link, because the path of the operator's file may hold what ssh would read as something else.
+  // A link, because ssh might misinterpret characters in the path of the operator's file.
   await symlink(access.knownHosts, join(folder, KNOWN_HOSTS))
   const words = [programs.ssh, ...optionsFor(access, limits)].map(shellQuoted)
   return {
@@ -21,10 +21,10 @@ export async function writeSsh(folder: string, { programs, limits }: GitHost): P
   }
 }
 
-/** The file of the known hosts, in the folder that ssh runs in. */
+/** The name of the known-hosts file in the folder of ssh. */
 export const KNOWN_HOSTS = 'known_hosts'
 
-/** Begins a new log of ssh, apart from what the other side says; what is returned reads it. */
+/** Starts a new log of ssh, separate from the output of the remote. The returned function reads it. */
 export async function sshLog(folder: string): Promise<() => Promise<string>> {
   const file = join(folder, LOG)
   await rm(file, { force: true })
@@ -37,7 +37,7 @@ const KEY = 'key'
 function optionsFor(access: SshAccess, { connectMs, idleMs }: GitHost['limits']): string[] {
   const seconds = (ms: number) => Math.max(1, Math.ceil(ms / 1000))
   const settings = {
-    // With a passphrase the one question is answered by our own program; everything else is refused below.
+    // With a passphrase, our own program answers its prompt; all other prompts are disabled below.
     BatchMode: access.passphrase === undefined ? 'yes' : 'no',
     NumberOfPasswordPrompts: '1',
     PreferredAuthentications: 'publickey',
@@ -65,7 +65,7 @@ function optionsFor(access: SshAccess, { connectMs, idleMs }: GitHost['limits'])
     ConnectionAttempts: '1',
     ServerAliveInterval: String(seconds(idleMs / 2)),
     ServerAliveCountMax: '2',
-    // Tells the fingerprint of a host key that is refused.
+    // Logs the fingerprint of a rejected host key.
     LogLevel: 'DEBUG1',
   }
   const options = Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`])
@@ -82,7 +82,7 @@ async function writeKey(folder: string, key: SshKey): Promise<void> {
   const { mode, uid } = await stat(key.path).catch((cause: unknown) => {
     throw rejected(`Cannot read the ${key.name}: ${codeOf(cause)}`, cause)
   })
-  // ssh would ignore the key and say so to nobody.
+  // ssh would silently ignore the key.
   if ((mode & 0o077) !== 0 && uid === process.getuid?.()) {
     const shown = (mode & 0o777).toString(8)
     throw rejected(`Cannot use the ${key.name}: others may read it (mode ${shown}); ssh wants it to be 600`)
@@ -91,7 +91,7 @@ async function writeKey(folder: string, key: SshKey): Promise<void> {
 }
 
 async function expectKnownHosts({ knownHosts, systemHosts }: SshAccess): Promise<void> {
-  // The user's own may be missing, as it is on a new machine: then no host is known but those of the system.
+  // The user's own file may be missing, as on a new machine; then only the system's hosts are known.
   if (systemHosts) return
   await (
     await open(knownHosts, 'r').catch((cause: unknown) => {
@@ -100,13 +100,13 @@ async function expectKnownHosts({ knownHosts, systemHosts }: SshAccess): Promise
   ).close()
 }
 
-/** A program that answers the question for the passphrase, and no other. */
+/** Writes a program that answers only the passphrase prompt. */
 async function writePassphrase(folder: string, passphrase: string): Promise<Record<string, string>> {
   const askpass = join(folder, 'askpass')
   await writeFile(join(folder, 'passphrase'), `${passphrase}\n`, { mode: 0o600 })
   await writeFile(askpass, ASKPASS, { mode: 0o700 })
   await chmod(askpass, 0o700)
-  // Before OpenSSH 8.4 nothing but a display makes ssh ask a program.
+  // Before OpenSSH 8.4, ssh runs the program only if DISPLAY is set.
   return { SSH_ASKPASS: askpass, DISPLAY: 'none' }
 }
 
@@ -121,7 +121,7 @@ function shellQuoted(word: string): string {
   return `'${word.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** What ssh says first is what went wrong; the rest is of no use. */
+/** Reads the start of the log, which has the cause; the rest is useless. */
 async function startOf(file: string): Promise<string> {
   const handle = await open(file, 'r')
   try {
@@ -134,7 +134,7 @@ async function startOf(file: string): Promise<string> {
 
 const LOG_BYTES = 65_536
 
-/** The lines of the known hosts. */
+/** Returns the lines of the known-hosts file. */
 export async function knownHostLines(folder: string): Promise<readonly string[]> {
   return (await readFile(join(folder, KNOWN_HOSTS), 'utf8').catch(() => '')).split('\n')
 }

@@ -1,20 +1,23 @@
 /** A version of the git program, as three numbers. */
 export type GitVersion = readonly [major: number, minor: number, patch: number]
 
-/** Reads what `git --version` prints; undefined where that names no version. What a vendor or a build adds is left out. */
+/**
+ * Parses the output of `git --version`; `undefined` if it names no version. Suffixes of a vendor or a build are
+ * ignored.
+ */
 export function gitVersionIn(printed: string): GitVersion | undefined {
   const [, major, minor, patch] = /^git version (\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?/.exec(printed) ?? []
   return major === undefined ? undefined : [Number(major), Number(minor), Number(patch ?? 0)]
 }
 
-/** True from the first version on that reads its configuration from the environment (GIT_CONFIG_COUNT). */
+/** True for versions that read configuration from the environment (GIT_CONFIG_COUNT). */
 export function readsConfigFromEnvironment(version: GitVersion): boolean {
   return isAtLeast(version, [2, 31, 0])
 }
 
 /**
- * True for a version that obeys GIT_NO_LAZY_FETCH, and so starts no program that a repository names for its missing objects
- * (CVE-2024-32004). Each line of releases has it from another patch on.
+ * True for a version that obeys GIT_NO_LAZY_FETCH, and so starts no program that a repository names for its missing
+ * objects (CVE-2024-32004). Each release line has the fix from a different patch on.
  */
 export function obeysNoLazyFetch(version: GitVersion): boolean {
   const fixed = FIXED.find(([major, minor]) => version[0] === major && version[1] === minor)

@@ -14,8 +14,8 @@ import { namedLimit } from '../../upstream.ts'
 import type { GitHost } from '../objects/git-host.ts'
 
 /**
- * Brings objects to where a worker reads them. It runs on the main thread, because a program that a worker starts
- * outlives the worker when that is ended.
+ * Supplies a worker with objects from the git program. It runs on the main thread, because a program that a worker
+ * starts outlives a terminated worker.
  */
 export class ProgramSupply implements AsyncDisposable {
   readonly #git: GitProgram
@@ -23,7 +23,7 @@ export class ProgramSupply implements AsyncDisposable {
   #reader: ChildGroup | undefined
   #packBytes = 0
   #format: ObjectFormat = 'sha1'
-  /** Until all of it was asked for. */
+  /** The revision, until all of its files were requested. */
   #revision: Revision | undefined
 
   private constructor(git: GitProgram, reach: GitHost) {
@@ -35,13 +35,13 @@ export class ProgramSupply implements AsyncDisposable {
     return new ProgramSupply(await GitProgram.open(target, reach), reach)
   }
 
-  /** Makes the commit, its tag and its trees readable. What is returned prints the objects whose ids it reads. */
+  /** Makes the commit, its tag and its trees readable. The returned process prints the objects whose ids it reads. */
   async open(revision: Revision, signal: AbortSignal): Promise<ChildGroup['child']> {
     if (this.#git.target.kind !== 'disk') await this.#fetchCommit(revision, signal)
     return this.#read(signal)
   }
 
-  /** Makes the commits behind two readable, those of the first if they are still there. */
+  /** Makes the histories of two commits readable, that of the first only if it still exists. */
   async openHistory([from, to]: readonly [ObjectId, ObjectId], signal: AbortSignal): Promise<ChildGroup['child']> {
     if (this.#git.target.kind !== 'disk') {
       await this.#init(to, signal)
@@ -53,12 +53,12 @@ export class ProgramSupply implements AsyncDisposable {
 
   async #read(signal: AbortSignal): Promise<ChildGroup['child']> {
     this.#reader = await this.#git.start([...this.#at(), 'cat-file', '--batch'], signal)
-    // Its end is seen by the worker, which waits for what it prints.
+    // The worker notices the end of the process, because it waits for its output.
     this.#reader.ended.catch(() => {})
     return this.#reader.child
   }
 
-  /** Why the program that prints objects ended before it gave all of them: one that was killed gives them the next time. */
+  /** Returns why the process ended early. If it was killed, a retry can succeed. */
   async whyEnded(early: ProgramEnded): Promise<SyncError> {
     const ended = await this.#reader?.ended
     if (ended?.status === undefined) return early
@@ -66,10 +66,10 @@ export class ProgramSupply implements AsyncDisposable {
     return failure.code === 'source-unreachable' ? new SyncError('content-refused', failure.message) : failure
   }
 
-  /** Makes blobs readable. Returns those that cannot be had, and why. */
+  /** Makes blobs readable. Returns the unavailable ones, with the reason. */
   async prepare(blobs: readonly ObjectId[], signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {
     let sizes = await this.#sizesOf(blobs, signal)
-    // An id of another kind is no id here: git would take it for the name of a ref.
+    // An id of the other format is no id here: git would interpret it as a ref name.
     const missing = blobs.filter((id) => !sizes.has(id) && formatOf(id) === this.#format)
     if (missing.length > 0 && this.#git.target.kind !== 'disk') {
       await this.#fetchBlobs(missing, signal)
@@ -93,7 +93,7 @@ export class ProgramSupply implements AsyncDisposable {
     return [`--git-dir=${target.kind === 'disk' ? target.folder : REPOSITORY}`]
   }
 
-  /** Blobs alone, with their sizes: asked before any content is. */
+  /** Returns the sizes of the blobs, before any content is requested. */
   async #sizesOf(ids: readonly ObjectId[], signal: AbortSignal): Promise<ReadonlyMap<ObjectId, number>> {
     const args = [...this.#at(), 'cat-file', '--batch-check']
     const input = ids.map((id) => `${id}\n`).join('')
@@ -119,7 +119,9 @@ export class ProgramSupply implements AsyncDisposable {
     await this.#git.run({ args }, `Cannot make a repository for ${commit}`, signal)
   }
 
-  /** A server that cannot leave trees out is stopped by the bound on bytes, and the history then is unknown. */
+  /**
+   * Fetches histories. If the server cannot leave out trees, the limit on bytes stops it, and the relation is unknown.
+   */
   async #fetchHistory(commits: readonly ObjectId[], signal: AbortSignal): Promise<void> {
     const options = [`--depth=${HISTORY_LIMITS.depth}`, '--filter=tree:0']
     const bytes = Math.min(HISTORY_LIMITS.bytes, this.#reach.limits.packBytes)
@@ -127,17 +129,20 @@ export class ProgramSupply implements AsyncDisposable {
   }
 
   async #fetchSnapshot({ commit, tag }: Revision, options: readonly string[], signal: AbortSignal): Promise<void> {
-    // A tag brings its commit along, and a server may hand out by its id nothing but what a ref points to.
+    // A tag includes its commit, and a server may serve only objects that a ref points to.
     await this.#fetch([tag ?? commit], ['--depth=1', ...options], this.#fetching(commit), signal)
   }
 
-  /** What the server lacks makes it refuse the whole lot, and say which: the rest is asked for again. */
+  /**
+   * Fetches blobs. If the server lacks one, it refuses the whole batch and names the blob; the rest is requested again.
+   */
   async #fetchBlobs(ids: readonly ObjectId[], signal: AbortSignal): Promise<void> {
     let wanted = ids
     for (let refusals = 0; wanted.length > 0; refusals += 1) {
       const refused = await this.#refusedLot(wanted, signal)
       if (refused === undefined) return
-      // A server of version 0 can leave files out and then not hand them out. It is asked for all of them.
+      // A server of protocol version 0 may leave files out but then refuse to serve them by id. In that case everything
+      // is fetched.
       if (refused.isUnadvertised && this.#revision !== undefined) {
         const revision = this.#revision
         this.#revision = undefined
@@ -174,7 +179,7 @@ export class ProgramSupply implements AsyncDisposable {
     try {
       await this.#git.ask({ args, input, fileBytes }, what, signal)
     } finally {
-      // git notes where missing objects can be had, and would go there for each of them.
+      // git records the remote for missing objects, and would contact it for each of them.
       await inScratch(writeFile(config, before))
     }
     await this.#expectRoom(what)
@@ -216,7 +221,7 @@ const FETCH: readonly string[] = [
   '--no-show-forced-updates',
 ]
 
-/** An index is small beside its pack, and of a tiny pack it is larger. What the packs come to is looked at afterwards. */
+/** An index is small next to its pack, but larger for a tiny pack. The total of the packs is checked afterwards. */
 const INDEX_BYTES = 2 ** 20
-/** Lots tried again in one fetch. A repository with more blobs missing than that is broken. */
+/** The maximum number of retried batches per fetch. A repository with more missing blobs is broken. */
 const MOST_REFUSALS = 64

@@ -3,38 +3,40 @@ import { Readable } from 'node:stream'
 import { SyncError } from '../../../model/sync-error.ts'
 import { RunMark } from './process-strays.ts'
 
-/** A program to start: nothing of this process's environment reaches it. */
+/** A program to start. It inherits nothing of this process's environment. */
 export interface Start {
   readonly command: string
   readonly args: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
-  /** No file that it writes grows beyond this, and its memory is bounded too; undefined for one that the operator chose. */
+  /**
+   * Limits the size of each file that it writes, and its memory too; `undefined` for a program that the operator chose.
+   */
   readonly fileBytes: number | undefined
-  /** Is told what it writes to descriptor 3, which is open to it for that. */
+  /** Receives what the program writes to descriptor 3, which is opened for it. */
   readonly onTrace?: (part: string) => void
 }
 
-/** How a program ended. What it said is bounded: the beginning and the end of it. */
+/** The end of a program. `stderr` is bounded: only its start and end. */
 export interface Ended {
   readonly status: number | undefined
   readonly stderr: string
 }
 
-/** Bounds on one run, enforced from outside: the programs we run wait for ever by themselves. */
+/** Limits of one run, enforced by this process: the programs themselves wait forever. */
 export interface Bounds {
-  /** Until the first byte of output. */
+  /** Timeout until the first output. */
   readonly firstMs: number
-  /** Between bytes. */
+  /** Timeout between two outputs. */
   readonly idleMs: number
-  /** Of what is kept of its output. */
+  /** Maximum output. */
   readonly outputBytes: number
 }
 
 /**
- * A running program and all that it starts, as one process group. Disposing it leaves none of them: asked to end first,
- * killed soon after. What leaves the group is killed with a program that the operator did not choose: one of theirs may leave
- * an agent on purpose.
+ * A running program and its children, as one process group. Disposal leaves none of them: SIGTERM first, SIGKILL soon
+ * after. Children that left the group are killed too, except for a program that the operator chose, because it may
+ * leave an agent behind on purpose.
  */
 export class ChildGroup implements AsyncDisposable {
   readonly child: ChildProcessWithoutNullStreams
@@ -42,7 +44,7 @@ export class ChildGroup implements AsyncDisposable {
   readonly #said: Said
   readonly #trace: Readable | undefined
   readonly #mark: RunMark | undefined
-  /** Resolves when nothing is left of what left the group. */
+  /** Resolves after all children outside the group have ended. */
   #strays: Promise<void> | undefined
   #isGone = false
 
@@ -62,13 +64,14 @@ export class ChildGroup implements AsyncDisposable {
     this.child = child
     this.#said = new Said(child)
     this.#trace = traceOf(child, start)
-    // The first of the group can end before the others. Later its number may be that of somebody else's group.
+    // The leader can end before the other members, so the group is killed now. Later its id may belong to another
+    // group.
     this.child.once('exit', () => {
       this.#kill('SIGKILL')
       this.#isGone = true
       if (this.child.pid !== undefined) this.#strays = this.#mark?.killAll(this.child.pid)
     })
-    // A program that ends before it has read its input tells why on stderr; the broken pipe is not the reason.
+    // A program that ends before it has read its input reports why on stderr; the broken pipe is not the reason.
     this.child.stdin.on('error', () => {})
     this.ended = this.#end()
   }
@@ -87,7 +90,7 @@ export class ChildGroup implements AsyncDisposable {
     }
   }
 
-  /** Reads nothing more. What has left the group can hold its pipes open for as long as it likes, and `ended` waits for them. */
+  /** Stops reading. A process outside the group can keep the pipes open indefinitely, and `ended` waits for them. */
   letGo(): void {
     this.child.stdout.destroy()
     this.child.stderr.destroy()
@@ -106,14 +109,14 @@ export class ChildGroup implements AsyncDisposable {
     try {
       process.kill(-this.child.pid, signal)
     } catch {
-      // All of them have ended.
+      // All processes have ended already.
     }
   }
 }
 
 /**
- * Runs a program to its end and returns what it printed. Too long a silence is `source-unreachable`, too much output
- * `limit-exceeded`; however this ends, nothing of the program is left.
+ * Runs a program to its end and returns its output. Silence beyond the timeout is `source-unreachable`, too much output
+ * is `limit-exceeded`. In every case no process of the program remains.
  */
 export async function runToEnd(
   start: Start,
@@ -123,7 +126,7 @@ export async function runToEnd(
   signal: AbortSignal,
 ): Promise<Ended & { readonly stdout: Buffer }> {
   signal.throwIfAborted()
-  // Before anything listens to the signal: where no program starts, nothing would wait for what an abort then rejects.
+  // Started before the abort listener: if the start failed, the rejection of a later abort would be unhandled.
   await using group = new ChildGroup(start)
   const { promise: stopped, reject: stop } = Promise.withResolvers<never>()
   const abort = () => stop(signal.reason)
@@ -159,14 +162,14 @@ function traceOf({ stdio }: ChildProcess, { onTrace }: Start): Readable | undefi
   return trace.setEncoding('latin1').on('data', onTrace)
 }
 
-/** Node cannot lower the limits of a process that it starts, and a shell can. */
+/** Wraps the command in a shell, because Node cannot lower the limits of a child process. */
 function limited({ command, args }: Start, fileBytes: number): readonly [string, readonly string[]] {
   return ['/bin/sh', ['-c', LIMITED, 'sh', String(Math.ceil(fileBytes / BLOCK_BYTES)), command, ...args]]
 }
 
 const BLOCK_BYTES = 512
 
-/** No core files, files and memory bounded. What the system does not let us bound stays as it is. */
+/** Disables core files, and limits files and memory. Limits that the system does not support are ignored. */
 const LIMITED = [
   'ulimit -c 0',
   'ulimit -f "$1" 2>/dev/null',
@@ -175,10 +178,10 @@ const LIMITED = [
   'exec "$@"',
 ].join('; ')
 
-/** How long a program has to end by itself once it is asked to. */
+/** The time for a program to end after SIGTERM. */
 const GRACE_MS = 500
 
-/** The beginning and the end of what a program complains about. Progress goes by in the middle. */
+/** Collects the start and the end of stderr; the middle is progress output. */
 class Said {
   #start = ''
   #end = ''

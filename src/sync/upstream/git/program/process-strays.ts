@@ -3,8 +3,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 
 /**
- * A mark in the environment of a program, by which all that it starts is found on Linux wherever it goes: a process that calls `setsid`
- * leaves the group, and keeps what it was given. One that clears its environment, or runs as another user, is not found.
+ * A marker in a program's environment that identifies all its descendants on Linux. A process that calls `setsid`
+ * leaves the group, but keeps its environment. A process that clears its environment, or runs as another user, is not
+ * found.
  */
 export class RunMark {
   readonly #id = randomUUID()
@@ -13,13 +14,13 @@ export class RunMark {
     return { [NAME]: this.#id }
   }
 
-  /** Kills all processes that have the mark and were started after the leader, and those that they start meanwhile. */
+  /** Kills all processes with the marker that started after the leader, and their new children. */
   async killAll(leader: number): Promise<void> {
     for (let round = 0; round < MOST_ROUNDS; round += 1) {
       const found = await this.#pids(leader)
       if (found.length === 0) return
       for (const pid of found) kill(pid)
-      // A process that is killed takes a moment to end, and its files are not free before.
+      // A killed process takes a moment to end, and holds its files until then.
       await pause(2 ** round)
     }
   }
@@ -35,14 +36,17 @@ export class RunMark {
     return found
   }
 
-  /** The environment of another user's process cannot be read, and one that has just ended has none. */
+  /** Returns false for a process of another user, whose environment is unreadable, and for one that has just ended. */
   async #isOn(pid: number): Promise<boolean> {
     const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
     return environment.split('\0').includes(`${NAME}=${this.#id}`)
   }
 }
 
-/** Numbers of processes are given in turn, and from the beginning after the last. Other systems than Linux have no such list. */
+/**
+ * Returns the processes that started after the leader. Process ids increase, and wrap around at the maximum. Only Linux
+ * has this list.
+ */
 async function startedAfter(leader: number): Promise<number[]> {
   const names = await readdir('/proc').catch(() => [])
   const [newest = ''] = /\d+$/.exec((await readFile('/proc/loadavg', 'latin1').catch(() => '')).trimEnd()) ?? []
@@ -52,15 +56,15 @@ async function startedAfter(leader: number): Promise<number[]> {
 }
 
 const NAME = 'SKILLSYNCD_RUN'
-/** A second in all: what starts others faster than they are found, or does not end, is left. */
+/** About one second in total. A process that forks faster than it is found, or does not end, stays. */
 const MOST_ROUNDS = 10
-/** A few descriptors for a moment, on machines with thousands of processes too. */
+/** Limits the open descriptors, even on machines with thousands of processes. */
 const READ_AT_ONCE = 16
 
 function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has ended.
+    // The process has ended already.
   }
 }

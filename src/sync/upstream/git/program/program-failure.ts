@@ -8,22 +8,25 @@ import { namedLimit } from '../../upstream.ts'
 import type { GitHost } from '../objects/git-host.ts'
 import type { Way } from '../../http/host-access.ts'
 
-/** What is known of a run of git that failed. */
+/** The facts about a failed run of git. */
 export interface FailedRun {
   readonly what: string
   readonly status: number | undefined
-  /** What git said, and what the other side said through it. */
+  /** The output of git, including messages of the remote. */
   readonly stderr: string
-  /** What ssh said, which the other side has no part in. */
+  /** The log of ssh, which the remote cannot influence. */
   readonly ssh: string
-  /** Over http(s), how the host was asked, and what it answered. */
+  /** The request and the answers over http(s). */
   readonly http: { readonly way: Way; readonly trace: HttpTrace } | undefined
-  /** Where it ran. */
+  /** The working directory. */
   readonly folder: string
   readonly reach: GitHost
 }
 
-/** A failed run in our words. What git and ssh print is for terminals, and is passed on in no more than one line. */
+/**
+ * Converts a failed run into an error. The output of git and ssh is written for terminals, so at most one line of it is
+ * passed on.
+ */
 export async function programFailure(failed: FailedRun): Promise<SyncError> {
   const answered = answerFailure(failed)
   if (answered !== undefined) return answered
@@ -41,7 +44,7 @@ export async function programFailure(failed: FailedRun): Promise<SyncError> {
   return new SyncError('source-unreachable', `${what}: ${said === '' ? 'git gives no reason' : `git says "${said}"`}`)
 }
 
-/** What an answer tells of itself, which is more than git says of it. */
+/** Returns the failure that an HTTP answer shows, which is more specific than git's message. */
 function answerFailure(run: FailedRun): SyncError | undefined {
   if (run.http === undefined) return undefined
   const { way, trace } = run.http
@@ -71,7 +74,7 @@ function readAs(readings: readonly Reading[], text: string, run: FailedRun): Syn
 
 type Reading = readonly [SyncErrorCode, RegExp, (found: RegExpExecArray, run: FailedRun) => string]
 
-/** In the order in which they are asked: the first that fits holds. */
+/** Checked in this order; the first match counts. */
 const OF_SSH: readonly Reading[] = [
   ['dns-failed', /Could not resolve hostname ([^\n:]+)/, ([, name]) => `the host name ${shown(name)} does not resolve`],
   [
@@ -128,7 +131,7 @@ const OF_GIT: readonly Reading[] = [
     /Unable to find remote helper for '(\w+)'|'remote-(https?)' is not a git command/,
     ([, one, other]) => `the part of git that speaks ${one ?? other} is not there`,
   ],
-  // What allows it stands where a git before 2.31 does not look.
+  // The permission is in variables that a git before 2.31 ignores.
   ['unsupported', /transport '(https?)' not allowed/, () => 'the git program is too old for it: it takes git 2.31'],
   [
     'ref-not-found',
@@ -165,10 +168,10 @@ const OF_GIT: readonly Reading[] = [
   ['content-refused', /is corrupt|inflate: data stream error|hash mismatch|SHA1 COLLISION/, () => 'it is damaged'],
 ]
 
-/** The other side has, or hands out, none of these objects. */
+/** The remote lacks these objects, or refuses to serve them. */
 export class Refused extends SyncError {
   readonly ids: readonly string[]
-  /** It has them, perhaps, but hands out by its id nothing but what a ref points to. */
+  /** True if the remote serves only objects that a ref points to, so it may have them. */
   readonly isUnadvertised: boolean
 
   constructor(message: string, ids: readonly string[], isUnadvertised: boolean) {
@@ -202,7 +205,7 @@ function missingOf({ status, stderr, ssh, reach: { programs } }: FailedRun): str
   return `the ssh program ("${programs.ssh}") is not there, or cannot be run`
 }
 
-/** Why the host is not taken for the one it claims to be, with the fingerprints that tell. */
+/** Returns why the host is not trusted, with the fingerprints. */
 async function hostFailure({ ssh, folder }: FailedRun): Promise<string | undefined> {
   if (!/Host key verification failed|host key is known for|Host key for [^\n]* has changed/.test(ssh)) return undefined
   const [, type, sent] = /Server host key: (\S+) (SHA256:\S+)/.exec(ssh) ?? []
@@ -223,7 +226,7 @@ function fingerprintOf(line: string | undefined): string | undefined {
   return `${shown(type)} SHA256:${createHash('sha256').update(key, 'base64').digest('base64').replace(/=+$/, '')}`
 }
 
-/** The line that tells most: git's own, else the last one. */
+/** Returns the most informative line: git's own message, else the last line. */
 function saidBy({ stderr }: FailedRun): string {
   const lines = stderr.split(/[\r\n]+/).filter((line) => line.trim() !== '' && !IDLE_TALK.test(line))
   return shown(lines.find((line) => /^(?:fatal|error|ERROR)\b/.test(line)) ?? lines.at(-1))

@@ -13,10 +13,7 @@ import {
 } from '../objects/object-source.ts'
 import type { FetchLimits, Relation } from '../../upstream.ts'
 
-/**
- * The objects that `git cat-file --batch` prints. What is to be read is there already, and is of a size that was looked
- * at: the other side of the worker sees to both.
- */
+/** The objects that `git cat-file --batch` prints. `ProgramSupply` has fetched them and checked their sizes before. */
 export class ProgramObjects implements Objects {
   readonly #from: Printed
   readonly #to: NodeJS.WritableStream
@@ -41,7 +38,7 @@ export class ProgramObjects implements Objects {
 
   async take(blobs: readonly ObjectId[], keep: KeepBlob): Promise<ReadonlyMap<ObjectId, Taken>> {
     const taken = new Map<ObjectId, Taken>()
-    // Asked for at once and read one by one: git waits while we write files.
+    // Requested together and read one by one: git waits while the worker writes files.
     if (blobs.length > 0) this.#to.write(blobs.map((id) => `${id}\n`).join(''))
     for (const id of blobs) {
       const object = await this.#next(id)
@@ -51,7 +48,7 @@ export class ProgramObjects implements Objects {
     return taken
   }
 
-  /** `<id> <type> <size>`, the bytes and a line break; or one line of two words. */
+  /** Parses `<id> <type> <size>`, the bytes and a line break; or one line of two words. */
   async #next(id: ObjectId): Promise<GitObject | LargeObject | undefined> {
     const [found, type = '', size] = (await this.#from.line()).split(' ')
     if (size === undefined) return undefined
@@ -64,7 +61,7 @@ export class ProgramObjects implements Objects {
     const bytes = await this.#from.bytes(length)
     await this.#from.bytes(1)
     const object = { type, bytes }
-    // A name that is no id of the repository can lead git to an object all the same.
+    // A name that is not an id of the repository can still lead git to an object.
     if (found !== id) return undefined
     if (idOf(object, formatOf(id)) !== id) throw damaged(id)
     return object
@@ -81,14 +78,14 @@ function damaged(id: ObjectId): SyncError {
   return new SyncError('content-refused', `Cannot read ${id}: the object is damaged`)
 }
 
-/** git ended before it printed all that it was asked for. How it ended, which the other side of the worker sees, says why. */
+/** git ended before it printed all requested objects. The main thread sees the exit and knows the reason. */
 export class ProgramEnded extends SyncError {
   constructor() {
     super('source-unreachable', 'Cannot read the objects: git ended before it gave all of them')
   }
 }
 
-/** What a program prints, by lines and by counted bytes. */
+/** The output of a program, by lines and by byte counts. */
 class Printed {
   readonly #parts: AsyncIterator<string | Buffer>
   #held: Buffer = Buffer.alloc(0)
@@ -123,7 +120,7 @@ class Printed {
     return all.subarray(0, length)
   }
 
-  /** Lets so many bytes go by, and holds none of them. */
+  /** Skips bytes without holding them. */
   async pass(length: number): Promise<void> {
     let left = length
     while (left > this.#held.length) {

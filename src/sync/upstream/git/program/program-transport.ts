@@ -6,7 +6,7 @@ import { type ProgramTarget } from '../objects/git-transport.ts'
 import { prefixOf, type Ref } from '../objects/ref-rules.ts'
 import type { GitHost } from '../objects/git-host.ts'
 
-/** A repository that the git program reaches: over ssh or http(s), or on this disk. */
+/** A repository that the git program reads: over ssh or http(s), or local. */
 export class ProgramTransport implements GitTransport {
   readonly #target: ProgramTarget
   readonly #reach: GitHost
@@ -16,13 +16,13 @@ export class ProgramTransport implements GitTransport {
     this.#reach = reach
   }
 
-  /** Where a name is given, HEAD is left out: with it the server would tell all that it has. */
+  /** Lists refs. HEAD is left out if a name is given: with HEAD the server would send all its refs. */
   async list(patterns: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
     const names = (patterns.length > 1 ? patterns.filter((pattern) => pattern !== 'HEAD') : patterns).map(prefixOf)
     await using git = await GitProgram.open(this.#target, this.#reach)
     const kinds = KINDS.filter(([, prefix]) => names.some((name) => name.startsWith(prefix)))
     const isNarrow = names.every((name) => KINDS.some(([, prefix]) => name.startsWith(prefix)))
-    // By pattern alone the server tells all of its refs, and git sorts out; by kind it tells no other.
+    // With a pattern alone the server sends all its refs and git filters them; with a kind it sends only that kind.
     const flags = isNarrow ? kinds.map(([flag]) => flag) : []
     const args = ['--git-dir=none', 'ls-remote', '--symref', ...flags, '--end-of-options', git.address]
     const within = AbortSignal.any([signal, AbortSignal.timeout(Math.min(this.#reach.limits.totalMs, LISTING_MS))])
@@ -58,15 +58,21 @@ const KINDS = [
   ['--tags', 'refs/tags/'],
 ] as const
 
-/** A listing is one short answer. A host that drips it keeps others waiting no longer than this. */
+/** A listing is one short answer. A slow host delays other pulls no longer than this. */
 const LISTING_MS = 60_000
 
-/** All that begins alike: without the star the line that says where a tag leads would be left out. */
+/**
+ * Returns a pattern for all names with this prefix. Without the star, the line with the peeled target of a tag would be
+ * missing.
+ */
 function patternOf(name: string): string {
   return `${name.replaceAll(/[*?[\\]/g, String.raw`\$&`)}*`
 }
 
-/** `<id> TAB <name>`; a name that ends with `^{}` says where the tag before it leads, `ref: <name>` what HEAD stands for. */
+/**
+ * Parses `<id> TAB <name>`. A name with the suffix `^{}` gives the target of the tag before it; `ref: <name>` gives the
+ * target of HEAD.
+ */
 function refsIn(printed: string, address: string): readonly Ref[] {
   const targets = new Map<string, string>()
   const refs = new Map<string, Ref>()

@@ -5,8 +5,8 @@ import { LargeInPack, PackReader } from '../objects/pack-reader.ts'
 import type { FetchLimits } from '../../upstream.ts'
 
 /**
- * Goes once through a pack in bounded memory, for a reader that has no bounds: one that is damaged throws `source-unreachable`, one
- * with an object over `MOST_BYTES` `limit-exceeded`.
+ * Scans a pack in bounded memory, on behalf of a reader without limits. Throws `source-unreachable` if it is damaged,
+ * `limit-exceeded` if an object exceeds `MOST_BYTES`.
  */
 export async function weighPack(
   bytes: Uint8Array,
@@ -23,12 +23,12 @@ export async function weighPack(
   }
 }
 
-/** Throws where a loose object inflates to more than that. */
+/** Throws if a loose object inflates to more than `MOST_BYTES`. */
 export function inflatedWithin(bytes: Uint8Array): void {
   try {
     inflateSync(bytes, { maxOutputLength: MOST_BYTES })
   } catch (error) {
-    // Whatever else is wrong with it is for the reader to say.
+    // Any other fault is left to the reader.
     if (error instanceof RangeError) throw tooLarge()
   }
 }
@@ -37,7 +37,7 @@ let weighed = 0
 
 const MOST_BYTES = 2 ** 26
 
-/** Beside files a repository has folders, and a pack on this disk has what earlier commits had. */
+/** A repository has folders in addition to files, and a local pack has objects of earlier commits. */
 const OBJECTS_PER_FILE = 16
 
 function tooLarge(): SyncError {

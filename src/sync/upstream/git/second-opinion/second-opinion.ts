@@ -11,53 +11,53 @@ import type { FetchLimits } from '../../upstream.ts'
 import type { GitReach } from '../git-reach.ts'
 import type { Way } from '../../http/host-access.ts'
 
-/** The files of one skill, or of the docs folder, as they are served. */
+/** The served files of one skill, or of the docs folder. */
 export interface Claim {
-  /** The true path of the skill; undefined of the docs folder. */
+  /** The true path of the skill; `undefined` for the docs folder. */
   readonly skill?: string
-  /** From the root of the repository. */
+  /** The path from the root of the repository. */
   readonly folder: string
   readonly files: readonly ClaimedFile[]
-  /** The files that are pointers of git LFS are left out of the skill. */
+  /** True if the skill omits files that are git LFS pointers. */
   readonly lacksPointers?: boolean
 }
 
 export type ClaimedFile = Pick<SkillFile, 'path' | 'executable' | 'blob' | 'size' | 'sha256'>
 
-/** A file that isomorphic-git has otherwise than it is served. */
+/** A file that differs between isomorphic-git and what is served. */
 export interface Difference {
   readonly skill?: string
-  /** Relative to the skill or the docs folder; empty for what concerns all of it. */
+  /** Relative to the skill or the docs folder; empty if all of it is concerned. */
   readonly path: string
   readonly message: string
 }
 
-/** The outcome of comparing a commit that is served with the same one as isomorphic-git has it. */
+/** The result of comparing a served commit with the same commit read by isomorphic-git. */
 export type SecondOpinion = Compared | NotCompared
 
 interface Compared {
   readonly kind: 'compared'
-  /** The number of files that were compared. */
+  /** The number of compared files. */
   readonly files: number
-  /** The first of them; `more` says how many follow. */
+  /** The first differences; `more` counts the others. */
   readonly differences: readonly Difference[]
   readonly more: number
 }
 
-/** The commit cannot be had that way: that says nothing of what is served. */
+/** The commit cannot be read that way, which says nothing about what is served. */
 interface NotCompared {
   readonly kind: 'not-compared'
   readonly why: string
 }
 
-/** The work of the thread, as plain data. */
+/** The task of the thread, as plain data. */
 export interface SecondTask {
   readonly place:
     | { readonly kind: 'remote'; readonly url: string; readonly way: Way }
     | { readonly kind: 'disk'; readonly folder: string }
   readonly revision: Revision
   readonly claims: readonly Claim[]
-  /** `packBytes` is the most that is read. */
+  /** `packBytes` is the maximum that is read. */
   readonly limits: FetchLimits
   /** An empty folder. */
   readonly scratch: string
@@ -66,9 +66,9 @@ export interface SecondTask {
 export type SecondAnswer = SecondOpinion | { readonly kind: 'failed'; readonly failure: Failure }
 
 /**
- * Fetches a commit once more, by isomorphic-git alone, and compares the files of it that are served. isomorphic-git asks over
- * http(s) through the client that pulls ask through, and reads a repository on this disk in place. It holds the whole pack, so
- * one over `SECOND_BYTES` is not compared. Throws a `SyncError` where the host cannot be reached, or answers nonsense.
+ * Fetches a commit once more, with isomorphic-git only, and compares its served files. Over http(s), isomorphic-git
+ * uses the HTTP client of the pulls; a local repository is read in place. It holds the whole pack in memory, so one
+ * over `SECOND_BYTES` is not compared. Throws a `SyncError` if the host is unreachable or sends nonsense.
  */
 export async function secondOpinion(
   url: string,
@@ -91,7 +91,7 @@ export async function secondOpinion(
   }
 }
 
-/** The largest pack that is compared: isomorphic-git holds it in memory, twice while it comes. */
+/** The largest pack to compare: isomorphic-git holds it in memory, and twice during the transfer. */
 const SECOND_BYTES = 2 ** 27
 
 function notCompared(why: string): NotCompared {
@@ -103,14 +103,14 @@ async function placeOnDisk(url: string): Promise<Extract<SecondTask['place'], { 
   const folder = await repositoryAt(fileURLToPath(url))
   const need = await unmetNeed(folder)
   if (need !== undefined) return notCompared(need)
-  // It reads a pack whole, whatever it wants of it.
+  // isomorphic-git reads a whole pack for any object in it.
   const packs = await packBytesIn(folder)
   return packs > SECOND_BYTES
     ? notCompared(`a pack of the repository has ${packs} bytes, and it reads none over ${SECOND_BYTES}`)
     : { kind: 'disk', folder }
 }
 
-/** The size of the largest. */
+/** Returns the size of the largest pack. */
 async function packBytesIn(folder: string): Promise<number> {
   const packs = join(folder, 'objects', 'pack')
   const names = await readdir(packs).catch(() => [])
@@ -120,7 +120,7 @@ async function packBytesIn(folder: string): Promise<number> {
   return Math.max(0, ...sizes)
 }
 
-/** In a thread, which is ended whatever it is doing: when time is over, when it was aborted, and when it is done. */
+/** Runs the task in a thread, which is terminated in any state: on timeout, on abort, and when it is done. */
 async function askedInThread(task: SecondTask, signal: AbortSignal): Promise<SecondOpinion> {
   signal.throwIfAborted()
   const { totalMs } = task.limits

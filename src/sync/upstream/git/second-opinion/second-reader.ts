@@ -12,7 +12,7 @@ export interface Objects {
   readonly cache: object
 }
 
-/** Compares what is claimed of a commit with what isomorphic-git reads of it, none of it by code of ours. */
+/** Compares the claims about a commit with what isomorphic-git reads. None of our own git code takes part. */
 export async function compareClaims(
   objects: Objects,
   commit: ObjectId,
@@ -21,7 +21,7 @@ export async function compareClaims(
 ): Promise<SecondOpinion> {
   const files = new CommitFiles(objects, commit)
   if (!(await files.isThere())) {
-    // A host that does not have it says so.
+    // A host without the commit refuses the request before this point.
     if (place === 'disk') return { kind: 'not-compared', why: `the repository does not have ${commit} any more` }
     const message = `the host was asked for ${commit} and sent something else`
     return { kind: 'compared', files: 0, differences: [{ path: '', message }], more: 0 }
@@ -55,7 +55,7 @@ class Comparison {
       claimed.add(file.path)
       this.#note(await this.#unlessLacking(() => this.#judge(joinPath(folder, file.path), file)), file.path, about)
     }
-    // Docs are the Markdown files of a folder alone; a skill is all that lies in it.
+    // Docs are only the Markdown files of a folder; a skill is every file in it.
     if (skill === undefined) return
     for (const path of await this.#allIn(folder)) {
       const isAccounted =
@@ -66,7 +66,7 @@ class Comparison {
 
   async #allIn(folder: string): Promise<readonly string[]> {
     const all = await this.#unlessLacking(() => this.#commit.filesBelow(folder))
-    // What it is in was named with the files.
+    // A missing tree on the way is reported with the files above.
     return typeof all === 'string' ? [] : all
   }
 
@@ -107,13 +107,13 @@ class Comparison {
   }
 }
 
-/** As many as anybody reads. */
+/** As many as an operator will read. */
 const MOST_DIFFERENCES = 100
 
 const EXECUTABLE = '100755'
 const LINK = '120000'
 
-/** The commit names an object that is not there. */
+/** The commit names an object that does not exist. */
 class Lacking extends Error {
   readonly id: string
 
@@ -123,7 +123,7 @@ class Lacking extends Error {
   }
 }
 
-/** The files of one commit by their paths, links followed. */
+/** The files of one commit by path, following links. */
 class CommitFiles {
   readonly #objects: Objects
   readonly #commit: ObjectId
@@ -144,7 +144,7 @@ class CommitFiles {
     }
   }
 
-  /** Undefined where there is nothing, or where a link leads nowhere in the commit. */
+  /** `undefined` if nothing exists there, or if a link leads nowhere within the commit. */
   async entryAt(path: string, hops = MOST_HOPS): Promise<TreeEntry | undefined> {
     let at: TreeEntry = { mode: '040000', path: '', oid: this.#commit, type: 'tree' }
     const names = path === '' ? [] : path.split('/')
@@ -164,7 +164,7 @@ class CommitFiles {
     return target && this.entryAt([...target, ...names.slice(index + 1)].join('/'), hops - 1)
   }
 
-  /** The paths of all files in a folder, real ones: a link is one more name of another file. */
+  /** Returns the paths of all real files in a folder: a link is only another name of a file. */
   async filesBelow(folder: string): Promise<readonly string[]> {
     const at = await this.entryAt(folder)
     return at === undefined || at.type !== 'tree' ? [] : this.#filesIn(at.oid, '')
@@ -203,7 +203,7 @@ class CommitFiles {
 /** More than git itself follows. */
 const MOST_HOPS = 40
 
-/** The target of a link in names from the root; undefined for one that leads out. */
+/** Returns the target of a link as names from the root; `undefined` if it leads outside. */
 function targetOf(folder: readonly string[], text: string): readonly string[] | undefined {
   if (text.startsWith('/')) return undefined
   const names = [...folder]

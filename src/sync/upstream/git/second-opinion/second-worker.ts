@@ -13,7 +13,7 @@ import { compareClaims, type Objects } from './second-reader.ts'
 import type { SecondAnswer, SecondOpinion, SecondTask } from './second-opinion.ts'
 import { namedLimit } from '../../upstream.ts'
 
-// The thread of a second opinion: all that isomorphic-git holds and does is gone with it.
+// The thread of a second opinion. Its end frees everything that isomorphic-git holds.
 
 const task: SecondTask = workerData
 
@@ -28,7 +28,7 @@ async function opinion({ place, revision, claims }: SecondTask): Promise<SecondO
   return compareClaims(at, revision.commit, claims, place.kind)
 }
 
-/** Why the host does not give it, if it does not. */
+/** Fetches the commit. Returns the reason if the host does not give it. */
 async function fetched(
   { url, way }: Extract<SecondTask['place'], { kind: 'remote' }>,
   disk: PromiseFsClient,
@@ -51,20 +51,20 @@ async function fetched(
   }
 }
 
-/** The ones that it raises for what a host cannot do, and repositories cannot be. */
+/** Returns the reason for an error about an unsupported host or repository; throws any other. */
 function refusalOf(error: unknown): string {
   if (error instanceof Errors.RemoteCapabilityError) return 'the host sends no commit without those behind it'
   if (error instanceof Errors.NotFoundError) return `it finds no ${error.data.what} at the host`
   throw foreign(error)
 }
 
-/** The client of isomorphic-git, over that of a pull: same credential, proxy, redirects, certificates and bounds. */
+/** Wraps the HTTP client of a pull for isomorphic-git: same credential, proxy, redirects, certificates and limits. */
 function clientOver(http: GitHttp): HttpClient {
   return {
     async request({ url, method = 'GET', headers = {}, body }) {
       const isGet = method === 'GET'
       const call = isGet ? { url, headers } : { url: `${http.base}/git-upload-pack`, headers, body: await parts(body) }
-      // Read to its end: isomorphic-git waits for ever where the stream of an answer fails.
+      // Buffered to its end: isomorphic-git hangs forever if the stream of an answer fails.
       const chunks = await parts((await http.request(call)).body)
       const type = `application/x-git-upload-pack-${isGet ? 'advertisement' : 'result'}`
       const answer = { url, method, statusCode: 200, statusMessage: 'OK', headers: { 'content-type': type } }
@@ -83,7 +83,10 @@ async function* streamOf(chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
   for (let chunk = chunks.shift(); chunk !== undefined; chunk = chunks.shift()) yield chunk
 }
 
-/** The disk, where what is packed is weighed before isomorphic-git unpacks it: it knows no bound of its own. */
+/**
+ * Wraps the file system so that packed data is checked before isomorphic-git unpacks it, because isomorphic-git has no
+ * limits.
+ */
 function bounded(): PromiseFsClient {
   const { promises } = fs
   const { limits, scratch } = task

@@ -7,7 +7,7 @@ import { packets } from './pkt-line.ts'
 import { printable } from '../../../../base/text/printable.ts'
 import type { Ref } from '../objects/ref-rules.ts'
 
-/** The first request to a server. A repository whose ids are neither SHA-1 nor SHA-256 is `unsupported`. */
+/** Sends the first request to a server. A repository whose ids are neither SHA-1 nor SHA-256 is `unsupported`. */
 export async function discover(http: GitHttp, url: string): Promise<Server> {
   const { capabilities, refs } = await advertisementOf(http, url)
   const format = capabilities.get('object-format') ?? 'sha1'
@@ -21,22 +21,22 @@ export async function discover(http: GitHttp, url: string): Promise<Server> {
   }
   const server = { base: http.base, version: 1, format, filters: false } as const
   const listed = refsOf(refs, capabilities, server)
-  // Before git 2.41 an empty repository says nothing at all, not even what it can do.
+  // Before git 2.41 an empty repository advertises nothing, not even its capabilities.
   if (listed.length > 0 && !capabilities.has('side-band-64k')) {
     throw new SyncError('unsupported', `Cannot read "${url}": its server is too old (no "side-band-64k")`)
   }
   return { ...server, refs: listed }
 }
 
-/** What a server says of itself unasked. */
+/** The server's advertisement. */
 interface Advertisement {
-  /** Each with its value, empty for one that has none. */
+  /** The capabilities with their values, empty for those without one. */
   readonly capabilities: ReadonlyMap<string, string>
-  /** Ids by name, as version 1 lists them; undefined in version 2. */
+  /** The ids by name, as version 1 lists them; `undefined` in version 2. */
   readonly refs: ReadonlyMap<string, string> | undefined
 }
 
-/** The answer has been read to its end: one that is cut off has thrown. */
+/** Reads the answer to its end: a truncated one throws. */
 async function advertisementOf(http: GitHttp, url: string): Promise<Advertisement> {
   const { body } = await http.request({ url: `${url}/info/refs?service=${SERVICE}`, headers: VERSION_2 })
   const lines: string[] = []
@@ -58,7 +58,9 @@ async function advertisementOf(http: GitHttp, url: string): Promise<Advertisemen
 const SERVICE = 'git-upload-pack'
 const VERSION_2 = { 'git-protocol': 'version=2' }
 
-/** Version 1 says where HEAD leads in a word of its own, of which there may be several. */
+/**
+ * Parses the capabilities. Version 1 puts the target of HEAD into a separate `symref` word, and there may be several.
+ */
 function capabilitiesIn(said: string): Map<string, string> {
   const words = said.split(' ').filter((word) => word !== '')
   return new Map(
@@ -74,7 +76,7 @@ function capabilityOf(text: string): [key: string, value: string] {
   return halvesOf(text, '=')
 }
 
-/** What is before the first of these marks, and what is behind it; nothing where there is none. */
+/** Splits the text at the first mark; the second part is empty if there is no mark. */
 function halvesOf(text: string, mark: string): [string, string] {
   const at = text.indexOf(mark)
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + mark.length)]
@@ -84,13 +86,13 @@ function isFormat(format: string): format is ObjectFormat {
   return format === 'sha1' || format === 'sha256'
 }
 
-/** A tag is followed by what it leads to, under its own name with a mark. */
+/** Collects the refs. A tag is followed by its target, under the tag's name with the suffix `^{}`. */
 function refsOf(
   ids: ReadonlyMap<string, string>,
   capabilities: ReadonlyMap<string, string>,
   server: Omit<Server, 'refs'>,
 ): Ref[] {
-  // A mark ends the name of what stands for the first ref where there is none, too.
+  // The placeholder for an empty ref list ends with `^{}` too.
   return [...ids].flatMap(([name, id]) => {
     if (name.endsWith(PEELED)) return []
     const [target, peeled] = [capabilities.get(`symref=${name}`), ids.get(`${name}${PEELED}`)]

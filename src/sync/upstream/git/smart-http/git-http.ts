@@ -8,7 +8,7 @@ import { guarded } from './pkt-line.ts'
 import type { FetchLimits } from '../../upstream.ts'
 import type { Way } from '../../http/host-access.ts'
 
-/** What one exchange with a host may use up. `bytes` is shared by all of its requests, and counted down. */
+/** The limits of one exchange with a host. All its requests share `bytes`, which counts down. */
 export interface HttpAllowance {
   readonly limits: Pick<FetchLimits, 'connectMs' | 'idleMs' | 'totalMs'>
   readonly bytes: ByteBudget
@@ -17,7 +17,7 @@ export interface HttpAllowance {
 }
 
 export interface ByteBudget {
-  /** As the message names it to the operator. */
+  /** The name of the limit in messages. */
   readonly limit: string
   left: number
 }
@@ -25,18 +25,18 @@ export interface ByteBudget {
 interface GitCall {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** Makes it a POST. */
+  /** A body makes the request a POST. */
   readonly body?: readonly Uint8Array[]
 }
 
 interface GitAnswer {
-  /** Throws where the answer is cut off, or reports a failure. */
+  /** Throws if the answer is truncated or reports a failure. */
   readonly body: AsyncIterable<Uint8Array>
 }
 
 /**
- * The way to one repository over http(s). Bounded in time and bytes; an answer that is no answer of git, is cut, or reports
- * a failure throws a `SyncError`. The credential goes to no other origin.
+ * A client for one repository over http(s), bounded in time and bytes. It throws a `SyncError` if an answer is not
+ * git's, is truncated, or reports a failure. The credential goes to no other origin.
  */
 export class GitHttp {
   readonly #url: string
@@ -49,14 +49,14 @@ export class GitHttp {
     this.#base = url
   }
 
-  /** Where the repository turned out to be, after the redirects of the first GET. */
+  /** The address of the repository after the redirects of the first GET. */
   get base(): string {
     return this.#base
   }
 
   async request(call: GitCall): Promise<GitAnswer> {
     const { proxy } = this.#allowance.way.route
-    // A proxy that relays can answer in place of the host, and nobody sees which of the two it was.
+    // A relaying proxy can answer instead of the host, and the two cannot be told apart.
     const what = `Cannot reach "${this.#url}"${proxy === undefined ? '' : ` through the proxy "${proxy.url}"`}`
     const watch = new Watch(what, this.#allowance)
     try {
@@ -78,7 +78,7 @@ export class GitHttp {
     if (call.body !== undefined) {
       const body = Buffer.concat(call.body)
       const answer = await exchange(call.url, { method, headers, body, route, signal: watch.signal })
-      // It throws: no POST is asked again.
+      // This throws, because a POST is never redirected.
       if (isRedirect(answer)) redirectOf(answer, method, new URL(call.url), this.#url)
       return answer
     }
@@ -97,7 +97,7 @@ export class GitHttp {
 
   #headers(call: GitCall): Record<string, string> {
     const headers: Record<string, string> = { ...call.headers }
-    // A packed answer would make the cap on bytes a cap on something else.
+    // A compressed answer would bypass the limit on bytes.
     headers['accept-encoding'] = 'identity'
     headers['user-agent'] = USER_AGENT
     return { ...headers, ...credentialHeaders(this.#allowance.way, call.url, this.#url) }
@@ -122,10 +122,10 @@ export class GitHttp {
   }
 }
 
-/** Hosts treat clients by this: GitHub answers an agent that names git with git's protocol alone. */
+/** Hosts depend on this prefix: GitHub serves an agent that names git with git's protocol only. */
 const USER_AGENT = 'git/skillsyncd'
 
-/** The clocks of one request: until the first byte, between two, and in all. */
+/** The timeouts of one request: until the first byte, between two bytes, and in total. */
 class Watch {
   readonly #what: string
   readonly #allowance: HttpAllowance
@@ -158,11 +158,13 @@ class Watch {
     clearTimeout(this.#total)
     clearTimeout(this.#pause)
     this.#allowance.signal.removeEventListener('abort', this.#abort)
-    // Whatever is still on its way is not waited for.
+    // Aborts whatever is still on its way.
     this.#controller.abort()
   }
 
-  /** What an error of this request really is: the caller's own abort, one of the clocks, or the connection's. */
+  /**
+   * Returns the real reason for an error of this request: the caller's abort, a timeout, or the connection's failure.
+   */
   explain(cause: unknown): unknown {
     this.#allowance.signal.throwIfAborted()
     if (this.#isOverdue !== undefined) return this.#isOverdue

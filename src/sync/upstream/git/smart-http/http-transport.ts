@@ -6,7 +6,7 @@ import { listRefs } from './protocol.ts'
 import { type Server, prefixOf, type Ref } from '../objects/ref-rules.ts'
 import type { GitHost } from '../objects/git-host.ts'
 
-/** A repository behind http(s). */
+/** A repository over http(s). */
 export class HttpTransport implements GitTransport {
   readonly #url: string
   readonly #reach: GitHost
@@ -16,14 +16,14 @@ export class HttpTransport implements GitTransport {
     this.#reach = reach
   }
 
-  /** A server knows prefixes alone, and peels each tag of its answer. */
+  /** Lists refs. A server matches only prefixes, and peels every tag in its answer. */
   async list(patterns: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
     const isRemembered = SERVERS.has(this.#url)
     try {
       return await this.#list(patterns, signal)
     } catch (cause) {
       this.forget()
-      // The repository moved since its host was asked where it is: the answer to that may lead on.
+      // The repository has moved since its address was cached. A new discovery may follow the redirect.
       if (isRemembered && cause instanceof RedirectRefused) return this.#list(patterns, signal)
       throw cause
     }
@@ -67,7 +67,7 @@ export class HttpTransport implements GitTransport {
     const remembered = SERVERS.get(this.#url)
     if (remembered !== undefined) return remembered
     const server = await discover(http, this.#url)
-    // Version 1 tells its refs together with what it can do, so there is nothing to remember.
+    // Version 1 sends its refs together with its capabilities, so there is nothing to cache.
     if (server.version === 2) {
       if (SERVERS.size >= MOST_SERVERS) SERVERS.clear()
       SERVERS.set(this.#url, server)
@@ -78,13 +78,16 @@ export class HttpTransport implements GitTransport {
 
 const ANY = ['refs/heads/*', 'refs/tags/*'] as const
 
-/** What servers can do, by repository, for this process: it makes a poll one request. Forgotten at the first failure. */
+/**
+ * The servers' capabilities by repository, cached in this process, so that a poll takes one request. Removed at the
+ * first failure.
+ */
 const SERVERS = new Map<string, Server>()
 
 const MOST_SERVERS = 1000
 
-/** A listing is one short answer. A host that drips it keeps others waiting no longer than this. */
+/** A listing is one short answer. A slow host delays other pulls no longer than this. */
 const LISTING_MS = 60_000
 
-/** Some 200,000 refs. The largest repositories list by prefix far less, and version 1 lists all. */
+/** Some 200,000 refs. The largest repositories list far fewer by prefix; version 1 lists all. */
 const LISTING_BYTES = 2 ** 24

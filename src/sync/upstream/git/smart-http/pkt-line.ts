@@ -1,23 +1,23 @@
 import { printable } from '../../../../base/text/printable.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 
-/** One line of git's wire protocol, or one of its marks, which carry nothing. */
+/** One line of git's wire protocol, or one of its markers, which have no content. */
 export type Packet = Uint8Array | 'flush' | 'delimiter' | 'end'
 
 export const FLUSH = Buffer.from('0000')
 export const DELIMITER = Buffer.from('0001')
 
-/** A line as it is sent: four hex digits of length, then the text. */
+/** Encodes a line: four hex digits of length, then the text. */
 export function packet(text: string): Buffer {
   const payload = Buffer.from(text)
   return Buffer.concat([Buffer.from(hexLength(payload.length + 4)), payload])
 }
 
-/** The lines of an answer, as they come. */
+/** Parses the lines of an answer as they arrive. */
 export async function* packets(body: AsyncIterable<Uint8Array>): AsyncGenerator<Packet> {
   let pending: Buffer = Buffer.alloc(0)
   for await (const chunk of body) {
-    // Less than one packet (64 KiB) is ever left over, so joining stays linear.
+    // The rest is always shorter than one packet (64 KiB), so the concatenation stays linear.
     pending = pending.length === 0 ? asBuffer(chunk) : Buffer.concat([pending, chunk])
     let at = 0
     while (pending.length - at >= 4) {
@@ -31,8 +31,8 @@ export async function* packets(body: AsyncIterable<Uint8Array>): AsyncGenerator<
 }
 
 /**
- * Passes an answer on while it reads along: one that is cut, be it between two lines, throws at its end, and one in which
- * the server reports a failure throws a `ServerRefusal` at once. `what` opens the message.
+ * Passes an answer on and checks it meanwhile. A truncated one throws at its end, even if it ends between two lines. A
+ * reported failure throws a `ServerRefusal` at once. `what` starts the message.
  */
 export async function* guarded(body: AsyncIterable<Uint8Array>, what: string): AsyncGenerator<Uint8Array> {
   const guard = new Guard(what)
@@ -43,7 +43,7 @@ export async function* guarded(body: AsyncIterable<Uint8Array>, what: string): A
   guard.end()
 }
 
-/** The server understood and says no, in words of its own. */
+/** The server understood the request and refuses it, with its own message. */
 export class ServerRefusal extends SyncError {
   readonly said: string
 
@@ -57,9 +57,9 @@ export class ServerRefusal extends SyncError {
 class Guard {
   readonly #what: string
   #head = ''
-  /** Bytes of the present line that are yet to come. */
+  /** The remaining bytes of the present line. */
   #left = 0
-  /** How the present line begins. */
+  /** The start of the present line. */
   #start = ''
   #endsOnFlush = false
   #flushes = 0
@@ -103,13 +103,13 @@ class Guard {
   }
 
   #judge(): void {
-    // Band 3 of a pack is the server's last word.
+    // Band 3 of a pack is a fatal error.
     const mark = ['\u0003', 'ERR '].find((mark) => this.#start.startsWith(mark))
     if (mark !== undefined) {
       const said = Buffer.from(this.#start.slice(mark.length), 'latin1').toString('utf8')
       throw new ServerRefusal(this.#what, printable(said))
     }
-    // The name of the service is closed by a flush of its own, so the first one is not yet the end.
+    // A flush ends the service name, so the first flush is not the end yet.
     if (this.#start.startsWith('# service=')) this.#flushesNeeded = 2
   }
 }

@@ -4,7 +4,7 @@ import { SyncError } from '../../../model/sync-error.ts'
 import type { GitHttp } from './git-http.ts'
 import { DELIMITER, FLUSH, packet, packets } from './pkt-line.ts'
 
-/** The refs whose names start with one of the prefixes: one request, or none where the server told them already. */
+/** Returns the refs with one of the prefixes. Takes one request, or none if the server has listed the refs already. */
 export async function listRefs(http: GitHttp, server: Server, prefixes: readonly string[]): Promise<readonly Ref[]> {
   if (server.version === 1) return server.refs
   const refs: Ref[] = []
@@ -15,23 +15,26 @@ export async function listRefs(http: GitHttp, server: Server, prefixes: readonly
   return refs
 }
 
-/** What is wanted of a server. With `depth` a commit comes with what it holds; without, each id comes alone. */
+/** The requested objects. With `depth`, a commit comes with its content; without it, each object comes alone. */
 export interface Wanted {
   readonly ids: readonly ObjectId[]
-  /** How many commits, one behind the other. */
+  /** The depth of the history, in commits. */
   readonly depth?: number
-  /** What a server that filters leaves out: contents of files, or trees too. */
+  /** The objects that a server with filters leaves out: file contents, or trees too. */
   readonly filter?: 'blob:none' | 'tree:0'
-  /** A commit with all that it holds and all that is behind it, or a tree with all below it: left out, if the server knows it. */
+  /**
+   * An object that the client has. The server leaves it out if it knows it: a commit with its content and history, or a
+   * tree with everything below it.
+   */
   readonly have?: ObjectId
 }
 
-/** The bytes of a pack that has the wanted objects. */
+/** Returns the bytes of a pack with the wanted objects. */
 export async function* requestPack(http: GitHttp, server: Server, wanted: Wanted): AsyncGenerator<Uint8Array> {
   let isPack = server.version === 1
   for await (const line of server.version === 1 ? askVersion1(http, server, wanted) : askPack(http, server, wanted)) {
     if (typeof line === 'string') continue
-    // Band 2 is progress; band 3 never gets past the guard.
+    // Band 2 is progress; band 3 throws in the guard before.
     if (isPack && line[0] === 1) yield line.subarray(1)
     else if (!isPack) isPack = Buffer.from(line).toString('latin1').trimEnd() === 'packfile'
   }
@@ -48,7 +51,7 @@ function askPack(http: GitHttp, server: Server, { ids, depth, filter, have }: Wa
 }
 
 function ask(http: GitHttp, server: Server, command: string, lines: readonly string[]) {
-  // Not said, it is SHA-1.
+  // Without this line the format is SHA-1.
   const format = server.format === 'sha1' ? [] : [packet(`object-format=${server.format}\n`)]
   return post(http, server, [packet(command), ...format, DELIMITER, ...lines.map(packet), FLUSH])
 }
@@ -71,14 +74,14 @@ async function* post(http: GitHttp, server: Server, body: readonly Uint8Array[])
   yield* packets(answer.body)
 }
 
-/** `<id> <name>` and then attributes, separated by spaces. */
+/** Parses `<id> <name>` and attributes, separated by spaces. */
 function refOf(line: string, server: Server): Ref {
   const [id = '', name = '', ...attributes] = line.split(' ')
   const target = attributeOf(attributes, 'symref-target:')
   return checkedRef({ name, id, target, peeled: attributeOf(attributes, 'peeled:') }, server)
 }
 
-/** A ref as a server claims it. */
+/** A ref as received, not validated. */
 interface ClaimedRef {
   readonly name: string
   readonly id: string
@@ -86,7 +89,7 @@ interface ClaimedRef {
   readonly peeled: string | undefined
 }
 
-/** A ref whose ids are of the server's own format. One that is not makes the whole answer no list of refs. */
+/** Validates a ref. If an id is not in the server's format, the whole answer is not a list of refs. */
 export function checkedRef({ name, id, target, peeled }: ClaimedRef, { base, format }: Omit<Server, 'refs'>): Ref {
   if (name === '' || !isIdOf(format, id) || (peeled !== undefined && !isIdOf(format, peeled))) {
     throw new SyncError('source-unreachable', `Cannot list the refs of "${base}": the answer is no list of refs`)

@@ -8,7 +8,7 @@ import type { Found, PackLimits, PackReader } from '../objects/pack-reader.ts'
 import { ServerRefusal } from './pkt-line.ts'
 import type { Relation } from '../../upstream.ts'
 
-/** What requests for packs may use up. */
+/** Limits for requests of packs. */
 export interface Allowance {
   readonly bytes: ByteBudget
   readonly pack: PackLimits
@@ -17,8 +17,8 @@ export interface Allowance {
 type FetchPack = (wanted: Wanted, found: Found, allowance: Allowance) => Promise<PackReader>
 
 /**
- * How two commits of a repository behind http(s) stand to each other, by packs of commits alone. A server leaves out what
- * `from` has too, so where nothing was rewritten the first pack has the commits between the two and no other.
+ * Returns the relation of two commits of a repository over http(s), from packs of commits only. The server leaves out
+ * the history of `from`, so without a rewrite the first pack has exactly the commits in between.
  */
 export async function askRelation(from: ObjectId, to: ObjectId, fetch: FetchPack): Promise<Relation> {
   const { bytes, commits, commitBytes } = HISTORY_LIMITS
@@ -34,14 +34,15 @@ export async function askRelation(from: ObjectId, to: ObjectId, fetch: FetchPack
   for (const depth of DEPTHS) {
     const relation = await learn({ ids: [to], have: from, depth })
     if (relation !== 'unknown') return relation
-    // That `from` has what was left out is the server's word. The commits behind `from` prove it, if they are still there.
+    // Only the server claims that `from` contains what it left out. The commits behind `from` prove it, if they still
+    // exist.
     const proven = await learn({ ids: [from], depth }).catch(unlessRefused)
     if (proven !== 'unknown') return proven
   }
   return 'unknown'
 }
 
-/** A branch moves by few commits as a rule, and a server takes long to tell which are the nearest among very many. */
+/** A branch usually moves by few commits, and a server takes long to compute a large depth. */
 const DEPTHS = [64, HISTORY_LIMITS.depth]
 
 /** The commits of several packs. */

@@ -24,15 +24,15 @@ import type { KnownTrees, Relation } from '../../upstream.ts'
 import type { Way } from '../../http/host-access.ts'
 
 /**
- * The objects of a repository behind http(s): one pack with the commit and its trees (and all blobs, from a server that
- * cannot leave them out), then a pack for each lot of blobs. Of an update, trees that are known are left out.
+ * The objects of a repository over http(s). One pack has the commit and its trees, and all blobs if the server cannot
+ * filter. Then each batch of blobs has a pack. An update leaves out known trees.
  */
 export class RemoteObjects implements Objects {
   readonly #place: Extract<Place, { kind: 'remote' }>
   readonly #task: WorkerTask
   readonly #allowance: Allowance
   #snapshot: PackReader | undefined
-  /** Trees that were left out of the snapshot and have to be read all the same. */
+  /** Trees that the server left out of the snapshot, but that are needed. */
   #rest: PackReader | undefined
   #packs = 0
   #refusals = 0
@@ -45,8 +45,8 @@ export class RemoteObjects implements Objects {
     this.#task = task
     this.#allowance = {
       bytes: { limit: namedLimit('packBytes', task.limits), left: packBytes },
-      // Each object of a snapshot is an entry of a tree, but for the few that lead to the root. Twice that many,
-      // because the entries of known trees are not counted.
+      // Each object of a snapshot is an entry of a tree, except the few that lead to the root. Twice that many are
+      // allowed, because the entries of known trees are not counted.
       pack: { objects: 2 * files + 16, objectBytes },
     }
   }
@@ -61,7 +61,7 @@ export class RemoteObjects implements Objects {
     const wanted = { ids, depth: 1, filter: 'blob:none' } as const
     if (await this.#update(wanted, revision.commit, known, way)) return
     this.#snapshot = await this.#fetch(wanted, way).catch((cause: unknown) => {
-      // Servers word it in their own ways, but name what they do not have.
+      // The wording differs per server, but it names the missing objects.
       if (!(cause instanceof ServerRefusal) || !ids.some((id) => cause.said.includes(id))) throw cause
       const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": the server says "${cause.said}"`
       throw new SyncError('ref-not-found', message, { cause })
@@ -85,9 +85,12 @@ export class RemoteObjects implements Objects {
     return large && { type: 'too-large', size: large.sizeOfLarge(id) }
   }
 
-  /** Fetches what is not in the known trees, and what of them stands elsewhere by now. False where it takes all of them. */
+  /**
+   * Fetches what is not in the known trees, and known trees that have moved. Returns false if everything must be
+   * fetched.
+   */
   async #update(wanted: Wanted, commit: ObjectId, known: KnownTrees, way: Way): Promise<boolean> {
-    // One that cannot leave out files would leave out those of known trees too, for good.
+    // A server without filters would also leave out the files of known trees, and they could not be fetched later.
     const have = this.#place.server.filters ? outermost(known) : undefined
     if (have === undefined) return false
     try {
@@ -100,10 +103,10 @@ export class RemoteObjects implements Objects {
         return true
       }
     } catch (cause) {
-      // Whatever a server makes of a tree that we have, it can be asked in the usual way.
+      // However the server reacts to our `have`, the usual request still works.
       if (!(cause instanceof SyncError) || FINAL.has(cause.code)) throw cause
     }
-    // A descriptor that is closed twice may be that of another by then.
+    // Disposed only here: a second close could hit another file's descriptor.
     this[Symbol.dispose]()
     return false
   }
@@ -121,7 +124,10 @@ export class RemoteObjects implements Objects {
     return new Map(blobs.map((id) => [id, taken.get(id) ?? ABSENT]))
   }
 
-  /** One blob that the server lacks makes it refuse the whole lot, and say which: the rest is asked for again. */
+  /**
+   * Fetches a batch of blobs. If the server lacks one, it refuses the whole batch and names the blob; the rest is
+   * requested again.
+   */
   async #takeLot(lot: readonly ObjectId[], taking: Taking): Promise<void> {
     if (lot.length === 0) return
     const { keep, taken, way } = taking
@@ -137,15 +143,15 @@ export class RemoteObjects implements Objects {
       if (cause instanceof LargeInPack) return this.#takeAround(cause, left, taking)
       this.#refusals += 1
       const rest = cause instanceof ServerRefusal ? left.filter((id) => !cause.said.includes(id)) : left
-      // A server in trouble refuses as well. Only one that names an id says that it does not have it.
+      // A server in trouble refuses too. Only a named id means that the blob is missing.
       if (rest.length === left.length || this.#refusals > MAX_REFUSALS) throw cause
       await this.#takeLot(rest, taking)
     }
   }
 
   /**
-   * The header in a pack does not say whose it is. Servers send in the order in which they are asked, so it is most likely that of the
-   * first blob that did not come; where it is not, halves of the rest are asked for.
+   * Finds the too large blob, because the header in a pack has no id. Servers usually send in request order, so it is
+   * most likely the first missing blob. Otherwise the rest is requested in halves.
    */
   async #takeAround({ size }: LargeInPack, left: readonly ObjectId[], taking: Taking): Promise<void> {
     const [first, ...others] = left
@@ -159,7 +165,9 @@ export class RemoteObjects implements Objects {
     await this.#takeLot(others.slice(middle), taking)
   }
 
-  /** The allowance of a pack that is given up where a file is too large; past so many of them, packs are read to their end. */
+  /**
+   * Returns the limits for a pack that aborts at a too large file. After too many aborts, packs are read to their end.
+   */
   #stopping(): Allowance {
     const { bytes, pack } = this.#allowance
     return this.#stops > MAX_STOPS
@@ -184,7 +192,10 @@ export class RemoteObjects implements Objects {
   }
 }
 
-/** The reader holds the file open. A name that cannot be removed goes with the scratch folder, and hides no other error. */
+/**
+ * Removes the name of the file, which the reader keeps open. A failure is ignored, so that it hides no other error: the
+ * name goes with the scratch folder.
+ */
 function removeName(file: string): void {
   try {
     rmSync(file, { force: true })
@@ -193,16 +204,16 @@ function removeName(file: string): void {
   }
 }
 
-/** One taking of blobs: what is done with each, and what became of them so far. */
+/** The state of one `take`: the sink for blobs, and the results so far. */
 interface Taking {
   readonly keep: KeepBlob
   readonly taken: Map<ObjectId, Taken>
   readonly way: Way
 }
 
-/** Trees that one request asks for. Where more moved, all of them are asked for by the commit. */
+/** Maximum trees in one request. If more have moved, all trees of the commit are fetched. */
 const MOST_LACKING = 1000
-/** To ask again at once would bring the same, or is what was asked not to be done. */
+/** Errors after which an immediate retry would fail again, or is forbidden. */
 const FINAL: ReadonlySet<SyncErrorCode> = new Set([
   'limit-exceeded',
   'store-failed',
@@ -211,9 +222,9 @@ const FINAL: ReadonlySet<SyncErrorCode> = new Set([
 ])
 
 const NOTHING = Buffer.alloc(0)
-/** Files that cost a request or two each. A repository may have more that are too large; they are then read past. */
+/** The maximum number of aborts; each costs a request or two. Further too large files are skipped within the pack. */
 const MAX_STOPS = 64
-/** Lots tried again in one fetch. A repository with more blobs missing than that is broken. */
+/** The maximum number of retried batches per fetch. A repository with more missing blobs is broken. */
 const MAX_REFUSALS = 64
-/** The worker is not told to stop: it is ended. */
+/** The worker is terminated instead of aborted. */
 const NEVER = new AbortController().signal
