@@ -1,10 +1,10 @@
 import { SyncError } from '../../model/sync-error.ts'
 import type { Way } from './host-access.ts'
 
-// An import would have Node load its `fetch` too, which takes ten times as long.
+// An import would make Node load its `fetch` too, which takes ten times as long.
 const { validateHeaderValue } = process.getBuiltinModule('node:http')
 
-/** What a request to `url` proves who we are with, for the source at `own`: nothing where it goes to another origin. */
+/** Returns the credential headers of the source at `own` for a request to `url`; none if it goes to another origin. */
 export function credentialHeaders({ headers }: Way, url: string, own: string): Way['headers'] {
   if (new URL(url).origin !== new URL(own).origin) return {}
   for (const [name, value] of Object.entries(headers)) expectHeader(name, value, own)
@@ -15,7 +15,7 @@ function expectHeader(name: string, value: string, url: string): void {
   try {
     validateHeaderValue(name, value)
   } catch {
-    // Without the cause: it has the value in it.
+    // Without the cause, because its message contains the value.
     throw new SyncError(
       'credentials-rejected',
       `Cannot reach "${url}": the credential is no text that a header can hold`,

@@ -1,20 +1,20 @@
-/** How a host is reached, and told who we are. Plain data: it is handed to the worker, anew with each request. */
+/** The route to a host and the credential for it. Plain data, because the worker gets it anew with each request. */
 export interface Way {
-  /** What proves who we are, by the names of headers in lower case. Sent to the source's own origin alone. */
+  /** The credential headers, with names in lower case. Sent only to the source's own origin. */
   readonly headers: Readonly<Record<string, string>>
   readonly route: Route
 }
 
-/** Through whom, and trusting whom. */
+/** The proxy, the trusted certificates and the known addresses for a connection. */
 export interface Route {
-  /** Certificates (PEM) that are trusted besides those of the system. */
+  /** Certificates (PEM) that are trusted in addition to those of the system. */
   readonly ca: string | undefined
   readonly proxy: Proxy | undefined
-  /** The addresses of the host that is connected to, a proxy or the one behind it; undefined to look its name up. */
+  /** The addresses of the host to connect to, the proxy or the host itself; `undefined` for a DNS lookup. */
   readonly known?: KnownHost
 }
 
-/** The addresses of one host. They hold for no other name. */
+/** The addresses of one host name. They apply to no other name. */
 interface KnownHost {
   readonly host: string
   readonly addresses: readonly Address[]
@@ -29,9 +29,9 @@ export interface Address {
 export interface Proxy {
   /** An `http:` or `https:` address without a user name and a password. */
   readonly url: string
-  /** What proves to the proxy who we are. */
+  /** The credential headers for the proxy. */
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Straight to the host, and saying nothing. */
+/** A direct connection without a credential. */
 export const PLAIN_WAY: Way = { headers: {}, route: { ca: undefined, proxy: undefined } }

@@ -4,10 +4,10 @@ import { connectionFailure, proxyRefusal } from './http-failure.ts'
 import { knownAddresses } from './known-addresses.ts'
 import type { Proxy, Route } from './host-access.ts'
 
-// An import would have Node load its `fetch` too, which takes ten times as long.
+// An import would make Node load its `fetch` too, which takes ten times as long.
 const { Agent: HttpAgent, request: httpRequest } = process.getBuiltinModule('node:http')
 
-/** One request, all of it. */
+/** One complete request. */
 export interface Asked {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
@@ -16,7 +16,7 @@ export interface Asked {
   readonly signal: AbortSignal
 }
 
-/** What came back, as far as its head; the body is still to be read, or to be given up. */
+/** The head of an answer; the caller must read the body or give it up. */
 export interface Answer {
   readonly url: string
   readonly status: number
@@ -27,14 +27,14 @@ export interface Answer {
 }
 
 /**
- * Asks once, and follows nothing. Over Node's own client: what `fetch` stands on takes longer to load than a small fetch
- * takes from beginning to end, and is loaded anew by every worker.
+ * Sends one request and follows no redirect. It uses Node's own client: the base of `fetch` takes longer to load than a
+ * small fetch takes in total, and every worker loads it anew.
  */
 export async function exchange(url: string, asked: Asked): Promise<Answer> {
   const { proxy } = asked.route
   const isRelayed = proxy !== undefined && !isSecure(url)
   if (!isRelayed) return exchangeOnce(url, asked)
-  // Such a proxy answers itself: what goes wrong on the way to it, or with it, is its own.
+  // Such a proxy answers the request itself, so connection errors here belong to the proxy.
   const what = `Cannot reach "${new URL(url).origin}" through the proxy "${proxy.url}"`
   const answer = await exchangeOnce(url, asked).catch((cause: unknown) => {
     throw connectionFailure(cause, what)
@@ -49,7 +49,7 @@ async function exchangeOnce(url: string, asked: Asked): Promise<Answer> {
   try {
     return answerOf(url, await headOf(outgoing))
   } catch (error) {
-    // The host closed a kept connection just when it was used again: nothing was answered, so it is asked anew.
+    // The host closed an idle connection just as it was reused. There was no answer, so the request is sent again.
     if (!outgoing.reusedSocket || !isReset(error)) throw error
     return answerOf(url, await headOf(await sent(url, asked)))
   }
@@ -67,14 +67,14 @@ async function sent(url: string, { method, headers, body, route, signal }: Asked
 }
 
 /**
- * Between the end of an answer and the return of its connection to the agent Node listens to no error of the socket: an abort
- * just then would end the process.
+ * Adds an error listener to a socket. Node has none between the end of an answer and the connection's return to the
+ * agent: an abort at that moment would end the process.
  */
 function heedErrors(socket: Socket): void {
   if (socket.listenerCount('error', ignoreError) === 0) socket.on('error', ignoreError)
 }
 
-/** Whoever still waits hears of it from the request. */
+/** Does nothing: a waiting caller gets the error from the request. */
 function ignoreError(): void {}
 
 interface Sending extends RequestOptions {
@@ -103,7 +103,7 @@ async function openedTo(url: string, route: Route, sending: Sending): Promise<Cl
   return (await secureRequest())(url, { ...options, ...trust })
 }
 
-/** A request to a proxy names the whole address. */
+/** Adapts the request for a relaying proxy, which needs the whole address. */
 function relayed(url: string, proxy: Proxy, options: Sending): Sending {
   const { href, host } = new URL(url)
   return { ...options, path: href, headers: { ...options.headers, host, ...proxy.headers } }
@@ -113,7 +113,7 @@ function isSecure(url: string): boolean {
   return new URL(url).protocol === 'https:'
 }
 
-/** Loaded when a source needs it: certificates are half of what Node takes to start. */
+/** Loads TLS only if a source needs it: certificates take half of Node's startup time. */
 async function secureRequest(): Promise<typeof httpRequest> {
   return (await import('node:https')).request
 }
@@ -121,7 +121,7 @@ async function secureRequest(): Promise<typeof httpRequest> {
 async function headOf(outgoing: ClientRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   outgoing.once('response', resolve)
-  // Once the answer has begun, its body tells of an error too; this one is then for nobody.
+  // After the answer has begun, its body reports errors too, and this rejection has no effect.
   outgoing.on('error', reject)
   return promise
 }

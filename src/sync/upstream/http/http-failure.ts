@@ -1,23 +1,23 @@
 import { CredentialRefused, SyncError } from '../../model/sync-error.ts'
 import type { Answer } from './http-exchange.ts'
 
-/** Of an answer, what its failure is told by. */
+/** The parts of an answer that identify a failure. */
 export type Head = Pick<Answer, 'status' | 'header'>
 
 interface Asked extends Head {
   readonly method: string
 }
 
-/** Why an answer of a git host cannot be used, as far as its status and headers tell; undefined for one that can. */
+/** Returns the failure of a git host's answer, by its status and headers; `undefined` for a usable answer. */
 export function failureOf(answer: Head, what: string, sentCredentials: boolean): SyncError | undefined {
   if (isWebPage(answer)) {
-    // Mostly that of a portal or a proxy that wants a person to sign in, in place of what is behind it.
+    // Usually a portal or a proxy that wants the user to sign in, instead of the host behind it.
     return new SyncError('source-unreachable', `${what}: the answer is a web page, not one of git`)
   }
   return answer.status === 200 ? undefined : statusFailure(answer, what, sentCredentials)
 }
 
-/** The same of an answer that is to be in git's own protocol. */
+/** Like `failureOf`, for an answer that must be in git's own protocol. */
 export function gitFailureOf(answer: Asked, what: string, sentCredentials: boolean): SyncError | undefined {
   const failure = failureOf(answer, what, sentCredentials)
   if (failure !== undefined) return failure
@@ -27,7 +27,7 @@ export function gitFailureOf(answer: Asked, what: string, sentCredentials: boole
   return new SyncError('unsupported', `${what}: it does not speak git's smart HTTP protocol`)
 }
 
-/** What a status says that is not the wanted one. */
+/** Returns the failure for a status other than the expected one. */
 export function statusFailure(answer: Head, what: string, sentCredentials: boolean): SyncError {
   const { status } = answer
   const retryAfterMs = retryAfterOf(answer)
@@ -37,7 +37,7 @@ export function statusFailure(answer: Head, what: string, sentCredentials: boole
   }
   if (status === 401 || status === 403) {
     const message = `${what}: the host answers ${status} ${toWhat(sentCredentials)}`
-    // 403 is about what the credential may do, and not about the credential.
+    // A 403 concerns the permissions of the credential, not its validity.
     const isRefused = status === 401 && sentCredentials
     return isRefused ? new CredentialRefused(message) : new SyncError('credentials-rejected', message)
   }
@@ -47,7 +47,7 @@ export function statusFailure(answer: Head, what: string, sentCredentials: boole
   return new SyncError('source-unreachable', `${what}: the host answers ${status}`, wait)
 }
 
-/** Why a proxy does not let us through. It is asked before the host is, which hears nothing of it. */
+/** Returns the failure for a proxy's refusal. The proxy answers before the host is contacted. */
 export function proxyRefusal(status: number, what: string, sentCredentials: boolean): SyncError {
   if (status !== 407) return new SyncError('source-unreachable', `${what}: the proxy answers ${status}`)
   return new SyncError('credentials-rejected', `${what}: the proxy answers 407 ${toWhat(sentCredentials)}`)
@@ -57,7 +57,7 @@ function toWhat(sentCredentials: boolean): string {
   return sentCredentials ? 'to the credential that was sent' : 'and no credential was sent'
 }
 
-/** An error of the connection in our words. Node tells names, certificates and sockets apart by the code of the cause. */
+/** Converts a connection error. Node's error code distinguishes names, certificates and sockets. */
 export function connectionFailure(cause: unknown, what: string): SyncError {
   const code = codeOf(cause) ?? 'no reason given'
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EAI_FAIL') {
@@ -77,13 +77,13 @@ function tlsReasonOf(code: string): string {
 
 const TLS_CODES = /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|.*SELF_SIGNED_CERT|UNABLE_TO_)/
 
-/** Whether it is a page for people, which no program asks for. */
+/** True for an HTML page, which no client of ours requests. */
 export function isWebPage(answer: Head): boolean {
   const isFound = answer.status === 200 || answer.status === 203
   return isFound && (answer.header('content-type') ?? '').toLowerCase().startsWith('text/html')
 }
 
-/** Seconds, or a date; the date is read against the host's own clock, which need not be ours. */
+/** Parses seconds or a date. The date is relative to the host's own clock, which may differ from ours. */
 function retryAfterOf(answer: Head): number | undefined {
   const value = answer.header('retry-after')
   if (value === undefined) return undefined
@@ -92,7 +92,7 @@ function retryAfterOf(answer: Head): number | undefined {
   return Number.isNaN(waitMs) ? undefined : Math.max(waitMs, 0)
 }
 
-/** A name with several addresses gives one error for all; an error may be wrapped in another. */
+/** Finds the error code. A name with several addresses gives one error for all, and errors may be wrapped. */
 function codeOf(error: unknown): string | undefined {
   let at = error
   for (let depth = 0; depth < 4 && at instanceof Error; depth += 1) {

@@ -10,12 +10,12 @@ import { trustIn } from './http-trust.ts'
 import { knownAddresses } from './known-addresses.ts'
 import type { Proxy, Route } from './host-access.ts'
 
-// An import would have Node load its `fetch` too, which takes ten times as long.
+// An import would make Node load its `fetch` too, which takes ten times as long.
 const { request: httpRequest } = process.getBuiltinModule('node:http')
 
 /**
- * A connection over TLS to the host of the address, through the proxy, which sees the name of the host and nothing else.
- * Of the proxy's own answer nothing is ever taken for the host's.
+ * Opens a TLS connection to the host through the proxy, which sees only the name of the host. The proxy's own answer is
+ * never used as the host's answer.
  */
 export async function openTunnel(url: URL, route: Route, proxy: Proxy, signal: AbortSignal): Promise<TLSSocket> {
   const socket = await connectThrough(url, route, proxy, signal)
@@ -50,7 +50,10 @@ async function connectThrough(url: URL, route: Route, proxy: Proxy, signal: Abor
   throw proxyRefusal(answer.statusCode ?? 0, what, Object.keys(proxy.headers).length > 0)
 }
 
-/** What the certificate of a proxy is held against. Node would take the name out of the Host header, which is another's. */
+/**
+ * Returns the name for the check of the proxy's certificate. Node would take the name in the Host header, which is the
+ * target's.
+ */
 export function serverNameOf(proxy: URL): string {
   const host = bareHost(proxy)
   return isIP(host) === 0 ? host : ''

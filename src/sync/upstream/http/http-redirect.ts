@@ -1,24 +1,24 @@
 import { SyncError } from '../../model/sync-error.ts'
 import type { Head } from './http-failure.ts'
 
-/** One behind the other. */
+/** The maximum number of consecutive redirects. */
 export const MAX_REDIRECTS = 5
 
-/** Whether it sends whoever asked elsewhere. */
+/** True if the answer is a redirect. */
 export function isRedirect({ status }: Head): boolean {
   return status >= 300 && status < 400 && status !== 304
 }
 
 /**
- * Where a redirect leads, which may be elsewhere at the same origin and nowhere else. No request but a GET is asked again:
- * a POST is not, wherever it would go.
+ * Returns the target of a redirect, which must have the same origin. Only a GET is repeated; a POST is refused with any
+ * target.
  */
 export function redirectOf(answer: Head, method: string, asked: URL, url: string): URL {
   if (method !== 'GET') throw refusedRedirect(answer, url, `it answers a ${method}`)
   const next = URL.parse(answer.header('location') ?? '', asked.href)
   if (next === null) throw refusedRedirect(answer, url, 'it names no address')
   if (next.origin !== asked.origin) throw refusedRedirect(answer, url, `it leads to "${next.origin}"`)
-  // They would be sent in place of our own.
+  // They would be sent instead of the source's credential.
   next.username = ''
   next.password = ''
   return next
@@ -35,12 +35,12 @@ function refusedRedirect({ status }: Head, url: string, why: string): RedirectRe
   return new RedirectRefused(`Cannot reach "${url}": its redirect (${status}) is refused, ${why}`)
 }
 
-/** A host that sends whoever asks from one place to the next. */
+/** Creates the error for a host that redirects again and again. */
 export function tooManyRedirects(url: string): SyncError {
   return new SyncError('source-unreachable', `Cannot reach "${url}": more than ${MAX_REDIRECTS} redirects`)
 }
 
-/** The repository's address in that of its listing. */
+/** Returns the repository's address from the address of its ref listing. */
 export function baseOf(url: URL): string {
   return url.href.replace(/\/info\/refs(?:\?.*)?$/, '')
 }

@@ -1,13 +1,13 @@
 import type { Head } from './http-failure.ts'
 
-/** One request that git made, and what came back as far as its head. */
+/** One request of git with the head of its answer. */
 export interface Traced extends Head {
   readonly method: string
 }
 
 /**
- * Reads what git traces of its requests (GIT_TRACE_CURL), for what its messages leave out: where a redirect leads and how
- * long to stay away. It goes through memory alone, since git hides no header but Authorization.
+ * Parses git's trace of its requests (GIT_TRACE_CURL) for details that its messages omit: the target of a redirect and
+ * the requested delay. The trace stays in memory, because git masks no header except Authorization.
  */
 export class HttpTrace {
   #method = ''
@@ -16,19 +16,19 @@ export class HttpTrace {
   #headers = new Map<string, string>()
   #rest = ''
 
-  /** The last answer that came. */
+  /** The last answer. */
   get last(): Traced | undefined {
     return this.#last
   }
 
-  /** The answer to the first thing that is asked: git goes on with whoever does not speak its protocol, in another. */
+  /** The answer to the first request: git continues with another protocol if the host does not speak git's. */
   get listing(): Traced | undefined {
     return this.#listing
   }
 
   readonly heard = (part: string): void => {
     const lines = (this.#rest + part).split('\n')
-    // git breaks no line, and a host can send one that is very long.
+    // git does not wrap lines, and a host can send a very long one.
     this.#rest = (lines.pop() ?? '').slice(0, LINE_CHARACTERS)
     for (const line of lines) this.#read(line)
   }
@@ -53,7 +53,7 @@ export class HttpTrace {
   #begin(status: number): void {
     const headers = new Map<string, string>()
     this.#headers = headers
-    // A word before the answer (103 Early Hints) is none.
+    // An interim answer (103 Early Hints) does not count.
     if (status < 200) return
     const answer = { method: this.#method, status, header: (name: string) => headers.get(name) }
     this.#last = answer
@@ -61,7 +61,7 @@ export class HttpTrace {
   }
 }
 
-/** Time and place in git's source come first. What a host sends begins no line. */
+/** Each line starts with the time and the place in git's source, so a host cannot start a line. */
 const LINE = /^\S+ \S+ +(=>|<=) (?:Send|Recv) header: ([^\r]*)\r?$/
 
 const HEADERS: ReadonlySet<string> = new Set(['content-type', 'date', 'location', 'retry-after'])

@@ -1,14 +1,17 @@
 import type { Agent } from 'node:https'
 import type { SecureContext } from 'node:tls'
 
-/** What connections over TLS are opened with, where certificates are trusted besides those of the system. */
+/** The TLS settings for certificates that are trusted in addition to those of the system. */
 export interface Trust {
   readonly context: SecureContext
-  /** Keeps connections for a moment, as Node's own does. */
+  /** Keeps idle connections for a moment, as Node's own agent does. */
   readonly agent: Agent
 }
 
-/** Made once for each text: reading the system's certificates takes longer than a handshake. */
+/**
+ * Returns the settings, cached by the text of the certificates: reading the system's certificates takes longer than a
+ * handshake.
+ */
 export async function trustIn(ca: string): Promise<Trust> {
   const known = TRUSTS.get(ca)
   if (known !== undefined) return known
@@ -20,10 +23,10 @@ export async function trustIn(ca: string): Promise<Trust> {
   return { context, agent }
 }
 
-/** All that are trusted where these are trusted too, in PEM. */
+/** Returns all trusted certificates including these, in PEM. */
 export async function authoritiesWith(ca: string): Promise<string[]> {
   const tls = await import('node:tls')
-  // Before Node 22.15 a process cannot tell which certificates it trusts, so there it is Node's own list.
+  // Before Node 22.15 a process cannot list its trusted certificates, so Node's built-in list is used there.
   const system = typeof tls.getCACertificates === 'function' ? tls.getCACertificates('default') : tls.rootCertificates
   return [...system, ca]
 }

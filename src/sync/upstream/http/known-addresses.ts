@@ -2,7 +2,7 @@ import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import type { Route } from './host-access.ts'
 
-/** Has a connection use the addresses that are known of its host: to look up its name would take a thread. */
+/** Makes a connection use the known addresses of its host, because a DNS lookup would occupy a thread. */
 export function knownAddresses({ known }: Route): { readonly lookup?: LookupFunction } {
   const [first] = known?.addresses ?? []
   if (known === undefined || first === undefined) return {}
