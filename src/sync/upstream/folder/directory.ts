@@ -20,7 +20,7 @@ export interface FolderReach {
   readonly apart?: readonly string[]
 }
 
-/** A plain folder as a source: what lies in it now is its only commit. */
+/** A plain folder as a source: its present content is its only commit. */
 export class DirectoryUpstream implements TreeUpstream {
   readonly kind = 'tree'
   readonly #source: DirectorySource
@@ -46,7 +46,7 @@ export class DirectoryUpstream implements TreeUpstream {
     throw new SyncError('ref-not-found', message)
   }
 
-  /** No commit of a folder names another. */
+  /** A commit of a folder has no parents. */
   async relation(from: ObjectId, to: ObjectId, signal: AbortSignal): Promise<Relation> {
     signal.throwIfAborted()
     return from === to ? 'descends' : 'unknown'

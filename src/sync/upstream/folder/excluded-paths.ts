@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises'
 import { isBelow } from '../../../base/paths.ts'
 import { undefinedIfAway } from './open-folder.ts'
 
-/** Those of the places that lie below a folder, by their real paths; `folder` is real. What is not there is left out. */
+/** Returns the real paths of those places that are below a folder; `folder` is real. Missing places are left out. */
 export async function realPlacesBelow(folder: string, places: readonly string[]): Promise<readonly string[]> {
   const real = await Promise.all(places.map((place) => realpath(place).catch(undefinedIfAway)))
   const top = folder === '/' ? '' : folder

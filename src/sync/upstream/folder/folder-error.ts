@@ -3,17 +3,17 @@ import type { Refused } from '../../model/tree.ts'
 import { diskCodeOf, isForbidden, isGone } from './open-folder.ts'
 import { shown } from '../../../base/text/printable.ts'
 
-/** It was there, and is another now: whoever began anew would see it as it is. */
+/** The folder has changed during the read. A new attempt would see its new state. */
 export class FolderChanged extends Error {
   override readonly name = 'FolderChanged'
 }
 
-/** What is the matter with one place of a folder, of which the rest is read all the same. */
+/** The fault of one place in a folder; the rest is read all the same. */
 export type PlaceFault = Extract<Refused['reason'], 'forbidden' | 'unreadable' | 'changing'>
 
 /**
- * What kept us from reading what was just listed at this path. Throws what is no fault of that place alone, and a
- * `FolderChanged` where beginning anew may help; in the last attempt there is no anew.
+ * Returns why a listed path cannot be read. Throws if the fault concerns more than this place. Throws a `FolderChanged`
+ * if a new attempt may help, but not in the last attempt.
  */
 export function faultAt(path: string, cause: unknown, isLastAttempt: boolean): PlaceFault {
   if (isForbidden(cause)) return 'forbidden'
@@ -26,7 +26,7 @@ export function faultAt(path: string, cause: unknown, isLastAttempt: boolean): P
   return readFault(path)(cause)
 }
 
-/** For `.catch` on what was just listed at this path: why it cannot be read. */
+/** Returns a handler for `.catch` that throws the reason why a listed path cannot be read. */
 export function readFault(path: string): (cause: unknown) => never {
   return (cause) => {
     const code = diskCodeOf(cause)
@@ -36,12 +36,12 @@ export function readFault(path: string): (cause: unknown) => never {
   }
 }
 
-/** A raw path as a person reads it. */
+/** Decodes a raw path for messages. */
 export function legible(path: string): string {
   return Buffer.from(path, 'latin1').toString('utf8')
 }
 
-/** This process has no room to open anything, or the disk as a whole is away. */
+/** Errors of the whole process or the whole disk: no descriptors or memory left, or the disk is gone. */
 const OF_ALL: ReadonlySet<string> = new Set([
   'EMFILE',
   'ENFILE',

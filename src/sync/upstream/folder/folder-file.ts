@@ -8,7 +8,7 @@ import type { FolderRest } from './write-settle.ts'
 import type { OpenFolder } from './open-folder.ts'
 import { pacedBlobId } from '../git/objects/paced-hash.ts'
 
-/** The id of a file's content, or why it cannot be taken; and whether it may be run. */
+/** The id of a file's content, or why it cannot be taken; and its executable bit. */
 export interface HashedFile {
   readonly executable: boolean
   readonly content: HashedContent | { readonly reason: 'too-large' | PlaceFault }
@@ -17,21 +17,21 @@ export interface HashedFile {
 interface HashedContent {
   readonly id: ObjectId
   readonly size: number
-  /** Of a file that was changed a moment ago, and may be another soon. */
+  /** The bytes of a recently changed file, which may soon change again. */
   readonly bytes?: Buffer
 }
 
-/** What a file is hashed with. `path` is raw. */
+/** The parameters of hashing a file. `path` is raw. */
 export interface Hashing {
   readonly path: string
   readonly blobBytes: number
   readonly hashes: FolderHashes | undefined
   readonly rest: FolderRest | undefined
-  /** As in `Walking`. */
+  /** Same as in `Walking`. */
   readonly isLastAttempt: boolean
 }
 
-/** Looks at a plain file; reads it where its id is not known. */
+/** Hashes a regular file; reads it only if its id is not cached. */
 export async function hashFile(
   folder: OpenFolder,
   name: string,
@@ -66,7 +66,7 @@ function isExecutable({ mode }: BigIntStats): boolean {
   return (mode & 0o100n) !== 0n
 }
 
-/** The bytes of a plain file of at most so many bytes, some folders down, read in one state of it. `path` is raw. */
+/** Reads a regular file of at most `mostBytes`, at any depth, in one consistent state. `path` is raw. */
 export async function readFile(folder: OpenFolder, path: string, mostBytes: number): Promise<Buffer> {
   try {
     return await readBelow(folder, path.split('/'), path, mostBytes)
@@ -75,7 +75,7 @@ export async function readFile(folder: OpenFolder, path: string, mostBytes: numb
   }
 }
 
-/** Down from the top, name by name. */
+/** Opens each folder on the path in turn. */
 async function readBelow(
   folder: OpenFolder,
   names: readonly string[],
@@ -105,7 +105,7 @@ async function readAll(
   return bytes
 }
 
-/** Undefined where the file is shorter than it said. */
+/** `undefined` if the file is shorter than its declared size. */
 async function filled(handle: FileHandle, size: number): Promise<Buffer | undefined> {
   const bytes = Buffer.alloc(size)
   for (let at = 0; at < size;) {

@@ -3,26 +3,29 @@ import { foldersAbove } from '../../../base/paths.ts'
 import type { ObjectId } from '../../model/revision.ts'
 import { relevanceOf, type Choice } from './folder-selection.ts'
 
-/** The ids of files as they were, so that what did not change is not read again. One for a folder; bounded by what lies in it. */
+/**
+ * Caches the ids of a folder's files, so that unchanged files are not read again. One cache per folder, bounded by its
+ * content.
+ */
 export class FolderHashes {
   readonly #nowMs: () => number
   #known = new Map<string, Known>()
   #seen = new Map<string, Known>()
-  /** The last that was made. */
+  /** The last choice. */
   #choice: Choice | undefined
-  /** By that choice; undefined where the last look failed before it had made one. */
+  /** The relevance by that choice; `undefined` if the last read failed before its choice. */
   #isOfUse: ((path: string) => boolean) | undefined
-  /** Until the look under way has listed the folder. */
+  /** The current read, until it has listed the folder. */
   #listing: { readonly ended: PromiseWithResolvers<void>; asked: number } | undefined
 
-  /** Wall clock: compared with the times of files. */
+  /** The wall clock, because it is compared with file times. */
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs
   }
 
   /**
-   * From here on it is a new look, or the same one anew: what is not asked for until the next one is forgotten, and what
-   * changes is judged by what this one will choose.
+   * Begins a read or a new attempt. Entries that it does not request are dropped at the next `begin`, and changes are
+   * judged by its own choice.
    */
   begin(): void {
     if (this.#seen.size > 0) this.#known = this.#seen
@@ -31,20 +34,20 @@ export class FolderHashes {
     this.#listing ??= { ended: Promise.withResolvers(), asked: 0 }
   }
 
-  /** What the look chose to read of what it has listed. */
+  /** Sets the choice of the current read among the listed paths. */
   choose(choice: Choice): void {
     this.#choice = choice
     this.#isOfUse = relevanceOf(choice)
     this.end()
   }
 
-  /** The look is over, whatever came of it. */
+  /** Ends the read, with any result. */
   end(): void {
     this.#listing?.ended.resolve()
     this.#listing = undefined
   }
 
-  /** Whether there was a skill at the last look that there would be no more, or a file that one was a link to. */
+  /** True if the new choice lacks a skill of the last one, or a file that a link led to. */
   wouldLose({ whole, files }: Choice): boolean {
     if (this.#choice === undefined) return false
     const isIn = (path: string): boolean => [path, ...foldersAbove(path)].some((at) => whole.has(at))
@@ -55,8 +58,9 @@ export class FolderHashes {
   }
 
   /**
-   * Whether the next look could find something else for what changed at this path: of UTF-8, not raw. The look under way may
-   * have passed the place before, but knows better than the one before it what is of use. After one that failed anything is.
+   * True if a change at this path could affect the next read; the path is UTF-8, not raw. Waits for the choice of the
+   * current read: that read may have passed the path already, but its choice is newer. After a failed read every change
+   * counts.
    */
   async isOfUse(path: string): Promise<boolean> {
     if (this.#listing !== undefined) {
@@ -76,8 +80,8 @@ export class FolderHashes {
   }
 
   /**
-   * Not kept of a file that was changed a moment ago: it may change again within what the file system takes for the same
-   * instant. Git calls such an entry racily clean. Says whether it was kept.
+   * Caches the id of a file, unless it changed recently: it could change again within the same timestamp of the file
+   * system. Git calls such an entry racily clean. Returns true if it was cached.
    */
   keep(path: string, stat: BigIntStats, id: ObjectId): boolean {
     const changedMs = Number((stat.mtimeNs > stat.ctimeNs ? stat.mtimeNs : stat.ctimeNs) / 1_000_000n)
@@ -92,12 +96,12 @@ interface Known {
   readonly id: ObjectId
 }
 
-/** Changes whenever the file does: the time of the last change is nobody's to set. */
+/** Returns a mark that changes with the file: programs cannot set the ctime. */
 export function markOf({ dev, ino, size, mode, mtimeNs, ctimeNs }: BigIntStats): string {
   return [dev, ino, size, mode, mtimeNs, ctimeNs].join(' ')
 }
 
 const MOST_ASKED = 10_000
 
-/** More than the coarsest file system in use takes for an instant. */
+/** Longer than the timestamp granularity of any file system in use. */
 const SETTLED_MS = 2_500

@@ -2,12 +2,12 @@ import { lstat, opendir, realpath, stat } from 'node:fs/promises'
 import { isBelow } from '../../../base/paths.ts'
 import { undefinedIfAway } from './open-folder.ts'
 
-/** Links in a folder that are read as the folders that they lead to: real paths by the names of the links, both raw. */
+/** Links in a folder that are read as their target folders: real paths by link name, both raw. */
 export type FollowedLinks = ReadonlyMap<string, Buffer>
 
 /**
- * The links that stand directly in a folder and lead out of it to a folder of the same owner with a SKILL.md in it, as installers
- * leave them. None leads to, or into, one of the places that are set apart. `folder` is real; of at most `most` entries.
+ * Finds the links directly in a folder that lead out of it to a skill folder of the same owner, as installers create
+ * them. A link to or into an excluded place does not count. `folder` is real; at most `most` entries are read.
  */
 export async function followedLinks(folder: string, apart: readonly string[], most: number): Promise<FollowedLinks> {
   const owner = (await stat(folder).catch(undefinedIfAway))?.uid
@@ -16,7 +16,7 @@ export async function followedLinks(folder: string, apart: readonly string[], mo
   let count = 0
   for await (const entry of await opendir(folder, { encoding: 'latin1', bufferSize: 256 })) {
     count += 1
-    // The walk that follows refuses such a folder.
+    // The walk afterwards refuses such a folder.
     if (count > most) break
     if (!entry.isSymbolicLink()) continue
     const target = await skillFolderAt(raw(folder, entry.name), owner)
@@ -30,7 +30,7 @@ async function realPathsOf(places: readonly string[]): Promise<readonly string[]
   return real.filter((place) => place !== undefined)
 }
 
-/** The real path of the folder of a skill that a link leads to; undefined where it leads elsewhere. */
+/** Returns the real path of the skill folder that a link leads to; `undefined` if it leads elsewhere. */
 async function skillFolderAt(link: Buffer, owner: number | undefined): Promise<Buffer | undefined> {
   const real = await realpath(link, { encoding: 'buffer' }).catch(undefinedIfAway)
   const found = real && (await lstat(real).catch(undefinedIfAway))

@@ -15,28 +15,28 @@ import type { OpenFolder } from './open-folder.ts'
 import { namedLimit } from '../upstream.ts'
 import type { FetchLimits } from '../upstream.ts'
 
-/** The git objects of a folder: every tree, and where the content of each blob is. */
+/** The git objects of a folder: every tree, and the location of each blob's content. */
 export interface FolderObjects {
   readonly root: ObjectId
   readonly trees: ReadonlyMap<ObjectId, Uint8Array>
   readonly blobs: ReadonlyMap<ObjectId, BlobPlace>
 }
 
-/** A file, by its raw path from the folder; or its bytes, or the text of a link. */
+/** A file by its raw path from the folder; or its bytes, or the text of a link. */
 export type BlobPlace = { readonly path: string } | { readonly bytes: Buffer }
 
-/** What the objects are made of. */
+/** The input for the objects. */
 export interface ChosenFolder {
   readonly listed: ListedFolder
   readonly choice: Choice
   readonly limits: FetchLimits
   readonly hashes: FolderHashes | undefined
   readonly rest: FolderRest | undefined
-  /** As in `Walking`. */
+  /** Same as in `Walking`. */
   readonly isLastAttempt: boolean
 }
 
-/** Hashes what was chosen of a folder, and reads what is not known of it. */
+/** Hashes the chosen part of a folder, and reads the files that are not cached. */
 export async function treeObjectsOf(
   folder: OpenFolder,
   chosen: ChosenFolder,
@@ -47,7 +47,10 @@ export async function treeObjectsOf(
   return { root, trees: hasher.trees, blobs: hasher.blobs }
 }
 
-/** Ids of what has no content that could be taken. No object can have them: the header of one is another. */
+/**
+ * The ids for entries without usable content. No object can have them, because an object's hash starts with another
+ * header.
+ */
 export const NO_CONTENT: ReadonlyMap<ObjectId, Refused['reason']> = new Map(
   (['too-large', 'forbidden', 'unreadable', 'changing', 'too-far', 'special'] as const).map((reason) => [
     withoutContent(reason),
@@ -67,7 +70,7 @@ interface Line {
   readonly id: ObjectId
 }
 
-/** What a look may hold in memory of files that were just changed. */
+/** Maximum bytes of recently changed files that one read holds in memory. */
 const MOST_HELD_BYTES = 16 * 2 ** 20
 
 class Hasher {
@@ -143,7 +146,10 @@ class Hasher {
     return { mode, name, id }
   }
 
-  /** A file that is written again and again is never twice the same: what was hashed of it is taken. */
+  /**
+   * True if the bytes fit into memory. A file that is rewritten constantly never reads the same twice, so the hashed
+   * bytes themselves are used.
+   */
   #hasRoomFor({ length }: Buffer): boolean {
     if (this.#heldBytes + length > MOST_HELD_BYTES) return false
     this.#heldBytes += length
@@ -151,8 +157,8 @@ class Hasher {
   }
 
   /**
-   * Git has no empty folder either. Links count wherever they are: what they lead to may be a skill; and what is not looked
-   * into may hold some. What comes and goes beside the skills is none of ours.
+   * True if the entry belongs into the tree. Git has no empty folders either. Links always count, because their target
+   * may be a skill; an unread folder may contain skills. Changes outside the skills must not matter.
    */
   #isOfUse(entry: FolderEntry, path: string, isWhole: boolean): boolean {
     const { choice } = this.#chosen
@@ -172,7 +178,7 @@ class Hasher {
     }
   }
 
-  /** Asked again at each level above it. */
+  /** Cached, because each level above asks again. */
   #holdsAny(folder: ListedFolder, path: string, isWhole: boolean): boolean {
     const known = this.#holding.get(folder)
     if (known !== undefined) return known
@@ -196,12 +202,15 @@ class Hasher {
   }
 }
 
-/** Inside of a skill it counts as what could not be taken, outside it is told that nobody looked into it. */
+/**
+ * Creates the entry for a path that is too long. In a skill it counts as missing content; outside, it is reported as
+ * not searched.
+ */
 function tooFar(name: string): Line {
   return { mode: '40000', name, id: withoutContent('too-far') }
 }
 
-/** Git compares a folder's name as if it ended with a slash. */
+/** Git sorts a folder's name as if it ended with a slash. */
 function sortedBy({ mode, name }: Line): string {
   return mode === '40000' ? `${name}/` : name
 }

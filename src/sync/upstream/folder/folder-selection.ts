@@ -1,25 +1,28 @@
 import { foldersAbove, folderOf, joinPath } from '../../../base/paths.ts'
 import type { FolderEntry, ListedFolder, ListedLink } from './folder-walk.ts'
 
-/** Which part of a folder is of use: paths from its top, both of raw bytes written as Latin-1. */
+/** The relevant parts of a folder: paths from its top, both raw bytes as Latin-1. */
 export interface Wanted {
   readonly root: string
   readonly docs: string | undefined
 }
 
 /**
- * The paths of a listed folder that belong to skills: whole folders, single files that a SKILL.md leads to, and the folders
- * that stand although they are empty.
+ * The paths of a listed folder that belong to skills: whole folders, single files that a SKILL.md links to, and folders
+ * that stay even if they are empty.
  */
 export interface Choice {
   readonly whole: ReadonlySet<string>
   readonly files: ReadonlySet<string>
   readonly kept: ReadonlySet<string>
-  /** What else could make it another one by a change: links, what they name and is not there, and what could not be looked into. */
+  /** Further paths whose change could alter the choice: links, their missing targets, and unread entries. */
   readonly noted: ReadonlySet<string>
 }
 
-/** What has a SKILL.md at or above it, what links lead to, and the docs folder. All else of the folder is never read. */
+/**
+ * Chooses all folders with a SKILL.md at or above them, the targets of links, and the docs folder. The rest of the
+ * folder is never read.
+ */
 export function chooseWanted(top: ListedFolder, { root, docs }: Wanted): Choice {
   const places = new Places(top)
   const whole = new Set<string>()
@@ -59,14 +62,17 @@ function isFileLike(entry: FolderEntry): boolean {
   return entry.kind === 'file' || entry.kind === 'link' || (entry.kind === 'unread' && !entry.isFolder)
 }
 
-/** Whether a change at a raw path could make another choice, or is one of what was chosen. What is new may be of use anywhere. */
+/**
+ * Returns a test for raw paths. It is true if a change at the path could alter the choice or the chosen content. A new
+ * SKILL.md matters anywhere.
+ */
 export function relevanceOf({ whole, files, kept, noted }: Choice): (path: string) => boolean {
   const chosen = [...whole, ...files, ...kept, ...noted]
   const paths = new Set([...chosen, ...chosen.flatMap((path) => Array.from(foldersAbove(path)))])
   return (path) => isDocument(path) || paths.has(path) || [...foldersAbove(path)].some((folder) => whole.has(folder))
 }
 
-/** Whatever its case: one that is misspelt is told. */
+/** True for any case, because a misspelled name is reported. */
 function isDocument(path: string): boolean {
   return /(?:^|\/)skill\.md$/i.test(path)
 }
@@ -87,7 +93,10 @@ function* linksIn(folder: ListedFolder, path: string): Generator<{ readonly path
   }
 }
 
-/** As the survey follows links: inside of the folder, through real folders alone. What it refuses leads nowhere here too. */
+/**
+ * Follows links as the survey does: within the folder, and only through real folders. A link that the survey refuses
+ * leads nowhere here too.
+ */
 class Places {
   readonly #top: ListedFolder
 
@@ -100,7 +109,9 @@ class Places {
     return entry?.kind === 'folder' ? entry : undefined
   }
 
-  /** Notes what it names on the way, there or not, unless it is a file: who writes to one makes no other choice. */
+  /**
+   * Follows a link and notes each target, existing or not, except files: a write to a file does not change the choice.
+   */
   follow(
     from: string,
     link: ListedLink,

@@ -21,30 +21,32 @@ import { parseTree } from '../git/objects/tree-object.ts'
 import { shown } from '../../../base/text/printable.ts'
 import type { FetchLimits } from '../upstream.ts'
 
-/** How a folder is read. */
+/** The parameters of reading a folder. */
 export interface FolderReading {
-  /** As in `Selection`: only skills at and below it are read, and what links of theirs lead to. Empty: the folder itself. */
+  /**
+   * Same as in `Selection`: only skills at or below it are read, and the targets of their links. Empty for the folder
+   * itself.
+   */
   readonly root: string
-  /** As in `Selection`: read whole, skills or not. */
+  /** Same as in `Selection`: read whole, skills or not. */
   readonly docs: string | undefined
   readonly limits: FetchLimits
-  /** An existing folder, for copies of what is taken; each tree has one of its own in it, gone when it is disposed. */
+  /** An existing folder for copies of taken files. Each tree has its own subfolder, which its disposal removes. */
   readonly scratch: string
-  /** What an earlier look learnt. Without it every file is read. */
+  /** The cached hashes of earlier reads. Without them every file is read. */
   readonly hashes?: FolderHashes | undefined
-  /** Lets files that were just written come to rest. Without it each is read as it stands. */
+  /** Delays the read of recently written files. Without it they are read at once. */
   readonly clock?: RestClock | undefined
-  /** Absolute paths of what is passed over although it lies in it. */
+  /** Absolute paths to exclude, even if they are in the folder. */
   readonly apart?: readonly string[] | undefined
-  /** Links that lead out of the folder to skills of its owner are read as those skills. */
+  /** True to read links that lead out of the folder to skills of the same owner as those skills. */
   readonly follows?: boolean | undefined
 }
 
 /**
- * A folder as if it were committed at this moment: git objects with SHA-256 ids, and a commit without parents that says
- * nothing but the content, so that the same content has the same id whenever and wherever it is read. Files outside of
- * skills are not in it, nor are `.git`, `node_modules` and folders that hold nothing. What cannot be read stands in it by
- * name alone, and is refused when it is taken. `path` is absolute.
+ * Reads a folder as if it were committed now: git objects with SHA-256 ids, and a commit without parents and metadata.
+ * So the same content always has the same id. Files outside skills are excluded, and so are `.git`, `node_modules` and
+ * empty folders. An unreadable entry has only its name, and is refused when it is taken. `path` is absolute.
  */
 export async function readFolder(path: string, reading: FolderReading, signal: AbortSignal): Promise<FolderTree> {
   try {
@@ -67,7 +69,7 @@ async function readAtRest(path: string, reading: FolderReading, signal: AbortSig
   }
 }
 
-/** Somebody who saves a file while it is read is done by the next time. */
+/** Enough attempts for an editor that saves a file during the read. */
 const ATTEMPTS = 3
 
 interface Attempt extends FolderReading {
@@ -88,7 +90,7 @@ async function readOnce(path: string, reading: Attempt, signal: AbortSignal): Pr
   const listed = await walkFolder(folder, { ...reading, passedOver, followed }, signal)
   const choice = chooseWanted(listed, { root: raw(root), docs: docs === undefined ? undefined : raw(docs) })
   if (reading.isFirstAttempt && reading.rest !== undefined && hashes?.wouldLose(choice) === true) {
-    // Many who save take away what there was first, and who switches a branch takes away folders.
+    // Many editors delete the old file before they write the new one, and a branch switch deletes folders.
     await reading.rest.pause(signal)
     throw new FolderChanged()
   }
@@ -108,7 +110,9 @@ interface Opened {
   readonly followed: FollowedLinks | undefined
 }
 
-/** The folder that the operator named may be a link; links in it are followed out of it as far as `followedIn` says. */
+/**
+ * Opens the operator's folder, which may be a link. Links that lead out of it are followed only as `followedIn` says.
+ */
 async function openAt(path: string, followedIn: (real: string) => Promise<FollowedLinks | undefined>): Promise<Opened> {
   try {
     const real = await realpath(path)
@@ -140,7 +144,7 @@ interface Origin {
   readonly reading: FolderReading
 }
 
-/** The tree of a folder. Bytes are read when they are taken, and are those that were hashed, or none. */
+/** The tree of a folder. Files are read when they are taken; if the bytes differ from those hashed, the take fails. */
 export class FolderTree implements Tree {
   readonly revision: Revision
   readonly root: ObjectId
@@ -157,7 +161,7 @@ export class FolderTree implements Tree {
     this.#origin = origin
   }
 
-  /** The same tree by another name for its revision, with a scratch folder of its own. */
+  /** Returns the same tree with another revision, and with its own scratch folder. */
   of(revision: Revision): FolderTree {
     return new FolderTree(revision, this.proof, this.#objects, this.#origin)
   }
@@ -179,7 +183,7 @@ export class FolderTree implements Tree {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#scratch === undefined) return
     await rm(this.#scratch, { recursive: true, force: true }).catch((error: unknown) => {
-      // What cannot be removed now goes with the scratch folder, or with the next sweep.
+      // Ignored: the scratch folder's removal or the next sweep removes the rest.
       if (diskCodeOf(error) === undefined) throw error
     })
   }
@@ -220,7 +224,7 @@ export class FolderTree implements Tree {
     try {
       this.#scratch ??= await mkdtemp(join(this.#origin.reading.scratch, 'folder-'))
       const file = join(this.#scratch, id)
-      // One that was taken before has these very bytes.
+      // A file that was taken before has the same bytes.
       await rm(file, { force: true })
       await writeFile(file, bytes, { mode: 0o600, flag: 'wx' })
       return file

@@ -9,7 +9,7 @@ import { shown } from '../../../base/text/printable.ts'
 import { namedLimit } from '../upstream.ts'
 import type { FetchLimits } from '../upstream.ts'
 
-/** Names of entries are raw bytes, written as Latin-1. */
+/** An entry of a folder. Names are raw bytes, written as Latin-1. */
 export type FolderEntry = ListedFolder | ListedFile | ListedLink | Unopened | Unread
 
 export interface ListedFolder {
@@ -17,7 +17,7 @@ export interface ListedFolder {
   readonly entries: ReadonlyMap<string, FolderEntry>
 }
 
-/** A plain file; of a skill, or of nobody. It was not looked at. */
+/** A regular file, in a skill or not. It was not opened. */
 export interface ListedFile {
   readonly kind: 'file'
 }
@@ -27,12 +27,12 @@ export interface ListedLink {
   readonly text: Buffer
 }
 
-/** What stands there and cannot be taken: a socket, a pipe or a device; a folder without a usable name. */
+/** An entry that cannot be taken: a socket, a pipe or a device; or a folder with an unusable name. */
 export interface Unopened {
   readonly kind: 'special' | 'unnamed'
 }
 
-/** A folder or a link that could not be looked into, or that lies too deep to. */
+/** A folder or link that could not be read, or that is too deep. */
 export interface Unread {
   readonly kind: 'unread'
   readonly isFolder: boolean
@@ -41,20 +41,20 @@ export interface Unread {
 
 export interface Walking {
   readonly limits: Pick<FetchLimits, 'files' | 'depth' | 'segmentBytes'>
-  /** Raw paths of folders that are taken for not there. */
+  /** Raw paths of folders to skip. */
   readonly passedOver: ReadonlySet<string>
-  /** Links in the folder itself that are walked as the folders that they lead to. */
+  /** Links directly in the folder that are walked as their target folders. */
   readonly followed?: FollowedLinks | undefined
-  /** What changes meanwhile is then told of that place, and no reason to begin anew. */
+  /** True if a change during the read is reported for that place instead of causing a new attempt. */
   readonly isLastAttempt: boolean
 }
 
-/** All that stands in a folder, by names alone: links are read and not followed, no file is opened. */
+/** Lists everything in a folder, by name only: links are read but not followed, and no file is opened. */
 export async function walkFolder(folder: OpenFolder, walking: Walking, signal: AbortSignal): Promise<ListedFolder> {
   return new Walk(walking, signal).list(folder, '', 0).catch(readFault(''))
 }
 
-/** Whether anything can be served by the name. */
+/** True if the name can be served. */
 export function isUsable(name: string, { segmentBytes }: Pick<FetchLimits, 'segmentBytes'>): boolean {
   return name.length <= segmentBytes && isUtf8(Buffer.from(name, 'latin1'))
 }
@@ -78,7 +78,7 @@ class Walk {
   async list(folder: OpenFolder, path: string, depth: number): Promise<ListedFolder> {
     const found = await this.#namesIn(folder, path)
     const entries = new Map<string, FolderEntry>()
-    // The order of a disk is any: the same folder is to fail in the same way.
+    // Sorted, because the order of a disk is arbitrary, and the same folder must fail in the same way.
     for (const [name, dirent] of [...found].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
       this.#signal.throwIfAborted()
       entries.set(name, await this.#look(folder, pathTo(path, name), dirent, depth))
@@ -92,7 +92,7 @@ class Walk {
       if (isPassedOver(legible(dirent.name)) || this.#passedOver.has(pathTo(path, dirent.name))) continue
       this.#signal.throwIfAborted()
       this.#count += 1
-      // Before the next is read: a folder can hold millions.
+      // Checked before the next entry is read: a folder can hold millions.
       if (this.#count > this.#limits.files) throw this.#tooMany(path)
       found.set(dirent.name, dirent)
     }
@@ -133,8 +133,8 @@ class Walk {
 }
 
 /**
- * What a repository beside the skills keeps for itself, and what a package manager put there: large, and nobody's skill.
- * What some file system takes for `.git` could stand in no commit either.
+ * True for the folders of git and package managers: they are large and contain no skills of this source. A name that
+ * some file system treats as `.git` could not be in a commit either.
  */
 export function isPassedOver(name: string): boolean {
   return name === 'node_modules' || isDotGit(name)

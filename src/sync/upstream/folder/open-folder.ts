@@ -5,8 +5,8 @@ import type { FileHandle } from 'node:fs/promises'
 import type { FollowedLinks } from './folder-links.ts'
 
 /**
- * A folder of this disk, held open. On Linux what is reached through it lies in it, whatever becomes of its path meanwhile:
- * nobody can put a link in the place of a folder above. Names are raw bytes, written as Latin-1.
+ * An open folder on this disk. On Linux, all access goes through its descriptor: a link that replaces a parent folder
+ * meanwhile has no effect. Names are raw bytes, written as Latin-1.
  */
 export class OpenFolder implements AsyncDisposable {
   readonly #handle: FileHandle
@@ -19,7 +19,7 @@ export class OpenFolder implements AsyncDisposable {
     this.#path = IS_ANCHORED ? Buffer.from(`/proc/self/fd/${handle.fd}`) : path
   }
 
-  /** `followed`: links in it that are opened as the folders that they lead to. */
+  /** `followed`: links in it that are opened as their target folders. */
   static async open(path: string | Buffer, followed?: FollowedLinks): Promise<OpenFolder> {
     const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
     return new OpenFolder(await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), Buffer.from(path), followed)
@@ -29,7 +29,7 @@ export class OpenFolder implements AsyncDisposable {
     return OpenFolder.open(this.#followed?.get(name) ?? this.#at(name))
   }
 
-  /** A file in it. A pipe that took its place is not waited for. */
+  /** Opens a file in it. Does not block on a pipe that replaced the file. */
   async file(name: string): Promise<FileHandle> {
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
     return open(this.#at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
@@ -56,23 +56,23 @@ export class OpenFolder implements AsyncDisposable {
   }
 }
 
-/** Something is not there any more, or is something else than it was a moment before. */
+/** True if the entry is gone, or has become something else. */
 export function isGone(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR', 'ELOOP', 'EINVAL', 'ENXIO', 'EMLINK'].includes(diskCodeOf(error) ?? '')
 }
 
-/** We may not look at it. */
+/** True if this process lacks the permission. */
 export function isForbidden(error: unknown): boolean {
   return ['EACCES', 'EPERM'].includes(diskCodeOf(error) ?? '')
 }
 
-/** What the operating system says; undefined for what does not come from there. */
+/** Returns the code of an operating system error; `undefined` for any other error. */
 export function diskCodeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return undefined
   return typeof error.code === 'string' ? error.code : undefined
 }
 
-/** For `.catch` on a look at the disk: what cannot be looked at counts as not there. */
+/** A handler for `.catch`: an entry that cannot be accessed counts as missing. */
 export function undefinedIfAway(error: unknown): undefined {
   if (diskCodeOf(error) === undefined) throw error
   return undefined
@@ -80,5 +80,5 @@ export function undefinedIfAway(error: unknown): undefined {
 
 const SLASH = Buffer.from('/')
 
-/** Elsewhere the path is looked up anew each time, and only its last name is kept from being a link. */
+/** On other systems the path is resolved at each access, and only its last component is protected against links. */
 const IS_ANCHORED = process.platform === 'linux' && existsSync('/proc/self/fd')

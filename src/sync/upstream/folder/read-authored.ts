@@ -9,17 +9,17 @@ import { readFile } from './folder-file.ts'
 import { diskCodeOf, isForbidden, isGone, OpenFolder } from './open-folder.ts'
 import { pacedDigest } from '../git/objects/paced-hash.ts'
 
-/** The SKILL.md of a skill as its author has it now: it may be newer than what is served. */
+/** The present SKILL.md in the author's folder, which may be newer than the served one. */
 export interface AuthoredDocument {
-  /** Absolute, in the folder that the operator named. */
+  /** The absolute path, in the folder that the operator configured. */
   readonly path: string
   readonly bytes: Uint8Array
 }
 
 /**
- * Reads the SKILL.md of a skill where it was written. `differs` where one of the files beside it is not as it is served.
- * Undefined where it is gone, has become something else, is larger than `mostBytes`, or leads out of the folder: what is served
- * of it then is what there is.
+ * Reads the SKILL.md of a skill from the author's folder. `differs` if another file of the skill is not as served.
+ * `undefined` if SKILL.md is gone, is no regular file, exceeds `mostBytes`, or leads out of the folder; then only the
+ * served one exists.
  */
 export async function authoredDocument(
   source: Pick<DirectorySource, 'path' | 'root'>,
@@ -49,13 +49,13 @@ async function isAsServed(place: Place, folder: string, { path, size, sha256 }: 
   return bytes?.length === size && (await pacedDigest(bytes)) === sha256
 }
 
-/** One that may not be read is another thing: a look would bring no more of it. */
+/** Rethrows a permission error, because a further pull would not read the file either. */
 function undefinedIfMoved(cause: unknown): undefined {
   if (cause instanceof FolderChanged || isGone(cause)) return undefined
   throw cause
 }
 
-/** A folder that nothing is read out of. */
+/** A folder that confines all reads. */
 class Place implements AsyncDisposable {
   readonly #real: string
   readonly #folder: OpenFolder
@@ -70,7 +70,7 @@ class Place implements AsyncDisposable {
     return new Place(real, await OpenFolder.open(real))
   }
 
-  /** What a plain file holds, by a path that may lead over links; undefined for one that leads elsewhere. Nothing else is opened. */
+  /** Reads a regular file at a path that may contain links; `undefined` if it leads outside. Opens nothing else. */
   async read(path: string, mostBytes: number): Promise<Buffer | undefined> {
     const real = await realpath(path)
     if (!isBelow(real, this.#real === '/' ? '' : this.#real)) return undefined

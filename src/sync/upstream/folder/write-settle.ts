@@ -1,13 +1,16 @@
 import type { BigIntStats } from 'node:fs'
 
-/** Wall clock: compared with the times of files. */
+/** The wall clock, because it is compared with file times. */
 export interface RestClock {
   now(): Date
   /** Rejects with the signal's reason. */
   wait(ms: number, signal: AbortSignal): Promise<void>
 }
 
-/** Lets files come to rest before they are read: whoever saves one may empty it first. One for a look, which it makes a second longer at most. */
+/**
+ * Waits until files have settled before they are read: an editor may empty a file before it writes it. One instance per
+ * read, which it delays by about a second at most.
+ */
 export class FolderRest {
   readonly #clock: RestClock
   #leftMs = LONGEST_MS
@@ -16,13 +19,13 @@ export class FolderRest {
     this.#clock = clock
   }
 
-  /** As long as it takes to be sure. */
+  /** Waits for one full settling time. */
   async pause(signal: AbortSignal): Promise<void> {
     this.#leftMs -= REST_MS
     await this.#clock.wait(REST_MS, signal)
   }
 
-  /** How a file is once it was left alone for a moment; undefined where that takes too long. */
+  /** Returns the file's stat after it was unchanged for a moment; `undefined` if that takes too long. */
   async settled(look: () => Promise<BigIntStats>, signal: AbortSignal): Promise<BigIntStats | undefined> {
     for (;;) {
       const stat = await look()
@@ -35,7 +38,7 @@ export class FolderRest {
     }
   }
 
-  /** A time that is further ahead is that of another clock, and tells nothing. */
+  /** Returns the remaining time to wait. A time far in the future comes from another clock, and says nothing. */
   #restMsOf({ mtimeNs, ctimeNs }: BigIntStats): number {
     const changedMs = Number((mtimeNs > ctimeNs ? mtimeNs : ctimeNs) / 1_000_000n)
     const sinceMs = this.#clock.now().getTime() - changedMs
@@ -43,6 +46,6 @@ export class FolderRest {
   }
 }
 
-/** More than editors take from emptying a file to filling it. */
+/** Longer than an editor takes between emptying a file and writing it. */
 const REST_MS = 100
 const LONGEST_MS = 1_000
