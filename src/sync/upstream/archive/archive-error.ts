@@ -1,19 +1,19 @@
 import { shown } from '../../../base/text/printable.ts'
 
-/** An archive that is not taken. The message says what is the case, and nothing of where the archive came from. */
+/** The reason why an archive is refused. The message does not name the archive's origin. */
 export class BadArchive extends Error {
   override readonly name = 'BadArchive'
 }
 
-/** One of which a larger part would have to be unpacked than there is room for. */
+/** An archive that would unpack to more bytes than there is room for. */
 export class TooLargeArchive extends BadArchive {}
 
-/** What is wrong with one member, by the name that it has in the archive. */
+/** Creates the error for one member, with its name in the archive. */
 export function badMember(name: string, why: string): BadArchive {
   return new BadArchive(`${called(name)} ${why}`)
 }
 
-/** A member as a message names it. */
+/** Formats a member's name for messages. */
 export function called(name: string): string {
   return `the member ${shown(name)}`
 }

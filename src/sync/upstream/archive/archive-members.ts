@@ -5,15 +5,15 @@ import { BadArchive, badMember, called, TooLargeArchive } from './archive-error.
 import { memberPath } from './member-path.ts'
 import type { MemberKind, PathLimits } from './member-path.ts'
 
-/** What an archive may come to once it is unpacked. */
+/** Limits for the unpacked archive. */
 export interface UnpackLimits extends PathLimits {
-  /** Of all files together. */
+  /** Maximum bytes of all files together. */
   readonly bytes: number
-  /** Files, and folders that the archive names. */
+  /** Maximum number of members: files, and folders that the archive names. */
   readonly entries: number
 }
 
-/** One file of an archive. Of its mode nothing is kept but whether its owner may execute it. */
+/** One file of an archive. Of its mode only the owner's execute bit is kept. */
 export interface UnpackedFile {
   /** Relative, slash-separated, without a leading `./`. */
   readonly path: string
@@ -21,11 +21,11 @@ export interface UnpackedFile {
   readonly executable: boolean
 }
 
-/** What was found in an archive so far. Each member is judged against those before it, and ahead of its bytes. */
+/** The members found so far. Each member is checked against the previous ones, before its bytes are read. */
 export class Members {
   readonly limits: UnpackLimits
   readonly #files: UnpackedFile[] = []
-  /** By the folded path: what is at it, whether named by a member or above one. */
+  /** The entries by folded path: members, and the folders above them. */
   readonly #places = new Map<string, Place>()
   readonly #named = new Set<string>()
   #entries = 0
@@ -36,7 +36,10 @@ export class Members {
     this.limits = limits
   }
 
-  /** The path of the next member, which may be there beside the others. The root itself, as tar names it, is empty. */
+  /**
+   * Adds a member and returns its path. Throws if it conflicts with another member. The path of the root itself, as tar
+   * names it, is empty.
+   */
   enter(name: Buffer, kind: MemberKind): string {
     this.#entries += 1
     if (this.#entries > this.limits.entries) throw tooMany(this.limits)
@@ -48,7 +51,7 @@ export class Members {
     return path
   }
 
-  /** Throws where a file of this size would be too much. What it says of itself is not allocated. */
+  /** Throws if a file of this size would exceed the limit. The declared size is never allocated. */
   expect(path: string, size: number): void {
     const { bytes } = this.limits
     if (this.#bytes + size > bytes)
@@ -56,7 +59,7 @@ export class Members {
     this.#reached = Math.max(this.#reached, this.#bytes + size)
   }
 
-  /** What was unpacked so far, with a member that was not finished. */
+  /** The bytes unpacked so far, including an unfinished member. */
   get reached(): number {
     return this.#reached
   }
@@ -67,7 +70,7 @@ export class Members {
     this.#files.push(file)
   }
 
-  /** Throws where they are no skill. */
+  /** Throws if the files are not a skill. */
   all(): { readonly files: readonly UnpackedFile[]; readonly bytes: number } {
     if (!this.#files.some(({ path }) => path === 'SKILL.md')) throw new BadArchive('it has no SKILL.md at its root')
     return { files: this.#files.toSorted((a, b) => comparePaths(a.path, b.path)), bytes: this.#bytes }
@@ -92,7 +95,7 @@ interface Place {
   readonly kind: MemberKind
 }
 
-/** For whoever knows the number before the members. */
+/** Creates the error also for a caller that knows the number before the members. */
 export function tooMany({ entries }: UnpackLimits): BadArchive {
   return new BadArchive(`it has more than ${entries} members`)
 }

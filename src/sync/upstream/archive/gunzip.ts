@@ -3,8 +3,8 @@ import { BadArchive } from './archive-error.ts'
 import { inflated } from './inflate.ts'
 
 /**
- * The bytes of a gzip file (RFC 1952) as they are wanted, and never more than `most`. Whether its sum is right is known
- * once all are taken. The file has one member: Node's own reader joins several, and says nothing of what follows them.
+ * Yields the bytes of a gzip file (RFC 1952) on demand, at most `most`. The checksum is verified at the end. The file
+ * must have exactly one member: Node's own reader joins several, and ignores trailing data.
  */
 export async function* gunzipped(file: Buffer, most: number, signal: AbortSignal): AsyncGenerator<Buffer> {
   const start = startOf(file)
@@ -19,7 +19,7 @@ export async function* gunzipped(file: Buffer, most: number, signal: AbortSignal
 const HEADER_BYTES = 10
 const TRAILER_BYTES = 8
 
-/** Where the deflate stream begins. */
+/** Returns the start of the deflate stream. */
 function startOf(file: Buffer): number {
   const isGzip = file.length >= HEADER_BYTES && file.readUInt16BE(0) === 0x1f8b && file.readUInt8(2) === 8
   if (!isGzip) throw new BadArchive('it is no gzip file')

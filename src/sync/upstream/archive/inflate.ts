@@ -1,14 +1,14 @@
 import { crc32, createInflateRaw } from 'node:zlib'
 import { BadArchive } from './archive-error.ts'
 
-/** How a deflate stream went: how many packed bytes it took, what it gave, and the CRC-32 of that. */
+/** The result of a deflate stream: the compressed bytes used, the inflated bytes, and their CRC-32. */
 export interface Inflated {
   readonly used: number
   readonly size: number
   readonly sum: number
 }
 
-/** The bytes of a raw deflate stream as they are wanted, and never more than `most`. `what` opens the message. */
+/** Yields the bytes of a raw deflate stream on demand, at most `most`. `what` starts the message. */
 export async function* inflated(
   packed: Uint8Array,
   most: number,

@@ -3,17 +3,17 @@ import { badMember } from './archive-error.ts'
 
 export type MemberKind = 'file' | 'folder'
 
-/** What the path of one member may come to. */
+/** Limits for the path of one member. */
 export interface PathLimits {
-  /** Segments. */
+  /** In segments. */
   readonly depth: number
   readonly pathBytes: number
   readonly segmentBytes: number
 }
 
 /**
- * The path that a member's name stands for: without the `./` that tar writes before each, and without the slash after a
- * folder's. Throws for a name that could lead anywhere else on any system, or that nobody could show.
+ * Returns the path of a member's name: without the `./` that tar writes before it, and without the trailing slash of a
+ * folder. Throws for a name that could lead elsewhere on any system, or that cannot be displayed.
  */
 export function memberPath(name: Buffer, kind: MemberKind, limits: PathLimits): string {
   const text = name.toString('utf8')

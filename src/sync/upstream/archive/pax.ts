@@ -1,6 +1,6 @@
 import { BadArchive } from './archive-error.ts'
 
-/** The records of a pax header by their keys: `<length of the record> <key>=<value>\n`, one after another. */
+/** Parses the records of a pax header: consecutive `<length of the record> <key>=<value>\n`. */
 export function paxRecords(bytes: Buffer): ReadonlyMap<string, Buffer> {
   const records = new Map<string, Buffer>()
   for (let at = 0; at < bytes.length;) {

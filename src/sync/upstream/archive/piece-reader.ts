@@ -1,7 +1,7 @@
-/** Reads exact lengths of what comes in pieces of any length. Nothing is allocated for bytes that did not come. */
+/** Reads exact lengths from pieces of any length. Allocates nothing for bytes that did not arrive. */
 export class PieceReader implements AsyncDisposable {
   readonly #pieces: AsyncGenerator<Buffer>
-  /** What came and was not taken. */
+  /** The received bytes that were not taken yet. */
   #rest: Buffer = Buffer.alloc(0)
 
   constructor(pieces: AsyncGenerator<Buffer>) {
@@ -12,7 +12,7 @@ export class PieceReader implements AsyncDisposable {
     await this.#pieces.return(undefined)
   }
 
-  /** A copy of the next bytes. Undefined where the pieces end before. */
+  /** Returns a copy of the next bytes; `undefined` if the pieces end before. */
   async take(length: number): Promise<Buffer | undefined> {
     const parts: Buffer[] = []
     for (let missing = length; missing > 0;) {
@@ -26,7 +26,7 @@ export class PieceReader implements AsyncDisposable {
     return Buffer.concat(parts, length)
   }
 
-  /** As much as is there. Undefined at the end. */
+  /** Returns the available bytes; `undefined` at the end. */
   async next(): Promise<Buffer | undefined> {
     const rest = this.#rest
     this.#rest = rest.subarray(rest.length)

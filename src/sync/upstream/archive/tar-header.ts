@@ -1,9 +1,9 @@
 import { BadArchive, badMember } from './archive-error.ts'
 
-/** The length of a header, and what the bytes of each member are filled up to. */
+/** The length of a header. The bytes of each member are padded to a multiple of it. */
 export const BLOCK_BYTES = 512
 
-/** What the header of one member says, read but not judged. */
+/** The header of one member, parsed but not validated. */
 export interface TarHeader {
   /** The type flag: one character. */
   readonly type: string
@@ -12,18 +12,18 @@ export interface TarHeader {
   readonly executable: boolean
 }
 
-/** Reads a header of POSIX (ustar) or GNU. Throws for one whose sum is wrong, or whose numbers are not octal. */
+/** Parses a header of POSIX (ustar) or GNU. Throws if its checksum is wrong, or if its numbers are not octal. */
 export function readTarHeader(block: Buffer): TarHeader {
   if (octalAt(block, 148, 8) !== sumOf(block)) throw new BadArchive('a header of the tar has another sum than it says')
   const magic = block.toString('latin1', 257, 263)
   if (magic !== USTAR && magic !== GNU) throw new BadArchive('a header of the tar is neither of POSIX nor of GNU')
-  // GNU has times where POSIX has the folders of a long name.
+  // GNU has times in the place of POSIX's prefix for long names.
   const prefix = magic === USTAR ? textAt(block, 345, 155) : NOTHING
   const name = textAt(block, 0, 100)
   const whole = prefix.length === 0 ? name : Buffer.concat([prefix, SLASH, name])
   const [mode, size] = [octalAt(block, 100, 8), octalAt(block, 124, 12)]
   if (mode === undefined) throw badMember(whole.toString(), 'has a mode that is no octal number')
-  // Sizes from 8 GiB on have another form. They are over any limit.
+  // Sizes from 8 GiB on have another format; they exceed any limit.
   if (size === undefined) throw badMember(whole.toString(), 'has a size that is no octal number')
   return { type: block.toString('latin1', 156, 157), name: whole, size, executable: (mode & 0o100) !== 0 }
 }
@@ -33,7 +33,7 @@ const GNU = 'ustar '
 const NOTHING = Buffer.alloc(0)
 const SLASH = Buffer.from('/')
 
-/** The sum is taken with spaces in its own place. */
+/** The checksum field itself counts as spaces. */
 function sumOf(block: Buffer): number {
   return block.reduce((sum, byte, at) => sum + (at >= 148 && at < 156 ? 32 : byte), 0)
 }

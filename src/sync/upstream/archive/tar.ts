@@ -6,7 +6,7 @@ import { PieceReader } from './piece-reader.ts'
 import { BLOCK_BYTES, readTarHeader } from './tar-header.ts'
 import type { TarHeader } from './tar-header.ts'
 
-/** Takes the members of a tar archive (ustar, pax, or with the long names of GNU) while its bytes come. */
+/** Reads the members of a tar archive (ustar, pax, or with GNU's long names) as its bytes arrive. */
 export async function untar(pieces: AsyncGenerator<Buffer>, members: Members): Promise<void> {
   await using reader = new PieceReader(pieces)
   let said: Said | undefined
@@ -21,13 +21,13 @@ export async function untar(pieces: AsyncGenerator<Buffer>, members: Members): P
   await checkEnd(reader)
 }
 
-/** What is said of the next member ahead of its own header. */
+/** Extended headers for the next member. */
 interface Said {
   readonly name?: Buffer
   readonly size?: number
 }
 
-/** Undefined for what is a member itself, and for a pax header that is about the archive. */
+/** `undefined` for a member itself, and for a pax header about the whole archive. */
 async function saidBy(header: TarHeader, reader: PieceReader): Promise<Said | undefined> {
   switch (header.type) {
     case 'x':
@@ -55,7 +55,7 @@ async function extension({ size }: TarHeader, reader: PieceReader): Promise<Buff
   return padded(reader, size)
 }
 
-/** Names are shorter by far. It leaves room for what some systems add to each file. */
+/** Names are far shorter. This leaves room for the attributes that some systems add to each file. */
 const MAX_EXTENSION_BYTES = 2 ** 16
 
 function saidByPax(records: ReadonlyMap<string, Buffer>): Said {
@@ -64,7 +64,7 @@ function saidByPax(records: ReadonlyMap<string, Buffer>): Said {
   return { ...(name && { name }), ...(size !== undefined && { size: Number(size) }) }
 }
 
-/** Some readers would take these for each member after it, and others for none. */
+/** Some readers would apply these keys to every later member, and others to none. */
 function checkGlobal(records: ReadonlyMap<string, Buffer>): void {
   const key = ['path', 'size', 'linkpath'].find((key) => records.has(key))
   if (key !== undefined) throw new BadArchive(`the tar gives all of its members one "${key}"`)
@@ -77,7 +77,7 @@ function withoutZero(name: Buffer): Buffer {
 async function takeMember(header: TarHeader, said: Said, reader: PieceReader, members: Members): Promise<void> {
   const name = said.name ?? header.name
   const { size, executable } = header
-  // A reader that takes the one for the other would find members inside of a file.
+  // A reader that uses the other size would find members inside a file.
   if (said.size !== undefined && said.size !== size) throw badMember(name.toString(), 'has two sizes')
   const path = members.enter(name, kindOf(header, name))
   if (header.type === FOLDER) {
@@ -119,7 +119,7 @@ async function taken(reader: PieceReader, length: number): Promise<Buffer> {
   return bytes
 }
 
-/** The end is two blocks of zeros at the least, and nothing but zeros after the first. */
+/** The end is at least two blocks of zeros, and only zeros follow the first. */
 async function checkEnd(reader: PieceReader): Promise<void> {
   let zeros = 0
   for (let piece = await reader.next(); piece !== undefined; piece = await reader.next()) {

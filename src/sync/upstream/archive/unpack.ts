@@ -5,18 +5,18 @@ import type { UnpackedFile, UnpackLimits } from './archive-members.ts'
 import { untar } from './tar.ts'
 import { unzip } from './zip.ts'
 
-/** What skills were packed in before July 2026. */
+/** The archive formats of skills before July 2026. */
 export type ArchiveForm = 'tar.gz' | 'zip'
 
 /**
- * The files of an archive, sorted by raw path bytes, and what they come to; or why none of it is taken, and how much of it was
- * unpacked to learn that.
+ * The files of an archive, sorted by raw path bytes, and their total size; or the reason for its refusal, and the bytes
+ * that were unpacked until then.
  */
 export type Unpacked =
   | { readonly ok: true; readonly files: readonly UnpackedFile[]; readonly bytes: number }
   | { readonly ok: false; readonly why: string; readonly bytes: number; readonly isTooLarge?: true }
 
-/** The defaults. */
+/** The default limits. */
 export const UNPACK_LIMITS: UnpackLimits = {
   bytes: 50 * 2 ** 20,
   entries: 1024,
@@ -25,7 +25,7 @@ export const UNPACK_LIMITS: UnpackLimits = {
   segmentBytes: 200,
 }
 
-/** By the declared type, and where that is none of an archive by the end of the URI. */
+/** Returns the form by the declared type; if that is not an archive's, by the suffix of the URI. */
 export function archiveFormOf(mimeType: string | undefined, uri: string): ArchiveForm | undefined {
   const essence = mimeType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   const end = uri.slice(-8).toLowerCase()
@@ -33,8 +33,8 @@ export function archiveFormOf(mimeType: string | undefined, uri: string): Archiv
 }
 
 /**
- * The files of an archive of one skill, in memory. One bad member refuses all. A link is refused wherever it leads, and so
- * is whatever two readers could read in two ways. Rejects with the signal's reason alone.
+ * Unpacks an archive of one skill in memory. One bad member refuses the whole archive. Every link is refused, and so is
+ * everything that two readers could interpret differently. Rejects only with the signal's reason.
  */
 export async function unpack(
   archive: Uint8Array,
@@ -49,7 +49,7 @@ export async function unpack(
   } catch (error) {
     if (!(error instanceof BadArchive)) throw error
     const isTooLarge = error instanceof TooLargeArchive
-    // What a header promises need not have been there.
+    // The declared bytes may not have existed.
     const bytes = Math.min(members.reached, archive.byteLength * MOST_INFLATED)
     return { ok: false, why: error.message, bytes, ...(isTooLarge && { isTooLarge }) }
   }
@@ -67,10 +67,10 @@ async function take(archive: Buffer, form: ArchiveForm, members: Members, signal
   }
 }
 
-/** What deflate makes of one byte at the most. */
+/** The maximum inflated bytes per compressed byte. */
 const MOST_INFLATED = 1032
 
-/** What a tar may have besides the bytes of its files: for each member its headers and padding, and the zeros at the end. */
+/** The overhead of a tar in addition to its files: the headers and padding of each member, and the zeros at the end. */
 const TAR_MEMBER_BYTES = 2 ** 13
 const TAR_END_BYTES = 2 ** 16
 

@@ -2,16 +2,16 @@ import { BadArchive, badMember } from './archive-error.ts'
 import { tooMany } from './archive-members.ts'
 import type { UnpackLimits } from './archive-members.ts'
 
-/** What the directory of a zip archive says of one member, read but not judged. */
+/** An entry of a zip directory, parsed but not validated. */
 export interface ZipEntry extends ZipFields {
   readonly name: Buffer
-  /** DOS attributes below, the Unix mode above. */
+  /** DOS attributes in the lower half, the Unix mode in the upper. */
   readonly attributes: number
-  /** Where its local header begins. */
+  /** The offset of its local header. */
   readonly offset: number
 }
 
-/** What is said of a member both in the directory and ahead of its bytes. */
+/** The fields that both the directory and the local header have. */
 export interface ZipFields {
   readonly flags: number
   readonly method: number
@@ -22,13 +22,16 @@ export interface ZipFields {
   readonly extraBytes: number
 }
 
-/** The directory of an archive, in its order, and where it begins. */
+/** The directory of an archive, in its own order, and its offset. */
 export interface ZipDirectory {
   readonly entries: readonly ZipEntry[]
   readonly start: number
 }
 
-/** Reads the directory at the end (APPNOTE 6.3). Nothing may lie between it, its end record and the end of the archive. */
+/**
+ * Reads the directory at the end of the archive (APPNOTE 6.3). No bytes may be between it, its end record and the end
+ * of the archive.
+ */
 export function readZipDirectory(archive: Buffer, limits: UnpackLimits): ZipDirectory {
   const end = endRecordOf(archive)
   const disks = [archive.readUInt16LE(end + 4), archive.readUInt16LE(end + 6)]
@@ -50,7 +53,7 @@ export function readZipDirectory(archive: Buffer, limits: UnpackLimits): ZipDire
   return { entries, start }
 }
 
-/** The fields that begin with the flags. */
+/** Reads the fields that begin with the flags. */
 export function zipFieldsAt(archive: Buffer, at: number): ZipFields {
   return {
     flags: archive.readUInt16LE(at),
@@ -63,7 +66,7 @@ export function zipFieldsAt(archive: Buffer, at: number): ZipFields {
   }
 }
 
-/** Throws where what is added to a header would change its sizes or its name. */
+/** Throws if an extra field would change the sizes or the name. */
 export function checkExtra(extra: Buffer, name: string): void {
   for (let at = 0; at < extra.length;) {
     const next = at + 4 <= extra.length ? at + 4 + extra.readUInt16LE(at + 2) : Infinity
@@ -82,7 +85,10 @@ const MAX_32 = 0xffff_ffff
 const END_BYTES = 22
 const ENTRY_BYTES = 46
 
-/** Two readers could take two of several for the one: there must be one. Its comment, of any bytes, ends the archive. */
+/**
+ * Finds the end record. There must be exactly one, because two readers could choose different ones. Its comment may
+ * contain any bytes, and ends the archive.
+ */
 function endRecordOf(archive: Buffer): number {
   const found: number[] = []
   const lowest = Math.max(0, archive.length - END_BYTES - MAX_16)

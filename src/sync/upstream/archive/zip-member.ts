@@ -3,8 +3,8 @@ import { checkExtra, zipFieldsAt } from './zip-directory.ts'
 import type { ZipEntry } from './zip-directory.ts'
 
 /**
- * The packed bytes of a member, which lie between its local header and whatever comes next in the archive. Throws where
- * the header says otherwise than the directory, or where anything lies between: members that overlap are found so too.
+ * Returns the compressed bytes of a member, between its local header and the next item in the archive. Throws if the
+ * header differs from the directory, or if there are other bytes in between. This also detects overlapping members.
  */
 export function packedBytesOf(archive: Buffer, entry: ZipEntry, next: number): Buffer {
   const start = checkHeader(archive, entry, next)
@@ -18,7 +18,7 @@ export function packedBytesOf(archive: Buffer, entry: ZipEntry, next: number): B
 
 const HEADER_BYTES = 30
 
-/** Returns where the bytes begin. */
+/** Returns the offset of the bytes. */
 function checkHeader(archive: Buffer, entry: ZipEntry, next: number): number {
   const { name, offset } = entry
   const at = offset + HEADER_BYTES
@@ -38,17 +38,17 @@ function checkHeader(archive: Buffer, entry: ZipEntry, next: number): number {
   return start
 }
 
-/** A header that is written ahead of its bytes leaves open what is not known by then. */
+/** True if the values agree. A header that was written before its bytes has 0 for what was unknown then. */
 function agrees(own: number, said: number, entry: ZipEntry): boolean {
   return own === said || (own === 0 && isStreamed(entry))
 }
 
-/** Whether sum and sizes follow the bytes. */
+/** True if the checksum and the sizes follow the bytes. */
 function isStreamed({ flags }: ZipEntry): boolean {
   return (flags & 8) !== 0
 }
 
-/** Its signature may be left out. */
+/** The signature is optional. */
 function isDescriptor(bytes: Buffer, { sum, packed, size }: ZipEntry): boolean {
   const wanted = Buffer.alloc(16)
   wanted.write('PK\x07\x08', 'latin1')

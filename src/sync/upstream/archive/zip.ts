@@ -8,8 +8,8 @@ import type { ZipEntry } from './zip-directory.ts'
 import { packedBytesOf } from './zip-member.ts'
 
 /**
- * Takes the members of a zip archive. Its directory is the truth, and the rest agrees with it byte by byte, so that
- * whoever reads from the front finds the same members.
+ * Reads the members of a zip archive. Its directory counts, and everything else must agree with it byte by byte, so
+ * that a reader from the front finds the same members.
  */
 export async function unzip(archive: Buffer, members: Members, signal: AbortSignal): Promise<void> {
   const { entries, start } = readZipDirectory(archive, members.limits)
@@ -35,7 +35,9 @@ async function takeMember(entry: ZipEntry, packed: Buffer, members: Members, sig
   members.add({ path, executable: (entry.attributes & OWNER_EXECUTES) !== 0, bytes })
 }
 
-/** The kind by its mode, where there is one, and by its name: readers go by the one or the other, so both must say the same. */
+/**
+ * Returns the kind of a member by its mode, if there is one, and by its name. Readers use either, so both must agree.
+ */
 function kindOf({ name, attributes }: ZipEntry): MemberKind {
   const kind = name.at(-1) === SLASH ? 'folder' : 'file'
   const type = attributes >>> 28
@@ -50,7 +52,10 @@ const SLASH = 0x2f
 const DOS_FOLDER = 0x10
 const OWNER_EXECUTES = 0o100 * 2 ** 16
 
-/** By the upper four bits of a Unix mode; without 0, which says nothing, 4, a folder, and 8, a file. */
+/**
+ * The names of other types by the upper four bits of the Unix mode. Allowed are 0 (unspecified), 4 (folder) and 8
+ * (file).
+ */
 const OTHERS: ReadonlyMap<number, string> = new Map([
   [1, 'a pipe'],
   [2, 'a device'],
@@ -67,7 +72,7 @@ function checkReadable({ flags, method }: ZipEntry, path: string): void {
 }
 
 const ENCRYPTED = 0x2041
-/** How hard it was deflated, that its sizes follow, that its name is UTF-8. */
+/** The compression level, that the sizes follow, and that the name is UTF-8. */
 const KNOWN_FLAGS = 0x080e
 const STORED = 0
 const DEFLATED = 8
@@ -83,12 +88,12 @@ async function unpacked(entry: ZipEntry, packed: Buffer, signal: AbortSignal): P
 
 interface Content {
   readonly bytes: Buffer
-  /** How many packed bytes that took. */
+  /** The number of compressed bytes used. */
   readonly used: number
   readonly sum: number
 }
 
-/** A copy: one file must not keep the whole archive in memory. */
+/** Copies the bytes, because one file must not keep the whole archive in memory. */
 function stored(packed: Buffer): Content {
   return { bytes: Buffer.from(packed), used: packed.length, sum: crc32(packed) }
 }
@@ -96,7 +101,7 @@ function stored(packed: Buffer): Content {
 async function deflated({ name, size }: ZipEntry, packed: Buffer, signal: AbortSignal): Promise<Content> {
   const pieces = inflated(packed, size, called(name.toString()), signal)
   const parts: Buffer[] = []
-  // A loop of `for await` would lose what is returned at the end.
+  // A `for await` loop would lose the generator's return value.
   for (let next = await pieces.next(); ; next = await pieces.next()) {
     if (next.done === true) return { bytes: Buffer.concat(parts), used: next.value.used, sum: next.value.sum }
     parts.push(next.value)
