@@ -35,7 +35,7 @@ export function openUpstream(source: Source, reach: Reach): Upstream {
   }
 }
 
-/** The refs that a pull of the source will ask for, as far as is known before it: a listing for several asks for those of all. */
+/** Returns the refs that a pull of the source will request, so that a shared listing can request those of all pulls. */
 export function refsOf(source: Source): readonly string[] {
   if (source.kind !== 'git') return []
   return revisionOfCommit(source.ref) === undefined ? patternsOf(source.ref) : []
@@ -50,6 +50,6 @@ function transportTo({ url, backend }: GitSource, reach: Reach): GitTransport {
     return backend === 'system' ? new ProgramTransport({ kind: 'http', url }, reach) : new HttpTransport(url, reach)
   }
   if (/^file:/i.test(url)) return new FileTransport(url, backend, reach)
-  // What is left has been checked to be `ssh://…` or `git@host:path`, which is not for our own reader.
+  // Configuration allows only `ssh://…` or `git@host:path` here, which our own reader does not support.
   return new ProgramTransport({ kind: 'ssh', url }, reach)
 }

@@ -2,82 +2,85 @@ import type { ObjectId, Revision } from '../model/revision.ts'
 import type { Proof, Tree } from '../model/tree.ts'
 import type { ServerListing } from '../model/server-listing.ts'
 
-/** One source as it can be reached: transport only. Every failure is a `SyncError`. */
+/** The transport to one source. Every failure is a `SyncError`. */
 export type Upstream = TreeUpstream | ListingUpstream
 
 /**
- * One that has files in commits. It keeps nothing of the repository between calls, and whatever it writes lies in the scratch
- * folder it was opened with. Every object was hashed against its id.
+ * An upstream with files in commits. It stores nothing of the repository between calls, and writes only to its scratch
+ * folder. Every object is verified against its id.
  */
 export interface TreeUpstream extends Reachable {
   readonly kind: 'tree'
-  /** The commit of the revision, with all of its trees but those the caller knows; no file content yet. */
+  /** Fetches the commit of the revision with all trees that the caller does not know; no file content yet. */
   fetch(revision: Revision, known: KnownTrees, signal: AbortSignal): Promise<Tree>
 }
 
-/** One that says what it has without giving it: another MCP server. */
+/** An upstream that lists its content without delivering it: another MCP server. */
 export interface ListingUpstream extends Reachable {
   readonly kind: 'listing'
-  /** What it lists, as it stood at that revision. */
+  /** Returns the listing at that revision. */
   list(revision: Revision, signal: AbortSignal): Promise<Listing>
 }
 
-/** What an MCP server says of its skills. */
+/** The listing of an MCP server. */
 export interface Listing extends ServerListing {
   readonly revision: Revision
-  /** A commit object that stands for the listing, and the tree that it names: its digest. */
+  /** A synthetic commit object for the listing, and the tree that it names: the listing's digest. */
   readonly proof: Proof
   readonly root: ObjectId
 }
 
 interface Reachable {
-  /** Where the ref points now: one listing, no file is read. */
+  /** Resolves the ref to its present revision: one listing, and no file is read. */
   resolve(signal: AbortSignal): Promise<Revision>
   /**
-   * Whether the commit `to` has `from` among its ancestors, or is it. Fails for no reason but the signal: what cannot be
-   * learnt within bounds is `unknown`.
+   * Returns the relation of the commit `to` to `from`. Rejects only by the signal: a relation that the limits leave
+   * open is `unknown`.
    */
   relation(from: ObjectId, to: ObjectId, signal: AbortSignal): Promise<Relation>
 }
 
-/** How a commit stands to an earlier one. `descends` and `rewritten` are certain, by the hashes of the commits read. */
+/**
+ * The relation of a commit to an earlier one. `descends` and `rewritten` are certain, by the hashes of the commits
+ * read.
+ */
 export type Relation = 'descends' | 'rewritten' | 'unknown'
 
 /**
- * Trees that the caller will not ask for, by their path from the repository's root (the root is the empty path): what lies
- * below them was found in an earlier commit. Only a tree with this id at this path is known; elsewhere it is asked for.
+ * Trees that the caller already has, by path from the repository's root (the root is the empty path), from an earlier
+ * commit. Only a tree with this id at this path is known; elsewhere the caller needs it.
  */
 export interface KnownTrees {
   readonly byPath: ReadonlyMap<string, ObjectId>
   /**
-   * Paths that the caller asks below. What lies beside them counts against no limit, and is left out where it alone is over one;
-   * undefined for the whole repository.
+   * The paths that the caller needs. Content outside them counts against no limit, and is left out if it alone exceeds
+   * one. `undefined` for the whole repository.
    */
   readonly within?: readonly string[]
 }
 
 export const NOTHING_KNOWN: KnownTrees = { byPath: new Map() }
 
-/** Bounds on what an upstream can make us do. A number over its bound is `limit-exceeded`, a wait over it `source-unreachable`. */
+/** Limits for an upstream. Too much data is `limit-exceeded`, a timeout is `source-unreachable`. */
 export interface FetchLimits {
-  /** To connect and hear the first byte. */
+  /** Timeout for connecting and the first byte. */
   readonly connectMs: number
-  /** Without a byte. */
+  /** Timeout between two bytes. */
   readonly idleMs: number
-  /** For one fetch, all in all. */
+  /** Timeout for one whole fetch. */
   readonly totalMs: number
-  /** Bytes of one fetch, as they come over the wire. */
+  /** Maximum bytes of one fetch on the wire. */
   readonly packBytes: number
-  /** Entries of the trees that are asked for, all in all. */
+  /** Maximum entries of all requested trees. */
   readonly files: number
-  /** Bytes of one blob. A larger one is refused alone; the rest is taken. */
+  /** Maximum bytes of one blob. A larger one is refused alone; the rest is taken. */
   readonly blobBytes: number
   readonly segmentBytes: number
   readonly pathBytes: number
   readonly depth: number
 }
 
-/** The defaults. */
+/** The default limits. */
 export const FETCH_LIMITS: FetchLimits = {
   connectMs: 10_000,
   idleMs: 30_000,
@@ -90,7 +93,7 @@ export const FETCH_LIMITS: FetchLimits = {
   depth: 64,
 }
 
-/** A limit as a message names it: with the key under which it can be raised, and its figure. */
+/** Formats a limit for messages: the configuration key that raises it, and its value. */
 export function namedLimit<Limit extends keyof FetchLimits>(limit: Limit, limits: Pick<FetchLimits, Limit>): string {
   return `${LIMIT_KEYS[limit]} (${limits[limit]})`
 }
