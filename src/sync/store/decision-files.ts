@@ -14,7 +14,7 @@ import type { StateFolder } from './files/state-folder.ts'
 /**
  * Reads and writes `decisions.json` and its copy. One damaged file must not bring back a skill that the operator
  * disabled. The file takes precedence if it is readable. The generations folder holds a third record, because nothing
- * is served without that folder; so both files can be missing.
+ * is served without that folder; so the loss of both files is noticed.
  */
 export class DecisionFiles {
   /** Replaced whole on every decision. */

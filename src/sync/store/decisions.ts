@@ -51,7 +51,7 @@ export class DecisionStore {
     return this.#files.record
   }
 
-  /** Why the file was not readable, if its copy was used instead. */
+  /** The reason why the copy was read instead of the file; `undefined` if the file was readable. */
   get damage(): SyncError | undefined {
     return this.#damage
   }

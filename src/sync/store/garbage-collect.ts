@@ -109,7 +109,7 @@ async function take(
     parts,
     skills,
     docs,
-    // While publishing fails, the snapshots of everything served are in `needed`, so none of their files counts as
+    // No publish runs meanwhile, so everything served has its snapshot in the store, and none of its files counts as
     // unused.
     bytes: unused.wanted === undefined ? 0 : await stores.upstreams.keepOnly(unused.wanted),
     left: await contents.countNew(await stores.snapshots.digests(), new Set()),

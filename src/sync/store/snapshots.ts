@@ -26,7 +26,7 @@ export class SnapshotStore {
     this.#parts = new SnapshotParts(this.#partFiles)
   }
 
-  /** Writes a snapshot and returns its digest. Garbage collection leaves it alone for long enough to be published. */
+  /** Writes a snapshot and returns its digest. Garbage collection leaves it alone long enough for a publish. */
   async keep(snapshot: Snapshot, signal: AbortSignal = NEVER): Promise<string> {
     const { skills, ...rest } = snapshot
     const cuts = await cut(skills, signal)

@@ -95,7 +95,7 @@ async function isTakenAway(path: string, old: BigIntStats, aside: string): Promi
   if (taken === undefined) return false
   if (isSame(taken, old)) return true
   // The owner woke and released it meanwhile, so this lock belongs to the next holder; put it back. If links are
-  // unsupported, or another process has created a new lock since, that holder finds out with `isOurs`.
+  // unsupported, or another process has created a new lock since, the holder of this lock finds out with `isOurs`.
   await link(aside, path).catch((error: unknown) => {
     if (!isDiskError(error, 'EEXIST', 'EPERM', 'ENOTSUP')) cannot(`write "${path}"`)(error)
   })

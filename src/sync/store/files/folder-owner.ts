@@ -36,7 +36,7 @@ export async function expectOwnEntries(root: string, { asReader }: Opening): Pro
   for (const name of names.filter((each) => each !== 'lost+found')) await expectOwnEntry(root, join(root, name), owners)
 }
 
-/** Checks the target of a link too, because the target is what gets read. */
+/** Checks the target of a link too, because a read opens the target. */
 async function expectOwnEntry(root: string, path: string, owners: ReadonlySet<number>): Promise<void> {
   const entry = await foundAt(path, lstat)
   if (entry === undefined) return

@@ -19,8 +19,7 @@ export interface JournalParts {
 
 /**
  * An append-only file of lines. Lines that are appended during a write go to the disk together in the next one. If the
- * disk fails, only the lines since then are lost after a restart: as soon as the disk works again, the whole state is
- * rewritten.
+ * disk fails, a restart loses only the lines since then. As soon as the disk works again, the whole state is rewritten.
  */
 export class Journal implements AsyncDisposable {
   readonly #path: string
@@ -29,7 +28,7 @@ export class Journal implements AsyncDisposable {
   /** The write of the queue: it settles when the lines are on the disk or have failed. */
   #next: Promise<void> | undefined
   #last: Promise<void> = Promise.resolve()
-  /** `undefined` if the file may not end where this process ended it. */
+  /** `undefined` while the end of the file is uncertain. */
   #handle: FileHandle | undefined
   #bytes = 0
   #mostBytes = 0
@@ -41,7 +40,7 @@ export class Journal implements AsyncDisposable {
     this.#parts = parts
   }
 
-  /** Resolves when the line is on the disk, or when its write has failed. */
+  /** Resolves when the line is on the disk, or when it is certain not to get there. */
   async append(line: string): Promise<void> {
     if (this.#isEnded || this.#isWaiting) return
     this.#queue.push(line)

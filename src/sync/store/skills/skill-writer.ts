@@ -88,8 +88,8 @@ export class Keeping implements AsyncDisposable {
       await makeDurable({ folder: this.#parts.state.at('skills'), paths }, signal)
       await inParallel(drafts, WIDTH, (draft) => this.#publish(draft), signal)
     }
-    // Also for skills that existed already: the process that renamed them may not have synced yet, or was killed
-    // before.
+    // Also for skills that existed already: the process that renamed them was perhaps killed before this sync, or is
+    // still before it.
     const places = new Set<Place>(['skills', ...wanted.map(({ place }) => place)])
     for (const place of places) await syncFolder(this.#parts.state.at(place))
   }

@@ -40,8 +40,8 @@ export class SkillStore {
   }
 
   /**
-   * True if the skill exists and is undamaged: every file is read. Garbage collection leaves it alone for long enough
-   * to be published.
+   * True if the skill exists and is undamaged: every file is read. Garbage collection leaves it alone long enough for a
+   * publish.
    */
   async has(skill: StoredSkill): Promise<boolean> {
     checkStorable(skill, this.#limits)

@@ -29,7 +29,7 @@ type Mismatch = readonly [declaration: string, why: string]
 export interface KnownRead {
   readonly sha256: string
   readonly size: number
-  /** What the server declared about it at that time. */
+  /** The server's statements about it at that time. */
   readonly said: string
   /** The time of the request, in milliseconds since 1970. */
   readonly atMs: number

@@ -38,7 +38,7 @@ export class DigestFiles {
 
   /**
    * Writes the files, whether they exist or not. They are on the disk when this returns, and garbage collection leaves
-   * them alone for long enough to be published.
+   * them alone long enough for a publish.
    */
   async keep(files: readonly DigestedBytes[], signal: AbortSignal): Promise<void> {
     await this.claim(files.map(({ digest }) => digest))
@@ -49,7 +49,7 @@ export class DigestFiles {
     for (const { digest } of files) await this.#noteWhole(digest)
   }
 
-  /** Claims the files: garbage collection leaves them alone for long enough to be published. */
+  /** Claims the files: garbage collection leaves them alone long enough for a publish. */
   async claim(digests: readonly string[]): Promise<void> {
     for (const digest of digests) await this.#claims.claim(digest)
   }
