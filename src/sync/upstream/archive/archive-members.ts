@@ -95,7 +95,7 @@ interface Place {
   readonly kind: MemberKind
 }
 
-/** Creates the error also for a caller that knows the number before the members. */
+/** Creates the error for too many members. Exported for a caller that knows their number in advance. */
 export function tooMany({ entries }: UnpackLimits): BadArchive {
   return new BadArchive(`it has more than ${entries} members`)
 }

@@ -5,7 +5,7 @@ export type MemberKind = 'file' | 'folder'
 
 /** Limits for the path of one member. */
 export interface PathLimits {
-  /** In segments. */
+  /** The maximum number of segments. */
   readonly depth: number
   readonly pathBytes: number
   readonly segmentBytes: number

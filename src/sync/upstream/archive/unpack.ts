@@ -49,7 +49,7 @@ export async function unpack(
   } catch (error) {
     if (!(error instanceof BadArchive)) throw error
     const isTooLarge = error instanceof TooLargeArchive
-    // The declared bytes may not have existed.
+    // A header can declare bytes that do not exist.
     const bytes = Math.min(members.reached, archive.byteLength * MOST_INFLATED)
     return { ok: false, why: error.message, bytes, ...(isTooLarge && { isTooLarge }) }
   }

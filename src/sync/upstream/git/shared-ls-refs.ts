@@ -104,7 +104,7 @@ class Listing {
   }
 }
 
-/** A repository whose refs are listed together with other pulls. */
+/** A transport that shares its listing of refs with other pulls. */
 export class SharingTransport implements GitTransport {
   readonly #transport: GitTransport
   readonly #listing: RequestedListing

@@ -16,8 +16,8 @@ export async function wholeEntry(entry: unknown, looking: Looking): Promise<Made
 }
 
 /**
- * Completes all entries of a list. Most are complete already, so the loop is sliced: awaits that settle at once do not
- * yield to other work.
+ * Completes all entries of a list. The loop is sliced, because most entries need no request, and an await without I/O
+ * does not yield to other work.
  */
 export async function wholeEntries(entries: readonly unknown[], looking: Looking): Promise<readonly Made[]> {
   const made: Made[] = []

@@ -38,7 +38,7 @@ export class FileLists {
     this.#listsFolders = listsFolders
   }
 
-  /** Lists the files of the skill whose SKILL.md has this URI, at most `most`. */
+  /** Lists the files of the skill whose SKILL.md has this URI. `most` limits only a walk through folders. */
   async of(uri: string, most: number): Promise<FileList> {
     const walked = this.#listsFolders ? await this.#walk(uri, most) : undefined
     if (walked !== undefined) return walked
@@ -87,7 +87,7 @@ interface Folder {
 /** The results of a walk through folders, each path once. */
 class Walk {
   readonly files: ListedFile[] = []
-  /** The reason to stop the walk. */
+  /** The reason to stop the walk; `undefined` while it can continue. */
   why: string | undefined
   readonly #most: number
   readonly #met = new Set<string>()

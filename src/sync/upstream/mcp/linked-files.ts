@@ -52,7 +52,7 @@ export class LinkedFiles {
   }
 }
 
-/** The same number as the limit of a walk through folders. */
+/** Equals the limit of a walk through folders. */
 const MOST_IN_A_LOOK = 10_000
 
 /** `undefined` if the path leads outside the skill. */

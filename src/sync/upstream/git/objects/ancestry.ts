@@ -8,8 +8,8 @@ export type Parents = ReadonlyMap<ObjectId, readonly ObjectId[]>
 
 /**
  * Returns the relation of a commit to an earlier one, from these commits alone. `rewritten` needs no complete history
- * of `to`: it is certain as soon as `from` descends from every unread commit, because such an ancestor of `from` cannot
- * have `from` behind it.
+ * of `to`: it is certain as soon as `from` descends from every unread commit, because an ancestor of `from` cannot
+ * descend from `from`.
  */
 export function relationIn(parents: Parents, from: ObjectId, to: ObjectId): Relation {
   const behind = ancestorsOf(to, parents)

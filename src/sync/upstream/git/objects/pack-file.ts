@@ -98,7 +98,7 @@ export class PackFile implements Disposable {
     }
   }
 
-  /** Inflates an object that may not have arrived completely. */
+  /** Inflates an object that may still be arriving. */
   async inflateArriving(
     header: PackHeader,
     arrived: Arrived,

@@ -90,7 +90,7 @@ function nameOf(bytes: Buffer, segmentBytes: number, path: string): Name {
   return { name: letters.length > UNUSABLE_SHOWN ? `${start}…` : start, raw: `\0${letters}`, isUsable: false }
 }
 
-/** Long enough, with the ellipsis, to identify the entry in messages. */
+/** The maximum shown length of an unusable name. Usable names are never shortened. */
 const UNUSABLE_SHOWN = 60
 
 function hexOf(character: string): string {

@@ -73,7 +73,7 @@ export class GitProgram implements AsyncDisposable {
     throw await this.failure(ended, what, { ssh: await log() })
   }
 
-  /** Runs git with access to the remote. Only these runs get the credentials. */
+  /** Runs git with access to the remote. Over http(s), only these runs get the credential. */
   async ask(run: GitRun, what: string, signal: AbortSignal): Promise<Buffer> {
     const { target } = this
     if (target.kind === 'http') return this.#askOverHttp(target.url, run, what, signal)
@@ -223,7 +223,7 @@ const SETTINGS: readonly string[] = [
   '[protocol]\n\tversion = 2\n\tallow = never',
   '[fetch]\n\tunpackLimit = 1\n\trecurseSubmodules = false\n\tnegotiationAlgorithm = noop\n\twriteCommitGraph = false',
   // Our own reader checks the objects that are used, as over http(s), and names the path. git would refuse a whole
-  // repository for one old object that no skill uses, and it has no option to exempt a filtered fetch.
+  // repository for one old object that no skill uses. It has no option to exempt a filtered fetch.
   '[transfer]\n\tunpackLimit = 1\n\tfsckObjects = false',
   '[gc]\n\tauto = 0\n[maintenance]\n\tauto = false',
   '[pack]\n\tthreads = 1',

@@ -29,7 +29,7 @@ export interface Bounds {
   readonly firstMs: number
   /** Timeout between two outputs. */
   readonly idleMs: number
-  /** Maximum output. */
+  /** Maximum bytes of output. */
   readonly outputBytes: number
 }
 

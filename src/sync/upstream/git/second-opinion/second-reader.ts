@@ -107,7 +107,7 @@ class Comparison {
   }
 }
 
-/** As many as an operator will read. */
+/** The maximum that an operator will read. */
 const MOST_DIFFERENCES = 100
 
 const EXECUTABLE = '100755'

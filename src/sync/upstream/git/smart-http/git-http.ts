@@ -56,7 +56,7 @@ export class GitHttp {
 
   async request(call: GitCall): Promise<GitAnswer> {
     const { proxy } = this.#allowance.way.route
-    // A relaying proxy can answer instead of the host, and the two cannot be told apart.
+    // A relaying proxy can answer instead of the host, and the client cannot distinguish the two.
     const what = `Cannot reach "${this.#url}"${proxy === undefined ? '' : ` through the proxy "${proxy.url}"`}`
     const watch = new Watch(what, this.#allowance)
     try {

@@ -106,7 +106,7 @@ export class RemoteObjects implements Objects {
       // However the server reacts to our `have`, the usual request still works.
       if (!(cause instanceof SyncError) || FINAL.has(cause.code)) throw cause
     }
-    // Disposed only here: a second close could hit another file's descriptor.
+    // This also clears the fields: a descriptor that is closed twice may belong to another file by then.
     this[Symbol.dispose]()
     return false
   }

@@ -22,9 +22,9 @@ export interface ListenerOptions {
 const INDEX = 'skill://index.json'
 
 /**
- * Listens for a server's change notifications, from the first `watch` on. A dropped stream is reopened after a pause,
- * and counts as news because of missed notifications. If a server sends none, the scheduled listing still finds the
- * changes.
+ * Listens for a server's change notifications, from the first `watch` on. A dropped stream is reopened after a pause.
+ * That counts as news, because notifications may be lost meanwhile. If a server sends none, the scheduled listing still
+ * finds the changes.
  */
 export class Listener implements AsyncDisposable {
   readonly #options: ListenerOptions

@@ -177,7 +177,10 @@ function unending(): AbortSignal {
   return new AbortController().signal
 }
 
-/** `words`: the number of received messages. `length`: the number of consecutive timeouts since the last message. */
+/**
+ * `words`: the number of received messages. `length`: the number of timeouts since the last message; concurrent ones
+ * count once.
+ */
 interface Silence {
   readonly words: number
   readonly length: number
