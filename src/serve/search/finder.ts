@@ -4,16 +4,19 @@ import type { Registry } from '../registry.ts'
 import type { Holder } from '../fair-shares.ts'
 import type { SkillQuery } from './query.ts'
 
-/** Finds skills among those that models are told of. The daemon hands it over: this side knows no store and no thread. */
+/** Finds skills among those that models may see. The daemon passes it in: `serve` knows no store and no thread. */
 export interface Finder {
   /**
-   * In what the registry serves at the moment: nothing else has a say in what is found, nor in its order. `holder`: the one that
-   * the search counts for.
+   * Searches the current catalog of the registry. Nothing else affects the results or their order. `holder`: the holder
+   * that the search counts for.
    */
   find(registry: Registry, query: SkillQuery, holder?: Holder): Promise<Found>
 }
 
-/** `late`: the index is still being made. `failed`: there is none at the moment. `crowded`: its holder has its share of all searches. */
+/**
+ * `late`: the index is still being built. `failed`: no index exists at the moment. `crowded`: the holder has used its
+ * share of searches.
+ */
 export type Found =
   | { readonly kind: 'found'; readonly catalog: Catalog; readonly skills: readonly Offered[] }
   | { readonly kind: 'late' | 'failed' | 'crowded' }

@@ -1,9 +1,12 @@
 import { bodyOf, utf8 } from '../../sync/skill-md/frontmatter.ts'
 
-/** No SKILL.md that is larger is read for its headings. */
+/** A larger SKILL.md is not read for its headings. */
 export const HEADED_BYTES = 2 ** 20
 
-/** The headings of a SKILL.md, one a line; nothing of one that is no text. Code in fences has none, whatever its lines look like. */
+/**
+ * Returns the headings of a SKILL.md, one per line; empty if the file is not text. Lines within code fences are never
+ * headings.
+ */
 export function headingsIn(document: Uint8Array): string {
   const text = utf8(bodyOf(document) ?? document)
   if (text === undefined) return ''
@@ -28,7 +31,7 @@ export function headingsIn(document: Uint8Array): string {
   return headings.join('\n')
 }
 
-/** Those that are a heading, or that open or close a fence. */
+/** Matches lines that are a heading, or that open or close a fence. */
 const MARKED_LINES = /^ {0,3}(?:#{1,6}[ \t]|`{3}|~{3}).*$/gm
 const FENCE = /^ {0,3}(`{3,}|~{3,})/
 

@@ -1,41 +1,41 @@
 import type { Offered, OfferedSkills } from '../../sync/catalog/tool-catalog.ts'
 
-/** A skill that was found, as a model is told of it. */
+/** A found skill, in the form that a model receives. */
 export interface Hit {
   readonly id: string
   readonly name: string
   readonly source: string
-  /** The ids of the places where this very content lies under this name, where there are several: `MOST_PLACES` at most. */
+  /** The ids of all places with the same content under the same name, if there are several; at most `MOST_PLACES`. */
   readonly places?: readonly string[]
-  /** On one line; it ends in `…` where there is more of it. */
+  /** The description on one line; it ends in `…` if it is shortened. */
   readonly description: string
 }
 
-/** What was found, as far as there is room. */
+/** The found skills that fit the token limit. */
 export interface Hits {
   readonly skills: readonly Hit[]
-  /** How many more were found, for which there was no room. */
+  /** The number of found skills that did not fit. */
   readonly omitted?: number
 }
 
-/** The bytes of UTF-8 that count as one token. Tokenizers differ; of English most take fewer tokens. */
+/** UTF-8 bytes counted as one token. Tokenizers differ; most need fewer tokens for English text. */
 export const BYTES_PER_TOKEN = 4
 
-/** The tokens that a text takes, as we count them. */
+/** The estimated number of tokens of a text. */
 export function tokensIn(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)
 }
 
 /**
- * The hits that take so many tokens at the most, written as JSON. First the descriptions are made shorter, all to the same
- * length; where that would leave next to nothing of them, the last hits are left out.
+ * Returns the hits that fit in `maxTokens` as JSON. It first shortens all descriptions to the same length. If that
+ * leaves next to nothing of them, it drops the last hits.
  */
 export function hitsWithin(
   all: readonly Offered[],
   maxTokens = Number.POSITIVE_INFINITY,
   placesOf: OfferedSkills['placesOf'] = (offered) => [offered],
 ): Hits {
-  // Once: it is tried many times, and nobody bounds how long a description is.
+  // Prepared only once: the loop tries many lengths, and the length of a description is not bounded.
   const found = all.map((offered) => toldOf(offered, placesOf(offered)))
   const fits = (hits: Hits): boolean => tokensIn(JSON.stringify(hits)) <= maxTokens
   for (let count = found.length; count > 0; count -= 1) {
@@ -53,10 +53,10 @@ export function hitsWithin(
   return hitsOf(found, 0, 0)
 }
 
-/** What Agent Skills lets a description be; some are longer all the same. */
+/** The limit of Agent Skills for a description; some skills exceed it. */
 const MOST_CHARACTERS = 1_024
 
-/** Less of a description does not tell what a skill is for. */
+/** A shorter description does not say what the skill is for. */
 const LEAST_CHARACTERS = 60
 
 type Told = Pick<Offered, 'id' | 'name' | 'source' | 'description'> & Pick<Hit, 'places'>
@@ -65,7 +65,7 @@ function toldOf({ id, name, source, description }: Offered, places: readonly Off
   return { id, name, source, description: onOneLine(description), ...placesTold(places) }
 }
 
-/** The `places` of a skill as an answer names them: none where there is one alone. */
+/** Returns the `places` property of a skill; empty if there is only one place. */
 export function placesTold(places: readonly Offered[]): Pick<Hit, 'places'> {
   return places.length > 1 ? { places: places.slice(0, MOST_PLACES).map(({ id }) => id) } : {}
 }
@@ -82,7 +82,7 @@ function hitOf({ id, name, source, places, description }: Told, characters: numb
   return { id, name, source, ...(places !== undefined && { places }), description: shortened(description, characters) }
 }
 
-/** No more of it than whoever shortens it has to see. */
+/** Keeps one character more than the limit, so that the caller sees that the text was longer. */
 function onOneLine(text: string): string {
   return text
     .slice(0, 4 * MOST_CHARACTERS)
@@ -91,7 +91,7 @@ function onOneLine(text: string): string {
     .slice(0, MOST_CHARACTERS + 1)
 }
 
-/** At the end of a word, where there is one near. */
+/** Cuts at the end of a word, if one is near. */
 function shortened(text: string, characters: number): string {
   if (text.length <= characters) return text
   if (characters === 0) return '…'

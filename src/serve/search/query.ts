@@ -1,13 +1,13 @@
-/** What somebody looks for, checked. */
+/** A validated search query. */
 export interface SkillQuery {
   readonly text: string
-  /** How many hits at the most. */
+  /** The maximum number of hits. */
   readonly limit: number
 }
 
 export const DEFAULT_HITS = 5
 export const MOST_HITS = 50
-/** Of the text. */
+/** Maximum length of the query text. */
 export const MOST_CHARACTERS = 1_000
-/** Fewer do not hold one hit. */
+/** A lower limit cannot hold one hit. */
 export const LEAST_TOKENS = 50

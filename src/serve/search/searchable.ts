@@ -3,19 +3,19 @@ import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isMapping } from '../../base/json-value.ts'
 import type { Offered } from '../../sync/catalog/tool-catalog.ts'
 
-/** What of a skill is searched. Plain data: it goes to the thread that holds the index. */
+/** The searched texts of a skill. It is plain data, because it is sent to the thread that holds the index. */
 export interface Searchable {
-  /** As `list_skills` gives it. */
+  /** The id as `list_skills` returns it. */
   readonly id: string
   readonly name: string
   readonly description: string
   readonly whenToUse: string
   readonly tags: string
-  /** Of its SKILL.md, one a line. */
+  /** The headings of SKILL.md, one per line. */
   readonly headings: string
 }
 
-/** The fields that words are looked for in. */
+/** The fields that are searched. */
 export const FIELDS = [
   'id',
   'name',
@@ -25,7 +25,10 @@ export const FIELDS = [
   'headings',
 ] as const satisfies readonly (keyof Searchable)[]
 
-/** All of it but the headings, which stand in no frontmatter. Whatever authors write, no skill takes more than its share. */
+/**
+ * Returns all fields but the headings, which are not part of the frontmatter. Limits on length keep each skill within
+ * its share.
+ */
 export function searchableOf({ id, name, description, skill: { frontmatter = {} } }: Offered): Searchable {
   return {
     id,
@@ -38,7 +41,7 @@ export function searchableOf({ id, name, description, skill: { frontmatter = {} 
 }
 
 const NAME_CHARACTERS = 256
-/** Longer than Agent Skills lets a description be. */
+/** Longer than the limit of Agent Skills for a description. */
 const TEXT_CHARACTERS = 2_048
 const TAG_CHARACTERS = 1_024
 
@@ -56,7 +59,10 @@ function joined(texts: readonly string[], characters: number): string {
   )
 }
 
-/** Where public collections have words to find a skill by: at the top, below `metadata`, in the block of the URI contract. */
+/**
+ * Reads the search words from the places that public collections use: the top level, `metadata`, and the URI contract
+ * block.
+ */
 function taggedIn(frontmatter: JsonObject): string[] {
   const places = [frontmatter, frontmatter['metadata'], frontmatter[CONTRACT_KEY]]
   return places.filter(isMapping).flatMap((place) => TAG_KEYS.flatMap((key) => textsIn(place[key])))
@@ -64,7 +70,7 @@ function taggedIn(frontmatter: JsonObject): string[] {
 
 const TAG_KEYS = ['tags', 'keywords', 'triggers', 'category'] as const
 
-/** The text, or the texts of the list. */
+/** Returns the text, or the texts of a list. */
 function textsIn(value: JsonValue | undefined): string[] {
   if (typeof value === 'string') return [value]
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []

@@ -8,8 +8,7 @@ import type { Searchable } from './searchable.ts'
 import { termsAsked, termsIn } from './tokenize.ts'
 
 /**
- * Finds skills by words. What it answers depends on the skills that are in it and on nothing else: not on those that were, nor
- * on the order in which they came.
+ * Finds skills by words. Results depend only on the current skills, not on removed ones or on the order of insertion.
  */
 export class SkillIndex {
   readonly #index = new MiniSearch<Searchable>(OPTIONS)
@@ -21,12 +20,12 @@ export class SkillIndex {
     return index
   }
 
-  /** How many skills are in it. */
+  /** The number of indexed skills. */
   get size(): number {
     return this.#held.size
   }
 
-  /** Puts a skill in, in place of the one that had its id. */
+  /** Adds a skill, or replaces the skill with the same id. */
   set(text: Searchable): void {
     this.delete(text.id)
     this.#held.set(text.id, { text, names: [text.name, text.id].map(calledOf) })
@@ -36,17 +35,20 @@ export class SkillIndex {
   delete(id: string): void {
     const held = this.#held.get(id)
     if (held === undefined) return
-    // `discard` would leave its words behind until later, and they would count.
+    // `discard` would keep the words of the skill until later, and they would count in the scores.
     this.#index.remove(held.text)
     this.#held.delete(id)
   }
 
-  /** The ids of the skills that answer best, the best first: so many at the most. */
+  /** Returns the ids of the best matches, best first; at most `limit`. */
   find(query: string, limit: number): string[] {
     return atOnce(this.finding(query, limit))
   }
 
-  /** The same in steps, each of which takes as long as a search for a few words. The index stays as it is meanwhile. */
+  /**
+   * Same as `find`, in steps that each take as long as a search for a few words. The index must not change in the
+   * meantime.
+   */
   *finding(query: string, limit: number): Steps<string[]> {
     const terms = termsAsked(query)
     const asked = calledOf(query)
@@ -58,7 +60,7 @@ export class SkillIndex {
     return Array.from(found, ([id, { score, asked: those }]) => ({
       id,
       score: rounded(score * those.size),
-      // Who asks by the whole name of a skill means that one.
+      // A query that is the whole name of a skill means that skill.
       isCalledSo: this.#held.get(id)?.names.includes(asked) === true,
     }))
       .toSorted((a, b) => Number(b.isCalledSo) - Number(a.isCalledSo) || b.score - a.score || comparePaths(a.id, b.id))
@@ -66,7 +68,9 @@ export class SkillIndex {
       .map(({ id }) => id)
   }
 
-  /** Adds the hits of some terms to the sums. MiniSearch gives the sum of the terms by as many as were found. */
+  /**
+   * Adds the hits of some terms to the sums. MiniSearch multiplies the sum of the terms by the number of matched terms.
+   */
   #add(terms: readonly string[], found: Map<string, Sum>): void {
     const queries = terms.flatMap((term) => this.#meantBy(term))
     for (const { id, score, queryTerms } of this.#index.search({ combineWith: 'OR', queries })) {
@@ -77,7 +81,7 @@ export class SkillIndex {
     }
   }
 
-  /** A word that skills have is no typing error: what is only near to it would bring in others. */
+  /** A word that skills contain is not a typing error: fuzzy matches would add unrelated skills. */
   #meantBy(term: string): Query[] {
     const those = this.#index.search(asWritten([term]))
     return those.length < KNOWN_SKILLS ? [term, swapped(term)] : [{ combineWith: 'OR', queries: [term], fuzzy: false }]
@@ -85,19 +89,19 @@ export class SkillIndex {
 }
 
 interface Held {
-  /** What is taken out has to be said again. */
+  /** The removal from the index needs the text that was added. */
   readonly text: Searchable
   readonly names: readonly string[]
 }
 
-/** The score of a skill by the terms that were searched so far. */
+/** The score of a skill over the terms searched so far. */
 interface Sum {
   score: number
-  /** Those of the query that it has, as they are asked for. */
+  /** The query terms that the skill matches, as written in the query. */
   readonly asked: Set<string>
 }
 
-/** Most searches have no more. */
+/** Most queries have no more terms. */
 const STEP_TERMS = 4
 
 /** Equal for names of the same words in the same order. */
@@ -105,7 +109,7 @@ function calledOf(name: string): string {
   return termsIn(name).join(' ')
 }
 
-/** Two letters in the wrong order are two mistakes to whoever counts them, and one to whoever types them. */
+/** Two swapped letters are two edits in edit distance, but one typing error. */
 function swapped(term: string): Query {
   const queries = term.length < 4 ? [] : Array.from({ length: term.length - 1 }, (_, at) => swappedAt(term, at))
   return { ...asWritten(queries.filter((one) => one !== term)), boost: SWAPPED }
@@ -124,28 +128,28 @@ function rounded(score: number): number {
   return Number(score.toPrecision(9))
 }
 
-/** A word that a single one has may be mistyped there. */
+/** A word that only one skill contains may be a typing error in that skill. */
 const KNOWN_SKILLS = 2
 
-/** What a word counts by where it stands. An id mostly says the name again. */
+/** The weight of a word by its field. An id mostly repeats the name. */
 const BOOST = { id: 0.5, name: 1.5, tags: 1.5, whenToUse: 1.5, description: 1.5, headings: 1 }
 
 const SWAPPED = Object.fromEntries(Object.entries(BOOST).map(([field, boost]) => [field, boost * 0.3]))
 
 const OPTIONS = {
   fields: [...FIELDS],
-  // Texts are taken apart as they come; the terms of a query are whole already.
+  // Texts are tokenized when they are added; query terms are already tokenized.
   tokenize: termsIn,
   processTerm: (term: string) => term,
   searchOptions: {
     tokenize: (term: string) => [term],
     boost: BOOST,
-    // One that short is the beginning of too many words, and near to too many others.
+    // A shorter term is a prefix of too many words, and close to too many others.
     prefix: (term: string) => term.length > 2,
     fuzzy: (term: string) => (term.length < 4 ? 0 : term.length < 8 ? 1 : 2),
     weights: { prefix: 0.3, fuzzy: 0.3 },
   },
-  // What is taken out is what was put in: there is nothing to tell.
+  // A removed text is always the text that was added, so there is nothing to warn about.
   logger: () => {},
   autoVacuum: false,
 }

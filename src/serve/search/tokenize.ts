@@ -1,29 +1,29 @@
 import { MOST_CHARACTERS } from './query.ts'
 
 /**
- * The words of a text, as the index holds them and a query asks for them: small, without accents and endings. Text that is
- * written without spaces goes in pairs of characters.
+ * Returns the index terms of a text: lower case, without accents and endings. Text in scripts without spaces becomes
+ * pairs of characters.
  */
 export function termsIn(text: string): string[] {
   const folded = text.normalize('NFKD').replace(MARKS, '').toLowerCase()
   return [...folded.matchAll(WORDS)].flatMap(([word]) => (UNSPACED.test(word) ? pairsIn(word) : [stemOf(word)]))
 }
 
-/** Those of what somebody asked, each once, without words that say nothing; those too where there are no others. */
+/** Returns the distinct terms of a query without stop words; with them if there are no other terms. */
 export function termsAsked(text: string): string[] {
   const words = [...new Set(termsIn(text.slice(0, MOST_CHARACTERS)))]
   const telling = words.filter((word) => !SILENT.has(word))
   return (telling.length > 0 ? telling : words).slice(0, MOST_TERMS)
 }
 
-/** Each is looked for by itself, with what it begins and what it may have been meant to be. */
+/** Each term is searched separately, with its prefix and fuzzy matches. */
 const MOST_TERMS = 24
 
 const MARKS = /\p{Mn}+/gu
 const WORDS = /[\p{L}\p{N}]+/gu
 const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u
 
-/** The longest that is told from what goes on after it. */
+/** Characters of a word that are indexed; words that differ only after them are equal. */
 const WORD_CHARACTERS = 40
 
 function pairsIn(word: string): string[] {
@@ -32,7 +32,7 @@ function pairsIn(word: string): string[] {
   return characters.slice(1).map((character, index) => `${characters[index] ?? ''}${character}`)
 }
 
-/** Without the endings that English gives a word: what is left need be no word, only the same for all of its forms. */
+/** Removes English endings. The stem need not be a word; it must only be equal for all forms of the word. */
 function stemOf(word: string): string {
   const whole = word.slice(0, WORD_CHARACTERS)
   if (whole.length < 4 || /[^a-z]/.test(whole)) return whole
@@ -41,7 +41,9 @@ function stemOf(word: string): string {
   return present.length > 4 ? present.replace(/e$/, '') : present
 }
 
-/** Words of a request that are in every other text, and words that only frame it; without their endings. */
+/**
+ * Stop words: words found in nearly every text, and words that only frame a request. They are stored without endings.
+ */
 const SILENT: ReadonlySet<string> = new Set(
   [
     'a about above across after again all almost already also although always am among an and another any anybody anyone anything',
