@@ -8,7 +8,7 @@ import type { Tell } from '../mcp/core/audit-message.ts'
 import type { Serving } from '../mcp/core/methods.ts'
 import { traceIn } from '../mcp/rpc/trace.ts'
 
-/** Remembers what one client over stdio asks, with what it calls itself. */
+/** Records the requests of one stdio client, with the name that the client gives itself. */
 export class StdioAudit {
   readonly #serving: Pick<Serving, 'audit' | 'registry'>
   #client: string | undefined
@@ -17,7 +17,7 @@ export class StdioAudit {
     this.#serving = serving
   }
 
-  /** As `audited`. */
+  /** Same as `audited`. */
   request(request: JSONRPCRequest): Tell {
     this.#client = nameIn(request.params) ?? this.#client
     const trace = traceIds(traceIn(request.params))
@@ -25,7 +25,7 @@ export class StdioAudit {
   }
 }
 
-/** What a client calls itself: in `initialize`, or with each request. */
+/** Returns the name that a client gives itself in `initialize` or with each request. */
 function nameIn(params: unknown): string | undefined {
   const { clientInfo, _meta: meta } = isObject(params) ? params : {}
   const info = clientInfo ?? (isObject(meta) ? meta[CLIENT_INFO_META_KEY] : undefined)

@@ -2,9 +2,9 @@ import type { Readable } from 'node:stream'
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/server'
 
 /**
- * What one client over stdio may have on its way at once. What it asks beyond that waits, in its order, and nothing more is read
- * of its input: a client that asks and does not read costs no more than this. A message also waits while that is made which its
- * cost is read off.
+ * Limits the requests in flight of one stdio client. Further messages wait in order, and the input is paused, so that a
+ * client that sends but does not read costs no more than this. A message also waits until the data for its cost
+ * estimate is built.
  */
 export class StdioInflow {
   readonly #input: Pick<Readable, 'pause' | 'resume'>
@@ -14,10 +14,10 @@ export class StdioInflow {
   readonly #held: JSONRPCMessage[] = []
   #bytes = 0
   #isMaking = false
-  /** The one of those that wait for which that is made. */
+  /** The waiting message whose data is built. */
   #made: JSONRPCMessage | undefined
 
-  /** `costOf`: about how many bytes its answer will have. `makingFor`: makes what that is read off. */
+  /** `costOf`: estimated bytes of the response. `makingFor`: builds the data for that estimate. */
   constructor(
     input: Pick<Readable, 'pause' | 'resume'>,
     costOf: (message: JSONRPCMessage) => number,
@@ -32,7 +32,7 @@ export class StdioInflow {
     return this.#held.length > 0
   }
 
-  /** Keeps the message where it has to wait, and hands it over when it need not. Says whether it waits. */
+  /** Holds the message if it must wait, and passes it to `take` later. Returns true if it waits. */
   hold(message: JSONRPCMessage, take: Take): boolean {
     const making = this.isHolding ? undefined : this.#makingFor(message)
     if (!this.isHolding && making === undefined && this.#hasRoomFor(message)) return false
@@ -42,7 +42,9 @@ export class StdioInflow {
     return true
   }
 
-  /** A request is on its way under this id. One that listens has no answer until its end, and that is small. */
+  /**
+   * Records a request as in flight. A listen request is not counted: its response comes only at its end, and is small.
+   */
   begin(id: RequestId, message: JSONRPCMessage): void {
     if (isListen(message)) return
     const cost = this.#costOf(message)
@@ -50,14 +52,17 @@ export class StdioInflow {
     this.#bytes += cost
   }
 
-  /** Its answer is written, or nobody waits for it any more. Hands over those that waited for the room, one after another. */
+  /**
+   * Records that the response is written or no longer expected. Passes on the messages that waited for room, one after
+   * another.
+   */
   end(id: RequestId, take: Take): void {
     this.#bytes -= this.#costs.get(id) ?? 0
     this.#costs.delete(id)
     this.#release(take)
   }
 
-  /** The connection is closed: what waits is dropped. */
+  /** Drops the waiting messages when the connection closes. */
   clear(): void {
     this.#held.length = 0
   }
@@ -66,7 +71,8 @@ export class StdioInflow {
     for (let next = this.#held[0]; next !== undefined && !this.#isMaking; next = this.#held[0]) {
       const making = next === this.#made ? undefined : this.#makingFor(next)
       if (making !== undefined) {
-        // Its failure is that of the message; a fault in taking messages is one of ours, and ends the process.
+        // A failure of `making` is reported in the response to the message. An error thrown by `take` is our bug, and
+        // ends the process.
         void this.#releaseAfter(making, next, take)
         return
       }
@@ -82,7 +88,7 @@ export class StdioInflow {
     try {
       await making
     } catch {
-      // The answer to the message is made of the same, and tells of the failure.
+      // The response needs the same data, and reports the failure.
     } finally {
       this.#isMaking = false
     }
@@ -98,7 +104,7 @@ export class StdioInflow {
 
 type Take = (message: JSONRPCMessage) => void
 
-/** As for a client over HTTP, whose batches have at most so many. */
+/** The same limit as for an HTTP client: the number of messages in a batch. */
 const MOST_REQUESTS = 100
 const MOST_BYTES = 64 * 2 ** 20
 

@@ -1,14 +1,14 @@
 import { Transform } from 'node:stream'
 
 /**
- * What goes in comes out; only its end waits for the work, so long at most. The SDK takes the end of its input for the end of
- * the connection, and drops what is on its way. The work must not reject.
+ * Passes its input through, but delays the end until the work settles, for at most `mostMs`. The SDK treats the end of
+ * its input as the end of the connection, and drops the requests in flight. The work must not reject.
  */
 export function endingAfter(work: () => Promise<void>, mostMs: number): Transform {
   return new Transform({
     transform: (chunk, _encoding, done) => done(null, chunk),
     flush(done) {
-      // Whoever reads has the last of it by then, and knows what there is to work on.
+      // By then the reader has received the last chunk, and `work` knows which requests are open.
       setImmediate(() => void atMost(mostMs, work(), done))
     },
   })

@@ -4,10 +4,10 @@ import { z } from 'zod'
 import { servedAmong } from '../mcp/resources/lookup.ts'
 import type { Serving } from '../mcp/core/methods.ts'
 
-/** The URIs of the listen requests that are open, as the client wrote them and as we know them. */
+/** The URIs of the open listen requests, in the client's spelling and in canonical form. */
 export interface Listens {
   listen(id: RequestId, uris: ReadonlyMap<string, string>): void
-  /** The request has ended, if it was one of these. */
+  /** Removes the request, if it is a known listen request. */
   forget(id: RequestId): void
 }
 
@@ -20,8 +20,8 @@ const LISTEN = z.looseObject({
 })
 
 /**
- * What the SDK's own entry is shown of a listen request: only URIs that are served. It honours them all, and compares them
- * by the letter, so the spellings that were asked for are noted.
+ * Returns the listen request that the SDK receives: only with URIs that are served. The SDK accepts all URIs and
+ * compares them literally, so the client's spellings are recorded.
  */
 export function narrowed(
   message: JSONRPCMessage,
@@ -45,7 +45,7 @@ const IDLE = z.object({
   }),
 })
 
-/** The listen request that this message acknowledges without honouring anything of it. */
+/** Returns the id of the listen request that this message acknowledges with an empty filter. */
 export function idleListenOf(message: JSONRPCMessage): RequestId | undefined {
   const idle = IDLE.safeParse(message)
   return idle.success ? idle.data.params._meta[SUBSCRIPTION_ID_META_KEY] : undefined
@@ -56,7 +56,7 @@ const CANCELLED = z.looseObject({
   params: z.looseObject({ requestId: ID }),
 })
 
-/** The request that this message cancels. */
+/** Returns the id of the request that this message cancels. */
 export function cancelledBy(message: JSONRPCMessage): RequestId | undefined {
   const cancelled = CANCELLED.safeParse(message)
   return cancelled.success ? cancelled.data.params.requestId : undefined

@@ -8,20 +8,20 @@ import { withEraCode } from '../mcp/rpc/error-codes.ts'
 import { cancelledBy, idleListenOf } from './listen.ts'
 
 interface Waiting {
-  /** The client's own. */
+  /** The client's own id. */
   readonly id: RequestId
   readonly method: string
   readonly tell: Tell
 }
 
 /**
- * The requests of one client that are on their way, each under an id of ours: a client can use one of its own again before it
- * was answered, and whoever goes by that id takes one request for the other.
+ * The requests of one client in flight, each under an id of our own. A client may reuse an id before the first request
+ * is answered; code that goes by the client's id would confuse the two.
  */
 export class StdioRequests {
   readonly #tellOf: (request: JSONRPCRequest) => Tell
   readonly #waiting = new Map<RequestId, Waiting>()
-  /** Those of them that an answer is still to come to; a listen request that was acknowledged has what it waited for. */
+  /** The requests without an answer. An acknowledged listen request is not among them: it has what it waited for. */
   readonly #unanswered = new Set<RequestId>()
   readonly #settling = new Set<() => void>()
   #last = 0
@@ -30,7 +30,7 @@ export class StdioRequests {
     this.#tellOf = tellOf
   }
 
-  /** A message of the client under our id; undefined for one that takes back what is not on its way. */
+  /** Translates a client message to our id; `undefined` if it cancels a request that is not in flight. */
   received(message: JSONRPCMessage): JSONRPCMessage | undefined {
     if (!('method' in message)) return message
     if ('id' in message) return this.#add(message)
@@ -38,7 +38,9 @@ export class StdioRequests {
     return cancelled === undefined ? message : this.#cancel(message, cancelled)
   }
 
-  /** A message of ours under the client's id; undefined for one about a request that was taken back: it has no answer. */
+  /**
+   * Translates our message to the client's id; `undefined` if its request was cancelled, because it gets no response.
+   */
   sent(message: JSONRPCMessage, era: Era): JSONRPCMessage | undefined {
     if ('method' in message) return this.#told(message)
     if (message.id === undefined) return message
@@ -52,12 +54,12 @@ export class StdioRequests {
     return { ...message, id, result: { ...message.result, ...meta } }
   }
 
-  /** Whether an answer is still to come to any. */
+  /** True if any request waits for its response. */
   get areWaiting(): boolean {
     return this.#unanswered.size > 0
   }
 
-  /** Resolves once none waits for its answer. */
+  /** Resolves as soon as no request waits for its response. */
   async settled(): Promise<void> {
     if (!this.areWaiting) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -65,7 +67,7 @@ export class StdioRequests {
     await promise
   }
 
-  /** Nobody hears of the rest any more. */
+  /** Ends all requests; their responses are no longer sent. */
   end(): void {
     for (const [id, { tell }] of this.#waiting) {
       tell({ refused: 'the connection ended before it was answered' })
@@ -80,7 +82,7 @@ export class StdioRequests {
     return { ...request, id: this.#last }
   }
 
-  /** Of several under one id, the youngest. */
+  /** If several requests share an id, this cancels the youngest. */
   #cancel(message: JSONRPCNotification, cancelled: RequestId): JSONRPCMessage | undefined {
     const [id, waiting] = [...this.#waiting].findLast(([, { id }]) => id === cancelled) ?? []
     if (id === undefined || waiting === undefined) return undefined
@@ -94,7 +96,7 @@ export class StdioRequests {
     if (listen === undefined) return message
     const waiting = this.#waiting.get(listen)
     if (waiting === undefined) return undefined
-    // The first message that a listen request brings says that there is nothing against it.
+    // The first message for a listen request shows that the request was accepted.
     waiting.tell(ANSWERED)
     if (idleListenOf(message) === undefined) this.#settle(listen)
     return { ...message, params: { ...message.params, _meta: under(waiting.id, message.params) } }
@@ -113,14 +115,14 @@ export class StdioRequests {
   }
 }
 
-/** The listen request that a message is for. */
+/** Returns the id of the listen request that a message belongs to. */
 function listenIn(params: unknown): RequestId | undefined {
   const meta = isObject(params) ? params['_meta'] : undefined
   const id = isObject(meta) ? meta[SUBSCRIPTION_ID_META_KEY] : undefined
   return typeof id === 'string' || typeof id === 'number' ? id : undefined
 }
 
-/** Its `_meta`, for the request with this id. */
+/** Returns the `_meta` of the message with the given request id. */
 function under(id: RequestId, { _meta }: { readonly _meta?: object | undefined } = {}): Record<string, unknown> {
   return { ..._meta, [SUBSCRIPTION_ID_META_KEY]: id }
 }

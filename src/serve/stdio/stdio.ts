@@ -20,15 +20,15 @@ import type { Listens } from './listen.ts'
 import { StdioInflow } from './backpressure.ts'
 import { StdioRequests } from './requests.ts'
 
-/** One message of a client; a read of many files is many messages. */
+/** Limit for one client message; a read of many files is many messages. */
 const MAX_MESSAGE_BYTES = 2 ** 20
 
-/** A call can wait two seconds for a newer catalog. Who wants to be rid of us sooner sends a signal. */
+/** A call can wait two seconds for a newer catalog. A signal ends the server sooner. */
 const GRACE_MS = 3_000
 
 /**
- * Serves one client over a pair of streams until it closes its end or the signal ends it. What it asked before it closed its end
- * is answered, within the grace. The first message decides the era.
+ * Serves one client over a pair of streams until the client closes its end or the signal aborts. Requests sent before
+ * the close are answered within the grace period. The first message decides the era.
  */
 export async function serveStream(
   serving: Serving,
@@ -41,7 +41,7 @@ export async function serveStream(
   const held = endingAfter(() => transport.settled(), graceMs)
   const wire = new StdioServerTransport(held, output, { maxBufferSize: MAX_MESSAGE_BYTES })
   const transport = new EraTransport(wire, held, serving, wanted)
-  // However the input ends, the transport hears of it.
+  // The transport learns of every end of the input, errors included.
   pipeline(input, held, () => {})
   const ended = Promise.withResolvers<void>()
   transport.onended = () => ended.resolve()
@@ -66,7 +66,7 @@ function connectionServer(serving: Serving, era: Era, transport: EraTransport, w
   return server
 }
 
-/** A connection that breaks while it is told something ends by itself; there is nobody left to tell of it. */
+/** Sends notifications. Errors are ignored: a broken connection ends by itself, and its client is gone. */
 function tell(server: Server, events: Events): void {
   const ignore = (): void => {}
   for (const uri of events.updated) void server.sendResourceUpdated({ uri }).catch(ignore)
@@ -74,7 +74,7 @@ function tell(server: Server, events: Events): void {
   if (events.promptsListChanged) void server.sendPromptListChanged().catch(ignore)
 }
 
-/** What the client subscribed or listens to. Which listen request a URI is for, the SDK's own entry knows. */
+/** The URIs that the client subscribed or listens to. The SDK's entry knows which listen request a URI belongs to. */
 class WantedUris implements Subscriptions, Listens {
   readonly #subscribed = new Map<string, string>()
   readonly #byListen = new Map<RequestId, ReadonlyMap<string, string>>()
@@ -109,7 +109,10 @@ class WantedUris implements Subscriptions, Listens {
   }
 }
 
-/** Writes the error codes of the era, of which the SDK has one set for both, and ends listen requests that hear of nothing. */
+/**
+ * Writes the error codes of the era, because the SDK has one set for both, and ends listen requests with nothing to
+ * watch.
+ */
 class EraTransport implements Transport {
   onmessage?: NonNullable<Transport['onmessage']>
   onclose?: () => void
@@ -157,17 +160,18 @@ class EraTransport implements Transport {
     const sent = this.#requests.sent(message, this.era)
     if (sent !== undefined) await this.#write(sent).finally(() => this.#end(message))
     if (idle === undefined) return
-    // The SDK's entry keeps it open over stdio: it is to forget it, and the client is to have its answer.
+    // The SDK's entry keeps such a request open over stdio. It must forget the request, and the client must get its
+    // response.
     this.onmessage?.({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: idle } })
     await this.send(listenResult(idle))
   }
 
-  /** Resolves once what was asked is answered, and the answers are written. */
+  /** Resolves as soon as all requests are answered and the responses are written. */
   async settled(): Promise<void> {
     do {
       await this.#requests.settled()
       await this.#lastWritten
-      // What waited for room is read after that.
+      // Messages that waited for room are read after that.
       await setImmediate()
     } while (this.#inflow.isHolding || this.#input.readableLength > 0 || this.#requests.areWaiting)
   }
@@ -177,10 +181,12 @@ class EraTransport implements Transport {
     this.#inflow.end(message.id, (held) => this.#take(held))
   }
 
-  /** One at a time: each that waits for a client that reads slowly would put listeners of its own on the stream. */
+  /**
+   * Writes one message at a time: each write that waits for a slow client would add its own listeners to the stream.
+   */
   async #write(message: JSONRPCMessage): Promise<void> {
     const written = this.#lastWritten.then(() => this.#wire.send(message))
-    // Who comes next waits for the end of this one, not for its success.
+    // The next write waits for the end of this one, not for its success.
     this.#lastWritten = written.catch(() => {})
     return written
   }
@@ -197,7 +203,7 @@ class EraTransport implements Transport {
     const received = this.#requests.received(message)
     if (received === undefined) return
     if ('method' in received && 'id' in received) this.#inflow.begin(received.id, received)
-    // A request that was cancelled is never answered.
+    // A cancelled request is never answered.
     const cancelled = cancelledBy(received)
     if (cancelled !== undefined) {
       this.#listens.forget(cancelled)
@@ -213,7 +219,7 @@ class EraTransport implements Transport {
     } catch (error) {
       if (!(error instanceof RpcError) || !('id' in message)) throw error
       const refusal = { code: error.code, message: error.message }
-      // A connection that breaks before it is answered has nobody left to tell.
+      // If the connection breaks before the response, there is no client to notify.
       void this.send({ jsonrpc: '2.0', id: message.id, error: refusal }).catch(() => {})
       return undefined
     }
