@@ -3,23 +3,26 @@ import type { IncomingMessage } from 'node:http'
 import { opens } from '../../principal.ts'
 import type { Authenticate, Scope } from '../../principal.ts'
 
-/** Who may ask. */
+/** The rules of access to the server. */
 export interface AccessRules {
-  /** Without it no token means anything, and one that is given is not looked at. */
+  /** Verifies tokens. Without it, a given token is ignored. */
   readonly authenticate?: Authenticate
-  /** False: whoever can connect may ask everything. A token that is given has to be right all the same. */
+  /** False: any client that can connect may read everything. A given token must still be valid. */
   readonly isTokenRequired: boolean
-  /** Whether nobody can be any more who opened a session that there is. */
+  /** True if the principal no longer exists, so that its sessions have no owner. */
   readonly isGone?: (principalId: string) => boolean
-  /** What is for everybody, on purpose. */
+  /** The scopes that are public on purpose. */
   readonly open?: ReadonlySet<Scope>
-  /** What to ask the issuer of tokens for, to be let in with that scope at that path, where it is another word than ours. */
+  /**
+   * Returns the issuer's scope names for a scope at a path, if they differ from ours. The client requests them from the
+   * issuer.
+   */
   readonly wordsOf?: (scope: Scope, path: string) => string
-  /** Where a client learns how to come by a token (RFC 9728). */
+  /** The URL of the metadata that tells a client how to get a token (RFC 9728). */
   readonly metadataUrl?: string
 }
 
-/** Everybody who can connect may ask everything. */
+/** Any client that can connect may read everything. */
 export const OPEN_TO_ALL: AccessRules = { isTokenRequired: false }
 
 /** Decides by the head of a request alone: nothing of its body is read for one who is not let in. */
@@ -30,21 +33,21 @@ export class Access {
     this.#rules = rules
   }
 
-  /** By the token in the `Authorization` header, the one place where a client of MCP may put it. */
+  /** Checks the token in the `Authorization` header, the only place where MCP allows it. */
   async decide(request: IncomingMessage, scope: Scope): Promise<Decision> {
     if (this.#rules.open?.has(scope) === true) return ANYBODY
     const { url = '/' } = request
     const door = { scope, path: url.replace(/\?.*$/s, '') }
     if (hasTokenInQuery(url)) return this.#denied(400, door, 'invalid_request', IN_QUERY)
     if (request.headers.authorization === undefined) return this.#judge(undefined, door, bearerToken)
-    // Node would take the first of several, a proxy before us perhaps the last.
+    // Node would take the first of several headers, a proxy before us perhaps the last.
     const given = request.headersDistinct['authorization'] ?? []
     if (given.length > 1)
       return this.#denied(400, door, 'invalid_request', 'There is more than one Authorization header')
     return this.#judge(given[0], door, bearerToken)
   }
 
-  /** By a token that came another way, such as a cookie of ours. */
+  /** Checks a token from another place, such as a cookie of ours. */
   async decideToken(token: string | undefined, scope: Scope): Promise<Decision> {
     return this.#judge(token, { scope, path: '/' }, wellFormed)
   }
@@ -66,7 +69,7 @@ export class Access {
     return { ...this.#denied(403, door, 'insufficient_scope', `The token does not open "${door.scope}"`), principal }
   }
 
-  /** RFC 6750, 3: who gave no token is told of no error. */
+  /** RFC 6750, section 3: a request without a token gets no error code. */
   #denied(status: number, { scope, path }: Door, error: string | undefined, message: string): Denied {
     const { metadataUrl, wordsOf } = this.#rules
     const parts = [
@@ -78,16 +81,16 @@ export class Access {
   }
 }
 
-/** Where somebody wants to come in. */
+/** The scope and path that a request needs. */
 interface Door {
   readonly scope: Scope
   readonly path: string
 }
 
-/** Who asks need not be known. */
+/** Grants access without a principal. */
 export const ANYBODY: Granted = { kind: 'granted', principal: undefined }
 
-/** No 401: upon that a client throws its token away. */
+/** Not 401: clients discard their token on 401. */
 const CANNOT_TELL: Denied = {
   kind: 'denied',
   status: 503,
@@ -97,7 +100,7 @@ const CANNOT_TELL: Denied = {
 
 const IN_QUERY = 'A token must not stand in the address; send it in the Authorization header'
 
-/** An address is logged by every proxy on the way, so a token in it is none any more. It is looked for and not read. */
+/** Every proxy on the way logs the URL, so a token in it is no longer secret. Such a token is rejected, never used. */
 function hasTokenInQuery(url: string): boolean {
   const at = url.indexOf('?')
   if (at === -1) return false
@@ -106,7 +109,7 @@ function hasTokenInQuery(url: string): boolean {
 
 const IN_QUERY_AS: ReadonlySet<string> = new Set(['access_token', 'token'])
 
-/** RFC 6750, 2.1. Undefined for another scheme, and for what is no token. */
+/** Parses the header of RFC 6750, section 2.1. `undefined` for another scheme or a malformed token. */
 function bearerToken(header: string): string | undefined {
   const token = /^Bearer +([^ ]+)$/i.exec(header)?.[1]
   return token === undefined ? undefined : wellFormed(token)
@@ -116,5 +119,5 @@ function wellFormed(token: string): string | undefined {
   return token.length <= MAX_TOKEN && /^[A-Za-z0-9._~+/-]+=*$/.test(token) ? token : undefined
 }
 
-/** Tokens of an authorization server carry what they say; ours are a hundredth of this. */
+/** Tokens of an authorization server contain their claims. Ours are a hundredth of this size. */
 const MAX_TOKEN = 8_192

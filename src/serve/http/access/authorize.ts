@@ -7,19 +7,19 @@ import type { Site } from '../server/listener.ts'
 import { RateLimit } from './rate-limit.ts'
 import type { Rate } from './rate-limit.ts'
 
-/** How often one may ask. */
+/** The options of the rate limit. */
 export interface RateOptions {
   readonly limits: { readonly rate?: Rate | undefined }
-  /** Milliseconds that only ever go up. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number
 }
 
-/** Undefined where there is no limit. */
+/** Creates the rate limit; `undefined` if none is configured. */
 export function rateOf({ limits, now }: RateOptions): RateLimit | undefined {
   return limits.rate && new RateLimit(limits.rate, now)
 }
 
-/** Whether one may ask, and then whether not too often. Whoever is denied is counted too: that costs us as much. */
+/** Checks access, and then the rate. Denied requests count too, because they cost as much. */
 export function admission(access: Access, rate: RateLimit | undefined, holderOf: HolderOf): Site['admit'] {
   if (rate === undefined) return async (request, scope) => access.decide(request, scope)
   return async (request: IncomingMessage, scope: Scope) => {

@@ -2,23 +2,26 @@ import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { bareAddress } from '../server/client-address.ts'
 
-/** By which names a server may be called, and from pages of which sites. Ports mean nothing where none is named. */
+/**
+ * The host names that the server accepts, and the sites whose pages may call it. An entry without a port accepts any
+ * port.
+ */
 export interface Names {
-  /** What is listened on. On loopback, all names of loopback are names of the server. */
+  /** The listening host. On loopback, all loopback names are accepted. */
   readonly host: string
-  /** `name` or `name:port`. */
+  /** Entries in the form `name` or `name:port`. */
   readonly hosts?: readonly string[]
-  /** The address that clients know, where it is another. */
+  /** The address that clients use, if it differs from `host`. */
   readonly publicUrl?: string | undefined
-  /** `https://name`, with the port where it is not the usual one. */
+  /** Origins in the form `https://name`, with the port if it is not the default. */
   readonly origins?: readonly string[]
 }
 
-/** Turns requests away before anything of them is read: those for another name than ours, and those of foreign pages. */
+/** Rejects requests before they are read, if they use a foreign host name or come from a page of a foreign site. */
 export class Guard {
   readonly #isOnLoopback: boolean
   readonly #hosts: ReadonlySet<string>
-  /** Of foreign sites. */
+  /** Allowed origins of foreign sites. */
   readonly #origins: ReadonlySet<string>
   readonly #publicUrl: URL | undefined
 
@@ -30,7 +33,7 @@ export class Guard {
     this.#origins = new Set(origins.map((origin) => origin.toLowerCase()))
   }
 
-  /** Why a request is turned away, or undefined. */
+  /** Returns the reason for a rejection, or `undefined`. */
   refusalOf(request: IncomingMessage): string | undefined {
     const { host, origin } = request.headers
     if (host === undefined || !this.#isOurs(host.toLowerCase(), request))
@@ -40,7 +43,7 @@ export class Guard {
     return undefined
   }
 
-  /** The foreign site whose page sent a request that is not turned away. */
+  /** Returns the allowed foreign origin of the page that sent the request. */
   guestOf({ headers: { origin } }: IncomingMessage): string | undefined {
     return origin !== undefined && this.#origins.has(origin.toLowerCase()) ? origin : undefined
   }
@@ -49,7 +52,7 @@ export class Guard {
     const name = hostnameOf(host)
     if (this.#hosts.has(host) || this.#hosts.has(name)) return true
     if (this.#isOnLoopback) return isLoopbackName(name)
-    // No page can have a foreign address pass for ours: what it would have to be loaded from is us.
+    // No foreign page can use our own address as its host: the browser would have to load the page from this server.
     const address = name.replaceAll(/^\[|\]$/g, '')
     return isIP(address) !== 0 && address === bareAddress(request.socket.localAddress)
   }
@@ -59,26 +62,29 @@ export class Guard {
     const authority = /^https?:\/\/([^/?#@]+)$/.exec(origin)?.[1]
     if (authority === undefined) return false
     if (this.#isOnLoopback && isLoopbackName(hostnameOf(authority))) return true
-    // Our own pages. Of the public address the scheme is known, so that a page sent in clear does not pass for it.
+    // Requests of our own pages. The scheme of the public URL is known, so that a page of the same host over plain HTTP
+    // is not accepted.
     return authority === host && hostnameOf(authority) !== this.#publicUrl?.hostname
   }
 }
 
 /**
- * Why a request that comes from a page is turned away, or undefined. By which name it reached us does not matter where each
- * request proves by itself who sent it: git hosts come by names that proxies and tunnels have.
+ * Returns the reason to reject a request that a page sent, or `undefined`. The host name does not matter if each
+ * request proves its sender: git hosts use the names of proxies and tunnels.
  */
 export function refusalOfBrowser({ headers }: IncomingMessage): string | undefined {
   return headers.origin === undefined ? undefined : 'Nothing here is for pages of any site'
 }
 
-/** Whether a name can only mean this machine. A page of another site can rebind any other name to it (DNS rebinding). */
+/**
+ * True if a name can only mean this machine. A foreign page can rebind any other name to this machine (DNS rebinding).
+ */
 function isLoopbackName(name: string): boolean {
-  // A name that only looks like an address is a name: what it leads to is up to a resolver.
+  // A name that only resembles an address is a name: a resolver decides where it points.
   return name === 'localhost' || name === '[::1]' || (name.startsWith('127.') && isIP(name) === 4)
 }
 
-/** The name of a Host header, without the port; brackets of an IPv6 address stay. */
+/** The host name of a Host header without the port. An IPv6 address keeps its brackets. */
 function hostnameOf(host: string): string {
   return host.replace(/:\d{1,5}$/, '')
 }

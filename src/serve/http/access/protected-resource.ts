@@ -5,28 +5,28 @@ import { READ_METHODS } from '../server/listener.ts'
 import type { Route, Routes } from '../server/listener.ts'
 import { sendJson } from '../server/response.ts'
 
-/** An authorization server whose access tokens let in. */
+/** An authorization server whose access tokens are accepted. */
 export interface OAuthOptions {
   readonly issuer: string
-  /** What a token must allow, all of them, to open everything. Without them the names of scopes open what they name. */
+  /** The scopes that a token must all have to open everything. Without them, each scope of ours opens its own area. */
   readonly scopes: readonly string[]
-  /** The scope besides that opens what there is at a path. Undefined where there are no packs. */
+  /** The additional scope required at a path. `undefined` if there are no packs. */
   readonly packScopeAt: (path: string) => string | undefined
-  /** Whom an access token stands for, which must be meant for the resource. */
+  /** Returns the principal of an access token. The token's audience must be the resource. */
   readonly authenticate: (token: string, resource: string) => ReturnType<Authenticate>
 }
 
 const METADATA = '/.well-known/oauth-protected-resource'
 
-/** RFC 9728, 3.1: the path of the resource follows the well-known one. */
+/** RFC 9728, section 3.1: the path of the resource follows the well-known path. */
 function metadataUrlOf(resource: string): string {
   const { origin, pathname } = new URL(resource)
   return origin + METADATA + pathname
 }
 
 /**
- * The rules, with tokens of the authorization server accepted besides. `resource`: the address of MCP as clients know it,
- * which is known once we listen.
+ * Extends the rules with tokens of the authorization server. `resource`: the MCP URL that clients use, known as soon as
+ * the server listens.
  */
 export function rulesWith(rules: AccessRules, oauth: OAuthOptions, resource: () => string): AccessRules {
   return {
@@ -46,7 +46,10 @@ function either(first: Authenticate | undefined, second: Authenticate): Authenti
   return async (token) => (await first?.(token)) ?? second(token)
 }
 
-/** What a client reads to learn where it comes by a token (RFC 9728). For everybody: who has none asks for it. */
+/**
+ * Serves the metadata that tells a client where to get a token (RFC 9728). It is public: clients without a token need
+ * it.
+ */
 export function metadataRoutes({ issuer, scopes }: OAuthOptions, resource: () => string): Routes {
   const route: Route = {
     methods: READ_METHODS,
@@ -54,7 +57,7 @@ export function metadataRoutes({ issuer, scopes }: OAuthOptions, resource: () =>
       sendJson(response, 200, metadataOf(resource(), issuer, scopes), { 'cache-control': 'max-age=300' })
     },
   }
-  // At the root too: there older clients look.
+  // Older clients read it at the root.
   return { [METADATA]: route, [`${METADATA}/**`]: route }
 }
 
@@ -68,7 +71,7 @@ function metadataOf(resource: string, issuer: string, scopes: readonly string[])
   }
 }
 
-/** What a token's scopes open. */
+/** Returns the scopes of ours that the scopes of a token open. */
 export function openedBy(granted: ReadonlySet<string>, needed: readonly string[]): ReadonlySet<Scope> {
   if (needed.length > 0) return new Set(needed.every((scope) => granted.has(scope)) ? SCOPES : [])
   return new Set(SCOPES.filter((scope) => granted.has(scope)))

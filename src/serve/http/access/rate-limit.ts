@@ -1,4 +1,4 @@
-/** How many requests one client may send in how long a time. */
+/** The number of requests that one client may send in a period. */
 export interface Rate {
   readonly requests: number
   readonly perMs: number
@@ -9,17 +9,17 @@ interface Bucket {
   readonly at: number
 }
 
-/** Clients that are remembered. Whoever can come from more than so many addresses is not slowed by a limit of each. */
+/** Maximum number of stored clients. A per-address limit does not slow a client with more addresses than this. */
 const MOST_CLIENTS = 50_000
 
 /**
- * A bucket of requests for each client, which fills evenly. One that is full again is forgotten, so that those who come
- * seldom cost nothing.
+ * Token bucket for each client, which refills evenly. A full bucket is forgotten, so that infrequent clients cost no
+ * memory.
  */
 export class RateLimit {
   readonly #rate: Rate
   readonly #now: () => number
-  /** The one used longest ago first. */
+  /** The least recently used client comes first. */
   readonly #buckets = new Map<string, Bucket>()
 
   constructor(rate: Rate, now: () => number) {
@@ -27,17 +27,20 @@ export class RateLimit {
     this.#now = now
   }
 
-  /** How many clients are remembered. */
+  /** The number of stored clients. */
   get size(): number {
     return this.#buckets.size
   }
 
-  /** The most requests that a client can have left. */
+  /** The capacity of a bucket in requests. */
   get most(): number {
     return this.#rate.requests
   }
 
-  /** Takes requests of a client, all or none. Where so many are not left: the seconds until they are. */
+  /**
+   * Takes `count` requests from the client's bucket, all or none. If too few are left, returns the seconds until there
+   * are enough.
+   */
   take(client: string, count = 1): number | undefined {
     const now = this.#now()
     this.#forget(now)
