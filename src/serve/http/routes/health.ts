@@ -2,26 +2,29 @@ import { READ_METHODS } from '../server/listener.ts'
 import type { Route, Routes } from '../server/listener.ts'
 import { sendJson } from '../server/response.ts'
 
-/** Why requests should go elsewhere: on the whole, or for one source. */
+/** Reason not to send requests here, for the whole server or for one source. */
 export interface Unready {
   readonly source?: string
   readonly why: 'nothing-served' | 'never-answered' | 'too-old'
-  /** In seconds: how long ago the source last had an answer, and how long ago that may be. */
+  /** Seconds since the last answer of the source, and their limit. */
   readonly age?: number
   readonly limit?: number
 }
 
-/** What a supervisor asks, and how much it is told. */
+/** The sources of the health routes, and their level of detail. */
 export interface HealthOptions {
-  /** Nothing where requests may come. */
+  /** Returns an empty list if the server is ready. */
   readonly unready: () => readonly Unready[]
-  /** Whether what is stored is served and nothing new, since the disk takes no writes. */
+  /** True if the disk refuses writes, so that only stored content is served. */
   readonly isReadOnly?: (() => boolean) | undefined
-  /** Whether whoever can connect may know the names of sources. */
+  /** True if any client that can connect may see the names of sources. */
   readonly isOpen: boolean
 }
 
-/** What a supervisor asks, without a token. Where others need one, the answers name neither a source, nor a skill, nor a version. */
+/**
+ * The health checks of a supervisor, without a token. If other routes need a token, the responses name no source, skill
+ * or version.
+ */
 export function healthRoutes({ unready, isReadOnly, isOpen }: HealthOptions): Routes {
   return {
     '/healthz': healthRoute(() => [200, { status: 'ok' }]),
@@ -34,7 +37,7 @@ export function healthRoutes({ unready, isReadOnly, isOpen }: HealthOptions): Ro
   }
 }
 
-/** Who has more sources than this that are in trouble looks at the status. */
+/** For more sources with problems, the operator reads the status. */
 const MOST_REASONS = 100
 
 function healthRoute(look: () => readonly [status: number, answer: object]): Route {

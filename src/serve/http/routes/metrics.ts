@@ -2,12 +2,12 @@ import { READ_METHODS } from '../server/listener.ts'
 import type { Routes } from '../server/listener.ts'
 import { sendPieces } from '../server/response.ts'
 
-/** Figures as text: in the form that every Prometheus reads, or in the one that was made of it. */
+/** Renders the metrics as text, in the Prometheus format that every version reads or in OpenMetrics. */
 export type Metrics = (form: MetricsForm) => Promise<string>
 
 export type MetricsForm = 'prometheus' | 'openmetrics'
 
-/** The figures of the process. Whoever may not know what there is needs a token for them. */
+/** The metrics of the process. They need a token if the catalog does. */
 export function metricsRoutes(metrics: Metrics): Routes {
   return {
     '/metrics': {
@@ -29,7 +29,7 @@ const CONTENT_TYPES: Readonly<Record<MetricsForm, string>> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 }
 
-/** The older form, unless the other one is asked for and liked no less. */
+/** Selects the older Prometheus format, unless the client accepts OpenMetrics with at least the same weight. */
 function formFor(accept: string): MetricsForm {
   const weights = new Map<string, number>()
   for (const range of accept.slice(0, MOST_CHARACTERS).toLowerCase().split(',')) {

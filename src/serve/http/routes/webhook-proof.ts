@@ -1,19 +1,22 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** Whose form a request has. */
+/** The provider whose format a webhook request has. */
 export type Provider = 'github' | 'gitlab' | 'gitea' | 'forgejo' | 'generic'
 
-/** Checks whether a request is from one who has the secret, while its body comes in. Nothing of the body is kept or understood. */
+/**
+ * Verifies that a request comes from a sender with the secret, while the body arrives. It neither keeps nor parses the
+ * body.
+ */
 export interface Proof {
   take(bytes: Uint8Array): void
-  /** After the last byte: what tells this delivery from all others. Undefined for a request that proves nothing. */
+  /** Returns the unique id of this delivery; call it after the last byte. `undefined` if the request is not proven. */
   delivery(): string | undefined
 }
 
 /**
- * The proof that each provider documents. What tells deliveries apart is a part of what is signed, wherever anything is: a
- * header beside it could be changed by whoever repeats a request.
+ * Creates the proof that each provider documents. If a signature exists, the delivery id is part of the signed data: an
+ * attacker who replays a request could change any other header.
  */
 export function proofOf(provider: Provider, secret: string, headers: IncomingHttpHeaders, now: Date): Proof {
   const header = (name: string): string => headers[name]?.toString() ?? ''
@@ -23,12 +26,12 @@ export function proofOf(provider: Provider, secret: string, headers: IncomingHtt
     case 'gitea':
       return signedBody(secret, '', header('x-gitea-signature'))
     case 'forgejo':
-      // Versions from before the fork had a name of its own for it send the other alone.
+      // Versions from before Forgejo had its own header send only the Gitea header.
       return signedBody(secret, '', header('x-forgejo-signature') || header('x-gitea-signature'))
     case 'generic':
       return signedBody(secret, 'sha256=', header('x-skillsyncd-signature'))
     case 'gitlab':
-      // The form of the secret decides and not the request: who sends the weaker proof must not get away with it.
+      // The form of the secret decides, not the request: a sender must not be able to choose the weaker proof.
       return secret.startsWith(SIGNING_TOKEN) ? signedMessage(secret, header, now) : plainToken(secret, header)
   }
 }
@@ -47,10 +50,10 @@ function signedBody(secret: string, prefix: string, given: string): Proof {
 
 type Header = (name: string) => string
 
-/** How a signing token of GitLab begins; the key follows in base64, as Standard Webhooks has it. */
+/** Prefix of a GitLab signing token; the key follows in base64, as in Standard Webhooks. */
 const SIGNING_TOKEN = 'whsec_'
 
-/** How far from now a signed time may be. Standard Webhooks leaves it open; its libraries all have this. */
+/** Maximum age or lead of a signed timestamp. Standard Webhooks does not set it; all its libraries use this value. */
 const TOLERANCE_MS = 300_000
 
 /** HMAC-SHA-256 of id, time and body, in base64 (Standard Webhooks 1.0.0, signature scheme v1). */
@@ -59,13 +62,13 @@ function signedMessage(secret: string, header: Header, now: Date): Proof {
   const key = Buffer.from(secret.slice(SIGNING_TOKEN.length), 'base64')
   const hmac = createHmac('sha256', key).update(`${id}.${timestamp}.`)
   const isFresh = Math.abs(Number(timestamp) * 1000 - now.getTime()) <= TOLERANCE_MS
-  // With a dot in the id, a part of the signed body could pass for the time.
+  // With a dot in the id, a part of the signed body could be read as the timestamp.
   const isWellFormed = key.length > 0 && /^[\w-]{1,256}$/.test(id) && /^\d{1,12}$/.test(timestamp)
   return {
     take: (bytes) => hmac.update(bytes),
     delivery: () => {
       const signature = `v1,${hmac.digest('base64')}`
-      // Several while the sender's secret is being replaced.
+      // There are several signatures while the sender rotates its secret.
       const isSigned = header('webhook-signature')
         .split(' ')
         .some((given) => areEqual(given, signature))
@@ -74,7 +77,7 @@ function signedMessage(secret: string, header: Header, now: Date): Proof {
   }
 }
 
-/** The secret itself. It says nothing about the body, so that an id from beside it has to tell deliveries apart. */
+/** The secret itself as proof. It does not cover the body, so an id from another header must distinguish deliveries. */
 function plainToken(secret: string, header: Header): Proof {
   const body = createHash('sha256')
   const isKnown = areEqual(header('x-gitlab-token'), secret)
@@ -88,7 +91,7 @@ function plainToken(secret: string, header: Header): Proof {
   }
 }
 
-/** In a time that depends on neither text: the digests have one length, and betray nothing of where texts differ. */
+/** Compares in constant time: the digests have equal length, and reveal no position of a difference. */
 function areEqual(one: string, other: string): boolean {
   const [a, b] = [one, other].map((text) => createHash('sha256').update(text).digest())
   return a !== undefined && b !== undefined && timingSafeEqual(a, b)

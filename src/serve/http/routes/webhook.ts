@@ -5,21 +5,21 @@ import { sendError, sendStatus } from '../server/response.ts'
 import { proofOf } from './webhook-proof.ts'
 import type { Provider } from './webhook-proof.ts'
 
-/** What the host of a source can tell us: that there may be news, and no more than that. */
+/** The webhook of a source. A request only says that there may be news. */
 export interface Webhook {
   readonly provider: Provider
-  /** Read anew by each call. Undefined where it cannot be read, which is told to the operator and to nobody else. */
+  /** Reads the secret at each call. `undefined` if it cannot be read; only the operator learns of that. */
   readonly secret: () => Promise<string | undefined>
-  /** Has the source looked at soon. Returns at once, however often it is called. */
+  /** Schedules a pull of the source. Returns at once, however often it is called. */
   readonly look: () => void
-  /** A request for the source proved nothing. */
+  /** Records a request for the source without a valid proof. */
   readonly refused: () => void
 }
 
-/** By the ids of their sources. */
+/** The webhooks by source id. */
 export type Webhooks = ReadonlyMap<string, Webhook>
 
-/** `POST /hooks/<source>`. */
+/** Serves `POST /hooks/<source>`. */
 export class WebhookEndpoint {
   #webhooks: Webhooks
   readonly #bodyBytes: number
@@ -33,7 +33,9 @@ export class WebhookEndpoint {
     this.#deliveries = new Map([...webhooks.keys()].map((source) => [source, new Deliveries()]))
   }
 
-  /** From now on these count. What was delivered for a source that stays is not taken once more. */
+  /**
+   * Replaces the webhooks. The known deliveries of remaining sources are kept, so that no delivery is accepted twice.
+   */
   serve(webhooks: Webhooks): void {
     const sources = [...webhooks.keys()]
     this.#deliveries = new Map(sources.map((source) => [source, this.#deliveries.get(source) ?? new Deliveries()]))
@@ -44,7 +46,7 @@ export class WebhookEndpoint {
     const verdict = await this.#verdictOf(source, request)
     switch (verdict) {
       case 'too-large':
-        // What is left of the body is not read, so the connection cannot be used again.
+        // The rest of the body is not read, so the connection cannot be reused.
         return sendError(response, 413, -32000, `The body is over ${this.#bodyBytes} bytes`, {
           headers: { connection: 'close' },
         })
@@ -57,7 +59,7 @@ export class WebhookEndpoint {
 
   async #verdictOf(source: string, request: IncomingMessage): Promise<'taken' | 'refused' | 'too-large'> {
     const webhook = this.#webhooks.get(source)
-    // Which sources there are is told by neither the answer nor its time: one that is not there takes as long as another.
+    // Neither the response nor its timing reveals which sources exist: an unknown source takes as long as another.
     const [decoy] = this.#webhooks.values()
     const checked = webhook ?? decoy
     if (checked === undefined) return 'refused'
@@ -75,19 +77,19 @@ export class WebhookEndpoint {
   }
 }
 
-/** GitHub sends one when a webhook is set up: that it is answered is all it is for. */
+/** GitHub sends a ping when a webhook is created. It needs only a response. */
 function isPing(provider: Provider, { headers }: IncomingMessage): boolean {
   return provider === 'github' && headers['x-github-event'] === 'ping'
 }
 
-/** More than a host sends in the time in which it repeats what was not answered. */
+/** More deliveries than a host sends within its retry period. */
 const REMEMBERED = 1_000
 
-/** The newest deliveries of a source. Only who has its secret adds to them. */
+/** The newest deliveries of a source. Only a sender with the secret can add to them. */
 class Deliveries {
   readonly #known = new Set<string>()
 
-  /** Whether it is none of those, which it is from now on. */
+  /** Returns true for an unknown delivery, and records it. */
   isNew(delivery: string): boolean {
     if (this.#known.has(delivery)) return false
     this.#known.add(delivery)
@@ -97,7 +99,7 @@ class Deliveries {
   }
 }
 
-/** Where hosts post to. */
+/** The routes that git hosts post to. */
 export function hookRoutes(webhooks: WebhookEndpoint): Routes {
   return {
     '/hooks/': {
