@@ -15,22 +15,25 @@ import type { TrustedProxies } from './client-address.ts'
 import type { Answered } from './listener.ts'
 import { reasonOf } from './response.ts'
 
-/** Remembers and counts what is asked over HTTP: each message of MCP by itself, and of all else the request. */
+/** Records and counts HTTP requests: each MCP message separately, and all else per request. */
 export class HttpAudit {
   readonly #serving: Recording
   readonly #proxies: TrustedProxies
   readonly #now: () => number
-  /** Until they are answered, which every one is. A weak map of what comes and goes so fast would cost the collector more. */
+  /**
+   * Entries are removed when the response ends, as every response does. A weak map with such short-lived entries would
+   * cost the garbage collector more.
+   */
   readonly #exchanges = new Map<ServerResponse, Exchange>()
 
-  /** `now`: milliseconds that only ever go up. */
+  /** `now`: a monotonic clock in milliseconds. */
   constructor(serving: Recording, proxies: TrustedProxies, now: () => number) {
     this.#serving = serving
     this.#proxies = proxies
     this.#now = now
   }
 
-  /** As `audited`, for a message that came in a request. */
+  /** Same as `audited`, for a message of an HTTP request. */
   message(
     asking: { readonly method: string; readonly params?: unknown },
     request: IncomingMessage,
@@ -52,18 +55,21 @@ export class HttpAudit {
     }
   }
 
-  /** What a request turned out to ask. Where it is refused before any of that is served, each message of it is. */
+  /**
+   * Sets the parsed body of a request. If the request is refused before any message is served, each message is recorded
+   * as refused.
+   */
   asks(response: ServerResponse, body: unknown): void {
     const { audit, meter } = this.#serving
     if (audit !== undefined || meter !== undefined) this.#exchangeOf(response).asked = body
   }
 
-  /** Who is behind a request turned out later than its head was looked at. */
+  /** Sets a principal that became known only after the check of the head. */
   isReadBy(response: ServerResponse, principal: Principal): void {
     this.#exchangeOf(response).reader = principal
   }
 
-  /** What was answered, with what was served when it came. */
+  /** Records a response, with the catalog served at that time. */
   answered(request: IncomingMessage, response: ServerResponse, { route, audit: kept, principal }: Answered): void {
     const { audit, meter, registry } = this.#serving
     meter?.answered(route ?? NO_ROUTE, statusTo(response))
@@ -107,7 +113,7 @@ export class HttpAudit {
       if (event !== undefined) audit?.(why === undefined ? event : refused(event, why))
       if (meter === undefined || end === undefined) continue
       const became = messageEndOf(end)
-      // It was made, and there was no room for it.
+      // The response was built, but there was no room to send it.
       const isRefused = became === 'ok' && why !== undefined
       meter.message(meteredMethod(method), isRefused ? 'refused' : became, this.#now() - beganMs)
     }
@@ -122,18 +128,18 @@ export class HttpAudit {
   }
 }
 
-/** Who remembers, and who counts. */
+/** The parts of `Serving` that record and count. */
 type Recording = Pick<Serving, 'audit' | 'meter' | 'registry'>
 
-/** What is known of a request until it is answered. */
+/** Data of a request until it is answered. */
 interface Exchange {
   asked: unknown
-  /** The messages of which it is known what became of them. There can be no room for the answer. */
+  /** The messages with a known result. The response can still fail for lack of room. */
   readonly told: Told[]
   reader: Principal | undefined
 }
 
-/** A message, until it is known what became of its answer. */
+/** A message until the result of its response is known. */
 interface Told {
   readonly method: string
   readonly beganMs: number
@@ -141,18 +147,20 @@ interface Told {
   event: AuditEvent | undefined
 }
 
-/** With why it was refused in the end, where nothing was against it before. */
+/** Adds the final reason of a refusal, if the event was allowed before. */
 function refused(event: AuditEvent, why: string): AuditEvent {
   return event.allowed ? { ...event, allowed: false, why: remembered(why) } : event
 }
 
-/** A client that left while it was sending was told of a fault, as far as that goes. */
-/** What was answered, for whoever counts; to one who left before that, nothing was. */
+/**
+ * The status for the metrics; `LEFT_STATUS` if the client left before the response. Such a client may have been sent a
+ * 500.
+ */
 export function statusTo(response: ServerResponse): number {
   return !response.headersSent || isUnwaited(response) ? LEFT_STATUS : response.statusCode
 }
 
-/** What fails because nobody waits for it ends like a fault of ours. */
+/** A request that fails because its client left ends like an internal error. */
 function isUnwaited({ statusCode, destroyed }: ServerResponse): boolean {
   return statusCode === 500 && destroyed
 }
@@ -162,7 +170,7 @@ function whyOf(response: ServerResponse): string {
   return reasonOf(response) ?? `HTTP ${response.statusCode}`
 }
 
-/** None of a batch that is too long: each would be remembered, and none is looked at. */
+/** Returns no messages for a batch over the limit: none of them is served, and recording each would be costly. */
 function requestsIn(body: unknown): readonly JSONRPCRequest[] {
   const messages: readonly unknown[] = Array.isArray(body) ? body : [body]
   return messages.length > MOST_MESSAGES ? [] : messages.filter((message) => isJSONRPCRequest(message))
@@ -172,5 +180,5 @@ const MOST_MESSAGES = 100
 
 const NOBODY: Tell = () => {}
 
-/** Who was not let in. Where nothing is served, nothing is denied. */
+/** The statuses of denied requests. A 404 denies nothing. */
 const DENIALS: ReadonlySet<number> = new Set([401, 403, 429])

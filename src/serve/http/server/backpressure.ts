@@ -2,14 +2,14 @@ import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * What answers hold of the memory until their clients have taken them: one budget for all of a listener, and an end for those
- * whose client does not read. Streams of events have bounds of their own.
+ * Limits the memory of responses until their clients have read them: one budget per listener, and a deadline for
+ * clients that do not read. Event streams have their own limits.
  */
 export class Unsent implements Disposable {
   readonly #most: number
   #bytes = 0
   readonly #held = new Map<ServerResponse, Held>()
-  /** Whether an answer was refused since that was last asked. */
+  /** True if a response was refused since the last check. */
   #isScarce = false
   readonly #timer: NodeJS.Timeout
 
@@ -28,11 +28,11 @@ export class Unsent implements Disposable {
   }
 
   /**
-   * Whether there is room for an answer of so many bytes, which is held then until the response is closed. Asked again, the
-   * number replaces the one before. An answer that is alone always has room.
+   * Reserves room for a response of `bytes` until the response closes; false if there is none. A second call replaces
+   * the first number. A response always has room if it is the only one.
    */
   hold(response: ServerResponse, bytes: number): boolean {
-    // It was closed, and will never say so again.
+    // It is closed already, and will not emit `close` again.
     if (response.destroyed) return false
     const others = this.#bytes - (this.#held.get(response)?.bytes ?? 0)
     if (others > 0 && others + bytes > this.#most) {
@@ -43,16 +43,16 @@ export class Unsent implements Disposable {
     return true
   }
 
-  /** Starts to look at whether the client takes what is written: `written` tells how much that is by now. */
+  /** Starts to check that the client reads the response. `written` returns the bytes written so far. */
   watch(response: ServerResponse, bytes: number, written: () => number): void {
     if (response.destroyed) return
     const held = this.#held.get(response) ?? this.#count(response, bytes)
     held.written = written
-    // Small answers are never refused, so what all of them may take has to end somewhere.
+    // Small responses are never refused, so their total needs a hard limit.
     if (this.#bytes > this.#most + SLACK_BYTES) response.destroy()
   }
 
-  /** Ends answers of which nothing was taken for long, and those that are taken too slowly. Called by a timer. */
+  /** Destroys responses that were not read for long, and those that are read too slowly. Called by a timer. */
   endStuck(): void {
     const bytesPerS = this.#isScarce ? SCARCE_BYTES_PER_S : BYTES_PER_S
     this.#isScarce = false
@@ -84,7 +84,10 @@ export class Unsent implements Disposable {
   }
 }
 
-/** The one of the listener that a response is of. Found by its connection: there are many ways from a listener to a send. */
+/**
+ * Returns the instance of a response's listener. It is found by the connection, because many paths lead from a listener
+ * to a send.
+ */
 export function unsentOf({ req }: ServerResponse): Unsent | undefined {
   return OF_CONNECTION.get(req.socket)
 }
@@ -93,7 +96,7 @@ const OF_CONNECTION = new WeakMap<Socket, Unsent>()
 
 interface Held {
   bytes: number
-  /** Undefined while the answer is being made. */
+  /** `undefined` while the response is being built. */
   written: (() => number) | undefined
   taken: number
   ageS: number
@@ -105,8 +108,8 @@ const SLACK_BYTES = 64 * 2 ** 20
 
 const CHECK_S = 5
 
-/** A client that takes nothing for so long is given up; so long it may also take its time before the rates below count. */
+/** A client that reads nothing for this time is dropped. The rates below apply only after the same time. */
 const STALLED_S = 30
 const BYTES_PER_S = 6_554
-/** Asked of all while others are refused. */
+/** The minimum rate of all responses while others are refused. */
 const SCARCE_BYTES_PER_S = 65_536

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
-/** Proxies are believed when they say for whom they ask; nobody else is. */
+/** The proxies whose `X-Forwarded-For` is trusted. No other client is trusted with that header. */
 export class TrustedProxies {
   readonly #list = new BlockList()
 
-  /** Addresses, and networks such as `10.0.0.0/8`. */
+  /** `proxies`: addresses, and networks such as `10.0.0.0/8`. */
   constructor(proxies: readonly string[]) {
     for (const proxy of proxies) {
       const [address = '', bits] = proxy.split('/')
@@ -20,7 +20,7 @@ export class TrustedProxies {
     return address !== undefined && family !== 0 && this.#list.check(address, family === 6 ? 'ipv6' : 'ipv4')
   }
 
-  /** Who asks, as far as it is known: the last address on the way that is none of these proxies. */
+  /** Returns the address of the client: the last address on the way that is not a trusted proxy. */
   clientOf(request: IncomingMessage): string {
     let client = bareAddress(request.socket.remoteAddress)
     if (!this.has(client)) return client
@@ -35,7 +35,7 @@ export class TrustedProxies {
   }
 }
 
-/** An IPv4 address that came over a socket of IPv6 is one of IPv4. Empty for a connection that is gone. */
+/** Returns an IPv4 address from its IPv6-mapped form. Empty for a closed connection. */
 export function bareAddress(address: string | undefined): string {
   return (address ?? '').replace(/^::ffff:(?=\d+\.)/i, '')
 }
@@ -46,7 +46,7 @@ function addressIn(hop: string): string | undefined {
   return isIP(bare) === 0 ? undefined : bare
 }
 
-/** What counts as one client: whoever has one IPv6 address has the 2^64 of its network. */
+/** Returns the network that counts as one client: the owner of one IPv6 address has all 2^64 of its network. */
 export function networkOf(address: string): string {
   if (isIP(address) !== 6) return address
   const [head = '', tail] = address.split('%')[0]?.toLowerCase().split('::') ?? []

@@ -1,18 +1,18 @@
 import type { ServerResponse } from 'node:http'
 
-/** A signal that is raised when the client goes away before it was answered, or has gone already. */
+/** Returns a signal that aborts when the client disconnects before its response, or has disconnected already. */
 export function disconnected(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
   const look = (): void => {
     if (!response.writableEnded) controller.abort(new ClientGone())
   }
-  // What has happened by now is told to nobody again.
+  // A past event is not emitted again.
   if (response.destroyed) look()
   else response.once('close', look)
   return controller.signal
 }
 
-/** Nobody waits for the answer any more. */
+/** The client no longer waits for its response. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone'
 

@@ -4,8 +4,8 @@ import { bareAddress, networkOf } from './client-address.ts'
 import type { TrustedProxies } from './client-address.ts'
 
 /**
- * How much of a server one address may hold: so many connections. A proxy that we believe holds those of many clients, so of
- * what comes through it the requests are counted that wait for the end of their answer, each a connection of somebody.
+ * Limits the connections of one address. A trusted proxy holds connections of many clients, so its requests in flight
+ * are counted for the clients' addresses instead.
  */
 export class PerAddress {
   readonly #most: number
@@ -21,7 +21,7 @@ export class PerAddress {
     })
   }
 
-  /** False for a request through a proxy whose client has as many on their way as it may. */
+  /** Returns false for a request through a proxy if its client has too many in flight. */
   admits(request: IncomingMessage, response: ServerResponse): boolean {
     if (!this.#proxies.has(bareAddress(request.socket.remoteAddress))) return true
     return this.#hold(networkOf(this.#proxies.clientOf(request)), response)

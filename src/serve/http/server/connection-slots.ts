@@ -7,8 +7,9 @@ import type { TrustedProxies } from './client-address.ts'
 import type { Connections } from './connections.ts'
 
 /**
- * The places for connections, by address: whose token will come is not known yet. Once all are taken, one that comes has the
- * place of another of the address that holds most: of one that is idle, and for another address also of one that is not.
+ * Limits the connections, and shares them by address, because the token is not known yet. If all are taken, a new
+ * connection replaces one of the address with the most. An idle one is replaced first; a busy one only for another
+ * address.
  */
 export class ConnectionPlaces implements Disposable {
   readonly #most: number
@@ -16,7 +17,7 @@ export class ConnectionPlaces implements Disposable {
   readonly #connections: Pick<Connections, 'waitingOn'>
   readonly #shares = new Shares<Socket>()
   readonly #open = new Map<Socket, Holder>()
-  /** Those that were used since it was last looked for idle ones. */
+  /** The connections used since the last check for idle ones. */
   readonly #used = new Set<Socket>()
   readonly #timer: NodeJS.Timeout
 
@@ -37,8 +38,8 @@ export class ConnectionPlaces implements Disposable {
   }
 
   /**
-   * While more than half of the places are taken, ends what was idle from one call to the next, of the address that holds most
-   * first. Called by a timer.
+   * Closes connections that were idle since the previous call, while more than half of the places are taken. It begins
+   * with the address that has the most. Called by a timer.
    */
   endIdle(): void {
     const isLongIdle = (socket: Socket): boolean => !this.#used.has(socket)
@@ -69,7 +70,7 @@ export class ConnectionPlaces implements Disposable {
     this.#used.add(socket)
   }
 
-  /** Says whether there is a place then. */
+  /** Returns true if there is a place now. */
   #endOneFor(holder: Holder): boolean {
     const giver = this.#shares.giverTo(holder)
     const socket = this.#idleOf(giver ?? holder) ?? (giver === undefined ? undefined : this.#busyOf(giver))
@@ -85,7 +86,7 @@ export class ConnectionPlaces implements Disposable {
     return undefined
   }
 
-  /** A proxy that is believed holds the connections of many: what is awaited on those is not its own. */
+  /** Connections of a trusted proxy carry requests of many clients, so a busy one is never closed. */
   #busyOf(holder: Holder): Socket | undefined {
     const [first] = this.#shares.placesOf(holder)
     return this.#proxies.has(bareAddress(first?.remoteAddress)) ? undefined : first
@@ -103,5 +104,5 @@ export class ConnectionPlaces implements Disposable {
   }
 }
 
-/** Ten seconds idle, to twenty, while places are scarce; else Node's own deadline ends it. */
+/** Closes connections after 10 to 20 idle seconds while places are scarce. Otherwise Node's own timeout closes them. */
 const LOOK_MS = 10_000

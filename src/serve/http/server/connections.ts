@@ -2,14 +2,14 @@ import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * The connections of a server, to be closed as soon as nothing is awaited on them. Node closes those that are idle when the
- * server closes: one on which nothing was ever sent it does not take for idle, and one whose last answer ends later it keeps
+ * Closes the connections of a server as soon as no response is pending on them. Node closes only those that are idle
+ * when the server closes. It does not count an unused connection as idle, and keeps one whose last response ends later
  * for the next request.
  */
 export class Connections {
-  /** How many requests of each wait for the end of their answer. */
+  /** The number of pending responses of each connection. */
   readonly #waiting = new Map<Socket, number>()
-  /** The answer that each was asked for last. */
+  /** The last requested response of each connection. */
   readonly #last = new WeakMap<Socket, ServerResponse>()
   #isClosing = false
 
@@ -26,14 +26,18 @@ export class Connections {
     })
   }
 
-  /** How many answers a connection waits for; in the server's own listener, without the one that is asked for now. */
+  /**
+   * Returns the number of pending responses of a connection. The server's own listener sees it without the current
+   * request.
+   */
   waitingOn(socket: Socket): number {
     return this.#waiting.get(socket) ?? 0
   }
 
   /**
-   * Calls once the earlier answers of the connection were taken: who sends one request after another and reads nothing has one
-   * answer made for it. In the server's own listener, like the count.
+   * Calls back as soon as the client has read the earlier responses of the connection. For a client that pipelines
+   * requests without reading, only one response is built at a time. Call it in the server's own listener, like
+   * `waitingOn`.
    */
   inTurn(response: ServerResponse, call: () => void): void {
     const { socket } = response.req
@@ -46,20 +50,21 @@ export class Connections {
   }
 
   /**
-   * From here on no connection outlives its last answer. One on which nothing came yet may be a request on its way, which nobody
-   * else would answer: it has a moment.
+   * Lets no connection outlive its last response. An unused connection may have a request on its way that no other
+   * process would answer, so it gets a short delay.
    */
   close(): void {
     this.#isClosing = true
     const leave = (): void => {
       for (const socket of this.#waiting.keys()) if (socket.bytesRead === 0) socket.destroy()
     }
-    // Timers come before reads in a turn of the loop: after a long turn a request may lie there that was sent in time.
+    // Timers run before reads in a turn of the event loop: after a long turn, a request that was sent in time may still
+    // be unread.
     setTimeout(() => setImmediate(leave), FIRST_BYTE_MS).unref()
     for (const socket of this.#waiting.keys()) this.#sayLast(socket)
   }
 
-  /** A client that knows of the end sends no further request on the connection, which would be reset. */
+  /** A client that sees `connection: close` sends no further request on the connection, where it would be reset. */
   #sayLast(socket: Socket): void {
     const last = this.#last.get(socket)
     if (last !== undefined && !last.headersSent) last.setHeader('connection', 'close')
@@ -73,10 +78,13 @@ export class Connections {
   }
 }
 
-/** From the connection to the first byte of a request, while we stop. Less than what answers on their way are given. */
+/**
+ * Time from the connection to the first byte of a request during shutdown. It is shorter than the grace period for
+ * pending responses.
+ */
 const FIRST_BYTE_MS = 1_000
 
-/** Whether a request was sent before the answers to earlier ones on its connection were taken. */
+/** True if a request was sent before the client had read the earlier responses of its connection. */
 export function hasWaited(response: ServerResponse): boolean {
   return WAITED.has(response)
 }

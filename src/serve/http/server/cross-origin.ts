@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { sendStatus } from './response.ts'
 
 /**
- * Tells a browser that pages of this site may read the answer. True where all it asked was whether it may ask, which is
- * answered then: it sends no token with that question. Cookies are not let through, so that a page has a token of its own.
+ * Allows pages of this site to read the response. Returns true for a preflight request, which it answers: a browser
+ * sends no token with a preflight. Cookies are not allowed, so a page needs its own token.
  */
 export function allowPage(request: IncomingMessage, response: ServerResponse, origin: string): boolean {
   response.setHeader('access-control-allow-origin', origin)
@@ -20,6 +20,6 @@ export function allowPage(request: IncomingMessage, response: ServerResponse, or
   return true
 }
 
-/** What clients of MCP send that a browser asks about first. */
+/** The request headers of MCP clients that need a preflight. */
 const ASKED_WITH =
   'authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id'

@@ -6,30 +6,30 @@ import type { Holder } from '../../fair-shares.ts'
 import type { ViewName } from '../../views.ts'
 import { hasWaited } from './connections.ts'
 
-/** What may wait for a client that does not read, if nothing else is said. */
+/** Default limit of bytes that wait for a client that does not read. */
 const PENDING_BYTES = 2 ** 20
 
-/** So much is handed to the connection at once: thousands of small writes cost several times their bytes. */
+/** Bytes per write to the connection: thousands of small writes cost several times their bytes. */
 const WRITE_BYTES = 2 ** 16
 
 /**
- * A stream of server-sent events. While the client does not read, equal messages are held once: a notification says no more
- * than "look again", so one that waits stands for all that follow.
+ * Stream of server-sent events. While the client does not read, equal messages are queued once: a notification only
+ * says that something changed, so one waiting message stands for all equal ones that follow.
  */
 export class EventStream implements Disposable {
   readonly #response: ServerResponse
-  /** Made when a client first does not read: there are thousands of streams, and nearly none of them ever waits. */
+  /** Created when the client first stops reading: there are thousands of streams, and nearly none ever waits. */
   #pending: Set<string> | undefined
   #pendingBytes = 0
-  /** Whether the client took something since that was last asked. */
+  /** True if the client has read something since the last check. */
   #isReading = false
   #onClear: (() => void) | undefined
-  /** How much the client had taken when that was last looked at, and at how many looks in a row it was no more. */
+  /** Bytes that the client had read at the last check, and the number of checks in a row without progress. */
   #taken = 0
   #stalls = 0
   readonly #maxPending: number
 
-  /** Above `maxPending` bytes that the client has not read, the connection is closed: it costs no more than its place. */
+  /** With more than `maxPending` unread bytes the connection is closed, so that a slow client has a bounded cost. */
   constructor(response: ServerResponse, headers: Readonly<Record<string, string>> = {}, maxPending = PENDING_BYTES) {
     this.#response = response
     this.#maxPending = maxPending
@@ -46,37 +46,37 @@ export class EventStream implements Disposable {
       this.#flush(() => !response.writableNeedDrain)
       if (this.isClear) this.#onClear?.()
     })
-    // Nobody waits for a write that comes too late; without a listener its error would end the process.
+    // The error of a late write matters to no client, but without a listener it would end the process.
     response.on('error', () => {})
     closeWithClient(response)
   }
 
-  /** Sends one JSON-RPC message, already serialised. */
+  /** Sends one serialized JSON-RPC message. */
   send(json: string): void {
     if (this.#response.writableEnded) return
     if (this.#response.writableNeedDrain || this.#response.destroyed) this.#hold(json)
     else this.#response.write(frameOf(json))
   }
 
-  /** Whether all that was to be sent is on its way. */
+  /** True if no message waits. */
   get isClear(): boolean {
     return this.#pending === undefined || this.#pending.size === 0
   }
 
-  /** What a client that did not read was not sent. */
+  /** The messages not sent because the client did not read. */
   get unsent(): Iterable<string> {
     return this.#pending ?? []
   }
 
   /**
-   * A comment: it keeps proxies from closing an idle stream, and finds out a peer that is gone. To be called now and then, also
-   * once the stream was ended: a client that takes nothing from one call to the next, and to the next, loses its connection.
+   * Sends a comment: it keeps proxies from closing an idle stream, and detects a dead peer. Call it regularly, also
+   * after `end`: a client that reads nothing between three calls in a row is disconnected.
    */
   keepAlive(): void {
     this.#dropIfStuck()
     this.#dropIfStalled()
     const { writableEnded, destroyed, writableNeedDrain } = this.#response
-    // One that was ended stays open until its turn comes on its connection.
+    // An ended stream stays open until its turn on the connection.
     if (!writableEnded && !destroyed && !writableNeedDrain) this.#response.write(': keep-alive\n\n')
   }
 
@@ -84,7 +84,7 @@ export class EventStream implements Disposable {
     this.#response.once('close', callback)
   }
 
-  /** Called whenever the client, having been slow, was sent all that waited for it. */
+  /** Called whenever a slow client has been sent all waiting messages. */
   onClear(callback: () => void): void {
     this.#onClear = callback
   }
@@ -106,7 +106,7 @@ export class EventStream implements Disposable {
     this.#pendingBytes += json.length
     if (!wasWithin || this.#pendingBytes <= this.#maxPending) return
     this.#isReading = false
-    // A client that reads has taken some of it a turn later.
+    // A client that reads has read some of it one turn later.
     setImmediate(() => this.#dropIfStuck())
   }
 
@@ -140,10 +140,13 @@ export class EventStream implements Disposable {
   }
 }
 
-/** So many looks without anything taken are no slow client any more. */
+/** After this number of checks without progress, the client counts as stalled. */
 const MOST_STALLS = 2
 
-/** A client that closes its side has left: with something unsent Node would wait for it to be taken, which it never is. */
+/**
+ * A client that closes its side has left. Node would keep the connection until the unsent data is read, which never
+ * happens.
+ */
 function closeWithClient(response: ServerResponse): void {
   const { socket } = response
   const leave = (): void => void response.destroy()
@@ -156,20 +159,20 @@ function frameOf(json: string): string {
 }
 
 /**
- * Why no stream can be opened on a response, or undefined. One that waits behind another answer of its connection may wait
- * for ever, and Node 22.12 never tells that it is closed: nothing that is held for it would be given back.
+ * Returns the reason why no stream can be opened on a response, or `undefined`. A stream behind another response of its
+ * connection may wait forever, and Node 22.12 never emits its `close`: its resources would leak.
  */
 export function refusalOfStream(response: ServerResponse): string | undefined {
   return response.socket === null || hasWaited(response) ? 'A stream needs a connection of its own' : undefined
 }
 
-/** Every open stream of the server: counted for its holder, kept alive by one timer, closed together. */
+/** All open streams of the server: counted by holder, kept alive by one timer, closed together. */
 export class EventStreams implements Disposable {
   readonly #open = new Map<EventStream, Opened>()
   readonly #shares = new Shares<EventStream>()
-  /** Those that were ended by us, until their clients have taken the rest: they count for no place. */
+  /** Streams that the server ended, until their clients have read the rest. They take no place. */
   readonly #ending = new Set<EventStream>()
-  /** What may wait for a client that does not read. */
+  /** Limit of bytes that wait for a client that does not read. */
   readonly pendingBytes: number | undefined
   readonly #limit: number
   readonly #timers: readonly NodeJS.Timeout[]
@@ -191,19 +194,24 @@ export class EventStreams implements Disposable {
     return this.#open.size >= this.#limit
   }
 
-  /** Whether a holder may open another one. Where all places are taken, the holder of most gives up the one that it opened first. */
+  /**
+   * Returns true if the holder may open another stream. If all places are taken, the holder with the most loses its
+   * oldest stream.
+   */
   hasRoomFor(holder: Holder): boolean {
     const giver = this.isFull ? this.#shares.giverTo(holder) : undefined
     if (giver !== undefined) this.#endFirstOf(giver)
     return !this.isFull
   }
 
-  /** Ends streams of a holder, the one opened first before all others, for as long as it is asked for. */
+  /** Ends streams of a holder, oldest first, while `isWanted` returns true. */
   endThoseOf(holder: Holder, isWanted: () => boolean): void {
     while (isWanted() && this.#shares.countOf(holder) > 0) this.#endFirstOf(holder)
   }
 
-  /** `farewell` is called before the stream is ended by us. It is ended once its principal is over. */
+  /**
+   * Adds a stream. `farewell` is called before the server ends the stream. The stream ends when its principal is over.
+   */
   add(stream: EventStream, farewell: () => void, { holder = NO_HOLDER, principal, view }: Owner = {}): void {
     this.#open.set(stream, { farewell, holder, principal, view })
     this.#shares.hold(holder, stream)
@@ -220,7 +228,7 @@ export class EventStreams implements Disposable {
     for (const [stream, { principal }] of this.#open) if (isOver(principal)) this.#end(stream)
   }
 
-  /** Whether any stream tells of the view. */
+  /** True if any stream listens in the view. */
   isOpenIn(view: ViewName): boolean {
     for (const opened of this.#open.values()) if (opened.view === view) return true
     return false
@@ -230,7 +238,10 @@ export class EventStreams implements Disposable {
     for (const [stream, opened] of this.#open) if (opened.view === view) this.#end(stream)
   }
 
-  /** Ends the streams of those who see other packs now: what they listen to is the part that they saw before. */
+  /**
+   * Ends the streams of principals with these packs, because the packs have changed: such a stream still listens to the
+   * old view.
+   */
   endThoseWith(packs: ReadonlySet<string>): void {
     for (const [stream, { principal }] of this.#open) {
       if ([...(principal?.packs ?? [])].some((id) => packs.has(id))) this.#end(stream)
@@ -259,14 +270,14 @@ export class EventStreams implements Disposable {
   }
 }
 
-/** So much longer than its token a stream may live. */
+/** Maximum time that a stream outlives its token. */
 const EXPIRY_CHECK_MS = 1_000
 
-/** The party that a stream is opened by. */
+/** The party that opened a stream. */
 interface Owner {
   readonly holder?: Holder
   readonly principal?: Principal | undefined
-  /** The view that it tells of. */
+  /** The view that the stream listens to. */
   readonly view?: ViewName | undefined
 }
 

@@ -14,72 +14,75 @@ import { PerAddress } from './connection-limit.ts'
 import { sendError } from './response.ts'
 import { Unsent } from './backpressure.ts'
 
-// An import would have Node load its `fetch` too, which takes ten times as long.
+// An import would make Node load its `fetch` too, which takes ten times as long.
 const { createServer } = process.getBuiltinModule('node:http')
 
-/** Where to listen, what to bear, and whom to tell of errors. */
+/** The options of a listener: address, limits and error handler. */
 export interface ListenerOptions {
   readonly host: string
-  /** 0 picks a free one. */
+  /** The port; 0 picks a free one. */
   readonly port: number
-  /** What listens there already, opened by who started us: nothing is bound then. */
+  /** A listening socket opened by the parent process. If it is set, no address is bound. */
   readonly handed?: Socket | undefined
   readonly limits: ListenerLimits
-  /** Who is believed when it says for whom it asks: addresses and networks. */
+  /** The addresses and networks of proxies whose client address is trusted. */
   readonly trustedProxies?: readonly string[]
-  /** An error that no client caused. The client is told that there was one, and no more. `trace`: what its request names. */
+  /**
+   * Reports an error that no client caused. The client only learns that an error occurred. `trace`: the trace context
+   * of the request.
+   */
   readonly onError: (error: unknown, trace?: TraceContext) => void
 }
 
-/** What connections may cost, and how long they may take. */
+/** Limits and timeouts of connections. */
 export interface ListenerLimits {
   readonly headersMs: number
   readonly requestMs: number
   readonly connections: number
   readonly connectionsPerAddress?: number | undefined
-  /** What answers may hold that clients have not taken yet, all together. */
+  /** Limit on the total bytes of responses that clients have not read yet. */
   readonly unsentBytes?: number | undefined
 }
 
-/** What is answered at an address. */
+/** The routes and checks of one address. */
 export interface Site {
-  /** Why a request is turned away before anything of it is read, or undefined. */
+  /** Returns the reason to reject a request before it is read, or `undefined`. */
   readonly refusalOf: (request: IncomingMessage) => string | undefined
-  /** The foreign site whose pages may read the answer, if it came from one. */
+  /** Returns the foreign site whose pages may read the response, if the request came from one. */
   readonly guestOf?: (request: IncomingMessage) => string | undefined
-  /** Whether a request is let in to a route that is not for everybody. */
+  /** Decides about a request to a route that is not public. */
   readonly admit: (request: IncomingMessage, scope: Scope) => Promise<Decision>
-  /** Resolves when it is the turn of a request that is let in, or its client is gone; undefined where it is now. */
+  /** Resolves at the turn of an admitted request, or when its client is gone; `undefined` if it need not wait. */
   readonly turnOf?: (
     request: IncomingMessage,
     response: ServerResponse,
     principal: Principal | undefined,
   ) => Promise<void> | undefined
   readonly routes: Routes
-  /** Is told of each request that was answered, however that was. */
+  /** Called after each request, with any result. */
   readonly answered?: (request: IncomingMessage, response: ServerResponse, answered: Answered) => void
-  /** Said where no route leads. */
+  /** The message of a 404. */
   readonly nothingHere: string
 }
 
 /**
- * By path. One that ends in a slash stands for each name directly below it; one that ends in two stars, for all paths below,
- * which are the name then.
+ * The routes by path. A path that ends in a slash matches each name directly below it. A path that ends in two stars
+ * matches all paths below it, which are the name then.
  */
 export type Routes = Readonly<Record<string, Route>>
 
 export interface Route {
-  /** Those that it answers; all of them if nothing else is said. */
+  /** The accepted methods; all if absent. */
   readonly methods?: readonly string[]
-  /** What a token has to open, where one is needed. Without it the route is for everybody, or asks for a proof of its own. */
+  /** The required scope. Without it the route is public, or verifies its own proof. */
   readonly scope?: Scope
-  /** What of it is remembered; if nothing else is said, who was not let in. */
+  /** The audited requests; by default only denials. */
   readonly audit?: 'all' | 'refusals'
   readonly answer: (request: IncomingMessage, response: ServerResponse, asked: Asked) => Promise<void>
 }
 
 export interface Answered extends Pick<Route, 'audit'> {
-  /** Its key among the routes; undefined where none was found. */
+  /** The key of the route; `undefined` if none matched. */
   readonly route?: string
   readonly principal?: Principal | undefined
 }
@@ -87,21 +90,21 @@ export interface Answered extends Pick<Route, 'audit'> {
 export interface Asked {
   /** The last part of the path. */
   readonly name: string
-  /** Undefined where no token was given, and none is needed. */
+  /** `undefined` if no token is required and none was given. */
   readonly principal: Principal | undefined
 }
 
-/** An HTTP server, while it listens. */
+/** A listening HTTP server. */
 export interface Listener extends AsyncDisposable {
-  /** With the port that was picked. */
+  /** The URL, with the actual port. */
   readonly url: string
-  /** Of answers that clients have not taken yet. */
+  /** The bytes of responses that clients have not read yet. */
   readonly unsentBytes: () => number
 }
 
 /**
- * Opens a listener. Disposing it lets answers that are on their way end, then closes. `siteNow` is asked at each request: what a
- * request begins with, it ends with.
+ * Opens a listener. Its disposal lets pending responses end, and then closes it. `siteNow` is called once per request,
+ * so that a request keeps the same site to its end.
  */
 export async function openListener(siteNow: () => Site, options: ListenerOptions): Promise<Listener> {
   const server = createServer({ connectionsCheckingInterval: DEADLINE_CHECK_MS }, (request, response) => {
@@ -155,7 +158,7 @@ async function dispatch(
   try {
     await answer(site, request, response, (as) => (answered = as))
   } catch (error) {
-    // The last catch before the socket: one failed request never takes the others with it.
+    // The last catch before the socket: one failed request never affects the others.
     if (!(error instanceof ClientGone) && !isAborted(error)) onError(error, traceInHeaders(request.headers))
     if (!response.headersSent) sendError(response, 500, -32603, 'Internal error')
     else response.destroy()
@@ -182,7 +185,7 @@ async function answer(
   const decision = route.scope === undefined ? undefined : await admit(request, route.scope)
   told({ ...kept, principal: decision?.principal })
   if (decision?.kind === 'granted') await turnOf?.(request, response, decision.principal)
-  // Who is gone by now is told to nobody again: what would be held for it would be held for good.
+  // A closed response emits no further `close`, so anything held for it would never be released.
   if (response.destroyed) return
   if (decision?.kind === 'denied') {
     return sendError(response, decision.status, -32000, decision.message, { headers: decision.headers })
@@ -195,13 +198,13 @@ function sendNotAllowed(response: ServerResponse, methods: readonly string[]): v
   sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: methods.join(', ') } })
 }
 
-/** For what is only looked at. */
+/** The methods of read-only routes. */
 export const READ_METHODS = ['GET', 'HEAD'] as const
 
 function routeOf(routes: Routes, path: string): Found {
   const folder = path.slice(0, path.lastIndexOf('/') + 1)
   const name = path.slice(folder.length)
-  // The root is a page, and no folder of all that has a name.
+  // The root is a page. It is not a folder route for all names.
   if (Object.hasOwn(routes, path) && (name !== '' || path === '/')) return { route: routes[path], name, key: path }
   if (name !== '' && folder !== '/' && Object.hasOwn(routes, folder))
     return { route: routes[folder], name, key: folder }
@@ -216,23 +219,26 @@ interface Found {
   readonly key: string
 }
 
-/** A client that sends request after request and reads nothing has so many of them held for it, and no more. */
+/** Limit of pipelined requests that are held for a client that does not read. */
 const MAX_PIPELINED = 8
 
-/** The client went away while it was sending. */
+/** True if the client disconnected while it was sending. */
 function isAborted(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNRESET'
 }
 
-/** Node looks at its deadlines every 30 seconds unless told otherwise: 10 seconds for the headers would be up to 40. */
+/** Node checks its timeouts every 30 seconds by default: 10 seconds for the headers could become 40. */
 const DEADLINE_CHECK_MS = 1_000
 
-/** Node's own limits are too loose for a server that strangers can reach, and its keep-alive too short for pooled clients. */
+/**
+ * Node's own limits are too loose for a public server, and its keep-alive is too short for clients with connection
+ * pools.
+ */
 function setLimits(server: Server, limits: ListenerLimits): void {
   server.headersTimeout = limits.headersMs
   server.requestTimeout = limits.requestMs
   server.keepAliveTimeout = 75_000
-  // Above a limit of its own Node 22 drops headers and says nothing. What bounds them is the size of the head.
+  // Above its own limit, Node 22 drops headers silently. The size of the head limits them instead.
   server.maxHeadersCount = 0
 }
 
@@ -248,7 +254,7 @@ async function listening(server: Server, { host, port, handed }: ListenerOptions
   await promise
 }
 
-/** Connections that wait to be taken, where somebody else set the bound: listening again sets it anew, and the system lowers it. */
+/** The backlog of a socket opened by the parent process: `listen` sets it again, and the system lowers it. */
 const MOST_WAITING = 4_096
 
 async function closed(server: Server, connections: Connections): Promise<void> {
@@ -260,10 +266,10 @@ async function closed(server: Server, connections: Connections): Promise<void> {
   clearTimeout(force)
 }
 
-/** For answers that are on their way, and for streams to hand over their last message. */
+/** Time for pending responses to end, and for streams to send their last message. */
 const GRACE_MS = 2_000
 
-/** A socket of Unix has no port. */
+/** A Unix socket has no port. */
 function urlOf(server: Server, host: string): string {
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? `:${address.port}` : ''

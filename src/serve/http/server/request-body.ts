@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ClientGone } from './client-gone.ts'
 
-/** A body of a request, or why it was not read to its end. */
+/** A parsed request body, or the reason why it was not accepted. */
 export type Body =
   | { readonly ok: true; readonly json: unknown }
   | { readonly ok: false; readonly why: 'too-large' | 'not-json' | 'too-deep' }
@@ -14,7 +14,10 @@ export async function jsonBody(request: IncomingMessage, maxBytes: number): Prom
   return isTooDeep(text) ? { ok: false, why: 'too-deep' } : parsed(text)
 }
 
-/** Hands a body over as it comes. False for one over `maxBytes`; the declared length is looked at before the first byte. */
+/**
+ * Passes the body to `take` as it arrives. Returns false if the body exceeds `maxBytes`; the declared length is checked
+ * before the first byte.
+ */
 export async function readBody(
   request: IncomingMessage,
   maxBytes: number,
@@ -26,7 +29,8 @@ export async function readBody(
   let bytes = 0
   const onClose = (): void => reject(new ClientGone())
   const onEnd = (): void => {
-    // A request closes at its end, before who waits for it is told: an error for nobody, at the price of its stack.
+    // A request emits `close` at its end, before the awaiting code resumes. The late rejection would only cost an error
+    // with a stack.
     request.off('close', onClose)
     resolve(true)
   }
@@ -36,7 +40,8 @@ export async function readBody(
     request.pause()
     resolve(false)
   }
-  // Listeners, since an iterator costs as much as an answer. A stream outlives its request: they must not keep the body.
+  // Uses listeners, because an iterator costs as much as a response. A stream outlives its request, so its listeners
+  // must not keep the body.
   request.on('data', onData).on('end', onEnd).on('error', reject).on('close', onClose)
   try {
     return await promise
@@ -46,8 +51,8 @@ export async function readBody(
 }
 
 /**
- * Whether more lies in each other than `MAX_DEPTH`: what walks a value by calling itself would run out of stack. Of text that
- * is not JSON it says nothing that matters.
+ * True if the nesting exceeds `MAX_DEPTH`: recursive code would overflow the stack. For text that is not JSON the
+ * result does not matter.
  */
 function isTooDeep(text: string): boolean {
   let depth = 0

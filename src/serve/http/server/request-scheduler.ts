@@ -2,34 +2,34 @@ import { FairTime } from '../../fair-scheduler.ts'
 import type { Holder } from '../../fair-shares.ts'
 
 /**
- * The order in which work for clients is done on the thread of the event loop, by the time that each holder has had of it. While
- * more than one asks, one piece is given in a turn of the loop, to the holder that has had least, and what it takes until it first
- * waits is measured; the rest of a turn is charged to those whose requests came in it. A holder that asks alone waits for nothing,
- * except where its pieces fill a turn of the loop.
+ * Orders the work for clients on the event loop by the time that each holder has used. While more than one holder has
+ * requests, each turn of the loop runs one piece, of the holder that has used the least. The time until the piece first
+ * waits is measured. The rest of a turn is charged to the holders whose requests arrived in it. A holder alone never
+ * waits, unless its pieces fill a turn of the loop.
  */
 export class RequestTurns {
   readonly #now: () => number
   readonly #spentMs: () => number
   readonly #waiting = new FairTime<() => void>()
   #last: Holder | undefined
-  /** When the last piece came from another holder than the one before it. */
+  /** The time when a piece last came from another holder than the previous one. */
   #mixedMs = -Infinity
-  /** When the first piece that did not wait was begun in this turn of the loop. */
+  /** The start of the first piece in this turn of the loop that did not wait. */
   #turnedMs: number | undefined
   #isGiving = false
   #given: Holder | undefined
-  /** Up to where what was spent is charged. */
+  /** The point up to which the used time is charged. */
   #chargedMs = 0
-  /** The number of pieces of each holder that came since the last turn was given. */
+  /** The number of pieces per holder that arrived since the last charge. */
   #came = new Map<Holder, number>()
 
-  /** `now`: milliseconds that only ever go up. `spentMs`: those that this thread has worked, where they are known. */
+  /** `now`: a monotonic clock in milliseconds. `spentMs`: the work time of this thread, if it is known. */
   constructor(now: () => number, spentMs = now) {
     this.#now = now
     this.#spentMs = spentMs
   }
 
-  /** Resolves when it is the holder's turn, or nothing is wanted any more; undefined where it is now. */
+  /** Resolves at the holder's turn, or when the signal aborts; `undefined` if the piece need not wait. */
   begin(holder: Holder, signalOf: () => AbortSignal): Promise<void> | undefined {
     const nowMs = this.#now()
     if (this.#last !== undefined && this.#last !== holder) this.#mixedMs = nowMs
@@ -38,7 +38,7 @@ export class RequestTurns {
     return this.#wait(holder, signalOf(), false)
   }
 
-  /** The same for a piece of what was begun, that has waited for something else. */
+  /** Same as `begin`, for a piece that continues begun work after a wait for something else. */
   goOn(holder: Holder, signalOf: () => AbortSignal): Promise<void> | undefined {
     if (this.#waiting.size === 0 && !this.#isMixed(this.#now())) return undefined
     return this.#wait(holder, signalOf(), true)
@@ -48,7 +48,7 @@ export class RequestTurns {
     return nowMs - this.#mixedMs < MIXED_MS
   }
 
-  /** A client that comes only now waits for what others have begun in this turn. */
+  /** A client that arrives only now would wait for all the work begun in this turn. */
   #isFull(nowMs: number): boolean {
     if (this.#turnedMs !== undefined) return nowMs - this.#turnedMs >= FULL_MS
     this.#turnedMs = nowMs
@@ -75,7 +75,10 @@ export class RequestTurns {
     return promise
   }
 
-  /** Callbacks of one phase, between which Node runs all that a piece does until it waits, and nothing else. */
+  /**
+   * Immediate callbacks of one phase. Between two of them, Node runs all that a piece does until it waits, and nothing
+   * else.
+   */
   #giveSoon(): void {
     if (this.#isGiving) return
     this.#isGiving = true
@@ -96,7 +99,9 @@ export class RequestTurns {
     next.piece()
   }
 
-  /** Charges what was spent since the last time: for the piece that was given, else for all that came. */
+  /**
+   * Charges the time since the last charge: to the holder of the piece that ran, else to all holders with new pieces.
+   */
   #charge(): void {
     const spentMs = this.#spentMs()
     const ms = spentMs - this.#chargedMs
@@ -112,11 +117,11 @@ export class RequestTurns {
   }
 }
 
-/** So long after two holders have asked in turns, their work is ordered. */
+/** Time for which work stays ordered after requests of different holders have alternated. */
 const MIXED_MS = 1_000
 
-/** So long the pieces of one holder are begun as they come, in one turn of the loop. */
+/** Time in one turn of the loop for which the pieces of a single holder start without a wait. */
 const FULL_MS = 8
 
-/** Above that, so many of them are begun in a turn. */
+/** Number of pieces of a single holder that start in each turn after that. */
 const ALONE_AT_ONCE = 4

@@ -1,17 +1,17 @@
 import type { ServerResponse } from 'node:http'
 import { unsentOf } from './backpressure.ts'
 
-/** Answers with JSON. */
+/** Sends a value as JSON. */
 export function sendJson(response: ServerResponse, status: number, value: unknown, headers: Headers = {}): void {
   sendJsonText(response, status, JSON.stringify(value), headers)
 }
 
-/** Answers with JSON that is text already. */
+/** Sends serialized JSON. */
 export function sendJsonText(response: ServerResponse, status: number, text: string, headers: Headers = {}): void {
   sendJsonPieces(response, status, [Buffer.from(text)], headers)
 }
 
-/** Answers with JSON that is there in pieces of its bytes. */
+/** Sends serialized JSON in pieces of bytes. */
 export function sendJsonPieces(
   response: ServerResponse,
   status: number,
@@ -22,8 +22,8 @@ export function sendJsonPieces(
 }
 
 /**
- * Answers with bytes that are there in pieces. `own`: how many of them are held for this answer alone. Above what all answers
- * together may hold it is refused, and is to be asked for again.
+ * Sends pieces of bytes. `own`: the bytes held for this response alone. If all responses together exceed their limit,
+ * it sends 503 and the client must retry.
  */
 export function sendPieces(
   response: ServerResponse,
@@ -36,7 +36,8 @@ export function sendPieces(
   if (length > SMALL_BYTES && !hasRoom(response, own ?? length)) return sendBusy(response)
   response.writeHead(status, { 'content-length': length, ...headers })
   if (length > SMALL_BYTES) return writeAsTaken(response, pieces)
-  // Node hands a head and a text over in one write; each piece of bytes is one more, which small ones are not worth.
+  // Node sends a head and a text in one write. Each piece of bytes is a further write, which is too costly for small
+  // ones.
   if (length <= COPIED_BYTES) response.end(Buffer.concat(pieces).toString('latin1'), 'latin1')
   else {
     response.cork()
@@ -47,31 +48,34 @@ export function sendPieces(
     unsentOf(response)?.watch(response, length, () => length)
 }
 
-/** Up to here it costs less to copy pieces than to write each of them. */
+/** Up to this size, copying the pieces is cheaper than writing each of them. */
 const COPIED_BYTES = 32 * 1024
 
-/** Up to here an answer is never refused, and is written whole. Of larger ones so much is written at once. */
+/** Up to this size a response is never refused and is written whole. Larger ones are written in parts of this size. */
 const SMALL_BYTES = 64 * 1024
 
-/** Whether there is room for so many bytes besides those that clients have not taken. It is held until the response closes. */
+/**
+ * True if there is room for the bytes next to those that clients have not read. It is reserved until the response
+ * closes.
+ */
 export function hasRoom(response: ServerResponse, bytes: number): boolean {
   return bytes <= SMALL_BYTES || (unsentOf(response)?.hold(response, bytes) ?? true)
 }
 
-/** Answers that there is no room. */
+/** Sends 503: there is no room for the response. */
 export function sendBusy(response: ServerResponse, id: string | number | null = null): void {
   const headers = { 'retry-after': '1' }
   sendError(response, 503, -32000, 'Too much is being sent; try again', { id, headers })
 }
 
-/** Answers a client that has its share of all streams already. */
+/** Sends 503 to a client that has its share of all streams already. */
 export function sendNoStream(response: ServerResponse, id: string | number | null = null): void {
   sendError(response, 503, -32000, NO_STREAM, { id, headers: { 'retry-after': '30' } })
 }
 
 export const NO_STREAM = 'All streams are open, and this client has its share of them: close one, and try again'
 
-/** Answers a client that would see one more part of the catalog, and has its share of all parts that there may be. */
+/** Sends 503 to a client that requests one more view and has its share of all views already. */
 export function sendCrowded(response: ServerResponse): void {
   sendError(response, 503, -32000, CROWDED, { headers: { 'retry-after': '60' } })
 }
@@ -79,7 +83,7 @@ export function sendCrowded(response: ServerResponse): void {
 const CROWDED =
   'As many combinations of packs are in use as there may be, and this client has its share of them: use one of those, or try again in a minute'
 
-/** Part by part as the client takes them: of one large write nobody could tell how far it is. */
+/** Writes part by part as the client reads: the progress of one large write cannot be observed. */
 function writeAsTaken(response: ServerResponse, pieces: readonly Uint8Array[]): void {
   const parts = partsOf(pieces)
   let written = 0
@@ -105,7 +109,7 @@ function partsOf(pieces: readonly Uint8Array[]): Uint8Array[] {
   )
 }
 
-/** Answers a request that was not understood, or not let in, with a JSON-RPC error. */
+/** Sends a JSON-RPC error for a request that is malformed or denied. */
 export function sendError(
   response: ServerResponse,
   status: number,
@@ -119,14 +123,14 @@ export function sendError(
   sendJson(response, status, { jsonrpc: '2.0', id, error }, headers)
 }
 
-/** What an answer was refused with. */
+/** Returns the error message that a response was sent with. */
 export function reasonOf(response: ServerResponse): string | undefined {
   return reasons.get(response)
 }
 
 const reasons = new WeakMap<ServerResponse, string>()
 
-/** Answers with nothing but a status. */
+/** Sends a response without a body. */
 export function sendStatus(response: ServerResponse, status: number, headers: Headers = {}): void {
   response.writeHead(status, headers)
   response.end()

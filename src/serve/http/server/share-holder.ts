@@ -5,10 +5,10 @@ import type { Holder } from '../../fair-shares.ts'
 import { networkOf } from './client-address.ts'
 import type { TrustedProxies } from './client-address.ts'
 
-/** The holder that a request counts for. */
+/** Returns the holder that a request counts for. */
 export type HolderOf = (request: IncomingMessage, principal: Principal | undefined) => Holder
 
-/** Holders as far as they are known: proxies are believed when they name the client. */
+/** Returns the holder of each request. Trusted proxies may name the client. */
 export function holdersBehind(proxies: TrustedProxies): HolderOf {
   return (request, principal) => holderOf(principal?.id, networkOf(proxies.clientOf(request)))
 }
