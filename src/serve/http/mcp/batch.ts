@@ -11,25 +11,28 @@ import type { RateLimit } from '../access/rate-limit.ts'
 import type { RequestTurns } from '../server/request-scheduler.ts'
 import { sendError } from '../server/response.ts'
 
-/** A batch is a thing of 2025-03-26; so many messages may come in one. */
+/** Limit of messages in one batch. Only revision 2025-03-26 has batches. */
 const MAX_BATCH = 100
 
-/** What the answers of one batch may take together: a hundred reads of the largest files are more than V8 has strings for. */
+/**
+ * Limit of the responses of one batch together: a hundred reads of the largest files exceed the maximum string length
+ * of V8.
+ */
 const MAX_ANSWER_BYTES = 64 * 2 ** 20
 
-/** The bounds of batches: how often their messages may come, and how long one is served. */
+/** The limits of batches: the message rate and the time for one batch. */
 export interface BatchBounds {
   readonly rate: RateLimit | undefined
   readonly holderOf: HolderOf
   readonly turns: Pick<RequestTurns, 'begin' | 'goOn'>
   readonly batchMs: number
-  /** Milliseconds that only ever go up. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number
 }
 
 /**
- * Refuses a batch that is longer than any may be, or than its client's rate has room for, before anything of it is served. Says
- * whether it does. The request that brought it is counted already, as its first message.
+ * Rejects a batch over the maximum length or over its client's rate before any message is served. Returns true if it
+ * does. The HTTP request is already counted, as the first message.
  */
 export function refuseBatch(
   { length }: readonly unknown[],
@@ -51,28 +54,32 @@ export function refuseBatch(
   return true
 }
 
-/** An answer, or its text where that is there. */
+/** A response, or its serialized text if that exists. */
 export type Answer = Response | TextAnswer
 
-/** The JSON of an answer, in pieces. */
+/** The JSON of a response, in pieces. */
 export function piecesOf(answer: Answer): readonly Uint8Array[] {
   return 'text' in answer ? answer.text : [Buffer.from(JSON.stringify(answer))]
 }
 
 /** Serves the requests of a batch. */
 export interface BatchServer {
-  /** Serves it, and tells of what goes out: what that is, the batch says once there is an answer. */
+  /**
+   * Serves one request, and audits what `goesOut` returns: the batch decides what is sent as soon as there is a
+   * response.
+   */
   readonly serve: (request: JSONRPCRequest, goesOut: (answer: Answer) => Answer) => Promise<Answer>
-  /** Resolves when it is the client's turn among others; undefined where it is now. */
+  /** Resolves at the client's turn among other clients; `undefined` if it need not wait. */
   readonly turn?: () => Promise<void> | undefined
-  /** Is told of each request that is not served. */
+  /** Called for each request that is not served. */
   readonly unserved: (request: JSONRPCRequest, why: string) => void
 }
 
 /**
- * The answers to a batch as one JSON text in pieces, made one after another: what is held is the text, and one answer. Others are
- * served between two of them. Once it would be too large, the request that made it so is refused, and so is each one after it,
- * without being served; likewise those that its time does not suffice for. The signal ends it.
+ * Returns the responses to a batch as one JSON text in pieces. They are built one after another, so that memory holds
+ * only the text and one response. Other clients are served in between. If the text becomes too large, the request that
+ * exceeds the limit and all later ones are refused without being served. The same holds for requests after the time
+ * limit. The signal aborts the batch.
  */
 export async function answerBatch(
   requests: readonly JSONRPCRequest[],
@@ -86,7 +93,7 @@ export async function answerBatch(
     for (const request of requests.slice(from)) unserved(request, why)
   }
   for (const [index, request] of requests.entries()) {
-    // A turn of the loop, in which this client may have left.
+    // A turn of the event loop, in which the client may have left.
     if (index > 0) await setImmediate()
     await turn?.()
     if (signal.aborted) {
@@ -102,7 +109,7 @@ export async function answerBatch(
     try {
       await serve(request, (answer) => batch.add(request, answer))
     } catch (error) {
-      // Who serves one tells of it also where that fails.
+      // The server of a request audits its failure too.
       rest(index + 1, signal.aborted ? UNWAITED : 'one before it in its batch was not answered')
       throw error
     }
@@ -122,7 +129,7 @@ class BatchAnswer {
     return [...this.#answers, Buffer.from(']')]
   }
 
-  /** Says what goes out for it. */
+  /** Adds a response. Returns the response that is sent. */
   add(request: JSONRPCRequest, answer: Answer): Answer {
     const pieces = piecesOf(answer)
     this.#bytes += pieces.reduce((sum, { byteLength }) => sum + byteLength, 1)

@@ -14,7 +14,7 @@ import { PlainRequests, routeOf } from './plain-request.ts'
 import { hasRoom, sendBusy, sendError } from '../server/response.ts'
 import type { Shortcut } from './fast-path.ts'
 
-/** The one endpoint of both eras. What the body says decides the era; headers only have to agree with it. */
+/** The single endpoint of both eras. The body decides the era; headers only have to agree with it. */
 export class McpEndpoint {
   readonly #modern: ModernEdge
   readonly #legacy: LegacyEdge
@@ -62,7 +62,7 @@ export class McpEndpoint {
     }
     const isHere = request.complete
     const body = await jsonBody(request, this.#bodyBytes)
-    // Its turn was over before the body had come.
+    // The request's turn ended before its body arrived.
     if (!isHere) await this.#goOn(request, response, principal)
     if (body.ok) this.#audit.asks(response, body.json)
     if (isOver(principal)) return refuseLapsed(response)
@@ -97,17 +97,17 @@ export class McpEndpoint {
   }
 }
 
-/** The bounds of what is read and answered. */
+/** The limits of requests and responses. */
 interface Bounds {
   readonly bodyBytes: number
   readonly batches: Pick<BatchBounds, 'rate' | 'holderOf' | 'turns'>
-  /** About how large the answer to a body will be, where that is known before it is made. */
+  /** Estimates the size of the response to a body, if it is known in advance. */
   readonly announced: (body: unknown) => number
-  /** Makes ready, in slices, what that is read off. */
+  /** Builds in slices the data for that estimate. */
   readonly ready: (body: unknown, signalOf: () => AbortSignal) => Promise<void>
 }
 
-/** A token can be revoked while its bearer is still sending. */
+/** A token can be revoked while its client is still sending. */
 function refuseLapsed(response: ServerResponse): void {
   const headers = { 'www-authenticate': 'Bearer error="invalid_token"' }
   sendError(response, 401, -32000, 'The token is not valid', { headers })
@@ -126,7 +126,7 @@ function standardHeaders(request: IncomingMessage): Record<string, string> {
 function refuseBody(response: ServerResponse, why: 'too-large' | 'not-json' | 'too-deep', bodyBytes: number): void {
   if (why === 'too-deep') return sendError(response, 400, -32600, `The body is nested more than ${MAX_DEPTH} deep`)
   if (why === 'not-json') return sendError(response, 400, -32700, 'Parse error: the body is not JSON')
-  // What is left of the body is not read, so the connection cannot be used again.
+  // The rest of the body is not read, so the connection cannot be reused.
   return sendError(response, 413, -32000, `The body is over ${bodyBytes} bytes`, { headers: { connection: 'close' } })
 }
 

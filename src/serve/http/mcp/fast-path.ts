@@ -15,8 +15,8 @@ import { sendError, sendJsonPieces } from '../server/response.ts'
 import type { SessionsOfView } from './sessions.ts'
 
 /**
- * The way past the core, for a plain request whose answer is text already. What its edge would refuse takes the way through
- * that edge.
+ * The path past the core, for a plain request whose response exists as text. A request that an endpoint would reject
+ * goes to that endpoint.
  */
 export class Shortcut {
   readonly #answers: Answers
@@ -36,7 +36,7 @@ export class Shortcut {
     this.#turns = turns
   }
 
-  /** Whether the request was answered; nothing was done if not. */
+  /** Returns true if the request was answered. If false, nothing was done. */
   async answer(
     plain: PlainRequest,
     principal: Principal | undefined,
@@ -52,7 +52,7 @@ export class Shortcut {
     const caller = { era, turn, ...(principal && { principal }), ...(trace && { trace }) }
     try {
       const result = await this.#answers.resultOf(method, params, caller)
-      // The core tells of what is left to it.
+      // The core audits the requests that it handles.
       if (result === undefined) return false
       tell(ANSWERED)
       sendJsonPieces(response, 200, textAnswer(plain.id, result).text)

@@ -25,7 +25,9 @@ import type { SessionsOfView } from './sessions.ts'
 
 export const SESSION_HEADER = 'mcp-session-id'
 
-/** What the wire of 2025-11-25 and earlier asks of an HTTP server around the core: sessions, and a stream for each. */
+/**
+ * The HTTP requirements of revision 2025-11-25 and earlier around the core: sessions, and a stream for each session.
+ */
 export class LegacyEdge {
   readonly #core: Core
   readonly #sessions: SessionsOfView
@@ -64,7 +66,7 @@ export class LegacyEdge {
     const requests = messages.filter((message) => isJSONRPCRequest(message))
     if (requests.some(({ method }) => method === 'initialize'))
       return sendError(response, 400, -32600, '`initialize` cannot be part of a batch')
-    // Notifications and answers ask for nothing, and we never ask the client for anything.
+    // Notifications and responses need no response, and the server never sends requests to the client.
     const [first] = requests
     if (first === undefined) return sendStatus(response, 202)
     const signal = disconnected(response)
@@ -82,7 +84,7 @@ export class LegacyEdge {
     sendJsonPieces(response, 200, answer)
   }
 
-  /** GET: the stream of a session's notifications. */
+  /** GET: opens the stream of a session's notifications. */
   openStream(request: IncomingMessage, response: ServerResponse, principal: Principal | undefined): void {
     const session = this.#sessionOf(request, response, principal)
     if (session === undefined) return
@@ -95,13 +97,13 @@ export class LegacyEdge {
     const headers = { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) }
     const stream = new EventStream(response, headers, this.#streams.pendingBytes)
     this.#streams.add(stream, () => {}, { holder, principal, view: session.view })
-    // The first bytes show a client that nothing on the way holds them back.
+    // The first bytes show the client that no proxy buffers them.
     stream.keepAlive()
     session.listenOn(stream, partsOpenTo(principal))
     stream.onClose(() => this.#sessions.use(session))
   }
 
-  /** DELETE: the client says that it is done. */
+  /** DELETE: ends the session for its client. */
   async endSession(
     request: IncomingMessage,
     response: ServerResponse,
@@ -141,12 +143,15 @@ export class LegacyEdge {
       isOpen = 'result' in answer && !signal.aborted
       sendJson(response, 200, answer, isOpen ? { [SESSION_HEADER]: id } : {})
     } finally {
-      // A client that was refused, or that left meanwhile, never learns the id.
+      // A client that was refused, or that left in the meantime, never learns the id.
       if (!isOpen) this.#sessions.close(session)
     }
   }
 
-  /** As text where that is there: to write a large answer for each message of a batch takes longer than others should wait. */
+  /**
+   * Uses the serialized text if it exists: to serialize a large response for each message of a batch would block others
+   * too long.
+   */
   async #answer(message: JSONRPCRequest, request: IncomingMessage, asking: Asking): Promise<Answer> {
     const { id, method, params = {} } = message
     if (!isPlainlyAsked(method, params) || isOver(asking.principal)) return this.#serve(message, request, asking)
@@ -161,7 +166,7 @@ export class LegacyEdge {
   }
 
   async #serve(message: JSONRPCRequest, request: IncomingMessage, asking: Asking): Promise<Response> {
-    // A batch can take long enough for its token to be revoked.
+    // A batch can run long enough for its token to be revoked.
     if (isOver(asking.principal)) {
       return { jsonrpc: '2.0', id: message.id, error: { code: -32000, message: 'The token is not valid' } }
     }
@@ -209,7 +214,7 @@ export class LegacyEdge {
 const NO_SESSION =
   'All sessions are in use, and this client has its share of them: end one (DELETE), or close a stream, and try again'
 
-/** Who asks in a session, and for how long. */
+/** The session, principal and signal of a request. */
 interface Asking {
   readonly session: Session
   readonly principal: Principal | undefined

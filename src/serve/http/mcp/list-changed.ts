@@ -1,6 +1,6 @@
 import type { ListPart } from '../../mcp/events/list-kinds.ts'
 
-/** What says that lists are another in these parts: a message for resources, and one for prompts. */
+/** Returns the notifications for changed lists: one message for resources, and one for prompts. */
 export function listsChangedOf(parts: readonly ListPart[]): string[] {
   return [
     ...ofResources(parts.includes('skills'), parts.includes('contract')),
@@ -8,7 +8,7 @@ export function listsChangedOf(parts: readonly ListPart[]): string[] {
   ]
 }
 
-/** The parts that such a message is of; none for any other message. */
+/** Returns the parts that such a message stands for; empty for any other message. */
 export function partsOfListChanged(json: string): readonly ListPart[] {
   return PARTS.get(json) ?? []
 }
@@ -18,7 +18,8 @@ function ofResources(skills: boolean, contract: boolean): string[] {
   return contract ? [CONTRACT] : []
 }
 
-// One message in three spellings. To a client they say the same, and one that was not sent tells us of what it was.
+// One message in three spellings. They are equal to a client, but for an unsent message the spelling tells us its
+// parts.
 const SKILLS = '{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}'
 const CONTRACT = '{"method":"notifications/resources/list_changed","jsonrpc":"2.0"}'
 const BOTH = '{"jsonrpc":"2.0", "method":"notifications/resources/list_changed"}'

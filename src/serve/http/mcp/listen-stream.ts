@@ -26,22 +26,22 @@ const PARAMS = z.looseObject({
   }),
 })
 
-/** What of a filter is honoured: kinds that we send, and resources that we serve. */
+/** The accepted part of a filter: notification kinds that the server sends, and resources that it serves. */
 interface Honoured {
   readonly resourceSubscriptions?: readonly string[]
   readonly resourcesListChanged?: true
   readonly promptsListChanged?: true
 }
 
-/** The part of a filter that is honoured, and the URIs in it: each as it was written, with its canonical form. */
+/** The accepted part of a filter, and its URIs: each in the client's spelling, with its canonical form. */
 interface Filter {
   readonly honoured: Honoured
   readonly wanted: ReadonlyMap<string, string>
 }
 
 /**
- * Reads the filter of a listen request, in slices: ten thousand URIs take longer than others should wait. It is about the catalog
- * that is served once it resolves, for a caller that goes on in the same turn. Throws an `RpcError`.
+ * Parses the filter of a listen request in slices: ten thousand URIs would block others too long. The result matches
+ * the catalog served when the promise resolves, for a caller that continues in the same turn. Throws an `RpcError`.
  */
 export async function filterOf(
   { params }: Pick<JSONRPCRequest, 'params'>,
@@ -62,7 +62,10 @@ export async function filterOf(
   return { honoured, wanted }
 }
 
-/** Where another catalog was published meanwhile, what came with it is honoured, and what went is not. */
+/**
+ * Repeats the check if another catalog was published in the meantime, so that added URIs are accepted and removed ones
+ * are not.
+ */
 async function servedNow(
   registry: Serving['registry'],
   forms: Serving['forms'],
@@ -76,8 +79,9 @@ async function servedNow(
 }
 
 /**
- * `subscriptions/listen` (2026-07-28): answers on the request's own stream. The acknowledgement is the first message and
- * says what is honoured; every message carries the request's id; the last one, when we end it, is the result.
+ * Serves `subscriptions/listen` (2026-07-28) on the request's own stream. The first message is the acknowledgement with
+ * the accepted filter. Every message carries the request's id. When the server ends the stream, the last message is the
+ * result.
  */
 export function listen(
   { id }: Pick<JSONRPCRequest, 'id'>,
@@ -101,14 +105,14 @@ export function listen(
   }
   const farewell = (): void => {
     listener.sendResult()
-    // Its client may be long in taking that, and whoever needs the room is not to wait for it.
+    // The client may read that message late, and others that need the room must not wait for it.
     unsubscribe()
   }
   streams.add(stream, farewell, { holder, principal, view })
   stream.onClose(unsubscribe)
 }
 
-/** The client that listens. */
+/** The listening client. */
 export interface Listening {
   readonly holder: Holder
   readonly principal: Principal | undefined
@@ -137,7 +141,7 @@ class StreamSubscriber implements Subscriber {
   }
 
   updated(_uri: string, message: string): void {
-    // The one thing that is not the same for all goes in before the two braces that end it.
+    // The id is the only part that differs between clients. It is inserted before the two closing braces.
     const meta = `,"_meta":{"${SUBSCRIPTION_ID_META_KEY}":${JSON.stringify(this.#id)}}`
     this.#stream.send(`${message.slice(0, -2)}${meta}}}`)
   }

@@ -22,7 +22,7 @@ import { sendCrowded, sendError } from '../server/response.ts'
 import type { Sessions } from './sessions.ts'
 import { Shortcut } from './fast-path.ts'
 
-/** What MCP is answered with over HTTP. */
+/** The parts behind the MCP routes. */
 export interface DoorParts {
   readonly serving: Serving
   readonly rooms: Pick<Rooms, 'of'>
@@ -32,11 +32,11 @@ export interface DoorParts {
   readonly holderOf: HolderOf
   readonly bodyBytes: number
   readonly batches: BatchBounds
-  /** Said where no route leads: of a pack that is not there for a caller, nobody learns more. */
+  /** The message of a 404. For a pack that does not exist for the caller, the message is the same. */
   readonly nothingHere: string
 }
 
-/** `/mcp`, with all that a caller sees, and `/mcp/<pack>`, with one pack of that. */
+/** The routes `/mcp`, with everything that the caller sees, and `/mcp/<pack>`, with one pack of that. */
 export function mcpRoutes(parts: DoorParts): Routes {
   const contents = contentCache()
   const endpoints = new ByView(parts.serving, (view) => endpointOf(parts, view, contents))

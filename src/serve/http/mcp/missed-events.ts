@@ -11,25 +11,28 @@ import { choicesIn, WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
 import type { Mark, SessionLog } from './session-store.ts'
 
-/** What it is told of those who see one part of the catalog. */
+/** The parts for the clients of one view. */
 export interface PastParts {
-  /** What they are answered from. */
+  /** The serving state of the view. */
   readonly serving: Telling
   readonly view: ViewName
-  /** The mark of what is served now, to anybody. */
+  /** Returns the mark of the whole catalog served now. */
   readonly now: () => Mark
   readonly catalogOf: SessionLog['catalogOf']
   readonly packs?: Serving['packs']
 }
 
-/** What happened since a catalog that was served once. After a restart thousands of sessions ask that of the same one. */
+/**
+ * Computes the changes since an earlier catalog. After a restart, thousands of sessions need the changes since the same
+ * catalog.
+ */
 export class Past {
   #serving: Telling
   #packs: Serving['packs']
   readonly #view: ViewName
   readonly #now: () => Mark
   readonly #catalogOf: SessionLog['catalogOf']
-  /** By the earlier catalog and the forms that it was served in; all of them up to the catalog of one digest. */
+  /** The changes by the earlier catalog and its forms. All of them lead up to the catalog of one digest. */
   readonly #known = new Map<string, Promise<Events | undefined>>()
   #upTo: string | undefined
   readonly #looking = new Turns()
@@ -42,7 +45,7 @@ export class Past {
     this.#catalogOf = catalogOf
   }
 
-  /** From now on the same catalogs are served in these forms. Undefined where those are the same; else what is told of that. */
+  /** Replaces the forms of the same catalogs. `undefined` if they are equal; else the events of the difference. */
   serve(serving: Telling, packs?: Serving['packs']): Events | undefined {
     const { forms } = this.#serving
     this.#serving = serving
@@ -53,17 +56,17 @@ export class Past {
     return madeOtherwise(catalog, catalog, forms.skillPrompts !== serving.forms.skillPrompts)
   }
 
-  /** All parts that lists have now. */
+  /** All parts that the lists have now. */
   get parts(): readonly ListPart[] {
     return this.#serving.forms.skillPrompts ? ['skills', 'contract', 'prompts'] : ['skills', 'contract']
   }
 
-  /** What is served now. */
+  /** The mark of the current catalog. */
   get now(): Mark {
     return this.#now()
   }
 
-  /** Whether who was told of this has been told of everything. */
+  /** True if no change follows the mark. */
   isNow(mark: Mark): boolean {
     const { digest, forms } = this.#now()
     return mark.digest === digest && mark.forms === forms && this.#chooseAlike(mark)
@@ -73,7 +76,9 @@ export class Past {
     return choicesIn(packs, this.#view) === choicesIn(this.#now().packs, this.#view)
   }
 
-  /** Up to what is served when it is asked. Undefined where the earlier one is not known any more. */
+  /**
+   * Returns the changes up to the catalog served at the call. `undefined` if the earlier catalog is no longer known.
+   */
   async eventsSince(mark: Mark): Promise<Events | undefined> {
     const { registry, forms } = this.#serving
     const { catalog } = registry
@@ -82,7 +87,7 @@ export class Past {
     const key = `${mark.digest} ${mark.forms} ${choicesIn(mark.packs, this.#view)}`
     const known = this.#known.get(key)
     if (known !== undefined) return known
-    // One after another: each holds a catalog in memory.
+    // One after another, because each holds a catalog in memory.
     const events = this.#looking.next(async () => {
       const before = this.#seenOf(await this.#catalogOf(mark), mark)
       if (before === undefined) return undefined
@@ -95,7 +100,7 @@ export class Past {
     return events
   }
 
-  /** What the packs had of it when they chose otherwise is not known any more. */
+  /** If the packs had other selection rules then, their part of the catalog is no longer known. */
   #seenOf(catalog: Catalog | undefined, mark: Mark): Catalog | undefined {
     if (catalog === undefined || this.#view === WHOLE) return catalog
     return this.#chooseAlike(mark) ? this.#packs?.views.in(catalog, this.#view) : undefined
@@ -104,7 +109,7 @@ export class Past {
 
 const MOST_KNOWN = 16
 
-/** In other forms whatever is made by us may be another, and so may the lists. */
+/** With other forms, every generated resource may differ, and so may the lists. */
 function madeOtherwise(before: Catalog, after: Catalog, promptsListChanged: boolean): Events {
   const made = [...anySynthetics(before, after), ...anyOfContract(before, after)]
   return { updated: new Set(made), listChanged: true, contractListChanged: true, promptsListChanged }

@@ -25,7 +25,7 @@ import { disconnected } from '../server/client-gone.ts'
 const HEADER_MISMATCH = -32020
 const UNSUPPORTED_REVISION = -32022
 
-/** What the wire of 2026-07-28 asks of an HTTP server around the core: revision, headers, streams, statuses. */
+/** The HTTP requirements of revision 2026-07-28 around the core: revision, headers, streams, statuses. */
 export class ModernEdge {
   readonly #core: Core
   readonly #serving: Serving
@@ -68,7 +68,7 @@ export class ModernEdge {
         data,
       })
     }
-    // A cancellation comes as the end of the request's own connection; no other notification means anything here.
+    // A client cancels by closing the connection of the request. No other notification has a meaning here.
     if (route.messageKind === 'notification') return sendStatus(response, 202)
     const tell = this.#audit.message(route.message, request, response, principal)
     const mismatch = headerMismatch(route.message, request)
@@ -101,7 +101,7 @@ export class ModernEdge {
       const gone = disconnected(response)
       const filter = await whileWanted(filterOf(message, this.#serving, listening.principal), gone)
       gone.throwIfAborted()
-      // From here on in one turn: the filter is about the catalog that is served in it.
+      // From here on in one turn: the filter must match the catalog served in it.
       const refusal = this.#refusalOf(id, response, listening)
       if (refusal !== undefined) return tell({ refused: refusal })
       listen(message, filter, this.#hub, this.#streams, response, listening)
@@ -113,14 +113,14 @@ export class ModernEdge {
     }
   }
 
-  /** Answers a client that no stream is opened for, and gives the reason; undefined where there is none. */
+  /** Rejects a client that gets no stream, and returns the reason; `undefined` if nothing prevents a stream. */
   #refusalOf(id: JSONRPCRequest['id'], response: ServerResponse, { holder }: Listening): string | undefined {
     const refusal = refusalOfStream(response)
     if (refusal !== undefined) {
       sendError(response, 400, -32000, refusal, { id })
       return refusal
     }
-    // Its view was let go while the request was on its way: nothing would be told of it here.
+    // The view was dropped while the request was in flight, so no notification would arrive here.
     if (this.#hub.isOver) {
       sendBusy(response, id)
       return 'its packs were let go'
@@ -131,7 +131,7 @@ export class ModernEdge {
   }
 }
 
-/** The errors that the revision gives a status of its own; every other answer is an answer, whatever it says. */
+/** The errors that the revision maps to a status of their own. All others are sent with 200. */
 function statusOf(answer: Response): number {
   if (!('error' in answer)) return 200
   switch (answer.error.code) {
@@ -146,14 +146,14 @@ function statusOf(answer: Response): number {
   }
 }
 
-/** Which field of the params the `Mcp-Name` header repeats (SEP-2243, standard request headers). */
+/** The field of the params that the `Mcp-Name` header repeats (SEP-2243, standard request headers). */
 const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
 ])
 
-/** The SDK compares the headers that are there; that they are there, and `Mcp-Name`, is checked here. */
+/** The SDK compares the headers that are present. This checks that they are present, and checks `Mcp-Name`. */
 function headerMismatch(message: JSONRPCRequest, request: IncomingMessage): string | undefined {
   for (const name of ['mcp-protocol-version', 'mcp-method']) {
     if (request.headers[name] === undefined) return `the header ${name} is missing`
@@ -169,7 +169,10 @@ function headerMismatch(message: JSONRPCRequest, request: IncomingMessage): stri
   return name === value ? undefined : 'the header mcp-name and the body disagree'
 }
 
-/** A value that no header can carry comes as `=?base64?…?=`. Undefined for one that is not well formed. */
+/**
+ * Decodes a header in the form `=?base64?…?=`, used for values that no header can carry. `undefined` if it is
+ * malformed.
+ */
 function decodedHeader(header: string): string | undefined {
   const value = header.trim()
   if (!value.startsWith('=?base64?')) return value

@@ -2,11 +2,11 @@ import type { Serving } from '../../mcp/core/methods.ts'
 import type { Registry } from '../../registry.ts'
 import type { ViewName } from '../../views.ts'
 
-/** Something for each view, made when the first of those who share it comes, and forgotten when the view is let go. */
+/** Holds one value for each view. It is created at the first use of the view, and dropped with the view. */
 export class ByView<One> {
   readonly #serving: Pick<Serving, 'registry' | 'packs'>
   readonly #make: (view: ViewName) => One
-  /** A view that is made again has another registry. */
+  /** A view that is built again has another registry. */
   readonly #made = new WeakMap<Registry, One>()
 
   constructor(serving: Pick<Serving, 'registry' | 'packs'>, make: (view: ViewName) => One) {

@@ -12,26 +12,26 @@ import { MODERN_REVISION } from '../../mcp/core/sdk-server.ts'
 import type { Params } from '../../mcp/rpc/params.ts'
 import { isObject } from '../../../base/json-object.ts'
 
-/** A request of which all that the SDK's classifier would look at was seen at a glance, and is as it should be. */
+/** A request that passed a fast check of everything that the SDK's classifier would check. */
 export interface PlainRequest {
   readonly era: Era
   readonly id: string | number
   readonly method: string
-  /** Without `_meta`, which of a plain request of the legacy era is not there. */
+  /** The params without `_meta`. A plain request of the legacy era has no `_meta`. */
   readonly params: Params
-  /** All of it. */
+  /** The whole message. */
   readonly message: JSONRPCRequest
 }
 
 /**
- * Tells plain requests from all others. To classify a request and to look at its envelope costs half as much as to answer
- * it, and nearly all requests are as plain as they can be, with an envelope that their client has sent before.
+ * Recognizes plain requests. The SDK's classification and envelope check cost half as much as the response. Nearly all
+ * requests are plain, with an envelope that their client has sent before.
  */
 export class PlainRequests {
   /** The `_meta` of modern requests that were found valid, as text. */
   readonly #envelopes = new Set<string>()
 
-  /** Undefined for a request that has to be classified. */
+  /** Returns the plain request; `undefined` if the SDK must classify it. */
   read(body: unknown, headers: IncomingHttpHeaders): PlainRequest | undefined {
     if (!isObject(body)) return undefined
     const { jsonrpc, id, method, params = {}, ...more } = body
@@ -61,7 +61,7 @@ export class PlainRequests {
   }
 }
 
-/** What of a request's `_meta` is the same in the next one: a trace has another span for each. The classifier looks at none of it. */
+/** Removes the trace from `_meta`, because each request has another span. The classifier ignores these keys. */
 function withoutTrace(meta: Readonly<Record<string, unknown>>): object {
   if (TRACE_KEYS.every((key) => meta[key] === undefined)) return meta
   return Object.fromEntries(Object.entries(meta).filter(([key, value]) => !isTrace(key, value)))
@@ -73,7 +73,7 @@ function isTrace(key: string, value: unknown): boolean {
 
 const TRACE_KEYS: readonly string[] = [TRACEPARENT_META_KEY, TRACESTATE_META_KEY, BAGGAGE_META_KEY]
 
-/** What the classifier says of a plain request. */
+/** Returns the route that the classifier would return for a plain request. */
 export function routeOf({ era, message }: PlainRequest): InboundModernRoute | InboundLegacyRoute {
   if (era === 'legacy') return { kind: 'legacy', reason: 'no-claim' }
   return { kind: 'modern', messageKind: 'request', message, classification: MODERN }
@@ -81,7 +81,7 @@ export function routeOf({ era, message }: PlainRequest): InboundModernRoute | In
 
 const MODERN = { era: 'modern', revision: MODERN_REVISION } as const
 
-/** More of them than clients with open connections are likely to have; each as long as any client's needs to be. */
+/** More than the likely number of connected clients; the length below is enough for the envelope of any client. */
 const MAX_ENVELOPES = 1_000
 const MAX_ENVELOPE_LENGTH = 2_048
 

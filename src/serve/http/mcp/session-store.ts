@@ -2,45 +2,45 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { Holder } from '../../fair-shares.ts'
 import type { Choices, ViewName } from '../../views.ts'
 
-/** What was served when somebody was told of it. */
+/** The identity of a catalog that sessions were notified of. */
 export interface Mark extends Pick<Catalog, 'generation' | 'digest'> {
-  /** In which forms. Undefined where an older version wrote it. */
+  /** The digest of its forms. `undefined` if an older version wrote the mark. */
   readonly forms?: string | undefined
-  /** What the packs chose by. Undefined where an older version wrote it, or there were none. */
+  /** The selection digests of its packs. `undefined` if an older version wrote the mark, or if there were no packs. */
   readonly packs?: Choices | undefined
-  /** What the catalog can be made of again. It can be long, and is written once for all sessions. */
+  /** The data to rebuild the catalog. It can be long, and is written once for all sessions. */
   readonly sources?: readonly (readonly string[])[] | undefined
 }
 
-/** The mark as it is written for one session. */
+/** Returns the short form of the mark that is written for one session. */
 export function nameOf({ generation, digest, forms, packs }: Mark): Mark {
   return { generation, digest, forms, packs }
 }
 
-/** What of a session outlives the process. */
+/** The part of a session that outlives the process. */
 export interface KeptSession {
-  /** What its id hashes to. The id itself opens the session to whoever has it, and is written nowhere. */
+  /** The hash of its id. The id itself opens the session for any client, and is never stored. */
   readonly key: string
-  /** Whose it is, where that is known. */
+  /** The owner of the session, if it is known. */
   readonly principalId?: string
-  /** The network that it was opened from, where that is not: whose share it is of. */
+  /** The network that opened the session, if the owner is unknown: the session counts for its share. */
   readonly address?: Holder
-  /** What it sees of the catalog. Undefined: everything. */
+  /** The view of the session. `undefined`: everything. */
   readonly view?: ViewName
-  /** Milliseconds since it was last used, give or take a tenth of the time that it may idle. */
+  /** Milliseconds since the last use, exact to a tenth of the idle limit. */
   readonly idleMs: number
-  /** The URIs that it subscribed to, as the client wrote them, each with its canonical form. */
+  /** The subscribed URIs in the client's spelling, each with its canonical form. */
   readonly subscriptions: ReadonlyMap<string, string>
-  /** The last catalog whose changes it was all told of. */
+  /** The last catalog whose changes the session was completely notified of. */
   readonly told: Mark
 }
 
 /**
- * Something that happened to sessions. Nothing is written when one is told: those that missed nothing are told of whatever
- * is the latest, and only one that missed something has a catalog of its own that it was told of last.
+ * An event in the life of sessions. No record is written when a session is notified: a session that missed nothing is
+ * at the latest `told` mark. Only a session that missed something has a mark of its own.
  */
 export type SessionRecord =
-  /** `told`: it missed something since. */
+  /** `told`: the last mark, if the session has missed something since. */
   | ({ readonly kind: 'opened'; readonly told?: Mark } & Omit<KeptSession, 'told'>)
   | { readonly kind: 'subscribed'; readonly key: string; readonly asked: string; readonly canonical: string }
   | { readonly kind: 'unsubscribed'; readonly key: string; readonly asked: string }
@@ -48,30 +48,30 @@ export type SessionRecord =
   | { readonly kind: 'missed'; readonly key: string; readonly told: Mark }
   | { readonly kind: 'caught-up'; readonly key: string }
   | { readonly kind: 'ended'; readonly key: string }
-  /** This is served, and told of. */
+  /** This catalog is served, and the sessions were notified of it. */
   | { readonly kind: 'told'; readonly mark: Mark }
 
-/** Where sessions are remembered over a restart. What the disk refuses is no error here: it is not remembered then. */
+/** Stores sessions across a restart. A write that the disk refuses is not an error here: that event is lost. */
 export interface SessionLog {
   /**
-   * The sessions that there were. To be called once, before anything is appended. `all` says at any later moment, in
-   * records, what sessions there are then: that is written first, and again whenever it is much shorter.
+   * Returns the stored sessions. Call it once, before any append. `all` returns the current sessions as records at any
+   * later time. The log writes them first, and again whenever they are much shorter than the log.
    */
   load(all: () => Iterable<SessionRecord>): Promise<readonly KeptSession[]>
-  /** Resolves when the record is on the disk, or when it is known that it does not get there. */
+  /** Resolves when the record is on disk, or is known not to get there. */
   append(record: SessionRecord): Promise<void>
-  /** A catalog that was served once; undefined where that is not known any more. */
+  /** Returns a catalog that was served earlier; `undefined` if it is no longer known. */
   catalogOf(mark: Mark): Promise<Catalog | undefined>
 }
 
-/** Where nothing is to outlive the process. */
+/** The log of a server without persistent sessions. */
 export const NO_SESSION_LOG: SessionLog = {
   load: async () => [],
   append: async () => {},
   catalogOf: async () => undefined,
 }
 
-/** What sessions there are after all that, the least recently used first. */
+/** Returns the sessions that exist after the records; the least recently used comes first. */
 export function sessionsAfter(records: Iterable<SessionRecord>): KeptSession[] {
   const sessions = new Map<string, Standing>()
   const marks = new Map<string, Mark>()

@@ -16,43 +16,46 @@ import type { Past } from './missed-events.ts'
 import { nameOf } from './session-store.ts'
 import type { KeptSession, Mark, SessionLog, SessionRecord } from './session-store.ts'
 
-/** What all sessions of a server work with. */
+/** The parts that all sessions of a view share. */
 export interface SessionTools {
   readonly hub: Hub
   readonly log: SessionLog
   readonly past: Past
 }
 
-/** Whose a session is, and what that one sees. */
+/** The owner of a session, and its view. */
 export interface Belonging {
   readonly principalId: string | undefined
-  /** The network that its client asked from, where no principal is known. */
+  /** The network of the client, if no principal is known. */
   readonly address?: Holder | undefined
   readonly view: ViewName
 }
 
-/** One client of the 2025 era: what it subscribed to, and the stream that it listens on. */
+/** One client of the 2025 era: its subscriptions and its stream. */
 export class Session implements Subscriber, Subscriptions {
-  /** What its id hashes to. */
+  /** The hash of its id. */
   readonly key: string
-  /** Whose it is. For everybody else it does not exist. */
+  /** The owner. For any other principal the session does not exist. */
   readonly principalId: string | undefined
   readonly #address: Holder | undefined
-  /** What it sees of the catalog. */
+  /** The view of the session. */
   readonly view: ViewName
   readonly #tools: SessionTools
   readonly #subscribed = new Map<string, string>()
-  /** What happened while no stream was open that may hear of it: told when one is. No longer than the list of subscriptions. */
+  /**
+   * Updates that arrived without a stream that may receive them; they are sent on the next such stream. At most as many
+   * as subscriptions.
+   */
   readonly #missed = new Set<string>()
   readonly #missedLists = new Set<ListPart>()
-  /** What was served when it was last told, in an earlier life of the server. What it missed since is not looked up yet. */
+  /** The mark of the last notification before a restart. The changes since then are not computed yet. */
   #since: Mark | undefined
-  /** As the log has it: what was served before the first thing that it missed. */
+  /** The mark in the log: the catalog before the first missed change. */
   #told: Mark | undefined
   #stream: EventStream | undefined
-  /** What the token opens that the stream was opened with. One principal can come with more than one. */
+  /** The parts open to the token of the current stream. One principal can use several tokens. */
   #open: ReadonlySet<ListPart> = new Set()
-  /** What any of its streams opened. Nothing before the first. */
+  /** The parts open to any of its streams so far; empty before the first. */
   #opened: ReadonlySet<ListPart> = new Set()
   #isKept = false
   #isOver = false
@@ -67,7 +70,7 @@ export class Session implements Subscriber, Subscriptions {
     tools.hub.subscribeToLists(this)
   }
 
-  /** The holder that it counts for: who opened it, wherever it is used from. */
+  /** The holder that the session counts for: the party that opened it, even if the session is used from elsewhere. */
   get holder(): Holder {
     return holderOf(this.principalId, this.#address)
   }
@@ -80,23 +83,23 @@ export class Session implements Subscriber, Subscriptions {
     return this.#subscribed.size > 0
   }
 
-  /** Whether the log knows of it. */
+  /** True if the session is in the log. */
   get isKept(): boolean {
     return this.#isKept
   }
 
-  /** Resolves when a restart would not undo what was asked of it so far. Undefined where that is so already. */
+  /** Resolves when a restart would no longer undo the requests so far. `undefined` if that is so already. */
   get written(): Promise<void> | undefined {
     return this.#writing
   }
 
-  /** From here on it outlives the process. */
+  /** Makes the session outlive the process. */
   keep(): void {
     this.#isKept = true
     this.#append(this.record(0))
   }
 
-  /** Goes on where it was. */
+  /** Continues a session from its stored state. */
   restore({ subscriptions, told }: KeptSession): void {
     this.#isKept = true
     for (const [asked, canonical] of subscriptions) {
@@ -108,7 +111,7 @@ export class Session implements Subscriber, Subscriptions {
     this.#since = told
   }
 
-  /** From here on messages go to this stream. A session has one at a time. */
+  /** Sends messages to this stream from now on. A session has one stream at a time. */
   listenOn(stream: EventStream, open: ReadonlySet<ListPart>): void {
     this.#stream = stream
     this.#open = open
@@ -118,14 +121,14 @@ export class Session implements Subscriber, Subscriptions {
       this.#stream = undefined
       for (const json of stream.unsent) this.#miss(json)
     })
-    // A publish can bring more than a socket takes at once: what waits is taken a moment later.
+    // A publication can fill the socket; the rest is sent a moment later.
     stream.onClear(() => this.#stream === stream && this.logCaughtUp())
     if (this.#since === undefined) this.#catchUp(stream)
     else void this.#lookBack(stream, this.#since)
   }
 
   subscribe(asked: string, canonical: string): void {
-    // A batch goes on for a while after the session was ended: what it asks for then, nobody would take back.
+    // A batch can continue after the session has ended. A subscription added then would never be removed.
     if (this.#subscribed.has(asked) || this.#isOver) return
     if (this.#subscribed.size >= MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
     const { hub } = this.#tools
@@ -158,12 +161,12 @@ export class Session implements Subscriber, Subscriptions {
     this.#stream?.end()
   }
 
-  /** What was served before the first thing that it missed. */
+  /** The mark of the catalog before the first missed change. */
   get told(): Mark | undefined {
     return this.#told
   }
 
-  /** All that the log is to know of it. */
+  /** Returns the complete state of the session as a log record. */
   record(idleMs: number): SessionRecord {
     const { key, principalId, view } = this
     return {
@@ -181,7 +184,7 @@ export class Session implements Subscriber, Subscriptions {
     this.#append({ kind: 'used', key: this.key, idleMs: 0 })
   }
 
-  /** `told` was served before the last change. */
+  /** `told`: the mark of the catalog before the last change. */
   logMissed(told: Mark): void {
     if (this.#told !== undefined || this.#isUpToDate) return
     this.#told = told
@@ -200,13 +203,13 @@ export class Session implements Subscriber, Subscriptions {
 
   get #isUpToDate(): boolean {
     if (this.#since !== undefined || this.#missed.size > 0) return false
-    // A client that never came with a token for a part of the lists does not wait to hear of that.
+    // A part of the lists that no token of the client opened does not count as missed.
     const waitsFor = (part: ListPart): boolean => this.#opened.size === 0 || this.#opened.has(part)
     if ([...this.#missedLists].some(waitsFor)) return false
     return this.#stream?.isClear ?? true
   }
 
-  /** What it missed before the server was started is what changed between two catalogs, and the older one is on the disk. */
+  /** The changes before a restart are the difference between two catalogs; the older one is on disk. */
   async #lookBack(stream: EventStream, since: Mark): Promise<void> {
     const events = await this.#tools.past.eventsSince(since)
     if (this.#stream !== stream) return
@@ -218,7 +221,7 @@ export class Session implements Subscriber, Subscriptions {
     this.#catchUp(stream)
   }
 
-  /** What this stream may not hear of waits for one that may. */
+  /** Updates that this stream may not receive wait for one that may. */
   #catchUp(stream: EventStream): void {
     for (const asked of [...this.#missed].filter((uri) => this.#mayHear(uri))) {
       this.#missed.delete(asked)
@@ -262,7 +265,7 @@ export class Session implements Subscriber, Subscriptions {
   }
 }
 
-/** Of an update that is told already, the URI. */
+/** Returns the URI of a serialized update. */
 function uriOf(update: string): string {
   const { params }: { params: { uri: string } } = JSON.parse(update)
   return params.uri

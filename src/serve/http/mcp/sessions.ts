@@ -9,29 +9,29 @@ import type { Mark, SessionLog, SessionRecord } from './session-store.ts'
 import { Session } from './session.ts'
 import type { Belonging, SessionTools } from './session.ts'
 
-/** How many sessions there may be, and for how long. */
+/** The limits on the number and idle time of sessions. */
 export interface SessionLimits {
   readonly sessions: number
-  /** A session without a stream that was not used for so long is over. */
+  /** A session without a stream ends after this time without use. */
   readonly idleMs: number
 }
 
-/** What sessions are made with. */
+/** The parts of the session store. */
 export interface SessionParts {
   readonly rooms: Pick<Rooms, 'of' | 'has' | 'admit' | 'now' | 'spent'>
   readonly limits: SessionLimits
-  /** Milliseconds that only ever go up. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number
   readonly log: SessionLog
 }
 
-/** The sessions of those who see one part of the catalog: all others do not exist there. */
+/** The sessions of one view; it does not see the others. */
 export type SessionsOfView = Pick<Sessions, 'close' | 'use'> & {
   open(principalId?: string, address?: Holder): Opened | undefined
   find(id: string, principalId?: string): Session | undefined
 }
 
-/** A session that was just opened, with the id that its client is to be given. */
+/** A new session, with the id for its client. */
 export interface Opened {
   readonly id: string
   readonly session: Session
@@ -40,16 +40,19 @@ export interface Opened {
 interface Used {
   readonly session: Session
   readonly usedAt: number
-  /** The last use that the log knows of. */
+  /** The last use that is in the log. */
   readonly loggedAt: number
 }
 
-/** All sessions of the server, the least recently used first. Each counts for its holder: when all places are taken, the holder of most gives one up. */
+/**
+ * All sessions of the server; the least recently used comes first. Each counts for its holder: if all places are taken,
+ * the holder with the most loses one.
+ */
 export class Sessions {
   readonly #byKey = new Map<string, Used>()
   readonly #shares = new Shares<Session>()
   readonly #parts: SessionParts
-  /** One for all of a view: there are thousands of sessions. */
+  /** One value for all sessions of a view, because there are thousands of sessions. */
   readonly #tools = new Map<ViewName, SessionTools>()
 
   constructor(parts: SessionParts) {
@@ -60,7 +63,7 @@ export class Sessions {
     return this.#byKey.size
   }
 
-  /** Goes on with the sessions that there were when the process before this one ended. To be called once, before all else. */
+  /** Restores the sessions of the previous process. Call it once, before any other method. */
   async restore(): Promise<void> {
     const { log, limits, now, rooms } = this.#parts
     const kept = await log.load(() => this.#records())
@@ -73,13 +76,13 @@ export class Sessions {
       session.restore(one)
       this.#add(session, usedAt)
     }
-    // The limit may be a lower one now: the shares are those of before.
+    // The limit may be lower now. The shares are the previous ones.
     while (this.size > limits.sessions && this.#endOneFor(this.#shares.largest ?? NO_HOLDER));
-    // Its client is told that it is over: a limit that is raised again must not bring it back.
+    // Records these sessions as ended, because their clients are told so: a higher limit later must not revive them.
     for (const { key } of kept) if (!this.#byKey.has(key)) void log.append({ kind: 'ended', key })
   }
 
-  /** Those of one view. */
+  /** Returns the sessions of one view. */
   in(view: ViewName): SessionsOfView {
     return {
       open: (principalId, address) => this.open(principalId, address, view),
@@ -90,8 +93,8 @@ export class Sessions {
   }
 
   /**
-   * Opens a session. The holder of most makes room; undefined when its own holder has its share, and all of that in use.
-   * `address`: the network that its client asks from, where no principal is known.
+   * Opens a session. The holder with the most makes room. `undefined` if the session's own holder has its share, all in
+   * use. `address`: the network of the client, if no principal is known.
    */
   open(principalId?: string, address?: Holder, view: ViewName = WHOLE): Opened | undefined {
     this.#endOld()
@@ -103,7 +106,10 @@ export class Sessions {
     return { id, session }
   }
 
-  /** The session of an id, which is used by that; undefined for another's. One that was idle for too long is over, though nothing had ended it. */
+  /**
+   * Returns the session with the id, and counts this as a use. `undefined` for a session of another principal or view.
+   * A session that was idle for too long ends here.
+   */
   find(id: string, principalId?: string, view: ViewName = WHOLE): Session | undefined {
     const entry = this.#byKey.get(keyOf(id))
     if (entry === undefined) return undefined
@@ -117,7 +123,7 @@ export class Sessions {
     return session
   }
 
-  /** Makes a session the one used last. A stream that ends is a use: the client may come back for another. */
+  /** Marks a session as the most recently used. The end of a stream is a use: the client may come back for another. */
   use(session: Session): void {
     const entry = this.#byKey.get(session.key)
     if (entry === undefined) return
@@ -129,14 +135,14 @@ export class Sessions {
     if (isToLog) session.logUse()
   }
 
-  /** Ends those of principals that are gone. */
+  /** Ends the sessions of principals that no longer exist. */
   endThoseOf(isGone: (principalId: string) => boolean): void {
     for (const { session } of this.#byKey.values()) {
       if (session.principalId !== undefined && isGone(session.principalId)) this.close(session)
     }
   }
 
-  /** Whether any session sees so. */
+  /** True if any session has the view. */
   isOpenIn(view: ViewName): boolean {
     for (const { session } of this.#byKey.values()) if (session.view === view) return true
     return false
@@ -153,7 +159,7 @@ export class Sessions {
     session.end()
   }
 
-  /** What is to be done now and then: nobody has to come for the idle ones to be over. */
+  /** Periodic work: it marks sessions with a stream as used, and ends idle ones even without requests. */
   sweep(): void {
     const listening = [...this.#byKey.values()].filter(({ session }) => session.isListening)
     for (const { session } of listening) this.use(session)
@@ -161,8 +167,8 @@ export class Sessions {
   }
 
   /**
-   * Ends sessions of a holder until its subscriptions and those of all others have room: those that are unused first, and never
-   * the one that asks for it. Of another holder than that one's also those with a stream.
+   * Ends sessions of a holder until all subscriptions fit in the limit: those without a stream first, and never
+   * `asking` itself. Sessions with a stream end only if they belong to another holder.
    */
   freeSubscriptionsOf(holder: Holder, asking: Asking): void {
     const isOwn = holder === asking.holder
@@ -174,10 +180,10 @@ export class Sessions {
     }
   }
 
-  /** Another catalog is served, and all that can be reached were told. */
+  /** Records that another catalog is served, and that all reachable sessions were notified. */
   told(before: Mark, now: Mark): void {
     for (const { session } of this.#byKey.values()) session.logMissed(before)
-    // Nobody waits for that: a session that hears of something twice has lost nothing.
+    // The write is not awaited: a repeated notification does no harm.
     void this.#parts.log.append({ kind: 'told', mark: now })
     for (const { session } of this.#byKey.values()) session.logCaughtUp()
   }
@@ -205,7 +211,7 @@ export class Sessions {
     this.#shares.hold(session.holder, session)
   }
 
-  /** Ends what is idle for too long. Those with a stream are in use. */
+  /** Ends sessions that were idle for too long. Sessions with a stream are in use. */
   #endOld(): void {
     for (const entry of this.#byKey.values()) {
       if (!this.#isOld(entry)) return
@@ -213,14 +219,16 @@ export class Sessions {
     }
   }
 
-  /** Ends one session to make room for one more of a holder. False where there is none that should go. */
+  /** Ends one session to make room for another of the holder. Returns false if none may end. */
   #endOneFor(holder: Holder): boolean {
     const session = this.#leastNeeded(holder)
     if (session !== undefined) this.close(session)
     return session !== undefined
   }
 
-  /** Of the holder that gives, the one that was unused for longest; if all of them are in use, the one opened first. */
+  /**
+   * Selects a session of the holder that must give one up: the longest unused without a stream; else the first by use.
+   */
   #leastNeeded(holder: Holder): Session | undefined {
     const giver = this.#shares.giverTo(holder)
     if (giver !== undefined) return this.#idleOf(giver) ?? firstOf(this.#shares.placesOf(giver))
@@ -239,13 +247,13 @@ export class Sessions {
     return this.#parts.now() - usedAt > this.#parts.limits.idleMs
   }
 
-  /** Often enough that a restart makes a session hardly older than it is, and seldom enough to let disks rest. */
+  /** Often enough that a restart hardly ages a session, and seldom enough to spare the disk. */
   get #logEveryMs(): number {
     return Math.min(this.#parts.limits.idleMs / 10, 86_400_000)
   }
 
   *#records(): Iterable<SessionRecord> {
-    // What is long of a mark is not written with each session.
+    // The long part of a mark is written once, not with each session.
     const older = new Set([...this.#byKey.values()].map(({ session }) => session.told))
     for (const mark of older) if (mark?.sources !== undefined) yield { kind: 'told', mark }
     yield { kind: 'told', mark: this.#parts.rooms.now }

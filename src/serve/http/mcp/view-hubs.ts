@@ -10,22 +10,22 @@ import type { Choices, ViewName } from '../../views.ts'
 import { Past } from './missed-events.ts'
 import type { Mark, SessionLog } from './session-store.ts'
 
-/** Those who see the same part of the catalog: what they are told of, and what happened to it while nobody could be told. */
+/** The notifications of one view, and the changes that its clients missed. */
 export interface Room {
   readonly hub: Hub
   readonly past: Past
 }
 
-/** What those are answered from who are to be told. */
+/** The serving state that the notifications are about. */
 type Told = Telling & Pick<Serving, 'packs'>
 
-/** All that are told of changes, by what they see of the catalog. They stay, whichever configuration is answered from. */
+/** The hubs of all views. They outlive a change of the configuration. */
 export class Rooms implements Disposable {
   #serving: Told
-  /** As far as everybody was told: the packs may be others already. */
+  /** The selection digests that the clients were notified of; the packs may have changed already. */
   #choices: Choices | undefined
   readonly #catalogOf: SessionLog['catalogOf']
-  /** What all that is subscribed to costs. */
+  /** The total cost of all subscriptions. */
   readonly spent = new Spent()
   readonly #rooms = new Map<ViewName, OpenRoom>()
 
@@ -33,7 +33,8 @@ export class Rooms implements Disposable {
     this.#serving = serving
     this.#choices = serving.packs?.views.choices
     this.#catalogOf = catalogOf
-    // Before there is a session: what is published while they are brought back must reach those that are.
+    // Created before the sessions: a change that is published while sessions are restored must reach those already
+    // restored.
     this.of(WHOLE)
   }
 
@@ -53,33 +54,36 @@ export class Rooms implements Disposable {
     return room
   }
 
-  /** Whether there are some who see so: not by packs that are gone. */
+  /** True if the view names only existing packs. */
   has(view: ViewName): boolean {
     return view === WHOLE || this.#serving.packs?.views.isNamed(view) === true
   }
 
-  /** Whether a holder may be told of what is seen so; another view may have to go for it. */
+  /** Returns true if the holder may use the view. Another view may be dropped to make room. */
   admit(view: ViewName, holder: Holder): boolean {
     return this.#serving.packs?.views.admit(view, holder) !== false
   }
 
-  /** The view was let go. Those that were told here have ended. */
+  /** Closes a dropped view. Its subscribers have ended. */
   close(view: ViewName): void {
     this.#rooms.get(view)?.[Symbol.dispose]()
     this.#rooms.delete(view)
   }
 
-  /** What is served now. */
+  /** The mark of the current catalog. */
   get now(): Mark {
     return this.markOf(this.#serving.registry.catalog)
   }
 
-  /** The mark of a catalog that this process serves. It is of all that is served: in what a view shows of it, nothing else has a part. */
+  /**
+   * Returns the mark of a catalog of this process. It covers the whole catalog, because the part of a view depends on
+   * nothing else.
+   */
   markOf({ generation, digest, sources }: Catalog): Mark {
     return { generation, digest, forms: this.#serving.forms.digest, packs: this.#choices, sources }
   }
 
-  /** From now on this is answered from. Says whether anybody was to be told of that. */
+  /** Replaces the serving state. Returns true if subscribers had to be notified of it. */
   serve(serving: Told): boolean {
     const choices = serving.packs?.views.choices
     let isNews = JSON.stringify(choices) !== JSON.stringify(this.#choices)
