@@ -19,11 +19,11 @@ import type { Metrics } from './routes/metrics.ts'
 import { hookRoutes } from './routes/webhook.ts'
 import type { WebhookEndpoint } from './routes/webhook.ts'
 
-/** What the second listener answers, and whom. */
+/** The options of the second listener. */
 export interface OperationsOptions extends ListenerOptions {
   readonly limits: ListenerLimits & RateOptions['limits']
   readonly now: () => number
-  /** By which names it may be called besides the host; of webhooks none matters. */
+  /** The host names that clients may use in addition to the host. Webhooks accept any name. */
   readonly names?: Pick<Names, 'hosts'>
   readonly webhooks: WebhookEndpoint
   readonly metrics?: Metrics | undefined
@@ -33,7 +33,10 @@ export interface OperationsOptions extends ListenerOptions {
   readonly meter?: Meter | undefined
 }
 
-/** Opens the second listener, for programs of the operator and of git hosts. It may lie off loopback, and has nothing for browsers. */
+/**
+ * Opens the second listener, for programs of the operator and of git hosts. It may be outside loopback, and serves no
+ * browsers.
+ */
 export async function serveOperations(options: OperationsOptions): Promise<Listener> {
   const { host, names, webhooks, metrics, unready, isReadOnly, access, meter } = options
   const guard = new Guard({ ...names, host })

@@ -33,52 +33,52 @@ import { hookRoutes } from './routes/webhook.ts'
 import type { WebhookEndpoint } from './routes/webhook.ts'
 import type { Choices } from '../views.ts'
 
-/** Where to listen, what to bear, and whom to tell of errors. */
+/** The options of the HTTP server. */
 export interface HttpOptions extends ListenerOptions {
   readonly limits: HttpLimits
-  /** Milliseconds that only ever go up. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number
-  /** Milliseconds that this thread has worked, by which it is shared; if nothing else is said, those of `now`. */
+  /** The work time of this thread in milliseconds, which is shared among clients; `now` by default. */
   readonly spentMs?: () => number
-  /** Where sessions outlive the process; without it they end with it. */
+  /** Stores sessions across a restart; without it they end with the process. */
   readonly sessionLog?: SessionLog
-  /** Who may ask. */
+  /** The rules of access. */
   readonly access: AccessRules
-  /** By which names clients may call, besides the host. */
+  /** The host names that clients may use in addition to the host. */
   readonly names?: Omit<Names, 'host'>
-  /** Answered here too, where they have no address of their own. */
+  /** Served here too, unless webhooks have an address of their own. */
   readonly webhooks?: WebhookEndpoint
-  /** The same. */
+  /** Served here too, unless metrics have an address of their own. */
   readonly metrics?: Metrics
-  /** What is offered besides MCP; nothing if nothing else is said. */
+  /** The pages and files served in addition to MCP; none by default. */
   readonly web?: WebOptions
-  /** Whose tokens are accepted besides ours. */
+  /** The authorization server whose tokens are accepted in addition to ours. */
   readonly oauth?: OAuthOptions
-  /** Why requests should go elsewhere; if nothing else is said, nothing but that there is no generation. */
+  /** Returns the reasons for not being ready. By default, the only reason is a missing generation. */
   readonly unready?: () => readonly Unready[]
-  /** Whether nothing new is served, since the disk takes no writes. */
+  /** True if the disk refuses writes, so that nothing new is served. */
   readonly isReadOnly?: () => boolean
 }
 
-/** What clients may cost, and how long they may take. */
+/** Limits and timeouts for clients. */
 export interface HttpLimits extends ListenerLimits {
   readonly bodyBytes: number
   readonly streams: number
-  /** What may wait for a client that does not read its stream. */
+  /** Limit of bytes that wait for a client that does not read its stream. */
   readonly streamBytes?: number | undefined
-  /** Of each principal; of each address where there is none. */
+  /** The rate per principal, or per address without a principal. */
   readonly rate?: Rate | undefined
   readonly keepAliveMs: number
   readonly sessions: SessionLimits
 }
 
-/** The HTTP side of the daemon, while it listens. */
+/** The running HTTP server of the daemon. */
 export interface HttpServer extends Listener {
   readonly counts: () => HttpCounts
   readonly figures: () => HttpFigures
-  /** To be called when a token was revoked: its streams and sessions end now, and not when somebody looks. */
+  /** Ends the streams and sessions of revoked tokens at once, instead of at the next check. */
   readonly endWhatIsOver: () => void
-  /** Answers from these from now on, on the same listener, for the same sessions and streams. Address and limits stay. */
+  /** Replaces the serving state and options. Listener, sessions, streams, address and limits stay. */
   readonly serve: (serving: Serving, options: HttpOptions) => void
 }
 
@@ -88,15 +88,15 @@ export interface HttpCounts {
   readonly subscribedUris: number
 }
 
-/** What is counted besides. */
+/** The counts and further metrics. */
 export interface HttpFigures extends HttpCounts {
-  /** Notifications that were given to subscribers. */
+  /** Notifications sent to subscribers. */
   readonly updates: number
   readonly listChanges: number
   readonly unsentBytes: number
 }
 
-/** Opens the listener. Disposing it ends every stream with its result, then closes. */
+/** Opens the listener. Its disposal ends every stream with its result, and then closes it. */
 export async function serveHttp(serving: Serving, options: HttpOptions): Promise<HttpServer> {
   const heard = listenersOf(serving, options)
   const { rooms, streams, sessions } = heard
@@ -130,7 +130,8 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
       serve(next, asked) {
         const before = offered
         ;({ site, offered } = siteFrom(next, asked))
-        // Its readers come back to the new one by themselves; who is still being answered is not waited for.
+        // The replaced site ends in the background: its readers reconnect to the new one, and pending responses are not
+        // awaited.
         void before?.[Symbol.asyncDispose]()
         const mark = rooms.now
         if (rooms.serve(next)) sessions.told(mark, rooms.now)
@@ -154,7 +155,7 @@ function comeOrGone(before: Choices = {}, after: Choices = {}): ReadonlySet<stri
   return new Set([...[...were].filter((id) => !are.has(id)), ...[...are].filter((id) => !were.has(id))])
 }
 
-/** What goes on whichever site answers: who is told of changes, who is signed in, and how often each has asked. */
+/** The state that outlives a change of the site: subscribers, page logins and rates. */
 interface Listeners {
   readonly rooms: Rooms
   readonly streams: EventStreams
@@ -191,7 +192,7 @@ function listenersOf(serving: Serving, options: HttpOptions): Listeners {
   }
 }
 
-/** Has what sessions were told of written down, and those that nobody uses ended. */
+/** Records what sessions were notified of, and ends idle sessions. */
 function note(serving: Serving, { sessions, rooms }: Listeners): readonly Disposable[] {
   return [
     serving.registry.watch((before, catalog) => sessions.told(rooms.markOf(before), rooms.markOf(catalog))),
@@ -199,13 +200,13 @@ function note(serving: Serving, { sessions, rooms }: Listeners): readonly Dispos
   ]
 }
 
-/** A site, and what of it has to be ended with it. */
+/** A site, and the parts that must be disposed with it. */
 interface Built {
   readonly site: Site
   readonly offered: AsyncDisposable | undefined
 }
 
-/** `url`: where we listen, which is known once we do. */
+/** `url`: the listening URL, known as soon as the server listens. */
 function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: () => string): Built {
   const { host, names, oauth, web, webhooks, metrics, now } = options
   const address = (): string => names?.publicUrl?.replace(/\/$/, '') ?? url()
@@ -248,7 +249,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
   return { site, offered }
 }
 
-/** Where a token is needed, it is so for whoever would know what there is. */
+/** If MCP needs a token, the details of the health checks are withheld too. */
 function healthOf({ registry }: Serving, { unready, isReadOnly, access }: HttpOptions): HealthOptions {
   return { unready: unready ?? (() => unlessServed(registry)), isReadOnly, isOpen: !access.isTokenRequired }
 }
@@ -262,7 +263,7 @@ function rulesOf({ access, web, oauth }: HttpOptions, resource: () => string): A
   return oauth === undefined ? rules : rulesWith(rules, oauth, resource)
 }
 
-/** Calls until what is returned is disposed. Keeps no process alive. */
+/** Calls back until the returned value is disposed. The timer does not keep the process alive. */
 function every(ms: number, call: () => void): Disposable {
   const timer = setInterval(call, ms).unref()
   return { [Symbol.dispose]: () => clearInterval(timer) }
