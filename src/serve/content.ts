@@ -5,49 +5,52 @@ import type { Docs } from '../sync/model/docs-folder.ts'
 import type { Skill, SkillFile } from '../sync/model/skill.ts'
 import type { TraceContext } from '../base/trace-context.ts'
 
-/** What files are stored with. */
+/** The skill or documents that files are stored with. */
 export type Stored = Skill | Docs
 
-/** A file of which a client is given nothing but the reason. */
+/** A file of which the client receives only the reason for the refusal. */
 export interface Refused {
   readonly kind: 'refused'
   readonly why: string
 }
 
-/** In place of what was to be read; undefined where it is damaged or gone. */
+/** Result of a read that failed; `undefined` if the file is damaged or gone. */
 export type Unread = NotNow | Refused | undefined
 
 export function isUnread(read: object | Unread): read is Unread {
   return read === undefined || read === 'not-now' || ('kind' in read && read.kind === 'refused')
 }
 
-/** The reason, as a client is given it. */
+/** The reason sent to the client. */
 export function whyUnread(unread: Unread): string {
   if (unread === undefined) return DAMAGED
   return unread === 'not-now' ? NOT_READ_NOW : unread.why
 }
 
 /**
- * Reads a stored file; undefined where it is damaged or gone. The daemon hands it over, and sees to the mending: this side
- * knows no store. `trace`: of the request for which it is read, where that has one.
+ * Reads a stored file; `undefined` if it is damaged or gone. The daemon passes this function in and arranges the
+ * repair, because `serve` knows no store. `trace`: the trace context of the request behind the read, if it has one.
  */
 export type ReadFile = (stored: Stored, file: SkillFile, trace?: TraceContext) => Promise<Uint8Array | Unread>
 
-/** A disk or another server refuses for the moment, which says nothing about the file. */
+/** A disk or another server refuses for the moment. This says nothing about the file. */
 export type NotNow = 'not-now'
 
 export const DAMAGED = 'The stored content is damaged or gone; try again later'
 export const NOT_READ_NOW = 'The content cannot be read at this moment; try again'
 
-/** The content of one resource: text where the bytes are UTF-8 to the last one, else base64. Neither loses a byte. */
+/** The content of one resource: text if all bytes are valid UTF-8, else base64. Neither loses a byte. */
 export type Content = { readonly text: string } | { readonly blob: string }
 
-/** The content of a listed file; undefined where the bytes are not those that the listing promises: they never leave. */
+/**
+ * Reads the content of a listed file; `undefined` if the bytes differ from the listed digest or size. Such bytes are
+ * never sent.
+ */
 export async function contentOf({ skill, file }: CatalogFile, read: ReadFile): Promise<Content | Unread> {
   return contentIn(skill, file, read)
 }
 
-/** The same of a file that is stored with something else. */
+/** Same as `contentOf`, for a file that is stored with another skill or with documents. */
 export async function contentIn(stored: Stored, file: SkillFile, read: ReadFile): Promise<Content | Unread> {
   const bytes = await bytesIn(stored, file, read)
   if (isUnread(bytes)) return bytes
@@ -55,7 +58,9 @@ export async function contentIn(stored: Stored, file: SkillFile, read: ReadFile)
   return text === undefined ? { blob: Buffer.from(bytes).toString('base64') } : { text }
 }
 
-/** Reads, and goes on in the caller's turn: a large file takes long to check and to put into an answer. */
+/**
+ * Makes each read wait for the caller's turn before it returns: the check and the encoding of a large file take long.
+ */
 export function inTurn(read: ReadFile, turn: (() => Promise<void> | undefined) | undefined): ReadFile {
   if (turn === undefined) return read
   return async (...asked) => {
@@ -65,7 +70,7 @@ export function inTurn(read: ReadFile, turn: (() => Promise<void> | undefined) |
   }
 }
 
-/** The bytes of a listed file, under the same promise. */
+/** Reads the bytes of a listed file, with the same check as `contentOf`. */
 export async function bytesOf(listed: CatalogFile, read: ReadFile): Promise<Uint8Array | Unread> {
   return bytesIn(listed.skill, listed.file, read)
 }
@@ -76,7 +81,7 @@ async function bytesIn(stored: Stored, file: SkillFile, read: ReadFile): Promise
   return isAsListed(bytes, file) ? bytes : undefined
 }
 
-/** Whether these are the bytes that the listing promises. */
+/** True if the bytes have the listed size and digest. */
 export function isAsListed(bytes: Uint8Array, { size, sha256 }: SkillFile): boolean {
   return bytes.byteLength === size && createHash('sha256').update(bytes).digest('hex') === sha256
 }

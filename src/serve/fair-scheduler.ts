@@ -1,32 +1,39 @@
 import type { Holder } from './fair-shares.ts'
 
 /**
- * Pieces of work that wait, ordered by the time that their holders have consumed. The next piece is one of the holder that has
- * consumed least since it began to wait (start-time fair queueing): a holder below its fair share waits for the piece under way,
- * however many another has brought and however long each takes. A holder that comes back begins where the others are, so that
- * idling saves nothing up; one that has just consumed much comes after the others still.
+ * Queue of work that is ordered by the time each holder has consumed (start-time fair queueing). The next piece belongs
+ * to the holder that has consumed least since it began to wait. A holder below its fair share waits only for the piece
+ * under way, however many pieces another holder adds and however long each takes. A returning holder starts at the
+ * level of the others, so that idle time earns no credit. A holder that has just consumed much still comes after the
+ * others.
  */
 export class FairTime<Piece> {
-  /** The holder that was served longest ago first. */
+  /** The least recently served holder comes first. */
   readonly #waiting = new Map<Holder, Queue<Piece>>()
-  /** Milliseconds of virtual time up to which each holder has been served. Without those behind the clock, which begin at it. */
+  /**
+   * Milliseconds of virtual time up to which each holder has been served. It omits holders behind the clock, which
+   * start at the clock.
+   */
   readonly #servedTo = new Map<Holder, number>()
   #clock = 0
   #last: Holder | undefined
   #size = 0
   #forgetAt = LEAST_HOLDERS
 
-  /** Pieces that wait. */
+  /** Number of waiting pieces. */
   get size(): number {
     return this.#size
   }
 
-  /** Holders of which something is held. */
+  /** Number of holders with a record. */
   get holders(): number {
     return this.#servedTo.size
   }
 
-  /** Adds a piece after its holder's others. `isBegun`: it goes on with what was begun, and comes before those that do not. */
+  /**
+   * Adds a piece after the holder's other pieces. `isBegun`: the piece continues work already begun, and precedes new
+   * work.
+   */
   wait(holder: Holder, piece: Piece, isBegun = false): void {
     const { begun, coming } = this.#waiting.get(holder) ?? this.#enter(holder)
     const those = isBegun ? begun : coming
@@ -34,7 +41,7 @@ export class FairTime<Piece> {
     this.#size += 1
   }
 
-  /** Takes a piece away that is not wanted any more. False for one that does not wait. */
+  /** Removes a piece that is no longer needed. Returns false if the piece is not waiting. */
   leave(holder: Holder, piece: Piece): boolean {
     const queue = this.#waiting.get(holder)
     if (queue?.begun.delete(piece) !== true && queue?.coming.delete(piece) !== true) return false
@@ -43,12 +50,12 @@ export class FairTime<Piece> {
     return true
   }
 
-  /** Takes the next piece. Its holder is charged with `spend` for it. */
+  /** Takes the next piece. The caller charges its holder with `spend`. */
   next(): { readonly holder: Holder; readonly piece: Piece } | undefined {
     let [holder, least]: [Holder | undefined, number] = [undefined, Infinity]
     for (const one of this.#waiting.keys()) {
       const servedTo = this.#servedToOf(one)
-      // Of those that have consumed the same the one that was just served is the last.
+      // On equal consumption, the holder served just before comes last.
       if (servedTo < least || (servedTo === least && holder === this.#last)) [holder, least] = [one, servedTo]
     }
     const queue = holder === undefined ? undefined : this.#waiting.get(holder)
@@ -63,8 +70,8 @@ export class FairTime<Piece> {
   }
 
   /**
-   * Charges a holder. The clock goes on as if all that wait had consumed it together, and never past the one that has consumed
-   * most: holders that come anew all the time do not keep one that waits from its turn.
+   * Charges a holder. The clock advances as if all waiting holders shared the time equally, but never past the holder
+   * that has consumed most. New holders that keep arriving therefore cannot starve a waiting holder.
    */
   spend(holder: Holder, ms: number): void {
     const servedTo = this.#servedToOf(holder) + ms
@@ -84,7 +91,7 @@ export class FairTime<Piece> {
     return queue
   }
 
-  /** Forgets holders that would begin at the clock; where that leaves too many, those that were served longest ago. */
+  /** Forgets holders that would start at the clock. If too many remain, it forgets the least recently served. */
   #forget(): void {
     if (this.#servedTo.size < this.#forgetAt) return
     for (const [holder, servedTo] of this.#servedTo) {
@@ -107,8 +114,8 @@ interface Queue<Piece> {
   readonly coming: Set<Piece>
 }
 
-/** Fewer are looked through for none that is to be forgotten. */
+/** Below this size, the records are not searched for holders to forget. */
 const LEAST_HOLDERS = 64
 
-/** Besides those that wait. */
+/** Limit on records of holders without waiting work. */
 const MOST_HOLDERS = 1_024

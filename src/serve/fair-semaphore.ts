@@ -1,17 +1,20 @@
 import { Shares } from './fair-shares.ts'
 import type { Holder } from './fair-shares.ts'
 
-/** A place of one asker. Disposed when it is needed no more. */
+/** A place of one client. The client disposes it when the place is no longer needed. */
 export interface Place extends Disposable {
   readonly holder: Holder
-  /** Resolves once the place is given to another holder. */
+  /** Resolves as soon as the place is given to another holder. */
   readonly lost: Promise<void>
 }
 
-/** Places for a bounded number of askers. Once all are taken, the holder of most loses its youngest to the others. */
+/**
+ * Semaphore with a bounded number of places. If all are taken, the holder with the most places loses its youngest to
+ * another holder.
+ */
 export class SharedPlaces {
   readonly #most: number
-  /** By place the function that takes it from its holder. */
+  /** For each place, the function that takes it from its holder. */
   readonly #lose = new Map<Place, () => void>()
   readonly #shares = new Shares<Place>()
 
@@ -19,7 +22,7 @@ export class SharedPlaces {
     this.#most = most
   }
 
-  /** Undefined where all places are taken, and the holder has its share of them. */
+  /** Takes a place; `undefined` if all places are taken and the holder has its fair share. */
   place(holder: Holder): Place | undefined {
     const giver = this.#lose.size < this.#most ? undefined : this.#shares.giverTo(holder)
     if (giver !== undefined) this.#give([...this.#shares.placesOf(giver)].at(-1))

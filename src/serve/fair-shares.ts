@@ -1,27 +1,30 @@
-/** The party that a place counts for: the principal of a token; where there is none, the network of the client's address. */
+/** The party that a place counts for: the principal of a token, or without one the network of the client's address. */
 export type Holder = string
 
-/** The holder of what came with no address: over stdio there is one client. */
+/** The holder of a request without an address: stdio has only one client. */
 export const NO_HOLDER: Holder = ''
 
-/** The holder that a principal is, whichever address it comes from; without one, the network of the address. */
+/** Returns the principal as holder, at any address; without a principal, the network of the address. */
 export function holderOf(principalId: string | undefined, network: Holder = NO_HOLDER): Holder {
-  // No address begins so.
+  // No address begins with this prefix.
   return principalId === undefined ? network : `as ${principalId}`
 }
 
 /**
- * The places of one bound, by their holders. A holder alone may have all of them; once they are full, each further place
- * comes from the holder of most, so that a holder of its fair share or less loses none to another.
+ * The places of one limit, by holder. A single holder may have all of them. When all are taken, each further place
+ * comes from the holder with the most. A holder of its fair share or less never loses a place to another.
  */
 export class Shares<Place> {
-  /** The place held or used longest ago first. */
+  /** The least recently held or used place comes first. */
   readonly #byHolder = new Map<Holder, Set<Place>>()
-  /** The holders by how many places each has: finding the largest goes through none of the others. */
+  /** The holders by their number of places. Finding the largest needs no scan of the others. */
   readonly #byCount = new Map<number, Set<Holder>>()
   #most = 0
 
-  /** The holder that gives a place up for one more of this one: the one with most, at least two more than it. */
+  /**
+   * Returns the holder that gives up a place for `holder`: the one with the most, and with at least two more than
+   * `holder` has.
+   */
   giverTo(holder: Holder): Holder | undefined {
     return this.#most > this.countOf(holder) + 1 ? this.largest : undefined
   }
@@ -34,7 +37,7 @@ export class Shares<Place> {
     return this.#byHolder.get(holder)?.size ?? 0
   }
 
-  /** The places of a holder, the one held or used longest ago first. */
+  /** The places of a holder; the least recently held or used comes first. */
   placesOf(holder: Holder): Iterable<Place> {
     return this.#byHolder.get(holder) ?? []
   }
@@ -46,7 +49,7 @@ export class Shares<Place> {
     this.#move(holder, places.size - 1, places.size)
   }
 
-  /** Makes a place the one that its holder used last. */
+  /** Marks a place as the most recently used of its holder. */
   use(holder: Holder, place: Place): void {
     const places = this.#byHolder.get(holder)
     if (places?.delete(place) === true) places.add(place)
@@ -64,7 +67,7 @@ export class Shares<Place> {
     left?.delete(holder)
     if (left?.size === 0) this.#byCount.delete(from)
     if (to > 0) this.#byCount.set(to, (this.#byCount.get(to) ?? new Set()).add(holder))
-    // A count changes by one: a holder that was the only one with most still is.
+    // A count changes by one: a holder that alone had the most still has the most.
     if (to > this.#most || (from === this.#most && left?.size === 0)) this.#most = to
   }
 }

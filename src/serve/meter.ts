@@ -1,20 +1,23 @@
 import { OMITTED_LIST } from '../sync/skill-md/entry-faults.ts'
 
-/** What counts the work of serving. It is told of each thing once, keeps nobody waiting, and never throws. */
+/** Counts the work of serving. Each event is reported once. Its methods never block and never throw. */
 export interface Meter {
-  /** A request of HTTP was answered: by which route, of those that there are, and with which status. */
+  /** Counts an answered HTTP request by its status and its route, a name from a fixed set. */
   readonly answered: (route: string, status: number) => void
-  /** A message of MCP was. `tookMs`: from when all of it was there. Of one that nobody served, nothing. */
+  /**
+   * Counts an answered MCP message. `tookMs` runs from the complete receipt of the message; it is absent if the message
+   * was not served.
+   */
   readonly message: (method: MeteredMethod, end: MessageEnd, tookMs?: number) => void
 }
 
 /**
- * What became of a message. `error`: it was answered with an error, of the protocol or of a tool. `refused`: turned away
- * without being served. `left`: its client did not wait for the answer.
+ * Result of a message. `error`: answered with a protocol or tool error. `refused`: rejected without being served.
+ * `left`: the client did not wait for the answer.
  */
 export type MessageEnd = 'ok' | 'error' | 'refused' | 'left'
 
-/** The methods that are told apart; whatever else clients write there is one. */
+/** The methods that are counted separately. All other names that clients send count as one. */
 export const METERED_METHODS = [
   'initialize',
   'ping',
@@ -38,15 +41,15 @@ export const METERED_METHODS = [
 ] as const
 export type MeteredMethod = (typeof METERED_METHODS)[number]
 
-/** The method by the name that stands for it in figures. */
+/** Returns the method name that the metrics use. */
 export function meteredMethod(method: string): MeteredMethod {
   return METERED.get(method) ?? 'other'
 }
 
 const METERED: ReadonlyMap<string, MeteredMethod> = new Map(METERED_METHODS.map((method) => [method, method]))
 
-/** The route of what no route was found for: nothing is served there, or it was turned away before one was looked for. */
+/** The route of a request without one: no such route exists, or the request was rejected before routing. */
 export const NO_ROUTE = 'none'
 
-/** The status of a request whose client left before there was one; what nginx writes down. */
+/** The status logged if the client closed the request before a response; nginx uses the same. */
 export const LEFT_STATUS = 499

@@ -1,6 +1,6 @@
 /**
- * The media type that a file is announced with. A table of our own: the registered extension of a TypeScript file is a
- * video stream's, and what skills hold is a short list.
+ * Returns the media type of a file. It uses a table of our own: the registered type of a TypeScript extension is a
+ * video stream, and skills hold only a short list of types.
  */
 export function mimeTypeOf(name: string): string {
   const dot = name.lastIndexOf('.')

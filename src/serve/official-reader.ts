@@ -1,12 +1,15 @@
-/** A frontmatter as the official SDK of MCP reads it. `refused`: not at all; `unsaid`: something else is wrong with the skill. */
+/**
+ * A frontmatter as the official MCP SDK parses it. `refused`: the SDK rejects it; `unsaid`: the SDK reports another
+ * error of the skill.
+ */
 export type OfficialReading =
   | { readonly kind: 'read'; readonly frontmatter: object }
   | { readonly kind: 'refused'; readonly line: number; readonly why: string }
   | { readonly kind: 'unsaid' }
 
 /**
- * Reads the frontmatter of a SKILL.md as clients made with the official SDK do: its reader takes a part of YAML. The package has it
- * in no export, and builds entries of catalogs by it.
+ * Parses the frontmatter of a SKILL.md as clients with the official SDK do: its parser accepts a subset of YAML. The
+ * package does not export the parser, but builds catalog entries with it.
  */
 export async function readOfficially(document: string): Promise<OfficialReading> {
   const { skillEntry, SkillCatalogError } = await import('@modelcontextprotocol/server/ext/skills')

@@ -5,13 +5,13 @@ import type { Changes } from '../sync/catalog/changes.ts'
 import { stepByStep } from '../base/cooperative.ts'
 import type { Steps } from '../base/cooperative.ts'
 
-/** Hears of every change of the catalog, after it is served. */
+/** Receives every change of the catalog, after the catalog is served. */
 export type Listener = (changes: Changes, catalog: Catalog, before: Catalog) => void
 
-/** Makes what is done or told on the way from one catalog to another. */
+/** Prepares the work and the notifications for the step from one catalog to another. */
 export type Preparing = (before: Catalog, catalog: Catalog) => Steps<unknown>
 
-/** Hears of every catalog that is served, also of one in which nothing moved, when all listeners know. */
+/** Receives every served catalog, even without changes, after all listeners are notified. */
 export type Watcher = (before: Catalog, catalog: Catalog) => void
 
 /** The catalog being served. The only mutable cell between sync and serve. */
@@ -25,14 +25,15 @@ export class Registry {
   }
 
   /**
-   * Makes ready in slices what is told once the catalog is published, since to compare catalogs of thousands of skills takes
-   * longer than others should wait. Nothing is served or told of it yet. Where another is served by then, it is made at once.
+   * Prepares in slices the notifications that follow the publication, because a comparison of catalogs with thousands
+   * of skills would block others too long. It serves and sends nothing yet. If another catalog is served by then,
+   * `publish` does the work at once.
    */
   async prepare(next: Catalog): Promise<void> {
     await stepByStep(this.preparing(next))
   }
 
-  /** `prepare`, as a part of a larger work. */
+  /** Same as `prepare`, as a part of larger work. */
   *preparing(next: Catalog): Steps<void> {
     const before = this.#catalog
     const isTold = this.#listeners.size > 0 && !isEmpty(yield* diffing(before, next))
@@ -53,13 +54,19 @@ export class Registry {
     if (!isEmpty(changes)) for (const listener of this.#listeners.keys()) listener(changes, next, before)
   }
 
-  /** Calls back on each change until what is returned is disposed. `preparing`: what can be made before. */
+  /**
+   * Calls back on each change until the returned value is disposed. `preparing`: the work that can be done before
+   * publication.
+   */
   listen(listener: Listener, preparing?: Preparing): Disposable {
     this.#listeners.set(listener, preparing)
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) }
   }
 
-  /** Calls back on each catalog until what is returned is disposed. `preparing`: what can be made before. */
+  /**
+   * Calls back on each catalog until the returned value is disposed. `preparing`: the work that can be done before
+   * publication.
+   */
   watch(watcher: Watcher, preparing?: Preparing): Disposable {
     this.#watchers.set(watcher, preparing)
     return { [Symbol.dispose]: () => void this.#watchers.delete(watcher) }

@@ -9,18 +9,18 @@ import { Registry } from './registry.ts'
 import { NO_HOLDER, Shares } from './fair-shares.ts'
 import type { Holder } from './fair-shares.ts'
 
-/** Which packs somebody sees, as one word: their ids in order. The empty word: all that is served, packs or not. */
+/** The set of visible packs as one string: their ids in order. The empty string means everything, in packs or not. */
 export type ViewName = string
 
 export const WHOLE: ViewName = ''
 
-/** No id holds a space: a view of no pack at all is not that of everything. */
+/** The view of no pack. No id contains a space, so it differs from the view of everything. */
 export const NONE: ViewName = ' '
 
-/** By the id of each pack a digest of what it chooses by. With an equal one it chooses the same of the same skills. */
+/** For each pack id, a digest of the pack's selection rules. Equal digests select the same from the same skills. */
 export type Choices = Readonly<Record<string, string>>
 
-/** What the packs of a view choose by. */
+/** The selection digests of the packs in a view. */
 export function choicesIn(choices: Choices | undefined, view: ViewName): string {
   return view
     .split(' ')
@@ -28,63 +28,69 @@ export function choicesIn(choices: Choices | undefined, view: ViewName): string 
     .join(' ')
 }
 
-/** What a view was made of last. */
+/** The inputs and result of the last build of a view. */
 interface Made {
   readonly from: readonly Snapshot[]
   readonly disabled: string
   readonly catalog: Catalog
 }
 
-/** What a view is to be made of once the catalog is served. */
+/** A view built in advance, used when the catalog is served. */
 interface Ready {
   readonly whole: Catalog
   readonly packs: ReadonlyMap<string, Pack>
   readonly made: Made
 }
 
-/** What goes on in a view: it ends with it. */
+/** The use of a view by streams and sessions, which end with it. */
 export interface ViewUse {
-  /** Whether something listens there; if not, whether a session is there. Undefined where nothing would be missed. */
+  /**
+   * Returns `stream` if a stream listens in the view, else `session` if a session exists. `undefined` if ending the
+   * view affects no client.
+   */
   readonly of: (view: ViewName) => 'stream' | 'session' | undefined
   readonly end: (view: ViewName) => void
 }
 
-/** The holder that a view counts for, and when anybody came for it last. */
+/** The holder that a view counts for, and the time of its last use. */
 interface Held {
   readonly holder: Holder
   readonly usedMs: number
 }
 
-/** Each costs as much as a catalog of its skills. */
+/** Each view costs as much memory as a catalog of its skills. */
 const MOST_VIEWS = 64
 
-/** A holder that has its share gives up one of its own that was unused for so long: making a catalog keeps all others waiting. */
+/**
+ * A holder at its share gives up one of its own views after this time without use: building a catalog blocks all
+ * others.
+ */
 const UNUSED_MS = 60_000
 
 /**
- * The catalog as each view has it, in a registry for each that somebody came for. Whoever is answered from one and listens to it
- * is told of what moved there, and of nothing else. There are so many at most: one that is needed less is let go, and made again
- * for whoever comes.
+ * The catalog of each view, in one registry for each view in use. A client that reads and listens to a view is notified
+ * only of changes in it. The number of views is limited. The least needed view is dropped, and is built again on the
+ * next request.
  */
 export class Views {
   readonly #whole: Registry
   readonly #registries = new Map<ViewName, Registry>()
   readonly #made = new Map<ViewName, Made>()
-  /** Made before it is served. */
+  /** Views built before the catalog is served. */
   readonly #ready = new Map<ViewName, Ready>()
   readonly #shares = new Shares<ViewName>()
-  /** The one used longest ago first. */
+  /** The least recently used view comes first. */
   readonly #held = new Map<ViewName, Held>()
   readonly #now: () => number
   #use: ViewUse = { of: () => undefined, end: () => {} }
   #packs: ReadonlyMap<string, Pack> = new Map()
   #choices: Choices = {}
 
-  /** `now`: milliseconds that only ever go up. */
+  /** `now`: a monotonic clock in milliseconds. */
   constructor(whole: Registry, now: () => number) {
     this.#whole = whole
     this.#now = now
-    // Before whoever writes down what was told: by then all views have been.
+    // This watcher runs before those that record the notifications: by then all views are notified.
     whole.watch(
       (_, catalog) => {
         for (const [view, registry] of this.#registries) registry.publish(this.#next(catalog, view))
@@ -94,7 +100,7 @@ export class Views {
     )
   }
 
-  /** From now on these are the packs. */
+  /** Replaces the packs. */
   define(packs: readonly Pack[]): void {
     this.#packs = new Map(packs.map((pack) => [pack.id, pack]))
     this.#choices = Object.fromEntries(this.packs.map((pack) => [pack.id, choicesDigestOf([pack])]))
@@ -110,24 +116,24 @@ export class Views {
     return this.#packs.has(id)
   }
 
-  /** The view of those who see these packs, as far as there are such; without them, of those who see everything. */
+  /** Returns the view of the existing packs among `packs`; for `undefined`, the view of everything. */
   nameOf(packs: ReadonlySet<string> | undefined): ViewName {
     if (packs === undefined) return WHOLE
     const known = [...packs].filter((id) => this.has(id))
     return known.length === 0 ? NONE : known.toSorted().join(' ')
   }
 
-  /** Whether somebody can see so: not by packs that are gone. */
+  /** True if the view names only existing packs. */
   isNamed(view: ViewName): boolean {
     return view === WHOLE || this.nameOf(new Set(view.split(' '))) === view
   }
 
-  /** Says from now on what goes on in views. */
+  /** Sets the source of information about the use of views. */
   usedBy(use: ViewUse): void {
     this.#use = use
   }
 
-  /** Whether a holder is answered from the view, for which another one may have to go. */
+  /** Returns true if the holder is served from the view. Another view may be dropped to make room. */
   admit(view: ViewName, holder: Holder): boolean {
     if (view === WHOLE) return true
     if (!this.#held.has(view) && !this.#makeRoomFor(holder)) return false
@@ -135,12 +141,12 @@ export class Views {
     return true
   }
 
-  /** In the order of their ids. */
+  /** The packs, sorted by id. */
   get packs(): readonly Pack[] {
     return [...this.#packs.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1))
   }
 
-  /** The packs of a view that there are. */
+  /** The existing packs of a view. */
   packsOf(view: ViewName): readonly Pack[] {
     return this.packs.filter(({ id }) => view.split(' ').includes(id))
   }
@@ -156,7 +162,10 @@ export class Views {
     return registry
   }
 
-  /** It counts for the one of those who came for it that holds the fewest: to come for what others see costs them nothing. */
+  /**
+   * Counts the view for the holder that has the fewest of those that use it: the use of a view that others see costs a
+   * holder nothing.
+   */
   #hold(view: ViewName, holder: Holder): void {
     const before = this.#held.get(view)?.holder
     const isTaken = before === undefined || this.#shares.countOf(holder) + 1 < this.#shares.countOf(before)
@@ -175,7 +184,7 @@ export class Views {
     return view !== undefined
   }
 
-  /** Of the holder that gives, one in which nothing goes on; if something does in all, the one unused for longest. */
+  /** Selects a view of the holder that must give one up: an unused one, or else the least recently used. */
   #leastNeeded(holder: Holder): ViewName | undefined {
     const unused = (view: ViewName): boolean => this.#use.of(view) === undefined
     const unheard = (view: ViewName): boolean => this.#use.of(view) !== 'stream'
@@ -199,13 +208,16 @@ export class Views {
     this.#ready.delete(view)
   }
 
-  /** So that neither a catalog of packs nor what is told of it is made in the turn in which all of them are served. */
+  /**
+   * Builds the catalogs of packs and their notifications in advance, so that this work is not part of the turn that
+   * serves them all.
+   */
   *#preparing(whole: Catalog): Steps<void> {
     for (const [view, registry] of this.#registries) {
       const packs = this.#packs
       const made = yield* this.#making(whole, view)
       yield* registry.preparing(made.catalog)
-      // It may have been let go meanwhile.
+      // The view may have been dropped in the meantime.
       if (this.#registries.get(view) === registry) this.#ready.set(view, { whole, packs, made })
     }
   }
@@ -218,7 +230,7 @@ export class Views {
     return made.catalog
   }
 
-  /** Where nothing moved that the packs can hold, it is what it was. */
+  /** Reuses the previous catalog if no source of the packs has changed. */
   *#making(whole: Catalog, view: ViewName): Steps<Made> {
     const packs = this.packsOf(view)
     const isHeld = (source: string): boolean => packs.some((pack) => canHold(pack, source))
@@ -233,7 +245,7 @@ export class Views {
     return { from, disabled, catalog }
   }
 
-  /** What of a catalog those of the view see. */
+  /** Returns the part of a catalog that the view sees. */
   in(catalog: Catalog, view: ViewName): Catalog {
     return atOnce(this.#seeing(catalog, view))
   }
