@@ -5,36 +5,37 @@ import { METERED_METHODS } from '../../meter.ts'
 import type { MessageEnd, MeteredMethod } from '../../meter.ts'
 import type { Serving } from './methods.ts'
 
-/** A message of a client, as far as it is remembered. */
+/** The parts of a client message that the audit needs. */
 interface Asking {
   readonly method: string
   readonly params?: unknown
 }
 
-/** Who asks, as far as that is known. */
+/** The known identity of the caller. */
 export type Asker = Pick<AuditEvent, 'principal' | 'address' | 'client' | 'trace_id' | 'span_id'>
 
-/** What became of a message: an answer of JSON-RPC, or why there is none. */
+/** Result of a message: a JSON-RPC response, or the reason why there is none. */
 export type End =
   | { readonly result: unknown }
   | { readonly error: { readonly message: string } }
   | { readonly refused: string }
 
-/** To be called when it is known what became of a message; what follows the first call means nothing. */
+/** Reports the result of a message; calls after the first are ignored. */
 export type Tell = (end: End) => void
 
-/** The same in the words of figures. */
+/** Returns the result in the terms of the metrics. */
 export function messageEndOf(end: End): MessageEnd {
   if ('refused' in end) return end.refused === UNWAITED ? 'left' : end.refused === FAULT ? 'error' : 'refused'
   return refusalIn(end) === undefined ? 'ok' : 'error'
 }
 
-/** Of a message that was answered as it was asked for. */
+/** The result of a message that was answered normally. */
 export const ANSWERED: End = { result: undefined }
 
 /**
- * Remembers a message, once; one of a method that gives nothing away only where it is refused. To be called right before it is
- * answered: an answer is made from the catalog of that moment. A tool or a prompt may wait for a newer one first.
+ * Records a message once; a method that reveals nothing is recorded only if it is refused. Call it right before the
+ * response is built: the response uses the catalog of that moment. A tool or a prompt may first wait for a newer
+ * catalog.
  */
 export function audited({ audit, registry }: Pick<Serving, 'audit' | 'registry'>, asking: Asking, asker: Asker): Tell {
   const { method } = asking
@@ -51,7 +52,7 @@ export function audited({ audit, registry }: Pick<Serving, 'audit' | 'registry'>
 
 const LOOKING: ReadonlySet<string> = new Set(['tools/call', 'prompts/list', 'prompts/get'])
 
-/** Serves a message until the signal says that nobody waits any more, and tells what became of it. */
+/** Serves a message until the signal aborts, and reports the result. */
 export async function servedTo<Answer extends End>(
   tell: Tell,
   signal: AbortSignal,
@@ -68,15 +69,15 @@ export async function servedTo<Answer extends End>(
   }
 }
 
-/** Why there is no answer where it is our fault. */
+/** The reason if the server fails. */
 const FAULT = 'internal error'
 
-/** Why there is no answer for a client that left. */
+/** The reason if the client left. */
 export const UNWAITED = 'nobody waited for the answer any more'
 
 const NOTHING_TOLD: Tell = () => {}
 
-/** What greets or helps to type: no skill is listed, read or called by it, and nobody is told of one. */
+/** Methods for the handshake and for completion: they list, read or call no skill, and reveal none. */
 const UNAUDITED: ReadonlySet<MeteredMethod> = new Set([
   'initialize',
   'ping',
@@ -127,6 +128,6 @@ const MOST_URIS = 8
 function refusalIn(end: End): string | undefined {
   if ('refused' in end) return end.refused
   if ('error' in end) return end.error.message
-  // A tool says so in its result, in words that are for the model.
+  // A tool reports its error in the result, in words for the model.
   return isObject(end.result) && end.result['isError'] === true ? 'the tool answered with an error' : undefined
 }

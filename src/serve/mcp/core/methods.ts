@@ -17,36 +17,36 @@ import { listResources, listTemplates, readResource, subscribe, unsubscribe } fr
 import { getSkill, listOmitted, listSkills, readDirectory } from '../resources/skills.ts'
 import { readingFor } from '../rpc/trace.ts'
 
-/** What the answers are made from. */
+/** The state that responses are built from. */
 export interface Serving {
   readonly registry: Registry
   readonly read: ReadFile
-  /** True of what nothing is given out of although the catalog has it still: what was read of it before does not count. */
+  /** True if the content is refused although the catalog still lists it. Cached text of it must not be used then. */
   readonly isRefused?: (stored: Stored) => boolean
   readonly pages: PageLimits
-  /** How long, and by whom, an answer may be kept (2026-07-28). */
+  /** The caching hint: how long, and by which clients, a response may be cached (2026-07-28). */
   readonly cache: CacheHint
-  /** In which forms skills are offered beside the newest. */
+  /** The forms of skills for clients of older revisions and of other servers. */
   readonly forms: Forms
-  /** What can be asked besides skills and resources. */
+  /** The methods in addition to skills and resources. */
   readonly surfaces?: readonly Surface[]
-  /** Is told of whatever is read, listed and called. */
+  /** Records every read, list and call. */
   readonly audit?: Audit
-  /** Counts all that is asked over HTTP. */
+  /** Counts the HTTP requests. */
   readonly meter?: Meter
-  /** Text for the client's model about this server; may name skills by URI. */
+  /** Text about this server for the client's model; it may name skills by URI. */
   readonly instructions?: string
-  /** The same for those who see packs alone. Undefined where there are none. */
+  /** The serving state of callers limited to packs. `undefined` if there are no packs. */
   readonly packs?: PackServing
 }
 
-/** What those are answered from who see a part of the catalog. */
+/** The serving state of each view. */
 export interface PackServing {
   readonly views: Views
   of(view: ViewName): Serving
 }
 
-/** What those of a view are answered from. */
+/** Returns the serving state of a view. */
 export function servingFor<Whole extends Pick<Serving, 'packs'>>(serving: Whole, view: ViewName): Whole | Serving {
   if (view === WHOLE) return serving
   if (serving.packs === undefined)
@@ -55,8 +55,8 @@ export function servingFor<Whole extends Pick<Serving, 'packs'>>(serving: Whole,
 }
 
 /**
- * The view of a caller who may see these packs alone; of everybody else, everything. Undefined where as many views are answered
- * from as may be, and the holder has its share of them.
+ * Returns the view of a caller limited to the packs `named`; if `named` is `undefined`, the view of everything.
+ * `undefined` if the number of views is at its limit and the holder has its share.
  */
 export function viewOf(
   { packs }: Pick<Serving, 'packs'>,
@@ -68,31 +68,31 @@ export function viewOf(
   return packs?.views.admit(view, holder) === false ? undefined : view
 }
 
-/** A group of methods that is offered as a whole, with what the server declares for it. */
+/** A group of methods, with the capabilities that it declares. */
 export interface Surface {
-  /** What a token has to open for it. For a caller whose token does not, there is no such surface. */
+  /** The required scope. For a caller without it, the surface does not exist. */
   readonly scope?: Scope
   readonly capabilities: ServerCapabilities
-  /** All methods, given those that there are without it: it may answer for what one of them does not know. */
+  /** Returns all methods, given those without this surface: it may handle what a known method rejects. */
   readonly methods: (known: Methods) => Methods
 }
 
 export type Methods = Readonly<Record<string, Method>>
 
 /**
- * One method of the protocol. Refusals are `RpcError`s; the answer is what goes out, but for what the era adds. The signal is
- * aborted when the caller waits no more.
+ * One method of the protocol. It refuses with an `RpcError`; the era may add to its result. The signal aborts when the
+ * caller no longer waits.
  */
 export type Method = (params: Params, caller: Caller, signal: AbortSignal) => object | Promise<object>
 
-/** Everything that a client can ask, in both eras. */
+/** Returns all methods of both eras. */
 export function methodsOf(serving: Serving): Methods {
   let known: Methods = skillMethodsOf(serving)
   for (const { methods } of serving.surfaces ?? []) known = methods(known)
   return known
 }
 
-/** What can be asked of skills, and of resources. Each answer is made from one catalog. */
+/** Returns the methods of skills and resources. Each response uses a single catalog. */
 function skillMethodsOf({ registry, read, pages, forms }: Serving) {
   return {
     'skills/list': (params) => listSkills(registry.catalog, params, pages),
@@ -108,5 +108,5 @@ function skillMethodsOf({ registry, read, pages, forms }: Serving) {
   } as const satisfies Readonly<Record<string, Method>>
 }
 
-/** The name of a method of ours, as it is on the wire. */
+/** The name of one of our methods on the wire. */
 export type MethodName = keyof ReturnType<typeof skillMethodsOf>

@@ -13,19 +13,19 @@ import type { Caller, Era } from '../rpc/caller.ts'
 import { MODERN_REVISION } from './sdk-server.ts'
 import { withEraCode } from '../rpc/error-codes.ts'
 
-/** The answer to one request. */
+/** The response to one request. */
 export type Response = JSONRPCResultResponse | JSONRPCErrorResponse
 
 /**
- * One transport for all requests of one era: a server of the SDK binds to a single transport, and making one per request
- * costs several times what answering does. Each request travels under an id of ours, so that callers with equal ids
- * never meet.
+ * One transport for all requests of one era: a server of the SDK binds to a single transport, and one server per
+ * request would cost several times as much as the response. Each request has an id of our own, so that equal ids of
+ * callers never collide.
  */
 export interface Multiplexer {
   readonly transport: Transport
-  /** Answers one request. Ends with an error when the signal says that nobody waits any more. */
+  /** Serves one request. Rejects when the signal aborts. */
   serve(request: JSONRPCRequest, caller: Caller, signal: AbortSignal): Promise<Response>
-  /** Who made the request that travels under this id. */
+  /** Returns the caller of the request with this id. */
   callerOf(id: RequestId): Caller
 }
 
@@ -35,7 +35,7 @@ interface Waiting {
   readonly answer: (response: Response) => void
 }
 
-/** Requests on their way, under ids of ours. */
+/** Requests in flight, under our own ids. */
 class Requests {
   readonly #waiting = new Map<RequestId, Waiting>()
   #last = 0
@@ -100,7 +100,7 @@ function multiplex(
   }
 }
 
-/** The class is what binds a server to the modern revision; nothing of its one exchange is used. */
+/** This class binds a server to the modern revision. Its single exchange is not used. */
 class ModernTransport extends PerRequestHTTPServerTransport {
   readonly #requests: Requests
 
@@ -137,7 +137,7 @@ class LegacyTransport implements Transport {
 
 const MODERN: MessageClassification = { era: 'modern', revision: MODERN_REVISION }
 
-/** A multiplexer for the servers of one era. */
+/** Creates the multiplexer for the servers of one era. */
 export function multiplexerFor(era: Era): Multiplexer {
   const requests = new Requests()
   const transport = era === 'modern' ? new ModernTransport(requests) : new LegacyTransport(requests)

@@ -15,31 +15,31 @@ import { INDEX_URI } from '../resources/derived-resources.ts'
 import { TextCache } from '../rpc/text-cache.ts'
 import { readingFor } from '../rpc/trace.ts'
 
-/** What is read most is held as text: the contents of files, and what is said of skills. */
+/** The most frequent responses are cached as text: file contents, and entries of skills. */
 const CONTENT_BYTES = 64 * 2 ** 20
 const LISTING_BYTES = 32 * 2 ** 20
 
 /**
- * What answers of any view are made of. By digest: the bytes that a listing promises are the same in each catalog. Only what was
- * checked against it comes in.
+ * Creates the content cache of all views. Its keys contain the digest, because equal digests mean equal bytes in each
+ * catalog. It only holds verified content.
  */
 export function contentCache(): TextCache {
   return new TextCache(CONTENT_BYTES)
 }
 
-/** A larger file costs more to send than to make ready. */
+/** A larger file costs more to send than to serialize. */
 const MAX_CONTENT_BYTES = 2 ** 20
 
-/** The `result` of an answer as JSON, in pieces. */
+/** The `result` of a response as JSON, in pieces. */
 type ResultText = readonly Uint8Array[]
 
-/** An answer as JSON, in pieces. It has a result, which is none of the values. */
+/** A response as JSON, in pieces. Its result exists only as text, so `result` is `undefined`. */
 export interface TextAnswer {
   readonly result: undefined
   readonly text: readonly Uint8Array[]
 }
 
-/** The answer of the core to the request, with that result. */
+/** Returns the response to a request as the core would serialize it with this result. */
 export function textAnswer(id: string | number, result: ResultText): TextAnswer {
   return {
     result: undefined,
@@ -49,12 +49,12 @@ export function textAnswer(id: string | number, result: ResultText): TextAnswer 
 
 const BEGINNING = Buffer.from('{"result":')
 
-/** True of a request that may be answered so: it asks for nothing that the core alone knows. */
+/** True if the request uses only parameters that need no core. */
 export function isPlainlyAsked(method: string, params: Params): boolean {
   return Object.hasOwn(PARAMS, method) && Object.keys(params).every((name) => name === PARAMS[method])
 }
 
-/** What is answered so, and the one param that it may have. */
+/** The methods answered from text, and the one parameter that each may have. */
 const PARAMS: Readonly<Record<string, string>> = {
   'resources/read': 'uri',
   'skills/get': 'uri',
@@ -62,13 +62,13 @@ const PARAMS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Results that are made into text once and not for each who asks: a change has all its subscribers ask at the same moment.
- * They are those that the core makes, byte by byte. What is not simply there is left to it: refusals, other spellings of a
- * URI, whatever a surface adds.
+ * Serializes results once for all clients, because a change makes all subscribers read at the same moment. The bytes
+ * equal those of the core. Everything else is left to the core: refusals, other spellings of a URI, and additions of
+ * surfaces.
  */
 export class Answers {
   readonly #serving: Serving
-  /** What depends on who asks is nothing to be kept for others. */
+  /** A result that depends on the caller must not be cached for others. */
   readonly #endings: { readonly legacy: Endings; readonly modern: Endings; readonly modernPrivate: Endings }
   readonly #contents: TextCache
   #listings: Listings
@@ -84,7 +84,10 @@ export class Answers {
     this.#listings = listingsOf(serving.registry.catalog)
   }
 
-  /** Undefined where the core is to be asked. Throws an `RpcError` for what is refused and may be gone when the core looks. */
+  /**
+   * Returns the result; `undefined` if the core must handle the request. Throws an `RpcError` for a refusal whose file
+   * may be gone when the core looks it up.
+   */
   async resultOf(method: string, params: Params, caller: Caller): Promise<ResultText | undefined> {
     const { catalog } = this.#serving.registry
     const { uri, cursor } = params
@@ -118,7 +121,7 @@ export class Answers {
     const listed = fileAt(catalog, uri)
     if (listed === undefined || listed.file.size > MAX_CONTENT_BYTES) return undefined
     if (this.#serving.isRefused?.(listed.skill) === true) return undefined
-    // With the size, which the listing promises as well.
+    // The key includes the size, which the listing promises too.
     const key = `${listed.file.sha256} ${listed.file.size} ${proverOf(listed)}`
     const content = this.#contents.get(key) ?? (await this.#contents.add(key, () => this.#verified(listed, caller)))
     if (content === undefined) return undefined
@@ -127,10 +130,10 @@ export class Answers {
     return [Buffer.from(head), content, ending.read]
   }
 
-  /** To put the index of thousands of skills into JSON at one go takes longer than others should wait. */
+  /** To serialize the index of thousands of skills in one step would block others too long. */
   async #index(catalog: Catalog, ending: Endings, caller: Caller): Promise<ResultText | undefined> {
     const { forms, read } = this.#serving
-    // The core tells of a failure.
+    // The core reports the failure.
     const pieces = await forms.index?.pieces(catalog, readingFor(caller, read)).catch(() => undefined)
     if (pieces === undefined) return undefined
     const head = `{"contents":[{"uri":"${INDEX_URI}","mimeType":"application/json","text":"`
@@ -138,11 +141,11 @@ export class Answers {
     return [Buffer.from(head), ...escaped, Buffer.from('"}'), ending.read]
   }
 
-  /** `"text":"…"}`: what of an answer is the same for each URI with this content. */
+  /** Returns `"text":"…"}`: the part of a response that is equal for each URI with this content. */
   async #verified(listed: CatalogFile, caller: Caller): Promise<string | undefined> {
     const content = await contentOf(listed, inTurn(readingFor(caller, this.#serving.read), caller.turn))
     if (!isUnread(content)) return JSON.stringify(content).slice(1)
-    // What was read belied its skill, which may have left the catalog by now: the core would know nothing of it.
+    // The content contradicts its skill, which may have left the catalog by now: the core would no longer find it.
     if (content !== undefined && content !== 'not-now')
       throw new RpcError(INTERNAL_ERROR, whyUnread(content), { uri: listed.uri })
     return undefined
@@ -156,7 +159,7 @@ export class Answers {
   }
 }
 
-/** What was said of the skills of one catalog, and goes with it. */
+/** The serialized entries of one catalog, dropped with it. */
 interface Listings {
   readonly catalog: Catalog
   readonly texts: TextCache
@@ -166,17 +169,17 @@ function listingsOf(catalog: Catalog): Listings {
   return { catalog, texts: new TextCache(LISTING_BYTES) }
 }
 
-/** The file at a URI that is spelt as it is listed. */
+/** Returns the file at a URI in its listed spelling. */
 function fileAt(catalog: Catalog, uri: string): CatalogFile | undefined {
   return catalog.folders.has(uri) ? undefined : catalog.files.get(uri)
 }
 
-/** What of another MCP server is checked against its own entry each; all else has its digest to prove it. */
+/** Content of another MCP server is verified against its own entry; all other content by its digest alone. */
 function proverOf({ uri, skill }: CatalogFile): string {
   return skill.upstream === undefined ? '' : `${uri} ${declarationOf(skill)}`
 }
 
-/** A result as text, up to where its era may add to it; undefined for one that is refused. */
+/** Serializes a result up to the point where the era may add to it; `undefined` if it is refused. */
 function withoutEnd(make: () => object): string | undefined {
   try {
     return JSON.stringify(make()).slice(0, -1)
@@ -186,7 +189,7 @@ function withoutEnd(make: () => object): string | undefined {
   }
 }
 
-/** A text as it stands between the quotes of JSON. */
+/** Escapes a text for use between the quotes of JSON. */
 function* escaping(pieces: readonly string[]): Steps<readonly Buffer[]> {
   const escaped: Buffer[] = []
   for (const piece of pieces) {
@@ -196,13 +199,16 @@ function* escaping(pieces: readonly string[]): Steps<readonly Buffer[]> {
   return escaped
 }
 
-/** How a result ends. */
+/** The last part of a result. */
 interface Endings {
   readonly read: Buffer
   readonly listing: Buffer
 }
 
-/** What the modern era adds to a result, in the core's order: it has its own hints for `resources/read`, and ours for the rest. */
+/**
+ * Returns the additions of the modern era in the core's order: the core has its own hints for `resources/read`, and
+ * uses ours for the rest.
+ */
 function modernEndings(cache: CacheHint): Endings {
   const { ttlMs, cacheScope } = cache
   const hint = membersOf({ ttlMs, cacheScope })

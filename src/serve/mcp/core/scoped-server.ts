@@ -7,13 +7,13 @@ import { multiplexerFor } from './multiplexer.ts'
 import type { Multiplexer, Response } from './multiplexer.ts'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 
-/** What answers the requests of one era. */
+/** Serves the requests of one era. */
 export type Core = Pick<Multiplexer, 'serve'>
 
 /**
- * One core for each set of surfaces and forms that callers can have: what a caller's token does not open is neither declared nor
- * known to it, and a server of the SDK declares one thing to all. There are as many as sets of scopes in use, made when the
- * first caller of a set comes.
+ * Holds one core for each set of surfaces and forms that callers can have. A surface that a caller's token does not
+ * open is neither declared to it nor usable, and a server of the SDK declares the same to all. A core is created for
+ * the first caller of a set of scopes.
  */
 export class ScopedCore implements Core {
   readonly #serving: Serving
@@ -43,10 +43,10 @@ export class ScopedCore implements Core {
   }
 }
 
-/** No scope is called so. */
+/** No scope has this name. */
 const EVERYBODY = '*'
 
-/** What depends on who asks is nothing to be kept for others. */
+/** A result that depends on the caller must not be cached for others. */
 function servingOpenTo(principal: Principal, serving: Serving): Serving {
   const { scopes } = principal
   const surfaces = (serving.surfaces ?? []).filter(({ scope }) => scope === undefined || scopes.has(scope))

@@ -7,13 +7,13 @@ import type { Caller, Era } from '../rpc/caller.ts'
 import { methodsOf } from './methods.ts'
 import type { MethodName, Serving } from './methods.ts'
 
-/** SEP-2640's identifier of the extension. */
+/** The extension id of SEP-2640. */
 const SKILLS_EXTENSION = 'io.modelcontextprotocol/skills'
 
-/** The revision of the modern era. The SDK's own list of supported versions has the legacy ones only. */
+/** The revision of the modern era. The SDK's own list of supported versions has only the legacy ones. */
 export const MODERN_REVISION = '2026-07-28'
 
-/** Methods for which the SDK knows no cache hint: the answer carries it (SEP-2640, R7), on the modern era only. */
+/** The methods without a cache hint in the SDK: our response includes it (SEP-2640, R7), in the modern era only. */
 const HINTED_BY_US: ReadonlySet<string> = new Set<MethodName>([
   'skills/list',
   'skills/get',
@@ -21,7 +21,7 @@ const HINTED_BY_US: ReadonlySet<string> = new Set<MethodName>([
   OMITTED_LIST,
 ])
 
-/** Those for which it does. */
+/** The methods with a cache hint in the SDK. */
 const HINTED_BY_SDK = [
   'server/discover',
   'resources/list',
@@ -32,8 +32,8 @@ const HINTED_BY_SDK = [
 ] as const
 
 /**
- * One server of the SDK for one era, answering from our table of methods. Params are taken as they come: the SDK would
- * answer a wrong type with an internal error, the methods answer it with invalid params.
+ * Creates a server of the SDK for one era, with our table of methods. It accepts any params: the SDK would answer a
+ * wrong type with an internal error, but the methods answer it with invalid params.
  */
 export function buildServer(serving: Serving, era: Era, callerOf: (context: ServerContext) => Caller): Server {
   const server = new Server({ name: 'skillsyncd', version: VERSION }, optionsOf(serving, era))

@@ -10,8 +10,8 @@ import { listingForModels } from './skill-list.ts'
 import { promptingSkills } from './skill-prompt-list.ts'
 
 /**
- * Makes ready what the size of the answer to a body is read off, where the catalog was not asked for it yet. In slices: for ten
- * thousand skills it takes longer than others should wait. Their signal ends the wait, and not the work: others wait for it too.
+ * Builds in slices the catalog data that the size estimate of a response needs: for ten thousand skills it would block
+ * others too long. The signal ends the wait, but not the work, because other requests wait for it too.
  */
 export async function readyFor(
   catalog: Catalog,
@@ -24,14 +24,14 @@ export async function readyFor(
   for (const message of messages) {
     const making = makingFor(catalog, forms, message)
     if (making === undefined) continue
-    // One for all messages: each listens to the connection.
+    // One signal for all messages, because each signal listens to the connection.
     signal ??= signalOf()
     await whileWanted(making, signal)
     signal.throwIfAborted()
   }
 }
 
-/** The same for one message. Undefined where the size is not read off what is made of a catalog. */
+/** Same as `readyFor`, for one message. `undefined` if the estimate needs no such data. */
 export function makingFor(catalog: Catalog, forms: Forms, message: unknown): Promise<unknown> | undefined {
   if (!isObject(message)) return undefined
   const { name, uri, arguments: given } = isObject(message['params']) ? message['params'] : {}
