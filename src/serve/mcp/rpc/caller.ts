@@ -5,31 +5,36 @@ import type { Holder } from '../../fair-shares.ts'
 /** The two protocol eras: up to 2025-11-25 (`initialize`, sessions), and 2026-07-28 (stateless). */
 export type Era = 'legacy' | 'modern'
 
-/** How long a client may go without asking again, where it hears of no change, and whether others may be given its answer. */
+/**
+ * The time for which a client may reuse a response without notifications of changes, and the permission to share it.
+ */
 export interface CacheHint {
   readonly ttlMs: number
   readonly cacheScope: 'public' | 'private'
 }
 
-/** Who asks, as far as an answer may depend on it. */
+/** The properties of the caller that a response may depend on. */
 export interface Caller {
   readonly era: Era
-  /** Undefined where everybody who can connect may ask everything: over stdio, and on loopback without tokens. */
+  /** `undefined` if any client that can connect may read everything: over stdio, and on loopback without tokens. */
   readonly principal?: Principal
-  /** The holder that its places count for. Undefined over stdio, where there is one client. No answer depends on it. */
+  /** The holder that its places count for. `undefined` over stdio, which has one client. No response depends on it. */
   readonly holder?: Holder
-  /** Resolves when it is its turn to go on, after it has waited for something; undefined where it is now. No answer depends on it. */
+  /**
+   * Resolves at its next turn, after it has waited for something; `undefined` if it need not wait. No response depends
+   * on it.
+   */
   readonly turn?: () => Promise<void> | undefined
-  /** Where its request stands in its trace. No answer depends on it. */
+  /** The trace context of its request. No response depends on it. */
   readonly trace?: TraceContext
-  /** What this caller is subscribed to. A 2025-era session has one; a 2026-era request has none, it listens on a stream. */
+  /** The subscriptions of a 2025-era session. A 2026-era request has none, because it listens on a stream. */
   readonly subscriptions?: Subscriptions
 }
 
-/** URIs that one session, or one client over stdio, may subscribe to or listen for. */
+/** Limit of URIs that one session, or one stdio client, may subscribe to or listen for. */
 export const MAX_SUBSCRIPTIONS = 10_000
 
-/** The resources that one 2025-era session wants to hear of. Held by URI as the client wrote it and as we know it. */
+/** The resources that one 2025-era session is subscribed to, each in the client's spelling and in canonical form. */
 export interface Subscriptions {
   subscribe(asked: string, canonical: string): void
   unsubscribe(asked: string): void

@@ -3,14 +3,14 @@ import { INVALID_PARAMS, RESOURCE_NOT_FOUND } from './rpc-error.ts'
 
 const OF_RESOURCES: ReadonlySet<string> = new Set(['resources/read', 'resources/subscribe'])
 
-/** Whether an error of the method depends on the era. */
+/** True if an error code of the method depends on the era. */
 function hasEraCode(method: string): boolean {
   return OF_RESOURCES.has(method)
 }
 
 /**
- * Gives an unknown resource the code of its era. The SDK writes the modern one in both; revisions up to 2025-11-25 say
- * -32002. Such an error carries the URI, which no other error of these methods does.
+ * Sets the error code of the era for an unknown resource. The SDK uses the modern code in both eras, but revisions up
+ * to 2025-11-25 require -32002. Only this error of these methods has the URI in its data.
  */
 export function withEraCode<Message extends object>(message: Message, era: Era, method: string): Message {
   if (era !== 'legacy' || !hasEraCode(method) || !('error' in message)) return message

@@ -2,10 +2,10 @@ import { SERVER_INFO_META_KEY, SUBSCRIPTION_ID_META_KEY } from '@modelcontextpro
 import type { JSONRPCResultResponse, RequestId } from '@modelcontextprotocol/server'
 import { VERSION } from '../../version.ts'
 
-/** What an answer of the modern era says of us. */
+/** The server info in a response of the modern era. */
 export const SERVER_META = { [SERVER_INFO_META_KEY]: { name: 'skillsyncd', version: VERSION } }
 
-/** The answer to `subscriptions/listen`: the last message that it brings. */
+/** Returns the response to `subscriptions/listen`, which is the last message of its stream. */
 export function listenResult(id: RequestId): JSONRPCResultResponse {
   const meta = { [SUBSCRIPTION_ID_META_KEY]: id, ...SERVER_META }
   return { jsonrpc: '2.0', id, result: { resultType: 'complete', _meta: meta } }

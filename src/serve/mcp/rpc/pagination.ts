@@ -2,21 +2,21 @@ import { createHash } from 'node:crypto'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { invalidParams } from './rpc-error.ts'
 
-/** How much one page of a listing holds at the most. An entry never straddles pages, and a page has at least one. */
+/** The limits of one page of a listing. An entry never spans pages, and a page has at least one entry. */
 export interface PageLimits {
   readonly entries: number
   readonly bytes: number
 }
 
-/** Some items of a listing, and where the rest begins, if there is one. */
+/** Some items of a listing, and the cursor of the rest, if there is more. */
 export interface Page<Item> {
   readonly items: Item[]
   readonly nextCursor?: string
 }
 
 /**
- * One page of a listing. Cursors are opaque and bound to the catalog and to what is listed: after the catalog moved, or
- * with a cursor of another listing, the client is told to start again instead of being shown a mixture.
+ * Returns one page of a listing. Cursors are opaque and bound to the catalog and the listing. After a change of the
+ * catalog, or with a cursor of another listing, the client must start again; it never gets a mixture.
  */
 export function pageOf<Item>(
   items: readonly Item[],

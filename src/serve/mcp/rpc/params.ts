@@ -1,9 +1,9 @@
 import { invalidParams } from './rpc-error.ts'
 
-/** The params of a request: checked field by field, since nothing about them is known. */
+/** The params of a request; each field must be checked, because the client may send anything. */
 export type Params = Readonly<Record<string, unknown>>
 
-/** The `uri` of a request that names a resource; refuses params without one. */
+/** Returns the `uri` of a request that names a resource; throws if it is missing. */
 export function requiredUri(params: Params): string {
   const uri = params['uri']
   if (typeof uri !== 'string' || uri === '') throw invalidParams('`uri` is required, and is a string')

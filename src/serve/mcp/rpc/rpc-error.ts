@@ -1,7 +1,7 @@
 import { MAX_SUBSCRIPTIONS } from './caller.ts'
 import type { Era } from './caller.ts'
 
-/** A refusal that goes to the client as it is: code, message and data of a JSON-RPC error. */
+/** A refusal that is sent to the client unchanged: code, message and data of a JSON-RPC error. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly code: number
@@ -14,33 +14,33 @@ export class RpcError extends Error {
   }
 }
 
-/** JSON-RPC: the method is known, and what it was given is not right. */
+/** JSON-RPC: the method exists, but its params are invalid. */
 export const INVALID_PARAMS = -32602
-/** JSON-RPC: the request was right, and cannot be answered. */
+/** JSON-RPC: the request is valid, but the server cannot answer it. */
 export const INTERNAL_ERROR = -32603
-/** What 2025-11-25 and earlier call an unknown resource; 2026-07-28 calls it invalid params. */
+/** The code of an unknown resource up to 2025-11-25; 2026-07-28 uses invalid params. */
 export const RESOURCE_NOT_FOUND = -32002
 
-/** What was asked for is not there, or not asked for in the right way. */
+/** Creates the error for a missing thing or a malformed request. */
 export function invalidParams(message: string, data?: unknown): RpcError {
   return new RpcError(INVALID_PARAMS, message, data)
 }
 
-/** What is refused to a client that already waits to hear of `MAX_SUBSCRIPTIONS` resources. */
+/** Creates the error for a client at its limit of `MAX_SUBSCRIPTIONS` resources. */
 export function tooManySubscriptions(): RpcError {
   return invalidParams(
     `A session can subscribe to ${MAX_SUBSCRIPTIONS} resources; unsubscribe from some, or subscribe to their folder`,
   )
 }
 
-/** What is refused while the subscriptions of all clients cost what they may. */
+/** Creates the error for the limit on the subscriptions of all clients. */
 export function noRoomForSubscriptions(): RpcError {
   return new RpcError(INTERNAL_ERROR, 'The server holds as many subscriptions as it can; try again later')
 }
 
 /**
- * An unknown resource of `resources/read` and `resources/subscribe`: the two eras have a code each. `candidates`: URIs that may be
- * meant.
+ * Creates the error for an unknown resource in `resources/read` and `resources/subscribe`; each era has its own code.
+ * `candidates`: URIs that the client may have meant.
  */
 export function resourceNotFound(era: Era, uri: string, why: string, candidates: readonly string[] = []): RpcError {
   const [first] = candidates

@@ -1,4 +1,4 @@
-/** Texts as bytes, by key, within a bound: those asked for least recently go first. */
+/** LRU cache of texts as bytes, with a limit on their total size. */
 export class TextCache {
   readonly #texts = new Map<string, Buffer>()
   readonly #coming = new Map<string, Promise<Buffer | undefined>>()
@@ -17,7 +17,7 @@ export class TextCache {
     return text
   }
 
-  /** Makes a text that is not here, once for all who ask meanwhile. One that cannot be made is made anew for who asks next. */
+  /** Makes a missing text, once for all concurrent callers. Failures are not cached. */
   async add(key: string, make: () => Promise<string | undefined>): Promise<Buffer | undefined> {
     const coming = this.#coming.get(key) ?? this.#make(key, make)
     this.#coming.set(key, coming)
@@ -38,7 +38,7 @@ export class TextCache {
 
   #keep(key: string, text: Buffer): void {
     const size = sizeOf(key, text)
-    // One alone must not drive out most of the others.
+    // A single text must not evict most of the others.
     if (size > this.#maxBytes / 16) return
     this.#texts.set(key, text)
     this.#bytes += size
@@ -50,7 +50,7 @@ export class TextCache {
   }
 }
 
-/** What an entry takes besides its bytes: of empty files there may be many. */
+/** Bytes of an entry in addition to its key and text: there may be many empty files. */
 const OVERHEAD_BYTES = 256
 
 function sizeOf(key: string, text: Buffer): number {

@@ -5,12 +5,12 @@ import type { ReadFile } from '../../content.ts'
 import { isObject } from '../../../base/json-object.ts'
 import type { Caller } from './caller.ts'
 
-/** Headers of the request that a message came in; empty where there is none. */
+/** Headers of the request with the message; empty if there is no request. */
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /**
- * Where a message stands in its client's trace: what its `_meta` says (SEP-414), which is about this message, else what the
- * headers of the request say. Never one of our own.
+ * Returns the client's trace context of a message. `_meta` (SEP-414) comes first, because it belongs to this message;
+ * the headers of the request come second. Never creates a trace of our own.
  */
 export function traceIn(params: unknown, headers: Headers = {}): TraceContext | undefined {
   const meta = isObject(params) ? params['_meta'] : undefined
@@ -18,12 +18,12 @@ export function traceIn(params: unknown, headers: Headers = {}): TraceContext | 
   return inMeta ?? traceInHeaders(headers)
 }
 
-/** The same of a request that is no message. */
+/** Returns the trace context of a request that is not a message. */
 export function traceInHeaders({ traceparent, tracestate }: Headers): TraceContext | undefined {
   return traceparent === undefined ? undefined : traceContextOf(traceparent, tracestate)
 }
 
-/** Reads in the name of a caller: whoever is asked for a file on its behalf is told where that stands in its trace. */
+/** Returns a reader that passes the caller's trace context on: a server that is queried for the file receives it. */
 export function readingFor({ trace }: Caller, read: ReadFile): ReadFile {
   return trace === undefined ? read : async (stored, file) => read(stored, file, trace)
 }
