@@ -10,7 +10,10 @@ import { indexText, missingOf, recordText } from '../resources/contract-text.ts'
 import type { Forms } from '../resources/compatibility.ts'
 import { MadeOnce } from '../../../base/memo.ts'
 
-/** The URIs of the family that came, went or changed their bytes. One that two skills claim is gone until one of them leaves it. */
+/**
+ * Returns the URIs of the contract family that were added, removed or changed. A URI that two skills claim is missing
+ * until one of them gives it up.
+ */
 export function* changingContract(
   before: Catalog,
   after: Catalog,
@@ -26,7 +29,7 @@ export function* changingContract(
   return changed
 }
 
-/** Whether the lists of resources and of templates say something else of the family. */
+/** True if the lists of resources and of templates differ in the contract family. */
 export function isContractListChanged(before: Catalog, after: Catalog, forms: Forms): boolean {
   if (forms.contract === undefined) return false
   const [was, is] = [listedOfContract(before, forms), listedOfContract(after, forms)]
@@ -61,8 +64,8 @@ function saysAlike(was: ContractResource, is: ContractResource | undefined): boo
 }
 
 /**
- * Whether the same is said of both; what is said is made into text for those only of which it is not. There may be thousands
- * of skills, and one that changed.
+ * True if both have equal entries. They are serialized only if the cheap checks differ, because a catalog may have
+ * thousands of skills and one change.
  */
 function isSame({ contract, skill }: ContractSkill, other: ContractSkill | undefined): boolean {
   if (other === undefined || skill.uri !== other.skill.uri || skill.description !== other.skill.description)
@@ -70,7 +73,7 @@ function isSame({ contract, skill }: ContractSkill, other: ContractSkill | undef
   return contract === other.contract || textOf(contract) === textOf(other.contract)
 }
 
-/** Each is compared with the one before it, and then with the one after. */
+/** Each contract is compared with the previous one, and later with the next one. */
 const TEXTS = new MadeOnce<Contract, string>()
 
 function textOf(contract: Contract): string {

@@ -10,7 +10,7 @@ import type { Forms } from '../resources/compatibility.ts'
 import { INDEX_URI, syntheticsOf } from '../resources/derived-resources.ts'
 import type { Synthetic } from '../resources/derived-resources.ts'
 
-/** The catalogs before and after a change, and what of the files changed. */
+/** The catalogs before and after a change, and the changed files. */
 export interface Step {
   readonly before: Catalog
   readonly after: Catalog
@@ -18,8 +18,8 @@ export interface Step {
 }
 
 /**
- * The URIs of what is made by us that came, went or changed its bytes. Of the skills, those are looked at that the changed
- * files belong to.
+ * Returns the URIs of generated resources that were added, removed or changed. It checks only the skills that the
+ * changed files belong to.
  */
 export function* changingSynthetics(step: Step, forms: Forms): Steps<readonly string[]> {
   const skills = yield* touchingSkills(step)
@@ -32,7 +32,7 @@ export function* changingSynthetics(step: Step, forms: Forms): Steps<readonly st
   return uris
 }
 
-/** Every skill of which anything made by us can be another, by the URI of its SKILL.md. */
+/** Returns the SKILL.md URIs of all skills whose generated resources may differ. */
 function* touchingSkills({ before, after, changes }: Step): Steps<readonly string[]> {
   const isSkill = (uri: string): boolean => before.skills.has(uri) || after.skills.has(uri)
   const moved = [
@@ -42,14 +42,14 @@ function* touchingSkills({ before, after, changes }: Step): Steps<readonly strin
   ]
   const uris = new Set(moved)
   const met = new Set<string>()
-  // Folders are there for listed skills alone: one can come or go without a file that does.
+  // Folders exist only for listed skills: a folder can appear or disappear without a change of files.
   for (const file of [...moved, ...changes.added, ...changes.removed, ...changes.changed]) {
     yield
     for (const at of upFrom(file)) {
-      // The folders above it were met with it.
+      // The folders above it are visited already.
       if (met.has(at)) break
       met.add(at)
-      // What is there may have the URI of an archive, which then is not there, or is again.
+      // A file here may have the URI of an archive. It hides that archive, or no longer hides it.
       const format = ARCHIVE_FORMATS.find((candidate) => at.endsWith(`.${candidate}`))
       const beside = format === undefined ? [] : [`${at.slice(0, -format.length - 1)}/SKILL.md`]
       for (const uri of [`${at}/SKILL.md`, ...beside]) if (isSkill(uri)) uris.add(uri)
@@ -63,7 +63,7 @@ function* upFrom(uri: string): Generator<string> {
   yield* folderUrisAbove(uri)
 }
 
-/** A skill inside of a skill can come and go by a rule, and its files stay. */
+/** A rule can add or remove a skill inside another skill while its files stay. */
 function* onlyIn(catalog: Catalog, other: Catalog): Steps<readonly string[]> {
   const uris: string[] = []
   for (const uri of catalog.skills.keys()) {
@@ -102,7 +102,7 @@ function isSameSynthetic(a: Synthetic | undefined, b: Synthetic | undefined): bo
   return false
 }
 
-/** Whether the document would have the same bytes. It has no mode of a file, but where an archive has it. */
+/** True if the index document keeps its bytes. It contains the mode of a file only through the digest of an archive. */
 function* sameIndex(step: Step, touched: readonly string[], { archives }: Forms): Steps<boolean> {
   const { before, after } = step
   if (before.enumerated.length !== after.enumerated.length) return false
@@ -126,7 +126,7 @@ function isSaidAlike({ before, after }: Step, uri: string, archives: Forms['arch
   return old.every((archive, index) => isSameArchive(archive, now[index]))
 }
 
-/** Of equal files, the SKILL.md is equal, and all that is read out of it. */
+/** If all files are equal, SKILL.md and everything parsed from it are equal. */
 function isSameEntry(a: CatalogSkill, b: CatalogSkill): boolean {
   const [was, is] = [filesOf(a), filesOf(b)]
   if (was.length !== is.length) return false

@@ -12,22 +12,22 @@ import { areSameLists } from '../resources/resource-list.ts'
 import { areSamePrompts } from '../tools/skill-prompt-list.ts'
 import { changingSynthetics } from './derived-changes.ts'
 
-/** What subscribers may want to hear of one change of the catalog. */
+/** The events of one change of the catalog. */
 export interface Events {
-  /** Canonical URIs: files that came, went or changed, and every folder above one. Each once. */
+  /** Canonical URIs of files that were added, removed or changed, and every folder above them. Each occurs once. */
   readonly updated: ReadonlySet<string>
-  /** As everybody sees the list. */
+  /** True if the list of resources changed for all clients. */
   readonly listChanged: boolean
-  /** What only those see of it who are shown the `resource://` family. */
+  /** True if the list changed only for clients that see the `resource://` family. */
   readonly contractListChanged: boolean
-  /** Of prompts, where skills are some. */
+  /** True if the list of prompts changed, if skills are prompts. */
   readonly promptsListChanged: boolean
 }
 
-/** What notifications are made from. */
+/** The parts of `Serving` that notifications need. */
 export type Telling = Pick<Serving, 'registry' | 'forms'>
 
-/** Tells of every change of the catalog, after it is served, until what is returned is disposed. */
+/** Reports every change of the catalog after it is served, until the returned value is disposed. */
 export function listenForEvents({ registry, forms }: Telling, tell: (events: Events) => void): Disposable {
   const events = new MadeBetween<Catalog, Events>((before, after) => eventing(before, after, forms))
   return registry.listen(
@@ -36,12 +36,12 @@ export function listenForEvents({ registry, forms }: Telling, tell: (events: Eve
   )
 }
 
-/** What is told of the way from one catalog to another, what is made by us included. */
+/** Returns the events between two catalogs, generated resources included. */
 export function eventsBetween(before: Catalog, after: Catalog, forms: Forms): Events {
   return atOnce(eventing(before, after, forms))
 }
 
-/** `eventsBetween`, for where others wait. */
+/** Same as `eventsBetween`, in steps. */
 export function* eventing(before: Catalog, after: Catalog, forms: Forms): Steps<Events> {
   const changes = yield* diffing(before, after)
   const { updated, listChanged } = eventsOf(changes)
@@ -56,14 +56,14 @@ export function* eventing(before: Catalog, after: Catalog, forms: Forms): Steps<
   }
 }
 
-/** `changes` knows of the documents of skills alone. */
+/** `changes` covers only the SKILL.md documents. */
 function* changingList(ofDocuments: boolean, before: Catalog, after: Catalog, forms: Forms): Steps<boolean> {
   const { list, synthetic } = forms.resources
   if (ofDocuments || (list === 'skills' && synthetic === 'hide')) return ofDocuments
   return !(yield* areSameLists(before, after, forms))
 }
 
-/** A folder counts as updated when anything below it is: that is what a subscriber to a skill's root waits for. */
+/** A folder counts as updated if anything below it is: a subscriber to the root of a skill expects that. */
 export function eventsOf(changes: Changes): Pick<Events, 'updated' | 'listChanged'> {
   const updated = new Set<string>()
   for (const uris of [changes.added, changes.removed, changes.changed]) {

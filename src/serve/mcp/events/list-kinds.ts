@@ -3,14 +3,14 @@ import type { Events } from './events.ts'
 import { opensContract, opensPrompts } from '../resources/compatibility.ts'
 
 /**
- * What a notification about a list can be of. `skills`: the list of resources, as everybody sees it. `contract`: what only those
- * see of it who are shown the `resource://` family. `prompts`: the list of prompts.
+ * The lists that a notification can be about. `skills`: the list of resources for all clients. `contract`: the part of
+ * it for clients that see the `resource://` family. `prompts`: the list of prompts.
  */
 export type ListPart = 'skills' | 'contract' | 'prompts'
 
 export const EVERY_PART: ReadonlySet<ListPart> = new Set<ListPart>(['skills', 'contract', 'prompts'])
 
-/** The parts that are another. */
+/** Returns the changed parts. */
 export function listPartsOf({ listChanged, contractListChanged, promptsListChanged }: Events): ListPart[] {
   return [
     ...(listChanged ? (['skills'] as const) : []),
@@ -19,7 +19,7 @@ export function listPartsOf({ listChanged, contractListChanged, promptsListChang
   ]
 }
 
-/** The parts that a caller may hear of: for it there are no others. */
+/** Returns the parts that a caller may be notified of. For the caller, no others exist. */
 export function partsOpenTo(principal: Principal | undefined): ReadonlySet<ListPart> {
   const open: ListPart[] = ['skills']
   if (opensContract(principal)) open.push('contract')

@@ -3,19 +3,22 @@ import { EVERY_PART, listPartsOf } from './list-kinds.ts'
 import type { ListPart } from './list-kinds.ts'
 import type { Holder } from '../../fair-shares.ts'
 
-/** One place that notifications go to: a session, or one listen stream. */
+/** A target of notifications: a session, or one listen stream. */
 export interface Subscriber {
   /** The holder that its subscriptions count for. */
   readonly holder: Holder
-  /** `uri` as this subscriber wrote it, and the notification that says so: one text for all who wrote it alike. */
+  /**
+   * Sends an update. `uri` is in this subscriber's spelling; `message` is the serialized notification, shared by all
+   * subscribers with the same spelling.
+   */
   updated(uri: string, message: string): void
-  /** Lists are another in these parts, one at least of those that it wants to hear of. */
+  /** Notifies of changed lists, at least one of which the subscriber wants. */
   listChanged(parts: readonly ListPart[]): void
 }
 
-/** Who wants to hear of what. A change costs as much as it has subscribers, not as much as there are. */
+/** Maps resources to subscribers. The cost of a change depends on its own subscribers, not on their total number. */
 export class Hub {
-  /** Canonical URI to subscribers, and the spellings each of them used. */
+  /** For each canonical URI, the subscribers and the spellings that each of them used. */
   readonly #byUri = new Map<string, Map<Subscriber, Set<string>>>()
   readonly #forLists = new Map<Subscriber, ReadonlySet<ListPart>>()
   readonly #spent: Spent
@@ -23,12 +26,12 @@ export class Hub {
   #updates = 0
   #listChanges = 0
 
-  /** `spent`: of all hubs of the server together. */
+  /** `spent`: the costs of all hubs of the server together. */
   constructor(spent = new Spent()) {
     this.#spent = spent
   }
 
-  /** Whether nothing is told of here any more. */
+  /** True if the hub sends no more notifications. */
   get isOver(): boolean {
     return this.#isOver
   }
@@ -37,22 +40,25 @@ export class Hub {
     this.#isOver = true
   }
 
-  /** How many URIs are subscribed to by anyone. */
+  /** Number of subscribed URIs. */
   get size(): number {
     return this.#byUri.size
   }
 
-  /** How many notifications it has given to subscribers so far. */
+  /** The number of notifications sent so far. */
   get told(): { readonly updates: number; readonly listChanges: number } {
     return { updates: this.#updates, listChanges: this.#listChanges }
   }
 
-  /** Whether all subscriptions together cost what they may. */
+  /** True if all subscriptions together reach the limit. */
   get isFull(): boolean {
     return this.#spent.isAll
   }
 
-  /** Whether there is room for another subscription, once the holder of most gave some up. Without it that one is to be refused. */
+  /**
+   * Returns true if there is room for another subscription. To make room, the holder with the most may lose some. If
+   * false, the caller must refuse the subscription.
+   */
   hasRoomFor(asking: Asking): boolean {
     if (this.isFull) this.#spent.free(asking)
     return !this.isFull
@@ -83,7 +89,7 @@ export class Hub {
     this.#forLists.delete(subscriber)
   }
 
-  /** Tells each subscriber each of its URIs once. */
+  /** Notifies each subscriber once for each of its URIs. */
   tell(events: Events): void {
     for (const uri of events.updated) {
       const subscribers = this.#byUri.get(uri)
@@ -100,13 +106,13 @@ export class Hub {
   }
 }
 
-/** Ends subscriptions of a holder, as many as it takes for another one to have room. */
+/** Ends subscriptions of a holder until there is room for another one. */
 export type Free = (holder: Holder, asking: Asking) => void
 
-/** A subscriber that is, or one that is about to be. */
+/** A current or future subscriber. */
 export type Asking = Pick<Subscriber, 'holder'>
 
-/** What subscriptions cost, as far as it is worth counting, by their holders. */
+/** The approximate cost of subscriptions, by holder. */
 export class Spent {
   readonly #byHolder = new Map<Holder, number>()
   #bytes = 0
@@ -123,7 +129,7 @@ export class Spent {
     else this.#byHolder.set(holder, held)
   }
 
-  /** Has room made by this from now on. */
+  /** Sets the function that makes room. */
   freeBy(free: Free): void {
     this.#free = free
   }
@@ -135,15 +141,15 @@ export class Spent {
   }
 }
 
-/** What all clients together may subscribe to: most of a million URIs of usual length. */
+/** Limit for all clients together: nearly a million URIs of usual length. */
 const MAX_BYTES = 2 ** 28
 
-/** What a subscription costs, as far as it is worth counting. */
+/** The approximate cost of a subscription in bytes. */
 function bytesOf(asked: string, canonical: string): number {
   return Buffer.byteLength(asked) + Buffer.byteLength(canonical) + 200
 }
 
-/** Says how many notifications that took. */
+/** Returns the number of notifications sent. */
 function tellAll(subscribers: ReadonlyMap<Subscriber, ReadonlySet<string>>): number {
   const messages = new Map<string, string>()
   let told = 0
@@ -158,7 +164,7 @@ function tellAll(subscribers: ReadonlyMap<Subscriber, ReadonlySet<string>>): num
   return told
 }
 
-/** The notification of one resource, as it is without a subscription id. */
+/** Serializes the update of one resource, without a subscription id. */
 export function updateOf(uri: string): string {
   return JSON.stringify({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } })
 }
