@@ -14,11 +14,11 @@ import { tarOf, ustarNameOf } from './tar.ts'
 import type { ArchiveEntry } from './tar.ts'
 import { MAX_ZIP_ENTRIES, zipOf } from './zip.ts'
 
-/** The forms of archives that revisions before July 2026 know, as the end of their URIs. */
+/** The archive formats of revisions before July 2026, as the suffix of their URIs. */
 export const ARCHIVE_FORMATS = ['tar.gz', 'zip'] as const
 export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number]
 
-/** One archive that is offered of a skill: all of its files, as they are in its entry, and nothing else. */
+/** One archive of a skill: all files of its entry, and nothing else. */
 export interface Archive {
   readonly uri: string
   readonly format: ArchiveFormat
@@ -27,19 +27,19 @@ export interface Archive {
 }
 
 /**
- * Which archives there are, and their digests. The archives themselves are made when they are read, one at a time, and kept
- * by nobody: the files of a skill decide every byte of them.
+ * The available archives and their digests. An archive is built when it is read, one at a time, and is not cached: the
+ * files of a skill decide every byte of it.
  */
 export class Archives {
   readonly #formats: ReadonlyMap<string, readonly ArchiveFormat[]>
-  /** Of the archives that the last index had. */
+  /** The digests of the archives in the last index, by content key. */
   #digests: ReadonlyMap<string, string> = new Map()
-  /** Those that are being made, or are to be. */
+  /** Archives that are being built, or wait to be built. */
   readonly #running = new Map<string, Promise<Buffer | Unread>>()
   readonly #making = new Turns()
   readonly #digesting = new Turns()
 
-  /** The formats that each source offers, by its id. */
+  /** `formats`: the formats of each source, by its id. */
   constructor(formats: ReadonlyMap<string, readonly ArchiveFormat[]>) {
     this.#formats = formats
   }
@@ -57,7 +57,10 @@ export class Archives {
     return skill && this.of(catalog, skill).find((archive) => archive.uri === uri)
   }
 
-  /** Undefined where a file of it is damaged. Whoever asks meanwhile waits for the same, so no more wait than there are archives. */
+  /**
+   * Builds an archive; `undefined` if one of its files is damaged. Concurrent reads share one build, so the queue is
+   * never longer than the number of archives.
+   */
   async bytesOf(archive: Archive, read: ReadFile): Promise<Buffer | Unread> {
     const content = contentKeyOf(archive)
     const running = this.#running.get(content)
@@ -67,9 +70,9 @@ export class Archives {
     return made
   }
 
-  /** The digests of archives by their URIs, without those that cannot be made for now. */
+  /** Returns the digests by URI, without archives that cannot be built at the moment. */
   async digestsOf(archives: readonly Archive[], read: ReadFile): Promise<ReadonlyMap<string, string>> {
-    // The next catalog has most of the archives of this one: to make them side by side would be to make them twice.
+    // The next catalog has most archives of this one: parallel work would build them twice.
     return this.#digesting.next(() => this.#digestsOf(archives, read))
   }
 
@@ -89,7 +92,7 @@ export class Archives {
   }
 }
 
-/** Why there is no archive of a skill in a format that its source offers. Undefined where there is one. */
+/** Returns the reason why a skill has no archive in a format of its source. `undefined` if it has one. */
 export function whyNoArchive(catalog: Catalog, skill: CatalogSkill, format: ArchiveFormat): string | undefined {
   const uri = uriOfArchive(skill, format)
   if (catalog.files.has(uri) || catalog.folders.has(uri)) return `a file of the repository is served as ${uri}`
@@ -97,7 +100,7 @@ export function whyNoArchive(catalog: Catalog, skill: CatalogSkill, format: Arch
   return format === 'tar.gz' ? whyNoTar(skill) : whyNoZip(skill)
 }
 
-/** An archive is made in memory. Only a limit for skills that an operator has raised lets one come to this. */
+/** An archive is built in memory. A skill reaches this size only if the operator raised the limit for skills. */
 const MAX_BYTES = 2 ** 28
 
 function whyNoTar(skill: CatalogSkill): string | undefined {
@@ -120,8 +123,8 @@ const MIME_TYPES: Readonly<Record<ArchiveFormat, string>> = {
 }
 
 /**
- * Equal keys, equal bytes; those of another MCP server are checked against the entry of each skill. A folder inside of a skill can
- * be served under another name than it has.
+ * Equal keys mean equal bytes. Skills of another MCP server are verified against their own entry. A nested skill can be
+ * served under a name that differs from its folder.
  */
 function contentKeyOf({ format, skill }: Archive): string {
   const files = filesOf(skill).map(({ uri, file: { executable, size, sha256 } }) => {

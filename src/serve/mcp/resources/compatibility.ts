@@ -4,24 +4,24 @@ import type { ContractForm } from './contract.ts'
 import type { IndexDocument } from './index-document.ts'
 import type { SkillSpace } from './skill-template.ts'
 
-/** In which forms skills are offered beside the newest, for clients of older revisions and of other servers. */
+/** The forms of skills in addition to the newest, for clients of older revisions and of other servers. */
 export interface Forms {
-  /** Equal digests: of one catalog, the same is made in the same way, and lists hold the same. */
+  /** Equal digests mean equal generated resources and equal lists for one catalog. */
   readonly digest: string
-  /** Undefined where it is turned off. */
+  /** `undefined` if it is disabled. */
   readonly index: IndexDocument | undefined
   readonly archives: Archives
-  /** Templates of the operator, besides the one of each source. */
+  /** Templates of the operator, in addition to the template of each source. */
   readonly spaces: readonly SkillSpace[]
-  /** The `resource://` family. Undefined where it is turned off, no source has to do with it, or it is not for the caller. */
+  /** The `resource://` family. `undefined` if it is disabled, no source uses it, or the caller may not see it. */
   readonly contract: ContractForm | undefined
-  /** What `resources/list` holds. */
+  /** The content of `resources/list`. */
   readonly resources: ResourceListing
-  /** Whether the skills that people may start are prompts too, and prompts are for the caller. */
+  /** True if user-invocable skills are prompts too, and the caller may use prompts. */
   readonly skillPrompts: boolean
 }
 
-/** The forms as one caller may have them. */
+/** Returns the forms that a caller may see. */
 export function formsFor(principal: Principal | undefined, forms: Forms): Forms {
   const { contract, digest, skillPrompts } = forms
   const isLess = contract !== undefined && !opensContract(principal)
@@ -29,17 +29,17 @@ export function formsFor(principal: Principal | undefined, forms: Forms): Forms 
   return {
     ...forms,
     skillPrompts: skillPrompts && opensPrompts(principal),
-    // A cursor must not lead from a list with the family into one without it.
+    // A cursor of a list with the family must not be valid in a list without it.
     ...(isLess && { contract: undefined, digest: `${digest} without contract` }),
   }
 }
 
-/** Whether the `resource://` family is for this caller: for all others there is none. */
+/** True if the caller may see the `resource://` family. For any other caller, it does not exist. */
 export function opensContract(principal: Principal | undefined): boolean {
   return principal === undefined || principal.scopes.has('contract')
 }
 
-/** The same of prompts. */
+/** True if the caller may use prompts. */
 export function opensPrompts(principal: Principal | undefined): boolean {
   return principal === undefined || principal.scopes.has('prompts')
 }
@@ -47,6 +47,6 @@ export function opensPrompts(principal: Principal | undefined): boolean {
 export interface ResourceListing {
   /** The SKILL.md of each skill, or every file. */
   readonly list: 'skills' | 'files'
-  /** Whether it holds what is made by us: index, archives, manifests. */
+  /** Lists or hides the generated resources: index, archives, manifests. */
   readonly synthetic: 'hide' | 'list'
 }

@@ -5,24 +5,24 @@ import type { Skill, SkillFile, Standing } from '../../../sync/model/skill.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 
-/** The source that `resource://docs/` is of, and where in its repository its docs and its skills lie. */
+/** The source of `resource://docs/`, and the folders of its docs and its skills in its repository. */
 export interface DocsOwner {
   readonly source: SourceId
   readonly folder: string
   readonly root: string
 }
 
-/** A document that is served. */
+/** A served document. */
 export interface ServedDoc {
   readonly docs: Docs
   readonly file: SkillFile
-  /** Not so for a file of a skill that is in no list. */
+  /** False for a file of a skill that is in no list. */
   readonly isListed: boolean
 }
 
 /**
- * The documents of the owner, whoever else has docs of a time when they were its own. The docs folder may hold skills: what is
- * not served of a skill is no document either.
+ * Returns the documents of the owner. Other snapshots may still have docs from when their source was the owner. The
+ * docs folder may contain skills: a file of a skill that is not served is not a document either.
  */
 export function servedDocs({ snapshots, sources }: Catalog, owner: DocsOwner): ServedDoc[] {
   const snapshot = snapshots.find(({ source }) => source === owner.source)
@@ -33,7 +33,8 @@ export function servedDocs({ snapshots, sources }: Catalog, owner: DocsOwner): S
   const shownAt = (path: string): Shown => shownAs(joinPath(owner.folder, path), skills, owner)
   const judged = docs.files.map((file) => ({ file, shown: shownAt(file.path) }))
   const hidden = new Set(judged.flatMap(({ file, shown }) => (shown === 'hidden' ? [file.blob] : [])))
-  // A link says under another name what it leads to. Of a snapshot that does not tell where that is, the bytes have to.
+  // A link repeats its target under another name. If an old snapshot does not record the target, the bytes are
+  // compared.
   const leadsToHidden = ({ link, target, blob }: DocFile): boolean =>
     link === true && (target === undefined ? hidden.has(blob) : shownAt(target) === 'hidden')
   return judged.flatMap(({ file, shown }) =>
@@ -43,10 +44,12 @@ export function servedDocs({ snapshots, sources }: Catalog, owner: DocsOwner): S
 
 type Shown = 'listed' | 'unlisted' | 'hidden'
 
-/** What became of the skill in a folder. `excluded`: no rule of the source takes it. `page`: it is none after all. */
+/**
+ * The state of the skill in a folder. `excluded`: no rule of the source includes it. `page`: it is a plain document.
+ */
 type Became = Standing | 'disabled' | 'excluded' | 'page'
 
-/** The folders of skills, from the repository's root. */
+/** Returns the folders of skills, relative to the root of the repository. */
 function skillsAmong(
   docs: Docs,
   { skills }: Snapshot,
@@ -64,7 +67,10 @@ function skillsAmong(
   return became
 }
 
-/** A file that no client would take for a skill is Markdown like any other: one called `skill.md`, one without a frontmatter. */
+/**
+ * A file that no client would read as a skill is a plain Markdown file: one named `skill.md`, or one without a
+ * frontmatter.
+ */
 function becameOf({ standing, findings }: Skill): Became {
   const isPage = findings.some(({ rule }) => rule === 'file-name-case' || rule === 'frontmatter-missing')
   return standing === 'withheld' && isPage ? 'page' : standing
@@ -74,7 +80,8 @@ function shownAs(path: string, skills: ReadonlyMap<string, Became>, { folder }: 
   let isLeftOut = false
   for (const at of foldersAbove(path)) {
     const became = skills.get(at)
-    // Docs that lie in a skill are its neighbours too: nothing that befalls it takes them away, unless a person does.
+    // If the docs folder is inside a skill, the state of the skill does not hide the docs, unless an operator disabled
+    // the skill.
     const isAroundDocs = (at === folder || isBelow(folder, at)) && path !== joinPath(at, 'SKILL.md')
     if (became === undefined || (isAroundDocs && became !== 'disabled')) continue
     switch (became) {
@@ -87,7 +94,7 @@ function shownAs(path: string, skills: ReadonlyMap<string, Became>, { folder }: 
         return 'hidden'
       case 'withheld':
       case 'excluded':
-        // It may be a file of the skill around that one.
+        // It may be a file of the surrounding skill.
         isLeftOut = true
         break
       case 'page':

@@ -6,7 +6,10 @@ import { mimeTypeOfContract } from './contract.ts'
 import type { ContractResource } from './contract.ts'
 import type { Forms } from './compatibility.ts'
 
-/** The family as `resources/list` has it: of the skills in the index all, of the docs nothing unless every file is wanted. */
+/**
+ * Returns the family for `resources/list`: everything of the skills in the index, but docs only if every file is
+ * listed.
+ */
 export function listedOfContract(
   catalog: Catalog,
   { contract, resources }: Pick<Forms, 'contract' | 'resources'>,
@@ -19,12 +22,14 @@ export function listedOfContract(
   })
 }
 
-/** What the list says of one: the block of the frontmatter, in the words of MCP, and what MCP has no word for in `_meta`. */
+/**
+ * Returns the list entry of a resource: the contract block of the frontmatter in MCP fields, and the rest in `_meta`.
+ */
 export function describeContract(resource: ContractResource): object {
   return { uri: resource.uri, ...saidOf(resource), mimeType: mimeTypeOfContract(resource), annotations: READ_ONLY }
 }
 
-/** Nothing is said of the size of what is made by us: the list would be another with each change of a skill. */
+/** Entries of generated resources have no size: the list would change with each change of a skill. */
 function saidOf(resource: ContractResource): object {
   switch (resource.kind) {
     case 'contract-index':
@@ -59,12 +64,12 @@ function saidOf(resource: ContractResource): object {
   }
 }
 
-/** In one order of its fields, whichever it was stored with: lists are compared as text. */
+/** Fixes the order of the fields, independent of the stored order: lists are compared as text. */
 function iconOf({ src, mimeType, sizes }: Icon): Icon {
   return { src, ...(mimeType !== undefined && { mimeType }), ...(sizes !== undefined && { sizes }) }
 }
 
-/** Version and tags also where FastMCP's clients and proxies look for them. */
+/** Version and tags are repeated where FastMCP's clients and proxies read them. */
 function metaOf({ version, tags, capabilities, dependsOn }: Contract): object {
   return { ...ours({ version, tags, capabilities, depends_on: dependsOn }), fastmcp: { version, tags } }
 }
@@ -73,5 +78,5 @@ function ours(said: Readonly<Record<string, unknown>>): object {
   return Object.fromEntries(Object.entries(said).map(([key, value]) => [`dev.skillsyncd/${key}`, value]))
 }
 
-/** Two hints that FastMCP's clients look for, and whom MCP says it is for: a model reads it. */
+/** Two hints that FastMCP's clients read, and the MCP audience: a model reads the resource. */
 const READ_ONLY = { audience: ['assistant'], readOnlyHint: true, idempotentHint: true } as const

@@ -4,22 +4,22 @@ import { MadeOnce } from '../../../base/memo.ts'
 import { ValueTable } from '../../../base/value-table.ts'
 import type { ValueRow } from '../../../base/value-table.ts'
 
-/** A template of the family, and the values of its variables that lead to something that is listed. */
+/** A template of the family, and the values of its variables that lead to a listed resource. */
 export interface ContractTemplate {
   readonly listed: ListedTemplate
   readonly values: ValueTable
 }
 
-/** What `resources/templates/list` has of one. */
+/** The entry of a template in `resources/templates/list`. */
 interface ListedTemplate {
   readonly uriTemplate: string
   readonly name: string
   readonly description: string
-  /** Undefined where what it leads to is of more than one type. */
+  /** `undefined` if its resources have several types. */
   readonly mimeType?: string
 }
 
-/** Each only while something is behind it; made once for each family. */
+/** Returns the templates with at least one resource; built once for each family. */
 export function contractTemplates(family: ContractFamily): readonly ContractTemplate[] {
   return TEMPLATES.of(family, () => {
     const skills = family.listed.length === 0 ? [] : ofSkills(family)
@@ -32,7 +32,7 @@ export function contractTemplates(family: ContractFamily): readonly ContractTemp
 
 const TEMPLATES = new MadeOnce<ContractFamily, readonly ContractTemplate[]>()
 
-/** FastMCP, and the contract, write `{path*}` for what RFC 6570 writes `{+path}`. */
+/** FastMCP and the contract write `{path*}` for `{+path}` of RFC 6570. */
 export function isSpelledAs(template: string, asked: string): boolean {
   return asked === template || asked === template.replace(/\{\+(\w+)\}/, '{$1*}')
 }
@@ -74,7 +74,7 @@ function ofReferences({ listed }: ContractFamily): ContractTemplate {
   }
 }
 
-/** What clients make of `{path*}` has its slashes encoded (RFC 6570, 3.2.2), and leads nowhere. */
+/** A client that expands `{path*}` encodes the slashes (RFC 6570, section 3.2.2), and its URI leads nowhere. */
 function ofDocs({ resources }: ContractFamily): ContractTemplate {
   return {
     listed: {

@@ -7,7 +7,10 @@ import { sizeOfContract } from './contract.ts'
 import type { ContractFamily, ContractResource } from './contract.ts'
 import { MadeOnce } from '../../../base/memo.ts'
 
-/** What a read of it gives. Undefined where the stored bytes are not those that are listed: they never leave. */
+/**
+ * Returns the content of a resource. `undefined` if the stored bytes differ from the listed ones; such bytes are never
+ * sent.
+ */
 export async function contentOfContract(
   resource: ContractResource,
   family: ContractFamily,
@@ -28,7 +31,7 @@ export async function contentOfContract(
   }
 }
 
-/** How large that will be. */
+/** Returns the size of that content in bytes. */
 export function bytesOfContract(resource: ContractResource, family: ContractFamily): number {
   switch (resource.kind) {
     case 'contract-index':
@@ -44,7 +47,7 @@ export function bytesOfContract(resource: ContractResource, family: ContractFami
   }
 }
 
-/** `resource://catalog/skills_index`: what a client chooses a skill by. */
+/** Returns `resource://catalog/skills_index`: the data by which a client selects a skill. */
 export function indexText(family: ContractFamily): string {
   return INDEX_TEXTS.of(family, ({ listed }) =>
     JSON.stringify(listed.map((of) => Object.assign(summaryOf(of), placesOf(of)))),
@@ -53,7 +56,7 @@ export function indexText(family: ContractFamily): string {
 
 const INDEX_TEXTS = new MadeOnce<ContractFamily, string>()
 
-/** `resource://catalog/skills/{skill_id}`: what is known of it, and where the rest is. */
+/** Returns `resource://catalog/skills/{skill_id}`: the data of a skill, and the URIs of its other resources. */
 export function recordText(of: ContractSkill, family: ContractFamily): string {
   const { skill, contract } = of
   const missing = missingOf(of, family)
@@ -72,7 +75,7 @@ export function recordText(of: ContractSkill, family: ContractFamily): string {
   })
 }
 
-/** What of its dependencies nothing is served for: there is no such skill, or more than one. */
+/** Returns the ids of dependencies that are not served: no skill has the id, or more than one. */
 export function missingOf({ contract }: ContractSkill, { skills }: ContractFamily): readonly string[] {
   return contract.dependsOn.filter((id) => !skills.byId.has(id))
 }

@@ -24,24 +24,24 @@ export type ContractResource =
     }
   | ({ readonly kind: 'doc'; readonly uri: string } & ServedDoc)
 
-/** What of the family the configuration asks for. */
+/** The parts of the family that the configuration enables. */
 export interface ContractAsked {
-  /** Whether any source is held to the contract: then there is an index, also while no skill is in it. */
+  /** True if any source uses the contract: then the index exists, even without skills. */
   readonly ofSkills: boolean
-  /** Undefined where no source has docs. */
+  /** `undefined` if no source has docs. */
   readonly docs: DocsOwner | undefined
 }
 
-/** The family as it is made of one catalog. */
+/** The family of one catalog. */
 export interface ContractFamily {
-  /** Whatever can be read, by its URI: the index, what belongs to each skill in the order of the ids, the docs. */
+  /** All readable resources by URI: the index, the resources of each skill in the order of ids, the docs. */
   readonly resources: ReadonlyMap<string, ContractResource>
   readonly skills: ContractSkills
-  /** The skills of the index, in the order of their ids. */
+  /** The skills of the index, sorted by id. */
   readonly listed: readonly ContractSkill[]
 }
 
-/** The family as it is offered, made once for each catalog. */
+/** Builds the family, once for each catalog. */
 export class ContractForm {
   readonly #families: MadeInSteps<Catalog, ContractFamily>
 
@@ -53,12 +53,12 @@ export class ContractForm {
     return this.#families.of(catalog)
   }
 
-  /** The same, made as a part of a larger work. */
+  /** Same as `of`, as a part of larger work. */
   steps(catalog: Catalog): Steps<ContractFamily> {
     return this.#families.steps(catalog)
   }
 
-  /** The same, made in slices. */
+  /** Same as `of`, in slices. */
   async ready(catalog: Catalog): Promise<ContractFamily> {
     return this.#families.ready(catalog)
   }
@@ -80,7 +80,7 @@ function* makingFamily(catalog: Catalog, { ofSkills, docs }: ContractAsked): Ste
 
 const INDEX_URI = contractUri({ kind: 'index' })
 
-/** Whatever of the family can be read in any of the catalogs, in whichever way it was asked for. */
+/** Returns all URIs of the family that can be read in any of the catalogs, in any configuration. */
 export function anyOfContract(...catalogs: readonly Catalog[]): string[] {
   const ofSkills = catalogs.flatMap((catalog) => [...contractSkills(catalog).byId.values()]).flatMap(ofSkill)
   const docs = catalogs.flatMap(({ snapshots }) => snapshots).flatMap((snapshot) => snapshot.docs?.files ?? [])
@@ -88,7 +88,7 @@ export function anyOfContract(...catalogs: readonly Catalog[]): string[] {
   return [...new Set([INDEX_URI, ...ofSkills.map(({ uri }) => uri), ...ofDocs])]
 }
 
-/** What a URI stands for that a client wrote. `refused`: it asks in a wrong way, or for what two skills claim to be. */
+/** Result of the lookup of a client's URI. `refused`: the URI is malformed, or two skills claim it. */
 export type FoundOfContract =
   | {
       readonly kind: 'contract'
@@ -99,7 +99,7 @@ export type FoundOfContract =
   | { readonly kind: 'refused'; readonly why: string; readonly candidates?: readonly string[] }
   | { readonly kind: 'nothing'; readonly why: string }
 
-/** Undefined where the URI is none of the family. */
+/** Finds a resource; `undefined` if the URI is not in the family. */
 export function contractAt(family: ContractFamily, raw: string): FoundOfContract | undefined {
   if (!isContractUri(raw)) return undefined
   const { resources, skills } = family
@@ -127,7 +127,7 @@ export function mimeTypeOfContract(resource: ContractResource): string {
   }
 }
 
-/** Of what is stored. What is made by us has none that is known before. */
+/** Returns the size of a stored resource. The size of a generated one is not known in advance. */
 export function sizeOfContract(resource: ContractResource): number {
   if (resource.kind === 'doc') return resource.file.size
   return 'file' in resource ? resource.file.file.size : 0
@@ -150,7 +150,7 @@ function ofSkill(of: ContractSkill): ContractResource[] {
   ]
 }
 
-/** Only what a URI leads to: a name that none may hold is in no list either. */
+/** Returns only documents with a valid URI: a name that no URI may contain is in no list either. */
 function docsOf(catalog: Catalog, owner: DocsOwner): ContractResource[] {
   return servedDocs(catalog, owner).flatMap((doc) => {
     const uri = contractUri({ kind: 'doc', path: doc.file.path })

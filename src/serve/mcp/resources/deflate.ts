@@ -2,8 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
 
 /**
- * The bytes deflated, without a wrapping. By a library of ours and not by Node's zlib: what that one writes depends on the
- * processor and on the zlib that Node was built with, and the digest of an archive must not.
+ * Deflates bytes, without a wrapper. It uses a library of ours instead of Node's zlib: the output of zlib depends on
+ * the processor and on the zlib that Node was built with, and the digest of an archive must not.
  */
 export async function deflated(bytes: Uint8Array): Promise<Buffer> {
   const { Deflate } = await import('pako')
@@ -13,13 +13,13 @@ export async function deflated(bytes: Uint8Array): Promise<Buffer> {
   for (let start = 0; start === 0 || start < bytes.byteLength; start += SLICE) {
     const isLast = start + SLICE >= bytes.byteLength
     if (!deflate.push(bytes.subarray(start, start + SLICE), isLast)) throw new Error(`Cannot deflate: ${deflate.msg}`)
-    // Others have their turn: the largest skill takes a second.
+    // Lets other work run: the largest skill takes a second.
     if (!isLast) await turn()
   }
   return Buffer.concat(parts)
 }
 
-/** The bytes as one gzip member, which tells of no time, name or system. */
+/** Compresses bytes to one gzip member without time, name or system. */
 export async function gzipped(bytes: Uint8Array): Promise<Buffer> {
   const trailer = Buffer.alloc(8)
   trailer.writeUInt32LE(crc32(bytes), 0)
@@ -27,7 +27,7 @@ export async function gzipped(bytes: Uint8Array): Promise<Buffer> {
   return Buffer.concat([HEADER, await deflated(bytes), trailer])
 }
 
-/** Magic, deflate, no flags, no time, no hint, and 255: the system is not known. */
+/** Magic, deflate, no flags, no time, no hint, and 255 for an unknown system. */
 const HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
 
 const SLICE = 32_768

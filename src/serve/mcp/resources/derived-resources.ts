@@ -8,16 +8,19 @@ import type { Archive } from './archive.ts'
 import type { Forms } from './compatibility.ts'
 import { manifestText, manifestUriOf, manifestedSkill } from './manifest.ts'
 
-/** Where clients of revisions before July 2026 look for the skills. No source can be called so: an id has no dot. */
+/**
+ * The URI of the index for clients of revisions before July 2026. No source can have this name, because an id contains
+ * no dot.
+ */
 export const INDEX_URI = 'skill://index.json'
 
-/** A resource that is no file of a skill: made by us out of those. It is no child of a folder and in no entry. */
+/** A resource that is generated from the files of skills. It is not a child of a folder and not in any entry. */
 export type Synthetic =
   | { readonly kind: 'index'; readonly uri: string }
   | { readonly kind: 'manifest'; readonly uri: string; readonly skill: CatalogSkill }
   | { readonly kind: 'archive'; readonly uri: string; readonly archive: Archive }
 
-/** What of this kind has a canonical URI. A file or folder that is really there goes before it: that is for the caller. */
+/** Returns the generated resource at a canonical URI. The caller must prefer a real file or folder at that URI. */
 export function syntheticAt(catalog: Catalog, forms: Forms, uri: string): Synthetic | undefined {
   if (uri === INDEX_URI) return forms.index && { kind: 'index', uri }
   const skill = manifestedSkill(catalog, uri)
@@ -26,7 +29,7 @@ export function syntheticAt(catalog: Catalog, forms: Forms, uri: string): Synthe
   return archive && { kind: 'archive', uri, archive }
 }
 
-/** Those of one skill, which nothing that is really there keeps from being. */
+/** Returns the generated resources of one skill that no real file or folder hides. */
 export function syntheticsOf(catalog: Catalog, forms: Pick<Forms, 'archives'>, skill: CatalogSkill): Synthetic[] {
   const uri = manifestUriOf(skill)
   const isFree = !catalog.files.has(uri) && !catalog.folders.has(uri)
@@ -37,7 +40,10 @@ export function syntheticsOf(catalog: Catalog, forms: Pick<Forms, 'archives'>, s
   ]
 }
 
-/** Whatever can be made of either catalog in any form, manifests aside: those there are in all of them. */
+/**
+ * Returns all URIs that can be generated from any of the catalogs in any form, except manifests: all forms have the
+ * same.
+ */
 export function anySynthetics(...catalogs: readonly Catalog[]): string[] {
   const archives = catalogs.flatMap(({ skills, files, folders }) => {
     const uris = [...skills.values()].flatMap(({ root }) => ARCHIVE_FORMATS.map((format) => `${root}.${format}`))
@@ -50,13 +56,13 @@ export function mimeTypeOfSynthetic(synthetic: Synthetic): string {
   return synthetic.kind === 'archive' ? synthetic.archive.mimeType : 'application/json'
 }
 
-/** What a list says of it. Its size is not among that: it would be another with each change of a file. */
+/** Returns the list entry. It has no size, which would change with each change of a file. */
 export function describeSynthetic(synthetic: Synthetic): object {
   const { uri } = synthetic
   return { uri, name: baseName(uri), mimeType: mimeTypeOfSynthetic(synthetic) }
 }
 
-/** About how large that will be. An archive is no larger than the files in it, but for a little. */
+/** Estimates the size of the content. An archive is at most slightly larger than its files. */
 export function bytesOfSynthetic(synthetic: Synthetic, catalog: Catalog, { index }: Pick<Forms, 'index'>): number {
   switch (synthetic.kind) {
     case 'index':
@@ -70,7 +76,10 @@ export function bytesOfSynthetic(synthetic: Synthetic, catalog: Catalog, { index
   }
 }
 
-/** What a read of it gives, asked for at the URI as it was written. Undefined where a file that it is made of is damaged. */
+/**
+ * Returns the content for a read at the URI in the client's spelling. `undefined` if a file that it is built from is
+ * damaged.
+ */
 export async function contentOfSynthetic(
   synthetic: Synthetic,
   asked: string,

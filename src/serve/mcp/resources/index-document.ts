@@ -8,12 +8,12 @@ import type { Archive, Archives } from './archive.ts'
 import { MadeOnce } from '../../../base/memo.ts'
 import { entryOf } from './skills.ts'
 
-/** Its hosts warn of any other, and one that is missing is wrong to the oldest of them. */
+/** Hosts warn of any other schema, and the oldest reject a document without one. */
 const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
 
 /**
- * `skill://index.json`: one document that is right in each of the forms that it has had. It says of the same skills what
- * `skills/list` says, and is made once for each catalog.
+ * The document at `skill://index.json`, valid in each of its historical forms. It lists the same skills as
+ * `skills/list`, and is built once for each catalog.
  */
 export class IndexDocument {
   readonly #archives: Archives
@@ -21,7 +21,7 @@ export class IndexDocument {
   readonly #texts = new MadeOnce<Catalog, Promise<readonly string[]>>()
   readonly #bytes = new WeakMap<Catalog, number>()
 
-  /** `templates`: those that stand in it as entries, which not every reader of it can take. */
+  /** `templates`: templates that are listed as entries, which not every reader accepts. */
   constructor(archives: Archives, templates: readonly string[]) {
     this.#archives = archives
     this.#templates = templates
@@ -31,12 +31,15 @@ export class IndexDocument {
     return (await this.pieces(catalog, read)).join('')
   }
 
-  /** The text in pieces, none of which ends in the middle of a character: all of it is too large for one turn of the loop. */
+  /**
+   * Returns the text in pieces, because the whole is too large for one turn of the event loop. No piece ends within a
+   * character.
+   */
   async pieces(catalog: Catalog, read: ReadFile): Promise<readonly string[]> {
     return this.#texts.of(catalog, () => this.#begin(catalog, read))
   }
 
-  /** How large the text is. Before it was made once, nobody knows. */
+  /** The size of the text; 0 before it is built. */
   bytesOf(catalog: Catalog): number {
     return this.#bytes.get(catalog) ?? 0
   }
@@ -47,7 +50,7 @@ export class IndexDocument {
       this.#bytes.set(catalog, await stepByStep(bytesIn(pieces)))
       return pieces
     } catch (error) {
-      // Whoever asks next is not told of a failure that may be over.
+      // Failures are not cached, because they may be temporary.
       this.#texts.forget(catalog)
       throw error
     }
@@ -57,7 +60,7 @@ export class IndexDocument {
     const archives = await stepByStep(this.#archiving(catalog))
     const all = [...archives.values()].flat()
     const digests = await this.#archives.digestsOf(all, read)
-    // A damaged file is fetched again, and the archive is there the next time.
+    // A damaged file is fetched again, so that the next build has the archive.
     if (digests.size < all.length) this.#texts.forget(catalog)
     const templates = this.#templates.map((url) => ({ type: 'mcp-resource-template', description: SPACE, url }))
     return stepByStep(texting(archives, digests, templates))
@@ -97,7 +100,7 @@ function* texting(
   return [...pieces, `${piece}]}`]
 }
 
-/** The characters of a piece, but for the last entry in it. */
+/** Characters of a piece, without its last entry. */
 const PIECE = 2 ** 16
 
 function* bytesIn(pieces: readonly string[]): Steps<number> {

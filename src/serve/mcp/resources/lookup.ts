@@ -11,13 +11,13 @@ import { renamedUri } from './renamed-uri.ts'
 import { syntheticAt } from './derived-resources.ts'
 import type { Synthetic } from './derived-resources.ts'
 
-/** What a URI that a client wrote stands for in a catalog. */
+/** Result of the lookup of a client's URI in a catalog. */
 export type Found =
   | { readonly kind: 'file'; readonly uri: string; readonly file: CatalogFile }
   | { readonly kind: 'folder'; readonly uri: string; readonly children: readonly FolderChild[] }
   | { readonly kind: 'nothing'; readonly why: string }
 
-/** Finds by exact lookup of the canonical URI: no path is ever joined. */
+/** Finds a resource by exact lookup of the canonical URI; it never joins paths. */
 export function lookup(catalog: Catalog, raw: string): Found {
   const uri = readSkillUri(raw)
   if (!uri.ok) return { kind: 'nothing', why: uri.why }
@@ -29,13 +29,13 @@ export function lookup(catalog: Catalog, raw: string): Found {
   return { kind: 'nothing', why: why ?? 'nothing of that URI is served' }
 }
 
-/** What of everything that can be read and subscribed to a URI stands for. */
+/** Result of the lookup among all resources that can be read and subscribed to. */
 export type FoundResource =
   | Found
   | { readonly kind: 'synthetic'; readonly uri: string; readonly synthetic: Synthetic }
   | FoundOfContract
 
-/** What is in the catalog and, where nothing of it has the URI, what is made out of it. */
+/** Finds a resource of the catalog, or else a generated one. */
 export function lookupResource(catalog: Catalog, forms: Forms, raw: string): FoundResource {
   const ofContract = forms.contract && isContractUri(raw) ? contractAt(forms.contract.of(catalog), raw) : undefined
   if (ofContract !== undefined) return ofContract
@@ -50,12 +50,12 @@ export function lookupResource(catalog: Catalog, forms: Forms, raw: string): Fou
 const NO_CONTRACT =
   'nothing of resource:// is served to this client: that takes contract: true on a source, or --form contract on a command line'
 
-/** Those of the URIs that are served, each with its canonical form. */
+/** Returns the URIs that are served, each with its canonical form. */
 export function servedAmong(catalog: Catalog, forms: Forms, uris: readonly string[]): ReadonlyMap<string, string> {
   return atOnce(servingAmong(catalog, forms, uris))
 }
 
-/** `servedAmong`, for where others wait. */
+/** Same as `servedAmong`, in steps. */
 export function* servingAmong(
   catalog: Catalog,
   forms: Forms,
@@ -71,7 +71,7 @@ export function* servingAmong(
   return served
 }
 
-/** The skill whose SKILL.md the URI names, or why there is none. */
+/** Returns the skill whose SKILL.md the URI names, or the reason why there is none. */
 export function lookupSkill(catalog: Catalog, raw: string): CatalogSkill | { readonly why: string } {
   const found = lookup(catalog, raw)
   if (found.kind === 'nothing') return found

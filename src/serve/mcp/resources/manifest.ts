@@ -5,17 +5,17 @@ import { pathBelow } from '../../../sync/model/skill-uri.ts'
 
 const SUFFIX = '/_manifest'
 
-/** The URI at which FastMCP's client asks for the files of a skill. */
+/** Returns the URI at which FastMCP's client reads the list of a skill's files. */
 export function manifestUriOf({ root }: CatalogSkill): string {
   return root + SUFFIX
 }
 
-/** The skill that the URI is the manifest of, listed or not. */
+/** Returns the skill of a manifest URI, listed or not. */
 export function manifestedSkill(catalog: Catalog, uri: string): CatalogSkill | undefined {
   return uri.endsWith(SUFFIX) ? catalog.skills.get(`${uri.slice(0, -SUFFIX.length)}/SKILL.md`) : undefined
 }
 
-/** The manifest of a skill. It names the skill as whoever asked did; its paths are those of the files, nothing encoded. */
+/** Returns the manifest of a skill. It names the skill in the client's spelling; its paths are not encoded. */
 export function manifestText(skill: CatalogSkill, asked: string): string {
   const name = asked.slice('skill://'.length, asked.lastIndexOf('/'))
   const entries = filesOf(skill).map(({ uri, file }) => ({

@@ -4,15 +4,15 @@ import { uriIn, uriOf } from '../../../sync/model/skill-uri.ts'
 import { MadeOnce } from '../../../base/memo.ts'
 
 /**
- * The URI of what a client asks for by its place in the repository: a skill that is called otherwise than its folder is served under
- * its name, and links that its author wrote name the folder. Undefined where that leads to nothing, or to a skill of no list.
+ * Returns the served URI for a path in the repository. A skill whose name differs from its folder is served under its
+ * name, but links of its author use the folder. `undefined` if nothing is served there, or the skill is not listed.
  */
 export function renamedUri(catalog: Catalog, canonical: string): string | undefined {
   const [source = '', ...segments] = canonical.slice('skill://'.length).split('/').map(decodeURIComponent)
   const renamed = RENAMED.of(catalog, renamedIn).get(source)
   if (renamed === undefined) return undefined
   const path = segments.join('/')
-  // What a link leads to from a skill that is renamed itself has the name of that one, and the folder of the other.
+  // A link from a renamed skill to another one combines the served name of the first with the folder of the second.
   const paths = new Set([path, moved(path, renamed.folders)?.path ?? path])
   for (const at of paths) {
     const served = moved(at, renamed.names)
@@ -23,7 +23,7 @@ export function renamedUri(catalog: Catalog, canonical: string): string | undefi
   return undefined
 }
 
-/** The path with the nearest of its folders that is another one replaced. Undefined where none is. */
+/** Replaces the nearest renamed folder in a path. `undefined` if there is none. */
 function moved(path: string, folders: ReadonlyMap<string, string>): { folder: string; path: string } | undefined {
   for (const above of [path, ...foldersAbove(path)]) {
     const folder = folders.get(above)
@@ -36,17 +36,17 @@ function isListed({ skills }: Catalog, root: string): boolean {
   return skills.get(uriIn(root, 'SKILL.md'))?.skill.standing === 'served'
 }
 
-/** The folders of a source whose skills are called otherwise. */
+/** The folders of a source whose skills have another name. */
 interface Renamed {
-  /** By the true path. */
+  /** Served paths by repository path. */
   readonly names: ReadonlyMap<string, string>
-  /** By the served path. */
+  /** Repository paths by served path. */
   readonly folders: ReadonlyMap<string, string>
 }
 
 const RENAMED = new MadeOnce<Catalog, ReadonlyMap<string, Renamed>>()
 
-/** By source, of those that have any. */
+/** Returns the renamed folders of each source that has any. */
 function renamedIn({ skills }: Catalog): ReadonlyMap<string, Renamed> {
   const bySource = new Map<string, Renamed>()
   for (const { source, renamed: names } of skills.values()) {

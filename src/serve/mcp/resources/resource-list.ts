@@ -13,10 +13,13 @@ import type { Synthetic } from './derived-resources.ts'
 /** One resource of `resources/list`. */
 export type Listed = OfSkills | ContractResource
 
-/** Those at `skill://`. */
+/** The resources at `skill://`. */
 type OfSkills = CatalogFile | Synthetic
 
-/** Everything that `resources/list` holds, each once; made in slices for the first request, and once for each catalog. */
+/**
+ * Returns everything in `resources/list`, without duplicates. It is built in slices for the first request, and once for
+ * each catalog.
+ */
 export async function listedResources(catalog: Catalog, forms: Forms): Promise<readonly Listed[]> {
   const ofCatalog = LISTED.of(catalog, () => new Map())
   const known = ofCatalog.get(forms.digest)
@@ -26,13 +29,13 @@ export async function listedResources(catalog: Catalog, forms: Forms): Promise<r
   try {
     return await listed
   } catch (error) {
-    // A later request is not told of a failure that may be over.
+    // Failures are not cached, because they may be temporary.
     ofCatalog.delete(forms.digest)
     throw error
   }
 }
 
-/** By the digests of forms: those of a caller are made anew for it. */
+/** The lists by the digest of the forms, because the forms of a caller are created anew for it. */
 const LISTED = new MadeOnce<Catalog, Map<string, Promise<readonly Listed[]>>>()
 
 function* listing(catalog: Catalog, forms: Forms): Steps<readonly Listed[]> {
@@ -52,7 +55,10 @@ function* listingOfSkills(catalog: Catalog, { resources, ...forms }: Forms): Ste
   return all
 }
 
-/** True where the lists of two catalogs say the same of skills. They say nothing of synthetic documents that can change. */
+/**
+ * Returns true if the lists of two catalogs have equal entries of skills. Entries of generated resources contain
+ * nothing that can change.
+ */
 export function* areSameLists(before: Catalog, after: Catalog, forms: Forms): Steps<boolean> {
   const [was, is] = [yield* listingOfSkills(before, forms), yield* listingOfSkills(after, forms)]
   if (was.length !== is.length) return false
@@ -80,7 +86,7 @@ function* documenting({ listed, files }: Catalog): Steps<CatalogFile[]> {
   return all
 }
 
-/** The files of a skill inside of a skill are files of both. */
+/** The files of a nested skill belong to both skills. */
 function* filing({ listed, files }: Catalog): Steps<CatalogFile[]> {
   const all = new Set<CatalogFile>()
   for (const skill of listed) {

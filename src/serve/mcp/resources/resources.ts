@@ -21,7 +21,7 @@ import type { Listed } from './resource-list.ts'
 import { INTERNAL_ERROR, RpcError, invalidParams, resourceNotFound } from '../rpc/rpc-error.ts'
 import { contentOfSynthetic, describeSynthetic, mimeTypeOfSynthetic } from './derived-resources.ts'
 
-/** What the lists say of a file. The SKILL.md of a skill carries the skill's own name and description (SEP-2640). */
+/** The list entry of a file. A SKILL.md has the name and description of its skill (SEP-2640). */
 export interface ResourceDescription {
   readonly uri: string
   readonly name: string
@@ -30,7 +30,7 @@ export interface ResourceDescription {
   readonly size: number
 }
 
-/** What the lists say of one file. */
+/** Returns the list entry of one file. */
 export function describeFile(file: CatalogFile): ResourceDescription {
   const { uri, documents } = file
   const name = withHiddenEscaped(file.name)
@@ -45,12 +45,12 @@ export function describeFile(file: CatalogFile): ResourceDescription {
   }
 }
 
-/** A folder has no trailing slash in its URI, and the media type that SEP-2640 gives it. */
+/** Returns the entry of a folder, without a trailing slash in its URI, and with the media type of SEP-2640. */
 export function describeFolder(folder: CatalogFolder): object {
   return { uri: folder.uri, name: folder.name, mimeType: 'inode/directory' }
 }
 
-/** `resources/list`: the SKILL.md of every listed skill, and what the operator wants in it besides. */
+/** Serves `resources/list`: the SKILL.md of every listed skill, and the additions of the operator's configuration. */
 export async function listResources(
   catalog: Catalog,
   forms: Forms,
@@ -86,7 +86,10 @@ function sizeOfListed(resource: Listed): number {
   return resource.uri.length + Buffer.byteLength(resource.documents?.description ?? '') + 200
 }
 
-/** `resources/templates/list`: any file of a source, by its path, the spaces that the operator made, and the `resource://` family. */
+/**
+ * Serves `resources/templates/list`: any file of a source by its path, the templates of the operator, and the
+ * `resource://` family.
+ */
 export function listTemplates(catalog: Catalog, { spaces, contract }: Forms, cursor: unknown): object {
   if (cursor !== undefined) throw invalidParams('The cursor is not one of this listing')
   const ofSources = catalog.snapshots.map(({ source }) => ({
@@ -104,7 +107,7 @@ export function listTemplates(catalog: Catalog, { spaces, contract }: Forms, cur
   return { resourceTemplates: [...ofSources, ...ofSpaces, ...ofContract.map(({ listed }) => listed)] }
 }
 
-/** `resources/read`: the bytes of one file, exactly. Reading means nothing more: no skill is activated by it. */
+/** Serves `resources/read`: the exact bytes of one file. A read never activates a skill. */
 export async function readResource(
   catalog: Catalog,
   uri: string,
@@ -119,10 +122,10 @@ export async function readResource(
   return { contents: [{ uri, mimeType, ...content }] }
 }
 
-/** What was found, if it is served: whoever asked for anything else is told why there is nothing. */
+/** Returns the found resource if it is served; otherwise throws with the reason. */
 function served(catalog: Catalog, found: FoundResource, uri: string, { era }: Caller): Served {
   if (found.kind === 'nothing') throw resourceNotFound(era, uri, found.why, nearUris(catalog, uri))
-  // Without the URI among the data: with it, the 2025 era would hear of an unknown resource.
+  // The data must not contain the URI: with it, the error would become an unknown resource in the 2025 era.
   if (found.kind === 'refused') throw invalidParams(`Cannot read it: ${found.why}`, candidatesOf(found))
   return found
 }
@@ -160,14 +163,14 @@ async function contentFound(
   }
 }
 
-/** `resources/subscribe`, 2025 era. A folder may be subscribed to: it is told of what changes anywhere below. */
+/** Serves `resources/subscribe` of the 2025 era. A subscription to a folder covers everything below it. */
 export function subscribe(catalog: Catalog, forms: Forms, uri: string, caller: Caller): object {
   const found = served(catalog, lookupResource(catalog, forms, uri), uri, caller)
   subscriptionsOf(caller).subscribe(uri, found.uri)
   return {}
 }
 
-/** `resources/unsubscribe`, 2025 era. One that was not subscribed to is no fault. */
+/** Serves `resources/unsubscribe` of the 2025 era. An unknown subscription is not an error. */
 export function unsubscribe(uri: string, caller: Caller): object {
   subscriptionsOf(caller).unsubscribe(uri)
   return {}

@@ -2,8 +2,8 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { readSkillUri } from '../../../sync/model/skill-uri.ts'
 
 /**
- * The URIs of what is listed that one may mean who leaves out the source, or folders above the skill, as servers without sources
- * have it: `skill://pdf/SKILL.md`. In the order of the catalog; none where the URI itself is not well formed.
+ * Returns the listed URIs that a client may mean if it omits the source or folders above the skill, as on servers
+ * without sources: `skill://pdf/SKILL.md`. They are in catalog order; empty if the URI is malformed.
  */
 export function nearUris({ listed, files }: Catalog, raw: string): readonly string[] {
   const uri = readSkillUri(raw)
@@ -22,7 +22,7 @@ export function nearUris({ listed, files }: Catalog, raw: string): readonly stri
 
 const MOST_NEAR = 8
 
-/** Each way to part a path into the end of a skill's and that of a file in it. */
+/** Returns each way to split a path into the end of a skill's path and the path of a file in it. */
 function splitsOf(path: string): readonly { readonly skill: string; readonly file: string }[] {
   const segments = path.split('/')
   return segments
@@ -31,5 +31,5 @@ function splitsOf(path: string): readonly { readonly skill: string; readonly fil
     .map((_, index) => ({ skill: segments.slice(0, index + 1).join('/'), file: segments.slice(index + 1).join('/') }))
 }
 
-/** Deeper than skills lie: what is asked for is compared with each that is listed. */
+/** Deeper than real skills: each way is compared with every listed skill. */
 const MOST_SEGMENTS = 8

@@ -1,22 +1,22 @@
 import { readSkillUri } from '../../../sync/model/skill-uri.ts'
 
-/** A template of an operator's for the SKILL.md of many skills, such as `skill://docs/{product}/SKILL.md`. */
+/** A template of the operator for the SKILL.md of many skills, such as `skill://docs/{product}/SKILL.md`. */
 export interface SkillSpace {
   readonly template: string
   readonly segments: readonly Segment[]
 }
 
-/** One segment of its path, decoded. Where it has a variable, that takes at least one character. */
+/** One decoded segment of the path. A variable matches at least one character. */
 type Segment =
   | { readonly kind: 'literal'; readonly text: string }
   | { readonly kind: 'variable'; readonly name: string; readonly before: string; readonly after: string }
 
-/** The space that the text says, or why it says none. */
+/** Parses a template, or returns the reason why it is invalid. */
 export function skillSpaceOf(template: string): SkillSpace | { readonly why: string } {
   const [path] = template.split('skill://').slice(1)
   if (path === undefined || !template.startsWith('skill://') || !template.endsWith('/SKILL.md'))
     return { why: 'must be a template of the form skill://…/SKILL.md' }
-  // Filled in, a variable is whatever a name may be.
+  // A variable stands for any valid name.
   const filled = template.replaceAll(VARIABLE, 'x')
   if (/[{}]/.test(filled)) return { why: 'may hold variables such as {product}, and no other braces' }
   const uri = readSkillUri(filled)
@@ -40,7 +40,7 @@ export function variablesOf({ segments }: SkillSpace): readonly string[] {
   return variablesIn(segments)
 }
 
-/** What the variables stand for where the template gives this canonical URI; undefined where it does not. */
+/** Returns the values of the variables for a canonical URI; `undefined` if the template does not match it. */
 export function valuesIn({ segments }: SkillSpace, uri: string): ReadonlyMap<string, string> | undefined {
   const parts = uri.slice('skill://'.length).split('/')
   if (parts.length !== segments.length) return undefined

@@ -13,7 +13,7 @@ import type { Params } from '../rpc/params.ts'
 import { describeFile, describeFolder } from './resources.ts'
 import { invalidParams } from '../rpc/rpc-error.ts'
 
-/** SEP-2640: what `skills/list` and `skills/get` say of a skill. */
+/** SEP-2640: the entry of a skill in `skills/list` and `skills/get`. */
 export interface SkillEntry {
   readonly uri: string
   readonly frontmatter: JsonObject
@@ -21,17 +21,17 @@ export interface SkillEntry {
   readonly _meta?: EntryMeta
 }
 
-/** What is said beyond SEP-2640, where there is something to say. */
+/** Data in addition to SEP-2640, if there is any. */
 interface EntryMeta {
-  /** Who signed the commit and the tag that a skill comes from: scheme, principal and fingerprint of each. */
+  /** The signers of the commit and the tag of a skill: scheme, principal and fingerprint of each. */
   readonly [SIGNERS]?: Signers
-  /** The paths of the files that are executable in its repository: the content digest covers that. */
+  /** The paths of files that are executable in the repository: the content digest covers that. */
   readonly [EXECUTABLES]?: readonly string[]
 }
 
 const SIGNERS = 'dev.skillsyncd/signers'
 
-/** What is said of a skill; its resources in the order of the catalog. */
+/** Returns the entry of a skill; its resources are in catalog order. */
 export function entryOf(skill: CatalogSkill): SkillEntry {
   const resources = filesOf(skill).map(({ uri, file }) => ({ uri, digest: `sha256:${file.sha256}`, size: file.size }))
   const { uri, frontmatter } = skill
@@ -47,12 +47,12 @@ function metaOf({ signers, skill: { files, upstream } }: CatalogSkill): EntryMet
   }
 }
 
-/** `skills/list`: one page of the enumerated skills, all pages from one catalog. */
+/** Serves `skills/list`: one page of the enumerated skills, all pages from one catalog. */
 export function listSkills(catalog: Catalog, params: Params, limits: PageLimits): object {
   return pageOfSkills(catalog.enumerated, { catalog, of: 'skills/list' }, params, limits)
 }
 
-/** `dev.skillsyncd/omitted/list`: likewise of the skills that `skills/list` leaves out. */
+/** Serves `dev.skillsyncd/omitted/list`: one page of the skills that `skills/list` omits. */
 export function listOmitted(catalog: Catalog, params: Params, limits: PageLimits): object {
   return pageOfSkills(catalog.omitted, { catalog, of: OMITTED_LIST }, params, limits)
 }
@@ -67,7 +67,7 @@ function pageOfSkills(
   return { skills: items.map(entryOf), ...(nextCursor !== undefined && { nextCursor }) }
 }
 
-/** `skills/get`: the entry of any skill that is answered for, listed or not. */
+/** Serves `skills/get`: the entry of any available skill, listed or not. */
 export function getSkill(catalog: Catalog, params: Params): object {
   const uri = requiredUri(params)
   const skill = lookupSkill(catalog, uri)
@@ -75,7 +75,7 @@ export function getSkill(catalog: Catalog, params: Params): object {
   return { skill: entryOf(skill) }
 }
 
-/** `resources/directory/read`: the direct children of a folder. Synthetic resources are no children. */
+/** Serves `resources/directory/read`: the direct children of a folder. Generated resources are not children. */
 export function readDirectory(catalog: Catalog, params: Params, limits: PageLimits): object {
   const uri = requiredUri(params)
   const found = lookup(catalog, uri)
@@ -95,11 +95,11 @@ export function readDirectory(catalog: Catalog, params: Params, limits: PageLimi
   return { resources: items, ...(nextCursor !== undefined && { nextCursor }) }
 }
 
-/** Near enough for a page limit without writing every entry twice: frontmatter is small, resources are alike. */
+/** Exact enough for a page limit without serializing every entry twice: frontmatter is small, resources are alike. */
 function sizeOfEntry(skill: CatalogSkill): number {
   const resources = filesOf(skill).reduce((sum, file) => sum + file.uri.length + RESOURCE_BYTES, 0)
   return resources + JSON.stringify([skill.uri, skill.frontmatter, metaOf(skill)]).length
 }
 
-/** What a resource takes in JSON besides its URI: the keys, a digest of 71 characters and the size. */
+/** Bytes of a resource in JSON in addition to its URI: the keys, a digest of 71 characters and the size. */
 const RESOURCE_BYTES = 120

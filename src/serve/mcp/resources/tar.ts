@@ -7,8 +7,8 @@ export interface ArchiveEntry {
 }
 
 /**
- * A tar archive in the ustar form of POSIX.1, of regular files in the order given. Nothing in it tells of a time, a user or
- * a machine: equal entries give equal bytes.
+ * Builds a tar archive in the ustar format of POSIX.1, with regular files in the given order. It contains no time, user
+ * or machine: equal entries give equal bytes.
  */
 export function tarOf(entries: readonly ArchiveEntry[]): Buffer {
   const blocks = entries.flatMap((entry) => [
@@ -19,11 +19,11 @@ export function tarOf(entries: readonly ArchiveEntry[]): Buffer {
   return Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)])
 }
 
-/** The path as a ustar header holds it; undefined where it is too long, or has no slash in the right place. */
+/** Returns the path as a ustar header stores it; `undefined` if it is too long, or has no slash in the right place. */
 export function ustarNameOf(path: string): { readonly prefix: Buffer; readonly name: Buffer } | undefined {
   const bytes = Buffer.from(path, 'utf8')
   if (bytes.length <= NAME) return { prefix: Buffer.alloc(0), name: bytes }
-  // The first slash that leaves a name short enough. A name of no byte is none.
+  // The first slash that leaves a short enough name. An empty name is invalid.
   const slash = bytes.indexOf('/', bytes.length - NAME - 1)
   if (slash === -1 || slash > PREFIX || slash === bytes.length - 1) return undefined
   return { prefix: bytes.subarray(0, slash), name: bytes.subarray(slash + 1) }
@@ -43,7 +43,7 @@ function headerOf({ path, executable, bytes }: ArchiveEntry): Buffer {
   octal(0, header, 116, 8)
   octal(bytes.byteLength, header, 124, 12)
   octal(0, header, 136, 12)
-  // The sum is taken with spaces in its own place.
+  // The checksum is computed with spaces in its own field.
   header.fill(' ', 148, 156)
   header.write('0', 156, 'latin1')
   header.write('ustar\x0000', 257, 'latin1')

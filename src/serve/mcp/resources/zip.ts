@@ -2,18 +2,18 @@ import { crc32 } from 'node:zlib'
 import { deflated } from './deflate.ts'
 import type { ArchiveEntry } from './tar.ts'
 
-/** As many as its directory counts, without the extension that holds more. */
+/** The maximum number of files that the directory can count without the zip64 extension. */
 export const MAX_ZIP_ENTRIES = 65_535
 
-/** Above this the format wants its extension too. */
+/** A larger archive may need the zip64 extension too. */
 export const MAX_ZIP_BYTES = 0xf000_0000
 
-/** How the files of an archive are held: deflating takes about a second for 16 MiB. */
+/** The storage method of the files: deflate takes about a second for 16 MiB. */
 type Compression = 'stored' | 'deflated'
 
 /**
- * A zip archive of the files in the order given (APPNOTE 6.3). No extra field, and for a time the first that the format
- * knows: equal entries give equal bytes.
+ * Builds a zip archive of the files in the given order (APPNOTE 6.3). It has no extra fields, and the earliest time of
+ * the format: equal entries give equal bytes.
  */
 export async function zipOf(entries: readonly ArchiveEntry[], compression: Compression): Promise<Buffer> {
   const members: Uint8Array[] = []
@@ -33,10 +33,10 @@ export async function zipOf(entries: readonly ArchiveEntry[], compression: Compr
 
 const METHODS: Readonly<Record<Compression, number>> = { stored: 0, deflated: 8 }
 
-/** 2.0 as it is made on Unix: what the upper half of the attributes means. */
+/** Version 2.0 on Unix, which defines the upper half of the attributes. */
 const MADE_BY = le16(0x0314)
 
-/** What is said of a file both before its bytes and in the directory at the end. */
+/** Returns the fields that are equal in front of the bytes of a file and in the directory at the end. */
 function commonFieldsOf({ bytes }: ArchiveEntry, name: Buffer, size: number, method: number): Buffer {
   const needed = 20
   const namesAreUtf8 = 0x0800
