@@ -1,19 +1,21 @@
 import { sorting } from './cooperative.ts'
 import type { Steps } from './cooperative.ts'
 
-/** Texts in the order of their UTF-16 units, each once; they need not all be there before somebody asks for one. */
+/** Distinct texts in the order of their UTF-16 units. A text may be created only when it is read. */
 export interface Sorted {
   readonly length: number
   at(index: number): string | undefined
 }
 
-/** The part of them that begins with a text: from one index up to another. It takes as many steps as their number has digits. */
+/** Returns the index range of the texts with a prefix, by binary search. */
 export function beginningWith(all: Sorted, begin: string): readonly [from: number, to: number] {
   const from = firstOf(all, 0, (text) => text >= begin)
   return [from, firstOf(all, from, (text) => !text.startsWith(begin))]
 }
 
-/** The first index for which it holds, where it holds for all that follow; the length where it holds for none. */
+/**
+ * Returns the first index where `holds` is true, if it is true for all later ones; the length if it is true for none.
+ */
 function firstOf(all: Sorted, from: number, holds: (text: string) => boolean): number {
   let [low, high] = [from, all.length]
   while (low < high) {
@@ -24,7 +26,7 @@ function firstOf(all: Sorted, from: number, holds: (text: string) => boolean): n
   return low
 }
 
-/** Texts in that order. */
+/** Sorts texts in that order. */
 export function* sortingTexts(texts: ReadonlySet<string>): Steps<readonly string[]> {
   return yield* sorting([...texts], (a, b) => (a < b ? -1 : 1))
 }

@@ -3,18 +3,18 @@ import type { Steps } from './cooperative.ts'
 import { sortingTexts } from './sorted-texts.ts'
 import type { Sorted } from './sorted-texts.ts'
 
-/** What the variables of a template stand for in one thing that it leads to, in the order of their names. */
+/** The values of a template's variables for one resource, in the order of their names. */
 export type ValueRow = readonly string[]
 
 /**
- * The values of the variables of one template. They are put in order for the first that asks, in slices, once for each variable
- * and each choice of others that are given; from then on they are looked up. A failure is of those that wait for it alone.
+ * The values of the variables of one template. They are sorted in slices for the first caller, once for each variable
+ * and each set of given others; after that they are looked up. A failure affects only the callers that wait for it.
  */
 export class ValueTable {
   readonly names: readonly string[]
   readonly #rows: MadeInSteps<ValueTable, readonly ValueRow[]>
   readonly #indexes: MadeInSteps<Choice, ReadonlyMap<string, Sorted>>
-  /** The one used longest ago first. */
+  /** The least recently used choice comes first. */
   readonly #choices = new Map<string, Choice>()
 
   constructor(names: readonly string[], rowing: () => Steps<readonly ValueRow[]>) {
@@ -23,10 +23,10 @@ export class ValueTable {
     this.#indexes = new MadeInSteps((choice) => this.#indexing(choice))
   }
 
-  /** The values of one variable, given what is said of the others. */
+  /** Returns the values of one variable for the given values of the others. */
   async of(name: string, given: ReadonlyMap<string, string>): Promise<Sorted> {
     const choice = this.#choiceOf(name, given)
-    // Once for all choices.
+    // Built once for all choices.
     await this.#rows.ready(this)
     const index = await this.#indexes.ready(choice)
     return index.get(keyOf(choice.others.map((other) => given.get(other)))) ?? []
@@ -50,16 +50,16 @@ export class ValueTable {
   }
 }
 
-/** A variable that is asked for, and those that are given. */
+/** A requested variable, and the given ones. */
 interface Choice {
   readonly name: string
   readonly others: readonly string[]
 }
 
-/** All that a template of three variables can be asked; each is as large as what it leads to. */
+/** All choices of a template with three variables; each is as large as the list of its resources. */
 const MOST_INDEXES = 16
 
-/** The values of a column, by those of other columns. */
+/** Returns the values of a column, grouped by the values of other columns. */
 function* indexing(
   rows: readonly ValueRow[],
   column: number,

@@ -7,8 +7,8 @@ import type { Params } from '../rpc/params.ts'
 import { before, COMPLETE, noValues, promptIn } from './prompts.ts'
 
 /**
- * The prompt `skills-catalog`, beside those that there are: the skills as text, for hosts that put it into the context of a model
- * themselves. Without a message where there are none.
+ * The prompt `skills-catalog`, in addition to the known prompts: the skills as text, for hosts that put it into the
+ * context of a model themselves. It has no message if there are no skills.
  */
 export function catalogPrompt(registry: Registry): Surface {
   return {
@@ -33,7 +33,7 @@ export const SKILLS_CATALOG = {
   description: 'Name, description and source of each skill that is available, to be put before a model',
 } as const
 
-/** About how large the answer to `prompts/get` will be. */
+/** Estimates the size of the response to `prompts/get`. */
 export function bytesOfPrompt(catalog: Catalog, { name }: Params): number {
   return name === SKILLS_CATALOG.name ? Buffer.byteLength(TEXTS.of(catalog)) : 0
 }
@@ -53,7 +53,7 @@ async function answerOf(catalog: Catalog): Promise<object> {
   return { description: SKILLS_CATALOG.description, messages }
 }
 
-/** Makes the text in slices. */
+/** Builds the text in slices. */
 export async function textingPrompt(catalog: Catalog): Promise<string> {
   return TEXTS.ready(catalog)
 }

@@ -5,12 +5,15 @@ import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
 import { atOnce } from '../../../base/cooperative.ts'
 import type { Steps } from '../../../base/cooperative.ts'
 
-/** The skills that models are told of, as text for a prompt. Empty where there are none: a model is not shown an empty list. */
+/**
+ * Returns the skills that models may see, as text for a prompt. Empty if there are none, because a model gets no empty
+ * list.
+ */
 export function catalogText(skills: readonly Offered[]): string {
   return atOnce(catalogTexting(skills))
 }
 
-/** The same of all that a catalog has. */
+/** Same as `catalogText`, for a whole catalog, in steps. */
 export function* textingCatalog(catalog: Catalog): Steps<string> {
   const { forModels } = yield* offeringSteps(catalog)
   return yield* catalogTexting(forModels)
@@ -42,7 +45,10 @@ function entryOf({ id, name, description, source, uri, skill: { upstream } }: Of
   return ['<skill>', ...lines, '</skill>'].join('\n')
 }
 
-/** On one line, with nothing that only a model would read in it, and nothing that ends the element it stands in. */
+/**
+ * Puts a text on one line, without characters that only a model would read, and without characters that end its
+ * element.
+ */
 function plain(text: string): string {
   return withoutHidden(text.toWellFormed())
     .replaceAll(/\s+/g, ' ')

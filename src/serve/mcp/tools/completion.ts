@@ -18,10 +18,10 @@ import { SourcePaths } from './source-paths.ts'
 import { ValueTable } from '../../../base/value-table.ts'
 import type { ValueRow } from '../../../base/value-table.ts'
 
-/** So many values one answer holds at the most (MCP, completion). */
+/** Maximum number of values in one response (MCP, completion). */
 const MAX_VALUES = 100
 
-/** `completion/complete` for the variables of resource templates: values that lead to something that is listed. */
+/** Serves `completion/complete` for the variables of resource templates: values that lead to a listed resource. */
 export function templateCompletion(registry: Registry, forms: Forms): Surface {
   const templates = new Templates()
   return {
@@ -53,11 +53,14 @@ async function answerOf({ name, begin, given }: Question, { names, valuesOf }: C
 /** A template whose variables can be completed. */
 interface Completable {
   readonly names: readonly string[]
-  /** The values that a variable can have, given what is said of the others, in parts that share none. */
+  /** Returns the values of a variable for the given values of the others, in disjoint parts. */
   readonly valuesOf: (name: string, given: ReadonlyMap<string, string>) => Promise<readonly Sorted[]>
 }
 
-/** The templates of a catalog, and what was made ready of them: a call searches it, however much there is. */
+/**
+ * The templates of a catalog and their prepared values. A call only searches them, so its cost hardly grows with their
+ * number.
+ */
 class Templates {
   readonly #spaces = new MadeOnce<Catalog, Map<SkillSpace, ValueTable>>()
   readonly #paths = new SourcePaths()
@@ -91,7 +94,7 @@ function* rowsOf(space: SkillSpace, { listed }: Catalog): Steps<readonly ValueRo
   const rows: ValueRow[] = []
   for (const { uri } of listed) {
     const row = [...(valuesIn(space, uri)?.values() ?? [])]
-    // A value that people do not see whole is none that they can choose.
+    // A value with hidden characters cannot be selected by a person.
     if (row.length > 0 && row.every((value) => hiddenIn(value) === undefined)) rows.push(row)
     yield
   }

@@ -6,8 +6,8 @@ import { reasonOf } from './unserved-sources.ts'
 import type { Lacking } from './unserved-sources.ts'
 
 /**
- * Says in words for a model why a list of skills is empty. `lacking`: the sources that have nothing served. The rest is read off
- * the catalog that the caller sees.
+ * Returns the reason, in words for a model, why a list of skills is empty. `lacking`: the sources without served
+ * skills. The rest comes from the catalog that the caller sees.
  */
 export function whyEmpty(catalog: Catalog, lacking: Lacking = NONE): string {
   const reasons = [
@@ -23,7 +23,7 @@ const NONE: Lacking = { count: 0, named: [] }
 
 const NOT_YET = 'No skill is available to you here: something has not been fetched yet. Ask again later.'
 
-/** A caller that is told of no source is told of no number of them either. */
+/** A caller that learns no source names does not learn their number either. */
 function unnamedIn({ count, named }: Lacking): number {
   return named.length === 0 ? 0 : count - named.length
 }
@@ -36,7 +36,7 @@ function sentenceOf(reasons: readonly string[], unnamed: number): string {
 
 const MOST_REASONS = 10
 
-/** The reason without skills that are disabled or wait for approval: those are not named to clients. */
+/** The reason omits skills that are disabled or wait for approval: clients must not learn their names. */
 function reasonIn({ sources }: Catalog, { source, skills, findings }: Snapshot): string {
   const [, ...absent] = sources.find(([id]) => id === source) ?? [source]
   const withheld = skills.filter(({ standing, path }) => standing === 'withheld' && !absent.includes(path))

@@ -10,16 +10,16 @@ import { invalidParams } from '../rpc/rpc-error.ts'
 import { hiddenNote, markedAs, refusal, whyNotRead } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 
-/** What `read_skill_file` asks for. */
+/** The arguments of `read_skill_file`. */
 export interface FileAsked {
   readonly id: string
-  /** Relative to the folder of the skill, as `get_skill` lists it. */
+  /** The path relative to the folder of the skill, as `get_skill` lists it. */
   readonly path: string
   /** In bytes. */
   readonly offset: number
 }
 
-/** Throws -32602 for what the schema of the tool does not allow. */
+/** Parses the arguments. Throws -32602 if the schema of the tool does not allow them. */
 export function fileAsked({ id, path, offset = 0 }: Params): FileAsked {
   if (typeof id !== 'string') throw invalidParams('`id` is required, and is a string')
   if (typeof path !== 'string') throw invalidParams('`path` is required, and is a string')
@@ -29,8 +29,9 @@ export function fileAsked({ id, path, offset = 0 }: Params): FileAsked {
 }
 
 /**
- * One part of one file of a skill, read at the call and checked against its digest: text where the whole file is UTF-8, else
- * base64. A part of text ends between two characters. No path is ever joined: the file is one that the catalog lists.
+ * Returns one part of one file of a skill, read at the call and verified by its digest. It is text if the whole file is
+ * UTF-8, else base64. A part of text ends between two characters. Paths are never joined: the file must be one that the
+ * catalog lists.
  */
 export async function readSkillFile(offered: Offered, asked: FileAsked, read: ReadFile): Promise<ToolAnswer> {
   const file = fileAt(offered, asked.path)
@@ -43,7 +44,7 @@ export async function readSkillFile(offered: Offered, asked: FileAsked, read: Re
   return partOf(offered, file, bytes, asked.offset)
 }
 
-/** About how many bytes the answer holds. */
+/** Estimates the bytes of the response. */
 export function bytesOfFile(offered: Offered | undefined, { path }: Params): number {
   const file = offered === undefined || typeof path !== 'string' ? undefined : fileAt(offered, path)
   return file === undefined ? 0 : file.size + 2 * Math.min(file.size, MOST_PART_BYTES)
@@ -69,10 +70,10 @@ function partOf(offered: Offered, file: SkillFile, bytes: Uint8Array, offset: nu
   return { content: [{ type: 'text', text: JSON.stringify(told) }], structuredContent: told }
 }
 
-/** Some 16,000 tokens of text. */
+/** About 16,000 tokens of text. */
 const MOST_PART_BYTES = 65_536
 
-/** By its path, or by that with what people do not see of it as escapes, as it is listed. */
+/** Finds a file by its path, or by its listed path, in which hidden characters are escaped. */
 function fileAt({ skill }: Offered, path: string): SkillFile | undefined {
   return (
     skill.files.find((file) => file.path === path) ?? skill.files.find((file) => withHiddenEscaped(file.path) === path)
@@ -85,7 +86,7 @@ function unknownPath(offered: Offered, path: string): string {
   return `The skill ${JSON.stringify(offered.id)} has no file ${JSON.stringify(path.slice(0, MOST_QUOTED))}${meant}; get_skill lists its files, with their paths below its folder`
 }
 
-/** The listed path that is meant by one with `./`, from above the folder of the skill, or in another case. */
+/** Returns the listed path for a path with `./`, with folders above the skill, or in another case. */
 function nearPath({ id, skill }: Offered, path: string): string | undefined {
   const segments = path.split(/[/\\]/).filter((segment) => segment !== '' && segment !== '.')
   const plain = segments.join('/')
@@ -97,7 +98,7 @@ function nearPath({ id, skill }: Offered, path: string): string | undefined {
 
 const MOST_QUOTED = 1_200
 
-/** True where a character of UTF-8 begins, or the text ends. */
+/** True if a UTF-8 character begins at this byte, or the text ends. */
 function isStart(bytes: Uint8Array, at: number): boolean {
   return ((bytes[at] ?? 0) & 0b1100_0000) !== 0b1000_0000
 }

@@ -9,25 +9,31 @@ import type { Withheld } from './skill-names.ts'
 import { refusal } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 
-/** The skills that an id can mean: those that have it, else the one at a URI, else those that are called so in any case. */
+/**
+ * Returns the skills that an id can mean: those with the id, else the one at the URI, else those with the name in any
+ * case.
+ */
 export async function skillsMeant(catalog: Catalog, id: string): Promise<readonly Offered[]> {
   const exact = await skillsOfId(catalog, id)
   return exact.length > 0 ? exact : asOne((await namesIn(catalog)).called(id))
 }
 
-/** Those that have exactly this id, or the one at this URI. */
+/** Returns the skills with exactly this id, or the one at this URI. */
 export async function skillsOfId(catalog: Catalog, id: string): Promise<readonly Offered[]> {
   const offered = await offeringIn(catalog)
   const found = offered.find(id)
   return asOne(found.length > 0 ? found : offeredAt(catalog, offered, id))
 }
 
-/** Places of one content are one skill: the first of them. */
+/** Places with equal content are one skill; the first represents it. */
 function asOne(found: readonly Offered[]): readonly Offered[] {
   return new Set(found.map(({ skill }) => contentKeyOf(skill))).size === 1 ? found.slice(0, 1) : found
 }
 
-/** The only skill that an id means, at once, for a caller that made the catalog ready; undefined where it means none or several. */
+/**
+ * Returns the only skill that an id means, for a caller that has prepared the catalog; `undefined` if there are none or
+ * several. It works in one step.
+ */
 export function skillMeantAtOnce(catalog: Catalog, id: string): Offered | undefined {
   const offered = offeredIn(catalog)
   const found = [() => offered.find(id), () => offeredAt(catalog, offered, id), () => namesAtOnce(catalog).called(id)]
@@ -38,7 +44,7 @@ export function skillMeantAtOnce(catalog: Catalog, id: string): Offered | undefi
   return undefined
 }
 
-/** Says of the skill that an id means that others are named so, with their ids; undefined where none is. */
+/** Returns a note on other skills with the id as their name, with their ids; `undefined` if there are none. */
 export async function namesakesNote(catalog: Catalog, id: string, { skill }: Offered): Promise<string | undefined> {
   const names = await namesIn(catalog)
   const others = names.declaring(id).filter((other) => contentKeyOf(other.skill) !== contentKeyOf(skill))
@@ -52,7 +58,10 @@ export async function namesakesNote(catalog: Catalog, id: string, { skill }: Off
 
 const MOST_NAMESAKES = 5
 
-/** Says of an id that means no skill, or several, what a model can do: never a word about a skill that its caller does not see. */
+/**
+ * Explains to a model what to do about an id without a single skill. It never mentions a skill that the caller does not
+ * see.
+ */
 export async function notTheOne(catalog: Catalog, id: string, candidates: readonly Offered[]): Promise<ToolAnswer> {
   if (candidates.length > 0) return refusal(ambiguous(id, candidates))
   const names = await namesIn(catalog)

@@ -1,4 +1,7 @@
-/** What the prompt `init-skills` and the command `instructions` both say, to the byte. It is true whatever is served and however. */
+/**
+ * The text of the prompt `init-skills` and of the command `instructions`, equal to the byte. It is true for any catalog
+ * and any form of serving.
+ */
 export const INSTRUCTIONS = `# Skills MCP - Usage Guide
 
 What follows is background for an agent that is connected to a skills server. It informs and starts nothing: no tool has to

@@ -43,7 +43,9 @@ function withPromptCompletion(known: Methods): Methods {
 
 export const COMPLETE = 'completion/complete'
 
-/** The answer for an argument of a prompt that has these: of its values none is known. Another argument is refused. */
+/**
+ * Returns the completion of an argument of a prompt: no values are known. Throws if the prompt has no such argument.
+ */
 export function noValues({ argument }: Params, prompt: string, names: readonly string[]): object {
   const asked = isObject(argument) ? argument['name'] : undefined
   if (typeof asked !== 'string') throw invalidParams('`argument` is required, and is { name, value }')
@@ -56,7 +58,10 @@ export function noValues({ argument }: Params, prompt: string, names: readonly s
 
 const NO_VALUES = { completion: { values: [], total: 0, hasMore: false } } as const
 
-/** A method that answers some of what it is asked, and leaves the rest to the one that there is. Without that one, none. */
+/**
+ * Wraps a method: `answer` handles some requests, and the known method the rest. Without a known method, it adds
+ * nothing.
+ */
 export function before(
   known: Methods,
   name: string,
@@ -66,7 +71,7 @@ export function before(
   return rest === undefined ? {} : { [name]: async (...asked) => (await answer(...asked)) ?? rest(...asked) }
 }
 
-/** The prompt that a completion is about, if it is about one. */
+/** Returns the prompt that a completion is for; `undefined` if it is for something else. */
 export function promptIn({ ref }: Params): { readonly name: unknown } | undefined {
   if (typeof ref !== 'object' || ref === null || !('type' in ref) || ref.type !== 'ref/prompt') return undefined
   return { name: 'name' in ref ? ref.name : undefined }

@@ -9,10 +9,10 @@ import { bytesOfSynthetic } from '../resources/derived-resources.ts'
 import { bytesOfCall } from './tools.ts'
 import { isObject } from '../../../base/json-object.ts'
 
-/** More than a batch is answered with; what follows in it costs nothing. */
+/** Above the limit for the responses of a batch; the requests after that cost nothing. */
 const MOST_BYTES = 64 * 2 ** 20
 
-/** About how large the answer to a body will be, as far as the sizes of what it asks for tell. */
+/** Estimates the size of the response to a body from the sizes of the requested things. */
 export function announcedBytes(catalog: Catalog, forms: Forms, body: unknown): number {
   if (!Array.isArray(body)) return grown(sizeAskedFor(catalog, forms, body))
   let bytes = 0
@@ -23,7 +23,10 @@ export function announcedBytes(catalog: Catalog, forms: Forms, body: unknown): n
   return bytes
 }
 
-/** Base64 and the escapes of JSON make that much of it, usually. Whole bytes: sums of others would not come back to zero. */
+/**
+ * The usual growth by base64 and JSON escapes. The result is in whole bytes: sums of fractions would not return to
+ * zero.
+ */
 function grown(size: number): number {
   return Math.ceil(size * 1.4)
 }
@@ -38,7 +41,7 @@ function sizeAskedFor(catalog: Catalog, forms: Forms, message: unknown): number 
   if (message['method'] === 'prompts/get') return sizeOfPrompt(catalog, forms, message['params'])
   const { uri } = message['params']
   if (message['method'] !== 'resources/read' || typeof uri !== 'string') return 0
-  // As it is listed, nearly always: no other spelling has to be taken apart.
+  // Nearly all URIs are in their listed spelling, so the lookup of other spellings is rarely needed.
   const listed = catalog.files.get(uri)
   if (listed !== undefined) return listed.file.size
   const found = lookupResource(catalog, forms, uri)

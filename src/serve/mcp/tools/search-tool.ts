@@ -9,14 +9,17 @@ import { invalidParams } from '../rpc/rpc-error.ts'
 import { refusal } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 
-/** A call of `search_skills`, checked. */
+/** A validated call of `search_skills`. */
 export interface Search {
   readonly text: string
   readonly limit: number
   readonly maxTokens: number | undefined
 }
 
-/** What a call asks for; an answer where a model can mend it. Another type than the schema says is a fault of the protocol. */
+/**
+ * Parses a call. It returns an answer for an error that a model can correct. A type that the schema does not allow is a
+ * protocol error.
+ */
 export function searchAsked({ query, limit = DEFAULT_HITS, max_tokens: maxTokens }: Params): Search | ToolAnswer {
   if (typeof query !== 'string') throw invalidParams('`query` is required, and is a string')
   if (!isWhole(limit)) throw invalidParams('`limit` is a whole number')
@@ -39,7 +42,9 @@ function isWhole(value: unknown): value is number {
 /** The caller that a search counts for. */
 export type Asking = Pick<Caller, 'holder' | 'turn'>
 
-/** What `search_skills` answers: an object, and the same object as text for clients that know no other. */
+/**
+ * Returns the answer of `search_skills`: an object, and the same object as text for clients without structured content.
+ */
 export async function searchSkills(
   finder: Finder,
   registry: Registry,
@@ -71,7 +76,7 @@ const NOTHING_FOUND = {
   text: 'No skill has any of these words; try other words for the task, or call list_skills.',
 } as const
 
-/** About how large the answer will be: each hit is in it twice. */
+/** Estimates the size of the answer: each hit is in it twice. */
 export function bytesOfSearch(given: Params): number {
   const { limit = DEFAULT_HITS, max_tokens: maxTokens } = given
   const hits = isWhole(limit) && limit > 0 ? Math.min(limit, MOST_HITS) : 0

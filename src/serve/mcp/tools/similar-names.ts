@@ -3,7 +3,7 @@ import { editDistance } from '../../../base/text/edit-distance.ts'
 import { baseName } from '../../../base/paths.ts'
 import type { Steps } from '../../../base/cooperative.ts'
 
-/** A skill that models are told of, by its names. */
+/** A skill that models may see, with its names. */
 export interface Told {
   readonly offered: Offered
   readonly names: readonly Spelt[]
@@ -12,20 +12,20 @@ export interface Told {
 /** A folded text. */
 interface Spelt {
   readonly text: string
-  /** A bit for each character that it has: texts that differ in many are not compared any further. */
+  /** One bit for each character: texts that differ in many bits need no further comparison. */
   readonly characters: number
 }
 
-/** A skill as one that models are told of. */
+/** Prepares a skill for the comparison. */
 export function toldOf(offered: Offered): Told {
   const names = new Set([offered.name, baseName(offered.id)].map(folded))
   return { offered, names: [...names].map(spelt) }
 }
 
-/** The most that are near a name. */
+/** Maximum number of similar skills. */
 export const MOST_NEAR = 5
 
-/** The skills that are called nearly so, the nearest first, `MOST_NEAR` at most. */
+/** Returns the skills with similar names, the most similar first, at most `MOST_NEAR`. */
 export function* nearest(told: readonly Told[], name: string): Steps<readonly Offered[]> {
   const wanted = spelt(folded(name))
   let best: readonly Ranked[] = []
@@ -44,11 +44,14 @@ interface Ranked {
   readonly rank: number
 }
 
-/** Fewer match anything, and more are no name. */
+/** A shorter text matches too much, and a longer one is not a name. */
 const LEAST_CHARACTERS = 3
 const MOST_CHARACTERS = 100
 
-/** A few slips of the keyboard come first, then names with the text in them and names in the text, by words: those that add the least. */
+/**
+ * Ranks a name. A few typing errors rank first. Then follow names that contain the text, and names in the text, by
+ * whole words; fewer additional characters rank higher.
+ */
 function rankOf(name: Spelt, wanted: Spelt): number {
   const slips = slipsBetween(name, wanted)
   if (slips <= Math.min(MOST_SLIPS, Math.floor(wanted.text.length / 3))) return slips
@@ -61,7 +64,7 @@ function rankOf(name: Spelt, wanted: Spelt): number {
 
 function slipsBetween(name: Spelt, wanted: Spelt): number {
   if (Math.abs(name.text.length - wanted.text.length) > MOST_SLIPS) return TOO_FAR
-  // A slip puts one character in another's place at the most.
+  // A typing error replaces at most one character with another.
   if (bitsIn(name.characters ^ wanted.characters) > 2 * MOST_SLIPS) return TOO_FAR
   return editDistance(name.text, wanted.text)
 }
@@ -81,7 +84,7 @@ function spelt(text: string): Spelt {
   return { text, characters }
 }
 
-/** A name without what people write now so, now so: case, and spaces, underscores or hyphens. */
+/** Folds the variants of a name: case, and spaces, underscores or hyphens. */
 export function folded(text: string): string {
   return text
     .normalize('NFC')

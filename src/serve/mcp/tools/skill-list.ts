@@ -10,12 +10,15 @@ import { invalidParams, RpcError } from '../rpc/rpc-error.ts'
 import { refusal } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 
-/** The most bytes of a page for a model: some 8,000 tokens, as `tokensIn` counts them. A caller that gives a `limit` decides itself. */
+/**
+ * Maximum bytes of a page for a model: about 8,000 tokens, as `tokensIn` counts them. A caller with a `limit` sets its
+ * own size.
+ */
 const MODEL_PAGE_BYTES = 8_000 * BYTES_PER_TOKEN
 
 /**
- * The answer of `list_skills`: the whole list where a model can take it at once, as it always was. Of a longer one a page at a time,
- * with the cursor of the next; also for a caller that asks for pages.
+ * Returns the answer of `list_skills`: the whole list in its original form if it is short enough for a model. A longer
+ * list comes in pages with a cursor, and so does any list for a caller that requests pages.
  */
 export function skillList(
   catalog: Catalog,
@@ -34,7 +37,7 @@ export function skillList(
   return pageAnswer(catalog, rows, cursor, { limits, hasSearch })
 }
 
-/** About as large as an answer can be: a page is in it twice. */
+/** Returns the maximum size of an answer: a page is in it twice. */
 export function bytesOfList(catalog: Catalog, { cursor, limit }: Params): number {
   const { bytes } = listOf(catalog)
   if (limit !== undefined) return 2 * bytes
@@ -67,7 +70,7 @@ function pageAnswer(
       structuredContent: { skills, total, nextCursor },
     }
   } catch (error) {
-    // A model that is told so begins again; a fault of the protocol would not come to it.
+    // A model that gets this message starts again; a protocol error would not reach the model.
     if (error instanceof RpcError) return refusal(error.message)
     throw error
   }
@@ -79,7 +82,7 @@ function moreText(count: number, total: number, nextCursor: string, hasSearch: b
 }
 
 interface SkillList {
-  /** Each as JSON, and each content once. */
+  /** The rows as JSON, one for each distinct content. */
   readonly rows: readonly string[]
   readonly text: string
   readonly bytes: number
@@ -89,7 +92,7 @@ function listOf(catalog: Catalog): SkillList {
   return LISTS.of(catalog)
 }
 
-/** Makes the list in slices. */
+/** Builds the list in slices. */
 export async function listingForModels(catalog: Catalog): Promise<SkillList> {
   return LISTS.ready(catalog)
 }

@@ -13,30 +13,33 @@ import type { SourceId } from '../../../sync/model/source-id.ts'
 import { folded, MOST_NEAR, nearest, toldOf } from './similar-names.ts'
 import type { Told } from './similar-names.ts'
 
-/** A skill that is there and not given. */
+/** A skill that exists but is withheld. */
 export interface Withheld {
-  /** `<source>/<path>`. */
+  /** The id in the form `<source>/<path>`. */
   readonly id: string
   readonly source: SourceId
   readonly skill: Skill
 }
 
-/** The names by which a model may ask for skills, besides their ids. All of them follow from one catalog. */
+/** The names that a model may use for skills, in addition to their ids. They depend on one catalog alone. */
 export interface SkillNames {
-  /** Skills of the lists that are called so to the letter; where none is, withheld ones included, those in any case and with any hyphens. */
+  /**
+   * Returns the listed skills with exactly this name. If no skill, listed or withheld, has exactly this name, it
+   * ignores case and hyphens.
+   */
   called(text: string): readonly Offered[]
-  /** Skills that models are told of and that declare this very name. */
+  /** Returns the skills that models may see and that declare exactly this name. */
   declaring(text: string): readonly Offered[]
-  /** Skills that are withheld and have this id, URI or name: to the letter, else in any case. */
+  /** Returns the withheld skills with this id, URI or name: exact matches, else matches in any case. */
   withheld(text: string): readonly Withheld[]
   /**
-   * Skills that models are told of, `MOST_NEAR` at most: the one whose folder holds what the text names, then those that have a name
-   * near it, the nearest first.
+   * Returns skills that models may see, at most `MOST_NEAR`: first those whose folder contains the named thing, then
+   * those with similar names, the most similar first.
    */
   near(text: string): Steps<readonly Offered[]>
 }
 
-/** The skill at a URI, that of its SKILL.md or of its folder, as it is served or where it truly lies. */
+/** Returns the skill at a URI of a SKILL.md or a folder, by its served or its repository path. */
 export function offeredAt(catalog: Catalog, offered: OfferedSkills, text: string): readonly Offered[] {
   const uri = documentUriIn(text)
   if (uri === undefined) return []
@@ -44,12 +47,12 @@ export function offeredAt(catalog: Catalog, offered: OfferedSkills, text: string
   return offered.find(served === undefined ? pathIdAt(uri) : pathIdOf(served))
 }
 
-/** Makes the names in slices, once for each catalog. */
+/** Builds the names in slices, once for each catalog. */
 export async function namesIn(catalog: Catalog): Promise<SkillNames> {
   return NAMES.ready(catalog)
 }
 
-/** The same at once, for a caller that made them ready before. */
+/** Same as `namesIn`, in one step, for a caller that has prepared the names. */
 export function namesAtOnce(catalog: Catalog): SkillNames {
   return NAMES.of(catalog)
 }
@@ -113,7 +116,7 @@ class Names implements SkillNames {
     return this.#groups.called.get(folded(text)) ?? []
   }
 
-  /** The skills at the text, else in the nearest folder above it: as URIs spell it, else as ids and names do. */
+  /** Returns the skills at the text, else in the nearest folder above it. URIs come first, then ids and names. */
   #holding(text: string, path: string): readonly Offered[] {
     const { catalog, offering } = this.#groups
     const uri = documentUriIn(text)
@@ -127,7 +130,7 @@ class Names implements SkillNames {
   }
 }
 
-/** A longer text is near nothing. */
+/** A longer text is similar to nothing. */
 const MOST_CHARACTERS = 4_096
 const MOST_FOLDERS = 32
 
@@ -139,7 +142,10 @@ function isCalled(one: Withheld | Offered, text: string): boolean {
   return one.id === text || namesOf(one).includes(text)
 }
 
-/** The path that a text means: of a URI, of one without its scheme, or as it is, without the name of a SKILL.md. */
+/**
+ * Returns the path that a text means: of a URI, of a URI without its scheme, or of the text itself. It omits the name
+ * SKILL.md.
+ */
 function pathIn(text: string): string {
   const uri = documentUriIn(text)
   if (uri !== undefined) return pathIdAt(uri)
@@ -148,7 +154,7 @@ function pathIn(text: string): string {
   return path.replace(/\/SKILL\.md$/, '')
 }
 
-/** The withheld skills, without those that are disabled or wait for approval. */
+/** Returns the withheld skills, without those that are disabled or wait for approval. */
 function* withholding({ snapshots, sources }: Catalog): Steps<readonly Withheld[]> {
   const absent = new Map(sources.map(([source, ...paths]) => [source, new Set<string>(paths)]))
   const withheld: Withheld[] = []
@@ -164,7 +170,7 @@ function* withholding({ snapshots, sources }: Catalog): Steps<readonly Withheld[
 
 type Placed = Pick<Withheld, 'source' | 'skill'>
 
-/** By its folder and as declared, each alone and of its source. */
+/** Returns the folder name and the declared name, each with and without the source. */
 function namesOf({ source, skill: { path, name } }: Placed): readonly string[] {
   const names = [path === '' ? source : withHiddenEscaped(baseName(path)), ...(name === undefined ? [] : [name])]
   return names.flatMap((one) => [one, `${source}/${one}`])
@@ -187,7 +193,7 @@ function* grouping<One>(all: readonly One[], keysOf: (one: One) => readonly stri
   return groups
 }
 
-/** The URI of a SKILL.md, given that or the one of its folder; undefined for a text that is no such URI. */
+/** Returns the URI of a SKILL.md for that URI or the URI of its folder; `undefined` for any other text. */
 function documentUriIn(text: string): string | undefined {
   if (!text.startsWith('skill://')) return undefined
   const uri = readSkillUri(text)

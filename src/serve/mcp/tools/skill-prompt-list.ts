@@ -9,13 +9,13 @@ import type { Steps } from '../../../base/cooperative.ts'
 import { SKILLS_CATALOG } from './catalog-prompt.ts'
 import { INIT_SKILLS } from './prompts.ts'
 
-/** A skill that people may start by its name. */
+/** A skill that a person may start by its name. */
 export interface SkillPrompt {
   readonly offered: Offered
   readonly listed: ListedPrompt
 }
 
-/** What `prompts/list` says of it. */
+/** The entry of the skill in `prompts/list`. */
 export interface ListedPrompt {
   readonly name: string
   readonly title: string
@@ -24,14 +24,14 @@ export interface ListedPrompt {
 }
 
 /**
- * The skills of the lists that are prompts, by name, in the order of their ids. One with `user-invocable: false` is none, and
- * neither is one whose frontmatter nobody can read: it may say so.
+ * Returns the listed skills that are prompts, by name, in the order of ids. A skill with `user-invocable: false` is not
+ * a prompt. A skill with an unreadable frontmatter is not one either, because it may say so.
  */
 export function skillPromptsIn(catalog: Catalog): ReadonlyMap<string, SkillPrompt> {
   return PROMPTS_IN.of(catalog)
 }
 
-/** Makes them in slices. */
+/** Builds them in slices. */
 export async function promptingSkills(catalog: Catalog): Promise<ReadonlyMap<string, SkillPrompt>> {
   return PROMPTS_IN.ready(catalog)
 }
@@ -51,7 +51,7 @@ function* prompting(catalog: Catalog): Steps<ReadonlyMap<string, SkillPrompt>> {
   return prompts
 }
 
-/** Whether lists of the prompts of two catalogs say the same. */
+/** Returns true if the prompts of two catalogs have equal entries. */
 export function* areSamePrompts(before: Catalog, after: Catalog): Steps<boolean> {
   const [was, is] = [yield* PROMPTS_IN.steps(before), [...(yield* PROMPTS_IN.steps(after)).values()]]
   if (was.size !== is.length) return false
@@ -70,7 +70,7 @@ function saysAlike(listed: ListedPrompt, other: ListedPrompt | undefined): boole
 function listedOf(offered: Offered, frontmatter: JsonObject): ListedPrompt {
   const hint = hintIn(frontmatter['argument-hint']) ?? hintIn(frontmatter['arguments'])
   return {
-    // The longest of its ids leads to it in any case.
+    // The longest of its ids always leads to it.
     name: TAKEN.has(offered.id) ? pathIdOf(offered) : offered.id,
     title: offered.name,
     description: offered.description,
@@ -80,10 +80,10 @@ function listedOf(offered: Offered, frontmatter: JsonObject): ListedPrompt {
   }
 }
 
-/** The names of the prompts that are there whatever is served. */
+/** The names of the prompts that always exist. */
 export const TAKEN: ReadonlySet<string> = new Set<string>([INIT_SKILLS.name, SKILLS_CATALOG.name])
 
-/** `[issue] ` is meant as a text and is a list of YAML: it is shown as it was written. */
+/** `[issue]` is meant as text, but is a YAML list: it is shown as the author wrote it. */
 function hintIn(value: JsonValue | undefined): string | undefined {
   if (typeof value === 'string') return value.trim() === '' ? undefined : value
   if (typeof value === 'number') return String(value)

@@ -16,7 +16,10 @@ import type { Document, ToolHost } from './tool-document.ts'
 import { waitingFor } from './tools.ts'
 import { readingFor } from '../rpc/trace.ts'
 
-/** Skills as prompts, beside those that there are: a person starts one by its name. They are handed out, and nothing is run. */
+/**
+ * Skills as prompts, in addition to the known prompts: a person starts a skill by its name. The server only delivers
+ * them, and runs nothing.
+ */
 export function skillPrompts(serving: Pick<Serving, 'registry' | 'read' | 'pages'>, host: ToolHost): Surface {
   const { registry, read, pages } = serving
   return {
@@ -48,7 +51,7 @@ export function skillPrompts(serving: Pick<Serving, 'registry' | 'read' | 'pages
   }
 }
 
-/** About how large the answer to `prompts/get` will be, as far as the size of what it asks for tells. */
+/** Estimates the size of the response to `prompts/get` from the size of its skill. */
 export function bytesOfSkillPrompt(catalog: Catalog, { name, arguments: given }: Params): number {
   const prompt = typeof name === 'string' ? skillPromptsIn(catalog).get(name) : undefined
   const size = prompt?.offered.skill.files.find(({ path }) => path === 'SKILL.md')?.size ?? 0
@@ -84,7 +87,7 @@ class SkillPrompts {
     const first = await this.#find(name)
     const document = await this.#documentOf(first)
     if (!isBehind(document)) return answerOf(first, document, words)
-    // The folder has moved on since it was looked at, as for `get_skill`.
+    // The folder has changed since the last check, as in `get_skill`.
     await this.#host.look(first.offered.source, leftMs)
     const second = await this.#find(name)
     return answerOf(second, await this.#documentOf(second), words)
@@ -103,7 +106,7 @@ class SkillPrompts {
   }
 }
 
-/** The instructions as the skill gives them, with what the person wrote, and where they are from. */
+/** Returns the instructions of the skill with the words of the person, and their origin. */
 function answerOf({ offered, listed }: SkillPrompt, document: Document | Unread, words: string): object {
   const told = instructionsOf(offered, document)
   if ('why' in told) throw new RpcError(INTERNAL_ERROR, told.why)
@@ -118,21 +121,21 @@ function answerOf({ offered, listed }: SkillPrompt, document: Document | Unread,
 }
 
 /**
- * As Claude Code does it: `$ARGUMENTS` becomes what the person wrote, which follows the text where that has no such place.
- * The places of single words (`$ARGUMENTS[0]`, `$0`) are left to the model: `$1` is a word of scripts as well.
+ * Follows Claude Code: `$ARGUMENTS` becomes the words of the person; without such a placeholder, they follow the text.
+ * Placeholders of single words (`$ARGUMENTS[0]`, `$0`) are left to the model, because `$1` also occurs in scripts.
  */
 function withWords(text: string, words: string, mark: (text: string) => string): string {
   const places = text.match(PLACES)?.length ?? 0
   if (Buffer.byteLength(text) + places * Buffer.byteLength(words) > MOST_PROMPT_BYTES)
     throw invalidParams(`With these arguments the prompt would have over ${MOST_PROMPT_BYTES} bytes`)
-  // A function: in a text, `$&` would mean something.
+  // A function as replacement, because `$&` has a meaning in a replacement text.
   const placed = mark(text.replace(PLACES, () => words))
   return places > 0 || words === '' ? placed : `${placed.trimEnd()}\n\nARGUMENTS: ${words}`
 }
 
 const PLACES = /\$ARGUMENTS(?![\w[])/g
 
-/** A text may have a thousand places for what is written once. */
+/** A text may have a thousand placeholders for the same words. */
 const MOST_PROMPT_BYTES = 2 * MOST_DOCUMENT_BYTES
 
 function nameIn({ name }: Params): string {

@@ -9,14 +9,14 @@ import { sortingTexts } from '../../../base/sorted-texts.ts'
 import type { Sorted } from '../../../base/sorted-texts.ts'
 
 /**
- * The paths of the files of listed skills, by source: made ready in slices for the first that asks, and once for each catalog. A
- * failure is of those that wait for it alone.
+ * The file paths of listed skills, by source. They are built in slices for the first caller, and once for each catalog.
+ * A failure affects only the callers that wait for it.
  */
 export class SourcePaths {
   readonly #asked = new MadeOnce<Catalog, Map<string, Asked>>()
   readonly #paths = new MadeInSteps(({ root, catalog }: Asked) => pathsBelow(root, catalog))
 
-  /** Those below the URI of a source, as they stand in URIs, in parts that share none. */
+  /** Returns the paths below the URI of a source, in URI spelling, in disjoint parts. */
   async below(root: string, catalog: Catalog): Promise<readonly Sorted[]> {
     const ofCatalog = this.#asked.of(catalog, () => new Map())
     const asked = ofCatalog.get(root) ?? { root, catalog }
@@ -32,8 +32,8 @@ interface Asked {
 }
 
 /**
- * Most skills follow each other as their URIs do, and so do the files of each: those are found where they are. Only the paths of
- * others are written out: of skills that have files in common, and of names that stand in URIs in another way.
+ * Most skills and their files are already in URI order, and are used in place. Only other paths are copied: those of
+ * skills with common files, and those with names that a URI encodes.
  */
 function* pathsBelow(root: string, { listed }: Catalog): Steps<readonly Sorted[]> {
   const below = `${root}/`
@@ -49,11 +49,11 @@ function* pathsBelow(root: string, { listed }: Catalog): Steps<readonly Sorted[]
   return [inPlace, yield* sortingTexts(others)]
 }
 
-/** The paths of the files of skills that stand alone. */
+/** The file paths of skills that share no files with others. */
 class PathsInPlace implements Sorted {
   readonly #below: string
   readonly #skills: CatalogSkill[] = []
-  /** How many files there are with those of each skill. */
+  /** The number of files up to and including each skill. */
   readonly #counts: number[] = []
 
   constructor(below: string) {

@@ -6,28 +6,30 @@ import { isAsListed, isUnread } from '../../content.ts'
 import type { ReadFile, Unread } from '../../content.ts'
 import type { Lacking } from './unserved-sources.ts'
 
-/** What the tools need of the process that offers them: this side knows no upstream and no disk. */
+/** The services that the tools need from their process, because `serve` knows no upstream and no disk. */
 export interface ToolHost {
   /**
-   * Looks at the sources that are stale, or at this one however fresh it is. Resolves when what they have is served, or when
-   * a caller has waited for so long; without a figure, for as long as a call may. Says how much of that is left.
+   * Checks the stale sources, or the given source even if it is fresh. Resolves when their content is served, or at the
+   * time limit; by default, that of a call. Returns the remaining time.
    */
   look(source?: SourceId, mostMs?: number): Promise<number>
-  /** The sources of which the catalog has nothing. None of them is named where callers may know of no source that they do not see. */
+  /**
+   * Returns the sources without served skills. It names none if callers may not know of sources that they do not see.
+   */
   readonly lacking?: (catalog: Catalog) => Promise<Lacking>
-  /** Sources that cost next to nothing to look at. */
+  /** Sources that are cheap to check. */
   readonly folders?: readonly SourceId[]
-  /** Only where the callers share the disk, and may be told where skills lie. */
+  /** Defined only if the callers share the disk and may learn the paths of skills. */
   readonly disk?: SharedDisk
 }
 
-/** Where skills lie, for who can read them there. */
+/** The paths of skills for callers that share the disk. */
 export interface SharedDisk {
-  /** Where the SKILL.md of the stored version is: absolute. Undefined for what is stored for nobody but us. */
+  /** Returns the absolute path of the stored SKILL.md. `undefined` if only the daemon may read the stored file. */
   pathOf(skill: Skill): string | undefined
   /**
-   * What the folder that is the source has at the moment: the SKILL.md as it lies there, or that a file beside it is not the
-   * one that is served. Undefined where the source is no folder, is not followed freely, or has no such file to read.
+   * Returns the current state of a folder source: its SKILL.md, or `differs` if another file differs from the served
+   * one. `undefined` if the source is not a folder, does not follow it freely, or has no such readable file.
    */
   present(source: SourceId, skill: Skill): Promise<Present | 'differs' | undefined>
 }
@@ -37,16 +39,19 @@ export interface Present {
   readonly bytes: Uint8Array
 }
 
-/** The SKILL.md of a skill, checked against its digest. */
+/** The SKILL.md of a skill, verified by its digest. */
 export interface Document {
   readonly bytes: Uint8Array
-  /** Absolute; only where the caller shares the disk. */
+  /** The absolute path; only if the caller shares the disk. */
   readonly path?: string
-  /** The folder that is its source has something else by now. */
+  /** True if its source folder has other content now. */
   readonly isBehind: boolean
 }
 
-/** What the catalog promises of a skill's SKILL.md, from where the caller can follow; undefined where it is damaged. */
+/**
+ * Returns the SKILL.md that the catalog promises, from a path that the caller can use if possible; `undefined` if it is
+ * damaged.
+ */
 export async function readDocument(
   { source, skill }: Offered,
   read: ReadFile,
@@ -65,7 +70,7 @@ export async function readDocument(
   return { bytes, isBehind: present !== undefined, ...(path !== undefined && { path }) }
 }
 
-/** Whether a look at its source would bring something else. */
+/** True if a new check of its source would find other content. */
 export function isBehind(document: Document | Unread): boolean {
   return !isUnread(document) && document.isBehind
 }

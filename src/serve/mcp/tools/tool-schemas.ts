@@ -1,6 +1,6 @@
 import { DEFAULT_HITS, LEAST_TOKENS, MOST_CHARACTERS, MOST_HITS } from '../../search/query.ts'
 
-/** What `tools/list` holds. `hasPaths`: whether the caller is told where skills lie. */
+/** Returns the tools for `tools/list`. `hasPaths`: true if the caller may learn the paths of skills. */
 export function toolsFor({ hasPaths, hasSearch }: { hasPaths: boolean; hasSearch: boolean }): readonly Tool[] {
   const finding = [LIST_SKILLS, ...(hasSearch ? [SEARCH_SKILLS] : [])]
   return [...finding, getSkillTool(hasPaths), ...(hasPaths ? [] : [READ_SKILL_FILE])]
@@ -16,7 +16,7 @@ export interface Tool {
   readonly annotations: object
 }
 
-/** Nothing is written, and nobody is asked but the sources that the operator named. */
+/** The tools write nothing, and contact only the sources that the operator configured. */
 const HARMLESS = { readOnlyHint: true, idempotentHint: true, openWorldHint: false }
 
 const LIST_SKILLS = {
@@ -157,7 +157,7 @@ function getSkillTool(hasPaths: boolean): Tool {
   }
 }
 
-/** What is said of where the other files of a skill are found. */
+/** The part of the schema about the location of a skill's other files. */
 interface Place {
   readonly description: string
   readonly properties: object

@@ -30,8 +30,9 @@ interface ToolList {
 }
 
 /**
- * The tools `list_skills`, `search_skills`, `get_skill` and, for callers without the disk, `read_skill_file`: for agents whose host
- * has tools and nothing newer. They find skills and hand them out; they run nothing. Without a finder nothing is searched.
+ * The tools `list_skills`, `search_skills`, `get_skill` and, for callers without the disk, `read_skill_file`, for
+ * agents whose host supports only tools. They find and deliver skills, and run nothing. Without a finder, there is no
+ * search.
  */
 export function skillTools(serving: Served, host: ToolHost, finder?: Finder): Surface {
   const list: ToolList = { tools: toolsFor({ hasPaths: host.disk !== undefined, hasSearch: finder !== undefined }) }
@@ -55,7 +56,7 @@ export function skillTools(serving: Served, host: ToolHost, finder?: Finder): Su
   }
 }
 
-/** The host as a caller has it: nothing is waited for any more once that has left. What was begun goes on. */
+/** Returns a host whose waits end when the caller leaves. Work that has begun continues. */
 export function waitingFor(signal: AbortSignal, host: ToolHost): ToolHost {
   return { ...host, look: async (...asked) => unlessAborted(signal, host.look(...asked)) }
 }
@@ -76,7 +77,7 @@ async function unlessAborted<Value>(signal: AbortSignal, work: Promise<Value>): 
   }
 }
 
-/** About how large the answer to a call will be, as far as the size of what it asks for tells. */
+/** Estimates the size of the response to a call from the size of the requested thing. */
 export function bytesOfCall(catalog: Catalog, { name, arguments: given }: Params): number {
   const asked = isObject(given) ? withoutNull(given) : {}
   if (name === 'list_skills') return bytesOfList(catalog, asked)
@@ -86,11 +87,11 @@ export function bytesOfCall(catalog: Catalog, { name, arguments: given }: Params
   const offered = typeof id === 'string' ? skillMeantAtOnce(catalog, id) : undefined
   if (name === 'read_skill_file') return bytesOfFile(offered, asked)
   const size = offered?.skill.files.find(({ path }) => path === 'SKILL.md')?.size ?? 0
-  // Once as an object, once as its text.
+  // The text is sent once in an object, and once as text.
   return size > MOST_DOCUMENT_BYTES ? 0 : 2 * size
 }
 
-/** The arguments that are given: some hosts send null for those that a model leaves out. */
+/** Removes null arguments: some hosts send null for an argument that the model omits. */
 function withoutNull(given: Params): Params {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
 }
@@ -153,7 +154,7 @@ class SkillTools {
     if ('answer' in first) return first.answer
     const document = await this.#documentOf(first)
     if (!isBehind(document)) return this.#answer(id, first, document)
-    // The folder has moved on since it was looked at. What it has now is served like anything else, or not at all.
+    // The folder has changed since the last check. Its current content is served by the usual rules, or not at all.
     await this.#host.look(first.source, leftMs)
     const second = await this.#find(id)
     return 'answer' in second ? second.answer : this.#answer(id, second, await this.#documentOf(second))
@@ -169,7 +170,7 @@ class SkillTools {
     return 'answer' in found ? found.answer : readSkillFile(found, asked, this.#serving.read)
   }
 
-  /** An id that nobody knows may be that of a skill that has just been written. */
+  /** An unknown id may belong to a skill that was just written. */
   async #lookFor(id: string): Promise<number> {
     const leftMs = await this.#host.look()
     const { folders = [] } = this.#host

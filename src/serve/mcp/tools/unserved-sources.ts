@@ -2,20 +2,23 @@ import type { SyncErrorCode } from '../../../sync/model/sync-error.ts'
 import { withText } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 
-/** The sources of which nothing is served yet, as far as a caller can get skills of theirs. */
+/** The sources without served skills that the caller could use. */
 export interface Lacking {
   readonly count: number
-  /** The first of them; none for a caller that sees packs alone, and may know of no source. */
+  /** The first of them; empty for a caller limited to packs, which may not know of sources. */
   readonly named: readonly LackingSource[]
 }
 
-/** A source of which nothing is served, and the reason as its host knows it. */
+/** A source without served skills, and the reason. */
 export interface LackingSource {
   readonly source: string
   readonly why: 'first-pull' | 'paused' | SyncErrorCode
 }
 
-/** The answer, and behind it in words for a model that it is without the skills of these sources. The same answer where there are none. */
+/**
+ * Appends a sentence for a model that the answer lacks the skills of these sources. Returns the answer unchanged if
+ * there are none.
+ */
 export function saidLacking(answer: ToolAnswer, lacking: Lacking | undefined): ToolAnswer {
   return lacking === undefined || lacking.count === 0 ? answer : withText(answer, lackingText(lacking))
 }
@@ -30,7 +33,7 @@ function lackingText({ count, named }: Lacking): string {
 
 const MOST_TOLD = 3
 
-/** The source, and the reason in words. */
+/** Returns the source with the reason in words. */
 export function reasonOf({ source, why }: LackingSource): string {
   return `${JSON.stringify(source)} ${REASONS[why] ?? OTHER}`
 }

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto'
 import type { UpstreamNames } from '../../../sync/model/skill.ts'
 
 /**
- * The text of a skill of another MCP server, as a model is given it: marked as what it is, and by whom (SEP-2640: content of servers
- * is untrusted input to a model). The text cannot end the mark by itself: what reads like the name of the mark behind a bracket is
- * written otherwise, and the name ends in a digest of what it marks: a text that held its own digest would be a fixed point of
- * SHA-256. The same text is marked in the same way by every hub, at every time.
+ * Marks the text of another MCP server's skill for a model, with its origin (SEP-2640: content of servers is untrusted
+ * input to a model). The text cannot end the mark by itself. A bracket before anything like the name of the mark is
+ * escaped. The name ends in a digest of the marked text, and a text with its own digest would be a fixed point of
+ * SHA-256. Every hub marks the same text in the same way at any time.
  */
 export function asUntrusted(text: string, { source, uri }: UpstreamNames): string {
   const body = withoutMarks(text)
@@ -16,23 +16,23 @@ export function asUntrusted(text: string, { source, uri }: UpstreamNames): strin
 
 const NAME = 'untrusted-skill-content'
 
-/** Of 128 bits: fewer could be found by trying. */
+/** 128 bits; fewer could be found by brute force. */
 const DIGEST_DIGITS = 32
 
-/** The text with each bracket as an entity that the name of the mark follows, however it is disguised. */
+/** Escapes each bracket that the name of the mark follows in any disguise. */
 function withoutMarks(text: string): string {
   return text.replaceAll(BRACKETS, (bracket, index: number) => (namesMark(text, index + 1) ? '&lt;' : bracket))
 }
 
-/** What a model may take for the beginning of a tag. All are of one unit. */
+/** The characters that a model may read as the start of a tag. Each is one UTF-16 unit. */
 const BRACKETS =
   /[<\u00AB\u02C2\u1438\u2039\u2264\u2266\u226A\u226E\u2270\u227A\u22D6\u2329\u276C\u276E\u2770\u27E8\u27EA\u2A7D\u2AA1\u3008\u300A\uFE64\uFF1C]/g
 
 const BRACKET = new RegExp(BRACKETS.source)
 
 /**
- * Whether the next letters from here on are those of the mark's name. All that is no letter is passed over, and a letter counts once
- * however often it is repeated, so that neither what is not seen nor what stands in between makes it another.
+ * True if the next letters form the name of the mark. Other characters are skipped, and a repeated letter counts once,
+ * so that neither invisible characters nor separators hide the name.
  */
 function namesMark(text: string, start: number): boolean {
   let matched = 0
@@ -50,7 +50,10 @@ function namesMark(text: string, start: number): boolean {
   return false
 }
 
-/** The letters that a character looks like: none for what is no letter, and another than ours for one that looks like none. */
+/**
+ * Returns the letters that a character resembles: none if it resembles no letter, and a letter outside the name if it
+ * resembles none of the name.
+ */
 function lettersOf(character: string): string {
   return PLAIN.get(character) ?? foldedLetters(character)
 }
@@ -60,7 +63,10 @@ function foldedLetters(character: string): string {
   return Array.from(folded, (one) => LOOK_ALIKES.get(one) ?? (/[\p{L}\p{N}]/u.test(one) ? one : '')).join('')
 }
 
-/** By the letter that they look like: of Latin, Greek, Cyrillic, Armenian, Cherokee, Lisu and others, and of digits and signs. */
+/**
+ * Characters by the letter that they resemble: of Latin, Greek, Cyrillic, Armenian, Cherokee, Lisu and other scripts,
+ * digits and signs.
+ */
 const LOOK_ALIKES = new Map(
   Object.entries({
     c: 'сϲᴄⅽꓚꮯƈçↄ',
@@ -77,7 +83,7 @@ const LOOK_ALIKES = new Map(
   }).flatMap(([letter, alike]) => Array.from(alike, (one) => [one, letter] as const)),
 )
 
-/** Most texts are of these. */
+/** Most texts consist of these. */
 const PLAIN = new Map(
   Array.from({ length: 0x80 }, (_, code) => String.fromCodePoint(code)).map((one) => [one, foldedLetters(one)]),
 )
