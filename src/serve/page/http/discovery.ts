@@ -13,44 +13,47 @@ import type { ArchiveEntry } from '../../mcp/resources/tar.ts'
 import { Turns } from '../../../base/serial-queue.ts'
 import { MAX_ZIP_BYTES, MAX_ZIP_ENTRIES, zipOf } from '../../mcp/resources/zip.ts'
 
-/** Agent Skills discovery 0.2.0: the version of the document. It is compared, never fetched. */
+/** Agent Skills discovery 0.2.0: the version of the document. Clients compare this URL and never fetch it. */
 const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
 
-/** What is announced of some bytes before they are asked for. */
+/** The digest and size of content, known before it is read. */
 export interface Announced {
   readonly sha256: string
   readonly size: number
 }
 
-/** A document that lists what can be installed. */
+/** A document that lists the installable skills. */
 export interface Listing extends Announced {
   readonly json: Buffer
 }
 
-/** What can be installed by name, out of one catalog. */
+/** The skills of one catalog that can be installed by name. */
 export interface Installable {
-  /** By each name that leads to one, listed or not. */
+  /** The skills by every valid name, listed or not. */
   readonly skills: ReadonlyMap<string, Installed>
   readonly listing: Listing
 }
 
-/** What installers are answered from. */
+/** The parts behind the discovery. */
 export interface DiscoveryParts {
   readonly registry: Registry
   readonly read: ReadFile
-  /** Milliseconds that only ever go up. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number
 }
 
-/** The skills of the lists, and those for tools alone under the names of their folders, for installers: they know HTTP, names and files. */
+/**
+ * Offers the listed skills, and those for tools only under the names of their folders, to installers, which know only
+ * HTTP, names and files.
+ */
 export class Discovery {
   readonly #registry: Registry
   readonly #read: ReadFile
-  /** The path below which all of it is answered, with a slash at its end. */
+  /** The path of all these files, with a trailing slash. */
   readonly #base: string
-  /** Of archives, by the digests of their skills. Those of the catalog in use alone. */
+  /** The archives by the digests of their skills, of the current catalog only. */
   #archives: ReadonlyMap<string, Announced> = new Map()
-  /** Milliseconds that only ever go up. */
+  /** A monotonic clock in milliseconds. */
   readonly #now: () => number
   readonly #making = new Turns()
   #latest: Build | undefined
@@ -62,7 +65,7 @@ export class Discovery {
     this.#base = base
   }
 
-  /** Of the catalog being served. Whoever asks meanwhile waits for the same. */
+  /** Returns the installable skills of the served catalog. Concurrent callers share one build. */
   async installable(): Promise<Installable> {
     const { catalog } = this.#registry
     if (this.#latest?.catalog !== catalog || this.#latest.againAtMs <= this.#now()) this.#latest = this.#begin(catalog)
@@ -73,15 +76,15 @@ export class Discovery {
     const installable = this.#build(catalog)
     const build: Build = { catalog, installable, againAtMs: Infinity }
     installable.then(
-      // One that is damaged now may be mended: its neighbours do not wait for it.
+      // A damaged skill may be repaired later: the others do not wait for it.
       ({ isWhole }) => (build.againAtMs = isWhole ? Infinity : this.#now() + AGAIN_MS),
-      // Whoever asks next is not told of a failure that may be over.
+      // Failures are not cached, because they may be temporary.
       () => (build.againAtMs = -Infinity),
     )
     return build
   }
 
-  /** The archive of a skill; undefined where one of its files is damaged. One is made at a time, whoever asks. */
+  /** Builds the archive of a skill, one at a time for all callers; `undefined` if one of its files is damaged. */
   async archiveOf(skill: Installed, signal?: AbortSignal): Promise<Buffer | Unread> {
     return this.#making.next(() => this.#make(skill), signal)
   }
@@ -93,11 +96,11 @@ export class Discovery {
       if (isUnread(bytes)) return bytes
       files.push({ path: listed.file.path, executable: listed.file.executable, bytes })
     }
-    // Stored: what an index announces has to be made before anybody asks for it.
+    // Stored without compression: an index needs the digest of each archive before any client requests it.
     return zipOf(files, 'stored')
   }
 
-  /** What is announced of the archive of a skill, which is made where it is not known yet. */
+  /** Returns the digest and size of a skill's archive; builds the archive if they are not known. */
   async announced(skill: Installed, signal?: AbortSignal): Promise<Announced | Unread> {
     const known = this.#archives.get(skill.digest)
     if (known !== undefined) return known
@@ -106,7 +109,7 @@ export class Discovery {
     return isUnread(archive) ? archive : announcedOf(archive)
   }
 
-  /** `isWhole` is false where a skill is left out that may be there later. */
+  /** `isWhole` is false if an omitted skill may be available later. */
   async #build(catalog: Catalog): Promise<Installable & { readonly isWhole: boolean }> {
     const { listed, besides, places } = await stepByStep(
       installNames(catalog.listed.filter(isReadByInstallers), folderSkillsIn(catalog).filter(isReadByInstallers)),
@@ -115,7 +118,7 @@ export class Discovery {
     const archives = new Map<string, Announced>()
     const listing = new OpenListing()
     let isWhole = true
-    // One after the other: the files of one skill are in memory at a time.
+    // One after another, so that memory holds the files of one skill at a time.
     await inSlices(inOrder, async ([name, skill]) => {
       const announced = isSingle(skill) ? undefined : await this.announced(skill)
       const archive = isUnread(announced) ? undefined : announced
@@ -129,8 +132,8 @@ export class Discovery {
   }
 
   /**
-   * Discovery 0.2.0, and more: clients of 0.1.0 read `files`, one of them asks for them again where `version` moved; and
-   * `resources` has the digest of each file, as `skills/list` has it.
+   * Builds an entry of discovery 0.2.0 with additional fields. Clients of 0.1.0 read `files`, and one of them downloads
+   * them again if `version` has changed. `resources` has the digest of each file, as in `skills/list`.
    */
   #entryOf(name: string, skill: Installed, archive: Announced | undefined): object {
     const { uri, source, digest: version } = skill
@@ -157,23 +160,23 @@ export class Discovery {
   }
 }
 
-/** The URIs of one content, where it lies in several places. */
+/** The URIs of equal content, if it has several places. */
 function placesIn(places: readonly string[] | undefined): { readonly places?: readonly string[] } {
   return places === undefined ? {} : { places }
 }
 
-/** What can be installed, as it is made or was. */
+/** The installable skills of a catalog, built or being built. */
 interface Build {
   readonly catalog: Catalog
   readonly installable: Promise<Installable>
-  /** When it is made again, though the catalog is the same. */
+  /** The time of the next build for the same catalog. */
   againAtMs: number
 }
 
-/** How long one waits that is damaged: to look for it again costs a read of all that it has. */
+/** Delay before a damaged skill is tried again: each attempt reads all of its files. */
 const AGAIN_MS = 10_000
 
-/** Whether the format can hold it, if nothing of it is damaged. */
+/** True if the format can hold the skill, damaged or not. */
 function hasArchive({ skill }: Installed): boolean {
   return skill.files.length <= MAX_ZIP_ENTRIES && skill.size <= MAX_ZIP_BYTES
 }
@@ -182,12 +185,12 @@ function isSingle({ skill }: Installed): boolean {
   return skill.files.length === 1
 }
 
-/** Installers count what a character takes in UTF-16, and pass over a skill with more. */
+/** Installers count UTF-16 units, and skip a skill with a longer description. */
 function clipped(description: string): string {
   return description.length <= 1024 ? description : `${description.slice(0, 1023).toWellFormed()}…`
 }
 
-/** A listing that entries come into: of thousands its text is made, and its digest, entry by entry. */
+/** A listing to which entries are added: the text and digest of thousands of entries are built one by one. */
 class OpenListing {
   readonly #pieces: Buffer[] = []
   readonly #hash = createHash('sha256')

@@ -5,24 +5,27 @@ import { contentKeyOf } from '../../../sync/model/skill.ts'
 import { isSkillName } from '../../../sync/skill-md/skill-name.ts'
 import type { Steps } from '../../../base/cooperative.ts'
 
-/** A skill that can be installed. */
+/** An installable skill. */
 export type Installed = CatalogSkill | FolderSkill
 
-/** The names by which skills can be installed. No name leads to two of them. */
+/** The names of installable skills. No name leads to two skills. */
 export interface InstallNames {
-  /** One for each content of a name. */
+  /** One skill for each distinct content of a name. */
   readonly listed: ReadonlyMap<string, Installed>
-  /** The names that places of the same content had alone: a client that installed one by that name still finds it. */
+  /**
+   * Names that belong to a single place of shared content: a client that installed a skill by such a name still finds
+   * it.
+   */
   readonly besides: ReadonlyMap<string, Installed>
-  /** By a listed name, the URIs of all places of its content, in order; none for a name with one place. */
+  /** For a listed name, the URIs of all places of its content, in order; absent if there is only one place. */
   readonly places: ReadonlyMap<string, readonly string[]>
 }
 
 /**
- * Gives each skill the name by which it can be installed: installers know nothing but names. Skills of one name and one content are
- * one. A name that stands for several contents, or that one skill has and another could be given, leads to none; those are called after
- * their source and path instead. So none takes the place of another when a source gains a skill. A skill of the lists keeps its name
- * against the folders of its own source. The order of the skills does not matter.
+ * Gives each skill a name for installers, which know only names. Skills with equal name and content are one. A name
+ * with several contents, or a name of one skill that another skill could get, leads to none. Those skills are named by
+ * source and path instead, so that no skill replaces another when a source gains a skill. A listed skill keeps its name
+ * against folders of its own source. The result does not depend on the order of skills.
  */
 export function* installNames(
   inLists: readonly CatalogSkill[],
@@ -32,7 +35,7 @@ export function* installNames(
   const yielding = yieldingAmong(inLists)
   const bearers = yield* bearing(skills.filter((skill) => !yielding(skill)))
   const forms: (Names & { readonly skill: Installed })[] = []
-  // How often each stands among all forms of all skills.
+  // The number of uses of each name in all forms of all skills.
   const counts = new Map<string, number>()
   const count = (name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1)
   for (const skill of skills) {
@@ -64,13 +67,15 @@ export function* installNames(
   return { listed, besides, places }
 }
 
-/** True of a skill that is called after its folder, where one in the lists of its source has that name. */
+/** True for a skill named by its folder, if a listed skill of its source has the same name. */
 function yieldingAmong(inLists: readonly CatalogSkill[]): (skill: Installed) => boolean {
   const names = new Set(inLists.map(({ source, name }) => `${source}/${name}`))
   return ({ uri, source, name }) => uri === undefined && names.has(`${source}/${name}`)
 }
 
-/** By name the skills that have it, in the order of their places, where there are several and all have the same content. */
+/**
+ * Returns the skills with a shared name, in the order of their places, if there are several and all have equal content.
+ */
 function* bearing(skills: readonly Installed[]): Steps<ReadonlyMap<string, readonly Installed[]>> {
   const all = new Map<string, Installed[]>()
   for (const skill of skills) {
@@ -91,7 +96,7 @@ function* bearing(skills: readonly Installed[]): Steps<ReadonlyMap<string, reado
   return bearers
 }
 
-/** The names that a skill can have, the shortest first. */
+/** The possible names of a skill, the shortest first. */
 interface Names {
   readonly plain: string
   readonly qualified: string
@@ -104,18 +109,18 @@ function namesOf(skill: Installed): Names {
   return { plain: skill.name, qualified, marked: markedName(qualified, placeOf(skill)) }
 }
 
-/** The URI, or what stands for it where there is none: no URI is written like it. */
+/** Returns the URI, or a substitute for a skill without one. No URI has the form of the substitute. */
 function placeOf({ uri, source, skill }: Installed): string {
   return uri ?? `${source}/${skill.path}`
 }
 
-/** `team-pdf` for `team/pdf`, with the folders between where there are any. */
+/** Returns `team-pdf` for `team/pdf`, with the folders in between. */
 function qualifiedName(path: string): string {
   const words = path.toLowerCase()
   return words.replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '')
 }
 
-/** For what is too long, or a name already: as much of it as fits, and what tells its place from all others. */
+/** Shortens a name that is too long or taken, and appends a hash of its place. */
 function markedName(qualified: string, place: string): string {
   const mark = createHash('sha256').update(place).digest('hex').slice(0, 16)
   return `${qualified.slice(0, 64 - 1 - mark.length).replace(/-$/, '')}-${mark}`

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import type { Principal } from '../../principal.ts'
 
-/** People who are signed in at the page. They are kept in memory alone: after a restart each gives a token again. */
+/** Login sessions of the page. They exist in memory only: after a restart, each person enters the token again. */
 export class PageSessions {
   readonly #byId = new Map<string, { readonly principal: Principal; readonly endsMs: number }>()
   readonly #now: () => number
 
-  /** `now`: milliseconds that only ever go up. */
+  /** `now`: a monotonic clock in milliseconds. */
   constructor(now: () => number) {
     this.#now = now
   }
 
-  /** The id of a new session: it says nothing of the token, and nobody guesses it. */
+  /** Returns the id of a new session. The id reveals nothing of the token, and cannot be guessed. */
   open(principal: Principal): string {
     this.#makeRoom(principal)
     const id = randomBytes(32).toString('base64url')
@@ -19,7 +19,7 @@ export class PageSessions {
     return id
   }
 
-  /** Who is signed in; nobody is with a token that has expired or was revoked since. */
+  /** Returns the principal of a session; `undefined` if its token has expired or was revoked. */
   find(id: string): Principal | undefined {
     const session = this.#byId.get(id)
     if (session === undefined) return undefined
@@ -33,7 +33,10 @@ export class PageSessions {
     this.#byId.delete(id)
   }
 
-  /** The oldest go first: those of the same principal, so that nobody signs others out. */
+  /**
+   * Removes the oldest session of the same principal at its limit, so that a principal does not sign others out. At the
+   * total limit, it removes the oldest of all.
+   */
   #makeRoom({ id }: Principal): void {
     const own = [...this.#byId].filter(([, { principal }]) => principal.id === id).map(([key]) => key)
     const surplus = own.length >= MOST_OF_ONE ? own : [...this.#byId.keys()].slice(0, this.#byId.size - MOST + 1)
@@ -42,7 +45,7 @@ export class PageSessions {
   }
 }
 
-/** Twelve hours: a day's work. */
+/** Twelve hours: one working day. */
 export const PAGE_SESSION_S = 43_200
 
 const MOST = 1_000

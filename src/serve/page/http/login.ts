@@ -11,42 +11,45 @@ import { PAGE_SESSION_S } from './login-sessions.ts'
 import type { PageSessions } from './login-sessions.ts'
 import { sendError, sendStatus } from '../../http/server/response.ts'
 
-/** What signing in is made from. */
+/** The parts behind the login. */
 export interface LoginParts {
   readonly access: Access
-  /** Whether a request is let in, and not one too many. */
+  /** Decides about a request by access and rate. */
   readonly admit: Site['admit']
   readonly title: string
-  /** The address of the server as clients know it, without a slash at its end. */
+  /** The URL of the server that clients use, without a trailing slash. */
   readonly address: () => string
   readonly signedIn: PageSessions
-  /** Is told who reads. */
+  /** Receives the principal of the reader. */
   readonly audit?: Pick<HttpAudit, 'isReadBy'>
 }
 
-/** Who looks at the page. */
+/** The reader of the page. */
 export interface Reader {
-  /** Undefined where no token is needed and none was given. */
+  /** `undefined` if no token is required and none was given. */
   readonly principal: Principal | undefined
-  /** Whether a cookie stands for the token, so that there is something to sign out of. */
+  /** True if a cookie replaces the token, so that the reader can sign out. */
   readonly isSignedIn: boolean
 }
 
-/** The door of the page. Where a token is needed it is given in a form once, and a cookie stands for it then. */
+/**
+ * Authenticates readers of the page. If a token is required, the reader enters it once in a form, and a cookie replaces
+ * it after that.
+ */
 export class PageLogin {
   readonly #parts: LoginParts
   constructor(parts: LoginParts) {
     this.#parts = parts
   }
 
-  /** Who is let in; undefined for whom the request was answered with the form, or a refusal. */
+  /** Returns the admitted reader; `undefined` if the request was answered with the form or a refusal. */
   async readerOf(request: IncomingMessage, response: ServerResponse): Promise<Reader | undefined> {
     const { title, admit, audit } = this.#parts
     const decision = await admit(request, 'page')
     if (decision.principal !== undefined) audit?.isReadBy(response, decision.principal)
     if (decision.kind === 'granted') return { principal: decision.principal, isSignedIn: false }
     const reader = this.#signedInBy(request)
-    // A token that was sent with the request and is wrong is told of as such, whoever is signed in.
+    // A wrong token in the request is always reported, even if the reader is signed in.
     const isAsked = request.headers.authorization === undefined && decision.status === 401
     if (isAsked && reader !== undefined) {
       audit?.isReadBy(response, reader)
@@ -58,11 +61,12 @@ export class PageLogin {
     return undefined
   }
 
-  /** `/login` */
+  /** Serves `/login`. */
   async signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { access, admit, title, audit } = this.#parts
     const tried = await admit(request, 'page')
-    // Not for the want of a token, which is about to be given: for one too many, or one that stands in the address.
+    // A missing token is no reason to refuse here, because the form contains it. The rate limit and a token in the URL
+    // are.
     if (tried.kind === 'denied' && (tried.status === 429 || tried.status === 400)) return refuseForm(response, tried)
     const form = await this.#formIn(request)
     if (!form.ok) return refuseForm(response, form)
@@ -79,7 +83,7 @@ export class PageLogin {
     this.#redirect(response, cookie, destinationIn(form.fields))
   }
 
-  /** `/logout` */
+  /** Serves `/logout`. */
   async signOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const form = await this.#formIn(request)
     if (!form.ok) return refuseForm(response, form)
@@ -87,10 +91,11 @@ export class PageLogin {
     this.#redirect(response, '; Max-Age=0')
   }
 
-  /** What was filled in, on a page of ours. */
+  /** Reads the fields of a form that a page of ours sent. */
   async #formIn(request: IncomingMessage): Promise<Form> {
     const { headers } = request
-    // Pages of any site on loopback are let through to us; a form has to be our own. A browser names the origin of each.
+    // Pages of any site on loopback may call this server, but a form must be our own. A browser sends the origin of
+    // each.
     if (!this.#isOwn(headers)) {
       return {
         ok: false,
@@ -104,7 +109,7 @@ export class PageLogin {
     const chunks: Buffer[] = []
     if (!(await readBody(request, FORM_BYTES, (bytes) => chunks.push(bytes)))) {
       const message = `The body is over ${FORM_BYTES} bytes`
-      // What is left of the body is not read, so the connection cannot be used again.
+      // The rest of the body is not read, so the connection cannot be reused.
       return { ok: false, status: 413, message, headers: { connection: 'close' } }
     }
     return { ok: true, fields: new URLSearchParams(Buffer.concat(chunks).toString('utf8')) }
@@ -125,12 +130,12 @@ export class PageLogin {
     return this.#parts.address().startsWith('https:')
   }
 
-  /** Over https in the form that no other host can set (RFC 6265bis, 4.1.3.2). */
+  /** Over https, the name has the prefix that no other host can set (RFC 6265bis, section 4.1.3.2). */
   get #cookieName(): string {
     return this.#isSecure ? '__Host-skillsyncd' : 'skillsyncd'
   }
 
-  /** Whom a cookie of the request stands for, as long as it does. */
+  /** Returns the principal of a session cookie, valid as long as the session. */
   #signedInBy(request: IncomingMessage): Principal | undefined {
     for (const id of this.#sessionIdsIn(request)) {
       const reader = this.#parts.signedIn.find(id)
@@ -143,7 +148,10 @@ export class PageLogin {
     for (const id of this.#sessionIdsIn(request)) this.#parts.signedIn.close(id)
   }
 
-  /** Cookies ignore ports: whatever else runs on this host can set one of our name, and have it sent before ours. */
+  /**
+   * Cookies ignore ports: any other server on this host can set one with our name, and the browser may send it before
+   * ours.
+   */
   #sessionIdsIn({ headers }: IncomingMessage): string[] {
     const name = `${this.#cookieName}=`
     const cookies = (headers.cookie ?? '').split(';').map((cookie) => cookie.trim())
@@ -164,17 +172,17 @@ function refuseForm(response: ServerResponse, { status, message, headers = {} }:
   sendError(response, status, -32000, message, { headers })
 }
 
-/** As many as a browser keeps of one host, and a multiple of what comes about by accident. */
+/** The number of cookies that a browser stores for one host, and far more than occur by accident. */
 const MOST_COOKIES = 200
 
-/** The longest token, each character of it encoded, and its name. */
+/** The longest token with each character encoded, and the name of its field. */
 const FORM_BYTES = 25_000
 
 function upOf({ url = '/' }: IncomingMessage): string {
   return upFrom(url.replace(/\?.*$/s, ''))
 }
 
-/** What was asked for, as it is seen from the root. */
+/** Returns the requested page, relative to the root. */
 function askedIn({ url = '/' }: IncomingMessage): string {
   return isDestination(url.slice(1)) ? url.slice(1) : ''
 }
@@ -184,7 +192,7 @@ function destinationIn(fields: URLSearchParams): string {
   return isDestination(to) ? to : ''
 }
 
-/** Whether it is a page of ours: behind `./` it leads nowhere else. */
+/** True for a page of ours: after `./`, it cannot lead to another site. */
 function isDestination(to: string): boolean {
   return (
     to.length <= MOST_DESTINATION && /^(?:skills\/|sources|changes|problems|connect|\?)[\w\-./%?=&+~!*'()]*$/.test(to)

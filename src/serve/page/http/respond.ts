@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { PAGE_POLICY } from '../layout.ts'
 import { sendPieces } from '../../http/server/response.ts'
 
-/** Answers with a page, which runs and loads nothing but what is our own. */
+/** Sends a page that runs and loads only our own script and style. */
 export function sendPage(
   response: ServerResponse,
   status: number,
@@ -19,7 +19,7 @@ const PAGE_HEAD = {
   'x-frame-options': 'DENY',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
-  // With none at all a browser would send the form without its origin.
+  // With `no-referrer`, a browser would send the form without its origin.
   'referrer-policy': 'same-origin',
   'cache-control': 'no-store',
 }

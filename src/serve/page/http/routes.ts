@@ -31,22 +31,22 @@ import { PageLogin } from './login.ts'
 import type { LoginParts, Reader } from './login.ts'
 import { sendCrowded, sendError, sendNoStream, sendStatus } from '../../http/server/response.ts'
 
-/** What the page is made from. */
+/** The parts behind the page. */
 export interface PageParts extends LoginParts {
   readonly serving: Serving
   readonly host: PageHost
   readonly hasInstaller: boolean
-  /** Those of the whole server: one that follows the page takes a place among them. */
+  /** The streams of the whole server: a reader that follows the page takes one of its places. */
   readonly streams: EventStreams
   readonly holderOf: HolderOf
 }
 
-/** The catalog for people, at `/` and below. Every address is looked up as it is written; none is joined to a path. */
+/** The catalog for people, at `/` and below. Every URL is looked up as it is; none is joined to a path. */
 export class Page implements AsyncDisposable {
   readonly login: PageLogin
   readonly #parts: PageParts
   readonly #readables: Readables
-  /** Those who follow it. */
+  /** The streams of readers that follow the page. */
   readonly #following = new Set<EventStream>()
 
   constructor(parts: PageParts) {
@@ -55,7 +55,7 @@ export class Page implements AsyncDisposable {
     this.#readables = new Readables(parts.serving.read)
   }
 
-  /** Answers with one page, for whom it may be shown to. */
+  /** Sends one page to a reader with access. */
   async show(request: IncomingMessage, response: ServerResponse, draw: Draw): Promise<void> {
     const reader = await this.login.readerOf(request, response)
     if (reader === undefined) return
@@ -69,7 +69,7 @@ export class Page implements AsyncDisposable {
     sendPage(response, drawn.status ?? 200, this.#framed(drawn, view, reader))
   }
 
-  /** `/events`: tells that there is a new generation, and no more than that. */
+  /** Serves `/events`: notifies of a new generation, without any content. */
   async follow(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const reader = await this.login.readerOf(request, response)
     if (reader === undefined || response.destroyed) return
@@ -93,17 +93,17 @@ export class Page implements AsyncDisposable {
       this.#following.delete(stream)
     })
     streams.add(stream, () => {}, { holder, principal: reader.principal, view: seen })
-    // What was published since its page was drawn.
+    // Reports a publication since the page was rendered.
     tell(registry.catalog)
   }
 
-  /** Whoever follows it is let go, and comes back to what is served then. */
+  /** Ends the streams of the readers; their browsers reconnect to the new site. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const stream of this.#following) stream.end()
     await this.#readables[Symbol.asyncDispose]()
   }
 
-  /** Undefined where there is no room for what only this reader sees. */
+  /** Returns the view of a reader; `undefined` if there is no room for another view. */
   #viewOf(request: IncomingMessage, { principal }: Reader): ViewName | undefined {
     const { serving, holderOf } = this.#parts
     return viewOf(serving, principal?.packs, holderOf(request, principal))
@@ -136,20 +136,20 @@ export class Page implements AsyncDisposable {
   }
 }
 
-/** That there are other generations is nothing that a part of the catalog tells. */
+/** A reader of a part of the catalog must not learn of other generations. */
 function newsOf({ generation, digest }: Catalog, { principal }: Reader): object {
   const mark = { catalog: markOf({ digest }) }
   return principal?.packs === undefined ? { generation, ...mark } : mark
 }
 
-/** Draws one page, or says where it is. */
+/** Renders one page, or returns its address. */
 export type Draw = (view: View, readables: Readables) => Body | Moved | Promise<Body | Moved>
 
 interface Moved {
   readonly to: string
 }
 
-/** The pages that have one address each, by that. */
+/** The pages with a fixed path. */
 export function pagesOf(title: string): Readonly<Record<string, Draw>> {
   return {
     '/': (view) => catalogView(view, title),
@@ -160,19 +160,19 @@ export function pagesOf(title: string): Readonly<Record<string, Draw>> {
   }
 }
 
-/** What tells of more than single skills is for those who see all of them. */
+/** Pages about more than single skills are only for readers of everything. */
 function ofEverything(draw: Draw): Draw {
   return (view, readables) => (view.isWhole ? draw(view, readables) : NOTHING_HERE)
 }
 
-/** The page of a skill or of a file of one. `below`: what follows `/skills/`, as it was asked for. */
+/** Renders the page of a skill, or of one of its files. `below`: the raw path after `/skills/`. */
 export async function drawBelow(below: string, view: View, readables: Readables): Promise<Body | Moved> {
   const uri = readSkillUri(`skill://${below}`)
   if (!uri.ok) return NOTHING_HERE
   const { skills, files, withheld } = view.catalog
   const document = `${uri.canonical}/SKILL.md`
   const skill = skills.get(document)
-  // Relative links in a SKILL.md lead to its files from an address that ends like a folder.
+  // Relative links in a SKILL.md lead to its files only from a URL with a trailing slash.
   if (skill !== undefined && !uri.trailingSlash) return { to: `./${below.slice(below.lastIndexOf('/') + 1)}/` }
   if (skill !== undefined) return skillView(skill, view, readables)
   const kept = withheld.get(document)
@@ -183,7 +183,7 @@ export async function drawBelow(below: string, view: View, readables: Readables)
   return file === undefined || owner === undefined ? NOTHING_HERE : fileView(file, owner, view, readables)
 }
 
-/** The innermost skill that a file lies in. */
+/** Returns the innermost skill of a file. */
 function ownerOf({ uri, folder, name }: CatalogFile, skills: Catalog['skills']): ReturnType<Catalog['skills']['get']> {
   for (let at = uri.lastIndexOf('/'); at > 'skill://'.length; at = uri.lastIndexOf('/', at - 1)) {
     const skill = skills.get(`${uri.slice(0, at)}/SKILL.md`)

@@ -10,28 +10,28 @@ import type { PageParts } from './routes.ts'
 import { sendCrowded } from '../../http/server/response.ts'
 import { WELL_KNOWN, WellKnownEndpoint } from './well-known.ts'
 
-/** What an operator can say of what is offered over HTTP to those that do not speak MCP. */
+/** The operator's configuration of HTTP content for clients without MCP. */
 export interface WebConfig {
-  /** Whether the skills are offered as files, for installers. */
+  /** True if the skills are served as files, for installers. */
   readonly wellKnown: boolean
-  /** The catalog for people, at `/`. Undefined where it is not offered. */
+  /** The catalog for people, at `/`. `undefined` if it is disabled. */
   readonly page: Pick<PageParts, 'title'> | undefined
-  /** What of it is answered without a token, on purpose, where others need one. */
+  /** The scopes that are public on purpose, although others need a token. */
   readonly open: ReadonlySet<Scope>
 }
 
-/** The same, with what the page is told by the process around it. */
+/** The configuration with the services of the daemon for the page. */
 export interface WebOptions extends WebConfig {
   readonly page: Pick<PageParts, 'title' | 'host'> | undefined
 }
 
-/** What it has of the side of HTTP that it is offered on. */
+/** The parts of the HTTP server that this content uses. */
 interface Edge extends Pick<PageParts, 'access' | 'admit' | 'address' | 'audit' | 'streams' | 'signedIn' | 'holderOf'> {
-  /** Milliseconds that only ever go up. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number
 }
 
-/** What is offered, and the routes that lead there. */
+/** Returns the routes of the enabled content. Disposal ends the page. */
 export function webOf(
   serving: Serving,
   { wellKnown, page }: WebOptions,

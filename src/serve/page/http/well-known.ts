@@ -10,16 +10,16 @@ import type { Principal } from '../../principal.ts'
 import { disconnected } from '../../http/server/client-gone.ts'
 import { hasRoom, sendBusy, sendError, sendPieces, sendStatus } from '../../http/server/response.ts'
 
-/** Below this the skills are answered for installers (Agent Skills discovery 0.2.0). */
+/** The path of the files for installers (Agent Skills discovery 0.2.0). */
 export const WELL_KNOWN = '/.well-known/agent-skills/'
 
-/** Bytes that are answered with, announced before they are read. */
+/** Content of a response, with its digest and size known before it is read. */
 interface Answerable extends Announced {
   readonly mimeType: string
   readonly bytes: () => Promise<Uint8Array | Unread>
 }
 
-/** Skills as files, for programs that know HTTP alone. Each path is looked up as it is; none is joined. */
+/** Serves skills as files to programs that know only HTTP. Each path is looked up as it is; none is joined. */
 export class WellKnownEndpoint {
   readonly #discovery: Discovery
   readonly #read: ReadFile
@@ -29,7 +29,7 @@ export class WellKnownEndpoint {
     this.#read = read
   }
 
-  /** `below`: what follows the folder in the path, as it was asked for. */
+  /** `below`: the raw path after `WELL_KNOWN`. */
   async answer(
     below: string,
     request: IncomingMessage,
@@ -38,7 +38,8 @@ export class WellKnownEndpoint {
   ): Promise<void> {
     const signal = disconnected(response)
     const found = await this.#find(below, signal)
-    // Nobody is told again that the client left meanwhile: what would be held for it would be held for good.
+    // If the client has left in the meantime, no further event reports it, so anything held for it would never be
+    // released.
     signal.throwIfAborted()
     if (found === 'nothing') return sendError(response, 404, -32000, 'Nothing is served at this path')
     if (isUnread(found)) return sendUnread(response, found)
@@ -54,7 +55,7 @@ export class WellKnownEndpoint {
     if (below === 'index.json') return document(listing)
     const archived = below.endsWith('.zip') ? skills.get(below.slice(0, -'.zip'.length)) : undefined
     if (archived !== undefined) return this.#archive(archived, signal)
-    // The rules for what a URI can name hold here too: a path is no less hostile.
+    // The rules for URIs apply here too, because a path is no less hostile.
     const uri = readSkillUri(`skill://${below}`)
     if (!uri.ok || uri.trailingSlash) return 'nothing'
     const [name = '', ...path] = uri.canonical.slice('skill://'.length).split('/').map(decodeURIComponent)
@@ -85,7 +86,7 @@ export class WellKnownEndpoint {
 function sendUnread(response: ServerResponse, unread: Unread): void {
   const why = whyUnread(unread)
   if (unread === 'not-now') return sendError(response, 503, -32603, why, { headers: { 'retry-after': '1' } })
-  // What is refused is soon no longer listed: it is answered as nothing is, with the reason.
+  // Refused content soon leaves the list, so it gets a 404 with the reason.
   if (unread === undefined) sendError(response, 500, -32603, why)
   else sendError(response, 404, -32000, why)
 }
@@ -94,11 +95,11 @@ function document(listing: Listing): Answerable {
   return { ...listing, mimeType: 'application/json', bytes: async () => listing.json }
 }
 
-/** What others wrote is data here: a browser that is sent to it runs none of it in our name. */
+/** Foreign content is only data here: a browser that is sent to it must not run it in our origin. */
 function headOf({ sha256 }: Announced, principal: Principal | undefined): Readonly<Record<string, string>> {
   return {
     etag: `"sha256:${sha256}"`,
-    // What depends on who asks is nothing to be kept for others.
+    // A response that depends on the caller must not be cached for others.
     'cache-control': principal === undefined ? 'no-cache' : 'private, no-cache',
     'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'; sandbox",
@@ -107,14 +108,14 @@ function headOf({ sha256 }: Announced, principal: Principal | undefined): Readon
   }
 }
 
-/** RFC 9110, 13.1.2: compared weakly, and a list or a star may be given. */
+/** RFC 9110, section 13.1.2: weak comparison; a list or a star is allowed. */
 function isKnown({ sha256 }: Announced, ifNoneMatch: string | undefined): boolean {
   if (ifNoneMatch === undefined) return false
   const tags = new Set(ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, '')))
   return tags.has('*') || tags.has(`"sha256:${sha256}"`)
 }
 
-/** The type of a file, but for those that a browser would make a page or a program of. */
+/** Returns the type of a file, but plain text for types that a browser would run or render as a page. */
 function inertTypeOf(name: string): string {
   const type = mimeTypeOf(name)
   if (ACTIVE.has(type)) return 'text/plain; charset=utf-8'
