@@ -1,19 +1,19 @@
 import { Worker } from 'node:worker_threads'
 
-/** What a thread may take. */
+/** The limits of a thread. */
 export interface ThreadLimits {
-  /** For one answer, from when it is its turn. */
+  /** Time limit for one answer, from its turn. */
   readonly deadlineMs: number
   readonly heapMb: number
-  /** Questions that wait; one more is not answered. */
+  /** Limit of waiting questions; a further one gets no answer. */
   readonly waiting: number
-  /** It is ended when nobody has asked for so long. */
+  /** The thread ends after this time without questions. */
   readonly idleMs?: number
 }
 
 /**
- * A thread for work that others decide the length of: it answers one question after another, and is ended when it takes too
- * long over one. It is started when it is first asked, and ends when nobody has asked for a while.
+ * A thread for work whose duration foreign content controls. It answers one question after another, and is terminated
+ * if one takes too long. It starts with the first question, and ends after a period without any.
  */
 export class SideThread<Question, Answer> implements AsyncDisposable {
   readonly #script: URL
@@ -29,13 +29,13 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
     this.#limits = limits
   }
 
-  /** Undefined where there is no answer: it took too long or too much, or too many were waiting. */
+  /** Returns the answer; `undefined` if it took too long or too much memory, or if too many questions were waiting. */
   async ask(question: Question): Promise<Answer | undefined> {
     const end = await this.put(question)
     return end.kind === 'answered' ? end.answer : undefined
   }
 
-  /** The same, and why there is no answer where there is none. */
+  /** Same as `ask`, with the reason if there is no answer. */
   async put(question: Question): Promise<End<Answer>> {
     if (this.#isEnded || this.#waiting.length >= this.#limits.waiting) return { kind: 'not-begun' }
     const { promise, resolve } = Promise.withResolvers<End<Answer>>()
@@ -66,7 +66,10 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
     this.#worker.postMessage(this.#current.question, [])
   }
 
-  /** Without a descriptor left, say, the system starts none: there is no answer, and the next question tries again. */
+  /**
+   * The system cannot start a thread, for example without free file descriptors. Then there is no answer, and the next
+   * question tries again.
+   */
   #startIfItCan(): Worker | undefined {
     try {
       return this.#start()
@@ -81,12 +84,13 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
       name: 'side',
       resourceLimits: { maxOldGenerationSizeMb: this.#limits.heapMb },
     })
-    // It keeps no process alive: who waits for an answer does.
+    // The thread does not keep the process alive; callers that wait for an answer do.
     worker.unref()
     worker.on('message', (answer: Answer) => {
       if (worker === this.#worker) this.#answered({ kind: 'answered', answer })
     })
-    // It ran out of memory, or its script has a fault: nobody is given an answer, and the next one starts it anew.
+    // The thread ran out of memory, or its script failed. The question gets no answer, and the next one starts a new
+    // thread.
     worker.on('error', () => {})
     worker.on('exit', () => {
       if (worker === this.#worker) this.#end()
@@ -114,10 +118,13 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
   }
 }
 
-/** Starting one takes longer than most answers. */
+/** Starting a thread takes longer than most answers. */
 const IDLE_MS = 30_000
 
-/** `unanswered`: it took too long, or too much. `not-begun`: too many were waiting, or the system starts no thread. */
+/**
+ * `unanswered`: it took too long or too much memory. `not-begun`: too many questions were waiting, or the system cannot
+ * start a thread.
+ */
 type End<Answer> =
   | { readonly kind: 'answered'; readonly answer: Answer }
   | { readonly kind: 'unanswered' | 'not-begun' }

@@ -13,7 +13,7 @@ import type { Found, Query } from './search.ts'
 import type { View } from './view.ts'
 import { refText, shortCommit, sizeText } from './format.ts'
 
-/** The skills that are served, and those of them that somebody looks for. */
+/** Renders the served skills, or the results of a search. */
 export function catalogView(view: View, name: string): Body {
   const { catalog, params, up } = view
   const query = queryOf(params)
@@ -56,7 +56,7 @@ function findForm(view: View, { text, source }: Query): Html {
   </form>`
 }
 
-/** Those that fail are among them, for a reader of everything. */
+/** The sources of the filter. A reader of everything also sees failing sources. */
 function sourcesIn({ catalog, isWhole, host }: View): readonly SourceId[] {
   return isWhole ? host.sources().map(({ id }) => id) : catalog.snapshots.map(({ source }) => source)
 }
@@ -111,7 +111,7 @@ function itemOf(entry: CatalogSkill, revision: Revision | undefined, { catalog, 
   </li>`
 }
 
-/** The other places of a skill that lies in several. */
+/** Links to the other places of a skill with several places. */
 function placesOf(entry: CatalogSkill, catalog: Catalog, up: string): Html {
   const places = placesIn(catalog).of(entry)
   if (places.length < 2) return NOTHING

@@ -7,7 +7,7 @@ import type { Moment, Move, SkillChange, SourceChange, TextDiff } from './page-d
 import type { View } from './view.ts'
 import { minute, shortCommit } from './format.ts'
 
-/** The generations that are kept, or what changed between two of them. */
+/** Renders the stored generations, or the changes between two of them. */
 export async function changesView(view: View): Promise<Body> {
   const { from, to } = numbersIn(view.params)
   return from === undefined || to === undefined ? historyView(view) : comparisonView(from, to, view)
@@ -111,7 +111,7 @@ async function comparisonView(from: number, to: number, view: View): Promise<Bod
   }
 }
 
-/** The address of a skill that is served, by source and path. */
+/** Returns the address of a served skill by source and path. */
 type LinkTo = (path: string) => string | undefined
 
 function sectionOf({ source, from, to, skills, more }: SourceChange, linkTo: LinkTo): Html {
@@ -157,7 +157,7 @@ function diffOf(diff: TextDiff): Html {
   </details>`
 }
 
-/** A sign and a colour, and a word for those who hear it. */
+/** Marks a line with a sign, a color, and an element that screen readers announce. */
 function lineOf(line: string): Html {
   const sign = line[0]
   const text = visible(line.slice(1))

@@ -1,18 +1,18 @@
 import { shellWord } from '../../base/text/shell-word.ts'
 
-/** How one client is told of this server. */
+/** The steps to add this server to one client. */
 export interface ClientWay {
   readonly client: string
   readonly steps: readonly Step[]
 }
 
-/** Something to be copied. `where`: a shell, or the file that it belongs into. */
+/** A text to copy. `where`: a shell, or the name of its file. */
 export interface Step {
   readonly where: string
   readonly text: string
 }
 
-/** What the common clients are told; each is asked for the token in the way that keeps it out of a file where there is one. */
+/** Returns the setup of common clients. Each gets the token in a way that keeps it out of files, if there is one. */
 export function clientWays(address: string, isTokenRequired: boolean): ClientWay[] {
   const url = `${address}/mcp`
   return [
@@ -61,10 +61,10 @@ export function clientWays(address: string, isTokenRequired: boolean): ClientWay
   ]
 }
 
-/** What the server is called in a client. */
+/** The name of the server in a client. */
 const NAME = 'skills'
 
-/** The variable that holds the token. */
+/** The environment variable of the token. */
 const TOKEN = 'SKILLS_TOKEN'
 
 const HEADER = `--header "Authorization: Bearer $${TOKEN}"`
@@ -81,7 +81,10 @@ function headers(isTokenRequired: boolean, token: string): object {
   return isTokenRequired ? { headers: { Authorization: `Bearer ${token}` } } : {}
 }
 
-/** It starts programs alone. Blanks in an argument get lost on Windows, so the header's value comes from the environment. */
+/**
+ * Claude Desktop only starts programs. Windows loses spaces in arguments, so the value of the header comes from the
+ * environment.
+ */
 function throughRemote(url: string, isTokenRequired: boolean): object {
   const args = ['-y', 'mcp-remote', url, ...(url.startsWith('http:') ? ['--allow-http'] : [])]
   if (!isTokenRequired) return { command: 'npx', args }

@@ -6,7 +6,7 @@ import { clientWays } from './client-setup.ts'
 import type { ClientWay } from './client-setup.ts'
 import type { View } from './view.ts'
 
-/** How clients are told of this server, ready to copy. */
+/** Renders the setup of clients for this server, ready to copy. */
 export function connectView({ address, hasInstaller, host, packs }: View): Body {
   const { isTokenRequired } = host
   return {
@@ -33,7 +33,7 @@ export function connectView({ address, hasInstaller, host, packs }: View): Body 
   }
 }
 
-/** A pack costs a client less to know, and is served like all else. */
+/** A pack costs a client fewer tokens, and is served like everything else. */
 function packList(packs: View['packs'], address: string): Html {
   return html`<p>A pack is a part of the skills, at an address of its own:</p>
     <ul>
@@ -57,7 +57,7 @@ function installer(address: string, isTokenRequired: boolean): Html {
     ${isTokenRequired ? needsPublic : NOTHING}`
 }
 
-/** `what`: for whom hears the button. */
+/** `what`: the label of the copy button for screen readers. */
 function snippet(where: string, text: string, what: string): Html {
   return html`<div class="snippet${where === 'Shell' ? ' shell' : ''}" data-what="${what}">
     <div><span>${where}</span></div>

@@ -3,13 +3,13 @@ import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { html } from './html.ts'
 import type { Html } from './html.ts'
 
-/** So many bytes as people read them. */
+/** Formats a number of bytes for people. */
 export function sizeText(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`
   return bytes < 2 ** 20 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`
 }
 
-/** A moment, and how long ago that was. */
+/** Renders a time as its distance from now. */
 export function ago(at: string | undefined, now: Date): Html {
   if (at === undefined) return html`never`
   const seconds = Math.round((now.getTime() - Date.parse(at)) / 1000)
@@ -28,7 +28,7 @@ const UNITS: readonly (readonly [number, string])[] = [
   [60, 'min'],
 ]
 
-/** The day and the minute, UTC. */
+/** Formats a time as day and minute, UTC. */
 export function minute(at: string | undefined): Html | undefined {
   if (at === undefined) return undefined
   return html`<time datetime="${at}">${at.slice(0, 10)} ${at.slice(11, 16)} UTC</time>`
@@ -38,23 +38,23 @@ export function shortCommit(commit: string): Html {
   return html`<code title="${commit}">${commit.slice(0, 12)}</code>`
 }
 
-/** What a revision is called: a branch or a tag by its name alone. */
+/** Returns the name of a ref: a branch or tag without its prefix. */
 export function refText(ref: string): string {
   if (ref === FOLDER_REF) return 'a folder'
   if (ref === LISTING_REF) return 'a listing'
   return ref.replace(/^refs\/(?:heads|tags)\//, '')
 }
 
-/** What people said of a commit. */
+/** The message and author of a commit. */
 interface CommitWords {
-  /** The first line of its message. */
+  /** The first line of the message. */
   readonly subject: string
   readonly author: string
-  /** When it was written, as the commit itself has it: ISO 8601, UTC. */
+  /** The author date in the commit: ISO 8601, UTC. */
   readonly at?: string
 }
 
-/** What the raw commit of a snapshot says. Undefined where nobody made one: a folder has no more than its content. */
+/** Parses the raw commit of a snapshot. `undefined` if there is no commit: a folder has only its content. */
 export function commitWords({ revision, proof }: Pick<Snapshot, 'revision' | 'proof'>): CommitWords | undefined {
   if (revision.ref === FOLDER_REF || revision.ref === LISTING_REF) return undefined
   const text = Buffer.from(proof.commit, 'base64').toString('utf8')

@@ -1,6 +1,6 @@
 import { splitAtHidden } from '../../sync/skill-md/hidden-unicode.ts'
 
-/** A safe piece of HTML: what others wrote is escaped in it. */
+/** A safe piece of HTML, in which all foreign text is escaped. */
 export interface Html {
   readonly html: string
 }
@@ -9,7 +9,7 @@ export type Piece = string | number | Html | readonly Html[] | undefined
 
 export const NOTHING: Html = { html: '' }
 
-/** Whatever is put in is escaped, but for what this function made itself. */
+/** Escapes every inserted value, except results of this function. */
 export function html(texts: TemplateStringsArray, ...values: readonly Piece[]): Html {
   return { html: String.raw({ raw: texts }, ...values.map(escaped)) }
 }
@@ -21,20 +21,22 @@ function escaped(value: Piece): string {
   return 'html' in value ? value.html : value.map((piece) => piece.html).join('')
 }
 
-/** What others wrote, set apart from the direction of what stands around it. Characters that nobody sees are named in it. */
+/** Isolates foreign text from the writing direction around it, and names its hidden characters. */
 export function said(text: string): Html {
   return html`<bdi>${visible(text)}</bdi>`
 }
 
-/** A text in which what steers, hides or reorders other text is seen: each such character by its number. */
+/**
+ * Renders a text so that characters that control, hide or reorder other text become visible, each by its code point.
+ */
 export function visible(text: string): Html {
   return { html: visibleText(text) }
 }
 
-/** The same as a string, for who puts HTML together by hand. */
+/** Same as `visible`, as a string, for callers that build HTML by hand. */
 export function visibleText(text: string): string {
   if (isPlain(text)) return escapedText(text)
-  // At its start a text of others may have a byte order mark, which a part of one has no use for.
+  // A foreign text may start with a byte order mark, which is redundant in a part of a text.
   const [start = ''] = /^\uFEFF*/.exec(text) ?? []
   const marks = start === '' ? '' : mark('U+FEFF')
   return (
@@ -49,7 +51,7 @@ export function escapedText(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`)
 }
 
-/** Most text is: no other is looked at twice. */
+/** Most text is plain, and needs no second scan. */
 function isPlain(text: string): boolean {
   return /^[\t\n\r\u0020-\u007e]*$/.test(text)
 }

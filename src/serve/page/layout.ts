@@ -5,39 +5,42 @@ import type { Html } from './html.ts'
 import { SCRIPT } from './script.ts'
 import { STYLE } from './style.ts'
 
-/** Tells one catalog from another. Its generation does not: a person can take a skill of it out of service. */
+/**
+ * Returns a mark that differs between catalogs. The generation is not enough: an operator can disable a skill within
+ * one.
+ */
 export function markOf({ digest }: Pick<Catalog, 'digest'>): string {
   return digest.slice(0, 16)
 }
 
-/** One page, before it stands in its frame. */
+/** One page, before it is put into its frame. */
 export interface Body {
   readonly status?: number
   readonly title: string
   readonly content: Html
-  /** The place in the menu that it belongs to. */
+  /** The menu entry of the page. */
   readonly place?: Place
 }
 
 export type Place = 'skills' | 'sources' | 'changes' | 'problems' | 'connect'
 
-/** What every page says besides. */
+/** The parts that every page has. */
 export interface Frame {
-  /** Of the whole page, as the operator calls it. */
+  /** The name of the whole page, set by the operator. */
   readonly name: string
-  /** The way to the root. */
+  /** The relative path to the root. */
   readonly up: string
-  /** Who is signed in. */
+  /** The principal that is signed in. */
   readonly reader: string | undefined
-  /** `markOf` what the page was drawn from. */
+  /** The `markOf` of the catalog that the page was rendered from. */
   readonly mark: string
-  /** Of all that is served. Undefined for whoever sees a part of it. */
+  /** Data of the whole catalog. `undefined` for a reader of a part of it. */
   readonly whole: WholeFrame | undefined
 }
 
 interface WholeFrame {
   readonly generation: number
-  /** Of skills that are not served as they stand. */
+  /** The number of skills that are not served unchanged. */
   readonly problems: number
 }
 
@@ -82,7 +85,7 @@ const MENU: readonly (readonly [Place, string, string])[] = [
   ['connect', 'connect', 'Connect'],
 ]
 
-/** What there is for whoever sees a part of the catalog. */
+/** The menu for a reader of a part of the catalog. */
 const OF_PARTS: ReadonlySet<Place> = new Set(['skills', 'connect'])
 
 function menu(place: Place | undefined, { up, whole }: Frame): Html[] {
@@ -95,17 +98,17 @@ function menu(place: Place | undefined, { up, whole }: Frame): Html[] {
   })
 }
 
-/** What the form that asks for a token is told. */
+/** The input of the login form. */
 export interface Login {
-  /** The way to the root. */
+  /** The relative path to the root. */
   readonly up: string
-  /** Where its reader wanted to go, seen from there. */
+  /** The requested page, relative to the root. */
   readonly to: string
-  /** A token was given, and opens nothing here. */
+  /** True if a given token has no access. */
   readonly isRefused?: boolean
 }
 
-/** Asks for a token. */
+/** Renders the login form. */
 export function loginPage(name: string, { up, to, isRefused = false }: Login): string {
   return documentOf({
     title: name,
@@ -125,7 +128,7 @@ export function loginPage(name: string, { up, to, isRefused = false }: Login): s
   })
 }
 
-/** Our own style and our own script are used, each by its digest; all else that a page could run or load is refused. */
+/** Allows our own style and script, each by its digest, and forbids everything else that a page could run or load. */
 export const PAGE_POLICY = [
   "default-src 'none'",
   `script-src '${digestOf(SCRIPT)}'`,

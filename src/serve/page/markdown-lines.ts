@@ -1,30 +1,30 @@
 import type { MarkdownIt as Reader, Ruler, StateInline, Token } from 'markdown-it'
 
-/** The parts of a link that are not rendered, by the lines in which they begin. */
+/** The lines of those parts of a link that are not rendered. */
 interface LinkLines {
   readonly address: number
   readonly title: number
 }
 
-/** Lines of a document in which something stands that is not rendered: counted from 0, as the reader of Markdown counts them. */
+/** Finds the lines of content that is not rendered. Lines count from 0, as in the Markdown parser. */
 export class MarkdownLines {
-  /** In the text of the paragraph, until all of it is read. */
+  /** The lines are relative to the paragraph until the whole document is parsed. */
   readonly #links = new WeakMap<Token, LinkLines>()
   readonly #definitions = new Map<string, number>()
   readonly #ends = new WeakMap<StateInline, readonly number[]>()
 
-  /** Has the reader keep the lines of what it reads from now on. */
+  /** Makes the parser record the lines of everything that it parses from now on. */
   constructor(reader: Reader) {
     for (const name of ['link', 'image', 'autolink']) this.#follow(reader, name)
     reader.core.ruler.push('lines', ({ tokens }) => this.#place(tokens))
   }
 
-  /** Takes up where a label is defined. The first definition holds. */
+  /** Records the line of a definition. The first definition of a label is valid. */
   define(label: string, line: number): void {
     if (!this.#definitions.has(label)) this.#definitions.set(label, line)
   }
 
-  /** The line of the address or the title of a link or an image: of its definition, where that has it. */
+  /** Returns the line of the address or title of a link or an image, or the line of its definition. */
   of(token: Token | undefined, part: keyof LinkLines): number {
     const label = token?.meta?.['label']
     const defined = typeof label === 'string' ? this.#definitions.get(label) : undefined
@@ -53,7 +53,7 @@ export class MarkdownLines {
     return { address: this.#lineAt(state, address), title: this.#lineAt(state, title) }
   }
 
-  /** Found by halves: a paragraph may have as many links as it has lines. */
+  /** Binary search: a paragraph may have as many links as lines. */
   #lineAt(state: StateInline, offset: number): number {
     const ends = this.#ends.get(state) ?? Array.from(state.src.matchAll(/\n/g), ({ index }) => index)
     this.#ends.set(state, ends)
@@ -94,7 +94,7 @@ function afterSpace(text: string, start: number): number {
   return at
 }
 
-/** The rule that has the name now. */
+/** Returns the current rule of that name. */
 export function ruleNamed<Rule extends (...args: never[]) => unknown>(
   ruler: Pick<Ruler<never[], unknown>, 'disable' | 'enable'> & { getRules(chain: string): readonly Rule[] },
   name: string,
@@ -107,8 +107,8 @@ export function ruleNamed<Rule extends (...args: never[]) => unknown>(
 }
 
 /**
- * Names the lines of a text, given what its first one is called. Markdown takes a carriage return by itself for the end of a line,
- * which neither an editor does nor a finding.
+ * Returns a function that translates the lines of a text, given the number of the first line. Markdown ends a line at a
+ * single carriage return, but editors and findings do not.
  */
 export function lineNamer(text: string, first: number): (line: number) => number {
   if (!/\r(?!\n)/.test(text)) return (line) => first + line

@@ -3,9 +3,9 @@ import { visibleText } from './html.ts'
 import { rendered } from './markdown.ts'
 import type { Document } from './markdown.ts'
 
-// The thread in which the texts of others are made into HTML: how long that takes is theirs to say.
+// The thread that converts foreign texts to HTML, because their authors control how long that takes.
 
-/** A text is shown as it stands, a document as what it means. */
+/** A text is shown as it is; a document is rendered. */
 export type Question = { readonly text: string } | Document
 
 parentPort?.on('message', (question: Question) => {
@@ -13,5 +13,5 @@ parentPort?.on('message', (question: Question) => {
   parentPort?.postMessage(Buffer.byteLength(html) > MOST_BYTES ? undefined : html, [])
 })
 
-/** Of the HTML: a table of one row and many columns comes to several times its text. */
+/** Limit for the HTML: a table with one row and many columns becomes several times its text. */
 const MOST_BYTES = 2 ** 20

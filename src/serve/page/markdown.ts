@@ -4,24 +4,24 @@ import { yamlComments } from '../../sync/skill-md/yaml-comments.ts'
 import { escapedText, visibleText } from './html.ts'
 import { lineNamer, MarkdownLines, ruleNamed } from './markdown-lines.ts'
 
-/** A Markdown file of a skill, and what its links may lead to. */
+/** A Markdown file of a skill, and the possible targets of its links. */
 export interface Document {
   readonly markdown: string
-  /** The line of the file in which that begins, from 1. */
+  /** The line of the file where the Markdown begins, from 1. */
   readonly line: number
-  /** The YAML before it, from the second line of the file on; empty where there is none. */
+  /** The YAML in front of it, from the second line of the file; empty if there is none. */
   readonly frontmatter: string
-  /** Its own path in the skill. */
+  /** The path of the file in the skill. */
   readonly path: string
-  /** The files of the skill: path, and address as seen from the page of this one. */
+  /** The files of the skill: path, and address relative to the page of this file. */
   readonly files: ReadonlyMap<string, string>
 }
 
 /**
- * The document as HTML that runs nothing and loads nothing: what looks like HTML in it is text, images are their alternative
- * texts, and a link leads to a file of the same skill, to an http address or nowhere. Text that Markdown means to be read by
- * programs alone stands in its place, marked, with its line in the file: a model reads it too. So do comments of the frontmatter,
- * before all else.
+ * Renders the document as HTML that runs and loads nothing. HTML in it becomes text, images become their alternative
+ * texts, and a link leads to a file of the same skill, to an http address or nowhere. Text that only programs read in
+ * Markdown is shown in its place, marked, with its line in the file, because a model reads it too. Comments of the
+ * frontmatter come first, in the same form.
  */
 export function rendered(document: Document): string {
   return commentsOf(document.frontmatter) + readerOf(document).render(document.markdown)
@@ -40,7 +40,7 @@ const FIRST_OF_FRONTMATTER = 2
 
 function readerOf(document: Document) {
   const reader = new MarkdownIt({ html: false, linkify: false, typographer: false })
-  // What a link may lead to is decided below, where it is known which document it stands in.
+  // The renderer below checks the target of each link, because it knows the document.
   reader.validateLink = () => true
   const lines = new MarkdownLines(reader)
   readTablesLast(reader)
@@ -51,7 +51,7 @@ function readerOf(document: Document) {
   const partOf = (token: Token | undefined, part: 'address' | 'title', name: string): string =>
     unrendered(part, attribute(token, name), nameOf(lines.of(token, part)))
   const ids = new Map<string, number>()
-  // The ends of the links that are open, with what of each is not rendered.
+  // The closing tags of open links, with the parts that are not rendered.
   const links: string[] = []
   const rules: typeof reader.renderer.rules = {
     text: (tokens, at) => visibleText(tokens[at]?.content ?? ''),
@@ -93,7 +93,7 @@ function readerOf(document: Document) {
   return reader
 }
 
-/** A line that begins a heading, a list or a quotation is no head of a table, as CommonMark has it. */
+/** A line that begins a heading, a list or a quotation cannot be the head of a table, as in CommonMark. */
 function readTablesLast({ block: { ruler } }: Reader): void {
   const table = ruleNamed(ruler, 'table')
   if (table === undefined) return
@@ -101,7 +101,7 @@ function readTablesLast({ block: { ruler } }: Reader): void {
   ruler.after('heading', 'table_last', table, { alt: ['paragraph', 'reference'] })
 }
 
-/** Definitions of addresses become tokens: Markdown reads them and leaves nothing in their place. */
+/** Turns link definitions into tokens, because Markdown parses them and renders nothing. */
 function showDefinitions({ block: { ruler }, utils }: Reader, lines: MarkdownLines): void {
   const define = ruleNamed(ruler, 'reference')
   ruler.at('reference', (state, start, end, silent) => {
@@ -119,7 +119,7 @@ function showDefinitions({ block: { ruler }, utils }: Reader, lines: MarkdownLin
 /** The label of a definition. */
 const LABEL = /^\s*\[(?<label>(?:[^[\]\\]|\\[^])*)\]:/
 
-/** Rows with more cells than their table has columns say so at their end: Markdown drops those cells. */
+/** Marks rows with more cells than columns, because Markdown drops the surplus cells. */
 function showCells(reader: Reader): void {
   reader.core.ruler.push('cells', ({ src, tokens }) => {
     const lines = src.split('\n')
@@ -134,19 +134,19 @@ function showCells(reader: Reader): void {
   })
 }
 
-/** A row without what parts its cells. */
+/** Removes the separators of a row's cells. */
 function bare(text: string): string {
   return text.replaceAll(/[\s|\\]/g, '')
 }
 
-/** Types of the tokens that come out whole as plain text. */
+/** Token types that plain text renders completely. */
 const IN_PLAIN_TEXT = /^(?:text|(?:em|strong|s)_(?:open|close)|softbreak|hardbreak)$/
 
 function attribute(token: Token | undefined, name: string): string {
   return String(token?.attrGet(name) ?? '')
 }
 
-/** `line`: of the file, from 1. */
+/** `line`: a line of the file, from 1. */
 function unrendered(kind: string, text: string, line: number): string {
   if (text === '') return ''
   return ` <span class="unrendered" title="${UNRENDERED}">${kind}, line ${line}: ${visibleText(text)}</span>`
@@ -162,7 +162,7 @@ const NO_LINK = '<span class="nowhere" title="This link leads to nothing that is
 
 const REL = ' rel="noopener noreferrer nofollow"'
 
-/** As an attribute of style, where it stands, the policy of the page would not let it through. */
+/** A class, because the page's policy forbids inline styles. */
 function cell(tag: 'th' | 'td', style: unknown): string {
   const align = /^text-align:(left|center|right)$/.exec(String(style))?.[1]
   return align === undefined ? `<${tag}>` : `<${tag} class="${align}">`
@@ -172,7 +172,7 @@ function codeBlock(code: string): string {
   return `<pre tabindex="0"><code>${visibleText(code)}</code></pre>\n`
 }
 
-/** The page has a heading of its own above all others. */
+/** The page has its own top-level heading. */
 function lowered(tag = 'h6'): string {
   return `h${Math.min(6, Number(tag.slice(1)) + 1)}`
 }
@@ -184,7 +184,7 @@ function idOf(heading: string, ids: Map<string, number>): string {
   return before === 0 ? `${ID}${id}` : `${ID}${id}-${before}`
 }
 
-/** Before each id, so that none is one of the page's own. */
+/** Prefix of each id, so that none equals an id of the page. */
 const ID = 'md-'
 
 function slugOf(heading: string): string {
@@ -201,7 +201,7 @@ interface Target {
   readonly isElsewhere: boolean
 }
 
-/** Undefined where a link would lead to what is not ours and not of the web, or to no file of the skill. */
+/** Returns the target of a link; `undefined` if it is neither a file of the skill nor on the web. */
 function targetOf(href: string, { path, files }: Document): Target | undefined {
   if (href.startsWith('#')) return { href: `#${ID}${slugOf(decoded(href.slice(1)))}`, isElsewhere: false }
   if (/^https?:\/\//i.test(href)) {
@@ -221,12 +221,12 @@ function decoded(text: string): string {
   }
 }
 
-/** The path that a relative one leads to, seen from the folder of a file. It is looked up, never opened. */
+/** Resolves a relative path from the folder of a file. The result is looked up, never opened. */
 function joined(from: string, to: string): string {
   const segments = from.split('/').slice(0, -1)
   for (const segment of to.split('/')) {
     if (segment === '..') {
-      // Above the skill there is nothing: `..` as a name is none of its files.
+      // Nothing exists above the skill, and none of its files is named `..`.
       if (segments.pop() === undefined) return '..'
     } else if (segment !== '.') segments.push(segment)
   }

@@ -1,14 +1,14 @@
 import { countOf } from '../../base/text/plural.ts'
 import type { HubAlarm, Misfit, PageHost, Problem, SourceHealth } from './page-data.ts'
 
-/** An entry of the page. The kinds stand in the order of the page. */
+/** An entry of the page. The kinds are in the order of the page. */
 export type Entry =
   | { readonly kind: 'alarm'; readonly alarm: HubAlarm }
   | { readonly kind: 'source'; readonly health: SourceHealth }
   | { readonly kind: 'misfit'; readonly misfit: Misfit }
   | { readonly kind: 'skill'; readonly problem: Problem }
 
-/** The entries of one source, or of all where `source` is empty. */
+/** Returns the entries of one source, or of all if `source` is empty. */
 export function entriesIn(host: PageHost, source: string): readonly Entry[] {
   const isOf = (id: string | undefined): boolean => source === '' || id === source
   const failing = host.sources().filter((health) => isOf(health.id) && isFailing(health))
@@ -22,7 +22,7 @@ export function entriesIn(host: PageHost, source: string): readonly Entry[] {
   ]
 }
 
-/** The number of them that are more than a note. */
+/** The number of entries that are more than notes. */
 export function problemCount(host: PageHost): number {
   return entriesIn(host, '').filter(isProblem).length
 }
@@ -31,12 +31,12 @@ function isProblem(entry: Entry): boolean {
   return entry.kind !== 'skill' || (entry.problem.standing !== 'noted' && entry.problem.standing !== 'link')
 }
 
-/** The first look at a source that is under way is no problem yet. */
+/** A source during its first pull is not a problem yet. */
 function isFailing({ condition, served, isLooking }: SourceHealth): boolean {
   return condition !== undefined || (served === undefined && !isLooking)
 }
 
-/** The numbers of problems and notes in words. */
+/** Formats the numbers of problems and notes. */
 export function countText(entries: readonly Entry[]): string {
   const problems = entries.filter(isProblem).length
   const notes = entries.length - problems

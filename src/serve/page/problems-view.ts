@@ -9,7 +9,7 @@ import { countText, entriesIn } from './problem-entries.ts'
 import type { Entry } from './problem-entries.ts'
 import type { View } from './view.ts'
 
-/** The problems of the hub, its sources and their skills, each with its mend. No content of a skill is shown. */
+/** Renders the problems of the hub, its sources and their skills, each with its fix. It shows no content of skills. */
 export function problemsView(view: View): Body {
   const { host, params, up } = view
   const source = params.get('source') ?? ''
@@ -88,7 +88,7 @@ function misfitItem({ kind, message, mend, skills }: Misfit, { host, up }: View,
   </li>`
 }
 
-/** As many as the message names. */
+/** The message names as many. */
 const MOST_LINKS = 12
 
 function sourceItem({ id, condition, served }: SourceHealth, { host, up }: View): Html {
@@ -104,7 +104,7 @@ function sourceItem({ id, condition, served }: SourceHealth, { host, up }: View)
   </li>`
 }
 
-/** `address`: of its page, where it has one. */
+/** `address`: the page of the skill, if it has one. */
 function itemOf({ source, path, standing, findings }: Problem, view: View, address?: string): Html {
   const { host, up, isWhole } = view
   const { text, tone } = STANDINGS[standing]
@@ -126,7 +126,7 @@ function itemOf({ source, path, standing, findings }: Problem, view: View, addre
 
 type Addresses = ReadonlyMap<string, string>
 
-/** The pages of those that are served, by source and path. */
+/** The pages of served skills by source and path. */
 function addressesOf(shown: readonly Entry[], { catalog }: View): Addresses {
   const wanted = new Set(shown.flatMap(linkedIn).map(keyOf))
   if (wanted.size === 0) return new Map()
@@ -162,7 +162,7 @@ const STANDINGS: Readonly<Record<Problem['standing'], { readonly text: string; r
   noted: { text: 'served, with a note', tone: 'quiet' },
 }
 
-/** A skill that has an address and is withheld: why, and nothing else of it. */
+/** Renders a withheld skill that has an address: only the reason, and no content. */
 export function withheldView({ path, findings }: Skill, source: SourceId, view: View): Body {
   return {
     status: 404,

@@ -12,13 +12,13 @@ import type { Html } from './html.ts'
 import type { Document } from './markdown.ts'
 import type { Question } from './markdown-worker.ts'
 
-/** A file as people can look at it. `document`: by what its Markdown means. `text`: as it stands, its beginning where it is long. */
+/** A file for people to read. `document`: rendered Markdown. `text`: the plain text, or its beginning if it is long. */
 export type Readable =
   | { readonly kind: 'document' | 'text'; readonly content: Html; readonly isWhole: boolean }
   | { readonly kind: 'binary' | 'damaged' | NotNow | 'too-large' }
   | Refused
 
-/** Files of skills, checked against their digests and made into HTML apart from the thread that serves. */
+/** Renders files of skills, verified by their digests, outside the thread that serves. */
 export class Readables implements AsyncDisposable {
   readonly #read: ReadFile
   readonly #thread = new SideThread<Question, string | undefined>(new URL('./markdown-worker.js', import.meta.url), {
@@ -32,7 +32,7 @@ export class Readables implements AsyncDisposable {
     this.#read = read
   }
 
-  /** The file of a skill. `asText`: as it stands, whatever it means. */
+  /** Renders a file of a skill. `asText`: as plain text, even if it is Markdown. */
   async show(skill: CatalogSkill, listed: CatalogFile, asText: boolean): Promise<Readable> {
     if (listed.file.size > READ_BYTES) return { kind: 'too-large' }
     const bytes = await bytesOf(listed, this.#read)
@@ -48,7 +48,7 @@ export class Readables implements AsyncDisposable {
     await this.#thread[Symbol.asyncDispose]()
   }
 
-  /** Undefined where it takes too long, or comes to too much. */
+  /** `undefined` if it takes too long, or the result is too large. */
   async #document(skill: CatalogSkill, listed: CatalogFile, bytes: Uint8Array): Promise<Readable | undefined> {
     const html = await this.#make(`${skill.digest} ${listed.uri}`, () => ({
       ...partsOf(bytes),
@@ -71,7 +71,7 @@ export class Readables implements AsyncDisposable {
   }
 }
 
-/** The file without its frontmatter, and that. */
+/** Splits a file into its frontmatter and the rest. */
 function partsOf(bytes: Uint8Array): Pick<Document, 'markdown' | 'line' | 'frontmatter'> {
   const block = frontmatterBlock(bytes, bytes.length)
   if (!block.ok) return { markdown: utf8(bytes) ?? '', line: 1, frontmatter: '' }
@@ -80,15 +80,15 @@ function partsOf(bytes: Uint8Array): Pick<Document, 'markdown' | 'line' | 'front
   return { markdown, line: head.split('\n').length, frontmatter: utf8(block.yaml) ?? '' }
 }
 
-/** Larger files are not read for somebody who looks at one. */
+/** Larger files are not rendered for the page. */
 const READ_BYTES = 2 ** 20
 
-/** The largest of two thousand public SKILL.md came to a third of this. */
+/** The largest of two thousand public SKILL.md files has a third of this size. */
 const DOCUMENT_BYTES = 2 ** 18
 
 const SHOWN_CHARACTERS = 2 ** 18
 
-/** The files of the skill as the page of one of them links to them. That of SKILL.md is the page of the skill. */
+/** Returns the files of the skill as links from the page of one file. The page of SKILL.md is the page of the skill. */
 function linksFrom(skill: CatalogSkill, { uri }: CatalogFile): ReadonlyMap<string, string> {
   const { uri: document, root } = skill
   const depth = uri.slice(root.length + 1).split('/').length - 1

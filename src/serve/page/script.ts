@@ -1,6 +1,6 @@
 /**
- * What the page does besides being read: it searches as one types, follows what is served, and copies. It is not needed for
- * anything that the page says. It takes nothing from a page but elements that this server wrote, and runs nothing of them.
+ * The script of the page: it searches while the reader types, follows the catalog, and copies texts. All content of the
+ * page works without it. It takes only elements that this server wrote from a page, and runs nothing of them.
  */
 export const SCRIPT = `(() => {
 'use strict'

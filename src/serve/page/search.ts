@@ -2,7 +2,7 @@ import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { placesIn } from './skill-copies.ts'
 
-/** What somebody looks for, as the address of the page says it. */
+/** A search in the form of the page's query string. */
 export interface Query {
   readonly text: string
   /** The id of a source; empty for all. */
@@ -11,12 +11,12 @@ export interface Query {
   readonly page: number
 }
 
-/** One page of what was found. */
+/** One page of search results. */
 export interface Found {
-  /** Each at the first of its places that was found. */
+  /** Each skill at the first of its matching places. */
   readonly skills: readonly CatalogSkill[]
   readonly total: number
-  /** The places that were found, of all of them together. */
+  /** The number of matching places of all skills. */
   readonly places: number
   readonly page: number
   readonly pages: number
@@ -27,7 +27,10 @@ export function queryOf(params: URLSearchParams): Query {
   return { text: (params.get('q') ?? '').slice(0, MOST_CHARACTERS), source: params.get('source') ?? '', page }
 }
 
-/** The listed skills that hold every word, each once however many places it has: those that are called so first. */
+/**
+ * Returns the listed skills that contain every word, each once even if it has several places. Matches in the name come
+ * first.
+ */
 export function search(catalog: Catalog, { text, source, page }: Query): Found {
   const words = text
     .toLowerCase()
@@ -61,7 +64,7 @@ const MOST_WORDS = 10
 interface Entry {
   readonly skill: CatalogSkill
   readonly name: string
-  /** All that is looked at, in lower case. */
+  /** The searched text, in lower case. */
   readonly text: string
 }
 
@@ -82,7 +85,7 @@ function isMatch({ skill, text }: Entry, words: readonly string[], source: strin
   return (source === '' || skill.source === source) && words.every((word) => text.includes(word))
 }
 
-/** In the order of the catalog among equals. Each is looked at once, however many there are. */
+/** Sorts by rank, and by catalog order within a rank. Each entry is ranked only once. */
 function inRank(entries: readonly Entry[], words: readonly string[]): readonly Entry[] {
   const ranks: Entry[][] = [[], [], [], []]
   for (const entry of entries) ranks[rankOf(entry, words)]?.push(entry)

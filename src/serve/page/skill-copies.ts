@@ -5,15 +5,15 @@ import { skillAddress } from './urls.ts'
 import { html, said } from './html.ts'
 import type { Html } from './html.ts'
 
-/** The places of a catalog's listed skills: with one name and one content they are one skill. */
+/** The places of a catalog's listed skills: entries with equal name and content are one skill. */
 export interface Places {
-  /** The number of skills, each content of a name once. */
+  /** The number of skills with distinct name and content. */
   readonly skills: number
-  /** The listed copies of this very skill, itself among them, in the order of the list. */
+  /** Returns the listed copies of a skill, itself included, in the order of the list. */
   of(skill: CatalogSkill): readonly CatalogSkill[]
 }
 
-/** Made once for each catalog. */
+/** Returns the places of a catalog, computed once. */
 export function placesIn(catalog: Catalog): Places {
   const known = KNOWN.get(catalog)
   if (known !== undefined) return known
@@ -26,7 +26,7 @@ export function placesIn(catalog: Catalog): Places {
 
 const KNOWN = new WeakMap<Catalog, Places>()
 
-/** The way to the page of a place, called by its source and its folder. */
+/** Links to the page of a place, labeled by its source and folder. */
 export function placeLink(place: CatalogSkill, up: string): Html {
   const { source, skill } = place
   return html`<a href="${up}${skillAddress(place)}">${said(skill.path === '' ? source : `${source}/${skill.path}`)}</a>`

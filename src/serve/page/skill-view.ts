@@ -16,7 +16,7 @@ import type { Readable, Readables } from './render-file.ts'
 import type { View } from './view.ts'
 import { commitWords, refText, sizeText } from './format.ts'
 
-/** One skill: what its SKILL.md says, and all that is known of where that is from. */
+/** Renders one skill: its SKILL.md and its known origin. */
 export async function skillView(entry: CatalogSkill, view: View, readables: Readables): Promise<Body> {
   const { name, description, source } = entry
   const [document] = filesOf(entry)
@@ -42,7 +42,7 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
   }
 }
 
-/** One file of a skill. `asText`: as it stands, whatever it means. */
+/** Renders one file of a skill; with `?as=text`, as plain text. */
 export async function fileView(
   file: CatalogFile,
   entry: CatalogSkill,
@@ -135,7 +135,7 @@ function about(entry: CatalogSkill, view: View): Html {
     </ul>`
 }
 
-/** Links to the other places of the same name and content. */
+/** Links to the other places with equal name and content. */
 function placesOf(entry: CatalogSkill, { catalog, up }: View): Html {
   const others = placesIn(catalog)
     .of(entry)
@@ -152,7 +152,7 @@ function placesOf(entry: CatalogSkill, { catalog, up }: View): Html {
 
 const MOST_PLACES = 100
 
-/** A skill has no more of its own; those of skills inside of it count too. */
+/** A skill has no more files of its own; files of nested skills count too. */
 const MOST_FILES = 1_000
 
 function snapshotOf({ snapshots }: Catalog, { source }: CatalogSkill): Snapshot | undefined {
@@ -184,7 +184,9 @@ function notesOf({ skill }: CatalogSkill, { host }: View): Html {
   return html`<div class="note" role="note" aria-label="Notes">${notes}</div>`
 }
 
-/** What a SKILL.md says of itself besides its name and description: some of it is asked of whoever loads it. */
+/**
+ * Renders the frontmatter except name and description. Some fields are instructions to the client that loads the skill.
+ */
 function fieldsOf(frontmatter: JsonObject): Html[] {
   const entries = Object.entries(frontmatter).filter(([key]) => key !== 'name' && key !== 'description')
   return entries.slice(0, MOST_FIELDS).map(([key, value]) => {

@@ -6,7 +6,7 @@ import type { SourceHealth } from './page-data.ts'
 import type { View } from './view.ts'
 import { ago, refText, shortCommit } from './format.ts'
 
-/** The sources: what is served of each, how fresh that is, what is wrong and what mends it. */
+/** Renders the sources: the served revision of each, its age, its errors and their fixes. */
 export function sourcesView(view: View): Body {
   const sources = view.host.sources()
   return {
@@ -88,7 +88,10 @@ interface State {
   readonly tone: string
 }
 
-/** "Up to date" is never said without the two commits that prove it, nor of what a person keeps from moving. */
+/**
+ * "Up to date" requires the two equal commits that prove it, and is never the state of a source that a person keeps
+ * from changing.
+ */
 function stateOf({ served, upstream, condition, decisions, lock, isFixed }: SourceHealth): State {
   if (served === undefined) return { text: 'nothing is served', tone: 'bad' }
   if (condition !== undefined) return { text: 'needs a look', tone: 'bad' }

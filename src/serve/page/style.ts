@@ -1,4 +1,4 @@
-/** All of how the page looks. No build makes it, and nothing of it is loaded from elsewhere. */
+/** The complete style of the page. No build step creates it, and it loads nothing from elsewhere. */
 export const STYLE = `
 :root {
   color-scheme: light dark;

@@ -1,6 +1,9 @@
 import type { CatalogFile, CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
 
-/** Addresses of the page, relative to its root: it may lie below any path of a proxy. A URI and its page are called alike. */
+/**
+ * Returns the address of a skill's page, relative to the root, because a proxy may add any path. A URI and its page
+ * have equal paths.
+ */
 export function skillAddress({ root }: Pick<CatalogSkill, 'root'>): string {
   return `${below(root)}/`
 }
@@ -13,7 +16,7 @@ function below(uri: string): string {
   return `skills/${uri.slice('skill://'.length)}`
 }
 
-/** The way from the page of a path up to the root. */
+/** Returns the relative path from the page at `path` to the root. */
 export function upFrom(path: string): string {
   const depth = path.split('/').length - 2
   return depth <= 0 ? './' : '../'.repeat(depth)
