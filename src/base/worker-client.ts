@@ -35,7 +35,7 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
     return end.kind === 'answered' ? end.answer : undefined
   }
 
-  /** Same as `ask`, with the reason if there is no answer. */
+  /** Works like `ask`, with the reason if there is no answer. */
   async put(question: Question): Promise<End<Answer>> {
     if (this.#isEnded || this.#waiting.length >= this.#limits.waiting) return { kind: 'not-begun' }
     const { promise, resolve } = Promise.withResolvers<End<Answer>>()

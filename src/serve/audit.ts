@@ -3,7 +3,7 @@ import { isContractUri, readContractUri } from '../sync/catalog/contract-uri.ts'
 import { readSkillUri } from '../sync/model/skill-uri.ts'
 import { HIDDEN, withoutSecrets } from '../sync/skill-md/secret-patterns.ts'
 
-/** One request as the audit log records it. It holds no content and no secret; each text is bounded. */
+/** A request as the audit log records it. It holds no content and no secret; each text is bounded. */
 export interface AuditEvent extends TraceIds {
   /** The MCP method, or the method and path of an HTTP request. */
   readonly asked: string
@@ -38,7 +38,7 @@ export function remembered(text: string): string {
 }
 
 /**
- * Same as `remembered`, for a text that is one URI. Our URIs have no query or fragment. Another spelling of a listed
+ * Works like `remembered`, for a text that is one URI. Our URIs have no query or fragment. Another spelling of a listed
  * URI is recorded in its listed spelling, so that a search for that finds it.
  */
 export function rememberedUri(uri: string): string {

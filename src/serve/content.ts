@@ -50,7 +50,7 @@ export async function contentOf({ skill, file }: CatalogFile, read: ReadFile): P
   return contentIn(skill, file, read)
 }
 
-/** Same as `contentOf`, for a file that is stored with another skill or with documents. */
+/** Works like `contentOf`, for a file that is stored with another skill or with documents. */
 export async function contentIn(stored: Stored, file: SkillFile, read: ReadFile): Promise<Content | Unread> {
   const bytes = await bytesIn(stored, file, read)
   if (isUnread(bytes)) return bytes
@@ -58,9 +58,7 @@ export async function contentIn(stored: Stored, file: SkillFile, read: ReadFile)
   return text === undefined ? { blob: Buffer.from(bytes).toString('base64') } : { text }
 }
 
-/**
- * Makes each read wait for the caller's turn before it returns: the check and the encoding of a large file take long.
- */
+/** Makes each read wait for the caller's turn before it returns: the check and the encoding of a large file take long. */
 export function inTurn(read: ReadFile, turn: (() => Promise<void> | undefined) | undefined): ReadFile {
   if (turn === undefined) return read
   return async (...asked) => {

@@ -3,9 +3,8 @@ import type { Holder } from './fair-shares.ts'
 /**
  * Queue of work that is ordered by the time each holder has consumed (start-time fair queueing). The next piece belongs
  * to the holder that has consumed least since it began to wait. A holder below its fair share waits only for the piece
- * under way, however many pieces another holder adds and however long each takes. A returning holder starts at the
- * level of the others, so that idle time earns no credit. A holder that has just consumed much still comes after the
- * others.
+ * under way. The number and length of other holders' pieces do not matter. A returning holder starts at the level of
+ * the others, so that idle time earns no credit. A holder that has just consumed much still comes after the others.
  */
 export class FairTime<Piece> {
   /** The least recently served holder comes first. */
@@ -114,7 +113,7 @@ interface Queue<Piece> {
   readonly coming: Set<Piece>
 }
 
-/** Below this size, the records are not searched for holders to forget. */
+/** The number of records below which no holder is forgotten. */
 const LEAST_HOLDERS = 64
 
 /** Limit on records of holders without waiting work. */

@@ -14,7 +14,7 @@ export interface Place extends Disposable {
  */
 export class SharedPlaces {
   readonly #most: number
-  /** For each place, the function that takes it from its holder. */
+  /** The function that takes a place from its holder, by place. */
   readonly #lose = new Map<Place, () => void>()
   readonly #shares = new Shares<Place>()
 

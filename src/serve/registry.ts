@@ -25,15 +25,15 @@ export class Registry {
   }
 
   /**
-   * Prepares in slices the notifications that follow the publication, because a comparison of catalogs with thousands
-   * of skills would block others too long. It serves and sends nothing yet. If another catalog is served by then,
+   * Prepares in slices the notifications that follow the publication: to compare catalogs with thousands of skills in
+   * one step would block others too long. It serves and sends nothing yet. If another catalog is served by then,
    * `publish` does the work at once.
    */
   async prepare(next: Catalog): Promise<void> {
     await stepByStep(this.preparing(next))
   }
 
-  /** Same as `prepare`, as a part of larger work. */
+  /** Works like `prepare`, as a part of larger work. */
   *preparing(next: Catalog): Steps<void> {
     const before = this.#catalog
     const isTold = this.#listeners.size > 0 && !isEmpty(yield* diffing(before, next))
@@ -41,7 +41,7 @@ export class Registry {
       if (preparing !== undefined) yield* preparing(before, next)
   }
 
-  /** Swaps the catalog in whole, then tells the listeners what moved. */
+  /** Replaces the whole catalog, then notifies the listeners of the changes. */
   publish(next: Catalog): void {
     const before = this.#catalog
     this.#catalog = next

@@ -17,7 +17,7 @@ export const WHOLE: ViewName = ''
 /** The view of no pack. No id contains a space, so it differs from the view of everything. */
 export const NONE: ViewName = ' '
 
-/** For each pack id, a digest of the pack's selection rules. Equal digests select the same from the same skills. */
+/** A digest of each pack's selection rules, by pack id. Equal digests select the same from the same skills. */
 export type Choices = Readonly<Record<string, string>>
 
 /** The selection digests of the packs in a view. */
@@ -209,8 +209,7 @@ export class Views {
   }
 
   /**
-   * Builds the catalogs of packs and their notifications in advance, so that this work is not part of the turn that
-   * serves them all.
+   * Builds the catalogs of packs and their notifications in advance. The turn that serves them all then has less work.
    */
   *#preparing(whole: Catalog): Steps<void> {
     for (const [view, registry] of this.#registries) {

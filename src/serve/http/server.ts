@@ -249,7 +249,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
   return { site, offered }
 }
 
-/** If MCP needs a token, the details of the health checks are withheld too. */
+/** Returns the options of the health checks. If MCP needs a token, their details are withheld too. */
 function healthOf({ registry }: Serving, { unready, isReadOnly, access }: HttpOptions): HealthOptions {
   return { unready: unready ?? (() => unlessServed(registry)), isReadOnly, isOpen: !access.isTokenRequired }
 }

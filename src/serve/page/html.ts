@@ -26,14 +26,12 @@ export function said(text: string): Html {
   return html`<bdi>${visible(text)}</bdi>`
 }
 
-/**
- * Renders a text so that characters that control, hide or reorder other text become visible, each by its code point.
- */
+/** Renders a text so that characters that control, hide or reorder other text become visible, each by its code point. */
 export function visible(text: string): Html {
   return { html: visibleText(text) }
 }
 
-/** Same as `visible`, as a string, for callers that build HTML by hand. */
+/** Works like `visible`, but returns a string for callers that build HTML by hand. */
 export function visibleText(text: string): string {
   if (isPlain(text)) return escapedText(text)
   // A foreign text may start with a byte order mark, which is redundant in a part of a text.

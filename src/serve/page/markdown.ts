@@ -18,9 +18,9 @@ export interface Document {
 }
 
 /**
- * Renders the document as HTML that runs and loads nothing. HTML in it becomes text, images become their alternative
- * texts, and a link leads to a file of the same skill, to an http address or nowhere. Text that only programs read in
- * Markdown is shown in its place, marked, with its line in the file, because a model reads it too. Comments of the
+ * Renders the document as HTML that runs and loads nothing. HTML in it becomes text. Images become their alternative
+ * texts. A link leads to a file of the same skill, to an http address or nowhere. Text that Markdown leaves for
+ * programs is shown in its place, marked, with its line in the file, because a model reads it too. Comments of the
  * frontmatter come first, in the same form.
  */
 export function rendered(document: Document): string {
@@ -201,7 +201,7 @@ interface Target {
   readonly isElsewhere: boolean
 }
 
-/** Returns the target of a link; `undefined` if it is neither a file of the skill nor on the web. */
+/** Returns the target of a link: a heading, a file of the skill, or a web address. `undefined` for any other link. */
 function targetOf(href: string, { path, files }: Document): Target | undefined {
   if (href.startsWith('#')) return { href: `#${ID}${slugOf(decoded(href.slice(1)))}`, isElsewhere: false }
   if (/^https?:\/\//i.test(href)) {

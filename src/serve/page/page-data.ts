@@ -2,9 +2,7 @@ import type { ListingForm } from '../../sync/model/listing-form.ts'
 import type { Tally } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 
-/**
- * The services of the daemon for the page, because `serve` knows no schedule and no store. Nothing in it is a secret.
- */
+/** The services of the daemon for the page, because `serve` knows no schedule and no store. Nothing in it is a secret. */
 export interface PageHost {
   /** Removes secrets from a text. */
   readonly clean: (text: string) => string
@@ -111,7 +109,7 @@ export interface SourceChange {
   readonly source: SourceId
   readonly from: string | undefined
   readonly to: string | undefined
-  /** At most the number that fits on a page. */
+  /** The changed skills, at most as many as fit on a page. */
   readonly skills: readonly SkillChange[]
   /** The number of further skills. */
   readonly more: number

@@ -88,7 +88,7 @@ function misfitItem({ kind, message, mend, skills }: Misfit, { host, up }: View,
   </li>`
 }
 
-/** The message names as many. */
+/** Equal to the number of skills that the message names. */
 const MOST_LINKS = 12
 
 function sourceItem({ id, condition, served }: SourceHealth, { host, up }: View): Html {

@@ -7,13 +7,13 @@ export interface Query {
   readonly text: string
   /** The id of a source; empty for all. */
   readonly source: string
-  /** From 1. */
+  /** The number of the page, from 1. */
   readonly page: number
 }
 
 /** One page of search results. */
 export interface Found {
-  /** Each skill at the first of its matching places. */
+  /** The found skills, each at the first of its matching places. */
   readonly skills: readonly CatalogSkill[]
   readonly total: number
   /** The number of matching places of all skills. */

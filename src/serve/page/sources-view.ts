@@ -89,8 +89,8 @@ interface State {
 }
 
 /**
- * "Up to date" requires the two equal commits that prove it, and is never the state of a source that a person keeps
- * from changing.
+ * Returns the state to show. "Up to date" requires the two equal commits that prove it. A source that a person keeps
+ * from changing never has this state.
  */
 function stateOf({ served, upstream, condition, decisions, lock, isFixed }: SourceHealth): State {
   if (served === undefined) return { text: 'nothing is served', tone: 'bad' }

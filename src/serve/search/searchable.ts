@@ -41,7 +41,7 @@ export function searchableOf({ id, name, description, skill: { frontmatter = {} 
 }
 
 const NAME_CHARACTERS = 256
-/** Longer than the limit of Agent Skills for a description. */
+/** A limit above the one that Agent Skills sets for a description. */
 const TEXT_CHARACTERS = 2_048
 const TAG_CHARACTERS = 1_024
 

@@ -7,9 +7,7 @@ import { FIELDS } from './searchable.ts'
 import type { Searchable } from './searchable.ts'
 import { termsAsked, termsIn } from './tokenize.ts'
 
-/**
- * Finds skills by words. Results depend only on the current skills, not on removed ones or on the order of insertion.
- */
+/** Finds skills by words. Results depend only on the current skills, not on removed ones or on the order of insertion. */
 export class SkillIndex {
   readonly #index = new MiniSearch<Searchable>(OPTIONS)
   readonly #held = new Map<string, Held>()
@@ -46,7 +44,7 @@ export class SkillIndex {
   }
 
   /**
-   * Same as `find`, in steps that each take as long as a search for a few words. The index must not change in the
+   * Works like `find`, in steps that each take as long as a search for a few words. The index must not change in the
    * meantime.
    */
   *finding(query: string, limit: number): Steps<string[]> {
@@ -68,9 +66,7 @@ export class SkillIndex {
       .map(({ id }) => id)
   }
 
-  /**
-   * Adds the hits of some terms to the sums. MiniSearch multiplies the sum of the terms by the number of matched terms.
-   */
+  /** Adds the hits of some terms to the sums. MiniSearch multiplies the sum of the terms by the number of matched terms. */
   #add(terms: readonly string[], found: Map<string, Sum>): void {
     const queries = terms.flatMap((term) => this.#meantBy(term))
     for (const { id, score, queryTerms } of this.#index.search({ combineWith: 'OR', queries })) {

@@ -17,7 +17,7 @@ export class StdioAudit {
     this.#serving = serving
   }
 
-  /** Same as `audited`. */
+  /** Works like `audited`. */
   request(request: JSONRPCRequest): Tell {
     this.#client = nameIn(request.params) ?? this.#client
     const trace = traceIds(traceIn(request.params))

@@ -2,9 +2,9 @@ import type { Readable } from 'node:stream'
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/server'
 
 /**
- * Limits the requests in flight of one stdio client. Further messages wait in order, and the input is paused, so that a
- * client that sends but does not read costs no more than this. A message also waits until the data for its cost
- * estimate is built.
+ * Limits the requests in flight of one stdio client. Further messages wait in order, and the input is paused. A client
+ * that sends but does not read therefore has a bounded cost. A message also waits until the data for its cost estimate
+ * is built.
  */
 export class StdioInflow {
   readonly #input: Pick<Readable, 'pause' | 'resume'>
@@ -14,7 +14,7 @@ export class StdioInflow {
   readonly #held: JSONRPCMessage[] = []
   #bytes = 0
   #isMaking = false
-  /** The waiting message whose data is built. */
+  /** The waiting message that has its data already. */
   #made: JSONRPCMessage | undefined
 
   /** `costOf`: estimated bytes of the response. `makingFor`: builds the data for that estimate. */
@@ -42,9 +42,7 @@ export class StdioInflow {
     return true
   }
 
-  /**
-   * Records a request as in flight. A listen request is not counted: its response comes only at its end, and is small.
-   */
+  /** Records a request as in flight. A listen request is not counted: its response comes only at its end, and is small. */
   begin(id: RequestId, message: JSONRPCMessage): void {
     if (isListen(message)) return
     const cost = this.#costOf(message)

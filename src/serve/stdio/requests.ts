@@ -38,9 +38,7 @@ export class StdioRequests {
     return cancelled === undefined ? message : this.#cancel(message, cancelled)
   }
 
-  /**
-   * Translates our message to the client's id; `undefined` if its request was cancelled, because it gets no response.
-   */
+  /** Translates our message to the client's id; `undefined` if its request was cancelled, because it gets no response. */
   sent(message: JSONRPCMessage, era: Era): JSONRPCMessage | undefined {
     if ('method' in message) return this.#told(message)
     if (message.id === undefined) return message
@@ -82,7 +80,7 @@ export class StdioRequests {
     return { ...request, id: this.#last }
   }
 
-  /** If several requests share an id, this cancels the youngest. */
+  /** Cancels the youngest if several requests share an id. */
   #cancel(message: JSONRPCNotification, cancelled: RequestId): JSONRPCMessage | undefined {
     const [id, waiting] = [...this.#waiting].findLast(([, { id }]) => id === cancelled) ?? []
     if (id === undefined || waiting === undefined) return undefined

@@ -110,8 +110,7 @@ class WantedUris implements Subscriptions, Listens {
 }
 
 /**
- * Writes the error codes of the era, because the SDK has one set for both, and ends listen requests with nothing to
- * watch.
+ * Writes the error codes of the era, because the SDK has one set for both. Ends listen requests with nothing to watch.
  */
 class EraTransport implements Transport {
   onmessage?: NonNullable<Transport['onmessage']>
@@ -181,9 +180,7 @@ class EraTransport implements Transport {
     this.#inflow.end(message.id, (held) => this.#take(held))
   }
 
-  /**
-   * Writes one message at a time: each write that waits for a slow client would add its own listeners to the stream.
-   */
+  /** Writes one message at a time: each write that waits for a slow client would add its own listeners to the stream. */
   async #write(message: JSONRPCMessage): Promise<void> {
     const written = this.#lastWritten.then(() => this.#wire.send(message))
     // The next write waits for the end of this one, not for its success.

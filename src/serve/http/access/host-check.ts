@@ -17,7 +17,7 @@ export interface Names {
   readonly origins?: readonly string[]
 }
 
-/** Rejects requests before they are read, if they use a foreign host name or come from a page of a foreign site. */
+/** Rejects requests that use a foreign host name or come from a page of a foreign site, before they are read. */
 export class Guard {
   readonly #isOnLoopback: boolean
   readonly #hosts: ReadonlySet<string>
@@ -62,8 +62,8 @@ export class Guard {
     const authority = /^https?:\/\/([^/?#@]+)$/.exec(origin)?.[1]
     if (authority === undefined) return false
     if (this.#isOnLoopback && isLoopbackName(hostnameOf(authority))) return true
-    // Requests of our own pages. The scheme of the public URL is known, so that a page of the same host over plain HTTP
-    // is not accepted.
+    // Requests of our own pages. The scheme of the public URL is known, so a page of the same host over plain HTTP is
+    // rejected.
     return authority === host && hostnameOf(authority) !== this.#publicUrl?.hostname
   }
 }
@@ -76,9 +76,7 @@ export function refusalOfBrowser({ headers }: IncomingMessage): string | undefin
   return headers.origin === undefined ? undefined : 'Nothing here is for pages of any site'
 }
 
-/**
- * True if a name can only mean this machine. A foreign page can rebind any other name to this machine (DNS rebinding).
- */
+/** True if a name can only mean this machine. A foreign page can rebind any other name to this machine (DNS rebinding). */
 function isLoopbackName(name: string): boolean {
   // A name that only resembles an address is a name: a resolver decides where it points.
   return name === 'localhost' || name === '[::1]' || (name.startsWith('127.') && isIP(name) === 4)

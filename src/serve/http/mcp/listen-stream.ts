@@ -63,8 +63,8 @@ export async function filterOf(
 }
 
 /**
- * Repeats the check if another catalog was published in the meantime, so that added URIs are accepted and removed ones
- * are not.
+ * Repeats the check if another catalog was published in the meantime. The result then includes added URIs and omits
+ * removed ones.
  */
 async function servedNow(
   registry: Serving['registry'],

@@ -76,9 +76,7 @@ export class Past {
     return choicesIn(packs, this.#view) === choicesIn(this.#now().packs, this.#view)
   }
 
-  /**
-   * Returns the changes up to the catalog served at the call. `undefined` if the earlier catalog is no longer known.
-   */
+  /** Returns the changes up to the catalog served at the call. `undefined` if the earlier catalog is no longer known. */
   async eventsSince(mark: Mark): Promise<Events | undefined> {
     const { registry, forms } = this.#serving
     const { catalog } = registry
@@ -100,7 +98,7 @@ export class Past {
     return events
   }
 
-  /** If the packs had other selection rules then, their part of the catalog is no longer known. */
+  /** Returns the view's part of an earlier catalog; `undefined` if its packs had other selection rules then. */
   #seenOf(catalog: Catalog | undefined, mark: Mark): Catalog | undefined {
     if (catalog === undefined || this.#view === WHOLE) return catalog
     return this.#chooseAlike(mark) ? this.#packs?.views.in(catalog, this.#view) : undefined
@@ -109,7 +107,7 @@ export class Past {
 
 const MOST_KNOWN = 16
 
-/** With other forms, every generated resource may differ, and so may the lists. */
+/** Returns the events of a change of forms: every generated resource may differ, and so may the lists. */
 function madeOtherwise(before: Catalog, after: Catalog, promptsListChanged: boolean): Events {
   const made = [...anySynthetics(before, after), ...anyOfContract(before, after)]
   return { updated: new Set(made), listChanged: true, contractListChanged: true, promptsListChanged }

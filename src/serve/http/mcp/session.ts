@@ -221,7 +221,7 @@ export class Session implements Subscriber, Subscriptions {
     this.#catchUp(stream)
   }
 
-  /** Updates that this stream may not receive wait for one that may. */
+  /** Sends the missed updates. Those outside this stream's scopes wait for a stream with them. */
   #catchUp(stream: EventStream): void {
     for (const asked of [...this.#missed].filter((uri) => this.#mayHear(uri))) {
       this.#missed.delete(asked)

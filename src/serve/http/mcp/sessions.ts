@@ -227,7 +227,8 @@ export class Sessions {
   }
 
   /**
-   * Selects a session of the holder that must give one up: the longest unused without a stream; else the first by use.
+   * Selects a session of the holder that must give one up: the least recently used without a stream. If all have
+   * streams, it is the least recently used of all.
    */
   #leastNeeded(holder: Holder): Session | undefined {
     const giver = this.#shares.giverTo(holder)
@@ -247,7 +248,7 @@ export class Sessions {
     return this.#parts.now() - usedAt > this.#parts.limits.idleMs
   }
 
-  /** Often enough that a restart hardly ages a session, and seldom enough to spare the disk. */
+  /** The interval is short enough that a restart hardly ages a session, and long enough to spare the disk. */
   get #logEveryMs(): number {
     return Math.min(this.#parts.limits.idleMs / 10, 86_400_000)
   }

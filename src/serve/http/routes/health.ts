@@ -37,7 +37,7 @@ export function healthRoutes({ unready, isReadOnly, isOpen }: HealthOptions): Ro
   }
 }
 
-/** For more sources with problems, the operator reads the status. */
+/** Limit of reasons in a response. If there are more, the operator reads the status. */
 const MOST_REASONS = 100
 
 function healthRoute(look: () => readonly [status: number, answer: object]): Route {

@@ -33,7 +33,7 @@ export class HttpAudit {
     this.#now = now
   }
 
-  /** Same as `audited`, for a message of an HTTP request. */
+  /** Works like `audited`, for a message of an HTTP request. */
   message(
     asking: { readonly method: string; readonly params?: unknown },
     request: IncomingMessage,

@@ -50,8 +50,8 @@ export class Connections {
   }
 
   /**
-   * Lets no connection outlive its last response. An unused connection may have a request on its way that no other
-   * process would answer, so it gets a short delay.
+   * Lets no connection outlive its last response. An unused connection gets a short delay: it may have a request on its
+   * way that no other process would answer.
    */
   close(): void {
     this.#isClosing = true

@@ -29,7 +29,10 @@ export class EventStream implements Disposable {
   #stalls = 0
   readonly #maxPending: number
 
-  /** With more than `maxPending` unread bytes the connection is closed, so that a slow client has a bounded cost. */
+  /**
+   * Opens the stream. With more than `maxPending` unread bytes the connection is closed, so that a slow client has a
+   * bounded cost.
+   */
   constructor(response: ServerResponse, headers: Readonly<Record<string, string>> = {}, maxPending = PENDING_BYTES) {
     this.#response = response
     this.#maxPending = maxPending
@@ -140,7 +143,7 @@ export class EventStream implements Disposable {
   }
 }
 
-/** After this number of checks without progress, the client counts as stalled. */
+/** The number of checks without progress after which the client counts as stalled. */
 const MOST_STALLS = 2
 
 /**
@@ -209,9 +212,7 @@ export class EventStreams implements Disposable {
     while (isWanted() && this.#shares.countOf(holder) > 0) this.#endFirstOf(holder)
   }
 
-  /**
-   * Adds a stream. `farewell` is called before the server ends the stream. The stream ends when its principal is over.
-   */
+  /** Adds a stream. `farewell` is called before the server ends the stream. The stream ends when its principal is over. */
   add(stream: EventStream, farewell: () => void, { holder = NO_HOLDER, principal, view }: Owner = {}): void {
     this.#open.set(stream, { farewell, holder, principal, view })
     this.#shares.hold(holder, stream)

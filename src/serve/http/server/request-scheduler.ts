@@ -2,7 +2,7 @@ import { FairTime } from '../../fair-scheduler.ts'
 import type { Holder } from '../../fair-shares.ts'
 
 /**
- * Orders the work for clients on the event loop by the time that each holder has used. While more than one holder has
+ * Orders the work for clients on the event loop by the time that each holder has used. While several holders have
  * requests, each turn of the loop runs one piece, of the holder that has used the least. The time until the piece first
  * waits is measured. The rest of a turn is charged to the holders whose requests arrived in it. A holder alone never
  * waits, unless its pieces fill a turn of the loop.
@@ -38,7 +38,7 @@ export class RequestTurns {
     return this.#wait(holder, signalOf(), false)
   }
 
-  /** Same as `begin`, for a piece that continues begun work after a wait for something else. */
+  /** Works like `begin`, for a piece that continues begun work after a wait for something else. */
   goOn(holder: Holder, signalOf: () => AbortSignal): Promise<void> | undefined {
     if (this.#waiting.size === 0 && !this.#isMixed(this.#now())) return undefined
     return this.#wait(holder, signalOf(), true)
@@ -99,9 +99,7 @@ export class RequestTurns {
     next.piece()
   }
 
-  /**
-   * Charges the time since the last charge: to the holder of the piece that ran, else to all holders with new pieces.
-   */
+  /** Charges the time since the last charge: to the holder of the piece that ran, else to all holders with new pieces. */
   #charge(): void {
     const spentMs = this.#spentMs()
     const ms = spentMs - this.#chargedMs

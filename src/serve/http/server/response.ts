@@ -48,10 +48,12 @@ export function sendPieces(
     unsentOf(response)?.watch(response, length, () => length)
 }
 
-/** Up to this size, copying the pieces is cheaper than writing each of them. */
+/** The size up to which copying the pieces is cheaper than writing each of them. */
 const COPIED_BYTES = 32 * 1024
 
-/** Up to this size a response is never refused and is written whole. Larger ones are written in parts of this size. */
+/**
+ * The size up to which a response is never refused and is written whole. Larger ones are written in parts of this size.
+ */
 const SMALL_BYTES = 64 * 1024
 
 /**

@@ -17,9 +17,9 @@ import { withEraCode } from '../rpc/error-codes.ts'
 export type Response = JSONRPCResultResponse | JSONRPCErrorResponse
 
 /**
- * One transport for all requests of one era: a server of the SDK binds to a single transport, and one server per
- * request would cost several times as much as the response. Each request has an id of our own, so that equal ids of
- * callers never collide.
+ * One transport for all requests of one era. A server of the SDK binds to a single transport. One server per request
+ * would cost several times as much as the response. Each request has an id of our own, so that equal ids of callers
+ * never collide.
  */
 export interface Multiplexer {
   readonly transport: Transport

@@ -11,9 +11,9 @@ import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 export type Core = Pick<Multiplexer, 'serve'>
 
 /**
- * Holds one core for each set of surfaces and forms that callers can have. A surface that a caller's token does not
- * open is neither declared to it nor usable, and a server of the SDK declares the same to all. A core is created for
- * the first caller of a set of scopes.
+ * Holds one core for each set of surfaces and forms that callers can have. If a caller's token does not open a surface,
+ * the surface is neither declared to it nor usable. One server of the SDK cannot do that, because it declares the same
+ * to all. A core is created for the first caller of a set of scopes.
  */
 export class ScopedCore implements Core {
   readonly #serving: Serving

@@ -64,8 +64,8 @@ function saysAlike(was: ContractResource, is: ContractResource | undefined): boo
 }
 
 /**
- * True if both have equal entries. They are serialized only if the cheap checks differ, because a catalog may have
- * thousands of skills and one change.
+ * True if both have equal entries. It serializes contracts only if they are different objects, because a catalog may
+ * have thousands of skills and one change.
  */
 function isSame({ contract, skill }: ContractSkill, other: ContractSkill | undefined): boolean {
   if (other === undefined || skill.uri !== other.skill.uri || skill.description !== other.skill.description)

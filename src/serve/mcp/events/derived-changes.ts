@@ -126,7 +126,7 @@ function isSaidAlike({ before, after }: Step, uri: string, archives: Forms['arch
   return old.every((archive, index) => isSameArchive(archive, now[index]))
 }
 
-/** If all files are equal, SKILL.md and everything parsed from it are equal. */
+/** True if all files are equal. SKILL.md and everything parsed from it are equal then. */
 function isSameEntry(a: CatalogSkill, b: CatalogSkill): boolean {
   const [was, is] = [filesOf(a), filesOf(b)]
   if (was.length !== is.length) return false

@@ -41,7 +41,7 @@ export function eventsBetween(before: Catalog, after: Catalog, forms: Forms): Ev
   return atOnce(eventing(before, after, forms))
 }
 
-/** Same as `eventsBetween`, in steps. */
+/** Works like `eventsBetween`, in steps. */
 export function* eventing(before: Catalog, after: Catalog, forms: Forms): Steps<Events> {
   const changes = yield* diffing(before, after)
   const { updated, listChanged } = eventsOf(changes)

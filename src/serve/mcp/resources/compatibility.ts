@@ -13,7 +13,7 @@ export interface Forms {
   readonly archives: Archives
   /** Templates of the operator, in addition to the template of each source. */
   readonly spaces: readonly SkillSpace[]
-  /** The `resource://` family. `undefined` if it is disabled, no source uses it, or the caller may not see it. */
+  /** The `resource://` family. `undefined` if it is disabled, no source uses it, or the caller has no access. */
   readonly contract: ContractForm | undefined
   /** The content of `resources/list`. */
   readonly resources: ResourceListing

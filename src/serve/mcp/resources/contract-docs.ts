@@ -44,9 +44,7 @@ export function servedDocs({ snapshots, sources }: Catalog, owner: DocsOwner): S
 
 type Shown = 'listed' | 'unlisted' | 'hidden'
 
-/**
- * The state of the skill in a folder. `excluded`: no rule of the source includes it. `page`: it is a plain document.
- */
+/** The state of the skill in a folder. `excluded`: no rule of the source includes it. `page`: it is a plain document. */
 type Became = Standing | 'disabled' | 'excluded' | 'page'
 
 /** Returns the folders of skills, relative to the root of the repository. */
@@ -80,8 +78,7 @@ function shownAs(path: string, skills: ReadonlyMap<string, Became>, { folder }: 
   let isLeftOut = false
   for (const at of foldersAbove(path)) {
     const became = skills.get(at)
-    // If the docs folder is inside a skill, the state of the skill does not hide the docs, unless an operator disabled
-    // the skill.
+    // The state of a skill does not hide a docs folder inside it, unless an operator disabled the skill.
     const isAroundDocs = (at === folder || isBelow(folder, at)) && path !== joinPath(at, 'SKILL.md')
     if (became === undefined || (isAroundDocs && became !== 'disabled')) continue
     switch (became) {

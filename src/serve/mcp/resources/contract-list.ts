@@ -22,9 +22,7 @@ export function listedOfContract(
   })
 }
 
-/**
- * Returns the list entry of a resource: the contract block of the frontmatter in MCP fields, and the rest in `_meta`.
- */
+/** Returns the list entry of a resource: the contract block of the frontmatter in MCP fields, and the rest in `_meta`. */
 export function describeContract(resource: ContractResource): object {
   return { uri: resource.uri, ...saidOf(resource), mimeType: mimeTypeOfContract(resource), annotations: READ_ONLY }
 }
@@ -69,7 +67,9 @@ function iconOf({ src, mimeType, sizes }: Icon): Icon {
   return { src, ...(mimeType !== undefined && { mimeType }), ...(sizes !== undefined && { sizes }) }
 }
 
-/** Version and tags are repeated where FastMCP's clients and proxies read them. */
+/**
+ * Returns the `_meta` of an entry. Version and tags are repeated in the fields that FastMCP's clients and proxies read.
+ */
 function metaOf({ version, tags, capabilities, dependsOn }: Contract): object {
   return { ...ours({ version, tags, capabilities, depends_on: dependsOn }), fastmcp: { version, tags } }
 }

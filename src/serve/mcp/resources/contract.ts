@@ -53,12 +53,12 @@ export class ContractForm {
     return this.#families.of(catalog)
   }
 
-  /** Same as `of`, as a part of larger work. */
+  /** Works like `of`, as a part of larger work. */
   steps(catalog: Catalog): Steps<ContractFamily> {
     return this.#families.steps(catalog)
   }
 
-  /** Same as `of`, in slices. */
+  /** Works like `of`, in slices. */
   async ready(catalog: Catalog): Promise<ContractFamily> {
     return this.#families.ready(catalog)
   }

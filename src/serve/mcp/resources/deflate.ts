@@ -2,8 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
 
 /**
- * Deflates bytes, without a wrapper. It uses a library of ours instead of Node's zlib: the output of zlib depends on
- * the processor and on the zlib that Node was built with, and the digest of an archive must not.
+ * Deflates bytes, without a wrapper. It uses a library of ours instead of Node's zlib. The output of zlib depends on
+ * the processor and on the build of Node, but the digest of an archive must not.
  */
 export async function deflated(bytes: Uint8Array): Promise<Buffer> {
   const { Deflate } = await import('pako')

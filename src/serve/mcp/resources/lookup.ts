@@ -55,7 +55,7 @@ export function servedAmong(catalog: Catalog, forms: Forms, uris: readonly strin
   return atOnce(servingAmong(catalog, forms, uris))
 }
 
-/** Same as `servedAmong`, in steps. */
+/** Works like `servedAmong`, in steps. */
 export function* servingAmong(
   catalog: Catalog,
   forms: Forms,

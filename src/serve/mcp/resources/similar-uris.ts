@@ -2,8 +2,9 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { readSkillUri } from '../../../sync/model/skill-uri.ts'
 
 /**
- * Returns the listed URIs that a client may mean if it omits the source or folders above the skill, as on servers
- * without sources: `skill://pdf/SKILL.md`. They are in catalog order; empty if the URI is malformed.
+ * Returns the listed URIs that a client may mean by a URI without the source or without folders above the skill.
+ * Servers without sources have such URIs: `skill://pdf/SKILL.md`. The result is in catalog order; it is empty if the
+ * URI is malformed.
  */
 export function nearUris({ listed, files }: Catalog, raw: string): readonly string[] {
   const uri = readSkillUri(raw)

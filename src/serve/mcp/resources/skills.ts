@@ -95,7 +95,10 @@ export function readDirectory(catalog: Catalog, params: Params, limits: PageLimi
   return { resources: items, ...(nextCursor !== undefined && { nextCursor }) }
 }
 
-/** Exact enough for a page limit without serializing every entry twice: frontmatter is small, resources are alike. */
+/**
+ * Estimates the size of an entry. It is exact enough for a page limit without serializing every entry twice:
+ * frontmatter is small, resources are alike.
+ */
 function sizeOfEntry(skill: CatalogSkill): number {
   const resources = filesOf(skill).reduce((sum, file) => sum + file.uri.length + RESOURCE_BYTES, 0)
   return resources + JSON.stringify([skill.uri, skill.frontmatter, metaOf(skill)]).length

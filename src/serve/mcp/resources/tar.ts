@@ -1,6 +1,6 @@
 /** One file of an archive. */
 export interface ArchiveEntry {
-  /** Relative, slash-separated. */
+  /** A relative path with slashes. */
   readonly path: string
   readonly executable: boolean
   readonly bytes: Uint8Array

@@ -13,7 +13,7 @@ export function catalogText(skills: readonly Offered[]): string {
   return atOnce(catalogTexting(skills))
 }
 
-/** Same as `catalogText`, for a whole catalog, in steps. */
+/** Works like `catalogText`, for a whole catalog, in steps. */
 export function* textingCatalog(catalog: Catalog): Steps<string> {
   const { forModels } = yield* offeringSteps(catalog)
   return yield* catalogTexting(forModels)

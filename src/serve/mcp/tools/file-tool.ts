@@ -15,7 +15,7 @@ export interface FileAsked {
   readonly id: string
   /** The path relative to the folder of the skill, as `get_skill` lists it. */
   readonly path: string
-  /** In bytes. */
+  /** The offset in bytes. */
   readonly offset: number
 }
 

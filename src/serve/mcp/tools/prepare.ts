@@ -31,7 +31,7 @@ export async function readyFor(
   }
 }
 
-/** Same as `readyFor`, for one message. `undefined` if the estimate needs no such data. */
+/** Works like `readyFor`, for one message. `undefined` if the estimate needs no such data. */
 export function makingFor(catalog: Catalog, forms: Forms, message: unknown): Promise<unknown> | undefined {
   if (!isObject(message)) return undefined
   const { name, uri, arguments: given } = isObject(message['params']) ? message['params'] : {}

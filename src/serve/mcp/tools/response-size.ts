@@ -9,7 +9,7 @@ import { bytesOfSynthetic } from '../resources/derived-resources.ts'
 import { bytesOfCall } from './tools.ts'
 import { isObject } from '../../../base/json-object.ts'
 
-/** Above the limit for the responses of a batch; the requests after that cost nothing. */
+/** A value above the limit for the responses of a batch; the requests after that cost nothing. */
 const MOST_BYTES = 64 * 2 ** 20
 
 /** Estimates the size of the response to a body from the sizes of the requested things. */

@@ -52,7 +52,7 @@ export async function namesIn(catalog: Catalog): Promise<SkillNames> {
   return NAMES.ready(catalog)
 }
 
-/** Same as `namesIn`, in one step, for a caller that has prepared the names. */
+/** Works like `namesIn`, in one step, for a caller that has prepared the names. */
 export function namesAtOnce(catalog: Catalog): SkillNames {
   return NAMES.of(catalog)
 }

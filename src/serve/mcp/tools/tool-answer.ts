@@ -32,7 +32,7 @@ export interface LinkBlock {
   readonly uri: string
   readonly name: string
   readonly mimeType: string
-  /** In bytes. */
+  /** The size in bytes. */
   readonly size: number
 }
 
@@ -178,7 +178,7 @@ function restOf({ id, skill }: Offered, { path }: Document): string {
   return `${files} can be read with read_skill_file, by the id ${JSON.stringify(id)} and the path of a file.`
 }
 
-/** False if another server named the files incidentally: there may be more. */
+/** True if the list of files is complete. Another server may have named only some of its files. */
 function isEnumerated({ findings }: Skill): boolean {
   return !findings.some(({ rule }) => rule === 'not-verifiable')
 }

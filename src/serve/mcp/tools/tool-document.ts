@@ -14,7 +14,7 @@ export interface ToolHost {
    */
   look(source?: SourceId, mostMs?: number): Promise<number>
   /**
-   * Returns the sources without served skills. It names none if callers may not know of sources that they do not see.
+   * Returns the sources without served skills. It names none if callers must not learn of sources that they do not see.
    */
   readonly lacking?: (catalog: Catalog) => Promise<Lacking>
   /** Sources that are cheap to check. */
@@ -29,7 +29,8 @@ export interface SharedDisk {
   pathOf(skill: Skill): string | undefined
   /**
    * Returns the current state of a folder source: its SKILL.md, or `differs` if another file differs from the served
-   * one. `undefined` if the source is not a folder, does not follow it freely, or has no such readable file.
+   * one. `undefined` if the source is not a folder, is not followed freely (because of a lock, a gate or a decision),
+   * or has no such readable file.
    */
   present(source: SourceId, skill: Skill): Promise<Present | 'differs' | undefined>
 }

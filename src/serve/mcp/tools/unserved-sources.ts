@@ -5,7 +5,7 @@ import type { ToolAnswer } from './tool-answer.ts'
 /** The sources without served skills that the caller could use. */
 export interface Lacking {
   readonly count: number
-  /** The first of them; empty for a caller limited to packs, which may not know of sources. */
+  /** The first of them; empty for a caller limited to packs, which must not learn of sources. */
   readonly named: readonly LackingSource[]
 }
 

@@ -4,7 +4,7 @@ import type { UpstreamNames } from '../../../sync/model/skill.ts'
 /**
  * Marks the text of another MCP server's skill for a model, with its origin (SEP-2640: content of servers is untrusted
  * input to a model). The text cannot end the mark by itself. A bracket before anything like the name of the mark is
- * escaped. The name ends in a digest of the marked text, and a text with its own digest would be a fixed point of
+ * escaped. The name ends in a digest of the marked text: a text that contains its own digest would be a fixed point of
  * SHA-256. Every hub marks the same text in the same way at any time.
  */
 export function asUntrusted(text: string, { source, uri }: UpstreamNames): string {

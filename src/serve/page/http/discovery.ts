@@ -43,8 +43,8 @@ export interface DiscoveryParts {
 }
 
 /**
- * Offers the listed skills, and those for tools only under the names of their folders, to installers, which know only
- * HTTP, names and files.
+ * Offers skills to installers, which know only HTTP, names and files. It offers the listed skills, and those for tools
+ * only under the names of their folders.
  */
 export class Discovery {
   readonly #registry: Registry

@@ -17,7 +17,7 @@ export interface InstallNames {
    * it.
    */
   readonly besides: ReadonlyMap<string, Installed>
-  /** For a listed name, the URIs of all places of its content, in order; absent if there is only one place. */
+  /** The URIs of all places of a listed name's content, in order; absent if there is only one place. */
   readonly places: ReadonlyMap<string, readonly string[]>
 }
 
@@ -73,9 +73,7 @@ function yieldingAmong(inLists: readonly CatalogSkill[]): (skill: Installed) => 
   return ({ uri, source, name }) => uri === undefined && names.has(`${source}/${name}`)
 }
 
-/**
- * Returns the skills with a shared name, in the order of their places, if there are several and all have equal content.
- */
+/** Returns the skills that share a name and have equal content, in the order of their places. */
 function* bearing(skills: readonly Installed[]): Steps<ReadonlyMap<string, readonly Installed[]>> {
   const all = new Map<string, Installed[]>()
   for (const skill of skills) {

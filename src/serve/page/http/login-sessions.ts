@@ -34,8 +34,8 @@ export class PageSessions {
   }
 
   /**
-   * Removes the oldest session of the same principal at its limit, so that a principal does not sign others out. At the
-   * total limit, it removes the oldest of all.
+   * Makes room by removing the oldest session: that of the same principal at its limit, so that a principal does not
+   * sign others out. Otherwise, it is the oldest of all if there are too many.
    */
   #makeRoom({ id }: Principal): void {
     const own = [...this.#byId].filter(([, { principal }]) => principal.id === id).map(([key]) => key)

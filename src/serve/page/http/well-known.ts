@@ -38,7 +38,7 @@ export class WellKnownEndpoint {
   ): Promise<void> {
     const signal = disconnected(response)
     const found = await this.#find(below, signal)
-    // If the client has left in the meantime, no further event reports it, so anything held for it would never be
+    // The client may have left in the meantime. No further event reports that, so anything held for it would never be
     // released.
     signal.throwIfAborted()
     if (found === 'nothing') return sendError(response, 404, -32000, 'Nothing is served at this path')
