@@ -3,17 +3,20 @@ import type * as Cron from 'cron'
 
 const require = createRequire(import.meta.url)
 
-/** The times of a cron expression; throws for one that cron cannot read. */
+/** Parses a cron expression; throws if it is invalid. */
 export function cronTimeOf(expression: string): Cron.CronTime {
   return new (cron().CronTime)(expression)
 }
 
-/** Whether cron can read it. */
+/** True if cron accepts the expression. */
 export function isCronExpression(text: string): boolean {
   return cron().CronTime.validateCronExpression(text).valid
 }
 
-/** Loaded with the first expression, since few configurations have one; at once, since the checks of a value cannot wait. */
+/**
+ * Loads cron at the first expression, since few configurations have one. Loads it synchronously, since the checks of a
+ * value cannot wait.
+ */
 function cron(): typeof Cron {
   const loaded: typeof Cron = require('cron')
   return loaded

@@ -1,13 +1,13 @@
 import { codeOf } from '../../base/error-code.ts'
 
-/** Why a file could not be opened, in words. */
+/** The reason why a file could not be opened, as text. */
 export function whyNotOpened(cause: unknown): string {
   const code = codeOf(cause)
   if (code === 'ENOENT') return 'no such file'
   return code === undefined ? 'it cannot be opened' : whyNotUsed({ code })
 }
 
-/** Why a path that somebody named cannot be used, in words where the code is not plain. */
+/** The reason why a path that the operator named cannot be used: as text if the code is not plain, else the code. */
 export function whyNotUsed({ code }: { readonly code: string }): string {
   return WORDS.get(code) ?? code
 }

@@ -1,17 +1,17 @@
 import type { SourceId } from '../../sync/model/source-id.ts'
 
-/** Bytes of files of each source, since the process was started. */
+/** Counts the bytes of files that were fetched for each source since the process started. */
 export class FetchedBytes {
   readonly #bySource = new Map<SourceId, { bytes: number; told: number }>()
 
-  /** Fewer than none, where fewer came than were counted before they did. */
+  /** `bytes` is negative if fewer bytes arrived than were counted in advance. */
   add(id: SourceId, bytes: number): void {
     const counted = this.#bySource.get(id) ?? { bytes: 0, told: 0 }
     this.#bySource.set(id, counted)
     counted.bytes += bytes
   }
 
-  /** Never less than was said before. */
+  /** Never returns less than before. */
   of(id: SourceId): number {
     const counted = this.#bySource.get(id)
     if (counted === undefined) return 0

@@ -15,7 +15,7 @@ export interface FolderFile {
   readonly bytes: Uint8Array
 }
 
-/** Something in a folder that keeps it from being taken as a skill. */
+/** An entry in a folder that prevents the folder from being taken as a skill. */
 export class FolderFault extends Error {
   override readonly name = 'FolderFault'
   /** Relative to the folder. */
@@ -28,8 +28,8 @@ export class FolderFault extends Error {
 }
 
 /**
- * Every file of a skill's folder but those in `.git`. A link to a file inside of the folder is that file; any other link, and
- * all that is neither file nor folder, is a `FolderFault` and is never opened.
+ * Reads every file of a skill's folder except those in `.git`. A link to a file inside the folder counts as that file.
+ * Any other link, and anything that is neither a file nor a folder, is a `FolderFault` and is never opened.
  */
 export async function filesOf(folder: string): Promise<FolderFile[]> {
   const walk = new Walk(await realpath(folder), AUTHORED)
@@ -37,7 +37,7 @@ export async function filesOf(folder: string): Promise<FolderFile[]> {
   return walk.files
 }
 
-/** Every file of a folder that has nothing but files and folders with files in them; for all else it is a `FolderFault`. */
+/** Reads every file of a folder that contains only files and non-empty folders; anything else is a `FolderFault`. */
 export async function filesAsWritten(folder: string): Promise<FolderFile[]> {
   const walk = new Walk(await realpath(folder), WRITTEN)
   await walk.into('', 0)
@@ -47,18 +47,20 @@ export async function filesAsWritten(folder: string): Promise<FolderFile[]> {
 /** The files of a copy that an agent worked with. */
 export interface UsedFiles {
   readonly files: readonly FolderFile[]
-  /** What programs leave behind by themselves; a skill can have such files too. Undefined where there are too many of them. */
+  /**
+   * Files that programs generate by themselves; a skill can contain such files too. `undefined` if there are too many.
+   */
   readonly leavings: readonly FolderFile[] | undefined
 }
 
-/** The same as `filesAsWritten`, with what programs leave behind by themselves apart. */
+/** Reads like `filesAsWritten`, but keeps apart the files that programs generate by themselves. */
 export async function filesAsUsed(folder: string, limits: SkillLimits): Promise<UsedFiles> {
   const walk = new Walk(await realpath(folder), USED, limits)
   await walk.into('', 0)
   return { files: [...walk.files], leavings: await walk.leavings() }
 }
 
-/** One file of a skill's folder alone, by the rules of `filesOf`. */
+/** Reads one file of a skill's folder, by the rules of `filesOf`. */
 export async function fileOf(folder: string, path: string): Promise<FolderFile> {
   const walk = new Walk(await realpath(folder), AUTHORED)
   await walk.take(path, await lstat(join(folder, path)))
@@ -67,7 +69,9 @@ export async function fileOf(folder: string, path: string): Promise<FolderFile> 
   return file
 }
 
-/** Who made the folder that is walked through: people, or this program, which writes neither links nor empty folders. */
+/**
+ * The rules depend on the author of the folder: people, or this program, which writes neither links nor empty folders.
+ */
 interface Rules {
   readonly passedOver: readonly string[]
   readonly isPlain: boolean
@@ -76,14 +80,14 @@ interface Rules {
 
 const AUTHORED: Rules = { passedOver: ['.git'], isPlain: false, isUsed: false }
 
-/** What a digest did not cover would be lost without a word. */
+/** A file that the digest does not cover would be lost silently, so nothing is skipped. */
 const WRITTEN: Rules = { passedOver: [], isPlain: true, isUsed: false }
 
 const USED: Rules = { passedOver: [], isPlain: true, isUsed: true }
 
 const MOST_LEVELS = 64
 
-/** Whether a file is like those that Python makes beside the modules that it loads, or the Finder in a folder. */
+/** True for files like those that Python writes beside the modules it loads, or the Finder in a folder. */
 export function isLeaving(path: string): boolean {
   const name = basename(path)
   return name === '.DS_Store' || (name.endsWith('.pyc') && basename(dirname(path)) === CACHE)
@@ -113,7 +117,7 @@ class Walk {
     for (const entry of entries) {
       if (this.#rules.passedOver.includes(entry.name)) continue
       this.#entries += 1
-      // Folders count as files do: a tree of nothing else ends too.
+      // Folders count like files: a tree of nothing but folders ends too.
       const most = 16 * this.#limits.files
       if (this.#entries > most) throw new FolderFault('', `holds over ${most} files and folders`)
       const below = join(path, entry.name)
@@ -123,7 +127,7 @@ class Walk {
     }
   }
 
-  /** They may be more than a skill has room for. */
+  /** Their number or size may exceed the limits of a skill. */
   async leavings(): Promise<readonly FolderFile[] | undefined> {
     const before = this.files.length
     try {
@@ -135,7 +139,7 @@ class Walk {
     }
   }
 
-  /** Whoever clears it of its files leaves the folder. */
+  /** A user that deletes the cached files leaves the empty folder. */
   #mayBeEmpty(path: string): boolean {
     return this.#rules.isUsed && basename(path) === CACHE
   }
@@ -167,7 +171,7 @@ class Walk {
 
 type Kind = Pick<Dirent, 'isSymbolicLink'>
 
-/** Undefined for what is no file. Opened without waiting, since what is there may be a pipe by now. */
+/** Returns `undefined` if the path is not a file. Opens without blocking, since the file may have become a pipe. */
 async function readPlain(
   path: string,
   mostBytes: number,

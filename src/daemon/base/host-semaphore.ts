@@ -2,23 +2,24 @@ import PQueue from 'p-queue'
 import type { Clock } from '../../base/clock.ts'
 
 export interface PlaceLimits {
-  /** Taken at once. */
+  /** The number of slots that can be taken at once. */
   readonly concurrency: number
-  /** Taken at once by what reaches the same host. */
+  /** The number of slots that one host can take at once. */
   readonly perHost: number
-  /** Places besides, for what takes longer than others; undefined where nothing gives its place back. */
+  /** Extra slots for slow work; `undefined` if slow work keeps its slot. */
   readonly slow?: SlowPlaces
 }
 
 interface SlowPlaces {
   readonly concurrency: number
-  /** How long a stay may take before it is slow. */
+  /** The time after which a stay counts as slow. */
   readonly afterMs: number
 }
 
 /**
- * So many places, of which one host can have so many: who finds none waits in line. A stay that is slow goes on in one of the
- * places for those, and leaves its own to others; the next stays at its host begin there, until one was quick.
+ * A semaphore with a limit in total and a limit per host; callers without a free slot wait in a queue. A slow stay
+ * moves to one of the slow slots and frees its own. The next stays of that host start in a slow slot, until one of them
+ * is quick.
  */
 export class Places {
   readonly #limits: PlaceLimits
@@ -35,7 +36,10 @@ export class Places {
     this.#slow = new PQueue({ concurrency: limits.slow?.concurrency ?? 1 })
   }
 
-  /** Resolves with a place, or rejects with the reason of the abort. One that was taken is kept until it is left, or the signal is aborted. */
+  /**
+   * Resolves with a slot, or rejects with the reason of the abort. The slot stays taken until `leave` is called or the
+   * signal is aborted.
+   */
   async take(host: string, signal: AbortSignal): Promise<Place> {
     const taken = Promise.withResolvers<void>()
     const left = Promise.withResolvers<void>()
@@ -45,7 +49,7 @@ export class Places {
       taken.resolve()
       await Promise.race([left.promise, this.#givenBack(host, left.promise, within)])
     }
-    // The host's place comes first: who waits for a busy host must not hold a place that others could use.
+    // The host's slot comes first: a caller that waits for a busy host must not hold a slot that others could use.
     this.#at(host)
       .add(
         async () => {
@@ -64,7 +68,7 @@ export class Places {
     }
   }
 
-  /** Resolves once the stay goes on in a place for slow ones. */
+  /** Resolves when the stay has moved to a slow slot. */
   async #givenBack(host: string, left: Promise<void>, within: AbortSignal): Promise<void> {
     const { slow } = this.#limits
     if (slow === undefined) return left
@@ -81,7 +85,7 @@ export class Places {
       goesOn.resolve()
       return left
     }
-    // It rejects when the stay ends first: then the place is free as well.
+    // It rejects if the stay ends first: then the slot is free as well.
     this.#slow.add(go, { signal: within }).catch(goesOn.resolve)
     return goesOn.promise
   }

@@ -1,7 +1,7 @@
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Clock } from '../../base/clock.ts'
 
-/** Bytes of each source, as many as were counted in the last hour, to within a second. */
+/** The bytes of each source that were counted in the last hour, to within a second. */
 export class HourlySums {
   readonly #clock: Pick<Clock, 'monotonicMs'>
   readonly #counted = new Map<SourceId, readonly Counted[]>()
@@ -30,7 +30,7 @@ export class HourlySums {
 }
 
 interface Counted {
-  /** When the first of them were counted. */
+  /** The time at which the first of them were counted. */
   readonly atMs: number
   bytes: number
 }

@@ -1,8 +1,8 @@
 import { fstatSync } from 'node:fs'
 
 /**
- * Whether a descriptor leads to the journal: `JOURNAL_STREAM` names the device and inode of the stream that does (systemd.exec(5)).
- * That it is set says nothing: programs hand it on to what they start, with other streams.
+ * True if a descriptor is connected to the journal: `JOURNAL_STREAM` names the device and inode of that stream
+ * (systemd.exec(5)). A set variable alone proves nothing: programs pass it to their children, with other streams.
  */
 export function isJournalStream(named: string | undefined, descriptor: number | undefined): boolean {
   if (named === undefined || descriptor === undefined || !/^\d{1,20}:\d{1,20}$/.test(named)) return false
@@ -10,7 +10,7 @@ export function isJournalStream(named: string | undefined, descriptor: number | 
     const { dev, ino } = fstatSync(descriptor, { bigint: true })
     return named === `${dev}:${ino}`
   } catch {
-    // One that is closed leads nowhere.
+    // The descriptor is closed.
     return false
   }
 }

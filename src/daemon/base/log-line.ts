@@ -1,21 +1,24 @@
 import type { Redactor } from './redactor.ts'
 import { isSecretName } from './redactor.ts'
 
-/** What a line says: texts, numbers, times, errors with their causes. A value that goes by the name of a secret is left out. */
+/**
+ * The fields of a log line: texts, numbers, times, errors with their causes. The value is hidden if the name is that of
+ * a secret.
+ */
 export interface LogFields {
   readonly [name: string]: LogValue
 }
 export type LogValue = string | number | boolean | null | undefined | Date | Error | readonly LogValue[]
 
-/** A JSON object a line, or short lines for people. */
+/** One JSON object per line, or short lines for people. */
 export type LogFormat = 'json' | 'text'
 
 /**
- * The fields as one line of at most 8 KiB, clean of secrets and of what steers a terminal. Where there is not room for all
- * of each text, each is cut; where there is not room even so, only the head is left.
+ * Renders the fields as one line of at most 8 KiB, without secrets or terminal control characters. If the line is too
+ * long, each text is cut. If that is not enough, only the head is left.
  */
 export function lineOf(head: LogFields, fields: LogFields, format: LogFormat, redactor: Redactor): string {
-  // The head stays the head, whatever fields are called.
+  // Fields must not override the head, whatever their names are.
   const all = { ...head, ...fields, ...head }
   for (let mostCharacters = 4_096; mostCharacters >= 16; mostCharacters /= 4) {
     const line = render(all, format, (text) => cut(printable(redactor.clean(text)), mostCharacters))
@@ -24,19 +27,19 @@ export function lineOf(head: LogFields, fields: LogFields, format: LogFormat, re
   return render({ ...head, cut: true }, format, (text) => cut(printable(redactor.clean(text)), 128))
 }
 
-/** The text in one line, without characters that steer a terminal, hide, or change the order of others. */
+/** The text in one line. Escapes characters that control a terminal, are invisible, or change the order of others. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
-/** A line of a text of somebody's: tabs are common there, and steer nothing. */
+/** Like `printable` for a line of foreign text: keeps tabs, which are common there and control nothing. */
 export function printableText(line: string): string {
   return line.split('\t').map(printable).join('\t')
 }
 
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 
-/** With room for the newline and the journal's priority. */
+/** Leaves room for the newline and the journal's priority. */
 const LINE_BYTES = 8_192 - 4
 
 function cut(text: string, mostCharacters: number): string {
@@ -63,14 +66,14 @@ function plainOf(value: LogValue, clean: Clean): Plain {
   return value.map((item) => plainOf(item, clean))
 }
 
-/** The error and what caused it, three deep: a chain can be a ring. */
+/** The error and its causes, three deep: a chain can be a ring. */
 function plainError(error: Error, clean: Clean, depth: number): Plain {
   const code = 'code' in error && typeof error.code === 'string' ? clean(error.code) : undefined
   const cause = error.cause instanceof Error && depth < 3 ? plainError(error.cause, clean, depth + 1) : undefined
   return { name: clean(error.name), code, message: clean(error.message), cause }
 }
 
-/** `12:00:00 warn pull-failed source=team …`, the time that of the machine's own zone, without the date. */
+/** `12:00:00 warn pull-failed source=team …`, with the local time and without the date. */
 function textOf(fields: readonly (readonly [string, Plain])[]): string {
   return fields.map(([name, value]) => wordOf(name, value)).join(' ')
 }

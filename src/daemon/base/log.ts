@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { lineOf, type LogFields, type LogFormat } from './log-line.ts'
 import type { Redactor } from './redactor.ts'
 
-/** From the least of lines to the most. */
+/** Ordered from the fewest lines to the most. */
 const LEVELS = ['error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof LEVELS)[number]
 
@@ -12,34 +12,34 @@ export function isLogLevel(text: string): text is LogLevel {
 }
 
 export interface LogOptions {
-  /** The least of what is written. */
+  /** The most verbose level that is written. */
   readonly level: LogLevel
   readonly stream: { write(text: string): unknown }
   readonly format: LogFormat
-  /** The journal takes the stream, and reads a priority at the head of each line. */
+  /** True if the stream is the journal's, which reads a priority at the start of each line. */
   readonly journal: boolean
   readonly clock: Clock
   readonly redactor: Redactor
 }
 
-/** What failed, and how. */
+/** The source that failed and the code of its failure. */
 export interface Failure extends LogFields {
   readonly source: string
   readonly code: string
 }
 
-/** What the process says of itself. An event is a few words in kebab case that stay the same; the fields say the rest. */
+/** The log of the process. An event is a few fixed words in kebab case; the fields carry the details. */
 export interface Log {
   error(event: string, fields?: LogFields): void
   warn(event: string, fields?: LogFields): void
   info(event: string, fields?: LogFields): void
   debug(event: string, fields?: LogFields): void
   /**
-   * Writes a failure, unless the last one of the event and source had the same code, and the same cause where it is given. The
-   * next line about it, of another failure or of the recovery, says as `repeated` how many were left out.
+   * Writes a failure, unless the last failure of that event and source had the same code and the same cause. The next
+   * line about it, for another failure or the recovery, reports the number of omitted lines as `repeated`.
    */
   failure(level: 'error' | 'warn' | 'info', event: string, failure: Failure, cause?: string): void
-  /** Writes that what failed does not any more, if it did. */
+  /** Writes that a failure is over, if there was one. */
   recovery(event: string, source: string): void
 }
 
@@ -98,11 +98,11 @@ class LineLog implements Log {
   }
 }
 
-/** The failure that an event and source had last. */
+/** The last failure of an event and source. */
 interface Failing {
   readonly code: string
   readonly cause: string | undefined
-  /** How many of the same came after the one that was written. */
+  /** The number of equal failures after the one that was written. */
   repeated: number
 }
 
@@ -110,5 +110,5 @@ function repeatedOf(last: Failing | undefined): number | undefined {
   return last === undefined || last.repeated === 0 ? undefined : last.repeated
 }
 
-/** As syslog counts them. */
+/** The numbers of syslog. */
 const PRIORITIES: Readonly<Record<LogLevel, string>> = { error: '<3>', warn: '<4>', info: '<6>', debug: '<7>' }

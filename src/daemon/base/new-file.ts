@@ -5,7 +5,7 @@ import { cannot, isDiskError } from '../../sync/store/files/disk-error.ts'
 import { makeFolders } from '../../sync/store/files/make-folders.ts'
 
 /**
- * Writes a file whole or not at all, for others to read. Says false, and leaves what is there as it is, if something is; with
+ * Writes a file atomically, readable for others. If the path exists, returns false and leaves it unchanged; with
  * `replace` it is replaced.
  */
 export async function writeNew(path: string, text: string, replace: boolean): Promise<boolean> {
@@ -16,7 +16,7 @@ export async function writeNew(path: string, text: string, replace: boolean): Pr
     await using handle = await open(temporary, 'wx', 0o644)
     await handle.writeFile(text)
     await handle.sync()
-    // A link, unlike a rename, takes nobody's place.
+    // Unlike a rename, a link never replaces an existing file.
     if (replace) await rename(temporary, path)
     else await link(temporary, path)
   } catch (error) {

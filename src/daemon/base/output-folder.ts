@@ -14,9 +14,9 @@ import { readRecord, writeRecord } from './written-record.ts'
 import type { WrittenRecord } from './written-record.ts'
 
 /**
- * The folder that projected skills are written to, each in a folder of its name. It remembers what it wrote, by digest: a
- * folder is replaced only while it is as it was written, so nothing that anybody else put there is lost. Several processes
- * may write to it at once.
+ * The folder that projected skills are written to, each in a folder of its name. It records the digest of what it
+ * wrote: a folder is replaced only while it is unchanged, so no foreign content is lost. Several processes may write to
+ * it at once.
  */
 export class OutputFolder {
   readonly #path: string
@@ -27,7 +27,7 @@ export class OutputFolder {
     this.#now = now
   }
 
-  /** Makes it where it is not there yet. `now` is the wall clock, for what killed runs left. */
+  /** Creates the folder if it does not exist. `now` is the wall clock, for the leftovers of killed runs. */
   static async open(path: string, now: () => number): Promise<OutputFolder> {
     await makeFolders(path)
     await readRecord(path)
@@ -36,12 +36,12 @@ export class OutputFolder {
     return output
   }
 
-  /** Where the skill of that name goes. */
+  /** The path of the skill of that name. */
   pathOf(name: string): string {
     return join(this.#path, name)
   }
 
-  /** Puts a skill there whole, in one step; it is on the disk then. Throws a `FolderFault` where something else is in its place. */
+  /** Writes a whole skill in one step, durably. Throws a `FolderFault` if something foreign is at its path. */
   async put(name: string, files: readonly FolderFile[], signal: AbortSignal): Promise<'written' | 'unchanged'> {
     const digest = digestOfFiles(files)
     if ((await contentAt(this.pathOf(name))) === digest) return 'unchanged'
@@ -57,7 +57,7 @@ export class OutputFolder {
     }
   }
 
-  /** Short: whatever takes time was done before. */
+  /** Holds the lock only briefly: slow work is done before. */
   async #publish(
     name: string,
     digest: string,
@@ -68,11 +68,12 @@ export class OutputFolder {
     const record = await readRecord(this.#path)
     const known = record.get(name) ?? []
     const there = await contentAt(this.pathOf(name))
-    // Whoever put it there, it stays theirs.
+    // Equal content is not recorded as ours: it stays the property of its writer.
     if (there === digest) return 'unchanged'
     if (there !== undefined && !known.includes(there)) throw foreign(this.pathOf(name))
     if (!(await turn.isOurs())) return 'overtaken'
-    // Before the folder is: a run that is killed in between leaves nothing that the next one takes for somebody else's.
+    // Recorded before the folder is replaced: if the run is killed in between, the next run does not mistake the folder
+    // for a foreign one.
     await this.#remember(record, name, there === undefined ? [digest] : [there, digest])
     try {
       await this.#replace(name, there, scratch)
@@ -80,13 +81,13 @@ export class OutputFolder {
       await this.#remember(record, name, known)
       throw error
     }
-    // From here on the new folder is in place, and remembered, also where the disk refuses to keep that.
+    // From here on the new folder is in place and recorded, even if the disk fails to sync it.
     await syncFolder(this.#path)
     if (there !== undefined) await this.#remember(record, name, [digest])
     return 'written'
   }
 
-  /** Where it throws, what was there is there. */
+  /** If it throws, the previous folder is back in place. */
   async #replace(name: string, there: string | undefined, scratch: string): Promise<void> {
     const [target, old] = [this.pathOf(name), join(scratch, 'old')]
     const putBack = async (error: unknown): Promise<never> => {
@@ -95,7 +96,7 @@ export class OutputFolder {
     }
     if (there !== undefined) {
       await rename(target, old)
-      // Somebody may have written to it since it was looked at.
+      // Another program may have written to it since the check.
       if ((await contentAt(old)) !== there) await putBack(foreign(target))
     }
     await rename(join(scratch, 'new'), target).catch(putBack)
@@ -106,7 +107,7 @@ export class OutputFolder {
     await writeRecord(this.#path, new Map(digests.length === 0 ? others : [...others, [name, digests]]))
   }
 
-  /** Removes what runs that were killed left half done. */
+  /** Removes the unfinished work of killed runs. */
   async #sweep(): Promise<void> {
     for (const name of (await readdir(this.#path)).filter(isTemporary)) {
       const found = await unlessAbsent(stat(join(this.#path, name)))
@@ -115,10 +116,10 @@ export class OutputFolder {
   }
 }
 
-/** Like that of the record, no name of a skill. */
+/** No skill can have this name; the same is true of the record's file. */
 const TURN = '.skillsyncd-projections.lock'
 
-/** Longer than it takes to write one skill, wherever that is. */
+/** Longer than writing one skill takes on any disk. */
 const ABANDONED_MS = 3_600_000
 
 function foreign(target: string): FolderFault {
@@ -127,7 +128,7 @@ function foreign(target: string): FolderFault {
 
 const FOREIGN = 'foreign'
 
-/** The digest of what is at the path; `foreign` for what was never written by us. */
+/** The digest of the content at the path; `foreign` if this command cannot have written it. */
 async function contentAt(path: string): Promise<string | undefined> {
   const kind = await unlessAbsent(lstat(path))
   if (kind === undefined) return undefined
@@ -144,7 +145,7 @@ function digestOfFiles(files: readonly FolderFile[]): string {
   return digestOf(files.map(({ bytes, ...file }) => ({ ...file, size: bytes.length, sha256: hash('sha256', bytes) })))
 }
 
-/** Makes the folder and writes the files into it. All of it is on the disk when this returns. */
+/** Creates the folder and writes the files into it. Everything is durable when this returns. */
 export async function writeAll(folder: string, files: readonly FolderFile[], signal: AbortSignal): Promise<void> {
   await makeFolders(folder)
   const folders = new Set([dirname(folder), folder])

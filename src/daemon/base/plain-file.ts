@@ -1,13 +1,16 @@
 import { constants, open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 
-/** The bytes of a plain file, one more than the bound at most. Undefined for what is none: a pipe would block for ever. */
+/**
+ * Reads a plain file, at most one byte more than the limit. `undefined` if it is not a file: a pipe would block
+ * forever.
+ */
 export async function readBounded(path: string, maximumBytes: number): Promise<Uint8Array | undefined> {
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   return (await file.stat()).isFile() ? await firstBytes(file, maximumBytes + 1) : undefined
 }
 
-/** So many bytes from the start, or all where there are fewer. One read may give less than was asked for. */
+/** Reads `count` bytes from the start, or the whole file if it is shorter. A single read may return fewer bytes. */
 export async function firstBytes(file: Pick<FileHandle, 'read'>, count: number): Promise<Uint8Array> {
   const bytes = Buffer.alloc(count)
   for (let at = 0; at < count;) {

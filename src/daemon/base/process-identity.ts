@@ -4,16 +4,16 @@ import { readFile, readlink } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { codeOf } from '../../base/error-code.ts'
 
-/** What tells a process from a later one with the same pid. What the system could not tell is left out. */
+/** Distinguishes a process from a later one with the same pid. Fields that the system does not provide are absent. */
 export interface ProcessIdentity {
   readonly pid: number
-  /** When it began, in the words of the system: ticks since boot on Linux, a date elsewhere. */
+  /** The start time as the system prints it: ticks since boot on Linux, a date elsewhere. */
   readonly startTime?: string
-  /** Which run of the machine it belongs to. */
+  /** The boot of the machine that the process belongs to. */
   readonly bootId?: string
-  /** A digest of what the machine is called in `/etc/machine-id`. A service from which the run is hidden still knows it. */
+  /** A digest of the machine's name in `/etc/machine-id`. A service that cannot see the boot id can still read it. */
   readonly machineId?: string
-  /** The namespace of which the pid is a number, as Linux names it (`pid:[4026531836]`); elsewhere the system. */
+  /** The namespace that the pid belongs to, as Linux names it (`pid:[4026531836]`); elsewhere the operating system. */
   readonly pidNamespace?: string
 }
 
@@ -22,7 +22,7 @@ export async function identityOf(pid: number): Promise<ProcessIdentity> {
   return { pid, ...(status === undefined ? {} : { startTime: status.startTime }), ...(await placeOf()) }
 }
 
-/** Says whether the process is there and still the one that it was. What the system does not tell speaks for it. */
+/** True if the process still exists and is the same one. A field that the system does not provide counts as equal. */
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   if (!(await isHere(identity)) || !exists(identity.pid)) return false
   const status = await statusOf(identity.pid)
@@ -30,8 +30,8 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
 }
 
 /**
- * Says whether the pid means something to this process: it is of the same run of the same machine, and of the same namespace. A
- * number of a namespace that is given again is one of processes that are gone.
+ * True if the pid is valid for this process: same boot, same machine and same namespace. If a namespace's number is
+ * reused, the recorded processes of that number are gone.
  */
 export async function isHere({ bootId, machineId, pidNamespace }: ProcessIdentity): Promise<boolean> {
   const here = await placeOf()
@@ -40,7 +40,7 @@ export async function isHere({ bootId, machineId, pidNamespace }: ProcessIdentit
 
 type Place = Pick<ProcessIdentity, 'bootId' | 'machineId' | 'pidNamespace'>
 
-/** The place of this process: what does not change as long as it lives. */
+/** The part of the identity that does not change while this process lives. */
 async function placeOf(): Promise<Place> {
   const bootId = await bootIdOf()
   const machineId = await machineIdOf()
@@ -60,14 +60,14 @@ function exists(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch (error) {
-    // Any other refusal, EPERM above all, is about a process that is there.
+    // Any other error, EPERM above all, concerns a process that exists.
     return codeOf(error) !== 'ESRCH'
   }
 }
 
 interface ProcessStatus {
   readonly startTime: string
-  /** Dead, and not yet noticed by its parent. */
+  /** Dead, but not yet reaped by its parent. */
   readonly ended: boolean
 }
 
@@ -75,7 +75,9 @@ async function statusOf(pid: number): Promise<ProcessStatus | undefined> {
   return process.platform === 'linux' ? linuxStatusOf(pid) : psStatusOf(pid)
 }
 
-/** Fields 3 and 22 of `/proc/<pid>/stat`. The second is the program's name, which may hold spaces and parentheses. */
+/**
+ * Reads fields 3 and 22 of `/proc/<pid>/stat`. Field 2 is the program's name, which may contain spaces and parentheses.
+ */
 async function linuxStatusOf(pid: number): Promise<ProcessStatus | undefined> {
   const stat = await textOf(`/proc/${pid}/stat`)
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
@@ -87,11 +89,11 @@ async function linuxStatusOf(pid: number): Promise<ProcessStatus | undefined> {
 const run = promisify(execFile)
 
 async function psStatusOf(pid: number): Promise<ProcessStatus | undefined> {
-  // The words must be the same for each process that asks, wherever its user lives.
+  // The text must be the same for every process that reads it, whatever the user's locale and time zone.
   const env = { PATH: '/bin:/usr/bin', LC_ALL: 'C', TZ: 'UTC' }
   const line = await run('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { env }).then(
     ({ stdout }) => stdout.trim(),
-    // It fails for a pid that nobody has, and where there is no such program.
+    // `ps` fails for an unused pid, and if it is not installed.
     () => '',
   )
   const [state = '', ...startTime] = line.split(/\s+/)
@@ -102,7 +104,7 @@ async function bootIdOf(): Promise<string | undefined> {
   return (await textOf('/proc/sys/kernel/random/boot_id'))?.trim()
 }
 
-/** The name itself is for no other eyes, machine-id(5). */
+/** The id itself must stay private, machine-id(5). */
 async function machineIdOf(): Promise<string | undefined> {
   const name = (await textOf('/etc/machine-id'))?.trim() ?? ''
   return /^[0-9a-f]{32}$/.test(name)
@@ -115,7 +117,7 @@ async function pidNamespaceOf(): Promise<string | undefined> {
   return readlink('/proc/self/ns/pid').catch(() => undefined)
 }
 
-/** A file of `/proc`, or undefined where this system or this sandbox has none. */
+/** The text of a file; `undefined` if this system or sandbox does not have it. */
 async function textOf(path: string): Promise<string | undefined> {
   return readFile(path, 'utf8').catch(() => undefined)
 }

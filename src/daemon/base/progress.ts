@@ -2,15 +2,15 @@ import { ignoreAbort } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
 import { printable } from './log-line.ts'
 
-/** Where a command has got to, for whoever looks on. Disposing takes it away again. */
+/** Shows the progress of a command to the user. Disposing clears it. */
 export interface Progress extends Disposable {
   show(text: string): void
-  /** The same of a piece of work that has so many parts. */
+  /** Like `show`, with a bar of the parts that are done. */
   count(done: number, of: number, text: string): void
 }
 
 export interface ProgressOptions {
-  /** A terminal has one line that is written anew; any other stream gets a line for each text that is new. */
+  /** A terminal has one line that is rewritten; any other stream gets a line for each new text. */
   readonly stream: { write(text: string): unknown; readonly isTTY?: boolean; readonly columns?: number }
   readonly quiet: boolean
   readonly clock: Clock
@@ -44,7 +44,10 @@ class Lines implements Progress {
   [Symbol.dispose](): void {}
 }
 
-/** A line that says after a while how long nothing was heard: a large repository takes minutes, and looks like a standstill. */
+/**
+ * A line that shows, after a while, the time since the last change: fetching a large repository takes minutes and looks
+ * like a hang.
+ */
 class TerminalLine implements Progress {
   readonly #stream: ProgressOptions['stream']
   readonly #clock: Clock
@@ -64,7 +67,7 @@ class TerminalLine implements Progress {
     this.#shown = line
     this.#sinceMs = this.#clock.monotonicMs()
     this.#write(line)
-    // It ends with the signal, and has nothing to fail at.
+    // It ends with the signal and cannot fail.
     if (!this.#isTicking && line !== '') void this.#tick()
   }
 
@@ -93,10 +96,10 @@ class TerminalLine implements Progress {
 
 const TICK_MS = 1000
 
-/** So long nobody wonders. */
+/** A shorter silence needs no explanation. */
 const QUIET_S = 3
 
-/** To the start of the line, and nothing on it. */
+/** Moves to the start of the line and clears it. */
 const CLEAR = '\r\u001B[2K'
 
 const BAR = 20
@@ -106,7 +109,7 @@ function bar(done: number, of: number): string {
   return `[${'#'.repeat(full)}${'.'.repeat(BAR - full)}]`
 }
 
-/** A line that reaches the last column wraps, and only its last part would be written anew. */
+/** A line that reaches the last column wraps, and only its last part would be rewritten. */
 function cut(text: string, columns: number): string {
   return text.length < columns ? text : `${text.slice(0, Math.max(0, columns - 2)).toWellFormed()}…`
 }

@@ -2,22 +2,22 @@ import type { Outcome } from '../../sync/model/outcome.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 
-/** How often a source's pulls ended so. */
+/** The number of pulls of a source with the same outcome and code. */
 export interface PullEnds {
   readonly outcome: Outcome['kind']
-  /** Why it failed or was held; what a person should know where it was neither. */
+  /** The reason if the pull failed or was held; otherwise the code of its drift, if any. */
   readonly code: SyncErrorCode | undefined
   readonly count: number
 }
 
-/** What the pulls of one source came to since the process was started. */
+/** The pulls of one source since the process started. */
 export interface Pulls {
   readonly ends: readonly PullEnds[]
   readonly count: number
   readonly tookMs: number
 }
 
-/** Counts pulls. There are as many numbers as sources, outcomes and codes. */
+/** Counts pulls. The number of counters is bounded by sources, outcomes and codes. */
 export class PullCounts {
   readonly #bySource = new Map<SourceId, { readonly ends: Map<string, Counted>; count: number; tookMs: number }>()
 

@@ -1,12 +1,18 @@
 import { HIDDEN, withoutSecrets } from '../../sync/skill-md/secret-patterns.ts'
 
-/** Takes secrets out of what leaves the process: those it was told of, and what looks like one by where it stands. */
+/**
+ * Removes secrets from what leaves the process: the secrets that were added, and text that its context marks as a
+ * secret.
+ */
 export class Redactor {
-  /** With the forms in which each is met. The newest last, so that a credential renewed each hour for years does not fill the memory. */
+  /**
+   * Each secret with the forms in which it can appear. The newest is last, and the oldest is dropped: a credential that
+   * is renewed each hour for years must not fill the memory.
+   */
   readonly #secrets = new Map<string, readonly string[]>()
   #forms: readonly string[] | undefined
 
-  /** From now on the secret is taken out wherever it is met: as it is, and as it stands in an address, in JSON or in base64. */
+  /** Registers a secret. From now on it is removed wherever it appears: plain, in a URL, in JSON or in base64. */
   add(secret: string): void {
     if (secret.trim() === '') return
     const forms = this.#secrets.get(secret) ?? formsOf(secret)
@@ -21,7 +27,7 @@ export class Redactor {
     return withoutSecrets(without(this.#forms, text))
   }
 
-  /** Plain data with each text in it cleaned, the names of its keys left as they are. */
+  /** Cleans each text in plain data, but not the keys. */
   cleanAll(value: unknown): unknown {
     if (typeof value === 'string') return this.clean(value)
     if (typeof value !== 'object' || value === null) return value
@@ -30,7 +36,7 @@ export class Redactor {
   }
 }
 
-/** Whether a value with this name is a secret, whatever it is. */
+/** True if a value with this name is a secret, whatever it is. */
 export function isSecretName(name: string): boolean {
   return /(?:authorization|cookie|passphrase|password|secret|token|(?:api|private)[_-]?key)$/i.test(name)
 }
@@ -44,7 +50,7 @@ function formsOf(secret: string): readonly string[] {
   return [...new Set(ways.flatMap((way) => parts.flatMap(way)))]
 }
 
-/** A key is quoted line by line. Short lines, and those that say what it is, are no secret. */
+/** A key is often quoted line by line. Short lines and header lines (`-----BEGIN …`) are not secret. */
 function linesOf(secret: string): string[] {
   const lines = secret.split(/\s*[\r\n]+\s*/)
   return lines.length === 1 ? [] : lines.filter((line) => line.length >= 16 && !line.startsWith('-----')).slice(0, 200)
@@ -58,12 +64,12 @@ function inJson(secret: string): string {
   return JSON.stringify(secret).slice(1, -1)
 }
 
-/** What was quoted once is quoted again by whoever passes it on. */
+/** Quoted JSON is quoted again if another program passes it on. */
 function inJsonTwice(secret: string): string {
   return inJson(inJson(secret))
 }
 
-/** In its path, its query and its user; hexadecimal digits are written either way. */
+/** Encoded as in a URL's path, query and user; hexadecimal digits can have either case. */
 function inAddresses(secret: string): string[] {
   const text = secret.toWellFormed()
   const url = new URL('http://host')
@@ -72,14 +78,17 @@ function inAddresses(secret: string): string[] {
   return forms.flatMap((form) => [form, form.replaceAll(/%[0-9A-F]{2}/g, (hex) => hex.toLowerCase())])
 }
 
-/** As far as what follows it cannot change. Of a very short one that is found in any text. */
+/**
+ * Leaves out the last bytes, whose encoding depends on what follows. Skips very short secrets, which would match in any
+ * text.
+ */
 function inBase64(secret: string): string[] {
   const bytes = Buffer.from(secret)
   const whole = bytes.subarray(0, bytes.length - (bytes.length % 3))
   return whole.length < 6 ? [] : [whole.toString('base64'), whole.toString('base64url')]
 }
 
-/** Wherever one of the forms is met. Two that overlap are taken out together, so that neither leaves a rest. */
+/** Hides each occurrence of the forms. Overlapping ones are removed together, so that no part of either remains. */
 function without(forms: readonly string[], text: string): string {
   const found: [from: number, to: number][] = []
   for (const form of forms) {

@@ -1,6 +1,6 @@
 import type { Answer } from '../../sync/upstream/http/http-exchange.ts'
 
-/** The body as text; undefined for one of more bytes, which is given up. */
+/** The body as text; `undefined` if it is larger than the limit. The rest of a larger body is not read. */
 export async function textWithin(mostBytes: number, answer: Answer): Promise<string | undefined> {
   const pieces: Uint8Array[] = []
   let size = 0

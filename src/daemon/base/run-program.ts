@@ -3,49 +3,49 @@ import type { ChildProcessByStdio } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { codeOf } from '../../base/error-code.ts'
 
-/** A program to run: never through a shell, with this environment and nothing of ours. */
+/** A program to run: never through a shell, with only this environment. */
 export interface ProgramCall {
   readonly command: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
-  /** What it reads on its standard input. */
+  /** The text for its standard input. */
   readonly input: string
 }
 
 export interface ProgramBounds {
   readonly timeoutMs: number
-  /** Of its standard output. */
+  /** The limit of its standard output. */
   readonly outputBytes: number
   readonly signal: AbortSignal
 }
 
 export interface ProgramEnd {
-  /** Null for one that was ended by a signal. */
+  /** `null` if a signal ended the program. */
   readonly status: number | null
   readonly stdout: Uint8Array
 }
 
-/** A program that could not be run to its end within its bounds. The message says why, and names nothing. */
+/** A program that could not run to its end within its bounds. The message gives the reason and contains no names. */
 export class ProgramFailure extends Error {
   override readonly name = 'ProgramFailure'
 }
 
 /**
- * Runs a program to its end. What it says on its standard error is not read: it can hold anything. When this is over,
- * nothing of its process group is left, however it ended.
+ * Runs a program to its end. Its standard error is not read: it can contain anything. When this settles, no process of
+ * its group is left.
  */
 export async function runProgram(call: ProgramCall, bounds: ProgramBounds): Promise<ProgramEnd> {
   bounds.signal.throwIfAborted()
   const { command, args, env, input } = call
-  // A group of its own, so that what it starts itself can be ended with it.
+  // The program gets its own process group, so that its children can be ended with it.
   const child = started(command, args, env)
-  // One that does not care for its input is fine.
+  // A program may ignore its input.
   child.stdin.on('error', () => {})
   child.stdin.end(input)
   return endOf(child, bounds)
 }
 
-/** Node throws at once what the system says of most faults, such as a want of memory; the others come as an event. */
+/** Node throws most system faults, such as lack of memory, synchronously; the others arrive as an event. */
 function started(command: string, args: readonly string[], env: Readonly<Record<string, string>>): Child {
   try {
     return spawn(command, args, { env, stdio: ['pipe', 'pipe', 'ignore'], detached: true })
@@ -70,7 +70,7 @@ async function endOf(child: Child, { timeoutMs, outputBytes, signal }: ProgramBo
     parts.push(part)
   })
   child.once('error', (error) => fail(`it cannot be started (${codeOf(error) ?? 'no reason given'})`))
-  // What it left behind may hold its output open.
+  // Children that it left behind may keep its output open.
   child.once('exit', () => endGroup(child))
   child.once('close', (status) => resolve({ status, stdout: Buffer.concat(parts) }))
   try {
@@ -88,7 +88,7 @@ function endGroup({ pid }: Child): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch (error) {
-    // Nobody of it is left, or (on macOS) nobody but those that have ended.
+    // No process of the group is left, or (on macOS) only processes that have ended.
     if (codeOf(error) !== 'ESRCH' && codeOf(error) !== 'EPERM') throw error
   }
 }

@@ -1,6 +1,6 @@
 import type { Signer, Signers } from '../../sync/model/signers.ts'
 
-/** Who signed, a text for each object that was. */
+/** The signers as text, one for each signed object. */
 export function signersTexts(signers: Signers | undefined): string[] {
   const text = (what: string, signer: Signer | undefined): string[] =>
     signer === undefined ? [] : [`${what} by ${signer.principal} (${signer.scheme} ${signer.fingerprint})`]

@@ -7,21 +7,21 @@ import { isPassedOver } from '../../sync/upstream/folder/folder-walk.ts'
 import { UsageError } from './usage-error.ts'
 import { whyNotUsed } from './disk-error-text.ts'
 
-/** Where skills lie below what was named on the command line. */
+/** The skills below a path that was named on the command line. */
 export interface SkillFolders {
-  /** The folder that was named, or that of the SKILL.md that was named; without links in its path. */
+  /** The named folder, or that of the named SKILL.md; without links in its path. */
   readonly root: string
-  /** The same folder in the words of whoever named it. */
+  /** The same folder as the user wrote it. */
   readonly named: string
-  /** Absolute, sorted. What lies below one of them belongs to it. */
+  /** Absolute and sorted. Everything below one of them belongs to it. */
   readonly folders: readonly string[]
-  /** Folders that could not be looked into, each with the error. */
+  /** Folders that could not be read, each with the error. */
   readonly closed: readonly (readonly [string, string])[]
 }
 
 /**
- * Looks for skills at a path, which is a SKILL.md, the folder of a skill or a folder of skills, or a link to one of them. A
- * SKILL.md stands for the folder that it was named in, though it may be a link itself. Links below the path are not followed.
+ * Finds skills at a path: a SKILL.md, the folder of a skill, a folder of skills, or a link to one of them. A SKILL.md
+ * stands for the folder in the given path, even if the file itself is a link. Links below the path are not followed.
  */
 export async function skillFoldersAt(path: string, signal: AbortSignal): Promise<SkillFolders> {
   if (basename(path) === DOCUMENT && !(await lstat(path).catch(notThere(path))).isDirectory())
@@ -41,7 +41,7 @@ function oneAt(root: string, named: string): SkillFolders {
   return { root, named, folders: [root], closed: [] }
 }
 
-/** What makes a folder a skill. */
+/** The file that makes a folder a skill. */
 export const DOCUMENT = 'SKILL.md'
 
 const MOST_FOLDERS = 20_000
@@ -76,7 +76,7 @@ async function entriesOf(folder: string): Promise<Dirent[] | string> {
   }
 }
 
-/** Whether the path is that of the folder or lies below it. Both are absolute. */
+/** True if the path is the folder or is below it. Both are absolute. */
 export function isWithin(path: string, folder: string): boolean {
   const inside = relative(folder, path)
   return inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)

@@ -7,12 +7,14 @@ import { UsageError } from './usage-error.ts'
 import { readBounded } from './plain-file.ts'
 
 /**
- * By name, the digests of what was written to an output folder: one; or two while a folder is being replaced, so that whoever
- * comes after a run that was killed knows the old one and the new one.
+ * Maps each name to the digests of what was written to an output folder. Usually one; two while a folder is being
+ * replaced, so that the run after a killed run recognizes both the old and the new content.
  */
 export type WrittenRecord = ReadonlyMap<string, readonly string[]>
 
-/** The record in an output folder; empty where there is none. One that cannot be read is wrong usage, never empty. */
+/**
+ * Reads the record of an output folder; empty if it does not exist. An unreadable record is a usage error, never empty.
+ */
 export async function readRecord(folder: string): Promise<WrittenRecord> {
   const path = join(folder, FILE)
   const bytes = await unlessAbsent(readBounded(path, MOST_BYTES).then((found) => found ?? NO_FILE))
@@ -32,13 +34,13 @@ export async function writeRecord(folder: string, record: WrittenRecord): Promis
   await writeWhole(join(folder, FILE), `${JSON.stringify(Object.fromEntries(inOrder), null, 2)}\n`)
 }
 
-/** No name of a skill begins with a dot. */
+/** The name of a skill never begins with a dot. */
 const FILE = '.skillsyncd-projections.json'
 
-/** Some 30,000 skills. */
+/** Room for some 30,000 skills. */
 const MOST_BYTES = 2 ** 23
 
-/** A pipe or a folder holds no record either. */
+/** A pipe or a folder is not a record either. */
 const NO_FILE = new Uint8Array()
 
 const DIGESTS = z.record(

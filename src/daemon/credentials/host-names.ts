@@ -7,12 +7,12 @@ import type { Clock } from '../../base/clock.ts'
 import { THREADS } from '../config/process-environment.ts'
 import { Places } from '../base/host-semaphore.ts'
 
-/** Asks the system's resolver for all addresses of a name; it heeds no signal. */
+/** Asks the system's resolver for all addresses of a name; it cannot be aborted. */
 export type LookUp = (name: string) => Promise<readonly Address[]>
 
 /**
- * The addresses of hosts, as the system knows them: its hosts file, search domains and name services hold, as they would not over
- * `dns.resolve`. Each name is looked up once at a time. A name without an answer leaves its place to others after a moment.
+ * Resolves host names through the system's resolver: unlike `dns.resolve`, it uses the hosts file, search domains and
+ * name services. Each name has at most one lookup at a time. A slow lookup gives its slot to others after a moment.
  */
 export class HostNames {
   readonly #lookUp: LookUp
@@ -23,7 +23,7 @@ export class HostNames {
   /** The last answer for each name. */
   readonly #answers = new Map<string, Answer>()
 
-  /** A name without an answer within `waitMs` is `dns-failed`. */
+  /** A name without an answer within `waitMs` fails with `dns-failed`. */
   constructor(clock: Clock, waitMs: number, lookUp: LookUp = systemLookUp) {
     this.#lookUp = lookUp
     this.#clock = clock
@@ -31,7 +31,7 @@ export class HostNames {
     this.#places = new Places(LOOKUP_PLACES, clock)
   }
 
-  /** Gives the last answer for a name where the resolver gives none now. */
+  /** Returns the last answer for a name if the resolver gives none now. */
   async addressesOf(host: string, signal: AbortSignal): Promise<readonly Address[]> {
     const family = isIP(host)
     if (family !== 0) return [{ address: host, family }]
@@ -53,7 +53,7 @@ export class HostNames {
   #asked(host: string): Promise<readonly Address[]> {
     const running = this.#running.get(host) ?? this.#ask(host).finally(() => this.#running.delete(host))
     this.#running.set(host, running)
-    // All that wait for it may have given up before it ends.
+    // All callers may have given up before the lookup ends.
     running.catch(() => {})
     return running
   }
@@ -67,7 +67,7 @@ export class HostNames {
     } catch (cause) {
       throw connectionFailure(cause, `Cannot look up "${host}"`)
     } finally {
-      // Not before the resolver lets go: until then a thread is taken.
+      // Not before the resolver returns: until then a thread is occupied.
       place.leave()
     }
   }
@@ -83,19 +83,19 @@ interface Answer {
   readonly atMs: number
 }
 
-/** A pull asks a host a few times in a row: one look-up is enough for it. */
+/** A pull connects to a host a few times in a row: one lookup is enough for it. */
 const FRESH_MS = 5_000
 
-/** As many as can be looked up at once: Node keeps the other half of the threads for the disk. */
+/** All slots together use half of the threads: Node keeps the other half for the disk. */
 const LOOKUP_PLACES = {
   concurrency: THREADS / 8,
   perHost: 1,
   slow: { concurrency: (THREADS * 3) / 8, afterMs: 500 },
 }
-/** A resolver that works answers far sooner. */
+/** A working resolver answers far sooner. */
 const KNOWN_WAIT_MS = 1_000
 const MOST_ANSWERS = 10_000
-/** A look-up ends when the resolver lets go of it, and cannot be stopped. */
+/** A lookup cannot be stopped: it ends when the resolver returns. */
 const NEVER = new AbortController().signal
 
 async function systemLookUp(name: string): Promise<readonly Address[]> {
