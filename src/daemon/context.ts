@@ -6,15 +6,15 @@ import type { Environment } from './config/environment.ts'
 import type { Log } from './base/log.ts'
 import type { Redactor } from './base/redactor.ts'
 
-/** What the daemon is given to work with. */
+/** The parts that the daemon is built from. */
 export interface Parts {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
   readonly environment: Environment
-  /** Is told of every secret that is read. */
+  /** Receives every secret that is read. */
   readonly redactor: Redactor
-  /** Why the state folder is only read at this moment; undefined where it is written. */
+  /** Returns why the state folder is read-only at this moment; `undefined` if it is writable. */
   readonly readOnly?: () => SyncError | undefined
   /** How sources are reached; tests hand in their own. */
   readonly open?: OpenUpstream

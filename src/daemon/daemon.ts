@@ -67,21 +67,21 @@ import { Upstreams, forgetRemoved } from './mcp-sources/mcp-sources.ts'
 import { webhooksOf } from './http/webhooks.ts'
 
 /**
- * The one writer of a state folder, at work: it pulls each source on its schedule and swaps the catalog. It serves what the
- * store has from its first moment on, and nothing that fails takes that away.
+ * The only writer of a state folder. It pulls each source on its schedule and swaps the catalog. It serves the stored
+ * generation from the start, and no failure takes that away.
  */
 export class Daemon implements AsyncDisposable {
   readonly config: Config
   readonly registry: Registry
-  /** Who may ask over HTTP. */
+  /** The tokens that HTTP clients authenticate with. */
   readonly tokens: Tokens
   /** The authorization server whose tokens are accepted. */
   readonly oauth: OAuthOptions | undefined
   readonly upstreams: Upstreams
   readonly lock: KnownLock
-  /** What agents' folders lead to. */
+  /** The links from the folders of agents. */
   readonly linking: Linking
-  /** What people are told of it on its page. */
+  /** The news that the web page shows. */
   readonly news: PageNews
   readonly #parts: Parts
   readonly #report: Report
@@ -97,7 +97,7 @@ export class Daemon implements AsyncDisposable {
   readonly #ages: Ages
   #poller: Poller | undefined
   #watches: ReadonlyMap<SourceId, FolderWatch> = new Map()
-  /** Has the servers that are sources tell of what is served. */
+  /** Lets MCP servers that are sources notify the daemon of changes in what is served. */
   #watching: Disposable | undefined
   #http: (() => HttpStatus) | undefined
 
@@ -166,7 +166,7 @@ export class Daemon implements AsyncDisposable {
     const pullForCall = (id: SourceId): Promise<Outcome> => this.#puller.request(this.#configured(id), 'call')
     const mending = {
       markDamaged: (id: SourceId) => this.#puller.markDamaged(id),
-      // Whoever asked for the file found the damage.
+      // The caller that requested the file found the damage.
       pull: pullForCall,
     }
     this.#contents = new Contents(parts, registry, mending, this.upstreams.contents)
@@ -181,7 +181,7 @@ export class Daemon implements AsyncDisposable {
       {
         clock: parts.clock,
         waitMs: config.serve.tools?.waitMs ?? 0,
-        // What its server calls fresh is as good as looked at.
+        // A source that its server declares fresh counts as just checked.
         sinceAttemptMs: (id) => (this.#freshMs(id) > 0 ? 0 : this.#puller.sinceAttemptMs(id)),
         hasNews: (id) => this.#puller.attempts.hasNews(id) || this.#watches.get(id)?.isSure === false,
         isOpen: (source) => this.#isOpen(source),
@@ -198,8 +198,8 @@ export class Daemon implements AsyncDisposable {
   }
 
   /**
-   * Loads the last generation, as far as it may be served. Nothing is pulled before `poll` or `sync`. `before`: one of the same
-   * state folder that was stopped, whose catalog, tokens and clients this one goes on with.
+   * Loads the last generation, except what must not be served. Pulls nothing before `poll` or `sync`. `before` is the
+   * stopped daemon of the same state folder; the new daemon takes over its catalog, tokens and clients.
    */
   static async start(config: Config, parts: Parts, before?: Daemon): Promise<Daemon> {
     await expectLock(config)
@@ -227,15 +227,15 @@ export class Daemon implements AsyncDisposable {
     await daemon.linking.settled()
     await readTokens(daemon.tokens, parts)
     const trigger = before === undefined ? 'start' : 'reload'
-    // Others read the generation from the disk: it must not go on naming what may not be served.
+    // Other processes read the generation from disk: it must not keep naming content that must not be served.
     if ((refused.length > 0 || isLess) && parts.readOnly?.() === undefined)
       await daemon.#puller.publish(new Map(), { action: 'withdraw', trigger })
-    // Last, since nothing brings it back: where one of these steps fails, the configuration before is gone on with.
+    // Last, since it cannot be undone: if one of the steps above fails, the previous configuration stays in use.
     await forgetRemoved(config, parts)
     return daemon
   }
 
-  /** Tells the operator, once, what this version does otherwise than the one that wrote the state folder before. */
+  /** Notifies the operator once of the changes in behavior since the version that last wrote the state folder. */
   async tellChanges(): Promise<void> {
     const { store, log } = this.#parts
     for (const { change, message } of this.#lasting.notices) log.warn('behaviour-changed', { change, message })
@@ -258,27 +258,27 @@ export class Daemon implements AsyncDisposable {
     )
   }
 
-  /** Why requests should go elsewhere; nothing where it is ready. */
+  /** The reasons why requests should go to another replica; empty if the daemon is ready. */
   get unready(): readonly Unready[] {
     return unreadyIn(this.registry.catalog, this.#ages.all())
   }
 
-  /** Whether the state folder cannot be written: what is stored is served, and nothing new. */
+  /** True if the state folder cannot be written: stored content is served, and nothing new. */
   get isReadOnly(): boolean {
     return this.#parts.readOnly?.() !== undefined
   }
 
-  /** What hosts may tell of their sources. */
+  /** The webhooks through which hosts report changes of their sources. */
   get webhooks(): Webhooks {
     return webhooksOf(this.config, { ...this.#parts, nudge: (id) => this.#nudges.nudge(id) })
   }
 
-  /** Where the sessions of its clients outlive this process. */
+  /** Opens the journal in which client sessions outlive this process. */
   openSessions(): SessionJournal {
     return new SessionJournal(this.#parts)
   }
 
-  /** Pulls each source on its schedule from now on, and folders when something changes in them. */
+  /** Starts to pull each source on its schedule, and each folder source when a file in it changes. */
   poll(): void {
     const watching = {
       ...this.#parts,
@@ -293,7 +293,7 @@ export class Daemon implements AsyncDisposable {
       ),
     )
     this.upstreams.watch()
-    // Also where nothing moved that anybody is shown: what waits for a person is watched too.
+    // Runs even if the catalog that clients see is unchanged: skills that wait for approval are watched too.
     this.#watching = this.registry.watch(() => this.upstreams.watch())
     const polled = this.config.sources.map((configured) => ({
       id: configured.source.id,
@@ -311,12 +311,12 @@ export class Daemon implements AsyncDisposable {
     })
   }
 
-  /** From now on the status tells of the HTTP side too. */
+  /** Adds the HTTP side to the status from now on. */
   isServedBy(http: () => HttpStatus): void {
     this.#http = http
   }
 
-  /** Pulls now, all sources or those named, and says how it ended for each. */
+  /** Pulls all sources, or the named ones, now. Returns the outcome for each. */
   async sync(ids?: readonly SourceId[]): Promise<ReadonlyMap<SourceId, Outcome>> {
     const wanted = ids === undefined ? this.config.sources : ids.map((id) => this.#configured(id))
     const ends = wanted.map(async (configured) => {
@@ -328,37 +328,37 @@ export class Daemon implements AsyncDisposable {
   }
 
   /**
-   * Looks at the sources that are stale, or at this one however fresh it is, since somebody asks for what they have. Resolves
-   * when that is served, or after so long (default: `serve.tools.wait`), and says how much of that is left.
+   * Checks the stale sources, or the given one even if it is fresh, because a client requests their content. Resolves
+   * when the result is served or the wait is over (default: `serve.tools.wait`). Returns the time left of that wait.
    */
   async look(id?: SourceId, mostMs?: number): Promise<number> {
-    // What the system has to tell of folders by now, it tells before.
+    // Lets pending file system events of watched folders arrive first.
     await turn()
     return this.#freshness.look(id, mostMs)
   }
 
-  /** Where the ref of a source points now. Nothing follows from it. */
+  /** The revision that the ref of a source points to now. Changes nothing. */
   async revision(id: SourceId, signal: AbortSignal): Promise<Revision> {
     return this.#candidates.revision(this.#configured(id), signal)
   }
 
-  /** What upstream has now beside what is served. Nothing follows from it. */
+  /** Compares the upstream now with what is served. Changes nothing. */
   async compare(id: SourceId, signal: AbortSignal): Promise<Comparison> {
     return this.#candidates.compare(this.#configured(id), this.#puller.currentOf(id), signal)
   }
 
-  /** Compares the commit that is served with the same one as isomorphic-git fetches it; undefined where nothing is served. */
+  /** Compares the served commit with the same commit fetched by isomorphic-git; `undefined` if nothing is served. */
   async secondOpinion(id: SourceId, signal: AbortSignal): Promise<SecondOpinion | undefined> {
     const current = this.#puller.currentOf(id)
     return current && this.#candidates.secondOpinion(this.#configured(id), current, signal)
   }
 
-  /** What upstream has now, or at one commit, brought to the store: to be looked at or locked, not served. */
+  /** Fetches the current upstream, or one commit, into the store, to be inspected or locked. It is not served. */
   async candidate(id: SourceId, precise: ObjectId | undefined, signal: AbortSignal): Promise<Current> {
     return this.#candidates.take(this.#configured(id), this.#puller.currentOf(id), precise, signal)
   }
 
-  /** What of a source waits for a decision, and why. Throws where nothing does. */
+  /** The revision of a source that waits for a decision, and the reason. Throws if nothing waits. */
   waiting(id: SourceId, verb: 'approve' | 'reject'): Held {
     const situation = this.#situation(id)
     const revision = expectWaiting(situation, this.#parts.store.decisions.of(id).frozen, verb)
@@ -367,9 +367,9 @@ export class Daemon implements AsyncDisposable {
     return { revision, ...condition }
   }
 
-  /** Writes down what a person decided about a source. The next pull goes by it. */
+  /** Stores the operator's decision about a source. The next pull follows it. */
   async decide(id: SourceId, verb: Verb, named: Named = {}): Promise<void> {
-    // A pull that is under way goes by what was decided before.
+    // A running pull would follow the previous decision.
     await this.#puller.stop(id)
     const situation = { ...this.#situation(id), ...named }
     await this.#parts.store.decisions.change(id, (before) => decisionAfter(verb, before, situation))
@@ -378,7 +378,7 @@ export class Daemon implements AsyncDisposable {
     this.#parts.log.info('decided', { source: id, decision: verb, ...about })
   }
 
-  /** What a decision about a source is made on, but for what the operator names. */
+  /** The facts that a decision about a source depends on, except those that the operator names. */
   #situation(id: SourceId): Omit<Situation, keyof Named> {
     const { condition, revision } = this.#report.recordOf(this.#configured(id).source)
     const served = this.#puller.currentOf(id)?.snapshot.revision
@@ -387,8 +387,8 @@ export class Daemon implements AsyncDisposable {
   }
 
   /**
-   * Takes a skill out of service at once, or brings it back; it need not be there. On the disk first: a client that was told that
-   * it is gone does not find it again after a kill.
+   * Takes a skill out of service at once, or brings it back; the skill need not exist. The change is written to disk
+   * first: a client that was notified of the removal must not find the skill again after a kill.
    */
   async disable(id: SourceId, path: string, disabled: boolean, sourceOnly = false): Promise<Disablement> {
     const { store, log } = this.#parts
@@ -405,8 +405,8 @@ export class Daemon implements AsyncDisposable {
   }
 
   /**
-   * Serves again what was served before. `hold`: until it is released; else what was left is passed over, and the commit
-   * after it is taken.
+   * Serves a previous revision again. With `hold`, it stays until the operator releases it; otherwise the revision it
+   * replaces is skipped, and the next commit is taken.
    */
   async rollback(target: RollbackTarget, hold: boolean, signal: AbortSignal): Promise<readonly RolledBack[]> {
     const done = await this.#rollbacks.to(target, hold, signal)
@@ -414,7 +414,7 @@ export class Daemon implements AsyncDisposable {
     return done
   }
 
-  /** The paths of the skills of a source that wait for a person. */
+  /** The paths of the skills of a source that wait for approval. */
   pendingOf(id: SourceId): readonly string[] {
     const snapshot = this.registry.catalog.snapshots.find(({ source }) => source === id)
     return pendingPaths(this.#configured(id).source, snapshot, this.#parts.store.decisions.approvals)
@@ -425,7 +425,7 @@ export class Daemon implements AsyncDisposable {
     return problemsOf(new Set(ids), await this.#lasting.contract.problems())
   }
 
-  /** What is told of a source beside the end of its pull. */
+  /** The facts about a source that are reported in addition to the outcome of its pull. */
   besidePull(id: SourceId): Beside {
     const { source } = this.#configured(id)
     const served = this.#puller.currentOf(id)?.snapshot.revision
@@ -436,7 +436,7 @@ export class Daemon implements AsyncDisposable {
     return this.#parts.store.decisions.known.get(id) ?? UNDECIDED
   }
 
-  /** What it has to tell of itself in numbers. */
+  /** The figures of the daemon, for metrics. */
   figures(): DaemonFigures {
     const { attempts } = this.#puller
     const { fetched, pulls } = this.#lasting
@@ -466,7 +466,7 @@ export class Daemon implements AsyncDisposable {
     }
   }
 
-  /** `leavesFindings`: without what is wrong with skills, which takes longest. */
+  /** `leavesFindings` leaves out the findings in skills, which take longest to collect. */
   status(leavesFindings = false): Status {
     return statusOf({
       leavesFindings,
@@ -489,7 +489,7 @@ export class Daemon implements AsyncDisposable {
     })
   }
 
-  /** The same in one line, for a service manager: told often, so it costs nothing. */
+  /** The status in one line, for a service manager. It is sent often, so it must be cheap. */
   get standing(): string {
     const { generation, listed } = this.registry.catalog
     const recordOf = (id: SourceId): SourceRecord => this.#report.recordOf(this.#configured(id).source)
@@ -502,7 +502,7 @@ export class Daemon implements AsyncDisposable {
     })
   }
 
-  /** Pulls and publishes nothing from here on. What is served is served on, and can be read. */
+  /** Stops all pulling and publishing. The current catalog stays served and readable. */
   async stop(): Promise<void> {
     this.#nudges[Symbol.dispose]()
     await Promise.all([...this.#watches.values()].map((watch) => watch[Symbol.asyncDispose]()))
@@ -537,7 +537,7 @@ export class Daemon implements AsyncDisposable {
     }
   }
 
-  /** A server is asked no oftener than it says is of use, unless something is wrong. */
+  /** A server is not polled before its answer stops being fresh, unless something is wrong. */
   async #poll(id: SourceId): Promise<PollEnd> {
     const freshMs = this.#freshMs(id)
     if (freshMs > 0) return { failed: undefined, freshMs }
@@ -554,13 +554,13 @@ export class Daemon implements AsyncDisposable {
     return configuredIn(this.config, id)
   }
 
-  /** That a webhook works again is told here and not at each request: this comes no oftener than pulls do. */
+  /** The recovery of a webhook is logged here and not at each request: pulls happen less often than requests. */
   async #pullNudged(id: SourceId): Promise<void> {
     this.#parts.log.debug('source-nudged', { source: id })
     this.#parts.log.recovery('webhook-refused', id)
     const configured = this.#configured(id)
     const outcome = await this.#puller.request(configured, configured.source.kind === 'git' ? 'webhook' : 'change')
-    // What was told is not lost with the look that it set off.
+    // The change that triggered this pull must not be lost with the failed pull.
     if (outcome.kind === 'failed') this.#poller?.retry(id, outcome.error.code)
   }
 }
@@ -571,14 +571,14 @@ interface Loaded {
   readonly lasting: Lasting
 }
 
-/** A folder that is new is told of nothing, now and later. */
+/** A new state folder gets no notices, now or later. */
 async function noticesAtStart(config: Config, { store }: Parts): Promise<readonly Notice[]> {
   if (await isNew(store)) await unlessUnreadable(remember(store), undefined)
   const parts = { config, store, lock: await lockRead(config), decisions: store.decisions.known }
   return unlessUnreadable(noticesOf(parts), [])
 }
 
-/** Where they cannot be read, all but HTTP goes on, and there nobody is known. */
+/** If the tokens cannot be read, everything but HTTP goes on, and HTTP accepts no token. */
 async function readTokens(tokens: Tokens, { log }: Parts): Promise<void> {
   try {
     await tokens.read()

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The oldest Node that runs this program, as `engines` in package.json says. */
+/** The oldest Node that runs this program, as in `engines` of package.json. */
 const FLOOR = { major: 22, minor: 12 }
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -9,14 +9,15 @@ if (major < FLOOR.major || (major === FLOOR.major && minor < FLOOR.minor)) {
   )
   process.exitCode = 2
 } else {
-  // Whoever read the output has read enough of it: `skillsyncd list | head`. What cannot be said is not done again.
+  // On EPIPE the reader has read enough, as in `skillsyncd list | head`. A command ends there: its output cannot be
+  // written again.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') process.stderr.write(`skillsyncd: Cannot write the result: ${error.code}\n`)
     if (process.argv[2] !== 'start') process.exit(error.code === 'EPIPE' ? 0 : 1)
   })
-  // A log that nobody takes any more, or that has no room, is no reason to stop serving.
+  // A log stream that is closed or full is no reason to stop serving.
   process.stderr.on('error', () => {})
-  // Nothing is imported before: an older Node would fail on the imports with an error that does not say why.
+  // Nothing is imported above: an older Node would fail on the imports with an error that does not give the reason.
   const { prepareThreads } = await import('./config/process-environment.ts')
   prepareThreads()
   const { run } = await import('./cli/cli.ts')

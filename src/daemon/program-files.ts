@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { UsageError } from './base/usage-error.ts'
 
-/** What a service manager starts: absolute paths, without links. */
+/** The files that a service manager starts: absolute paths, without links. */
 export interface ProgramFiles {
   /** The Node that runs this process. */
   readonly node: string
@@ -11,7 +11,7 @@ export interface ProgramFiles {
   readonly folder: string
 }
 
-/** The program that runs now. Throws where it lies in a place that is not there to stay. */
+/** The running program. Throws if it is installed in a temporary place. */
 export async function programFiles(): Promise<ProgramFiles> {
   const folder = await realpath(fileURLToPath(new URL('../../', import.meta.url)))
   const files = {

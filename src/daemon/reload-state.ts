@@ -14,25 +14,25 @@ import type { Parts } from './context.ts'
 import { PullCounts } from './base/pull-counts.ts'
 import { Tokens } from './http/tokens.ts'
 
-/** What a daemon hands on to the one that goes on with another configuration. */
+/** The state that a daemon passes to its successor when the configuration is reloaded. */
 export interface Lasting {
   readonly registry: Registry
-  /** Whoever sees packs alone listens to one of these. */
+  /** Sessions that see only packs listen to one of these. */
   readonly views: Views
   readonly tokens: Tokens
-  /** With the keys that it knows: while the issuer is down nobody could ask for them again. */
+  /** Includes its keys: while the issuer is down they could not be fetched again. */
   readonly oauth: OAuthOptions | undefined
-  /** Whoever wants to be left alone is left alone by the next one, too. */
+  /** A host that requested a backoff keeps it across the reload. */
   readonly hosts: Hosts
-  /** Its last answers hold for the next daemon, too. */
+  /** Keeps its last answers across the reload. */
   readonly names: HostNames
   readonly linking: Linking
   /** Reports each problem once, also across a reload. */
   readonly contract: ContractNews
-  /** What is counted goes up as long as the process lives. */
+  /** Counters increase as long as the process lives. */
   readonly pulls: PullCounts
   readonly fetched: FetchedBytes
-  /** What this version does otherwise than the one before it, told for as long as the process lives. */
+  /** The changes in behavior since the previous version, reported as long as the process lives. */
   readonly notices: readonly Notice[]
   readonly startedAt: Date
 }
@@ -68,7 +68,7 @@ export async function lastingFor(
   }
 }
 
-/** Few have an issuer, and what checks its tokens takes long to load. */
+/** Few configurations have an issuer, and the code that checks its tokens takes long to load. */
 async function oauthOf(oauth: OAuthConfig, parts: OAuthParts): Promise<OAuthOptions> {
   return (await import('./http/oauth.ts')).oauthOf(oauth, parts)
 }
