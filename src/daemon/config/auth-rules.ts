@@ -5,7 +5,7 @@ import { keyText } from './config-error.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 import { isSshAddress } from './scalars.ts'
 
-/** What is wrong with the ways in which sources are reached, those that `defaults` says included. */
+/** Finds the faults in how sources are accessed, including the settings from `defaults`. */
 export function accessFaults(sources: readonly unknown[], defaults: readonly unknown[]): Fault[] {
   const usable = defaults.filter(hasMatch)
   return [
@@ -22,7 +22,7 @@ export function accessFaults(sources: readonly unknown[], defaults: readonly unk
 
 type Entry = Readonly<Record<string, unknown>>
 
-/** Whether it says which addresses it is about. */
+/** True if the entry names the addresses that it applies to. */
 export function hasMatch(entry: unknown): entry is Entry & { readonly match: string } {
   return isObject(entry) && typeof entry['match'] === 'string'
 }
@@ -36,13 +36,13 @@ function matchFaults(entry: unknown, earlier: readonly unknown[], path: KeyPath)
   return [...faults, { path: [...path, 'match'], message }]
 }
 
-/** `schedule` and `every` in one entry. */
+/** Reports `schedule` and `every` in the same entry. */
 export function timeFaults(entry: Entry, path: KeyPath): Fault[] {
   if (!Object.hasOwn(entry, 'schedule') || !Object.hasOwn(entry, 'every')) return []
   return [{ path: [...path, 'every'], at: 'key', message: 'stands beside `schedule`; keep one of the two' }]
 }
 
-/** What is wrong with `auth` and `proxy` by themselves. */
+/** Checks `auth` and `proxy` on their own. */
 function wayFaults(entry: unknown, path: KeyPath): Fault[] {
   if (!isObject(entry)) return []
   const { auth, proxy } = entry
@@ -77,7 +77,7 @@ function headerFaults(header: unknown, path: KeyPath, reserved: readonly string[
   return [{ path: [...path, 'name'], message }]
 }
 
-/** Headers that say how a message is sent, or what it is (RFC 9110, 7.6.1), and those that git sends. */
+/** Headers that describe the connection or the message (RFC 9110, 7.6.1), and those that git sends. */
 const OF_THE_CONNECTION = [
   'accept',
   'accept-encoding',
@@ -101,7 +101,7 @@ const OF_THE_CONNECTION = [
 
 const OF_PROXIES = ['proxy-authenticate', 'proxy-authorization']
 
-/** A credential beside an address where it must not stand, whoever of the two said it. */
+/** Reports a credential next to an address that must not have one, whether the source or `defaults` sets it. */
 function misuseFaults(source: unknown, defaults: readonly (Entry & { readonly match: string })[], path: KeyPath) {
   const key = isObject(source) && typeof source['mcp'] === 'string' ? 'mcp' : 'url'
   const url = isObject(source) ? source[key] : undefined
@@ -113,7 +113,7 @@ function misuseFaults(source: unknown, defaults: readonly (Entry & { readonly ma
   return [{ path: [...path, key], message: `is given an \`auth\` by \`defaults\`, which ${misuse}` } satisfies Fault]
 }
 
-/** Why a credential must not stand beside this address. */
+/** The reason why a credential must not be used with this address; `undefined` if it may. */
 export function authMisuse(address: unknown, auth: unknown, proxy: unknown): string | undefined {
   if (typeof address !== 'string') return undefined
   const isForSsh = isObject(auth) && Object.hasOwn(auth, 'ssh')

@@ -7,26 +7,26 @@ import { readBounded } from '../base/plain-file.ts'
 import type { Redactor } from '../base/redactor.ts'
 import type { Environment } from './environment.ts'
 
-/** How we prove to the host of a source who we are. It names secrets and never holds one. */
+/** The authentication to the host of a source. It names secrets and never contains one. */
 export type Access = FixedAccess | GitHubApp | CredentialHelper | SshKeyAccess
 
-/** What is sent as it is read. */
+/** Credentials that are sent as they are read. */
 export type FixedAccess =
   | { readonly kind: 'none' }
   | { readonly kind: 'basic'; readonly username: string; readonly password: SecretReference }
   | { readonly kind: 'header'; readonly name: string; readonly value: SecretReference }
   | { readonly kind: 'bearer'; readonly token: SecretReference }
 
-/** A private key for ssh, and the hosts that are known. */
+/** A private key for ssh, and the known hosts. */
 export interface SshKeyAccess {
   readonly kind: 'ssh'
   readonly key: SecretReference
   readonly passphrase: SecretReference | undefined
-  /** Absolute. Undefined for those of the user and of the system. */
+  /** Absolute. `undefined` for the known hosts of the user and of the system. */
   readonly knownHosts: string | undefined
 }
 
-/** An installation of a GitHub App, which is given a token for an hour. */
+/** An installation of a GitHub App; GitHub issues it a token that is valid for an hour. */
 export interface GitHubApp {
   readonly kind: 'github-app'
   readonly appId: number
@@ -40,26 +40,26 @@ export interface CredentialHelper {
   readonly kind: 'helper'
   readonly command: string
   readonly args: readonly string[]
-  /** What it has in its environment besides PATH and HOME. */
+  /** The variables of its environment in addition to PATH and HOME. */
   readonly env: Readonly<Record<string, ProgramValue>>
   readonly timeoutMs: number
 }
 
-/** What the environment of a program holds: a value that is no secret, or where it is read from. */
+/** A variable of a program: a plain value, or the reference of a secret. */
 export type ProgramValue = { readonly kind: 'value'; readonly value: string } | SecretReference
 
-/** Where a secret is read from. */
+/** The place that a secret is read from. */
 export type SecretReference =
   | { readonly kind: 'env'; readonly name: string }
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'credential'; readonly name: string }
 
-/** GitHub, GitLab and Gitea take an access token as a password over git, whatever the user name is. */
+/** GitHub, GitLab and Gitea accept an access token as a password over git, with any user name. */
 export const TOKEN_USERNAME = 'x-access-token'
 
 /**
- * The headers that are sent. The secret is read anew by each call, so that one that was renewed is used at once; one that
- * cannot be read is `credentials-rejected`. Whatever was read is told to the redactor first.
+ * The headers to send. The secret is read at each call, so that a renewed secret is used at once. An unreadable secret
+ * is `credentials-rejected`. The redactor receives each secret first.
  */
 export async function headersOf(
   access: FixedAccess,
@@ -89,7 +89,7 @@ export function basicOf(username: string, password: string, redactor: Redactor):
   return `Basic ${credentials}`
 }
 
-/** What proves who we are, for people; undefined where nothing is sent. Never a secret. */
+/** A description of the credential for people; `undefined` if nothing is sent. Never contains a secret. */
 export function credentialOf(access: Access): string | undefined {
   switch (access.kind) {
     case 'none':
@@ -111,7 +111,7 @@ export function credentialOf(access: Access): string | undefined {
   }
 }
 
-/** How we prove over ssh who we are. What is read is told to the redactor first; a key in a file is read by ssh alone. */
+/** Returns a reader of the ssh credentials. The redactor receives each secret first; only ssh reads a key in a file. */
 export function sshAccessOf(access: Access, environment: Environment, redactor: Redactor): () => Promise<SshAccess> {
   return async () => {
     const known = join(environment.home, '.ssh', 'known_hosts')
@@ -133,15 +133,15 @@ async function sshKeyOf(reference: SecretReference, environment: Environment, re
   if (reference.kind === 'file') return { kind: 'file', path: reference.path, name }
   const text = await rawSecret(reference, environment)
   if (text === undefined || isBlank(text)) throw new BlankSecret(name, text)
-  // By its lines too: whoever repeats a part of it repeats lines.
+  // Each line is registered as well: a program that quotes part of a key quotes lines.
   for (const secret of [text, ...text.split('\n').filter((line) => line.length >= KEY_LINE)]) redactor.add(secret)
   return { kind: 'text', text, name }
 }
 
-/** A line of a key is longer than anything else that is printed by chance. */
+/** A line of a key is longer than other text that could match by chance. */
 const KEY_LINE = 24
 
-/** What reads a secret that is sent nowhere, in the same way. */
+/** Returns a reader of a secret that is never sent, with the rules of `readSecret`. */
 export function secretOf(
   reference: SecretReference,
   environment: Environment,
@@ -150,7 +150,7 @@ export function secretOf(
   return async () => readSecret(reference, environment, redactor)
 }
 
-/** A secret that is not set, or holds nothing but white space: it may be in the middle of being written. It is never sent. */
+/** A secret that is unset or only white space: its file may be in the middle of a write. It is never sent. */
 export class BlankSecret extends SyncError {
   constructor(name: string, secret: string | undefined) {
     const why = (secret ?? '') === '' ? 'it is not set, or empty' : 'it holds nothing but white space'
@@ -162,7 +162,7 @@ function isBlank(secret: string): boolean {
   return secret.trim() === ''
 }
 
-/** A secret, which the redactor knows from then on. `lines`: it may have several, as a private key has. */
+/** Reads a secret and registers it with the redactor. `lines` allows several lines, as in a private key. */
 export async function readSecret(
   reference: SecretReference,
   environment: Environment,
@@ -174,7 +174,7 @@ export async function readSecret(
   if (secret === undefined || isBlank(secret)) throw new BlankSecret(name, secret)
   redactor.add(secret)
   const control = shape === 'line' ? /\p{Cc}/u : /(?![\t\n\r])\p{Cc}/u
-  // A second line is never meant, and no header could carry it.
+  // A second line is always a mistake, and no header could carry it.
   if (control.test(secret)) throw rejected(`Cannot use the ${name}: it holds a line break or another control character`)
   return secret
 }
@@ -187,7 +187,7 @@ async function rawSecret(reference: SecretReference, environment: Environment): 
   return readSecretFile(join(environment.credentials, reference.name), name)
 }
 
-/** What a secret is read from, for people. */
+/** The origin of a secret, for people. */
 export function nameOf(reference: SecretReference): string {
   if (reference.kind === 'env') return `environment variable "${reference.name}"`
   if (reference.kind === 'file') return `credential file "${reference.path}"`

@@ -4,7 +4,7 @@ import { withDefaults } from './defaults.ts'
 import type { Fault } from './config-error.ts'
 import { isSshAddress } from './scalars.ts'
 
-/** Addresses beside a `backend` that cannot serve them, whoever of the source and `defaults` said it. */
+/** Finds addresses that their `backend` cannot serve, whether the source or `defaults` sets it. */
 export function backendFaults(sources: readonly unknown[], defaults: readonly unknown[]): Fault[] {
   const usable = defaults.filter(hasMatch)
   return sources.flatMap((source, index): Fault[] => {

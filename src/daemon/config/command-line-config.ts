@@ -12,9 +12,9 @@ import { processEnvironment } from './process-environment.ts'
 import type { Config } from './config.ts'
 
 /**
- * The configuration of `start --source URL` and `mcp --skills-dir DIR`: no file, ids made from addresses and paths, and a
- * state folder of its own, named by what the sources are, so that two sets of them never overwrite each other. The folders
- * are absolute.
+ * The configuration of `start --source URL` and `mcp --skills-dir DIR`: it has no file, and derives ids from addresses
+ * and paths. Its state folder is named after the sources, so that two sets of sources never overwrite each other. The
+ * folders are absolute.
  */
 export function configOfSources(
   urls: readonly string[],
@@ -40,7 +40,7 @@ export function configOfSources(
   }
 }
 
-/** Forms beside the usual ones in which sources of the command line can be served. */
+/** The additional forms in which sources of the command line can be served. */
 export const FORMS = ['contract', 'archives', 'files', 'synthetic'] as const
 export type Form = (typeof FORMS)[number]
 
@@ -55,7 +55,7 @@ function ofSource(forms: readonly Form[]): object {
   }
 }
 
-/** `files`: each file is in `resources/list`. `synthetic`: so is what is made by us, the index among it. */
+/** `files` lists each file in `resources/list`. `synthetic` lists generated resources too, such as the index. */
 function ofAll(forms: readonly Form[]): object {
   const resources = {
     ...(forms.includes('files') && { list: 'files' }),
@@ -64,7 +64,7 @@ function ofAll(forms: readonly Form[]): object {
   return Object.keys(resources).length === 0 ? {} : { serve: { resources } }
 }
 
-/** The address itself may hold a secret, so it is told by its number. */
+/** Identifies the address by its number, because the address itself may contain a secret. */
 function messageOf(
   fault: { readonly path: readonly PropertyKey[]; readonly message: string } | undefined,
   count: number,
@@ -76,7 +76,7 @@ function messageOf(
   return `Cannot use --source: ${which} ${fault?.message}`
 }
 
-/** A path of this disk is the address of the git repository there. */
+/** The address of a git repository; a path on this disk becomes a `file:` URL. */
 export function addressOf(text: string): string {
   return isAbsolute(text) || /^\.\.?(?:\/|$)/.test(text) ? pathToFileURL(resolve(text)).href : text
 }
@@ -85,7 +85,7 @@ export function addressOf(text: string): string {
 type Place = { readonly url: string } | { readonly path: string; readonly links: 'follow' }
 type NamedSource = { readonly id: string } & Place
 
-/** Each place with an id: the second that wants the same one gets -2. */
+/** Gives each place an id; the second place with the same id gets the suffix -2. */
 export function named<Where>(
   wanted: readonly (readonly [id: string, place: Where])[],
 ): { readonly id: string; readonly place: Where }[] {
@@ -98,18 +98,20 @@ export function named<Where>(
   })
 }
 
-/** By its name; of folders that are all called alike, such as `…/project/.claude/skills`, by that of the one they are in. */
+/**
+ * Derived from the folder's name. If the name is generic, as in `…/project/.claude/skills`, a parent's name is used.
+ */
 function idOfFolder(path: string): string {
   const telling = path.split('/').filter((name) => name !== '' && !name.startsWith('.') && name !== 'skills')
   return idFrom(telling.at(-1) ?? 'skills')
 }
 
-/** From the last part of an address. */
+/** Derives an id from the last part of an address. */
 export function idFrom(url: string): string {
   const last =
     url
       .replace(/[/\\]+$/, '')
-      // The repository itself, as the folder of it has it.
+      // The address may name the `.git` folder of the repository.
       .replace(/[/\\]\.git$/i, '')
       .split(/[/\\:]/)
       .at(-1) ?? ''
@@ -118,13 +120,16 @@ export function idFrom(url: string): string {
     .replaceAll(/%[0-9a-f]{2}/gi, '-')
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
-    // Room for a number behind it.
+    // Leaves room for a numeric suffix.
     .slice(0, 56)
     .replaceAll(/^-|-$/g, '')
   return id === '' ? 'source' : id
 }
 
-/** A source that is held to the contract is read otherwise: what was stored of it without the contract is not served first. */
+/**
+ * A source under the contract is read differently: content that was stored without the contract must not be served
+ * first.
+ */
 function nameOf(sources: readonly NamedSource[], forms: readonly Form[]): string {
   const lines = sources
     .map((source) => `${source.id} ${'url' in source ? source.url : `path ${source.path}`}\n`)

@@ -1,22 +1,22 @@
-/** One thing that is wrong with a configuration, and where. Never holds a value of the file. */
+/** One fault in a configuration, with its place. Never contains a value of the file. */
 export interface ConfigProblem extends Position {
   readonly file: string
   /** `sources[0].auth.token`; empty for the whole file. */
   readonly key: string
-  /** What is wrong and, after a semicolon, the mend. */
+  /** The fault and, after a semicolon, the fix. */
   readonly message: string
 }
 
-/** Counted from 1; columns in UTF-16 units, as editors count them. */
+/** Counted from 1; columns in UTF-16 units, as in editors. */
 export interface Position {
   readonly line: number
   readonly column: number
 }
 
-/** A configuration that cannot be used. The command that meets it ends with exit status 2. */
+/** An invalid configuration. The command that meets it ends with exit status 2. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
-  /** In the order of the file; empty where it was not even read. */
+  /** In the order of the file; empty if the file could not be read. */
   readonly problems: readonly ConfigProblem[]
 
   constructor(message: string, options: { problems?: readonly ConfigProblem[]; cause?: unknown } = {}) {
@@ -25,7 +25,10 @@ export class ConfigError extends Error {
   }
 }
 
-/** All of the problems as one error, a line for each: `file:line:column: key: message`, the form that editors can jump to. */
+/**
+ * Combines the problems into one error, one line each: `file:line:column: key: message`, a form that editors can jump
+ * to.
+ */
 export function configErrorOf(problems: readonly ConfigProblem[]): ConfigError {
   return new ConfigError(problems.map(lineOf).join('\n'), { problems })
 }
@@ -35,14 +38,14 @@ function lineOf(problem: ConfigProblem): string {
   return [place, problem.key, problem.message].filter((part) => part !== '').join(': ')
 }
 
-/** The way from the top of the file to a key or a list entry. */
+/** The path from the top of the file to a key or a list entry. */
 export type KeyPath = readonly (string | number)[]
 
-/** A problem that knows its key, and its place only where that is not the key's own. */
+/** A problem with its key; it has a place only if that differs from the key's own. */
 export interface Fault {
   readonly path: KeyPath
   readonly message: string
-  /** `key`: the place is where the key stands, not its value. */
+  /** `key` means the place of the key, not of its value. */
   readonly at?: 'key' | Position
 }
 
@@ -54,7 +57,7 @@ export function keyText(path: KeyPath): string {
     .replace(/^\./, '')
 }
 
-/** Whether a text has the form of a well-known kind of token or key. */
+/** True if a text has the form of a well-known kind of token or key. */
 export function looksLikeSecret(text: string): boolean {
   return TOKENS.some((token) => token.test(text))
 }

@@ -1,6 +1,6 @@
 /**
- * A configuration, or a part of one, as text: equal ones have equal texts. They came from the same schema, so that equal ones
- * have their keys in the same order; JSON alone would make `{}` of every set.
+ * A configuration, or a part of one, as text for comparison: equal ones have equal texts. Both must come from the same
+ * schema, so that their keys have the same order. JSON alone would turn every set into `{}`.
  */
 export function configText(part: unknown): string {
   return JSON.stringify(part, (_, value: unknown) =>

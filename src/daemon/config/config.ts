@@ -27,38 +27,38 @@ import { codeOf } from '../../base/error-code.ts'
 import type { Place } from './yaml.ts'
 import type { Requirement } from '../../sync/model/signers.ts'
 
-/** What the operator wants, checked, with every default filled in and every path absolute. */
+/** The checked configuration, with every default filled in and every path absolute. */
 export interface Config {
-  /** Absolute. Undefined where the sources were named on the command line. */
+  /** Absolute. `undefined` if the sources were named on the command line. */
   readonly file: string | undefined
-  /** Those that are enabled, in the order of the file. */
+  /** The enabled sources, in the order of the file. */
   readonly sources: readonly ConfiguredSource[]
   readonly serve: ServeConfig
-  /** Parts of what is served, each with an address of its own. Their ids differ. */
+  /** Parts of the catalog, each with an endpoint of its own. Their ids differ. */
   readonly packs: readonly Pack[]
   /** The state folder. */
   readonly state: string
-  /** The folder for sockets that the system gives this user, if it gives one. */
+  /** The folder for sockets that the system provides for this user, if any. */
   readonly runtime?: string | undefined
-  /** The lock file. Undefined where the sources were named on the command line. */
+  /** The lock file. `undefined` if the sources were named on the command line. */
   readonly lock: string | undefined
-  /** Whether a lock that is there is followed by sources that do not ask for it by `update: locked`. */
+  /** Controls whether sources without `update: locked` follow an existing lock. */
   readonly lockUse: 'follow' | 'ignore'
   readonly mode: Mode
   readonly retention: Retention
   readonly limits: Limits
-  /** Undefined where nothing is recorded. */
+  /** `undefined` if nothing is recorded. */
   readonly audit: AuditConfig | undefined
-  /** Asked before each publish. */
+  /** Queried before each publish. */
   readonly gate: GateConfig | undefined
   readonly programs: { readonly git: string; readonly ssh: string }
 }
 
-/** What the command line asked for, beside the file. */
+/** The modes that the command line sets in addition to the file. */
 export interface Mode {
-  /** `--locked`: what the lock says and nothing else is served, for all sources. */
+  /** `--locked`: all sources serve only what the lock contains. */
   readonly locked: boolean
-  /** `--offline`: nothing is asked of any host. */
+  /** `--offline`: no host is contacted. */
   readonly offline: boolean
 }
 
@@ -67,12 +67,12 @@ export function idsOf({ sources }: Config): SourceId[] {
   return sources.map(({ source }) => source.id)
 }
 
-/** Those of them that are folders. */
+/** The ids of the sources that are folders. */
 export function foldersIn({ sources }: Config): SourceId[] {
   return sources.flatMap(({ source: { id, kind } }) => (kind === 'directory' ? [id] : []))
 }
 
-/** The source of this id. Whoever asks has checked that there is one. */
+/** The source with this id. The caller has checked that it exists. */
 export function configuredIn({ sources }: Config, id: SourceId): ConfiguredSource {
   const found = sources.find(({ source }) => source.id === id)
   if (found === undefined) throw new TypeError(`No source is called "${id}"`)
@@ -82,74 +82,74 @@ export function configuredIn({ sources }: Config, id: SourceId): ConfiguredSourc
 export interface ConfiguredSource {
   readonly source: Source
   readonly access: Access
-  /** Of an MCP server that is a program: what its environment holds besides PATH and HOME. */
+  /** For an MCP server that is a program: its environment variables in addition to PATH and HOME. */
   readonly programEnv?: Readonly<Record<string, ProgramValue>>
-  /** How its host tells that there may be news, if it may. */
+  /** The webhook through which its host reports changes; `undefined` if there is none. */
   readonly webhook: { readonly provider: Provider; readonly secret: SecretReference } | undefined
-  /** Who has to have signed what it serves; undefined if nobody has to. */
+  /** The signatures that its content needs; `undefined` if none. */
   readonly signed: SignedBy | undefined
-  /** The MCP server that has its locked skills, should their commit vanish. It is configured too. */
+  /** The MCP server that has its locked skills, in case their commit vanishes. It is configured too. */
   readonly fallback?: SourceId
-  /** The file of certificates that are trusted for its host besides those of the system. */
+  /** The file of certificates that are trusted for its host in addition to those of the system. */
   readonly ca: string | undefined
   readonly proxy: ProxyChoice
-  /** Without it, as it should be, the daemon is not ready. */
+  /** True if the daemon is not ready while this source has nothing to serve, or only outdated content. */
   readonly required: boolean
-  /** How old its last success may be; undefined for what follows from its schedule. */
+  /** The maximum age of its last success; `undefined` if its schedule determines it. */
   readonly maxAgeMs: number | undefined
-  /** What each of its skills is offered as besides, for older clients. */
+  /** The archive formats in which each of its skills is offered as well, for older clients. */
   readonly archives: readonly ArchiveFormat[]
 }
 
 export interface ServeConfig extends FormsConfig {
   readonly http: HttpAddress
-  /** Where webhooks are taken, if not there. */
+  /** The separate address that accepts webhooks, if configured. */
   readonly operations: ListenAddress | undefined
-  /** How long clients may take an answer for fresh without asking. */
+  /** The time for which clients may treat an answer as fresh. */
   readonly ttlMs: number
-  /** What is offered besides MCP. */
+  /** The HTTP pages and files that are served in addition to MCP. */
   readonly web: WebConfig
-  /** Whether there is /metrics; undefined where nothing is said: wherever it has its place. */
+  /** True if /metrics is served; `undefined` serves it wherever there is a place for it. */
   readonly metrics: boolean | undefined
-  /** Whose tokens are accepted besides ours. */
+  /** The issuer whose tokens are accepted in addition to ours. */
   readonly oauth: OAuthConfig | undefined
-  /** The tools `list_skills` and `get_skill`; undefined where they are turned off. */
+  /** The tools `list_skills` and `get_skill`; `undefined` if they are disabled. */
   readonly tools: ToolsConfig | undefined
-  /** Whether there is the tool `search_skills` beside them. */
+  /** True if the tool `search_skills` is offered as well. */
   readonly search: boolean
-  /** Whether skills are prompts beside `init-skills` and `skills-catalog`; `off`: there is no prompt at all. */
+  /** The skills that are prompts in addition to `init-skills` and `skills-catalog`; `off` means no prompts at all. */
   readonly prompts: 'off' | 'none' | 'user-invocable'
-  /** What clients are told about this server when they connect. */
+  /** The instructions that clients receive when they connect. */
   readonly instructions: string | undefined
 }
 
-/** In which forms skills are offered beside the newest. */
+/** The forms in which skills are offered in addition to the newest. */
 export interface FormsConfig {
-  /** `skill://index.json`, and whether the templates stand in it as entries. */
+  /** Serves `skill://index.json`, with or without entries for the templates. */
   readonly index: 'off' | 'omit' | 'include'
   /** Templates of the operator, checked. */
   readonly templates: readonly string[]
   readonly resources: ResourceListing
-  /** Whether the `resource://` family is offered, of the sources that keep the contract. */
+  /** True if the `resource://` family is offered, for sources that keep the contract. */
   readonly contract: boolean
 }
 
 export interface ToolsConfig {
-  /** Whether callers that share the disk are told where a skill lies. */
+  /** Controls whether callers on the same disk receive the path of a skill. */
   readonly paths: 'auto' | 'omit'
-  /** How long a call may wait for a look at a stale source. */
+  /** The time that a call may wait for a check of a stale source. */
   readonly waitMs: number
 }
 
-/** Bounds on the record of who read what. */
+/** Limits of the audit log. */
 export interface AuditConfig {
-  /** Of one file of each kind together, before the next is begun. */
+  /** The size of one file of all kinds together, before the next one is begun. */
   readonly bytes: number
-  /** Kept of each kind, the one that is written included. */
+  /** The number of files kept per kind, including the current one. */
   readonly files: number
 }
 
-/** Where MCP clients connect, and by which names. */
+/** The address of MCP clients, and the host names and origins that are accepted. */
 export interface HttpAddress extends ListenAddress {
   readonly publicUrl: string | undefined
   readonly allowedHosts: readonly string[]
@@ -163,17 +163,17 @@ export interface ListenAddress {
   readonly port: number
 }
 
-/** Bounds on what others can make us do. */
+/** Limits on what other parties can make the daemon do. */
 export interface Limits {
   readonly skill: { readonly files: number; readonly bytes: number }
   readonly frontmatter: { readonly bytes: number; readonly depth: number }
   readonly fetch: FetchLimits
-  /** Fetches at once. */
+  /** Concurrent fetches. */
   readonly fetches: { readonly concurrency: number; readonly perHost: number }
   /** One page of a listing. */
   readonly listing: { readonly entries: number; readonly bytes: number }
   readonly http: HttpLimits
-  /** The state folder, scratch included. */
+  /** The state folder, including scratch space. */
   readonly disk: { readonly bytes: number }
 }
 
@@ -191,13 +191,13 @@ export interface HttpLimits {
 }
 
 export interface ReadOptions {
-  /** `--config`; without it the usual places are looked at. */
+  /** `--config`; without it the usual places are searched. */
   readonly file?: string | undefined
-  /** `--state`, which wins over the file. */
+  /** `--state`, which overrides the file. */
   readonly state?: string | undefined
 }
 
-/** Finds, reads and checks the configuration. All that is wrong with it is thrown as one `ConfigError`. */
+/** Finds, reads and checks the configuration. All faults are thrown as one `ConfigError`. */
 export async function readConfig(options: ReadOptions = {}, environment = processEnvironment()): Promise<Config> {
   const file = await findConfig(options.file, environment)
   const bytes = await readFile(file).catch((cause: unknown) => {
@@ -210,7 +210,7 @@ export async function readConfig(options: ReadOptions = {}, environment = proces
   return options.state === undefined ? config : { ...config, state: resolve(options.state) }
 }
 
-/** The file to read: the one named, else the first that exists of this folder's, the user's and the system's. */
+/** The file to read: the named one, else the first that exists in the current folder, the user's and the system's. */
 export async function findConfig(explicit?: string, environment = processEnvironment()): Promise<string> {
   if (explicit !== undefined) return resolve(explicit)
   const places = [process.cwd(), join(environment.configHome, 'skillsyncd'), '/etc/skillsyncd']
@@ -224,7 +224,7 @@ export async function findConfig(explicit?: string, environment = processEnviron
   )
 }
 
-/** One that cannot be looked at counts as there: reading it says why, where passing over it would hide it. */
+/** A file that cannot be checked counts as present: reading it reports the reason, while skipping would hide it. */
 async function exists(file: string): Promise<boolean> {
   try {
     await access(file)
@@ -243,8 +243,8 @@ function reasonOf(cause: unknown): string {
 }
 
 /**
- * The configuration that the text is, or all that is wrong with it, in the order of the text. Never throws; no problem
- * repeats a value. Relative paths are meant from the folder of the file.
+ * Parses the configuration, or returns all faults in the order of the text. Never throws; no problem repeats a value.
+ * Relative paths are resolved from the folder of the file.
  */
 export function parseConfig(text: string, fileName: string, environment: Environment): Config | ConfigProblem[] {
   const yaml = readYaml(text.replace(/^\uFEFF/, ''))
@@ -257,7 +257,7 @@ export function parseConfig(text: string, fileName: string, environment: Environ
   return problemsOf([...ofKeys, ...betweenKeys], fileName, schema, yaml.place)
 }
 
-/** One problem a key: the first says what to mend, and mending it often takes the others along. */
+/** Keeps one problem per key: the first one names the fix, which often resolves the others as well. */
 function problemsOf(faults: readonly Fault[], file: string, schema: SchemaNode, place?: Place): ConfigProblem[] {
   const problems = new Map<string, ConfigProblem>()
   for (const { path, at, message } of faults) {

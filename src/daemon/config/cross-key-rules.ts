@@ -8,8 +8,8 @@ import { keyText, looksLikeSecret } from './config-error.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 
 /**
- * What is wrong between keys, beside what is wrong with each: asked of the plain value, so that it is found in the same
- * pass even where single keys are broken.
+ * Finds faults between keys. It works on the plain value, so that it finds them in the same pass even if single keys
+ * are invalid.
  */
 export function ruleFaults(value: unknown): Fault[] {
   const sources = entriesOf(value, 'sources')
@@ -48,7 +48,7 @@ function duplicateIds(entries: readonly unknown[], key: string): Fault[] {
   })
 }
 
-/** `resource://docs/` names no source, so one alone can own it; one that is switched off owns nothing. */
+/** `resource://docs/` names no source, so only one source can own it. A disabled source owns nothing. */
 function docsOwners(sources: readonly unknown[]): Fault[] {
   const isOwner = (source: unknown): boolean =>
     isObject(source) && Object.hasOwn(source, 'docs') && source['enabled'] !== false
@@ -75,7 +75,7 @@ function sourceFaults(source: unknown, path: KeyPath): Fault[] {
 const UNAPPROVABLE =
   'is "serve", which goes with `approval: none` alone: an approval is of certain files, and these may be others at each reading'
 
-/** What is said of one kind of source and has no meaning for this one. */
+/** Reports keys that belong to another kind of source. */
 function strayFaults(source: Readonly<Record<string, unknown>>, path: KeyPath): Fault[] {
   const strays = STRAYS.filter(({ goesWith }) => !goesWith.some((place) => Object.hasOwn(source, place)))
   return strays.flatMap(({ goesWith, keys }) =>
@@ -138,7 +138,7 @@ const STRAYS: readonly Stray[] = [
   },
 ]
 
-/** A program is reached over no network, and is sent no credential. */
+/** A program is not reached over a network, and receives no credential. */
 function programFaults(source: Readonly<Record<string, unknown>>, path: KeyPath): Fault[] {
   if (!isObject(source['mcp'])) return []
   return ['auth', 'ca', 'proxy']
@@ -163,7 +163,7 @@ function gateFaults(gate: unknown): Fault[] {
   return misuse === undefined ? faults : [...faults, { path: ['gate', 'auth'], at: 'key', message: misuse }]
 }
 
-/** Two listeners at one address. What they are if nothing is said is said by the schema too. */
+/** Reports two listeners at the same address. The defaults repeat those of the schema. */
 function addressFaults(value: unknown): Fault[] {
   const serve = isObject(value) ? value['serve'] : undefined
   if (!isObject(serve) || !isObject(serve['operations'])) return []
@@ -173,7 +173,7 @@ function addressFaults(value: unknown): Fault[] {
   return [{ path: ['serve', 'operations', 'port'], message: 'is the address of `serve.http` too; they must differ' }]
 }
 
-/** Who could change the keys of an issuer on their way could make tokens. */
+/** An attacker that could change the keys of an issuer in transit could forge tokens. */
 function oauthFaults(value: unknown): Fault[] {
   const serve = isObject(value) ? value['serve'] : undefined
   const oauth = isObject(serve) ? serve['oauth'] : undefined
@@ -195,7 +195,7 @@ function inWords(keys: readonly string[]): string {
   return keys.map((key) => `\`${key}\``).join(' and ')
 }
 
-/** Text in the form of a well-known kind of token, wherever it stands. */
+/** Finds text in the form of a well-known kind of token, at any place. */
 function inlineSecrets(value: unknown, path: KeyPath): Fault[] {
   if (typeof value === 'string') {
     return looksLikeSecret(value)

@@ -1,14 +1,14 @@
 import { isSshAddress } from './scalars.ts'
 
-/** An entry of `defaults`, or what of one stands in a file. */
+/** An entry of `defaults`, or the part of one that exists in a file. */
 interface Defaults {
   readonly match: string
   readonly [key: string]: unknown
 }
 
 /**
- * What a source says, and where it says nothing the entries that match its address: for each key the one with the longest
- * match that has it. `schedule` and `every` are one thing said in two ways.
+ * The source, with the keys it lacks filled in from the entries that match its address. For each key the longest match
+ * that has it wins. `schedule` and `every` count as one key.
  */
 export function withDefaults<Entry extends object>(entry: Entry, url: string, defaults: readonly Defaults[]): Entry {
   const shared = new Map<string, unknown>()
@@ -30,7 +30,7 @@ function forgetWhen(shared: Map<string, unknown>): void {
   shared.delete('every')
 }
 
-/** Whether the address begins so, up to a slash or its end; with `git@host:path`, up to the colon too. */
+/** True if the address begins with the match, up to a slash or its end; for `git@host:path` also up to the colon. */
 function isMatch(match: string, url: string): boolean {
   const [prefix, address] = [normal(match), normal(url)]
   if (!address.startsWith(prefix)) return false
@@ -39,7 +39,7 @@ function isMatch(match: string, url: string): boolean {
   return isPlainPath || next === '/' || (next === ':' && !address.includes('://'))
 }
 
-/** As the WHATWG says, so that two spellings of one address are one. */
+/** Normalized as the WHATWG defines, so that two spellings of one address are equal. */
 export function normal(address: string): string {
   if (isSshAddress(address) && !address.includes('://')) return address
   return URL.parse(address)?.href ?? address

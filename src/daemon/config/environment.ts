@@ -1,41 +1,44 @@
 import { isAbsolute, join } from 'node:path'
 
-/** What the daemon takes from the environment of its process. `process-environment.ts` alone reads that. */
+/** The parts of the process environment that the daemon uses. Only `process-environment.ts` reads them. */
 export interface Environment {
   readonly home: string
-  /** The folder of all of the user's configurations. */
+  /** The folder of all configurations of the user. */
   readonly configHome: string
-  /** Where the state lies if nothing else is said. */
+  /** The default state folder. */
   readonly state: string
   /** The user's folder for sockets, if there is one. */
   readonly runtime: string | undefined
-  /** The folder of the credentials that the service manager hands over. */
+  /** The folder of the credentials that the service manager passes. */
   readonly credentials: string | undefined
-  /** Where agents keep what is theirs, where they can be told to keep it elsewhere. */
+  /** The folders of agents that let the user choose them. */
   readonly agents: { readonly claude: string; readonly codex: string; readonly gemini: string }
-  /** Where programs are looked up. */
+  /** The search path for programs. */
   readonly path: string
-  /** Nothing says that the user, or the terminal, wants no colours. */
+  /** False if the user or the terminal wants no colors. */
   readonly colours: boolean
-  /** The stream that leads to the journal, as the service manager names it: device and inode. */
+  /** The stream of the journal, as the service manager names it: device and inode. */
   readonly journalStream: string | undefined
-  /** What the service manager that started this process wants of it. */
+  /** The settings of the service manager that started this process. */
   readonly manager: ManagerVariables
-  /** A variable as it is now. For credentials, proxies and the PATH of programs: everything else has a name above. */
+  /**
+   * Reads the current value of a variable. Only for credentials, proxies and the PATH of programs: all other variables
+   * have a field above.
+   */
   readonly variable: (name: string) => string | undefined
 }
 
-/** The protocol of systemd; nothing of it holds where another process was meant. */
+/** The protocol of systemd; values that are meant for another process are ignored. */
 export interface ManagerVariables {
-  /** Where it is told how we stand; undefined where nobody wants to know. */
+  /** The socket that receives state changes; `undefined` if the manager does not want them. */
   readonly notify: string | undefined
-  /** It takes us for stuck when it hears nothing for so long; undefined where it does not watch. */
+  /** The manager regards the process as hung if it hears nothing for this time; `undefined` if it does not watch. */
   readonly watchdogMs: number | undefined
-  /** The names of the sockets that it listens on for us, in the order of their descriptors. */
+  /** The names of the sockets that the manager listens on for us, in the order of their descriptors. */
   readonly sockets: readonly string[]
 }
 
-/** Reads what the variables say. A folder that is not absolute is taken for not set, as the XDG specification asks. */
+/** Reads the variables. A folder that is not absolute counts as unset, as the XDG specification requires. */
 export function environmentOf(variables: Variables, userHome: string, pid = process.pid): Environment {
   const folder = (name: string) => absolute(variables[name])
   const home = folder('HOME') ?? userHome
@@ -43,7 +46,7 @@ export function environmentOf(variables: Variables, userHome: string, pid = proc
     home,
     configHome: folder('XDG_CONFIG_HOME') ?? join(home, '.config'),
     state: stateOf(variables, home),
-    // That of the service first: of the user's, only this part may be writable.
+    // The service's folder has priority: in the user's folder, only this part may be writable.
     runtime: absolute(variables['RUNTIME_DIRECTORY']?.split(':')[0]) ?? folder('XDG_RUNTIME_DIR'),
     credentials: folder('CREDENTIALS_DIRECTORY'),
     agents: {
@@ -73,14 +76,17 @@ function managerOf(variables: Variables, pid: number): ManagerVariables {
   }
 }
 
-/** More than anybody has a use for. */
+/** More than any setup needs. */
 const MOST_SOCKETS = 64
 
 function countIn(text: string | undefined): number {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : 0
 }
 
-/** The service manager's folder first: it alone may be writable there. It can name several, parted by colons. */
+/**
+ * The service manager's folder has priority: it may be the only writable one. The variable can list several, separated
+ * by colons.
+ */
 function stateOf(variables: Variables, home: string): string {
   const ofService = absolute(variables['STATE_DIRECTORY']?.split(':')[0])
   const ofUser = absolute(variables['XDG_STATE_HOME']) ?? join(home, '.local', 'state')

@@ -7,10 +7,13 @@ import type { SchemaNode } from './schema-json.ts'
 type Issue = z.core.$ZodIssue
 type RawIssue = z.core.$ZodRawIssue
 
-/** How a configuration is read. Once: what zod makes for the next one takes longer than it saves this one. */
+/**
+ * The parse options. Each configuration is parsed once, so the code that zod would generate for the next parse costs
+ * more than it saves.
+ */
 export const READING = { error: explain, jitless: true } as const
 
-/** What is wrong, in our words, where the schema itself has none for it. No message repeats the value. */
+/** The fault in our words, if the schema has none. No message repeats the value. */
 function explain(issue: RawIssue): string {
   if (issue.code === 'invalid_type') return wrongType(issue.expected, issue.input)
   if (issue.code === 'invalid_value') return `must be ${issue.values.map(String).join(' or ')}`
@@ -52,7 +55,7 @@ export function faultsOf(issues: readonly Issue[], schema: SchemaNode, above: Ke
   })
 }
 
-/** Where one of the forms was clearly meant, what is wrong with that one says more than the names of all. */
+/** If one form was clearly meant, its faults are more useful than the names of all forms. */
 function ofChoice(issue: z.core.$ZodIssueInvalidUnion, schema: SchemaNode, path: KeyPath): Fault[] {
   const meant = issue.errors.filter((form) =>
     form.every(({ code, path }) => path.length > 0 || code !== 'invalid_type'),
@@ -77,7 +80,7 @@ function suggestion(key: string, known: readonly string[]): string {
   return known.length > 12 ? '' : `; known are ${known.map((name) => `\`${name}\``).join(', ')}`
 }
 
-/** What others call it. */
+/** Names that other tools use. */
 const SYNONYMS: Readonly<Record<string, string>> = {
   branch: 'ref',
   commit: 'ref',

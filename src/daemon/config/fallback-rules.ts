@@ -1,7 +1,9 @@
 import { isObject } from '../../base/canonical-json.ts'
 import type { Fault } from './config-error.ts'
 
-/** What a fallback needs to be one: skills that are locked, and a server that is looked at. */
+/**
+ * Checks the preconditions of a fallback: the source's skills are locked, and the fallback is an enabled MCP server.
+ */
 export function fallbackFaults(sources: readonly unknown[]): Fault[] {
   const servers = new Set(sources.filter(isServer).map(({ id }) => id))
   return sources.flatMap((source, index): Fault[] => {

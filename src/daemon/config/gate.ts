@@ -2,11 +2,11 @@ import { isAbsolute } from 'node:path'
 import type { FixedAccess, SecretReference } from './auth.ts'
 import type { ConfigFile } from './schema.ts'
 
-/** Who is asked before each publish. */
+/** The gate that is queried before each publish. */
 export interface GateConfig {
   readonly asked: GateProgram | GateAddress
   readonly timeoutMs: number
-  /** What happens if there is no answer. */
+  /** The action if there is no answer. */
   readonly onFailure: 'refuse' | 'publish'
 }
 
@@ -15,7 +15,7 @@ export interface GateProgram {
   /** A path, or a name that is looked up in PATH. */
   readonly command: string
   readonly args: readonly string[]
-  /** What its environment holds besides PATH and HOME. */
+  /** The variables of its environment in addition to PATH and HOME. */
   readonly env: Readonly<Record<string, PlainValue | SecretReference>>
 }
 
@@ -30,14 +30,14 @@ export interface GateAddress {
   readonly access: GateAccess
 }
 
-/** A token without a user name is none of git: it goes as what it is. */
+/** A token without a user name is not a git credential: it is sent as a bearer token. */
 export type GateAccess = FixedAccess | { readonly kind: 'bearer'; readonly token: SecretReference }
 
 type GateEntry = NonNullable<ConfigFile['gate']>
 type AuthEntry = NonNullable<GateEntry['auth']>
 type SecretEntry = NonNullable<AuthEntry['token']>
 
-/** How the rest of the configuration is settled: what an entry of `auth`, a secret and a path mean there. */
+/** The functions by which the rest of the configuration resolves an `auth` entry, a secret and a path. */
 export interface Settling {
   readonly access: (auth: AuthEntry | undefined) => FixedAccess
   readonly reference: (entry: SecretEntry) => SecretReference
@@ -46,7 +46,7 @@ export interface Settling {
 
 const TIMEOUT_MS = 10_000
 
-/** Who is to be asked, by the checked file. */
+/** The gate that the checked file configures. */
 export function gateOf(entry: GateEntry, settling: Settling): GateConfig {
   return {
     asked: entry.url === undefined ? programOf(entry, settling) : addressOf(entry.url, entry.auth, settling),

@@ -2,25 +2,27 @@ import { stringify } from 'yaml'
 import { countOf } from '../../base/text/plural.ts'
 import { printable } from '../base/log-line.ts'
 
-/** A source as the first configuration has it. */
+/** A source in the first configuration. */
 export interface StartingSource {
   readonly id: string
   readonly place: { readonly url: string } | { readonly path: string }
-  /** What was seen of it; undefined where nobody has looked, or could. */
+  /** The facts about the source; `undefined` if it was not checked or could not be. */
   readonly seen: Seen | undefined
 }
 
 export interface Seen {
-  /** The branch that its HEAD names; undefined where that is none with a plain name, and of a folder. */
+  /** The branch of its HEAD; `undefined` if HEAD names no branch with a plain name, and for a folder. */
   readonly branch: string | undefined
   readonly commit: string
-  /** The skills below `root`, and those that are elsewhere. */
+  /** The number of skills below `root`, and the number elsewhere. */
   readonly skills: number
   readonly elsewhere: number
   readonly root: string
 }
 
-/** A configuration to start from: what was asked for, and beside it, as comments, what one comes to want next. */
+/**
+ * The text of a first configuration: the requested sources, and comments with the settings that are often needed next.
+ */
 export function startingText(sources: readonly StartingSource[]): string {
   return `# What skillsyncd mirrors, and how it serves that. Written by skillsyncd init, and yours from here on. All keys are explained
 # in config/skillsyncd.yaml of the package; what is wrong with one is told with its line when a command reads this file.
@@ -57,7 +59,7 @@ function urlLines(url: string, seen: Seen | undefined): string[] {
   ]
 }
 
-/** What the repository was like, in a line. */
+/** A description of the repository in one line. */
 export function seenText({ branch, commit, skills, elsewhere, root }: Seen): string {
   const where = root === '' ? '' : ` below ${root}/`
   const rest = elsewhere === 0 ? '' : `; ${elsewhere} elsewhere, which \`root\` leaves out`

@@ -5,7 +5,7 @@ import type { ConfigFile } from './schema.ts'
 
 type ServeEntry = ConfigFile['serve']
 
-/** Where MCP clients connect, and by which names. */
+/** The address of MCP clients, and the host names and origins that are accepted. */
 export function httpAddressOf(entry: ServeEntry['http']): HttpAddress {
   return {
     host: entry.host,
@@ -17,7 +17,7 @@ export function httpAddressOf(entry: ServeEntry['http']): HttpAddress {
   }
 }
 
-/** What is offered besides MCP. */
+/** The HTTP pages and files that are served in addition to MCP. */
 export function webOf({ public: open = [], well_known: wellKnown, page }: ServeEntry): WebConfig {
   return {
     wellKnown: wellKnown?.enabled !== false,
@@ -26,7 +26,7 @@ export function webOf({ public: open = [], well_known: wellKnown, page }: ServeE
   }
 }
 
-/** Whose tokens are accepted besides ours. */
+/** The issuer whose tokens are accepted in addition to ours. */
 export function oauthOf(entry: ServeEntry['oauth']): OAuthConfig | undefined {
   if (entry === undefined) return undefined
   const { issuer, audience, scopes = [], token_type: tokenType = 'jwt', keys_max_age: keysMaxAgeMs = DAY_MS } = entry
@@ -35,7 +35,7 @@ export function oauthOf(entry: ServeEntry['oauth']): OAuthConfig | undefined {
 
 const DAY_MS = 86_400_000
 
-/** In which forms skills are offered. */
+/** The forms in which skills are offered. */
 export function formsOf({ resources, index, templates, contract }: ServeEntry): FormsConfig {
   return {
     index: index?.enabled === false ? 'off' : (index?.templates ?? 'omit'),
@@ -45,7 +45,7 @@ export function formsOf({ resources, index, templates, contract }: ServeEntry): 
   }
 }
 
-/** What is offered to models besides resources. */
+/** The tools and prompts that are offered in addition to resources. */
 export function modelSurfacesOf({
   tools,
   search,

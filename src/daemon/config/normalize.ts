@@ -20,7 +20,7 @@ type SecretEntry = NonNullable<AuthEntry['token']>
 type SignedEntry = NonNullable<SourceEntry['signed']>
 type LimitsEntry = ConfigFile['limits']
 
-/** What a checked file means here: paths made absolute, access settled, and what is disabled left out. */
+/** The configuration of a checked file: paths are absolute, access is resolved, and disabled sources are left out. */
 export function configOf(file: ConfigFile, fileName: string, environment: Environment): Config {
   const absolute = (path: string) => absolutePath(path, dirname(fileName), environment)
   const settling = {
@@ -66,7 +66,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
   }
 }
 
-/** A word in place of a path: the lock is in its usual place then. */
+/** True if the value is a keyword instead of a path: the lock then has its usual path. */
 function isLockUse(lock: ConfigFile['lock']): lock is 'follow' | 'ignore' | undefined {
   return lock === undefined || lock === 'follow' || lock === 'ignore'
 }
@@ -84,7 +84,7 @@ function choiceOf({ source, path, name, tag }: { readonly [Key in keyof Choice]:
   }
 }
 
-/** What `defaults` are matched with. */
+/** The address that `defaults` are matched against. */
 function addressOf({ url, mcp }: SourceEntry): string {
   return url ?? (typeof mcp === 'string' ? mcp : '')
 }
@@ -154,7 +154,7 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
     return { kind: 'directory', id, url: pathToFileURL(folder).href, path: folder, links, ...following, ...selection }
   }
   if (entry.mcp !== undefined) return { ...mcpOf(entry, entry.mcp, absolute), ...following, ...selection }
-  // The rules between keys refuse a file with a source that is nowhere before this is asked.
+  // The rules between keys refuse a source without an address before this point.
   if (url === undefined) throw new TypeError('A source without an address was let through')
   return { kind: 'git', id, url, backend: entry.backend ?? 'auto', ...following, ...selection }
 }
@@ -212,10 +212,10 @@ function brakesOf({ brakes }: SourceEntry): Brakes {
   }
 }
 
-/** Every five minutes, if nothing else is said. */
+/** The default: every five minutes. */
 const PERIOD_MS = 300_000
 
-/** A look at a folder that did not change asks nobody anything. It is watched besides, where that works. */
+/** Checking an unchanged folder needs no network. It is also watched, if watching works. */
 const FOLDER_PERIOD_MS = 30_000
 
 function scheduleOf({ schedule, every, path }: SourceEntry): Schedule {
@@ -263,7 +263,7 @@ function webhookOf(entry: SourceEntry['webhook'], absolute: (path: string) => st
   return entry && { provider: entry.provider, secret: referenceOf(entry.secret, absolute) }
 }
 
-/** What an MCP server is sent: a token is a bearer token there, whatever git hosts make of it. */
+/** The credential for an MCP server: there a token is a bearer token, unlike for git hosts. */
 function bearerOf(auth: AuthEntry | undefined, absolute: Absolute): Access {
   if (auth?.token === undefined || auth.username !== undefined) return accessOf(auth, absolute)
   return { kind: 'bearer', token: referenceOf(auth.token, absolute) }
@@ -322,7 +322,7 @@ function limitsOf({ skill, frontmatter, repository, fetch, listing, http, disk }
       totalMs: fetch.total_timeout,
       packBytes: repository.bytes,
       files: repository.files,
-      // A file larger than a skill may be is of no use to us.
+      // A file larger than the limit of a skill is useless.
       blobBytes: skill.bytes,
       segmentBytes: repository.segment_bytes,
       pathBytes: repository.path_bytes,

@@ -4,30 +4,34 @@ import { isAbsolute, join } from 'node:path'
 import { environmentOf } from './environment.ts'
 import type { Environment } from './environment.ts'
 
-/** The environment of this process. Nothing else reads `process.env`. */
+/** The environment of this process. No other module reads `process.env`. */
 export function processEnvironment(): Environment {
   return environmentOf(process.env, ownHome())
 }
 
-/** `homedir` takes `HOME` as it is: of one that is empty or relative, all below would be in whatever folder we were started in. */
+/**
+ * `homedir` returns `HOME` as it is: with an empty or relative value, all paths below would depend on the current
+ * folder.
+ */
 function ownHome(): string {
   const home = homedir()
   return isAbsolute(home) ? home : userInfo().homedir
 }
 
 /**
- * Has Node start more threads for the disk and for names, unless the operator sets how many: each name that a resolver does not
- * answer holds one, half of all at the most. No effect once Node has started them, as Node 22 has when this runs.
+ * Makes Node start more threads for the disk and for name lookups, unless the operator sets the number. Each name that
+ * a resolver does not answer occupies one, up to half of them. It has no effect if Node has started its threads
+ * already, as Node 22 has when this runs.
  */
 export function prepareThreads(): void {
   if (process.env['UV_THREADPOOL_SIZE'] === undefined && hasRoomForThreads(textOf))
     process.env['UV_THREADPOOL_SIZE'] = String(THREADS)
 }
 
-/** Half of them can wait for names at once. */
+/** Half of them can wait for name lookups at once. */
 export const THREADS = 128
 
-/** True where no limit of this process on threads is near. Node aborts where the system refuses one of those it starts. */
+/** True if the process is far from every limit on threads. Node aborts if the system refuses a thread. */
 export function hasRoomForThreads(read: (file: string) => string): boolean {
   const [, ofUser] = /^Max processes +(\S+)/m.exec(read('/proc/self/limits')) ?? []
   const folders = [...read('/proc/self/cgroup').matchAll(/^\d+:(pids|):(.*)$/gm)].flatMap(
@@ -37,14 +41,14 @@ export function hasRoomForThreads(read: (file: string) => string): boolean {
     },
   )
   const limits = [ofUser, ...folders.map((folder) => read(join(folder, 'pids.max')).trim())]
-  // Most say "max" or "unlimited", which is no number.
+  // Most files contain "max" or "unlimited", which is not a number.
   return !limits.some((limit) => Number.parseInt(limit ?? '', 10) < ROOM)
 }
 
-/** Leaves the limit far away for all else that runs, a git for each fetch among it. */
+/** Leaves a wide margin for everything else that runs, including a git process for each fetch. */
 const ROOM = 4 * THREADS
 
-/** The text of a file of the kernel; nothing where there is none, as on other systems than Linux. */
+/** The text of a kernel file; empty if it does not exist, as on systems other than Linux. */
 function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8')

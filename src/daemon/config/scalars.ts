@@ -5,7 +5,7 @@ import { isSourceId } from '../../sync/model/source-id.ts'
 import { readSkillUri } from '../../sync/model/upstream-uri.ts'
 import { cronTimeOf, isCronExpression } from '../base/cron-time.ts'
 
-// The kinds of value that keys share. Each checks itself, so that every problem of a file is found in one pass.
+// The value types that keys share. Each validates itself, so that one pass finds every fault of a file.
 
 const CONTROL = /\p{Cc}/u
 const CONTROL_BUT_BREAKS = /(?![\t\n\r])\p{Cc}/u
@@ -29,7 +29,7 @@ function isPlain(text: string): boolean {
   return !CONTROL.test(text)
 }
 
-/** A file or folder; made absolute later, when the place of the configuration is known. */
+/** A file or folder; made absolute later, when the folder of the configuration is known. */
 export function path(): z.ZodString {
   return line()
 }
@@ -37,7 +37,7 @@ export function path(): z.ZodString {
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DURATION = /^([1-9][0-9]{0,8})(ms|s|m|h|d)$/
 
-/** `250ms`, `30s`, `5m`, `1h`, `30d`, read as milliseconds. */
+/** `250ms`, `30s`, `5m`, `1h`, `30d`, converted to milliseconds. */
 export function duration({ least = '1ms', most = '3650d' } = {}) {
   const [leastMs, mostMs] = [durationMs(least), durationMs(most)]
   const form = 'must be a duration such as 30s, 5m or 1h (ms, s, m, h or d)'
@@ -49,7 +49,7 @@ export function duration({ least = '1ms', most = '3650d' } = {}) {
     .refine((ms) => ms <= mostMs, `must be ${most} at most`)
 }
 
-/** The milliseconds of a duration; undefined for what is none. */
+/** The milliseconds of a duration; `undefined` if the text is not a duration. */
 export function durationOf(text: string): number | undefined {
   return DURATION.test(text) ? durationMs(text) : undefined
 }
@@ -91,7 +91,7 @@ function scaled(value: number, units: readonly (readonly [string, number])[]): s
   return `${value / factor}${unit}`
 }
 
-/** A whole number, 1 at least. */
+/** A whole number, at least 1. */
 export function count(most = 1_000_000_000): z.ZodInt {
   return z.int().min(1).max(most)
 }
@@ -101,7 +101,7 @@ export function port(): z.ZodInt {
   return z.int().min(0).max(65_535)
 }
 
-/** Where to listen: an address or a host name. */
+/** The address or host name to listen on. */
 export function host() {
   const form = 'must be an address or a host name, without a port and without brackets'
   return line(253).refine((text) => isIP(text) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(text), form)
@@ -120,7 +120,7 @@ export function id() {
     })
 }
 
-/** Five fields, or six with seconds first; `@hourly` and its like too. */
+/** Five fields, or six with seconds first; also `@hourly` and similar. */
 export function cron() {
   const form = 'is no cron expression; write minute, hour, day of month, month, day of week, such as "*/5 * * * *"'
   return line(200)
@@ -128,12 +128,12 @@ export function cron() {
     .refine(comesRound, 'names a day that never comes')
 }
 
-/** False for the thirty-first of February. The start is fixed, so that the answer is. */
+/** False for February 31, for example. The start date is fixed, so that the answer never changes. */
 function comesRound(expression: string): boolean {
   try {
     return cronTimeOf(expression).getNextDateFrom(new Date(Date.UTC(2024, 0, 1))).isValid
   } catch {
-    // The library throws nothing but this: it looked through all years to come and found no day.
+    // The library throws only this error: it searched all years to come and found no day.
     return false
   }
 }
@@ -147,7 +147,7 @@ export function globs() {
   )
 }
 
-/** A folder inside a repository. The empty text is the repository itself, and so is a dot. */
+/** A folder inside a repository. The empty text and a dot mean the repository itself. */
 export function folder() {
   return z
     .string()
@@ -160,7 +160,7 @@ export function folder() {
     )
 }
 
-/** By the rules of git-check-ref-format, which a full commit id keeps too. */
+/** Follows the rules of git-check-ref-format; a full commit id also satisfies them. */
 export function ref() {
   return line(1024).refine(
     (text) => !/[ ~^:?*[\\]|\.\.|@\{|\/\/|^[-/]|[/.]$|\.lock$/.test(text),
@@ -168,16 +168,18 @@ export function ref() {
   )
 }
 
-/** Addresses of git that only the git program can reach. */
+/** Git addresses that only the git program can reach. */
 const SSH = /^(?:ssh|git\+ssh|ssh\+git):\/\//i
 const SCP_LIKE = /^(?!(?:https?|file):)(?:\w[\w.-]*@)?\w[\w.-]*:(?!:|\/\/|[0-9]+\/).+$/i
 
-/** Whether the address is one for ssh: `ssh://…`, or `git@host:path`. */
+/** True if the address is one for ssh: `ssh://…`, or `git@host:path`. */
 export function isSshAddress(text: string): boolean {
   return SSH.test(text) || SCP_LIKE.test(text)
 }
 
-/** The address of a git repository. Read as the WHATWG says, so that two spellings of one address are one. */
+/**
+ * The address of a git repository. Normalized as the WHATWG defines, so that two spellings of one address are equal.
+ */
 export function gitUrl() {
   return line().transform((text, context) => {
     const message = gitUrlFault(text)
@@ -187,7 +189,7 @@ export function gitUrl() {
   })
 }
 
-/** What addresses of git repositories begin with: of one host at least. */
+/** A prefix of git repository addresses; it contains at least a host. */
 export function addressPrefix(): z.ZodString {
   return line().superRefine((text, context) => {
     const message = prefixFault(text)
@@ -196,20 +198,20 @@ export function addressPrefix(): z.ZodString {
 }
 
 function prefixFault(text: string): string | undefined {
-  // All that is at one host over ssh, in the short form.
+  // The short form of all addresses at one host over ssh.
   return /^[\w.-]+@[\w.-]+:?$/.test(text) ? undefined : gitUrlFault(text)
 }
 
 const MUST_BEGIN = 'must begin with https://, http://, ssh:// or file:///'
 const GIT_SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'file:'])
 
-/** What is wrong with the address, without a part of it: any part may be the secret. */
+/** The fault of the address. It quotes no part of the address, since any part may be the secret. */
 function gitUrlFault(text: string): string | undefined {
   if (isSshAddress(text) && !SSH.test(text)) {
-    // `user:password@host/path` looks like a path on a host that is called as the user.
+    // `user:password@host/path` looks like a path on a host that is named like the user.
     return /^[^@/]*:[^/]*@/.test(text) ? INLINE_SECRET_IN_URL : undefined
   }
-  // `ext::sh -c …`: git runs a program `git-remote-ext` for it, which may run any other (gitremote-helpers).
+  // For `ext::sh -c …`, git runs `git-remote-ext`, which may run any other program (gitremote-helpers).
   if (/^\w[\w+.-]*::/.test(text)) return `names a transport of git's own; it ${MUST_BEGIN}`
   const url = URL.parse(text)
   if (url === null) return MUST_BEGIN
@@ -221,7 +223,7 @@ function gitUrlFault(text: string): string | undefined {
   return url.protocol === 'file:' ? fileUrlFault(url) : undefined
 }
 
-/** What ssh could take for an option is no name. */
+/** A name that ssh could take for an option is refused. */
 function sshUrlFault({ hostname, username }: URL): string | undefined {
   return hostname === '' || /^(?:-|%2d)/i.test(hostname) || /^(?:-|%2d)/i.test(username)
     ? 'must name a host, such as ssh://git@host.example/path'
@@ -242,7 +244,7 @@ function fileUrlFault(url: URL): string | undefined {
   }
 }
 
-/** The address of a web endpoint, by http(s). */
+/** The address of a web endpoint, http or https. */
 export function webUrl() {
   return line().refine((text) => {
     const url = URL.parse(text)
@@ -250,7 +252,7 @@ export function webUrl() {
   }, 'must be an http(s) address without a user name or a password')
 }
 
-/** The endpoint of an MCP server. It stands in the lock, where no secret may: none goes into it. */
+/** The endpoint of an MCP server. It is written to the lock, which must contain no secret, so none is allowed in it. */
 export function serverUrl() {
   return webUrl().refine((text) => {
     const url = URL.parse(text)
@@ -258,7 +260,7 @@ export function serverUrl() {
   }, 'must not hold a query or a fragment; a credential goes into `auth`')
 }
 
-/** What a server is asked for on an operator's word: the SKILL.md of a skill. */
+/** The SKILL.md of a skill that the operator wants from a server. */
 export function skillUri() {
   return line().superRefine((text, context) => {
     const read = readSkillUri(text)

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { duration, line, path, webUrl } from './scalars.ts'
 
-// How a source, a gate or a webhook proves who it is. A secret is named here, never written.
+// The credentials for a source, a gate or a webhook. A secret is referenced here, never written.
 
 const INLINE_SECRET =
   'a secret must not be written here; name it as { env: NAME }, { file: PATH } or { credential: NAME }'
 
-/** Exactly one of the keys: the shape of every choice in the configuration. */
+/** Requires exactly one of the keys. Every choice in the configuration has this form. */
 export function oneOf(...keys: readonly string[]) {
   const names = keys.map((key) => `\`${key}\``).join(', ')
   return [
@@ -15,11 +15,12 @@ export function oneOf(...keys: readonly string[]) {
   ] as const
 }
 
-/** Where a secret is read from, anew before each use. */
+/** The place that a secret is read from, at each use. */
 export const SECRET = z
   .strictObject(
     {
-      // Upper case alone, so that most tokens written here by mistake are refused, and not looked up and then named.
+      // Only upper case, so that most tokens that are written here by mistake are refused instead of looked up and then
+      // quoted.
       env: z
         .string()
         .max(128)
@@ -45,7 +46,7 @@ function isWritten(input: unknown): boolean {
   return typeof input === 'string' || typeof input === 'number' || typeof input === 'boolean'
 }
 
-/** A program to run: never through a shell. */
+/** A program to run, never through a shell. */
 export const PROGRAM = {
   command: path().describe('The program to run, without a shell; a name is looked up in PATH.'),
   args: z.array(line()).optional().describe('Its arguments.'),
@@ -96,7 +97,7 @@ const HEADER = z.strictObject({
   value: SECRET.describe('Where its value is read from.'),
 })
 
-/** How we prove to a proxy who we are. */
+/** The credential for a proxy. */
 export const PROXY_AUTH = z
   .strictObject({
     basic: BASIC.optional().describe('A user name and a password.'),
@@ -104,7 +105,7 @@ export const PROXY_AUTH = z
   })
   .refine(...oneOf('basic', 'header'))
 
-/** What a gate is sent: it is no git host. */
+/** The credential for a gate, which is not a git host. */
 export const GATE_AUTH = z
   .strictObject({
     token: SECRET.optional().describe(
@@ -122,7 +123,7 @@ export const GATE_AUTH = z
 
 const FORMS = ['token', 'basic', 'ssh', 'github_app', 'helper', 'header'] as const
 
-/** How we prove to the other side who we are. It goes to the host of the address alone, and follows no redirect to another. */
+/** The credential for a host. It is sent only to the host of the address, and not to another host after a redirect. */
 export const AUTH = z
   .strictObject({
     token: SECRET.optional().describe(

@@ -19,13 +19,13 @@ export function schemaJson(): Readonly<Record<string, unknown>> {
 /** A JSON Schema, or a part of one. */
 export type SchemaNode = z.core.JSONSchema.BaseSchema
 
-/** The schema as plain data that can be walked, the same for all who ask. */
+/** The schema as plain data that can be walked; all callers share it. */
 export function plainSchema(): SchemaNode {
   plain ??= z.toJSONSchema(CONFIG, { io: 'input' })
   return plain
 }
 
-/** Made when it is first needed: it takes as long as reading ten configurations. */
+/** Created when first needed: it takes as long as reading ten configurations. */
 let plain: SchemaNode | undefined
 
 /** The keys that a mapping at this place may have. */
@@ -37,8 +37,8 @@ export function keysAt(schema: SchemaNode, path: KeyPath): string[] {
 }
 
 /**
- * The path as far as a message may name it. A key that the schema does not know can be a secret that slipped out of its
- * place (`token: { hunter2 }`): where secrets are near, or it is no plain word, the key above it is named instead.
+ * The part of the path that a message may name. An unknown key can be a misplaced secret (`token: { hunter2 }`). If
+ * secrets are near, or the key is not a plain word, the key above it is named instead.
  */
 export function nameable(schema: SchemaNode, path: KeyPath): KeyPath {
   const first = path.findIndex((part, index) => {
@@ -61,7 +61,7 @@ const SECRETS_NEAR: ReadonlySet<string | number> = new Set([
   'mcp',
 ])
 
-/** The descriptions of a place: more than one where a value has a choice of forms. */
+/** The schema nodes of a place; several if a value has a choice of forms. */
 function nodesAt(root: SchemaNode, parts: readonly string[]): SchemaNode[] {
   let nodes: SchemaNode[] = [root]
   for (const part of parts) {
@@ -77,14 +77,14 @@ function below({ properties = {} }: SchemaNode, key: string): unknown {
   return Object.hasOwn(properties, key) ? properties[key] : undefined
 }
 
-/** A node and all that it refers to or leaves a choice of. */
+/** A node, with all nodes that it references or offers as a choice. */
 function forms(root: SchemaNode, node: SchemaNode): SchemaNode[] {
   const target = root.$defs?.[node.$ref?.replace('#/$defs/', '') ?? '']
   const others = [target, ...(node.anyOf ?? [])].filter(isNode)
   return [node, ...others.flatMap((other) => forms(root, other))]
 }
 
-/** In JSON Schema `true` and `false` are schemas too; here none of them says anything. */
+/** In JSON Schema, `true` and `false` are schemas too; in this schema they carry no information. */
 function isNode(node: unknown): node is SchemaNode {
   return typeof node === 'object' && node !== null && !Array.isArray(node)
 }

@@ -5,7 +5,7 @@ import { RETENTION } from '../../sync/store/garbage-collect.ts'
 import { FETCH_LIMITS } from '../../sync/upstream/upstream.ts'
 import { bytes, bytesText, count, duration, durationText } from './scalars.ts'
 
-// `limits` and `retention`: every bound of this program, with the default where the bound is kept.
+// `limits` and `retention`: every limit of this program. Most defaults come from the module that enforces the limit.
 
 function ofBytes(fallback: number, description: string) {
   return bytes().prefault(bytesText(fallback)).describe(description)
@@ -15,7 +15,7 @@ function ofTime(fallbackMs: number, description: string) {
   return duration().prefault(durationText(fallbackMs)).describe(description)
 }
 
-/** Of what is measured by a timer: one of Node that is longer than 2^31-1 ms is over at once. */
+/** For values that a timer measures: a Node timer longer than 2^31-1 ms fires at once. */
 function ofTimer(fallbackMs: number, description: string) {
   return duration({ most: '24d' }).prefault(durationText(fallbackMs)).describe(description)
 }

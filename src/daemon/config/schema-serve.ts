@@ -4,7 +4,7 @@ import { skillSpaceOf } from '../../serve/mcp/resources/skill-template.ts'
 import { SECRET } from './schema-access.ts'
 import { duration, host, line, path, port, prose, webUrl } from './scalars.ts'
 
-// `serve`: where and in which forms skills are served.
+// `serve`: the addresses and forms in which skills are served.
 
 const TLS = z.strictObject({
   certificate: path().describe('The certificate and those between it and the root (PEM).'),

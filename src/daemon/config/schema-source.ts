@@ -20,7 +20,7 @@ import {
   webUrl,
 } from './scalars.ts'
 
-// One entry of `sources`, those of later versions included: a key is named once and for ever.
+// One entry of `sources`, including the keys of later versions: the name of a key never changes.
 
 const TAG_RANGE = z.strictObject({
   range: line(200)
@@ -96,7 +96,7 @@ const PROXY = z.strictObject({
   auth: PROXY_AUTH.optional().describe('How we prove to the proxy who we are.'),
 })
 
-/** What can be said of one source, and by `defaults` of all whose address begins alike. */
+/** The keys of one source that `defaults` can also set, for all sources with a common address prefix. */
 export const SHARED = {
   schedule: cron()
     .optional()

@@ -5,7 +5,8 @@ import { SERVE } from './schema-serve.ts'
 import { SHARED, SOURCE } from './schema-source.ts'
 import { addressPrefix, bytes, count, duration, id, line, path, prose, webUrl } from './scalars.ts'
 
-// Every key of skillsyncd.yaml, those of later versions included. `config/skillsyncd.schema.json` is made from this.
+// Every key of skillsyncd.yaml, including those of later versions. `config/skillsyncd.schema.json` is generated from
+// this.
 
 const DEFAULTS = z.strictObject({
   match: addressPrefix().describe(
@@ -90,5 +91,5 @@ export const CONFIG = z.strictObject({
   programs: PROGRAMS.optional().describe('Programs of this machine. Default: looked up in PATH.'),
 })
 
-/** What the schema makes of a file: checked, with every default filled in, and nothing looked up. */
+/** The output of the schema: checked, with every default filled in, but with no path or secret resolved. */
 export type ConfigFile = z.output<typeof CONFIG>

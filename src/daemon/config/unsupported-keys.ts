@@ -1,20 +1,23 @@
 import { isObject } from '../../base/canonical-json.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 
-/** A key of the schema that this version cannot honour, or not with every value. */
+/** A key of the schema that this version does not support, or not with every value. */
 interface Later {
   /** `sources[].signed` */
   readonly key: string
-  /** Which of its values are meant. Without it: all. */
+  /** Selects the unsupported values. Without it, all values are unsupported. */
   readonly values?: (value: unknown) => boolean
-  /** Said instead of the usual words. */
+  /** Replaces the usual message. */
   readonly message?: string
 }
 
-/** To ignore such a key would be a lie: the file that uses one is refused. What a version learns to honour leaves this table. */
+/**
+ * To ignore such a key silently would be wrong: a file that uses one is refused. A key leaves this table when a version
+ * supports it.
+ */
 export const LATER: readonly Later[] = [{ key: 'serve.http.tls' }, { key: 'log' }, { key: 'programs.gpg' }]
 
-/** What the configuration uses and this version cannot honour, of a source or said for many by `defaults`. */
+/** Finds the unsupported keys in use, in sources and in `defaults`. */
 export function laterFaults(value: unknown): Fault[] {
   return LATER.flatMap((later) =>
     [later.key, later.key.replace(/^sources\[\]/, 'defaults[]')]

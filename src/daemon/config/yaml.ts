@@ -2,24 +2,24 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yam
 import type { ErrorCode, YAMLError, YAMLMap } from 'yaml'
 import type { Fault, KeyPath, Position } from './config-error.ts'
 
-/** A YAML text as plain data that remembers where each key and value stood, or what keeps it from being read at all. */
+/** A YAML text as plain data with the positions of keys and values, or the faults that make it unreadable. */
 export type YamlReading =
   | { readonly ok: true; readonly value: unknown; readonly faults: readonly Fault[]; readonly place: Place }
   | { readonly ok: false; readonly faults: readonly Fault[] }
 
-/** Where a key or its value stands; for a path that is not in the text, where the nearest one above it stands. */
+/** Returns the position of a key or its value; for a path that is not in the text, that of the nearest one above it. */
 export type Place = (path: KeyPath, what: 'key' | 'value') => Position
 
 /** More than a person writes by hand. */
 const LIMITS = { length: 1_048_576, depth: 16 } as const
 
-/** Reads one YAML 1.2 document. Never throws; no message repeats a part of the text, which may hold a secret. */
+/** Reads one YAML 1.2 document. Never throws; no message repeats a part of the text, which may contain a secret. */
 export function readYaml(text: string): YamlReading {
   if (text.length > LIMITS.length) {
     return { ok: false, faults: [{ path: [], at: START, message: `the file is over ${LIMITS.length} characters` }] }
   }
   const lines = linesOf(text)
-  // Duplicate keys are found by the walk, which can name them.
+  // The walk finds duplicate keys, because it can name them.
   const document = parseDocument(text, { prettyErrors: false, strict: true, uniqueKeys: false })
   const broken = [...document.errors, ...document.warnings]
   if (broken.length > 0) return { ok: false, faults: syntaxFaults(broken, lines) }
@@ -31,7 +31,7 @@ export function readYaml(text: string): YamlReading {
 
 const START: Position = { line: 1, column: 1 }
 
-/** The parser's own count of lines misses some where the text is broken. */
+/** The line count of the parser misses some lines if the text is broken. */
 function linesOf(text: string): LineCounter {
   const lines = new LineCounter()
   for (let start = 0; ;) {
@@ -47,7 +47,10 @@ function at(lines: LineCounter, offset: number): Position {
   return { line, column: col }
 }
 
-/** The first of each kind: what follows it is mostly its echo. The parser's own words quote the text, so they are not used. */
+/**
+ * Keeps the first fault of each kind: later ones are mostly consequences. The parser's own messages quote the text, so
+ * they are not used.
+ */
 function syntaxFaults(broken: readonly YAMLError[], lines: LineCounter): Fault[] {
   const first = new Map<string, Fault>()
   for (const { code, pos } of broken.toSorted((a, b) => a.pos[0] - b.pos[0])) {
@@ -69,9 +72,9 @@ const SYNTAX: Readonly<Partial<Record<ErrorCode, string>>> = {
   TAG_RESOLVE_FAILED: 'tags are not read here; write the plain value',
 }
 
-/** One pass over the nodes: the plain value, where everything stands, and what is refused on the way. */
+/** One pass over the nodes: collects the plain value, all positions and the refusals. */
 class Walk {
-  /** What makes the value unusable. */
+  /** Faults that make the value unusable. */
   readonly refusals: Fault[] = []
   readonly duplicates: Fault[] = []
   readonly #places = new Map<string, { readonly key: Position; readonly value: Position }>()
@@ -84,7 +87,7 @@ class Walk {
   plain(node: unknown, path: KeyPath, key = START): unknown {
     const position = this.#start(node) ?? key
     this.#places.set(JSON.stringify(path), { key: path.length === 0 ? position : key, value: position })
-    // Written out, a few bytes of aliases become gigabytes.
+    // A few bytes of aliases can expand to gigabytes.
     if (isAlias(node)) return this.#refuse(path, position, 'aliases are not read here; write the value out')
     if (path.length > LIMITS.depth) return this.#refuse([], position, 'the file is nested too deep')
     if (isMap(node)) return this.#mapping(node, path)
