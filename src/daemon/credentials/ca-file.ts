@@ -3,7 +3,7 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import { whyNotOpened } from '../base/disk-error-text.ts'
 import { readBounded } from '../base/plain-file.ts'
 
-/** The certificates of a PEM file and nothing else of it. One that cannot be used is `tls-failed`. */
+/** Reads the certificates of a PEM file and ignores the rest. An unusable certificate is `tls-failed`. */
 export async function readAuthorities(path: string): Promise<string> {
   const bytes = await readBounded(path, MAXIMUM_BYTES).catch((cause: unknown) => {
     throw failed(`Cannot read the certificates in "${path}": ${whyNotOpened(cause)}`, cause)
@@ -18,14 +18,14 @@ export async function readAuthorities(path: string): Promise<string> {
   return `${certificates.join('\n')}\n`
 }
 
-/** The authorities of a whole system come to a quarter of this. */
+/** The certificates of a whole system need a quarter of this. */
 const MAXIMUM_BYTES = 1_048_576
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 
 function expectCertificate(pem: string, index: number, path: string): void {
   try {
-    // A damaged one would be passed over in silence when the connection is made.
+    // A damaged certificate would be skipped silently when the connection is opened.
     void new X509Certificate(pem)
   } catch (cause) {
     throw failed(`Cannot use the certificates in "${path}": number ${index + 1} is damaged`, cause)

@@ -8,10 +8,10 @@ import { ProgramFailure, runProgram } from '../base/run-program.ts'
 import type { ProgramEnd } from '../base/run-program.ts'
 import type { Redactor } from '../base/redactor.ts'
 
-// A helper is asked as git asks it: an operation as its last argument, attributes as lines on its standard input.
-// The protocol is that of gitcredentials(7) and git-credential(1).
+// Calls a helper as git does: an operation as its last argument, attributes as lines on its standard input. The
+// protocol is that of gitcredentials(7) and git-credential(1).
 
-/** What a helper is asked with. */
+/** The inputs of a call to a helper. */
 export interface HelperAsking {
   readonly url: URL
   readonly environment: Environment
@@ -20,18 +20,18 @@ export interface HelperAsking {
   readonly signal: AbortSignal
 }
 
-/** What a helper gave. */
+/** The answer of a helper. */
 export interface HelperAnswer {
   readonly headers: Readonly<Record<string, string>>
-  /** What it is told again if this is to be stored or erased. */
+  /** The attributes that are sent back to store or erase the credential. */
   readonly description: readonly string[]
-  /** It is not to be stored. */
+  /** True if the credential must not be stored. */
   readonly isEphemeral: boolean
 }
 
 /**
- * Asks for the credential of this repository and, of a helper that has none, for that of its host: some keep one for each
- * path, most keep one for a host and find nothing under a path.
+ * Requests the credential of this repository, and if the helper has none, that of its host. Some helpers keep one per
+ * path; most keep one per host and find nothing under a path.
  */
 export async function askHelper(helper: CredentialHelper, asking: HelperAsking): Promise<HelperAnswer> {
   const what = `Cannot get a credential from the helper "${helper.command}"`
@@ -48,7 +48,10 @@ export async function askHelper(helper: CredentialHelper, asking: HelperAsking):
   throw rejected(`${what}: it gives none`)
 }
 
-/** The credential did its work, or the host refused it. What a helper makes of that is its own affair, as with git. */
+/**
+ * Notifies the helper that the credential worked, or that the host refused it. A failure of the helper is ignored, as
+ * git does.
+ */
 export async function tellHelper(
   helper: CredentialHelper,
   operation: 'store' | 'erase',
@@ -68,7 +71,7 @@ function placesOf({ protocol, host, pathname }: URL): readonly (readonly string[
   return path === '' ? [ofHost] : [[...ofHost, `path=${path}`], ofHost]
 }
 
-/** What a line cannot carry stays encoded. */
+/** Characters that a line cannot carry stay encoded. */
 function decoded(path: string): string {
   try {
     const text = decodeURIComponent(path)
@@ -99,12 +102,14 @@ async function run(
   }
 }
 
-/** A token can come to some kilobytes. */
+/** A token can be several kilobytes long. */
 const OUTPUT_BYTES = 65_536
 
 type Attributes = ReadonlyMap<string, string>
 
-/** Up to the first empty line; of several with one name the last. `state[]` alone is a list, and is kept whole. */
+/**
+ * Reads up to the first empty line; the last of several equal names wins. Only `state[]` is a list, and is kept whole.
+ */
 function attributesOf(stdout: Uint8Array): Attributes | undefined {
   const text = utf8(stdout)
   if (text === undefined) return undefined
@@ -134,7 +139,7 @@ function answerOf(attributes: Attributes, place: readonly string[], redactor: Re
 
 const SECRETS = ['password', 'credential', 'oauth_refresh_token', 'state[]']
 
-/** What git gives back to a helper. */
+/** The attributes that git sends back to a helper. */
 const TOLD = [
   'username',
   'password',

@@ -13,16 +13,19 @@ import type { GitHubApp } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Redactor } from '../base/redactor.ts'
 
-/** What tokens of apps are made with. */
+/** The dependencies of the app tokens. */
 export interface AppTokensOptions {
   readonly environment: Environment
   readonly redactor: Redactor
   readonly clock: Clock
-  /** How long a fetch may take: a token is not used that could expire before it is over. */
+  /** The maximum time of a fetch: a token that could expire during a fetch is not used. */
   readonly fetchMs: number
 }
 
-/** The tokens of GitHub App installations, in memory alone. Each serves until it is near its end, or is forgotten. */
+/**
+ * The tokens of GitHub App installations, only in memory. Each is reused until shortly before it expires, or until it
+ * is forgotten.
+ */
 export class AppTokens {
   readonly #options: AppTokensOptions
   readonly #kept = new Map<string, Token>()
@@ -31,7 +34,7 @@ export class AppTokens {
     this.#options = options
   }
 
-  /** A token that outlives a fetch. `route` leads to the API. */
+  /** Returns a token that stays valid for a whole fetch. `route` leads to the API. */
   async tokenFor(app: GitHubApp, route: Route, signal: AbortSignal): Promise<string> {
     const key = keyOf(app)
     const kept = this.#kept.get(key)
@@ -41,7 +44,7 @@ export class AppTokens {
     return token.text
   }
 
-  /** The host refused the token: the next one is made anew. */
+  /** Called if the host refused the token: the next call requests a new one. */
   forget(app: GitHubApp): void {
     this.#kept.delete(keyOf(app))
   }
@@ -64,7 +67,7 @@ interface Token {
   readonly renewAtMs: number
 }
 
-/** For clocks that differ, and for what a fetch does before and after. */
+/** A margin for clock differences, and for the work before and after a fetch. */
 const MARGIN_MS = 120_000
 
 function keyOf({ apiUrl, appId, installationId }: GitHubApp): string {
@@ -82,12 +85,12 @@ function privateKeyFrom(pem: string): KeyObject | undefined {
   try {
     return createPrivateKey(pem)
   } catch {
-    // Without the cause: it may quote the key.
+    // The cause is dropped: it may quote the key.
     return undefined
   }
 }
 
-/** As GitHub asks: a minute back, for clocks that differ, and ten minutes long at most. */
+/** As GitHub requires: issued a minute ago, for clock differences, and valid for at most ten minutes. */
 function jwtOf(appId: number, key: KeyObject, nowMs: number): string {
   const iat = Math.floor(nowMs / 1000) - 60
   const parts = [
@@ -122,7 +125,7 @@ async function askForToken(app: GitHubApp, jwt: string, { route, nowMs, signal }
         'user-agent': 'skillsyncd',
         'x-github-api-version': '2022-11-28',
       },
-      // No more than is needed, whatever the app may do.
+      // Requests only the permission that is needed, whatever the app may do.
       body: Buffer.from(JSON.stringify({ permissions: { contents: 'read' } })),
       route,
       signal: AbortSignal.any([signal, overdue]),
@@ -156,7 +159,7 @@ function refusalOf(answer: Answer, what: string): SyncError | undefined {
     return new SyncError('rate-limited', `${what}: the API answers ${status} and asks for a pause`)
   }
   const failure = failureOf(answer, what, true)
-  // Of the repository nothing was said yet.
+  // The request was about the app, so it says nothing about the repository.
   if (failure !== undefined && failure.code !== 'repository-not-found') return failure
   return new SyncError('source-unreachable', `${what}: the API answers ${status} without a token`)
 }
@@ -178,7 +181,7 @@ async function textOf(answer: Answer, what: string): Promise<string> {
   return Buffer.concat(parts).toString('utf8')
 }
 
-/** It lists the repositories of the installation where those were chosen one by one. */
+/** The answer lists the repositories of the installation if they were selected one by one. */
 const ANSWER_BYTES = 8_388_608
 
 function givenIn(text: string, nowMs: number, what: string): Given {

@@ -20,24 +20,27 @@ import type { Redactor } from '../base/redactor.ts'
 
 export interface KeyringOptions {
   readonly environment: Environment
-  /** Is told of every secret that is read, before it is used. */
+  /** Receives every secret that is read, before it is used. */
   readonly redactor: Redactor
   readonly clock: Clock
-  /** Undefined where each connection looks names up by itself. */
+  /** `undefined` if each connection resolves names by itself. */
   readonly names?: Pick<HostNames, 'addressesOf'>
-  /** How long a fetch may take. */
+  /** The maximum time of a fetch. */
   readonly fetchMs: number
 }
 
-/** What all pulls are let in with: it reads secrets anew for each use, and keeps in memory what was given for a while. */
+/** The credentials of all pulls. It reads secrets at each use, and keeps temporary tokens in memory. */
 export class Keyring {
   readonly #options: KeyringOptions
   readonly #appTokens: AppTokens
-  /** What the helpers gave for the pulls that run. */
+  /** The answers of helpers for the running pulls. */
   readonly #answers = new Map<SourceId, HelperAnswer>()
-  /** What was sent last to each address with each access, and the pull that went on with it once its secret was blank. */
+  /**
+   * The headers that were last sent to each address with each access, and the pull that reused them when the secret was
+   * blank.
+   */
   readonly #sent = new Map<string, { readonly headers: Way['headers']; readonly blankIn?: symbol }>()
-  /** What helpers were told to store, which needs no second telling. */
+  /** The credentials that helpers were notified to store, so that they are not notified again. */
   readonly #stored = new Map<SourceId, string>()
 
   constructor(options: KeyringOptions) {
@@ -57,13 +60,13 @@ export class Keyring {
     })
   }
 
-  /** A secret that is blank may be in the middle of being written: one pull goes on with what was sent before. */
+  /** A blank secret may be in the middle of a write: one pull reuses the headers that were sent before. */
   async #headersOrLast(
     pull: symbol,
     { source, access }: ConfiguredSource,
     read: () => Promise<Way['headers']>,
   ): Promise<Way['headers']> {
-    // Nothing is sent elsewhere than it was sent before.
+    // Headers are never sent to an address that did not receive them before.
     const key = JSON.stringify([source.url, access])
     try {
       const headers = await read()
@@ -78,7 +81,7 @@ export class Keyring {
     }
   }
 
-  /** How the pull ended: what the host refused is not given again, what it took may be stored. */
+  /** Processes the end of a pull: a refused credential is not used again, and an accepted one may be stored. */
   async heard({ source, access }: ConfiguredSource, outcome: Outcome, signal: AbortSignal): Promise<void> {
     const isRefused = outcome.kind === 'failed' && outcome.error instanceof CredentialRefused
     if (isRefused && access.kind === 'github-app') this.#appTokens.forget(access)
@@ -104,7 +107,7 @@ export class Keyring {
         this.#answers.set(source.id, answer)
         return answer.headers
       }
-      // Over ssh it is the git program that says who we are.
+      // Over ssh, the git program authenticates.
       case 'ssh':
         return {}
       case 'none':
@@ -121,7 +124,7 @@ export class Keyring {
     const { environment, redactor, names } = this.#options
     const { ca } = configured
     const proxy = await proxyTo(url, configured.proxy, environment, redactor)
-    // The git program looks names up in a process of its own.
+    // The git program resolves names in its own process.
     const isOurs = configured.source.kind !== 'git' || configured.source.backend !== 'system'
     const host = bareHost(proxy === undefined ? url : new URL(proxy.url))
     const known = names && isOurs ? { host, addresses: await names.addressesOf(host, signal) } : undefined

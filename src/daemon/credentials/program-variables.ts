@@ -3,7 +3,7 @@ import type { ProgramValue } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Redactor } from '../base/redactor.ts'
 
-/** The environment of a program: PATH, HOME and what the operator gave it. Secrets are read anew by each call. */
+/** The environment of a program: PATH, HOME and the operator's variables. Secrets are read at each call. */
 export async function programVariables(
   values: Readonly<Record<string, ProgramValue>>,
   environment: Environment,

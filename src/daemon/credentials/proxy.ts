@@ -27,7 +27,7 @@ export async function proxyTo(
   }
 }
 
-/** A proxy reads its own header: the host's is passed on. */
+/** A proxy reads its own header; the Authorization header would be passed on to the host. */
 function asToProxy(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const { authorization, ...others } = headers
   return authorization === undefined ? others : { ...others, 'proxy-authorization': authorization }
@@ -47,7 +47,7 @@ function proxyOfVariables(url: URL, environment: Environment, redactor: Redactor
   return { url: proxy.origin, headers: userOf(proxy, redactor) }
 }
 
-/** The lower-case form first, as curl has it. */
+/** The lower-case form has priority, as in curl. */
 function variableOf(name: string, { variable }: Environment): string | undefined {
   const text = [variable(name), variable(name.toUpperCase())].find((text) => text !== undefined && text.trim() !== '')
   return text?.trim()
@@ -62,12 +62,12 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // A percent sign that begins nothing is a percent sign.
+    // A percent sign that begins no escape is taken literally.
     return text
   }
 }
 
-/** `*`, addresses and their ranges, names and all below them; each with a port if only that is meant. */
+/** Matches `*`, addresses and ranges, and names with all their subdomains; each can be limited to a port. */
 function isExcepted(url: URL, exceptions: string): boolean {
   return exceptions
     .toLowerCase()
