@@ -7,25 +7,28 @@ import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { storedOf } from '../../sync/store/skills/stored-path.ts'
 import type { SkillStore } from '../../sync/store/skills/skills.ts'
 
-/** What a gate is asked about: what one source would serve, beside what it serves now. `docs/gate.md` is its specification. */
+/**
+ * The document that a gate judges: the next content of one source, compared with what it serves now. `docs/gate.md` is
+ * the specification.
+ */
 export interface Candidate {
   readonly version: 1
   readonly source: string
   readonly url: string
-  /** As the repository calls it: `refs/heads/main`. */
+  /** The full name in the repository: `refs/heads/main`. */
   readonly ref: string
   readonly commit: string
-  /** What is served now; null for a source that serves nothing yet. */
+  /** The served commit; null for a source that serves nothing yet. */
   readonly previousCommit: string | null
-  /** In the order of their paths, those that are removed too. */
+  /** Sorted by path, including the removed skills. */
   readonly skills: readonly CandidateSkill[]
-  /** Those that belong to no skill. */
+  /** Findings that belong to no skill. */
   readonly findings: readonly Finding[]
-  /** The docs folder, where the source has one. */
+  /** The docs folder, if the source has one. */
   readonly docs?: CandidateDocs
 }
 
-/** Like a skill; `removed` where there are none and were some. */
+/** Like a skill; `removed` if the docs existed before and are gone. */
 export type CandidateDocs = Pick<CandidateSkill, 'digest' | 'change' | 'folder' | 'files' | 'findings'>
 
 export interface CandidateSkill {
@@ -35,8 +38,8 @@ export interface CandidateSkill {
   readonly standing: Standing
   readonly change: 'added' | 'changed' | 'removed' | 'unchanged'
   /**
-   * Where the files lie that would be served, absolute, to be read and never written; null where none would be, and where they
-   * are asked of another MCP server when somebody wants them.
+   * The folder of the files to serve: absolute, to be read and never written. Null if nothing would be served, or if
+   * the files are fetched from another MCP server on demand.
    */
   readonly folder: string | null
   readonly files: readonly CandidateFile[]
@@ -50,7 +53,7 @@ export interface CandidateFile {
   readonly executable: boolean
 }
 
-/** The document for a snapshot that was kept and is not published. */
+/** Builds the document for a snapshot that is stored and not published. */
 export function candidateOf(
   next: Snapshot,
   previous: Snapshot | undefined,
@@ -90,7 +93,7 @@ function candidateDocs(
   }
 }
 
-/** What a reader of the skill could notice. */
+/** Compares what a reader of the skill could notice. */
 function changeOf(before: Skill | undefined, after: Skill): CandidateSkill['change'] {
   if (before === undefined) return 'added'
   const isSame =

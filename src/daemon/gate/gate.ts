@@ -10,12 +10,15 @@ import { Unanswered } from './unanswered.ts'
 import { printable } from '../base/log-line.ts'
 import type { Redactor } from '../base/redactor.ts'
 
-/** What becomes of a candidate. `unanswered`: the gate said nothing, and why; the operator wants it published then. */
+/**
+ * The decision about a candidate. `unanswered` is the reason why the gate gave no answer, if the operator configured to
+ * publish in that case.
+ */
 export type Verdict =
   | { readonly kind: 'publish'; readonly unanswered?: string }
   | { readonly kind: 'refuse' | 'hold'; readonly reason: string }
 
-/** A gate, and what it is asked with. */
+/** A gate and its dependencies. */
 export interface Gate {
   readonly config: GateConfig
   readonly environment: Environment
@@ -24,8 +27,8 @@ export interface Gate {
 }
 
 /**
- * Asks the gate once, within its time, and has a verdict in any case: where there is no answer, the one that the operator
- * chose for that. Rejects only where the signal aborts. `docs/gate.md` says what both sides hold to.
+ * Queries the gate once, within its time limit. If there is no answer, the verdict is the one that the operator
+ * configured. Rejects only if the signal aborts. `docs/gate.md` specifies the rules of both sides.
  */
 export async function askGate(candidate: Candidate, gate: Gate, signal: AbortSignal): Promise<Verdict> {
   signal.throwIfAborted()
@@ -35,7 +38,7 @@ export async function askGate(candidate: Candidate, gate: Gate, signal: AbortSig
     return verdict.kind === 'publish' ? verdict : { ...verdict, reason: lineOf(verdict.reason, gate.redactor) }
   } catch (error) {
     signal.throwIfAborted()
-    // A secret of the gate that cannot be read is a SyncError: without it nobody can be asked.
+    // An unreadable secret of the gate is a SyncError: without the secret, the gate cannot be queried.
     if (!(error instanceof Unanswered || error instanceof SyncError)) throw error
     const reason = `the gate gave no answer: ${lineOf(error.message, gate.redactor)}`
     return gate.config.onFailure === 'publish' ? { kind: 'publish', unanswered: reason } : { kind: 'refuse', reason }
@@ -66,14 +69,14 @@ async function within(
   try {
     return await run(AbortSignal.any([signal, overdue.signal]))
   } catch (error) {
-    // Whatever breaks off in consequence breaks off for this reason.
+    // The timeout is the cause of any failure that follows it.
     throw overdue.signal.aborted ? late : error
   } finally {
     done.abort()
   }
 }
 
-/** The first words of a text that somebody else wrote, in one line and clean of secrets. */
+/** The beginning of a foreign text, on one line and without secrets. */
 function lineOf(text: string, redactor: Redactor): string {
   const line = redactor.clean(text).trim().replaceAll(/\s+/g, ' ')
   const cut = line.length > REASON_CHARACTERS ? `${line.slice(0, REASON_CHARACTERS).toWellFormed()}…` : line

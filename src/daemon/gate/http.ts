@@ -9,7 +9,10 @@ import { codeOf } from '../../base/error-code.ts'
 import type { Gate, Verdict } from './gate.ts'
 import { Unanswered } from './unanswered.ts'
 
-/** Posts the document. The answer is JSON, with a status of 2xx; nothing is followed, so that no secret goes elsewhere. */
+/**
+ * Posts the document. The answer is JSON with a 2xx status. Redirects are not followed, so that no secret is sent
+ * elsewhere.
+ */
 export async function askAddress(
   document: Uint8Array,
   { url, access }: GateAddress,

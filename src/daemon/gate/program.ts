@@ -10,7 +10,7 @@ import { Unanswered } from './unanswered.ts'
 
 /**
  * Runs the program with the document on its standard input. Its exit status is the answer: 0 publish, 3 hold, any other
- * refuse. It ends with all that it started when it has answered, or when the signal aborts.
+ * refuse. Its process group is killed when it has answered or the signal aborts.
  */
 export async function askProgram(
   document: Uint8Array,
@@ -24,11 +24,11 @@ export async function askProgram(
   const abort = () => killGroup(child)
   signal.addEventListener('abort', abort)
   try {
-    // One that decides without reading all of it breaks the pipe.
+    // A program that decides before it has read everything breaks the pipe.
     child.stdin.on('error', () => {}).end(document)
     const [stdout, stderr] = [new Start(child.stdout), new Start(child.stderr)]
     const end = await endOf(child)
-    // What it left behind goes too, and lets go of its output.
+    // Kills the processes that it left behind, which also closes its output.
     killGroup(child)
     signal.throwIfAborted()
     if (end.status === null) throw new Unanswered(`it was ended by ${end.by}`)
@@ -36,7 +36,7 @@ export async function askProgram(
     return verdictOf(end.status, [stdout.text(), stderr.text()])
   } finally {
     signal.removeEventListener('abort', abort)
-    // A process that left the group may hold the other ends for ever.
+    // A process that left the group may keep the other ends open forever.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
   }
 }
@@ -49,7 +49,7 @@ function verdictOf(status: number, said: readonly string[]): Verdict {
   return { kind: status === HOLD ? 'hold' : 'refuse', reason }
 }
 
-/** Nothing of our own environment but PATH and HOME: a gate needs none of our secrets. */
+/** Passes only PATH and HOME of our own environment: a gate needs none of our secrets. */
 async function variablesOf({ env }: GateProgram, { environment, redactor }: Gate): Promise<Record<string, string>> {
   const variables: Record<string, string> = { PATH: environment.variable('PATH') ?? USUAL_PATH, HOME: environment.home }
   for (const [name, value] of Object.entries(env)) {
@@ -60,7 +60,7 @@ async function variablesOf({ env }: GateProgram, { environment, redactor }: Gate
 
 const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin'
 
-/** In a process group of its own, so that whatever it starts can be ended with it. */
+/** Starts the program in its own process group, so that its children can be killed with it. */
 function started({ command, args }: GateProgram, env: Record<string, string>): ChildProcessWithoutNullStreams {
   try {
     return spawn(command, args, { env, cwd: '/', detached: true, stdio: 'pipe' })
@@ -85,12 +85,12 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch (error) {
-    // Nobody of the group is left; some systems say EPERM of those who are ended and not yet buried.
+    // No process of the group is left. Some systems report EPERM for processes that have ended but are not yet reaped.
     if (codeOf(error) !== 'ESRCH' && codeOf(error) !== 'EPERM') throw error
   }
 }
 
-/** The first bytes of a stream. The rest is read and forgotten, so that nobody waits for us to take it. */
+/** The first bytes of a stream. The rest is read and dropped, so that the writer never blocks. */
 class Start {
   readonly #stream: Readable
   readonly #pieces: Buffer[] = []
@@ -105,7 +105,7 @@ class Start {
     stream.on('error', () => {})
   }
 
-  /** Resolves at the end of the stream. Where a process that left its group keeps it open, the signal ends that. */
+  /** Resolves at the end of the stream. If a process that left its group keeps it open, the signal ends the wait. */
   async whole(signal: AbortSignal): Promise<void> {
     await finished(this.#stream, { signal, cleanup: true }).catch(() => {})
   }

@@ -1,4 +1,4 @@
-/** A gate that was asked said nothing that counts; the message says why. */
+/** The error for a gate that gave no valid answer; the message gives the reason. */
 export class Unanswered extends Error {
   override readonly name = 'Unanswered'
 }
