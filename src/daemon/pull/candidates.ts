@@ -19,29 +19,29 @@ import { Keyring } from '../credentials/keyring.ts'
 import { cleanedError, pullingOf } from './pull-context.ts'
 import type { ReachingParts } from './pull-context.ts'
 
-/** Where upstream is, and where what is served stands to it. */
+/** The position of the upstream, and its relation to what is served. */
 export interface Comparison {
   readonly served: Revision | undefined
   readonly revision: Revision
-  /** Of the served commit to the one upstream, where they differ. */
+  /** The relation of the served commit to the upstream commit, if they differ. */
   readonly relation?: Relation
-  /** Upstream gives the served commit to nobody any more. */
+  /** True if the upstream no longer provides the served commit. */
   readonly isGone?: boolean
 }
 
-/** Looks at what upstream has, for those who have to decide: nothing of it is served for that. */
+/** Inspects the upstream for a decision by the operator. Nothing is served as a result. */
 export class Candidates {
   readonly #config: Config
   readonly #parts: ReachingParts
   readonly #keyring: Keyring
   readonly #hosts: Hosts
   readonly #places: PQueue
-  /** Each holds all of a repository in memory: one at a time. */
+  /** Runs one at a time: each holds a whole repository in memory. */
   readonly #secondPlace = new PQueue({ concurrency: 1 })
 
   constructor(config: Config, parts: ReachingParts, { hosts, names }: { hosts: Hosts; names: HostNames }) {
     const { environment, redactor, clock } = parts
-    // Of its own: a pull of the same source may be under way with what its helper gave.
+    // A separate keyring: a pull of the same source may be running with the answer of its helper.
     this.#keyring = new Keyring({ environment, redactor, clock, names, fetchMs: config.limits.fetch.totalMs })
     this.#hosts = hosts
     this.#config = config
@@ -49,14 +49,14 @@ export class Candidates {
     this.#places = new PQueue({ concurrency: config.limits.fetches.concurrency })
   }
 
-  /** Where the ref of a source points now. */
+  /** The revision that the ref of a source points to now. */
   async revision(configured: ConfiguredSource, signal: AbortSignal): Promise<Revision> {
     return this.#looking(configured, undefined, signal, async (one, scratch) =>
       one.io.open(one.source, scratch).resolve(signal),
     )
   }
 
-  /** The snapshot of where its ref points now, or of one commit, in the store. `current` is what is served meanwhile. */
+  /** Stores a snapshot of the upstream now, or of one commit. `current` is what is served meanwhile. */
   async take(
     configured: ConfiguredSource,
     current: Current | undefined,
@@ -80,7 +80,7 @@ export class Candidates {
     return isByThese && snapshot.url === source.url && isSameRevision(snapshot.revision, revision)
   }
 
-  /** What upstream has now beside what is served of it. */
+  /** Compares the upstream now with what is served. */
   async compare(configured: ConfiguredSource, current: Current | undefined, signal: AbortSignal): Promise<Comparison> {
     return this.#looking(configured, current, signal, async (one, scratch) => {
       const upstream = one.io.open(one.source, scratch)
@@ -89,14 +89,14 @@ export class Candidates {
       const served = current.snapshot.revision
       if (served.commit === revision.commit) return { served, revision }
       const relation = await upstream.relation(served.commit, revision.commit, signal)
-      // A folder or a server never has what it was: nothing is lost by that.
+      // A folder or a server never keeps previous revisions: nothing is lost by that.
       const isKept = relation === 'descends' || upstream.kind === 'listing' || configured.source.kind === 'directory'
       const isGone = !isKept && (await this.#isGone(one, current, upstream))
       return { served, revision, relation, isGone }
     })
   }
 
-  /** Compares the commit that is served with the same one as isomorphic-git fetches it. */
+  /** Compares the served commit with the same commit fetched by isomorphic-git. */
   async secondOpinion(
     configured: ConfiguredSource,
     { snapshot }: Current,
@@ -115,12 +115,12 @@ export class Candidates {
     )
   }
 
-  /** What the gate says against serving a candidate. */
+  /** The objection of the gate against serving a candidate. */
   async vetoOf(configured: ConfiguredSource, candidate: Current, current: Current | undefined, signal: AbortSignal) {
     return this.#pullingOf(configured).gate?.(candidate.snapshot, current?.snapshot, signal)
   }
 
-  /** Nothing but the commit is fetched: its trees are known. */
+  /** Fetches only the commit: its trees are known. */
   async #isGone({ source, signal }: Pull, { snapshot }: Current, upstream: TreeUpstream): Promise<boolean> {
     const { asked, commit } = snapshot.revision
     const known = knownTrees({ selection: source, limits: this.#config.limits }, snapshot)
@@ -133,7 +133,7 @@ export class Candidates {
     }
   }
 
-  /** With the manners of a pull: a host that asked for a pause has it from those who only look, too. */
+  /** Observes the same limits as a pull: a backoff that a host requested also applies to mere checks. */
   #pullingOf(configured: ConfiguredSource): Pulling {
     const io = pullingOf(configured, this.#config, this.#parts, this.#keyring)
     const host = hostOf(configured.source)

@@ -11,14 +11,14 @@ import { ignoreAbort } from '../../base/abort-error.ts'
 import type { Parts } from '../context.ts'
 import type { UpstreamContents } from '../mcp-sources/content-reader.ts'
 
-/** How a source comes to have what it lost. */
+/** The recovery of a source's damaged files. */
 export interface Mending {
-  /** A stored file of the source is not what it was. Says whether that is news. */
+  /** Marks a stored file of the source as damaged. Returns true if that was not known yet. */
   markDamaged(source: SourceId): boolean
   pull(source: SourceId): Promise<unknown>
 }
 
-/** The files of the store, as clients ask for them. */
+/** Reads the files of the store for clients. */
 export class Contents {
   readonly #parts: Pick<Parts, 'store' | 'log'>
   readonly #registry: Registry
@@ -32,7 +32,7 @@ export class Contents {
     this.#upstream = upstream
   }
 
-  /** The bytes, checked. A file that is damaged is fetched again. */
+  /** Reads and verifies the bytes. A damaged file is fetched again. */
   async read(kept: Stored, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | Unread> {
     if (isOfUpstream(kept)) return this.#upstream.read(kept, file, trace)
     try {
@@ -44,20 +44,20 @@ export class Contents {
     }
   }
 
-  /** A stored file is not what it was: its sources are pulled as if nothing were known of them. */
+  /** A stored file is damaged: its sources are pulled as if nothing were known of them. */
   #mend(kept: Stored, error: SyncError): void {
     const what = 'kind' in kept ? {} : { skill: kept.path }
     for (const snapshot of this.#registry.catalog.snapshots) {
       const { source } = snapshot
       if (!holds(snapshot, kept) || !this.#mending.markDamaged(source)) continue
       this.#parts.log.warn('content-damaged', { source, ...what, message: error.message })
-      // Who asked for the file is not kept waiting; the outcome is reported like any other.
+      // The client is not kept waiting; the outcome is reported like any other.
       void this.#mending.pull(source).catch(ignoreAbort)
     }
   }
 }
 
-/** The bytes, checked. Throws `Damaged`; that the disk refuses for the moment is logged. */
+/** Reads and verifies the bytes. Throws `Damaged`; a temporary disk error is logged. */
 export async function readStored(
   kept: Stored,
   file: SkillFile,

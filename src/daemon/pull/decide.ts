@@ -4,36 +4,39 @@ import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revis
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import { OperatorError } from '../base/operator-error.ts'
 
-/** What a person can decide about a source. */
+/** The decisions that an operator can make about a source. */
 export const VERBS = ['pause', 'resume', 'pin', 'unpin', 'release', 'approve', 'reject'] as const
 export type Verb = (typeof VERBS)[number]
 
-/** What an operator names with a decision. */
+/** The revision that an operator names with a decision. */
 export interface Named {
-  /** For `approve` and `reject` the full id; for `pin` its first digits are enough. */
+  /** The full id for `approve` and `reject`; its first digits are enough for `pin`. */
   readonly commit?: string | undefined
-  /** The tag object, where the ref is an annotated tag. */
+  /** The tag object, if the ref is an annotated tag. */
   readonly tag?: string | undefined
 }
 
-/** What a decision is made on. */
+/** The facts that a decision depends on. */
 export interface Situation extends Named {
   readonly source: string
   readonly served: Revision | undefined
-  /** What upstream had when it last answered, and is not served. */
+  /** The last known upstream revision, if it is not served. */
   readonly waiting: Revision | undefined
-  /** How many of its skills wait, each for itself. */
+  /** The number of its skills that wait for their own approval. */
   readonly pending: number
 }
 
-/** A revision that waits for a decision, and why. */
+/** A revision that waits for a decision, and the reason. */
 export interface Held {
   readonly revision: Revision
   readonly code: SyncErrorCode
   readonly message: string
 }
 
-/** What becomes of the decision about a source. Throws where there is nothing of the kind to decide, saying what there is. */
+/**
+ * Applies the verb to the decision about a source. Throws if there is nothing to decide; the message says what there
+ * is.
+ */
 export function decisionAfter(verb: Verb, before: Decision, situation: Situation): Decision {
   const { paused, frozen, skipped, approved } = before
   switch (verb) {
@@ -70,8 +73,8 @@ export function decisionAfter(verb: Verb, before: Decision, situation: Situation
 }
 
 /**
- * What becomes of the decision about a source that is rolled back. `hold`: it stays there; else what was left is passed over.
- * A pin moves along: it would take the source back at the next pull.
+ * The decision about a source after a rollback. With `hold` the source stays there; otherwise the revision it left is
+ * skipped. A pin moves along: it would take the source back at the next pull.
  */
 export function decisionAfterRollback(
   before: Decision,
@@ -94,7 +97,10 @@ function commitToPin({ source, served, commit }: Situation): ObjectId {
   throw nothing(`"${source}" serves ${served.commit}; to pin it elsewhere, name a full commit id`)
 }
 
-/** What waits, which has to be exactly what the operator named: something else may have come since that was shown. */
+/**
+ * The waiting revision, which must be exactly the one that the operator named: another may have arrived since it was
+ * shown.
+ */
 function candidateOf(situation: Situation, frozen: Decision['frozen'], verb: 'approve' | 'reject'): Revision {
   const { source, commit, tag } = situation
   const waiting = expectWaiting(situation, frozen, verb)
@@ -105,7 +111,7 @@ function candidateOf(situation: Situation, frozen: Decision['frozen'], verb: 'ap
   )
 }
 
-/** What waits of a source. Throws where nothing does, saying what else there is to decide. */
+/** The waiting revision of a source. Throws if there is none; the message says what else there is to decide. */
 export function expectWaiting(
   { source, waiting, pending }: Pick<Situation, 'source' | 'waiting' | 'pending'>,
   frozen: Decision['frozen'],
@@ -124,7 +130,7 @@ export function expectWaiting(
   return waiting
 }
 
-/** Conditions under which what upstream had last waits for a person, or was turned away by one. */
+/** True if the last upstream revision waits for an operator, or was rejected by one. */
 export function isWaiting(code: SyncErrorCode | undefined): boolean {
   return code !== undefined && WAITING.has(code)
 }

@@ -11,14 +11,15 @@ import { whileWanted } from '../../base/abortable.ts'
 import type { DocumentAnswer, DocumentQuestion } from './document-worker.ts'
 
 /**
- * Reads documents so that no client waits for it: here where that is quick, since to hand them over takes longer, and in a thread
- * where it may not be. The reading is the same. A pull asks for one document after the other, so that of several each has its turn.
+ * Reads documents without blocking clients. Quick documents are read here, since passing them to a thread takes longer;
+ * others are read in a thread, with the same result. A pull sends one document at a time, so that concurrent pulls take
+ * turns.
  */
 export class DocumentThread implements DocumentReader, AsyncDisposable {
   readonly #limits: ThreadLimits
   readonly #thread: SideThread<DocumentQuestion, DocumentAnswer>
 
-  /** By default the worst document that the limits let in takes half a second. */
+  /** With the defaults, the worst document within the limits takes half a second. */
   constructor(limits: ThreadLimits = THREAD_LIMITS, script = new URL('./document-worker.js', import.meta.url)) {
     this.#limits = limits
     this.#thread = new SideThread(script, limits)
@@ -52,7 +53,7 @@ export class DocumentThread implements DocumentReader, AsyncDisposable {
   }): Promise<DocumentReading> {
     const end = await this.#put(question)
     if (end.kind === 'unanswered') return unfinished(this.#limits)
-    // Where the system has no thread left it is read here: what is served does not depend on that.
+    // If the system has no thread left, the document is read here: the result must not depend on that.
     if (end.kind !== 'answered' || !('frontmatter' in end.answer))
       return documentReading(question.bytes, question.limits)
     return end.answer
@@ -82,14 +83,14 @@ export class DocumentThread implements DocumentReader, AsyncDisposable {
 
 const THREAD_LIMITS: ThreadLimits = { deadlineMs: 10_000, heapMb: 256, waiting: Infinity }
 
-/** A process that was stopped for a while finds the deadline over when it goes on. */
+/** A process that was suspended finds the deadline expired when it resumes. */
 const ATTEMPTS = 2
 
-/** A byte of a frontmatter can cost a hundred times as much as one that follows it. */
+/** A byte of frontmatter can cost a hundred times as much as a byte after it. */
 const QUICK_YAML_BYTES = 2_048
 const QUICK_BYTES = 32_768
 
-/** Hidden characters alone cost a microsecond each to find. */
+/** Each hidden character takes a microsecond to find. */
 const QUICK_SEARCH_BYTES = 16_384
 
 function isQuick(bytes: Uint8Array, limits: FrontmatterLimits): boolean {
@@ -98,7 +99,7 @@ function isQuick(bytes: Uint8Array, limits: FrontmatterLimits): boolean {
   return !block.ok || block.yaml.length <= QUICK_YAML_BYTES
 }
 
-/** Memory of its own: a part of other memory is handed over with all of that. */
+/** Copies the bytes to their own buffer: a view would be transferred with its whole buffer. */
 function byItself(bytes: Uint8Array): Uint8Array {
   return bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 }

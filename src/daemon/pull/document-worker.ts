@@ -5,9 +5,12 @@ import type { DocumentReading } from '../../sync/skill-md/document-reader.ts'
 import type { FrontmatterLimits } from '../../sync/skill-md/frontmatter.ts'
 import type { HiddenText } from '../../sync/skill-md/hidden-unicode.ts'
 
-// The thread in which documents of others are read that are long, or that say much of themselves.
+// The worker thread that reads foreign documents that are long or have much frontmatter.
 
-/** A document to read, one whose links are looked for, or a file in which hidden characters are: by its path in the skill. */
+/**
+ * A document to read, a document to search for links, or a file to search for hidden characters, with its path in the
+ * skill.
+ */
 export type DocumentQuestion =
   | { readonly bytes: Uint8Array; readonly limits: FrontmatterLimits }
   | { readonly document: Uint8Array }
@@ -18,7 +21,8 @@ export type DocumentAnswer =
   | { readonly linked: readonly string[] }
   | { readonly found: HiddenText | undefined }
 
-// The YAML reader makes an error of each fault: to note where that was made takes longer than all else, and is of no use.
+// The YAML reader creates an error for each fault. Capturing the stack takes longer than everything else, and is
+// useless.
 Error.stackTraceLimit = 0
 
 parentPort?.on('message', (question: DocumentQuestion) => {

@@ -4,8 +4,9 @@ import { recognise } from '../../sync/store/recognize-disabled.ts'
 import type { Parts } from '../context.ts'
 
 /**
- * Reads what people decided, and tells what is wrong with it. Where it cannot be read, nothing moves: each pull says why. A process
- * that knew it before serves on by that; one that never did serves nothing, since any skill may be disabled.
+ * Reads the operator's decisions and logs faults in them. If they cannot be read, no source moves: each pull reports
+ * the reason. A process that knew them before continues to serve by them. A process that never knew them serves
+ * nothing, since any skill may be disabled.
  */
 export async function readDecisions({ store, log }: Pick<Parts, 'store' | 'log'>): Promise<void> {
   try {
@@ -22,7 +23,10 @@ export async function readDecisions({ store, log }: Pick<Parts, 'store' | 'log'>
   }
 }
 
-/** Writes again what was damaged. A disk that says no says so again at the next look. For the one writer. */
+/**
+ * Rewrites a damaged file. A disk that refuses will report the failure at the next attempt. Only the writer may call
+ * it.
+ */
 export async function mendDecisions({ store, log }: Pick<Parts, 'store' | 'log'>): Promise<void> {
   try {
     await store.decisions.mend()
@@ -33,22 +37,22 @@ export async function mendDecisions({ store, log }: Pick<Parts, 'store' | 'log'>
 }
 
 /**
- * Has disabled skills known by what they are in these snapshots, on the disk before anybody is served from them, and tells where
- * one is that it was not before. It stays out of service there.
+ * Records the identities of disabled skills in these snapshots on disk, before clients are served from them. Logs each
+ * place where a disabled skill appears anew. It stays out of service there.
  */
 export async function followDisabled(
   snapshots: readonly Snapshot[],
   { store, log }: Pick<Parts, 'store' | 'log'>,
 ): Promise<void> {
-  // What cannot be read keeps nothing from being withdrawn: no source is pulled meanwhile.
+  // Unreadable decisions must not prevent a withdrawal: no source is pulled meanwhile.
   if (store.decisions.isFailing) return
   for (const { at, source, path, by } of await store.decisions.follow(snapshots))
     log.warn('disabled-returns', { source: at.source, skill: at.path, disabled: `${source}/${path}`, by })
 }
 
 /**
- * At a start: what an older version of this program disabled by its path alone is looked up in what is stored, and known by all that
- * it is from now on. Where the disk refuses, they are known by their paths until the next start.
+ * Runs at startup: a skill that an older version disabled only by its path is looked up in the store and recorded with
+ * its full identity. If the disk refuses, such skills are known by path until the next start.
  */
 export async function recogniseDisabled(
   snapshots: readonly Snapshot[],

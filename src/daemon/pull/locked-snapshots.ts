@@ -4,8 +4,8 @@ import type { Store } from '../../sync/store/store.ts'
 import type { Config } from '../config/config.ts'
 
 /**
- * The snapshots that the lock names: upstream may not have them any more, so they stay whatever their age. Throws where the
- * lock cannot be read, and then nothing is collected.
+ * The snapshots that the lock names: the upstream may no longer have them, so they are kept at any age. Throws if the
+ * lock cannot be read; then nothing is collected.
  */
 export async function keptByLock(store: Store, { lock: file }: Config): Promise<ReadonlySet<string>> {
   const lock = file === undefined ? undefined : await readLock(file)

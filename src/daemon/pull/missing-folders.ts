@@ -5,13 +5,13 @@ import type { SkillStore } from '../../sync/store/skills/skills.ts'
 import type { Clock } from '../../base/clock.ts'
 
 /**
- * Whether the folder of something that is served is gone from the store. Each look at a source asks that; whether the files in it
- * are what they were is seen by whoever reads them.
+ * Detects whether the folder of served content is gone from the store. Each pull checks that; damage inside files is
+ * found when they are read.
  */
 export class LostFolders {
   readonly #skills: Stored
   readonly #clock: Pick<Clock, 'now'>
-  /** What was there when it was looked for last: to look again is of no use where nothing came or went since. */
+  /** The state at the last check: if the marks are unchanged, another check is useless. */
   readonly #found = new Map<SourceId, Found>()
 
   constructor(skills: Stored, clock: Pick<Clock, 'now'>) {
@@ -25,7 +25,7 @@ export class LostFolders {
     const found = this.#found.get(snapshot.source)
     if (found?.snapshot === snapshot && found.marks === text) return false
     if (await this.#isLacking(snapshot)) return true
-    // What goes within one tick of the disk's clock after something else leaves the mark as it is.
+    // A removal within one clock tick of the disk after another change leaves the mark unchanged.
     const nowMs = this.#clock.now().getTime()
     const isSettled = marks.every((mark) => mark === undefined || Math.abs(nowMs - mark.changedMs) > TICK_MS)
     if (isSettled) this.#found.set(snapshot.source, { snapshot, marks: text })
@@ -42,7 +42,7 @@ export class LostFolders {
 
 type Stored = Pick<SkillStore, 'mark' | 'digests'>
 
-/** That of the coarsest disks. */
+/** The tick of the coarsest disks. */
 const TICK_MS = 2_000
 
 interface Found {

@@ -17,13 +17,13 @@ import { proverOf } from '../trust/signature-policy.ts'
 import type { Redactor } from '../base/redactor.ts'
 import type { Servers } from '../mcp-sources/connections.ts'
 
-/** What sources are reached with. */
+/** The dependencies for reaching sources. */
 export interface ReachingParts extends Parts {
   readonly servers: Servers
   readonly reader: DocumentReader
 }
 
-/** What a pull of this source works with. */
+/** The dependencies of a pull of this source. */
 export function pullingOf(
   configured: ConfiguredSource,
   config: Config,
@@ -55,12 +55,15 @@ function openerOf(
   }
 }
 
-/** Where this program keeps copies of skills: its state folder, and where those of others of this user lie. */
+/**
+ * The folders in which this program keeps copies of skills: its state folder, and the default state folder, where other
+ * daemons of this user keep theirs.
+ */
 export function ownFolders(config: Config, environment: Environment): readonly string[] {
   return [config.state, environment.state]
 }
 
-/** The operator's own gate, in the words of a pull. */
+/** The operator's gate, as a step of a pull. */
 function gateOf(config: GateConfig, { store, environment, redactor, clock, log }: Parts): NonNullable<Pulling['gate']> {
   return async (next, earlier, signal) => {
     const candidate = candidateOf(next, earlier, store.skills)
@@ -77,7 +80,10 @@ function gateOf(config: GateConfig, { store, environment, redactor, clock, log }
   }
 }
 
-/** A server can say in its error what it was sent: a secret goes no further than this, to no file and to nobody who asks. */
+/**
+ * Removes secrets from an outcome: a server can quote in its error what it was sent. No secret may reach a file or a
+ * client.
+ */
 export function cleaned(outcome: Outcome, redactor: Redactor): Outcome {
   switch (outcome.kind) {
     case 'failed':

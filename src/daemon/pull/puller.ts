@@ -41,9 +41,9 @@ import type { PlaceLimits } from '../base/host-semaphore.ts'
 import { followDisabled, readDecisions } from './load-decisions.ts'
 import type { Report } from '../status/report.ts'
 
-/** What pulls are made with, besides what the daemon is given. */
+/** The dependencies of pulls, in addition to those of the daemon. */
 export interface PullerParts extends ReachingParts {
-  /** Brings the files of an MCP server that the operator wants here before anybody reads them. */
+  /** Fetches the files of an MCP server in advance, if the operator wants them before they are read. */
   readonly fetchAll: (source: McpSource, signal: AbortSignal) => Promise<void>
   readonly config: Config
   readonly registry: Registry
@@ -52,15 +52,18 @@ export interface PullerParts extends ReachingParts {
   readonly keyring: Keyring
   readonly lock: KnownLock
   readonly hosts: Hosts
-  /** Is told of the bytes of files that come. */
+  /** Receives the number of fetched bytes of files. */
   readonly fetched: FetchedBytes
-  /** The server that this one has the locked skills of a source from, should their commit vanish. */
+  /** The server from which the locked skills of a source are read if their commit vanishes. */
   readonly fallbackTo: (id: SourceId) => Fallback
-  /** Resolves when agents' folders lead to what is served, and to nothing that may be collected. */
+  /** Resolves when the agents' folders link to what is served, and to nothing that may be collected. */
   readonly linked: () => Promise<void>
 }
 
-/** Brings what sources have into service: each pull in its lane, from the request until its outcome is served and told. */
+/**
+ * Brings the content of sources into service. Each pull runs in the queue of its source, from the request until its
+ * outcome is served and reported.
+ */
 export class Puller implements AsyncDisposable {
   readonly hosts: Hosts
   readonly attempts: Attempts
@@ -71,18 +74,18 @@ export class Puller implements AsyncDisposable {
   readonly #report: Report
   readonly #keyring: Keyring
   readonly #lanes: Lanes<Outcome>
-  /** What the last pull of a source held after a look into it. */
+  /** The held outcome of the last pull of a source, if it needed the fetched content. */
   readonly #waiting = new Map<SourceId, Waiting>()
   readonly #listings = new SharedListings()
   readonly #threads = new FetchThreads()
   readonly #lostFolders: LostFolders
-  /** Of each source whose next pull has not begun, its part in the listing. */
+  /** For each source whose next pull has not begun: its part in the listing. */
   readonly #requested = new Map<SourceId, RequestedListing>()
-  /** Of each source that is a folder. */
+  /** For each source that is a folder. */
   readonly #hashes = new Map<SourceId, FolderHashes>()
-  /** Sources of which a stored file was found damaged: the next pull takes them anew, known or not. */
+  /** Sources with a damaged stored file: the next pull fetches them anew, known or not. */
   readonly #damaged = new Set<SourceId>()
-  /** The errors of runs that lost their place and are reported: all who waited for such a run get the same one. */
+  /** The errors of reported runs that lost their slot: all callers that waited for such a run get the same error. */
   readonly #reported = new WeakSet<SyncError>()
 
   constructor(parts: PullerParts) {
@@ -96,15 +99,16 @@ export class Puller implements AsyncDisposable {
     this.hosts = parts.hosts
     this.attempts = new Attempts(foldersIn(parts.config), parts.clock)
     const { fetches, fetch } = parts.config.limits
-    // To look where a ref points is one short answer, to fetch can take minutes: hosts that drip keep nobody from looking.
+    // Resolving a ref is one short request, while a fetch can take minutes: slow hosts must not keep others from
+    // resolving.
     const looking = withSlow({ concurrency: 4 * fetches.concurrency, perHost: 2 * fetches.perHost })
     const fetching = withSlow(fetches)
-    // A fetch names its own limit better than the lane that takes its place away.
+    // The fetch's own timeout error is more precise than that of the queue.
     const timeoutMs = fetch.totalMs + LANE_MARGIN_MS
     this.#lanes = new Lanes({ looking, fetching, timeoutMs, graceMs: GRACE_MS }, parts.clock)
   }
 
-  /** How long ago the last pull of a source ended, whatever came of it. Infinite where there was none. */
+  /** The time since the last pull of a source ended, with any outcome. Infinite if there was none. */
   sinceAttemptMs(source: SourceId): number {
     const configured = configuredIn(this.#config, source)
     return this.attempts.sinceMs(source, this.#report.recordOf(configured.source).lastAttempt)
@@ -114,22 +118,25 @@ export class Puller implements AsyncDisposable {
     return this.#publisher.currentOf(source)
   }
 
-  /** The sources of which the disk lost what was served, until that is brought back. */
+  /** The sources whose served content is lost on disk, until it is restored. */
   get lost(): readonly Loss[] {
     return this.#publisher.lost
   }
 
-  /** Whether a change at this path of a folder may be one of what is served of it. */
+  /** True if a change at this path of a folder can affect what is served of it. */
   async isOfUse(source: SourceId, path: string): Promise<boolean> {
     return this.#hashes.get(source)?.isOfUse(path) ?? true
   }
 
-  /** Stops what runs for a source and what waits; resolves when that has ended, or has had its time to. */
+  /**
+   * Stops the running and the waiting pull of a source. Resolves when they have ended, or when the grace period is
+   * over.
+   */
   async stop(source: SourceId): Promise<void> {
     await this.#lanes.stop(source)
   }
 
-  /** A stored file of the source is not what it was. Says whether that is news. */
+  /** Marks a stored file of the source as damaged. Returns true if that was not known yet. */
   markDamaged(source: SourceId): boolean {
     if (this.#damaged.has(source)) return false
     this.#damaged.add(source)
@@ -139,14 +146,17 @@ export class Puller implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#lanes[Symbol.asyncDispose]()
     await this.#threads[Symbol.asyncDispose]()
-    // A pull that does not heed its signal publishes nothing from here on, but may be in the middle of it.
+    // A pull that ignores its signal publishes nothing from here on, but may be in the middle of a publish.
     await this.#publisher.settled()
   }
 
-  /** Pulls as soon as there is a place. Rejects with an AbortError when stopped, else only in ways that end the process. */
+  /**
+   * Pulls as soon as there is a slot. Rejects with an AbortError if stopped; any other rejection is fatal to the
+   * process.
+   */
   async request(configured: ConfiguredSource, trigger: Trigger): Promise<Outcome> {
     const { source } = configured
-    // Those who join a pull in waiting ask anew: a listing that began before this is of no use to it.
+    // A request that joins a waiting pull renews its listing: a listing that began before is of no use to it.
     this.#requested.get(source.id)?.[Symbol.dispose]()
     this.#requested.set(source.id, this.#listings.request(repositoryOf(configured), refsOf(source)))
     try {
@@ -155,7 +165,7 @@ export class Puller implements AsyncDisposable {
       })
     } catch (thrown) {
       const error = unsuppressed(thrown)
-      // The lane took the place back from a pull that did not end: that is an outcome too.
+      // The queue took the slot from a pull that did not end: that is an outcome too.
       if (!(error instanceof SyncError)) throw error
       return await this.#lost(source, error)
     } finally {
@@ -163,7 +173,7 @@ export class Puller implements AsyncDisposable {
     }
   }
 
-  /** Once for each run, however many waited for it. */
+  /** Reports once per run, however many callers waited for it. */
   async #lost(source: Source, error: SyncError): Promise<Outcome> {
     const outcome: Outcome = { kind: 'failed', error }
     if (this.#reported.has(error)) return outcome
@@ -172,7 +182,7 @@ export class Puller implements AsyncDisposable {
     return outcome
   }
 
-  /** One pull in its lane, and what is told of it. */
+  /** Runs one pull in its queue and reports the outcome. */
   async #run(configured: ConfiguredSource, turn: Turn): Promise<Outcome> {
     const { source } = configured
     using _underWay = this.attempts.begin(source.id)
@@ -180,9 +190,9 @@ export class Puller implements AsyncDisposable {
     this.#requested.delete(source.id)
     const { store, clock, redactor } = this.#parts
     const startMs = clock.monotonicMs()
-    // Also while nobody can look at the source.
+    // Runs even if the source cannot be reached.
     if (source.kind === 'mcp') await this.judge(source, turn.trigger)
-    // Looked at here and not when asked: another source of the host may have been sent away while this one waited.
+    // Checked here and not at the request: another source of the host may have received a backoff meanwhile.
     const closedMs = this.hosts.closedMs(hostOf(source))
     if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
     this.attempts.seen(source.id)
@@ -190,20 +200,20 @@ export class Puller implements AsyncDisposable {
     await this.#report.outcome(source, outcome, clock.monotonicMs() - startMs)
     const isTaken = outcome.kind === 'updated' || outcome.kind === 'unchanged'
     if (source.kind === 'mcp' && isTaken) await this.#parts.fetchAll(source, turn.signal)
-    // Above the budget no fetch starts: what can be let go is looked for again at each try.
+    // Above the disk limit no fetch starts, so each attempt tries to collect.
     if (outcome.kind === 'updated' || store.bytes > this.#config.limits.disk.bytes) await this.#collect(turn.signal)
     return outcome
   }
 
   /**
-   * Says of what is served of an MCP server what was found in its files since. It waits for no look at the source: a server that
-   * hangs keeps nothing in service.
+   * Applies the findings in fetched files of an MCP server to what is served. It does not wait for a pull: a server
+   * that hangs must not keep a skill in service.
    */
   async judge(source: McpSource, trigger: Trigger): Promise<void> {
     if (await this.#isAmended(source, trigger)) await this.serveInSlices()
   }
 
-  /** True where that made a generation that is to be served. */
+  /** Returns true if that created a generation to serve. */
   async #isAmended({ id, hiddenUnicode }: McpSource, trigger: Trigger): Promise<boolean> {
     const { store, clock } = this.#parts
     const change = async (snapshot: Snapshot): Promise<Snapshot> => {
@@ -257,7 +267,7 @@ export class Puller implements AsyncDisposable {
     return this.#ended(source, pulled, trigger, signal)
   }
 
-  /** What a pull goes by, or how it ends without one. */
+  /** The orders for a pull, or its outcome if it must not run. */
   async #ordersOf(configured: ConfiguredSource, current: Current | undefined): Promise<Orders | Outcome> {
     const { source } = configured
     try {
@@ -277,7 +287,10 @@ export class Puller implements AsyncDisposable {
     }
   }
 
-  /** What lay in a folder that is gone is written again at the end of the pull, and what is linked by this. */
+  /**
+   * Recreates removed folders of the store. The content is written again at the end of the pull, and links are restored
+   * by this.
+   */
   async #remake({ id }: Source): Promise<void> {
     const { store, log } = this.#parts
     if (!(await store.folder.remake())) return
@@ -294,7 +307,7 @@ export class Puller implements AsyncDisposable {
     return this.#damaged.has(id)
   }
 
-  /** Throws where it cannot be read. A person may have mended what could not be before. */
+  /** Throws if the decisions cannot be read. The operator may have repaired them since the last attempt. */
   async #decisionOf(id: SourceId): Promise<Decision> {
     const { decisions } = this.#parts.store
     if (decisions.isFailing || decisions.loss !== undefined) {
@@ -308,27 +321,27 @@ export class Puller implements AsyncDisposable {
     return this.#parts.store.decisions.known.get(id) ?? UNDECIDED
   }
 
-  /** Nothing is looked at; what the lock or the signatures take back does not stay for that. */
+  /** Checks nothing upstream, but withdraws what the lock or the signatures revoke. */
   async #pausedAt({ source }: ConfiguredSource, current: Current | undefined): Promise<Outcome> {
     const error = current && (await revocationOf(this.#config, current.snapshot, this.#decidedOf(source.id)))
     if (error instanceof NotLocked || error instanceof NotSigned) return { kind: 'failed', error, withdraw: true }
     return { kind: 'held', revision: undefined, reason: { code: 'paused', message: `"${source.id}" is paused` } }
   }
 
-  /** What follows from the end of a pull for what is served. */
+  /** Applies the end of a pull to what is served. */
   async #ended(source: Source, outcome: Outcome, trigger: Trigger, signal: AbortSignal): Promise<Outcome> {
     if (outcome.kind === 'held' && TAKES_A_LOOK.has(outcome.reason.code)) this.#waiting.set(source.id, outcome)
     else this.#waiting.delete(source.id)
     try {
       if (outcome.kind === 'updated') await this.#serve(source, outcome, trigger, signal)
       else if (outcome.kind === 'failed' && outcome.withdraw) await this.#withdraw(source, trigger, signal)
-      // A disk that said no has said so.
+      // A failed disk is reported already.
       else if (outcome.kind !== 'failed' || outcome.error.code !== 'store-failed')
         await this.#mend(source, trigger, signal)
       return outcome
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
-      // What a person has to know of the source is not hidden by a disk that says no.
+      // A disk failure must not hide what the operator has to know of the source.
       const isTold = outcome.kind === 'held' || (outcome.kind === 'failed' && outcome.withdraw !== true)
       return isTold ? outcome : { kind: 'failed', error }
     }
@@ -336,7 +349,7 @@ export class Puller implements AsyncDisposable {
 
   async #serve({ id }: Source, updated: Updated, trigger: Trigger, signal: AbortSignal): Promise<void> {
     const { held, snapshot, from, rewritten } = updated
-    // A gate can take long, and lock and signers are those of this moment.
+    // A gate can take long, so lock and signers are checked again now.
     const refusal = await refusalOf(this.#config, snapshot, this.#decidedOf(id))
     if (refusal !== undefined) throw refusal
     await this.#revokeOutdated(snapshot)
@@ -344,12 +357,12 @@ export class Puller implements AsyncDisposable {
     await this.publish(new Map([[id, { held, snapshot }]]), cause, signal)
     this.#parts.log.recovery('served-lost', id)
     this.#damaged.delete(id)
-    // What was said of a candidate is done with once the source has moved on. One that was brought back has not moved.
+    // Decisions about a candidate are settled when the source has moved on. A restored revision has not moved.
     if (from === undefined) await this.#parts.store.decisions.change(id, unapproved)
     else if (!isAbout(from, snapshot.revision)) await this.#parts.store.decisions.change(id, settled)
   }
 
-  /** First on the disk: a kill in between leaves a skill waiting, and never one served that nobody looked at. */
+  /** Revokes on disk first: after a kill, a skill may wait for approval, but is never served without review. */
   async #revokeOutdated(snapshot: Snapshot): Promise<void> {
     const { decisions } = this.#parts.store
     for (const path of outdatedIn(snapshot, decisions.approvals)) {
@@ -363,7 +376,7 @@ export class Puller implements AsyncDisposable {
     await this.publish(new Map([[id, undefined]]), { action: 'withdraw', trigger, source: id }, signal)
   }
 
-  /** What the disk has lost since is written again from memory: a restart is to find what is served now. */
+  /** Rewrites from memory what the disk has lost since: a restart must find what is served now. */
   async #mend({ id }: Source, trigger: Trigger, signal: AbortSignal): Promise<void> {
     const { store, clock, log } = this.#parts
     const cause: Cause = { action: 'update', trigger, source: id }
@@ -372,36 +385,38 @@ export class Puller implements AsyncDisposable {
     if ((await store.decisions.mend()) || isMended) log.warn('store-mended', { source: id })
   }
 
-  /** Makes a generation of what changed, and serves it. Without a signal it is not stopped half way. */
+  /** Creates a generation of the changes and serves it. Without a signal it is never interrupted. */
   async publish(changed: Changed, cause: Cause, signal: AbortSignal = NEVER): Promise<void> {
     await followDisabled(
       [...changed.values()].flatMap((current) => current?.snapshot ?? []),
       this.#parts,
     )
     await this.#publisher.publish(changed, cause, this.#parts.clock.now(), signal)
-    // What was found while the snapshot was made, or since it was served last, is not in it.
+    // Adds findings that the snapshot lacks: those made while it was built, and those since it was last served.
     for (const { source } of this.#config.sources)
       if (source.kind === 'mcp' && changed.has(source.id)) await this.#isAmended(source, cause.trigger)
-    // To build a catalog of thousands of skills takes long, and so does telling what moved: whoever asked meanwhile is answered
-    // first. The first turn is of the same round of the loop, in which nothing more is heard.
+    // Building a catalog of thousands of skills takes long, and so does notifying of the changes: pending requests are
+    // answered first. The first turn ends in the same round of the event loop, which reads no new input.
     await turn()
     await turn()
     await this.serveInSlices()
   }
 
-  /** The same as `serve`, once the catalog and what is told of it are made in slices: others are served meanwhile. */
+  /**
+   * Like `serve`, but first builds the catalog and its changes in slices, so that other clients are served meanwhile.
+   */
   async serveInSlices(): Promise<void> {
     await this.#registry.prepare(await this.#publisher.readied())
     this.serve()
   }
 
-  /** Serves the newest generation, without what is disabled now. */
+  /** Serves the newest generation, without the skills that are disabled now. */
   serve(): void {
-    // Never a catalog that was built before a wait: somebody may have disabled a skill of it meanwhile.
+    // Never a catalog that was built before a wait: the operator may have disabled one of its skills meanwhile.
     this.#registry.publish(this.#publisher.catalog)
   }
 
-  /** What cannot be removed now is removed after the next update: nothing that is served depends on it. */
+  /** Files that cannot be removed now are removed after the next update: nothing that is served depends on them. */
   async #collect(signal: AbortSignal): Promise<void> {
     const { store, clock, log } = this.#parts
     try {
@@ -415,23 +430,23 @@ export class Puller implements AsyncDisposable {
     }
   }
 
-  /** The snapshots of what is served, also where the disk lost the generation that names them. */
+  /** The snapshots that are served, even if the disk lost the generation that names them. */
   #served(): string[] {
     return this.#config.sources.flatMap(({ source }) => this.#publisher.currentOf(source.id)?.held.snapshot ?? [])
   }
 }
 
-/** Holds that are known only once the candidate was fetched. */
+/** Codes of holds that are known only after the candidate was fetched. */
 const TAKES_A_LOOK: ReadonlySet<SyncErrorCode> = new Set(['mass-deletion', 'disabled-returns', 'awaiting-approval'])
 
-/** One run in its lane: who wanted it, and the call that takes a place among those who fetch. */
+/** One run in its queue: its trigger, and the call that takes a slot for fetching. */
 interface Turn {
   readonly trigger: Trigger
   readonly signal: AbortSignal
   readonly fetching: () => Promise<void>
 }
 
-/** Twice as many places for what is slow: hosts that drip or hang hold up no other, and memory stays bounded. */
+/** Twice as many slots for slow work: slow or hanging hosts delay no other host, and memory stays bounded. */
 function withSlow(limits: PlaceLimits): PlaceLimits {
   return { ...limits, slow: { concurrency: 2 * limits.concurrency, afterMs: SLOW_AFTER_MS } }
 }
@@ -442,16 +457,16 @@ const LANE_MARGIN_MS = 60_000
 
 const NEVER = new AbortController().signal
 
-/** How long pulls have to end when the daemon does. */
+/** The grace period of running pulls when the daemon ends. */
 const GRACE_MS = 5_000
 
-/** Equal for sources that are the same repository to the same reader. */
+/** Equal for sources that share the same repository with the same access. */
 export function repositoryOf({ source, access, ca, proxy }: ConfiguredSource): string {
   const backend = source.kind === 'git' ? source.backend : undefined
   return JSON.stringify([source.url, backend, access, ca, proxy])
 }
 
-/** True of addresses that differ in nothing but how they are written. */
+/** True if the addresses differ only in spelling. */
 function isSameAddress(one: string, other: string): boolean {
   const [first, second] = [one, other].map((text) => new URL(text).href.replace(/\/+$/, ''))
   return first === second

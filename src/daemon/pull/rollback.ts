@@ -6,12 +6,12 @@ import type { Store } from '../../sync/store/store.ts'
 import type { Current } from '../../sync/model/snapshot.ts'
 import { OperatorError } from '../base/operator-error.ts'
 
-/** Where a rollback goes: a whole generation, or one source to a commit. */
+/** The target of a rollback: a whole generation, or one source at a commit. */
 export type RollbackTarget =
   | { readonly kind: 'generation'; readonly number: number }
   | { readonly kind: 'commit'; readonly source: SourceId; readonly commit: string }
 
-/** What each source had in a generation, for those that have something else now. */
+/** The content of each source in a generation, for the sources whose content differs now. */
 export async function heldInGeneration(
   store: Store,
   number: number,
@@ -32,7 +32,7 @@ export async function heldInGeneration(
   return back
 }
 
-/** The newest that the store has of a source at a commit, or at one that begins so. */
+/** The newest stored content of a source at a commit, which may be abbreviated. */
 export async function heldAtCommit(store: Store, source: SourceId, commit: string): Promise<Current | undefined> {
   const found = new Map<ObjectId, Current>()
   for (const number of await store.generations.numbers()) {
@@ -55,11 +55,11 @@ export function fullCommit(source: SourceId, commit: string): ObjectId {
   )
 }
 
-/** What a rollback did to one source. */
+/** The effect of a rollback on one source. */
 export interface RolledBack {
   readonly source: SourceId
   readonly from: Revision | undefined
   readonly to: Revision
-  /** What stands from now on. */
+  /** The decision from now on. */
   readonly decision: Decision
 }

@@ -14,7 +14,7 @@ import type { Puller } from './puller.ts'
 import { fullCommit, heldAtCommit, heldInGeneration } from './rollback.ts'
 import type { RollbackTarget, RolledBack } from './rollback.ts'
 
-/** What a lock brings back at the next pull is left for good, or not at all. */
+/** The error for a rollback that the lock would undo at the next pull: it must be permanent or refused. */
 function broughtBack(config: Config, id: SourceId, refusal: NotLocked): SyncError {
   const { source } = configuredIn(config, id)
   if (followedBy(config, source) !== undefined) return refusal
@@ -22,7 +22,7 @@ function broughtBack(config: Config, id: SourceId, refusal: NotLocked): SyncErro
   return new NotLocked(`${refusal.message}, which the next pull would bring back; ${tries}`)
 }
 
-/** Goes back to what was served before, and writes down that somebody decided so. */
+/** Rolls back to previously served content, and stores that decision. */
 export class Rollbacks {
   readonly #config: Config
   readonly #parts: Pick<Parts, 'store'>
@@ -36,7 +36,7 @@ export class Rollbacks {
     this.#candidates = candidates
   }
 
-  /** Ends with what it did to each source. Until the first is touched, `signal` stops it. */
+  /** Returns the effect on each source. The signal aborts only before the first source is changed. */
   async to(target: RollbackTarget, hold: boolean, signal: AbortSignal): Promise<readonly RolledBack[]> {
     const back = await this.#backAt(target, signal)
     if (back.size === 0)
@@ -50,7 +50,7 @@ export class Rollbacks {
     signal.throwIfAborted()
     const done: RolledBack[] = []
     for (const [id, { snapshot }] of back) {
-      // A pull that is under way would publish what is being left.
+      // A running pull would publish the revision that is being left.
       await this.#puller.stop(id)
       const from = this.#puller.currentOf(id)?.snapshot.revision
       const to = snapshot.revision
@@ -58,7 +58,7 @@ export class Rollbacks {
       done.push({ source: id, from, to, decision: await this.#parts.store.decisions.change(id, after) })
     }
     const source = target.kind === 'commit' ? { source: target.source } : {}
-    // What must be on the disk is not stopped half way.
+    // A change that must reach the disk is not interrupted.
     await this.#puller.publish(back, { action: 'rollback', trigger: 'command', ...source })
     return done
   }
@@ -76,13 +76,13 @@ export class Rollbacks {
     return held.held.snapshot === currentOf(source)?.held.snapshot ? new Map() : new Map([[source, held]])
   }
 
-  /** What was never served is shown to the gate first, whoever asks for it. */
+  /** Content that was never served is checked by the gate first, for any caller. */
   async #vetted(source: SourceId, commit: string, signal: AbortSignal): Promise<Current> {
     const configured = configuredIn(this.#config, source)
     const current = this.#puller.currentOf(source)
     const candidate = await this.#candidates.take(configured, current, fullCommit(source, commit), signal)
     const veto = await this.#candidates.vetoOf(configured, candidate, this.#puller.currentOf(source), signal)
-    // What the gate would have a person decide, a person is deciding.
+    // The gate wants an operator to decide, and an operator is deciding.
     if (veto !== undefined && veto.code !== 'awaiting-approval') throw veto
     return candidate
   }
