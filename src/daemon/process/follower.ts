@@ -30,13 +30,16 @@ import { AskedFiles } from '../control/request-file.ts'
 import { sharedDiskOf } from '../http/skill-paths.ts'
 import { waitAtMost } from '../../base/wait-at-most.ts'
 
-/** How often the pointer is looked at where watching tells nothing (network disks, exhausted watches). */
+/** The interval for checking the pointer if watching reports nothing (network disks, exhausted watches). */
 const LOOK_MS = 2_000
 
-/** What says which generation is served, and which skills of it are disabled. */
+/** The files that determine the served generation and its disabled skills. */
 const LOOKED_AT: ReadonlySet<string | null> = new Set(['current', 'decisions.json'])
 
-/** A reader of a state folder that somebody else writes: it serves the current generation, and notices a new one by itself. */
+/**
+ * A reader of a state folder that another process writes. It serves the current generation, and notices a new one by
+ * itself.
+ */
 export class Follower implements AsyncDisposable {
   readonly registry = new Registry()
   readonly #views: Views
@@ -45,7 +48,7 @@ export class Follower implements AsyncDisposable {
   readonly #log: Log
   readonly #clock: Clock
   readonly #stop = new AbortController()
-  /** Raised when the first generation is served. */
+  /** Aborted when the first generation is served. */
   readonly #first = new AbortController()
   readonly #searching: Searching
   readonly #watching: Promise<void>
@@ -72,7 +75,7 @@ export class Follower implements AsyncDisposable {
     this.#log = log
     this.#clock = clock
     this.#searching = new Searching({ state: config.state, log, clock })
-    // A look rejects only in a way that is to end the process.
+    // `look` rejects only with an error that must end the process.
     this.#watcher = watched(config.state, (name) => void (LOOKED_AT.has(name) && this.look()))
     this.#watching = this.#lookNowAndThen()
   }
@@ -92,13 +95,13 @@ export class Follower implements AsyncDisposable {
     return servingOf(this.#config, this.#views, { read }, host, this.#searching)
   }
 
-  /** Until disposed, files are read by the daemon of this very process: it fetches again what is damaged. */
+  /** Until disposed, the daemon of this process reads the files: it fetches damaged files again. */
   readWith(read: ReadFile): Disposable {
     this.#read = read
     return { [Symbol.dispose]: () => void (this.#read = this.#readStored) }
   }
 
-  /** Until disposed, sources are looked at by the daemon of this very process. */
+  /** Until disposed, the daemon of this process pulls the sources. */
   lookWith(look: (source: SourceId | undefined) => Promise<unknown>): Disposable {
     const ask: AskForLook = async (source) => {
       await look(source)
@@ -109,22 +112,23 @@ export class Follower implements AsyncDisposable {
   }
 
   /**
-   * Another process writes, or none: it is asked over its socket. Before this or the above, nobody knows whom to ask. Where
-   * nobody listens, `takeOver` is to have one of the two called again soon: whoever calls a tool waits for that.
+   * Another process writes, or none: requests go over its socket. Before this or `lookWith` is called, the writer is
+   * unknown. If no process listens, `takeOver` must cause one of the two to be called again soon: the caller of a tool
+   * waits for that.
    */
   writesElsewhere(takeOver?: () => void): void {
     const ask: AskForLook = (source) => askForLook(this.#config, source, this.#stop.signal)
     this.#askFrom(takeOver === undefined ? { ask } : { ask, takeOver })
   }
 
-  /** Looks at the pointer and at what is disabled now, and once more if it is being looked at already. */
+  /** Checks the pointer and the disabled skills now, and once more if a check is already running. */
   async look(): Promise<void> {
     this.#lookAgain = true
     this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
     await this.#looking
   }
 
-  /** Resolves when there is a generation to serve, or after so long. */
+  /** Resolves when there is a generation to serve, or after `ms`. */
   async hasGeneration(ms: number, signal: AbortSignal): Promise<void> {
     const over = AbortSignal.any([signal, this.#first.signal])
     await this.#clock.wait(ms, over).catch((error: unknown) => {
@@ -140,7 +144,7 @@ export class Follower implements AsyncDisposable {
     await this.#searching[Symbol.asyncDispose]()
   }
 
-  /** What its writer comes to is served here before this resolves. */
+  /** Resolves after the result of the writer's pull is served here too. */
   async #lookUpstream(source: SourceId | undefined, mostMs = this.#config.serve.tools?.waitMs ?? 0): Promise<number> {
     const over = new AbortController()
     const leftMs = await waitAtMost(mostMs, this.#ask(source, over.signal), this.#clock)
@@ -149,7 +153,7 @@ export class Follower implements AsyncDisposable {
     return leftMs
   }
 
-  /** Asks until somebody listens, or the caller has left. */
+  /** Sends the request until a writer answers, or the caller has left. */
   async #ask(source: SourceId | undefined, over: AbortSignal): Promise<void> {
     while (!over.aborted) {
       const replaced = this.#replaced.promise
@@ -174,7 +178,7 @@ export class Follower implements AsyncDisposable {
         await this.#serveNewest()
         this.#log.recovery('generation-not-read', '')
       } catch (error) {
-        // Between the pointer and the files the writer may have moved on: the next look sees that.
+        // The writer may have moved on between the pointer and the files: the next check sees that.
         if (!(error instanceof SyncError)) throw error
         this.#log.failure('warn', 'generation-not-read', { source: '', code: error.code, message: error.message })
       }
@@ -186,13 +190,13 @@ export class Follower implements AsyncDisposable {
     if (current === undefined) return
     const { decisions } = this.#store
     const mark = await this.#marked(current)
-    // What can be read at one moment is in no mark: what could not be is tried again.
+    // Readability is not part of the mark: unreadable decisions are read again.
     if (mark === this.#seen && !decisions.isFailing) return
     await readDecisions({ store: this.#store, log: this.#log })
     if (mark === this.#seen && decisions.isFailing) return
     const catalog = await currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config))
     await this.registry.prepare(catalog)
-    // What was decided meanwhile, or learnt of what is disabled, is about this very generation: the next look serves it.
+    // Decisions that changed meanwhile apply to this same generation: the next check serves it.
     const now = await markOf(join(this.#config.state, 'current'))
     if (now === undefined || (await this.#marked(now)) !== mark) {
       this.#lookAgain = true
@@ -204,7 +208,7 @@ export class Follower implements AsyncDisposable {
     this.#first.abort()
   }
 
-  /** What may be served of the same generation changes with the rules. */
+  /** The mark includes the rules, because they change what may be served of the same generation. */
   async #marked(current: string): Promise<string> {
     const { decisions } = this.#store
     const rules = [decisions.file, decisions.copy, decisions.record, ...rulesIn(this.#config)]
@@ -222,7 +226,7 @@ export class Follower implements AsyncDisposable {
   }
 }
 
-/** What is stored can be read from a disk that takes nothing. */
+/** Opens the store, also on a disk that is read-only. */
 async function storeToRead(state: string): Promise<Store> {
   try {
     return await Store.open(state)
@@ -233,13 +237,13 @@ async function storeToRead(state: string): Promise<Store> {
   }
 }
 
-/** Who looks at sources. */
+/** The party that pulls sources on request. */
 interface Looker {
   readonly ask: AskForLook
   readonly takeOver?: () => void
 }
 
-/** The files that say what may be served: the lock where it is followed, and the lists of signers. */
+/** The files that determine what may be served: the lock if it is followed, and the lists of signers. */
 function rulesIn(config: Config): string[] {
   const { lock, sources } = config
   const isHeeded = sources.some(({ source }) => isLockHeeded(config, source))
@@ -247,7 +251,7 @@ function rulesIn(config: Config): string[] {
   return [isHeeded ? lock : undefined, ...signers].filter((file) => file !== undefined)
 }
 
-/** Undefined where the system has no watch left to give. Looking now and then goes on without it, and when it breaks. */
+/** `undefined` if the system has no watch left. The periodic check works without a watch, and if the watch fails. */
 function watched(folder: string, onChange: (name: string | null) => void): FSWatcher | undefined {
   try {
     return watch(folder, (_, name) => onChange(name)).on('error', () => {})
@@ -257,7 +261,7 @@ function watched(folder: string, onChange: (name: string | null) => void): FSWat
   }
 }
 
-/** Changes whenever the file is replaced. Undefined while there is none. */
+/** Changes whenever the file is replaced. `undefined` if the file does not exist. */
 async function markOf(path: string): Promise<string | undefined> {
   const found = await unlessAbsent(stat(path, { bigint: true })).catch(cannot(`look at "${path}"`))
   return found && `${found.ino} ${found.mtimeNs} ${found.size}`

@@ -24,11 +24,11 @@ import type { Writer } from './writer.ts'
 
 /** The HTTP side of a daemon, while it listens. */
 export interface Front {
-  /** With the port that was picked. */
+  /** Includes the port that was picked. */
   readonly url: string
-  /** Where programs of the operator and of git hosts connect, if not there. */
+  /** The separate address for the operator's programs and git hosts, if configured. */
   readonly operationsUrl: string | undefined
-  /** Answers the clients that there are from this daemon from now on. */
+  /** Serves the existing clients from this daemon from now on. */
   readonly serve: (daemon: Daemon) => void
 }
 
@@ -39,7 +39,7 @@ export interface FrontParts {
   readonly log: Log
 }
 
-/** Serves clients over HTTP for as long as the work takes. */
+/** Serves clients over HTTP until the work settles. */
 export async function whileServing(
   writer: Pick<Writer, 'daemon'>,
   parts: FrontParts,
@@ -90,7 +90,7 @@ export async function whileServing(
   })
 }
 
-/** A file of tokens that cannot be read keeps nobody from starting: it is mended while what is on loopback goes on. */
+/** An unreadable token file does not prevent the start: it can be repaired while loopback clients are served. */
 function expectSomebodyKnown({ config, tokens, oauth }: Daemon, listen: ListenAddress): void {
   const isAnybodyKnown = oauth !== undefined || tokens.all === undefined || tokens.isAnyInForce
   if (isAnybodyKnown || !isTokenRequired(config, listen)) return
@@ -111,7 +111,7 @@ interface Listening {
   readonly operations: Listener | undefined
 }
 
-/** The status tells of the HTTP side too. */
+/** Adds the HTTP side to the status. */
 function tellStatus(daemon: Daemon, { listen, http, operations }: Listening): void {
   const { config, tokens } = daemon
   const required = isTokenRequired(config, listen)
@@ -128,7 +128,10 @@ interface Operations extends Omit<OperationsOptions, 'metrics' | 'meter'> {
   readonly metrics: Metrics | undefined
 }
 
-/** Where it is reached from elsewhere, its figures need a token as well; what proves by itself who sent it never does. */
+/**
+ * If it is reachable from other machines, its metrics need a token as well. Webhooks authenticate themselves and never
+ * need one.
+ */
 async function operationsOf(
   operations: ListenAddress | HandedSocket | undefined,
   { serve: { web } }: Config,

@@ -1,6 +1,9 @@
 import { whileWanted } from '../../base/abortable.ts'
 
-/** What is asked of somebody, and the moments in which somebody else takes over: who asks meanwhile waits, and asks the next. */
+/**
+ * Coordinates requests to a daemon with its replacement. A request that arrives during the replacement waits, and goes
+ * to the next daemon.
+ */
 export class Changeover {
   readonly #asked = new Set<Promise<unknown>>()
   #last: Promise<void> = Promise.resolve()
@@ -8,7 +11,9 @@ export class Changeover {
   #isOver = false
   #ending = new AbortController()
 
-  /** Does what is asked, unless somebody is taking over: then after that. The signal that it gets is raised too when somebody is about to. */
+  /**
+   * Runs a request, after a running replacement if there is one. Its signal is also aborted when a replacement begins.
+   */
   async ask<Result>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     while (this.#isChanging) await whileWanted(this.#last, signal)
     if (this.#isOver) throw OVER
@@ -22,16 +27,16 @@ export class Changeover {
     }
   }
 
-  /** `stop` has what is being asked come to its end; `next` takes over when it has. Two changes go one after the other. */
+  /** `stop` ends the running requests; then `next` takes over. Two changes run one after the other. */
   async change<Result>(stop: () => Promise<void>, next: () => Promise<Result>): Promise<Result> {
     if (this.#isOver) throw OVER
     const changed = this.#last.then(async () => this.#change(stop, next))
-    // Who comes after waits for the end of this one, not for its success.
+    // Later changes wait for the end of this one, not for its success.
     this.#last = changed.then(nothing, nothing)
     return changed
   }
 
-  /** The last change: nobody takes over, and who asks from here on is told so. */
+  /** The last change: no daemon takes over, and later requests are rejected. */
   async end(stop: () => Promise<void>): Promise<void> {
     const ended = this.change(stop, async () => {})
     this.#isOver = true

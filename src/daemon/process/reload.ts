@@ -14,29 +14,29 @@ import { configDigest } from '../control/requests.ts'
 import { UsageError } from '../base/usage-error.ts'
 import type { Writer } from './writer.ts'
 
-/** What a reload changed. Empty lists: nothing about sources. */
+/** The changes of a reload. The lists are empty if no source changed. */
 export interface Reloaded {
   readonly added: readonly SourceId[]
   readonly removed: readonly SourceId[]
   readonly changed: readonly SourceId[]
-  /** Whether anything was another at all. */
+  /** True if anything differs at all. */
   readonly isNew: boolean
 }
 
 export interface ReloadParts {
   readonly writer: Pick<Writer, 'daemon' | 'reload'>
-  /** Reads the file anew that the daemon was started with. Undefined where there was none. */
+  /** Reads the file that the daemon was started with. `undefined` if there was none. */
   readonly read: (() => Promise<Config>) | undefined
-  /** Where to listen by a configuration; throws a `UsageError` where that may not be. */
+  /** The address to listen on for a configuration; throws a `UsageError` if it is not allowed. */
   readonly listenBy: (config: Config) => ListenAddress
-  /** Whether there is a second listener: it keeps the names that it was opened with. */
+  /** True if there is a second listener: it keeps the host names that it was opened with. */
   readonly isApart: boolean
-  /** Serves the clients that there are with what this one has. */
+  /** Serves the existing clients from this daemon. */
   readonly serve: (daemon: Daemon) => void
   readonly log: Log
 }
 
-/** Applies the configuration as it is now, whole or not at all: what is refused leaves everything as it was. */
+/** Applies the current configuration as a whole or not at all: a refused one leaves everything unchanged. */
 export class Reload {
   readonly #parts: ReloadParts
   #last: Promise<unknown> = Promise.resolve()
@@ -51,7 +51,10 @@ export class Reload {
     return this.again(asked)
   }
 
-  /** `asked`: the digest of the configuration that whoever asks has read, if anybody did. Two at once go one after the other. */
+  /**
+   * `asked` is the digest of the configuration that the caller has read, if any. Concurrent calls run one after the
+   * other.
+   */
   async again(asked?: string): Promise<Reloaded> {
     const reloaded = this.#last.then(async () => this.#reload(asked))
     this.#last = reloaded.catch(() => {})
@@ -62,7 +65,7 @@ export class Reload {
     const { writer, serve, log } = this.#parts
     const { config: before } = writer.daemon
     const config = await this.#readConfig(asked)
-    // Whoever reloads has the lock as it is meant to be.
+    // A reload also accepts the lock as it is now.
     writer.daemon.lock.forget()
     if (isSame(config, before)) return { added: [], removed: [], changed: [], isNew: false }
     this.#expectApplicable(before, config)
@@ -113,7 +116,10 @@ export class Reload {
 
 const REQUEST = z.object({ config: z.string() })
 
-/** The keys of what differs and is set once for a process: its folder, its listeners, who is let in, what connections cost. */
+/**
+ * The keys that differ and can only be set at the start, such as the state folder, the listeners and the
+ * authentication.
+ */
 function fixedIn(before: Config, after: Config, isApart: boolean): string[] {
   const pairs: readonly Pair[] = [
     ['state', before.state, after.state],
@@ -130,7 +136,7 @@ function fixedIn(before: Config, after: Config, isApart: boolean): string[] {
   return pairs.filter(([, one, other]) => !isSame(one, other)).map(([key]) => key)
 }
 
-/** By which names whoever asks the second listener may call it. */
+/** The host names that the second listener accepts. */
 function namesOf({ serve: { http: before } }: Config, { serve: { http: after } }: Config): readonly Pair[] {
   return [
     ['serve.http.allowed_hosts', before.allowedHosts, after.allowedHosts],
@@ -138,15 +144,15 @@ function namesOf({ serve: { http: before } }: Config, { serve: { http: after } }
   ]
 }
 
-/** A key, and what stands there in two configurations. */
+/** A key with its values in two configurations. */
 type Pair = readonly [key: string, before: unknown, after: unknown]
 
-/** Whether the figures are for everybody: at the address for operations too, which is opened once. */
+/** True if the metrics are public: also at the address for operations, which is opened once. */
 function isPublic({ serve: { web } }: Config): boolean {
   return web.open.has('metrics')
 }
 
-/** Those of them that the store was opened with. */
+/** The limits that the store was opened with. */
 function pathLimitsOf({ limits: { fetch } }: Config): readonly number[] {
   return [fetch.segmentBytes, fetch.pathBytes, fetch.depth]
 }

@@ -22,21 +22,21 @@ import type { Redactor } from '../base/redactor.ts'
 import { requestHandlers } from '../control/requests.ts'
 import { HeldByOther, processText, WriteRight } from '../control/write-lock.ts'
 
-/** What a process is, that wants to write a state folder. */
+/** A process that wants to write a state folder. */
 export interface Candidate {
   readonly config: Config
   readonly environment: Environment
   readonly log: Log
   readonly redactor: Redactor
-  /** `start`, `mcp` or `sync`: told to whoever finds the lock. */
+  /** `start`, `mcp` or `sync`: shown to processes that find the lock taken. */
   readonly command: string
-  /** What else it can be asked for. */
+  /** Additional requests that it answers. */
   readonly handlers?: ControlHandlers
-  /** Whether what is stored is served where the disk takes no writes, until it does. */
+  /** True if stored content is served while the disk takes no writes. */
   readonly servesReadOnly?: boolean
 }
 
-/** The daemon of this process, with the lock that makes it the only one and the socket it is asked over. */
+/** The daemon of this process, with the lock that makes it the only writer and its control socket. */
 export class Writer implements AsyncDisposable {
   readonly #parts: Parts
   readonly #right: WriteRight
@@ -55,12 +55,12 @@ export class Writer implements AsyncDisposable {
     this.#control = new ControlServer(socket, all)
   }
 
-  /** Another one after a reload. */
+  /** A reload replaces it. */
   get daemon(): Daemon {
     return this.#daemon
   }
 
-  /** Takes the lock and loads the last generation, or says who has the lock. */
+  /** Takes the lock and loads the last generation, or returns the holder of the lock. */
   static async open(candidate: Candidate, signal: AbortSignal): Promise<Writer | { readonly heldBy: FoundHolder }> {
     const { config, environment, log, redactor, handlers } = candidate
     const socket = socketPathOf(config.state, environment.runtime)
@@ -81,19 +81,19 @@ export class Writer implements AsyncDisposable {
     }
   }
 
-  /** Raised, with the reason, once another process writes the folder: this one is to end. */
+  /** Aborted, with the reason, when another process writes the folder: this one must end. */
   get lost(): AbortSignal {
     return this.#right.lost
   }
 
-  /** `serve` is called with the daemon that goes on where the disk takes writes again. */
+  /** `serve` is called with the daemon that takes over when the disk takes writes again. */
   serveWith(serve: (daemon: Daemon) => void): void {
     this.#serve = serve
   }
 
   /**
-   * Nobody else may publish before what this daemon was publishing is on the disk, so the lock goes last. A pull that does not
-   * heed its signal in time publishes nothing any more.
+   * The lock is released last: another process must not publish before this daemon's publish is on disk. A pull that
+   * ignores its signal publishes nothing after that.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#over.abort()
@@ -103,7 +103,7 @@ export class Writer implements AsyncDisposable {
     await this.#right.release()
   }
 
-  /** Where the disk takes no socket either, it is tried again: clients are served without it. */
+  /** If the disk takes no socket either, it is retried: clients are served without it. */
   async #listen(): Promise<void> {
     try {
       await this.#control.listen()
@@ -113,7 +113,7 @@ export class Writer implements AsyncDisposable {
     }
   }
 
-  /** Looks now and then whether its socket is there still, and whether a disk that took no writes does. */
+  /** Checks periodically that its socket still exists, and whether a read-only disk takes writes again. */
   async #watch(): Promise<void> {
     const { signal } = this.#over
     const { clock } = this.#parts
@@ -144,7 +144,7 @@ export class Writer implements AsyncDisposable {
     this.#parts.log.failure('warn', 'control-socket-not-made', { source: '', code, message })
   }
 
-  /** Nothing is told of the end. What a disk still refuses is looked at again. */
+  /** An abort is not logged. A disk that still refuses is checked again. */
   #tellDisk(error: unknown): void {
     if (isAbortError(error)) return
     if (!(error instanceof SyncError)) throw error
@@ -166,7 +166,10 @@ export class Writer implements AsyncDisposable {
     )
   }
 
-  /** The daemon that goes on with the right to write. A disk that says no again leaves one that reads, for the next look. */
+  /**
+   * Starts the daemon that continues with the right to write. If the disk refuses again, a read-only daemon stays until
+   * the next check.
+   */
   async #granted(before: Daemon): Promise<Daemon> {
     try {
       this.#right.grant()
@@ -180,8 +183,9 @@ export class Writer implements AsyncDisposable {
   }
 
   /**
-   * Has a daemon of this configuration go on where the one before stopped, of the same state folder. `serve` is called with it
-   * before what clients were served with is let go. Where it cannot start, the one before goes on, and the error is thrown.
+   * Starts a daemon with this configuration that continues where the previous one stopped, with the same state folder.
+   * `serve` is called with it before the previous one is disposed. If it cannot start, the previous one continues, and
+   * the error is thrown.
    */
   async reload(config: Config, serve: (daemon: Daemon) => void): Promise<void> {
     await this.#changeover.change(
@@ -204,12 +208,12 @@ export class Writer implements AsyncDisposable {
 
   async #again(before: Daemon): Promise<Daemon> {
     return Daemon.start(before.config, this.#parts, before).catch((cause: unknown) => {
-      // No daemon at all is worse than a process that ends: that is started again.
+      // A process that ends is better than one without a daemon: the service manager restarts it.
       throw new Error('Cannot go on with the configuration from before the reload', { cause })
     })
   }
 
-  /** Each asks the daemon that there is when its turn comes. */
+  /** Each handler uses the daemon that exists when its turn comes. */
   #handlers(): ControlHandlers {
     const methods = Object.keys(requestHandlers(this.#daemon, this.#daemon.config))
     return Object.fromEntries(methods.map((method) => [method, this.#handler(method)]))
@@ -239,7 +243,7 @@ function rightFor({ config: { state }, log, command }: Candidate, socket: string
   return new WriteRight(state, { pid: process.pid, socket, command }, { clock: systemClock, onWatch })
 }
 
-/** The folder to be written, or to be read where the disk takes no writes. */
+/** Opens the folder for writing, or for reading if the disk takes no writes. */
 async function storeOf({ config, log, servesReadOnly }: Candidate, right: WriteRight): Promise<Store> {
   const { refusal } = right
   const store = await Store.openExisting(config.state, { pathLimits: config.limits.fetch })
@@ -265,7 +269,9 @@ function goOn(daemon: Daemon, serve: (daemon: Daemon) => void): Daemon {
   return daemon
 }
 
-/** `Writer.open`, after asking an `mcp` that writes meanwhile to hand over. Throws where another daemon stays. */
+/**
+ * Like `Writer.open`, but first requests a handover from an `mcp` process that writes. Throws if another daemon stays.
+ */
 export async function becomeWriter(candidate: Candidate, signal: AbortSignal): Promise<Writer> {
   for (let attempt = 1; ; attempt += 1) {
     const writer = await Writer.open(candidate, signal)
@@ -279,7 +285,7 @@ export async function becomeWriter(candidate: Candidate, signal: AbortSignal): P
   }
 }
 
-/** A writer that hangs up before it has answered is one that hands over. */
+/** A writer that closes the connection before it answers is handing over. */
 async function askForLock(holder: FoundHolder, signal: AbortSignal): Promise<void> {
   const socket = await socketOf(holder)
   if (socket === undefined) return
@@ -290,7 +296,7 @@ async function askForLock(holder: FoundHolder, signal: AbortSignal): Promise<voi
   }
 }
 
-/** How often a socket that is gone, and a disk that took no writes, are looked at. */
+/** The interval for checking a missing socket and a read-only disk. */
 const LOOK_MS = 2_000
 
 /** Together longer than a writer takes to end its running pulls. */
