@@ -12,21 +12,24 @@ import type { TreeWatch } from './tree-watch.ts'
 export interface WatchOptions {
   readonly clock: Clock
   readonly log: Log
-  /** There may be something that the last look at the source did not see. */
+  /** Called if there may be a change that the last pull did not see. */
   readonly onNews: (id: SourceId) => void
-  /** Has the source looked at soon. */
+  /** Requests a pull of the source soon. */
   readonly nudge: (id: SourceId) => void
-  /** Absolute paths below which nothing is of the source. */
+  /** Absolute paths below which nothing belongs to the source. */
   readonly apart: readonly string[]
-  /** Whether what is in service could be another for what changed at this path of the folder. */
+  /** True if a change at this path of the folder can affect what is served. */
   readonly isOfUse: (id: SourceId, path: string) => Promise<boolean>
-  /** A folder that holds more than so many is not watched. Default: as many watches as Linux gave a user for long. */
+  /**
+   * A folder with more folders than this is not watched. The default is the number of watches that Linux long gave a
+   * user.
+   */
   readonly mostFolders?: number
 }
 
 /**
- * Tells of changes in the folder of a source, once they have come to rest. What is told is that there may be something:
- * the look that follows finds what. Where watching does not work the schedule alone goes on, and the log says so once.
+ * Reports changes in the folder of a source after they have settled. It reports only that there may be a change; the
+ * pull that follows finds it. If watching fails, only the schedule remains, and the log reports that once.
  */
 export class FolderWatch implements AsyncDisposable {
   readonly #source: DirectorySource
@@ -34,23 +37,23 @@ export class FolderWatch implements AsyncDisposable {
   readonly #stop = new AbortController()
   readonly #watching: Promise<void>
   #watched: Watched | undefined
-  /** Whether it is known what there is to watch. */
+  /** True if it is known whether there is a folder to watch. */
   #isBegun = false
-  /** Ends the wait for the next look at what is watched. */
+  /** Aborts the wait for the next check of the watched folder. */
   #wait = new AbortController()
-  /** Whether anything changed since it was last asked; undefined while nobody waits for rest. */
+  /** True if anything changed since the last check; `undefined` if no debounce is running. */
   #isMoving: boolean | undefined
 
   constructor(source: DirectorySource, options: WatchOptions) {
     this.#source = source
     this.#options = options
-    // It rejects only in a way that is to end the process.
+    // It rejects only with an error that must end the process.
     this.#watching = this.#keepWatching()
   }
 
   /**
-   * Whether what changes in the folder is told of. Not while it, or a folder that came into it, is not watched so far; a folder
-   * that is not there, or cannot be watched, changes as the schedule finds it.
+   * True if changes in the folder are reported. False while it, or a new folder in it, is not watched yet. True for a
+   * folder that is absent or cannot be watched: its changes are found on schedule.
    */
   get isSure(): boolean {
     if (this.#watched === undefined) return this.#isBegun
@@ -63,7 +66,7 @@ export class FolderWatch implements AsyncDisposable {
     await this.#watching
   }
 
-  /** The folder may come later, go, or be another by a rename: what is watched is looked at now and then. */
+  /** The folder may appear later, disappear or be replaced by a rename, so it is checked periodically. */
   async #keepWatching(): Promise<void> {
     const { signal } = this.#stop
     while (!signal.aborted) {
@@ -94,10 +97,10 @@ export class FolderWatch implements AsyncDisposable {
     if (mark === undefined) return
     const { clock, log, apart, mostFolders = MOST_FOLDERS } = this.#options
     const { id, path } = this.#source
-    // What cannot be looked at is told by the next pull.
+    // The next pull reports a folder that cannot be read.
     const root = await realpath(path).catch(undefinedIfAway)
     if (root === undefined) return
-    // With chokidar, which nobody needs whose skills all come from elsewhere.
+    // Loads chokidar, which is not needed if all skills come from other kinds of source.
     const watching = await import('./tree-watch.ts')
     const tree = new watching.TreeWatch({
       root,
@@ -106,11 +109,11 @@ export class FolderWatch implements AsyncDisposable {
       onReady: (folders) => {
         log.debug('folder-watched', { source: id, folders })
         log.recovery('folder-not-watched', id)
-        // What came while nothing was watched.
+        // Covers changes from before the watch began.
         this.#options.onNews(id)
         this.#changed()
       },
-      // It rejects only in a way that is to end the process.
+      // It rejects only with an error that must end the process.
       onEvent: (at, kind) => void this.#heard(at, relative(root, at), kind),
       onFailed: (code, why) => {
         const message = `Cannot watch "${path}": ${why}; it is looked at on its schedule alone`
@@ -126,9 +129,9 @@ export class FolderWatch implements AsyncDisposable {
     await watched?.tree[Symbol.asyncDispose]()
   }
 
-  /** A build beside the skills writes thousands of files, which nobody is to look for. */
+  /** A build beside the skills writes thousands of files, which must not trigger pulls. */
   async #heard(at: string, path: string, kind: 'moved' | 'changed'): Promise<void> {
-    // Who asks does not wait until it has come to rest.
+    // A client that reads now must not wait until the changes have settled.
     this.#options.onNews(this.#source.id)
     const isOfUse = await this.#options.isOfUse(this.#source.id, path)
     if (isOfUse || (kind === 'moved' && (await mayHoldSkills(at)))) this.#changed()
@@ -142,7 +145,7 @@ export class FolderWatch implements AsyncDisposable {
     void this.#afterRest().catch(ignoreAbort)
   }
 
-  /** Whoever saves a file may empty it first, and who switches a branch writes hundreds. */
+  /** An editor may empty a file before it writes it, and a branch switch writes hundreds of files. */
   async #afterRest(): Promise<void> {
     const { clock, nudge, onNews } = this.#options
     const startMs = clock.monotonicMs()
@@ -159,7 +162,7 @@ export class FolderWatch implements AsyncDisposable {
       watched.isStale = true
       this.#wait.abort()
     }
-    // A folder is watched shortly after it came: the last look may have been before that.
+    // A new folder is watched a moment after it appears: the last pull may have been before that.
     onNews(this.#source.id)
     nudge(this.#source.id)
   }
@@ -170,19 +173,19 @@ export class FolderWatch implements AsyncDisposable {
 }
 
 interface Watched {
-  /** Which folder it is. */
+  /** Identifies the folder. */
   readonly mark: string
   readonly tree: TreeWatch
   readonly beganMs: number
-  /** It watches what is not there any more. */
+  /** True if it watches a folder that is gone. */
   isStale: boolean
 }
 
 const REST_MS = 150
-/** A folder that never rests is looked at all the same. */
+/** A folder that never settles is pulled all the same. */
 const LONGEST_MS = 2_000
 const LOOK_MS = 10_000
-/** Where nothing is watched, or something that is gone. */
+/** The interval if nothing is watched, or the watched folder is gone. */
 const SOON_MS = 1_000
 /** Each attempt walks the whole folder. */
 const RETRY_MS = 600_000
@@ -190,13 +193,13 @@ const RETRY_MS = 600_000
 /** A folder of skills has a hundredth of that. */
 const MOST_FOLDERS = 8_192
 
-/** Undefined where there is no folder that could be watched. */
+/** `undefined` if there is no folder to watch. */
 async function markOf(path: string): Promise<string | undefined> {
   const found = await stat(path).catch(undefinedIfAway)
   return found?.isDirectory() === true ? `${found.dev} ${found.ino}` : undefined
 }
 
-/** A folder that came may have skills in it, and a link may lead to some. */
+/** A new folder may contain skills, and a link may lead to some. */
 async function mayHoldSkills(path: string): Promise<boolean> {
   const found = await lstat(path).catch(undefinedIfAway)
   return found?.isDirectory() === true || found?.isSymbolicLink() === true

@@ -3,7 +3,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Clock } from '../../base/clock.ts'
 
-/** Which hosts asked to be left alone, and until when. It holds for all of their sources, whoever asks for a pull. */
+/** The hosts that requested a backoff, and its end. It applies to all of their sources, for any trigger. */
 export class Hosts {
   readonly #clock: Clock
   /** On the monotonic clock. */
@@ -13,30 +13,32 @@ export class Hosts {
     this.#clock = clock
   }
 
-  /** Leaves the host alone for so long from now on, and no shorter than it asked before. */
+  /** Starts a backoff of this length, or keeps the one in force if that is longer. */
   close(host: string, ms: number): void {
     const untilMs = this.#clock.monotonicMs() + Math.min(ms, LONGEST_CLOSED_MS)
     this.#closedUntilMs.set(host, Math.max(untilMs, this.#closedUntilMs.get(host) ?? 0))
   }
 
-  /** How long the host is still to be left alone. */
+  /** The remaining backoff of the host. */
   closedMs(host: string): number {
     return Math.max(0, (this.#closedUntilMs.get(host) ?? 0) - this.#clock.monotonicMs())
   }
 }
 
-/** What is said of a source that is not pulled, since its host is to be left alone for so long. */
+/** The error for a source that is not pulled because its host is in backoff for this time. */
 export function leftAlone(source: SourceId, ms: number): SyncError {
   const message = `Cannot pull "${source}": its host asked for a pause, and ${Math.ceil(ms / 1000)} s of it are left`
   return new SyncError('rate-limited', message, { retryAfterMs: ms })
 }
 
-/** A host that asks for years is asked again after a day. */
+/** A host that requests a backoff of years is queried again after a day. */
 const LONGEST_CLOSED_MS = 86_400_000
 
-/** The host that a source's pulls are counted against. A repository on this disk has none, and is counted by itself. */
+/**
+ * The host that the limits of a source are counted by. A repository on this disk has no host and is counted by itself.
+ */
 export function hostOf(source: Source): string {
-  // `git@host:path` is no URL.
+  // `git@host:path` is not a URL.
   const host = URL.parse(source.url)?.host ?? /^(?:[^/@]+@)?([^/:]+):/.exec(source.url)?.[1]
   return host === undefined || host === '' ? source.id : host
 }

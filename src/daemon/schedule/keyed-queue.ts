@@ -3,23 +3,23 @@ import type { Clock } from '../../base/clock.ts'
 import { Places, type Place, type PlaceLimits } from '../base/host-semaphore.ts'
 
 export interface LaneLimits {
-  /** A run begins in one of these places. */
+  /** The slots in which runs begin. */
   readonly looking: PlaceLimits
-  /** It takes one of these in exchange once it has something to fetch. */
+  /** A run exchanges its slot for one of these when it has something to fetch. */
   readonly fetching: PlaceLimits
-  /** After so long in one place a run loses it, and its lane, whether it heeds its signal or not. */
+  /** After this time in one slot, a run loses the slot and its place in the queue, even if it ignores its signal. */
   readonly timeoutMs: number
-  /** How long `stop` waits for runs that were aborted to end. */
+  /** The time that `stop` waits for aborted runs to end. */
   readonly graceMs: number
 }
 
 /**
- * What does the work. Once its signal is aborted it must publish nothing: the next run of the same key may be under way.
- * `fetching` gives its place back and resolves with one among those that fetch; the wait does not count as its time.
+ * The work of a run. After its signal is aborted it must publish nothing: the next run of the same key may have
+ * started. `fetching` releases its slot and resolves with one for fetching; the wait does not count toward its timeout.
  */
 export type Run<Result> = (signal: AbortSignal, fetching: () => Promise<void>) => Promise<Result>
 
-/** Who runs when: for each key one at a time and at most one more in waiting, whatever number is requested. */
+/** A queue per key: one run at a time and at most one waiting, however many are requested. */
 export class Lanes<Result> implements AsyncDisposable {
   readonly #limits: LaneLimits
   readonly #clock: Clock
@@ -36,8 +36,8 @@ export class Lanes<Result> implements AsyncDisposable {
   }
 
   /**
-   * Runs as soon as there is a place, after the one that runs for the key. Who asks while one is waiting gets the promise of
-   * that one. Rejects with an AbortError when stopped, and with a `SyncError` when it took too long.
+   * Runs as soon as there is a slot, after the current run of the key. A request joins a waiting run and gets its
+   * promise. Rejects with an AbortError if stopped, and with a `SyncError` after a timeout.
    */
   request(key: string, host: string, run: Run<Result>): Promise<Result> {
     if (this.#closed) return Promise.reject(stopped(key))
@@ -47,18 +47,20 @@ export class Lanes<Result> implements AsyncDisposable {
     return lane.waiting.result
   }
 
-  /** Aborts what runs for the key and what waits; resolves when that has ended, or has had its time to. */
+  /**
+   * Aborts the running and the waiting run of the key. Resolves when they have ended, or when the grace period is over.
+   */
   async stop(key: string): Promise<void> {
     const lane = this.#lanes.get(key)
     if (lane === undefined) return
     const controllers = [lane.waiting?.controller, lane.running]
-    // Who asks from now on must not join what is being stopped.
+    // A later request must not join a run that is being stopped.
     lane.waiting = undefined
     for (const controller of controllers) controller?.abort(stopped(key))
     await this.#endOf(lane.unended)
   }
 
-  /** Stops all keys, for good. */
+  /** Stops all keys permanently. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
     await Promise.all([...this.#lanes.keys()].map((key) => this.stop(key)))
@@ -90,7 +92,7 @@ export class Lanes<Result> implements AsyncDisposable {
     const stay = new Stay(host, controller, () => this.#alarm(key, controller))
     try {
       await stay.moveTo(this.#looking)
-      // From here on who asks is told of a later run.
+      // From here on a request gets a later run.
       lane.waiting = undefined
       lane.running = controller
       const run = job.run(controller.signal, () => stay.moveTo(this.#fetching))
@@ -102,15 +104,15 @@ export class Lanes<Result> implements AsyncDisposable {
     }
   }
 
-  /** Aborts a run when its time is over. What is returned stops that. */
+  /** Aborts a run after its timeout. The returned controller cancels that. */
   #alarm(key: string, run: AbortController): AbortController {
     const stop = new AbortController()
-    // It rejects only when it was stopped.
+    // It rejects only if it was canceled.
     void this.#clock.wait(this.#limits.timeoutMs, stop.signal).then(() => run.abort(timeOver(key)), nothing)
     return stop
   }
 
-  /** Resolves when all of these have ended, or have had their time to. */
+  /** Resolves when all of these have ended, or when the grace period is over. */
   async #endOf(unended: Iterable<Promise<void>>): Promise<void> {
     const grace = new AbortController()
     const over = this.#clock.wait(this.#limits.graceMs, grace.signal).catch(nothing)
@@ -119,7 +121,7 @@ export class Lanes<Result> implements AsyncDisposable {
   }
 }
 
-/** Where a run is: in one place at a time, for so long. */
+/** The position of a run: one slot at a time, each with a timeout. */
 class Stay {
   readonly #host: string
   readonly #run: AbortController
@@ -134,13 +136,13 @@ class Stay {
     this.#alarm = alarm
   }
 
-  /** Leaves its place and resolves in one of these. */
+  /** Releases its slot and resolves in one of these. */
   async moveTo(places: Places): Promise<void> {
     if (this.#at === places) return
     this.end()
     this.#at = places
     this.#place = await places.take(this.#host, this.#run.signal)
-    // One that was stopped in between has no more say in its lane; the place is free again by itself.
+    // A run that was stopped meanwhile must not continue; the slot is released by itself.
     this.#run.signal.throwIfAborted()
     this.#time = this.#alarm()
   }
@@ -152,13 +154,13 @@ class Stay {
 }
 
 interface Lane<Result> {
-  /** Requested and not begun: it waits for the one that runs, or for a place. */
+  /** A requested run that has not begun: it waits for the current one, or for a slot. */
   waiting: Waiting<Result> | undefined
-  /** Stops the one that began last. */
+  /** Aborts the run that began last. */
   running: AbortController | undefined
-  /** Resolves when what was requested last is over. */
+  /** Resolves when the last requested run is over. */
   last: Promise<void>
-  /** The runs that have not really ended, those included that lost their place. */
+  /** The runs that have not really ended, including those that lost their slot. */
   readonly unended: Set<Promise<void>>
 }
 
@@ -173,7 +175,7 @@ interface Job<Result> {
   readonly run: Run<Result>
 }
 
-/** The run, or the reason of its abort, whether it heeds that or not. */
+/** Settles like the run, or rejects when the signal aborts, even if the run ignores it. */
 async function unlessAborted<Result>(run: Promise<Result>, signal: AbortSignal): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>()
   const abort = () => reject(signal.reason)

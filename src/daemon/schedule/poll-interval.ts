@@ -2,17 +2,19 @@ import type { Schedule } from '../../sync/model/source.ts'
 import type { Clock } from '../../base/clock.ts'
 import { lastPeriod, type LastPeriod } from './poller.ts'
 
-/** What lies between two looks by a schedule, as of now. That of a cron expression is worked out once for each of its times. */
+/**
+ * The current time between two polls of a schedule. For a cron expression it is computed once for each of its times.
+ */
 export class Periods {
   readonly #clock: Pick<Clock, 'now'>
-  /** By cron expression, of which many sources can have the same. */
+  /** By cron expression, which many sources can share. */
   readonly #known = new Map<string, LastPeriod & { readonly sinceMs: number }>()
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock
   }
 
-  /** In milliseconds; infinite where there were no two times. */
+  /** In milliseconds; infinite if there are no two times. */
   of(schedule: Schedule): number {
     if (schedule.kind === 'every') return schedule.periodMs
     const { expression } = schedule

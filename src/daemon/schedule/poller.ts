@@ -8,7 +8,7 @@ import type { Clock } from '../../base/clock.ts'
 import { cronTimeOf } from '../base/cron-time.ts'
 import type { Hosts } from './host-backoff.ts'
 
-/** What sets the polls of one source apart from those of others, and of the same source on other machines. */
+/** Determines the jitter that separates the polls of one source from those of other sources and machines. */
 export interface PollKey {
   readonly id: SourceId
   /** The name of this machine: a thousand machines with one configuration must not poll in the same second. */
@@ -16,9 +16,9 @@ export interface PollKey {
 }
 
 /**
- * The first poll after the given time. A period is never exceeded: what sets sources apart is taken off it. A cron
- * expression means the machine's local time, as cron itself does, and what sets sources apart is added. Throws for an
- * expression that cron cannot read or that names no time in the next 8 years.
+ * The first poll after the given time. A period is never exceeded: the jitter is subtracted from it. A cron expression
+ * uses the machine's local time, as cron does, and the jitter is added. Throws if cron cannot read the expression or it
+ * has no time in the next 8 years.
  */
 export function nextAt(schedule: Schedule, key: PollKey, after: Date): Date {
   if (schedule.kind === 'every') {
@@ -28,15 +28,15 @@ export function nextAt(schedule: Schedule, key: PollKey, after: Date): Date {
   return new Date(at.getTime() + jitterMs(key, periodMs(schedule, at)))
 }
 
-/** The time that lies between the last two times of a cron expression, seen from any moment between the last and the next. */
+/** The time between the last two times of a cron expression, as seen from any moment before the next one. */
 export interface LastPeriod {
-  /** Infinite where there were no two times. */
+  /** Infinite if there are no two times. */
   readonly ms: number
-  /** When it is another: the next time. */
+  /** The time from which it is outdated: the next time of the expression. */
   readonly untilMs: number
 }
 
-/** To work it out takes cron some milliseconds. */
+/** Cron needs some milliseconds to compute it. */
 export function lastPeriod(expression: string, now: Date): LastPeriod {
   const cron = cronTimeOf(expression)
   const next = nextTimeMs(cron, now.getTime())
@@ -45,14 +45,17 @@ export function lastPeriod(expression: string, now: Date): LastPeriod {
   return { ms: Number.isFinite(before) ? last - before : Number.POSITIVE_INFINITY, untilMs: next }
 }
 
-/** The last time that is no later than this. Cron tells only what comes next; times are often about so far apart. */
+/**
+ * The last time not after `ms`. Cron computes only the next time, so this searches backwards, starting at the usual
+ * distance between two times.
+ */
 function lastTimeMs(cron: CronTime, ms: number, apartMs: number): number {
   let backMs = Number.isFinite(apartMs) ? apartMs : LONGEST_LOOK_BACK_MS
   while (nextTimeMs(cron, ms - backMs) > ms) {
     if (backMs >= LONGEST_LOOK_BACK_MS) return Number.NEGATIVE_INFINITY
     backMs *= 2
   }
-  // It is one of those that lie between these two.
+  // The result is one of the times between these two.
   let [early, late] = [ms - backMs, ms]
   for (;;) {
     const time = nextTimeMs(cron, early)
@@ -66,7 +69,7 @@ function lastTimeMs(cron: CronTime, ms: number, apartMs: number): number {
 const LONGEST_LOOK_BACK_MS = 10 * 366 * 86_400_000
 
 function nextTimeMs(cron: CronTime, ms: number): number {
-  // It was one that names no later time.
+  // The previous time was the last one.
   if (!Number.isFinite(ms)) return Number.POSITIVE_INFINITY
   try {
     return cron.getNextDateFrom(new Date(ms)).toMillis()
@@ -75,67 +78,74 @@ function nextTimeMs(cron: CronTime, ms: number): number {
   }
 }
 
-/** Cron looks no further than 8 years from today, and throws then what has nothing but its message to be known by. */
+/** Cron searches only 8 years from today; then it throws an error that only its message identifies. */
 function neverIfNone(error: unknown): number {
   if (error instanceof Error && error.message.includes('No execution date was found')) return Number.POSITIVE_INFINITY
   throw error
 }
 
-/** What a poller has to know of a source. */
+/** The facts about a source that a poller needs. */
 export interface Polled {
   readonly id: SourceId
-  /** The host that is asked. One that wants to be left alone is left alone by all its sources. */
+  /** The host that is polled. A backoff that it requests applies to all of its sources. */
   readonly host: string
-  /** Those of one group have the same host and schedule, and are polled at the same moments: one listing can serve them all. */
+  /**
+   * Sources of one group have the same host and schedule, and are polled at the same moments: one listing can serve
+   * them all.
+   */
   readonly group: string
   readonly schedule: Schedule
-  /** Nothing of it is served yet: somebody waits, so it is polled at once. */
+  /** True if nothing of it is served yet: clients may be waiting, so it is polled at once. */
   readonly isNew: boolean
 }
 
 export interface PollEnd {
-  /** Undefined where all went well. */
+  /** `undefined` if the poll succeeded. */
   readonly failed: SyncErrorCode | undefined
-  /** For how long nothing new is to be expected; the next poll comes no sooner. */
+  /** The time for which the answer stays fresh; the next poll comes no sooner. */
   readonly freshMs?: number
 }
 
 export interface PollerOptions {
   readonly clock: Clock
-  /** Who is asked for a poll keeps it up to date. */
+  /** The poll callback keeps the backoffs up to date. */
   readonly hosts: Hosts
   readonly machine: string
   /** At least 0, less than 1. */
   readonly random: () => number
-  /** What a poll is. It never rejects but when it is stopped or in ways that end the process. */
+  /** Polls one source. It rejects only if it is stopped, or with an error that must end the process. */
   readonly poll: (id: SourceId) => Promise<PollEnd>
 }
 
 /**
- * Polls each source on its own schedule until disposed; the first polls come soon, a little apart; that of a new source at once. A source never waits
- * for another, nor makes up for polls that it missed. What is being polled when the poller is disposed goes on.
+ * Polls each source on its own schedule until disposed. The first polls come soon, with a little jitter; that of a new
+ * source comes at once. A source never waits for another, and does not make up for missed polls. Disposing does not
+ * stop running polls.
  */
 export class Poller implements AsyncDisposable {
   readonly #options: PollerOptions
   readonly #plans: ReadonlyMap<SourceId, Plan>
   #isStopped = false
-  /** Ends the wait for the next poll. */
+  /** Aborts the wait for the next poll. */
   #wait = new AbortController()
 
   constructor(sources: readonly Polled[], options: PollerOptions) {
     this.#options = options
     const groups = Map.groupBy(sources, ({ group }) => group)
     this.#plans = new Map([...groups.values()].flatMap((members) => this.#plansOf(members)))
-    // It rejects only where the clock fails.
+    // It rejects only if the clock fails.
     void this.#run()
   }
 
-  /** When each source is polled next; for one that is being polled right now, when that was due. */
+  /** The time of the next poll of each source; for a source that is being polled, the time at which that was due. */
   nextPolls(): ReadonlyMap<SourceId, Date> {
     return new Map([...this.#plans.values()].map((plan) => [plan.source.id, new Date(this.#dueOf(plan).wallMs)]))
   }
 
-  /** Another pull of the source failed: it is tried again as after a poll that did, unless a poll comes sooner. */
+  /**
+   * Retries a source after the failure of a pull that was not a poll, with the same backoff as after a poll. A poll
+   * that is due sooner stays.
+   */
   retry(id: SourceId, failed: SyncErrorCode): void {
     const plan = this.#plans.get(id)
     if (plan === undefined || plan.isPolled || !isPassing(failed)) return
@@ -163,16 +173,16 @@ export class Poller implements AsyncDisposable {
 
   async #run(): Promise<void> {
     while (!this.#isStopped) {
-      // All that are due are asked for in one go: who is asked for later must not join the listing of who was earlier.
+      // All due sources are requested in one go: a source that is requested later must not join an earlier listing.
       for (const plan of this.#plans.values()) {
-        // It rejects only where a poll did, in a way that is to end the process.
+        // It rejects only if a poll did, with an error that must end the process.
         if (this.#isDue(plan)) void this.#poll(plan)
       }
       await this.#untilNext()
     }
   }
 
-  /** Looks at the host last: another source of it may have been told to stay away meanwhile. */
+  /** Checks the host last: another of its sources may have received a backoff meanwhile. */
   #isDue(plan: Plan): boolean {
     if (plan.isPolled || this.#leftMs(plan.due) > 0) return false
     plan.due = this.#dueOf(plan)
@@ -205,8 +215,8 @@ export class Poller implements AsyncDisposable {
   }
 
   /**
-   * At random from now to a bound that doubles with each failure in a row. At its largest it is two periods: so long
-   * after its fault is gone a source is well again, and one that is down for good is asked about as often as one that is well.
+   * A random delay up to a limit that doubles with each failure in a row. The largest limit is two periods: a source
+   * recovers that soon after its fault is gone, and a dead source is polled about as often as a healthy one.
    */
   #retry({ source, group, failures }: Plan): Moment {
     const { clock, random } = this.#options
@@ -215,7 +225,10 @@ export class Poller implements AsyncDisposable {
     return this.#joined(group, 'retry', Math.max(SHORTEST_BACKOFF_MS, Math.round(random() * boundMs)), boundMs)
   }
 
-  /** The moment that others of the group are waiting for, if it comes soon enough; else after so long, for the next to join. */
+  /**
+   * The moment that others of the group wait for, if it is within `boundMs`; otherwise a new moment after `ms`, which
+   * the next can join.
+   */
   #joined(group: Group, kind: 'regular' | 'retry', ms: number, boundMs = ms): Moment {
     const known = group[kind]
     const leftMs = known === undefined ? 0 : this.#leftMs(known)
@@ -223,7 +236,7 @@ export class Poller implements AsyncDisposable {
     return (group[kind] = this.#after(ms))
   }
 
-  /** Put off for as long as the host is to be left alone; after that its sources come a little apart. */
+  /** Postponed by the backoff of the host; after that, its sources are spread by their jitter. */
   #dueOf({ source, group, due, isPolled }: Plan): Moment {
     const closedMs = isPolled ? 0 : this.#options.hosts.closedMs(source.host)
     if (closedMs === 0 || closedMs < this.#leftMs(due)) return due
@@ -239,17 +252,20 @@ export class Poller implements AsyncDisposable {
     return { wallMs: clock.now().getTime() + ms, monotonicMs: clock.monotonicMs() + ms }
   }
 
-  /** By the clock that says the least: one is set back, the other stands still while the machine sleeps. */
+  /**
+   * The smaller value of both clocks: the wall clock can be set back, and the monotonic clock stops while the machine
+   * sleeps.
+   */
   #leftMs({ wallMs, monotonicMs }: Moment): number {
     const { clock } = this.#options
     return Math.min(wallMs - clock.now().getTime(), monotonicMs - clock.monotonicMs())
   }
 }
 
-/** The bound after the first failure is twice this. */
+/** The limit after the first failure is twice this. */
 const FIRST_BACKOFF_MS = 5_000
 const LONGEST_BACKOFF_MS = 3_600_000
-/** The shortest period that can be configured. Chance alone would now and then ask a host again in the same breath. */
+/** The shortest period that can be configured. A purely random delay could retry a host almost at once. */
 const SHORTEST_BACKOFF_MS = 1_000
 
 /** A time on both clocks. */
@@ -263,18 +279,18 @@ interface Plan {
   readonly group: Group
   due: Moment
   isPolled: boolean
-  /** In a row, and such that waiting helps. */
+  /** Failures in a row that may pass with time. */
   failures: number
 }
 
-/** Sources that are polled together, and what those of them wait for that were polled last. */
+/** Sources that are polled together, and the moments that the last polled of them wait for. */
 interface Group {
   readonly key: PollKey
   regular?: Moment
   retry?: Moment
 }
 
-/** A poll that was stopped says nothing about its source. */
+/** A stopped poll gives no information about its source. */
 function stoppedPoll(error: unknown): PollEnd {
   if (isAbortError(error)) return { failed: undefined }
   throw error
@@ -282,13 +298,15 @@ function stoppedPoll(error: unknown): PollEnd {
 
 const LONGEST_JITTER_MS = 60_000
 
-/** At most a tenth of the period and a minute: always the same for a source, evenly spread over sources and machines. */
+/**
+ * At most a tenth of the period and at most a minute: constant for a source, evenly spread over sources and machines.
+ */
 function jitterMs({ id, machine }: PollKey, periodMs: number): number {
   const hash = createHash('sha256').update(`${machine}\0${id}`).digest()
   return Math.floor((hash.readUInt32BE(0) / 2 ** 32) * Math.min(periodMs / 10, LONGEST_JITTER_MS))
 }
 
-/** From one time to the next; infinite where cron looks no further. */
+/** The time from one poll to the next; infinite if cron finds no further time. */
 export function periodMs(schedule: Schedule, after: Date): number {
   if (schedule.kind === 'every') return schedule.periodMs
   const cron = cronTimeOf(schedule.expression)

@@ -2,24 +2,24 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { ignoreAbort } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
 
-/** A look at a source that is under way, or about to be. */
+/** A pull of a source that runs or will run soon. */
 export interface Look {
-  /** It rejects only in a way that is to end the process. */
+  /** It rejects only with an error that must end the process. */
   readonly ended: Promise<void>
-  /** When it was asked for, by the monotonic clock. */
+  /** The time of the request, on the monotonic clock. */
   readonly sinceMs: number
 }
 
 /**
- * Looks that begin after they are asked for. All who ask before one has begun share it, and after one there is a rest as long
- * as it was: whoever asks without end has a source looked at half of the time at most.
+ * Pulls that begin after their request. All requests before one begins share it. After each there is a pause as long as
+ * the pull, within 50 ms and 5 s: constant requests keep a source busy about half of the time.
  */
 export class NewLooks {
   readonly #clock: Clock
   readonly #pull: (id: SourceId) => Promise<unknown>
-  /** Those that have not begun. */
+  /** The pulls that have not begun. */
   readonly #coming = new Map<SourceId, Look>()
-  /** Of the last one that began, when the next one may: known when it has ended. */
+  /** The time from which the next pull may begin; known when the last one has ended. */
   readonly #rests = new Map<SourceId, Promise<number>>()
 
   constructor(clock: Clock, pull: (id: SourceId) => Promise<unknown>) {
@@ -36,7 +36,7 @@ export class NewLooks {
   async #lookAt(id: SourceId): Promise<void> {
     const restedMs = (await this.#rests.get(id)) ?? 0
     await this.#clock.wait(restedMs - this.#clock.monotonicMs(), NEVER)
-    // What changes from here on may be seen too late: who asks then is given the next one.
+    // The pull may miss later changes: later requests get the next one.
     this.#coming.delete(id)
     const rest = this.#begin(id)
     this.#rests.set(id, rest)
@@ -54,5 +54,5 @@ export class NewLooks {
 const SHORTEST_REST_MS = 50
 const LONGEST_REST_MS = 5_000
 
-/** Whoever asked may have left: the look comes all the same. */
+/** The pull runs even if the caller has left. */
 const NEVER = new AbortController().signal

@@ -8,29 +8,32 @@ import { waitAtMost } from '../../base/wait-at-most.ts'
 
 export interface FreshnessOptions {
   readonly clock: Clock
-  /** The longest that a caller waits. */
+  /** The longest time that a caller waits. */
   readonly waitMs: number
-  /** How long ago the source was last looked at, whatever came of it. */
+  /** The time since the last pull of the source, with any outcome. */
   readonly sinceAttemptMs: (id: SourceId) => number
-  /** Whether something may have changed in it since the last look at it began. */
+  /** True if something may have changed in it since its last pull began. */
   readonly hasNews: (id: SourceId) => boolean
-  /** Whether it may be looked at now: not where its host, a person or the operator wants it left alone. */
+  /** True if it may be pulled now: false if its host is in backoff, if it is paused, or if `--offline` forbids it. */
   readonly isOpen: (source: Source) => boolean
-  /** What a look is; it begins after it is asked for. It never rejects but when it is stopped or in ways that end the process. */
+  /**
+   * Pulls a source; the pull begins after the call. It rejects only if it is stopped, or with an error that must end
+   * the process.
+   */
   readonly pull: (id: SourceId) => Promise<unknown>
 }
 
-/** A folder costs next to nothing to look at. */
+/** Short, because pulling a folder costs almost nothing. */
 const FOLDER_STALE_MS = 5_000
 
 /**
- * Looks at sources because somebody asks for what they have: at those that nobody looked at for one period of their schedule,
- * counted from the last attempt, so that a host that fails is asked no oftener than one that does not.
+ * Pulls sources because a client reads them: those without a pull for one period of their schedule. The period counts
+ * from the last attempt, so that a failing host is queried no more often than a healthy one.
  */
 export class Freshness {
   readonly #sources: readonly Source[]
   readonly #options: FreshnessOptions
-  /** All who ask for what is stale meanwhile share a look. */
+  /** All callers that need a stale source share its pull. */
   readonly #looks = new Map<SourceId, Look>()
   readonly #newLooks: NewLooks
   readonly #periods: Periods
@@ -43,9 +46,9 @@ export class Freshness {
   }
 
   /**
-   * Looks at what is stale, or at the one source however fresh it is. Resolves when that has ended, or when the caller has
-   * waited for so long: the look goes on. One that has gone on for so long already is not waited for. Says how long the caller
-   * may still wait for another.
+   * Pulls the stale sources, or the named one even if it is fresh. Resolves when that has ended or the wait is over;
+   * the pull continues. A pull that has already run that long is not waited for. Returns the time that the caller may
+   * still wait.
    */
   async look(only?: SourceId, mostMs = this.#options.waitMs): Promise<number> {
     const { clock, isOpen } = this.#options
@@ -56,14 +59,14 @@ export class Freshness {
   }
 
   #lookAt(id: SourceId, only: SourceId | undefined): Look {
-    // Who names a source has seen that it moved: a look that is under way may have been there before that.
+    // A caller that names a source has seen a change: a running pull may have read the source before that.
     if (only !== undefined || this.#options.hasNews(id)) return this.#newLooks.at(id)
     const look = this.#looks.get(id) ?? { ended: this.#begin(id), sinceMs: this.#options.clock.monotonicMs() }
     this.#looks.set(id, look)
     return look
   }
 
-  /** A source that hangs costs those who ask the agreed time once, and not each of them. */
+  /** A source that hangs costs the wait once, not once for each caller. */
   async #waitFor({ ended, sinceMs }: Look, endMs: number): Promise<void> {
     const { clock, waitMs } = this.#options
     await waitAtMost(Math.min(endMs, sinceMs + waitMs) - clock.monotonicMs(), ended, clock)
@@ -93,5 +96,5 @@ export class Freshness {
   }
 }
 
-/** No schedule is shorter, and a longer one need not be worked out for what was just looked at. */
+/** No schedule is shorter. A longer period need not be computed for a source that was just pulled. */
 const SHORTEST_PERIOD_MS = 1_000

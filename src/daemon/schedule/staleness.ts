@@ -7,13 +7,13 @@ import type { Clock } from '../../base/clock.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
 import { Periods } from './poll-interval.ts'
 
-/** How long ago a source last had an answer, and how long ago that may be. */
+/** The time since the last success of a source, and its limit. */
 export interface Age {
   readonly configured: ConfiguredSource
-  /** Infinite where it never had one. */
+  /** Infinite if there was no success. */
   readonly ageMs: number
   readonly limitMs: number
-  /** Older than it may be, though nobody decided that it be left alone. */
+  /** True if it is older than the limit, unless the source is deliberately left alone. */
   readonly isTooOld: boolean
 }
 
@@ -22,11 +22,11 @@ export interface AgesParts {
   readonly clock: Pick<Clock, 'now'>
   readonly recordOf: (source: Source) => SourceRecord
   readonly decisions: () => Decisions
-  /** How much longer what the last look found is fresh, by the word of the server itself. */
+  /** The remaining freshness of the last answer, as the server declared. */
   readonly freshMs: (id: SourceId) => number
 }
 
-/** How old what is known of each source is. */
+/** Computes the age of each source's content. */
 export class Ages {
   readonly #parts: AgesParts
   readonly #periods: Periods
@@ -36,7 +36,7 @@ export class Ages {
     this.#periods = new Periods(parts.clock)
   }
 
-  /** Of all sources, in their order. */
+  /** The ages of all sources, in their order. */
   all(): readonly Age[] {
     return this.#parts.config.sources.map((configured) => this.#of(configured))
   }
@@ -45,7 +45,7 @@ export class Ages {
     const { source } = configured
     const { lastSuccess } = this.#parts.recordOf(source)
     const nowMs = this.#parts.clock.now().getTime()
-    // A clock that was set back makes nothing younger than new.
+    // The age is never negative, even if the clock was set back.
     const ageMs = lastSuccess === undefined ? Number.POSITIVE_INFINITY : Math.max(0, nowMs - Date.parse(lastSuccess))
     const limitMs = this.#limitMs(configured)
     return { configured, ageMs, limitMs, isTooOld: ageMs > limitMs && !this.#isLeftAlone(configured) }
@@ -55,7 +55,7 @@ export class Ages {
     return maxAgeMs ?? Math.max(DAY_MS, MISSED_LOOKS * this.#periods.of(source.schedule))
   }
 
-  /** What nobody looks at on purpose is as old as was wanted. */
+  /** A source that is deliberately not pulled is never too old. */
   #isLeftAlone({ source }: ConfiguredSource): boolean {
     const { config, decisions, freshMs } = this.#parts
     if (decisions().get(source.id)?.paused === true || freshMs(source.id) > 0) return true
@@ -65,5 +65,5 @@ export class Ages {
 
 const DAY_MS = 86_400_000
 
-/** Of a schedule that leaves out weekends, the time between two looks is three times the usual one now and then. */
+/** With a schedule that skips weekends, the time between two polls is sometimes three times the usual one. */
 const MISSED_LOOKS = 4

@@ -5,20 +5,21 @@ import type { Taken, Tree } from '../../sync/model/tree.ts'
 import type { Upstream } from '../../sync/upstream/upstream.ts'
 import { leftAlone, type Hosts } from './host-backoff.ts'
 
-/** What a pull heeds on its way to a source. */
+/** The limits that a pull observes while it reaches a source. */
 export interface Manners {
   readonly source: SourceId
   readonly host: string
   readonly hosts: Hosts
-  /** Resolves once there is a place to fetch. */
+  /** Resolves when there is a slot for fetching. */
   readonly fetching: () => Promise<void>
-  /** Is told of the bytes of files that came. */
+  /** Receives the number of fetched bytes of files. */
   readonly onBytes?: (bytes: number) => void
 }
 
 /**
- * The way to a source, taken with manners: before each step the host is looked at, which another source may have been told to
- * leave alone meanwhile; when it asks for a pause, all its sources know at once; and nothing is fetched without a place.
+ * An upstream that observes the limits. It checks the backoff of the host before each step, since another source may
+ * have received one meanwhile. A backoff that the host requests applies to all its sources at once. Nothing is fetched
+ * without a slot.
  */
 export function approached(upstream: Upstream, manners: Manners): Upstream {
   const common = {
@@ -66,7 +67,7 @@ function bytesOf(taken: ReadonlyMap<ObjectId, Taken>): number {
   return [...taken.values()].reduce((sum, one) => sum + (one.kind === 'blob' ? one.size : 0), 0)
 }
 
-/** Asks a host one thing, unless it asked to be left alone; a pause that it asks for holds for all its sources. */
+/** Sends one request to a host, unless it is in backoff. A backoff that it requests applies to all its sources. */
 export async function step<Result>(
   { source, host, hosts }: Pick<Manners, 'source' | 'host' | 'hosts'>,
   next: () => Promise<Result>,

@@ -10,27 +10,27 @@ export interface TreeWatchOptions {
   readonly root: string
   /** Real paths of folders that are not watched. */
   readonly apart: ReadonlySet<string>
-  /** A folder that holds more than so many is not watched. */
+  /** A folder with more folders than this is not watched. */
   readonly mostFolders: number
   readonly onReady: (folders: number) => void
-  /** Something is the matter with what stands at this path; it came or went, or what was there is changed. */
+  /** Called if the entry at this path appeared, disappeared or changed. */
   readonly onEvent: (path: string, kind: 'moved' | 'changed') => void
-  /** Told once: half a watch would let a change go by that seems to be watched for. */
+  /** Called once: a partial watch would miss changes in a folder that seems to be watched. */
   readonly onFailed: (code: string, why: string) => void
 }
 
-/** Watches a folder and all folders below it, from now until it is disposed or has failed. */
+/** Watches a folder and all folders below it, until it is disposed or has failed. */
 export class TreeWatch implements AsyncDisposable {
   readonly #options: TreeWatchOptions
   readonly #watcher: FSWatcher
   readonly #folders = new Set<string>()
-  /** Folders that are watched, and that came or went. */
+  /** Watched folders that appeared or disappeared. */
   readonly #suspects = new Set<string>()
-  /** Folders that came and may not be watched so far. */
+  /** New folders that may not be watched yet. */
   readonly #coming = new Map<string, Coming>()
-  /** What the root was at the start. */
+  /** The identity of the root at the start. */
   readonly #first: Promise<Marks | undefined>
-  /** When something had been done to the root, as it was last seen. */
+  /** The last known time of a change to the root itself. */
   #touchedNs: bigint | undefined
   #isReady = false
   #hasFailed = false
@@ -40,7 +40,7 @@ export class TreeWatch implements AsyncDisposable {
     const { root } = options
     this.#first = marksOf(root)
     this.#watcher = watch(root, {
-      // One watch for each folder: it tells of the files in it too, and there are many more of those.
+      // One watch per folder: it also reports the files in it, which are far more numerous.
       ignored: (at, stats) => this.#isIgnored(at) || stats?.isDirectory() === false,
       followSymlinks: false,
       ignorePermissionErrors: true,
@@ -59,25 +59,27 @@ export class TreeWatch implements AsyncDisposable {
     return this.#hasFailed
   }
 
-  /** Whether nothing can change in the folder without being told; once it has failed, that is not for it to say. */
+  /**
+   * True if every change in the folder is reported. Also true after a failure: then only the schedule finds changes.
+   */
   get isSure(): boolean {
     return this.#hasFailed || (this.#isReady && this.#suspects.size === 0 && this.#coming.size === 0)
   }
 
   /**
-   * Looks at the folders that came or went since the last call. Says whether one that came again is watched as the one it was
-   * before: chokidar tells them apart by name alone, and what happens in the new one is told nobody.
+   * Checks the folders that appeared or disappeared since the last call. Returns true if a recreated folder is watched
+   * as its predecessor: chokidar distinguishes them only by name, and events in the new one are lost.
    */
   async clearSuspects(): Promise<boolean> {
     const suspects = [...this.#suspects]
     this.#suspects.clear()
-    // chokidar tells of a folder shortly before it watches it, and since then there was rest.
+    // chokidar reports a folder shortly before it watches it, and the changes have settled since then.
     for (const [path, { isTold }] of this.#coming) if (isTold) this.#coming.delete(path)
-    // Its end is not always told: chokidar may have left it before.
+    // The end of the root is not always reported: chokidar may have dropped its watch before.
     const [first, now] = await Promise.all([this.#first, marksOf(this.#options.root)])
     if (now?.identity !== first?.identity) return true
     for (const path of suspects) {
-      // One that is moved away takes the watches of all that is in it along.
+      // A folder that is moved away takes the watches of everything in it along.
       if (path === this.#options.root || (await isFolder(path))) return true
     }
     return false
@@ -87,7 +89,7 @@ export class TreeWatch implements AsyncDisposable {
     await this.#watcher.close()
   }
 
-  /** What the operator named is watched, whatever it is called. */
+  /** The root that the operator named is watched whatever its name is. */
   #isIgnored(path: string): boolean {
     const { root, apart } = this.#options
     return path !== root && (isPassedOver(basename(path)) || apart.has(path))
@@ -98,7 +100,8 @@ export class TreeWatch implements AsyncDisposable {
     const folder = folderIn(details) ?? root
     const path = typeof name === 'string' ? join(folder, name) : folder
     const kind = event === 'rename' ? 'moved' : 'changed'
-    // Of the folder itself it is told as if it lay in itself. It rejects only in a way that is to end the process.
+    // An event of the folder itself is reported as if the folder were inside itself. It rejects only with an error that
+    // must end the process.
     if (folder === root && name === basename(root)) void this.#heardOfRoot(kind)
     if (this.#isIgnored(path)) return
     if (kind === 'moved') this.#moved(path)
@@ -112,11 +115,11 @@ export class TreeWatch implements AsyncDisposable {
     }
     const coming: Coming = { isTold: false }
     this.#coming.set(path, coming)
-    // It rejects only in a way that is to end the process.
+    // It rejects only with an error that must end the process.
     void isFolder(path).then((is) => !is && this.#coming.get(path) === coming && this.#coming.delete(path))
   }
 
-  /** Nothing is said of the folder where it was something that lies in it, and is called like it. */
+  /** Reports nothing if the event was about an entry in the root with the same name as the root. */
   async #heardOfRoot(kind: 'moved' | 'changed'): Promise<void> {
     const { root, onEvent } = this.#options
     const [first, now] = await Promise.all([this.#first, marksOf(root)])
@@ -131,25 +134,25 @@ export class TreeWatch implements AsyncDisposable {
   #added(path: string): void {
     const { mostFolders, onEvent } = this.#options
     this.#folders.add(path)
-    // Each folder below one that came comes too, and nothing else tells of it.
+    // Folders below a new one are new too, and no other event reports them.
     if (this.#isReady) this.#coming.set(path, { isTold: true })
     if (this.#folders.size > mostFolders) this.#fail('too-many', `it holds more than ${mostFolders} folders`)
-    // What was put into it before it was watched.
+    // Covers the files that were added before it was watched.
     if (this.#isReady) onEvent(path, 'moved')
   }
 
-  /** Once: of a folder with thousands of folders each may fail. */
+  /** Reports once: in a folder with thousands of folders each may fail. */
   #fail(code: string, why: string): void {
     if (this.#hasFailed) return
     this.#hasFailed = true
     this.#options.onFailed(code, why)
-    // What cannot be closed tells no more either.
+    // A watcher that cannot be closed reports nothing more either.
     void this.#watcher.close()
   }
 }
 
 interface Coming {
-  /** Whether chokidar told of it. */
+  /** True if chokidar reported it. */
   readonly isTold: boolean
 }
 
@@ -159,13 +162,13 @@ function folderIn(details: unknown): string | undefined {
 }
 
 interface Marks {
-  /** Which folder it is: an inode is soon used again. */
+  /** Identifies the folder; the birth time is included because an inode is soon reused. */
   readonly identity: string
-  /** When something was done to the folder itself; undefined where the last that was done came or went in it. */
+  /** The time of a change to the folder itself; `undefined` if the last change was to its entries. */
   readonly touchedNs: bigint | undefined
 }
 
-/** Undefined where nothing is there. */
+/** `undefined` if nothing exists at the path. */
 async function marksOf(path: string): Promise<Marks | undefined> {
   const found = await lstat(path, { bigint: true }).catch(undefinedIfAway)
   if (found === undefined) return undefined
@@ -174,7 +177,7 @@ async function marksOf(path: string): Promise<Marks | undefined> {
 }
 
 async function isFolder(path: string): Promise<boolean> {
-  // What cannot be looked at is looked at on schedule.
+  // An entry that cannot be read is found on schedule.
   const found = await lstat(path).catch(undefinedIfAway)
   return found?.isDirectory() === true
 }

@@ -5,20 +5,20 @@ import type { Clock } from '../../base/clock.ts'
 
 export interface NudgeOptions {
   readonly clock: Clock
-  /** How long the host of a source is still to be left alone. */
+  /** The remaining backoff of the host of a source. */
   readonly closedMs: (id: SourceId) => number
-  /** What a pull is. It never rejects but when it is stopped or in ways that end the process. */
+  /** Pulls a source. It rejects only if it is stopped, or with an error that must end the process. */
   readonly pull: (id: SourceId) => Promise<unknown>
 }
 
 /**
- * Pulls sources of which others say that there may be news: at once, but no sooner than the gap after the last such pull of
- * the source, and not while its host is to be left alone. However often it is said meanwhile, one more pull answers it all.
+ * Pulls sources that are reported as changed: at once, but no sooner than the gap after the last such pull, and not
+ * during a backoff of the host. Any number of triggers meanwhile leads to one more pull.
  */
 export class Nudges implements Disposable {
   readonly #options: NudgeOptions
   readonly #stop = new AbortController()
-  /** The sources that are pulled, or in their gap, and whether they were nudged since the pull began. */
+  /** The sources that are being pulled, or in their gap. `isDue` is true if a trigger came since the pull began. */
   readonly #followed = new Map<SourceId, { isDue: boolean }>()
 
   constructor(options: NudgeOptions) {
@@ -32,7 +32,7 @@ export class Nudges implements Disposable {
       followed.isDue = true
       return
     }
-    // It rejects only where a pull did, in a way that is to end the process.
+    // It rejects only if a pull did, with an error that must end the process.
     void this.#follow(id)
   }
 
@@ -47,7 +47,7 @@ export class Nudges implements Disposable {
       while (state.isDue) {
         await this.#untilOpen(id)
         await this.#untilToldWhole()
-        // What is said from here on may be about a commit that this pull does not see.
+        // A trigger from here on may be about a commit that this pull does not see.
         state.isDue = false
         await this.#options.pull(id)
         await this.#wait(GAP_MS)
@@ -64,7 +64,7 @@ export class Nudges implements Disposable {
     for (let ms = closedMs(id); ms > 0; ms = closedMs(id)) await this.#wait(ms)
   }
 
-  /** One change is told in several messages, which come a moment apart: one pull answers them all. */
+  /** One change is reported in several messages a moment apart: one pull answers them all. */
   async #untilToldWhole(): Promise<void> {
     for (let turns = 0; turns < TURNS; turns += 1) await turn()
     this.#stop.signal.throwIfAborted()
@@ -77,5 +77,5 @@ export class Nudges implements Disposable {
 
 const GAP_MS = 1_000
 
-/** What is in one read of a connection is told in as many rounds of the loop. */
+/** Messages of one read of a connection arrive within this many rounds of the event loop. */
 const TURNS = 2
