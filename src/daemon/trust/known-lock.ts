@@ -7,8 +7,8 @@ import { entryIn, lockRead, standingIn } from './lock-rules.ts'
 import type { Frozen, LockRead, LockStanding } from './lock-rules.ts'
 
 /**
- * The lock of a running process: read anew when its file is another, which each pull asks for. One that was there and is gone is an
- * error and not "no lock", since a checkout in the team's repository takes it away for a moment.
+ * The lock file in a running process. Each pull checks the file and reads it again if it changed. A lock that
+ * disappears is an error and not "no lock", since a checkout in the team's repository removes it for a moment.
  */
 export class KnownLock {
   readonly #config: Config
@@ -25,12 +25,12 @@ export class KnownLock {
     const read = await lockRead(this.#config)
     const isGone = read === undefined && this.#known !== undefined
     this.#known = isGone ? this.#gone() : read
-    // A file that is being written may have the mark of what was read: an error is read again.
+    // A file that is being written may have the same mark as what was read: after an error it is read again.
     this.#mark = read instanceof SyncError ? undefined : mark
     return this.#known
   }
 
-  /** What is not there now is none from here on. */
+  /** After this call, a missing lock counts as no lock. */
   forget(): void {
     this.#known = undefined
     this.#mark = undefined
@@ -40,7 +40,7 @@ export class KnownLock {
     return this.#known
   }
 
-  /** What the lock says of the source now; throws as `entryIn` does. */
+  /** The lock's entry for the source now; throws as `entryIn` does. */
   async entryOf(source: Source, decision: Frozen): Promise<LockEntry | undefined> {
     return entryIn(await this.read(), this.#config, source, decision)
   }
@@ -58,7 +58,7 @@ export class KnownLock {
   async #markNow(): Promise<string | undefined> {
     const { lock } = this.#config
     if (lock === undefined) return undefined
-    // Why it cannot be looked at is said by reading it.
+    // Reading the file reports the reason if it cannot be checked.
     const found = await stat(lock, { bigint: true }).catch(() => undefined)
     return found && `${found.ino} ${found.ctimeNs} ${found.mtimeNs} ${found.size}`
   }

@@ -8,8 +8,8 @@ import { readLock } from '../../sync/store/lock-file.ts'
 import type { Config } from '../config/config.ts'
 
 /**
- * The lock does not have what it would have to have. That there is none to read is the plain `SyncError`: it may be in the middle
- * of a merge, and what is served was in it when it was last read.
+ * The error if the lock lacks what it must have. An unreadable lock is a plain `SyncError`: it may be in the middle of
+ * a merge, and the served content was in it when it was last read.
  */
 export class NotLocked extends SyncError {
   constructor(message: string) {
@@ -17,28 +17,34 @@ export class NotLocked extends SyncError {
   }
 }
 
-/** The lock as it was read: undefined where there is no file, the error where it cannot be read. */
+/** The result of reading the lock: `undefined` if there is no file, the error if it cannot be read. */
 export type LockRead = Lock | SyncError | undefined
 
-/** What demands that a source follows the lock; undefined where the lock is followed only as far as it has the source. */
+/**
+ * The setting that requires a source to follow the lock. `undefined` if the lock is followed only for sources that it
+ * contains.
+ */
 export type FollowedBy = '--locked' | 'update: locked'
 
-/** How a source stands to the lock, as plain data. */
+/** The relation of a source to the lock, as plain data. */
 export interface LockStanding {
   /**
-   * `followed`: what is locked is served and nothing else. `other-rules`: the locked commit is, with the skills that the
-   * configuration selects. `differs`: the lock has another url or ref of the source, or other rules where it has to be followed.
-   * `absent`: it has nothing of the source. `missing`: there is no lock. `unreadable`: it cannot be read. `ignored`: the
-   * configuration has it so. `overruled`: the source is pinned, or a rollback holds it.
+   * `followed`: only the locked content is served. `other-rules`: the locked commit is served, with the skills that the
+   * configuration selects. `differs`: the lock has another url or ref of the source, or other rules although it must be
+   * followed. `absent`: it has no entry for the source. `missing`: there is no lock. `unreadable`: it cannot be read.
+   * `ignored`: the configuration ignores it. `overruled`: the source is pinned, or a rollback holds it.
    */
   readonly state: 'followed' | 'other-rules' | 'differs' | 'absent' | 'missing' | 'unreadable' | 'ignored' | 'overruled'
-  /** What demands that it is followed, where something does: without its entry nothing is served. */
+  /** The setting that requires the lock, if any: without its entry nothing is served. */
   readonly by?: FollowedBy
   /** The locked commit, followed or not. */
   readonly commit?: string
 }
 
-/** What has to be known besides the lock. A person who pins a source on this machine outranks a lock that no switch demands. */
+/**
+ * The decision that matters in addition to the lock. An operator that pins a source on this machine overrules a lock
+ * that no setting requires.
+ */
 export type Frozen = Pick<Decision, 'frozen'>
 
 export function followedBy({ mode }: Config, source: Source): FollowedBy | undefined {
@@ -46,13 +52,13 @@ export function followedBy({ mode }: Config, source: Source): FollowedBy | undef
   return source.update === 'locked' ? 'update: locked' : undefined
 }
 
-/** Whether an entry of the lock decides what is served of a source. */
+/** True if an entry of the lock would determine what is served of a source. */
 export function isLockHeeded(config: Config, source: Source, { frozen }: Frozen = UNDECIDED): boolean {
   if (followedBy(config, source) !== undefined) return true
   return config.lock !== undefined && config.lockUse === 'follow' && frozen === undefined
 }
 
-/** Whether the lock has, or may have, a say about what is served of the source. */
+/** True if the lock determines, or may determine, what is served of the source. */
 export function isBound({ state, by }: LockStanding): boolean {
   return by !== undefined || (state !== 'absent' && state !== 'missing' && state !== 'ignored' && state !== 'overruled')
 }
@@ -81,8 +87,8 @@ export function standingIn(read: LockRead, config: Config, source: Source, decis
 }
 
 /**
- * What the lock says of a source; undefined where it has no say. What does not fit the configuration is `lock-mismatch`, and so is
- * what is missing where it is demanded.
+ * The lock's entry for the source; `undefined` if the lock does not apply. An entry that does not fit the configuration
+ * is `lock-mismatch`, and so is a required entry that is missing.
  */
 export function entryIn(read: LockRead, config: Config, source: Source, decision: Frozen): LockEntry | undefined {
   const { state, by } = standingIn(read, config, source, decision)
@@ -90,7 +96,9 @@ export function entryIn(read: LockRead, config: Config, source: Source, decision
   return bindingIn(read, config, source, decision)
 }
 
-/** The same as far as it says what may be served: an entry for another place says nothing of that, where it need not be there. */
+/**
+ * Like `entryIn`, for what may be served: an entry for another url or ref is ignored here, unless the lock is required.
+ */
 export function bindingIn(read: LockRead, config: Config, source: Source, decision: Frozen): LockEntry | undefined {
   const { state, by } = standingIn(read, config, source, decision)
   if (by === undefined && (!isLockHeeded(config, source, decision) || read === undefined)) return undefined
@@ -102,14 +110,14 @@ export function bindingIn(read: LockRead, config: Config, source: Source, decisi
   throw unfit(config, mismatchesWith(entry, source))
 }
 
-/** What is served stays: no lock that was made for it takes it back. */
+/** Served content stays: this lock was not made for it, so it does not revoke it. */
 function differing(read: LockRead, config: Config, source: Source): SyncError {
   const entry = expected(read, config).sources.get(source.id)
   const { message } = unfit(config, mismatchesWith(entry, source))
   return new SyncError('lock-mismatch', `${message}; skillsyncd update ${source.id} moves the lock`)
 }
 
-/** For `--locked`: throws, with a line for each way in which lock and configuration differ. */
+/** For `--locked`: throws an error that lists each difference between lock and configuration. */
 export async function expectLock(config: Config): Promise<void> {
   if (!config.mode.locked) return
   const sources = config.sources.map(({ source }) => source)
@@ -135,7 +143,7 @@ export function sentence({ source, message }: Mismatch): string {
   return `"${source}" ${message}`
 }
 
-/** Where a configuration has its lock. Sources of a command line have none. */
+/** The lock file of a configuration. Sources from the command line have none. */
 export function lockFileOf({ lock }: Config): string {
   if (lock !== undefined) return lock
   throw new SyncError(

@@ -9,7 +9,10 @@ import { bindingIn, followedBy, lockRead, NotLocked } from './lock-rules.ts'
 import type { LockRead } from './lock-rules.ts'
 import { proverOf } from './signature-policy.ts'
 
-/** What may be served of a stored state under this configuration: what lock and signatures let through, as they are at the first look. */
+/**
+ * Determines what may be served of a stored state under this configuration: the content that lock and signatures allow.
+ * They are read at the first use.
+ */
 export function admissionOf(config: Config): Admission {
   const reviewed = config.sources.filter(({ source }) => source.kind === 'mcp' && source.approval === 'required')
   let lock: Promise<LockRead> | undefined
@@ -23,7 +26,9 @@ export function admissionOf(config: Config): Admission {
   }
 }
 
-/** Why what is served of a source may not stay, whatever a pull finds; undefined where it may. */
+/**
+ * The reason why the served content of a source must be withdrawn, whatever a pull finds; `undefined` if it may stay.
+ */
 export async function revocationOf(
   config: Config,
   snapshot: Snapshot,
@@ -32,13 +37,19 @@ export async function revocationOf(
   return refusalBy(demanded(await lockRead(config), config, snapshot), config, snapshot, decision)
 }
 
-/** The lock, where a switch demands it. Any other is taken up by a pull: until one has, what was served is served on. */
+/**
+ * The lock, if a setting requires it. Other locks apply with the next pull: until then, the previous content stays
+ * served.
+ */
 function demanded(read: LockRead, config: Config, { source: id }: Snapshot): LockRead {
   const configured = config.sources.find(({ source }) => source.id === id)
   return configured !== undefined && followedBy(config, configured.source) !== undefined ? read : undefined
 }
 
-/** Why a stored snapshot may not be served; undefined where it may. A lock or a list that cannot be read lets nothing through. */
+/**
+ * The reason why a stored snapshot must not be served; `undefined` if it may. An unreadable lock or list of signers
+ * allows nothing.
+ */
 export async function refusalOf(
   config: Config,
   snapshot: Snapshot,

@@ -8,7 +8,10 @@ import type { ConfiguredSource } from '../config/config.ts'
 import { durationText } from '../config/scalars.ts'
 import { readTrust } from './trust.ts'
 
-/** Who signed a revision, by the keys that are trusted at this moment. Undefined where nobody has to have signed. */
+/**
+ * Returns the check of a revision's signers, by the keys that are trusted at that moment. `undefined` if no signature
+ * is required.
+ */
 export function proverOf({ source, signed }: ConfiguredSource, now = () => new Date()): Pulling['prove'] {
   if (signed === undefined) return undefined
   return async (proof: Proof, { commit, ref }: Revision, sight): Promise<Signers> => {

@@ -7,8 +7,8 @@ import { whyNotOpened } from '../base/disk-error-text.ts'
 import { readBounded } from '../base/plain-file.ts'
 
 /**
- * What the files say now. To be asked before each use, so that a key counts no more once it was taken out. A file that
- * cannot be read is `revision-unverified`: without it nobody could have signed.
+ * Reads the files. Called before each use, so that a removed key no longer counts. An unreadable file is
+ * `revision-unverified`: without it no signature could be valid.
  */
 export async function readTrust({ require, allowedSigners, keyring }: Omit<SignedBy, 'graceMs'>): Promise<Trust> {
   const { allowedSignersBytes, keyringBytes } = TRUST_LIMITS
