@@ -9,7 +9,7 @@ import { pendingPaths } from '../../sync/decisions/approvals.ts'
 import type { Family, Sample } from './family.ts'
 import { single } from './family.ts'
 
-/** What the catalog's figures are made from. */
+/** The inputs of the catalog's metrics. */
 export interface CatalogInput {
   readonly catalog: Catalog
   readonly sources: readonly ConfiguredSource[]
@@ -17,7 +17,7 @@ export interface CatalogInput {
   readonly approvals: Approvals
 }
 
-/** The figures of what is served. */
+/** The metrics of the served catalog. */
 export function catalogFamilies(input: CatalogInput): Family[] {
   const { catalog } = input
   return [
@@ -57,7 +57,7 @@ function standingsOf(configured: ConfiguredSource, { catalog, disabled, approval
   return Object.entries(standings).map(([standing, value]) => ({ labels: { source: id, standing }, value }))
 }
 
-/** Counted once for each snapshot, of which a later catalog has most again: there can be many of them. */
+/** Counted once per snapshot, because there can be many findings and the next catalog reuses most snapshots. */
 function findingsOf(configured: ConfiguredSource, catalog: Catalog): Sample[] {
   const snapshot = snapshotOf(configured, catalog)
   if (snapshot === undefined) return []

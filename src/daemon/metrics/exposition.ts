@@ -2,8 +2,8 @@ import type { MetricsForm } from '../../serve/http/routes/metrics.ts'
 import type { Family, Labels, Sample } from './family.ts'
 
 /**
- * Figures as text: the exposition format of Prometheus, 0.0.4, or OpenMetrics 1.0, which differ in how counters are called and
- * in the last line.
+ * Renders metrics in the exposition format of Prometheus, 0.0.4, or OpenMetrics 1.0. They differ in the names of
+ * counters and in the last line.
  */
 export function expositionOf(families: readonly Family[], form: MetricsForm): string {
   const text = families.map((family) => textOf(family, form)).join('')

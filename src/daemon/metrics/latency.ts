@@ -1,8 +1,8 @@
 import type { Labels, Sample } from './family.ts'
 
-/** How long things took, in the buckets of a histogram. */
+/** Counts durations in the buckets of a histogram. */
 export class Latency {
-  /** How many fell into each bucket, and at the end how many into none. */
+  /** The number of durations in each bucket; the last entry counts those above all buckets. */
   readonly #counts = Array.from({ length: BOUNDS_MS.length + 1 }, () => 0)
   #sumMs = 0
 
@@ -13,7 +13,7 @@ export class Latency {
     this.#sumMs += ms
   }
 
-  /** Each bucket holds what the ones before it do. */
+  /** Buckets are cumulative. */
   samples(labels: Labels): Sample[] {
     let total = 0
     const buckets = this.#counts.map((count, bucket) => {
@@ -25,7 +25,9 @@ export class Latency {
   }
 }
 
-/** In seconds, as they are written. A read takes a tenth of a millisecond; a call that waits for a look, two seconds. */
+/**
+ * In seconds, as they are written. A read takes a tenth of a millisecond; a call that waits for a pull, two seconds.
+ */
 const BOUNDS = [
   '0.0005',
   '0.001',

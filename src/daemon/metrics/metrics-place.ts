@@ -2,10 +2,13 @@ import { isLoopback } from '../config/loopback.ts'
 import type { Config, ListenAddress } from '../config/config.ts'
 import { UsageError } from '../base/usage-error.ts'
 
-/** Where /metrics is: beside MCP, at the address for operations, or nowhere. */
+/** The place of /metrics: beside MCP, at the address for operations, or nowhere. */
 export type MetricsPlace = 'beside' | 'operations' | undefined
 
-/** Off loopback the figures are for the operator's programs alone, as webhooks are. Without an address for those there are none. */
+/**
+ * Off loopback, metrics are only for the operator's programs, as webhooks are. Without an address for operations there
+ * are none.
+ */
 export function metricsPlaceOf(
   { serve }: Config,
   { host }: ListenAddress,

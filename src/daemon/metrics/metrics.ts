@@ -12,20 +12,20 @@ import { ServingCounts } from './serving-counts.ts'
 import { sourceFamilies } from './source-families.ts'
 import type { SourceFigures } from './source-families.ts'
 
-/** What a daemon has to tell of itself. */
+/** The figures that a daemon reports. */
 export interface DaemonFigures extends CatalogInput {
   readonly limits: Config['limits']
   readonly ofSources: readonly SourceFigures[]
   readonly unready: readonly Unready[]
-  /** Of the state folder. */
+  /** The size of the state folder. */
   readonly storedBytes: number
-  /** `decisions.json` and its copy are gone. */
+  /** True if `decisions.json` and its copy are gone. */
   readonly areDecisionsLost: boolean
-  /** The number of sources of which the disk lost what was served. */
+  /** The number of sources whose served content is lost on disk. */
   readonly sourcesLost: number
 }
 
-/** What /metrics says: looked up when it is asked for, but for what happens once and is counted then. */
+/** The content of /metrics: collected at each request, except events, which are counted when they happen. */
 export class Metrics {
   readonly counts = new ServingCounts()
   readonly #daemon: () => DaemonFigures
@@ -35,7 +35,7 @@ export class Metrics {
     this.#daemon = daemon
   }
 
-  /** From now on the HTTP side is told of too. */
+  /** Adds the HTTP side from now on. */
   isServedBy(http: () => HttpFigures): void {
     this.#http = http
   }

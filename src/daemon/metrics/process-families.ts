@@ -5,9 +5,9 @@ import type { Family } from './family.ts'
 import { single } from './family.ts'
 
 /**
- * The figures of this process, by the names that programs on Node have for them. What the system does not tell is absent. How
- * far the event loop is behind is not measured, since that takes a timer that never rests: the share of time in which it works
- * says as much.
+ * The metrics of this process, with the usual names of Node programs. Values that the system does not provide are
+ * absent. The event loop lag is not measured, since that needs a timer that never rests: the loop's utilization tells
+ * as much.
  */
 export async function processFamilies(): Promise<Family[]> {
   const { user, system } = process.cpuUsage()
@@ -49,7 +49,7 @@ async function descriptorFamilies(): Promise<Family[]> {
   ])
   const most = /^Max open files +(\d+)/m.exec(limits ?? '')?.[1]
   return [
-    // One of them is the folder itself.
+    // One of them is the open folder itself.
     ...(open === undefined ? [] : [single('process_open_fds', 'gauge', 'Open file descriptors.', open.length - 1)]),
     ...(most === undefined
       ? []
@@ -57,7 +57,7 @@ async function descriptorFamilies(): Promise<Family[]> {
   ]
 }
 
-/** Undefined on systems that have no such file, and in sandboxes that show none. */
+/** `undefined` on systems without such a file, and in sandboxes that hide it. */
 async function ifTold<Told>(reading: Promise<Told>): Promise<Told | undefined> {
   return reading.catch((error: unknown) => {
     if (codeOf(error) === undefined) throw error

@@ -3,7 +3,10 @@ import type { MessageEnd, Meter, MeteredMethod } from '../../serve/meter.ts'
 import type { Family } from './family.ts'
 import { Latency } from './latency.ts'
 
-/** Counts what is asked over HTTP. There are as many numbers as routes, statuses and methods; no client makes more of them. */
+/**
+ * Counts HTTP requests and MCP messages. The number of counters is bounded by routes, statuses and methods; clients
+ * cannot add more.
+ */
 export class ServingCounts implements Meter {
   readonly #byRoute = new Map<string, Map<number, number>>()
   readonly #byMethod: ReadonlyMap<MeteredMethod, OfMethod> = new Map(
@@ -20,7 +23,7 @@ export class ServingCounts implements Meter {
     const counted = this.#byMethod.get(method)
     if (counted === undefined) return
     counted.ends[end] += 1
-    // How long a client waited that left, or that was turned away, says nothing of how long an answer takes.
+    // The wait of a client that left or was refused tells nothing about the time of an answer.
     if (tookMs === undefined || end === 'refused' || end === 'left') return
     counted.latency ??= new Latency()
     counted.latency.add(tookMs)

@@ -5,17 +5,17 @@ import type { Age } from '../schedule/staleness.ts'
 import type { Pulls } from '../base/pull-counts.ts'
 import type { Family, Sample } from './family.ts'
 
-/** What is known of one source. */
+/** The figures of one source. */
 export interface SourceFigures {
   readonly age: Age
   readonly record: SourceRecord
   readonly pulls: Pulls
-  /** Of files that came since the process was started. */
+  /** Bytes of files that were fetched since the process started. */
   readonly fetchedBytes: number
   readonly isLookedAt: boolean
 }
 
-/** The figures of sources. One that never had an answer has the time 0 and an infinite age: alerts must not pass over it. */
+/** The metrics of sources. A source without any success has the time 0 and an infinite age: alerts must not miss it. */
 export function sourceFamilies(sources: readonly SourceFigures[]): Family[] {
   const each = (valueOf: (figures: SourceFigures) => number): Sample[] =>
     sources.map((figures) => ({ labels: { source: idOf(figures) }, value: valueOf(figures) }))
@@ -96,7 +96,7 @@ function conditionOf(figures: SourceFigures): Sample[] {
   return condition === undefined ? [] : [{ labels: { source: idOf(figures), code: condition.code }, value: 1 }]
 }
 
-/** What there are no rates of before it happened once: with a zero at first they have a beginning. */
+/** Outcomes that start with a zero: a rate needs a first sample before the first event. */
 const USUAL: readonly Outcome['kind'][] = ['unchanged', 'updated']
 
 function endsOf(figures: SourceFigures): Sample[] {
