@@ -258,7 +258,7 @@ export class Daemon implements AsyncDisposable {
     )
   }
 
-  /** The reasons why requests should go to another replica; empty if the daemon is ready. */
+  /** The reasons why requests should not be sent to this daemon; empty if it is ready. */
   get unready(): readonly Unready[] {
     return unreadyIn(this.registry.catalog, this.#ages.all())
   }

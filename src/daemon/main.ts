@@ -9,8 +9,8 @@ if (major < FLOOR.major || (major === FLOOR.major && minor < FLOOR.minor)) {
   )
   process.exitCode = 2
 } else {
-  // On EPIPE the reader has read enough, as in `skillsyncd list | head`. A command ends there: its output cannot be
-  // written again.
+  // On EPIPE the reader has read enough, as in `skillsyncd list | head`. A command ends on any write error, since it
+  // cannot report its result; `start` goes on.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') process.stderr.write(`skillsyncd: Cannot write the result: ${error.code}\n`)
     if (process.argv[2] !== 'start') process.exit(error.code === 'EPIPE' ? 0 : 1)

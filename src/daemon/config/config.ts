@@ -103,7 +103,7 @@ export interface ConfiguredSource {
 
 export interface ServeConfig extends FormsConfig {
   readonly http: HttpAddress
-  /** The separate address that accepts webhooks, if configured. */
+  /** The separate address for webhooks and /metrics, if configured. */
   readonly operations: ListenAddress | undefined
   /** The time for which clients may treat an answer as fresh. */
   readonly ttlMs: number
@@ -143,7 +143,7 @@ export interface ToolsConfig {
 
 /** Limits of the audit log. */
 export interface AuditConfig {
-  /** The size of one file of all kinds together, before the next one is begun. */
+  /** The total size of one file of each kind, before the next files are begun. */
   readonly bytes: number
   /** The number of files kept per kind, including the current one. */
   readonly files: number
