@@ -12,7 +12,8 @@ export interface Look {
 
 /**
  * Pulls that begin after their request. All requests before one begins share it. After each there is a pause as long as
- * the pull, within 50 ms and 5 s: constant requests keep a source busy about half of the time.
+ * the pull, within 50 ms and 5 s: constant requests keep a source busy at most half of the time, unless its pulls take
+ * over 5 s.
  */
 export class NewLooks {
   readonly #clock: Clock
