@@ -58,7 +58,9 @@ export async function contentIn(stored: Stored, file: SkillFile, read: ReadFile)
   return text === undefined ? { blob: Buffer.from(bytes).toString('base64') } : { text }
 }
 
-/** Makes each read wait for the caller's turn before it returns: the check and the encoding of a large file take long. */
+/**
+ * Makes each read wait for the caller's turn before it returns: the check and the encoding of a large file take long.
+ */
 export function inTurn(read: ReadFile, turn: (() => Promise<void> | undefined) | undefined): ReadFile {
   if (turn === undefined) return read
   return async (...asked) => {

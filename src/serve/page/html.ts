@@ -26,7 +26,9 @@ export function said(text: string): Html {
   return html`<bdi>${visible(text)}</bdi>`
 }
 
-/** Renders a text so that characters that control, hide or reorder other text become visible, each by its code point. */
+/**
+ * Renders a text so that characters that control, hide or reorder other text become visible, each by its code point.
+ */
 export function visible(text: string): Html {
   return { html: visibleText(text) }
 }

@@ -2,7 +2,9 @@ import type { ListingForm } from '../../sync/model/listing-form.ts'
 import type { Tally } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 
-/** The services of the daemon for the page, because `serve` knows no schedule and no store. Nothing in it is a secret. */
+/**
+ * The services of the daemon for the page, because `serve` knows no schedule and no store. Nothing in it is a secret.
+ */
 export interface PageHost {
   /** Removes secrets from a text. */
   readonly clean: (text: string) => string

@@ -7,7 +7,9 @@ import { FIELDS } from './searchable.ts'
 import type { Searchable } from './searchable.ts'
 import { termsAsked, termsIn } from './tokenize.ts'
 
-/** Finds skills by words. Results depend only on the current skills, not on removed ones or on the order of insertion. */
+/**
+ * Finds skills by words. Results depend only on the current skills, not on removed ones or on the order of insertion.
+ */
 export class SkillIndex {
   readonly #index = new MiniSearch<Searchable>(OPTIONS)
   readonly #held = new Map<string, Held>()
@@ -66,7 +68,9 @@ export class SkillIndex {
       .map(({ id }) => id)
   }
 
-  /** Adds the hits of some terms to the sums. MiniSearch multiplies the sum of the terms by the number of matched terms. */
+  /**
+   * Adds the hits of some terms to the sums. MiniSearch multiplies the sum of the terms by the number of matched terms.
+   */
   #add(terms: readonly string[], found: Map<string, Sum>): void {
     const queries = terms.flatMap((term) => this.#meantBy(term))
     for (const { id, score, queryTerms } of this.#index.search({ combineWith: 'OR', queries })) {

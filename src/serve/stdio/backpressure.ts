@@ -42,7 +42,9 @@ export class StdioInflow {
     return true
   }
 
-  /** Records a request as in flight. A listen request is not counted: its response comes only at its end, and is small. */
+  /**
+   * Records a request as in flight. A listen request is not counted: its response comes only at its end, and is small.
+   */
   begin(id: RequestId, message: JSONRPCMessage): void {
     if (isListen(message)) return
     const cost = this.#costOf(message)

@@ -38,7 +38,9 @@ export class StdioRequests {
     return cancelled === undefined ? message : this.#cancel(message, cancelled)
   }
 
-  /** Translates our message to the client's id; `undefined` if its request was cancelled, because it gets no response. */
+  /**
+   * Translates our message to the client's id; `undefined` if its request was cancelled, because it gets no response.
+   */
   sent(message: JSONRPCMessage, era: Era): JSONRPCMessage | undefined {
     if ('method' in message) return this.#told(message)
     if (message.id === undefined) return message

@@ -180,7 +180,9 @@ class EraTransport implements Transport {
     this.#inflow.end(message.id, (held) => this.#take(held))
   }
 
-  /** Writes one message at a time: each write that waits for a slow client would add its own listeners to the stream. */
+  /**
+   * Writes one message at a time: each write that waits for a slow client would add its own listeners to the stream.
+   */
   async #write(message: JSONRPCMessage): Promise<void> {
     const written = this.#lastWritten.then(() => this.#wire.send(message))
     // The next write waits for the end of this one, not for its success.

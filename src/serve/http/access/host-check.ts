@@ -76,7 +76,9 @@ export function refusalOfBrowser({ headers }: IncomingMessage): string | undefin
   return headers.origin === undefined ? undefined : 'Nothing here is for pages of any site'
 }
 
-/** True if a name can only mean this machine. A foreign page can rebind any other name to this machine (DNS rebinding). */
+/**
+ * True if a name can only mean this machine. A foreign page can rebind any other name to this machine (DNS rebinding).
+ */
 function isLoopbackName(name: string): boolean {
   // A name that only resembles an address is a name: a resolver decides where it points.
   return name === 'localhost' || name === '[::1]' || (name.startsWith('127.') && isIP(name) === 4)

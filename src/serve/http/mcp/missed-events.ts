@@ -76,7 +76,9 @@ export class Past {
     return choicesIn(packs, this.#view) === choicesIn(this.#now().packs, this.#view)
   }
 
-  /** Returns the changes up to the catalog served at the call. `undefined` if the earlier catalog is no longer known. */
+  /**
+   * Returns the changes up to the catalog served at the call. `undefined` if the earlier catalog is no longer known.
+   */
   async eventsSince(mark: Mark): Promise<Events | undefined> {
     const { registry, forms } = this.#serving
     const { catalog } = registry

@@ -212,7 +212,9 @@ export class EventStreams implements Disposable {
     while (isWanted() && this.#shares.countOf(holder) > 0) this.#endFirstOf(holder)
   }
 
-  /** Adds a stream. `farewell` is called before the server ends the stream. The stream ends when its principal is over. */
+  /**
+   * Adds a stream. `farewell` is called before the server ends the stream. The stream ends when its principal is over.
+   */
   add(stream: EventStream, farewell: () => void, { holder = NO_HOLDER, principal, view }: Owner = {}): void {
     this.#open.set(stream, { farewell, holder, principal, view })
     this.#shares.hold(holder, stream)

@@ -99,7 +99,9 @@ export class RequestTurns {
     next.piece()
   }
 
-  /** Charges the time since the last charge: to the holder of the piece that ran, else to all holders with new pieces. */
+  /**
+   * Charges the time since the last charge: to the holder of the piece that ran, else to all holders with new pieces.
+   */
   #charge(): void {
     const spentMs = this.#spentMs()
     const ms = spentMs - this.#chargedMs

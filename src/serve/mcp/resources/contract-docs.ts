@@ -44,7 +44,9 @@ export function servedDocs({ snapshots, sources }: Catalog, owner: DocsOwner): S
 
 type Shown = 'listed' | 'unlisted' | 'hidden'
 
-/** The state of the skill in a folder. `excluded`: no rule of the source includes it. `page`: it is a plain document. */
+/**
+ * The state of the skill in a folder. `excluded`: no rule of the source includes it. `page`: it is a plain document.
+ */
 type Became = Standing | 'disabled' | 'excluded' | 'page'
 
 /** Returns the folders of skills, relative to the root of the repository. */

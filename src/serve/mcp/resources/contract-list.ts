@@ -22,7 +22,9 @@ export function listedOfContract(
   })
 }
 
-/** Returns the list entry of a resource: the contract block of the frontmatter in MCP fields, and the rest in `_meta`. */
+/**
+ * Returns the list entry of a resource: the contract block of the frontmatter in MCP fields, and the rest in `_meta`.
+ */
 export function describeContract(resource: ContractResource): object {
   return { uri: resource.uri, ...saidOf(resource), mimeType: mimeTypeOfContract(resource), annotations: READ_ONLY }
 }
