@@ -1,4 +1,4 @@
-/** Whether a value as a frontmatter or a file has it is a mapping. */
+/** True if a value from a frontmatter or a file is a mapping. */
 export function isMapping(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Map)
 }

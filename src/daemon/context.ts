@@ -16,6 +16,6 @@ export interface Parts {
   readonly redactor: Redactor
   /** Returns why the state folder is read-only at this moment; `undefined` if it is writable. */
   readonly readOnly?: () => SyncError | undefined
-  /** How sources are reached; tests hand in their own. */
+  /** Opens upstreams; tests pass their own function. */
   readonly open?: OpenUpstream
 }

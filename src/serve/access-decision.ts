@@ -1,6 +1,6 @@
 import type { Principal } from './principal.ts'
 
-/** Whether a request is let in. A denial says nothing of what was asked for, whether or not there is such a thing. */
+/** The decision about a request. A denial is the same whether or not the requested thing exists. */
 export type Decision = Granted | Denied
 
 export interface Granted {
@@ -14,6 +14,6 @@ export interface Denied {
   readonly status: number
   readonly message: string
   readonly headers: Readonly<Record<string, string>>
-  /** Who is denied, where that is known. */
+  /** The denied principal, if it is known. */
   readonly principal?: Principal
 }

@@ -158,7 +158,7 @@ function failureOf(thrown: unknown): { readonly text: string; readonly status: E
   return undefined
 }
 
-/** What of a process a command line needs to be stopped, and to end in its own words. */
+/** The parts of `process` that the CLI uses to stop, and to report a failure in its own words. */
 export interface Signals {
   on(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown
   on(event: 'uncaughtException', listener: (error: unknown) => void): unknown

@@ -214,9 +214,9 @@ function rejected(message: string, cause?: unknown): SyncError {
 /** The authorization server whose tokens are accepted. */
 export interface OAuthConfig {
   readonly issuer: string
-  /** What a token must be meant for. Undefined for the address of MCP. */
+  /** The audience that a token must have; `undefined` for the address of MCP. */
   readonly audience: string | undefined
-  /** What a token must allow, all of them, to open everything. */
+  /** The scopes that a token must have, all of them, to open everything. */
   readonly scopes: readonly string[]
   /** `at+jwt`: only tokens of that type (RFC 9068, 2.1). `jwt`: also those that name no type of their own. */
   readonly tokenType: 'at+jwt' | 'jwt'
@@ -224,7 +224,7 @@ export interface OAuthConfig {
   readonly keysMaxAgeMs: number
 }
 
-/** What the configuration says about a proxy: none, one, or nothing, which leaves it to the usual variables. */
+/** The configured proxy: none, a named one, or the one of the usual environment variables. */
 export type ProxyChoice =
   | { readonly kind: 'none' }
   | { readonly kind: 'variables' }

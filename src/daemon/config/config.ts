@@ -268,12 +268,12 @@ function problemsOf(faults: readonly Fault[], file: string, schema: SchemaNode, 
   return [...problems.values()].toSorted((a, b) => a.line - b.line || a.column - b.column)
 }
 
-/** What of a source has to be signed, and the files that say by whom; one of them at least. */
+/** The signatures that a source requires, and the files with the trusted signers; at least one file. */
 export interface SignedBy {
   readonly require: Requirement
   /** Absolute paths. */
   readonly allowedSigners: string | undefined
   readonly keyring: string | undefined
-  /** The time after the end of a key's validity in which something signed by it may come for the first time; undefined: for ever. */
+  /** The time after the end of a key's validity in which a commit signed by it may arrive first; `undefined`: no limit. */
   readonly graceMs: number | undefined
 }

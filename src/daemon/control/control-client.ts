@@ -4,8 +4,8 @@ import { isObject } from '../../base/canonical-json.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
 import { codeOf } from '../../base/error-code.ts'
 
-/** The result of a request to the daemon. `nobody`: no daemon listens. */
-export type Answer = { readonly kind: 'answered'; readonly result: unknown } | { readonly kind: 'nobody' }
+/** The result of a request to the daemon. Kind `no-daemon`: no daemon listens. */
+export type Answer = { readonly kind: 'answered'; readonly result: unknown } | { readonly kind: 'no-daemon' }
 
 export interface Ask {
   readonly onEvent: (event: unknown) => void
@@ -53,7 +53,7 @@ function answerOf(socket: Socket, request: string, { onEvent, signal, timeoutMs 
     socket.once('connect', () => socket.write(request))
     socket.on('error', (error) => {
       if (signal.aborted || error instanceof OperatorError) reject(error)
-      else if (isNobody(error)) resolve({ kind: 'nobody' })
+      else if (isNobody(error)) resolve({ kind: 'no-daemon' })
       else reject(new OperatorError('connection-lost', `Cannot ask the daemon: ${error.message}`, { cause: error }))
     })
     socket.once('close', () => reject(new OperatorError('connection-lost', 'The daemon hung up without an answer')))

@@ -159,7 +159,7 @@ function fail(socket: Socket, { code, message }: OperatorError | SyncError): voi
 /** A message can quote input from the socket, and has to fit into a line with it. */
 const MESSAGE_CHARACTERS = 4_096
 
-/** What the one who asked is told; undefined for what nobody expected. */
+/** The error for the client; `undefined` for an unexpected one. */
 function toldOf(thrown: unknown): OperatorError | SyncError | undefined {
   const error = unsuppressed(thrown)
   if (error instanceof SyncError || error instanceof OperatorError) return error

@@ -139,7 +139,7 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
 
 function requestIn(params: unknown): Request {
   const { data, success } = REQUEST.safeParse(params)
-  // Whoever is not of this version may ask anything: that is no reason to end.
+  // A client of another version may send anything: that must not end the daemon.
   if (!success) throw new OperatorError('bad-request', 'The request does not name its configuration, or its sources')
   return data
 }
@@ -233,7 +233,7 @@ export async function request(
     { ...params, config: configDigest(config), mode: config.mode },
     { onEvent, signal, timeoutMs },
   )
-  return answer.kind === 'nobody' ? undefined : { result: answer.result }
+  return answer.kind === 'no-daemon' ? undefined : { result: answer.result }
 }
 
 /**

@@ -124,7 +124,7 @@ export class WriteRight {
 
 /** Another process writes the state folder. */
 export class HeldByOther extends OperatorError {
-  /** What that process was started as. */
+  /** The command of that process. */
   readonly command: string
 
   constructor(state: string, holder: FoundHolder, message = heldText(state, holder)) {

@@ -48,7 +48,7 @@ export class Keyring {
     this.#appTokens = new AppTokens(options)
   }
 
-  /** How one pull reaches its source. A helper is asked once for all of it, as git asks it once. */
+  /** The access of one pull to its host. A helper runs once for the whole pull, as in git. */
   wayTo(configured: ConfiguredSource): GitHost['way'] {
     const url = URL.parse(configured.source.url)
     if (url === null || !/^https?:$/.test(url.protocol)) return async () => PLAIN_WAY

@@ -222,7 +222,7 @@ function movedText({ added, removed, changed }: Moved): string {
   return `+${added} -${removed} ~${changed}`
 }
 
-/** What is to be done about what waits; of the rest, the code says it. */
+/** The mend for a revision that waits; for everything else, the code has one. */
 function mendFor({ id }: Pick<Source, 'id'>, { code }: HoldReason, waiting: Revision | undefined) {
   if (waiting === undefined || isByChoice(code)) return {}
   return { mend: mendOf(code, { source: id, ...identityOf(waiting) }) }

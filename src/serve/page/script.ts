@@ -84,7 +84,7 @@ const addCopying = () => {
 }
 addCopying()
 
-// A stream while somebody looks: a browser has six connections for all of its tabs.
+// A stream while the page is visible: a browser has six connections for all of its tabs.
 let events
 let again
 const close = () => {

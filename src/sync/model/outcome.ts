@@ -23,7 +23,7 @@ export interface Unchanged {
  */
 export interface Drift {
   readonly error: HoldReason
-  /** What upstream has: what there is to decide is about this, and not about what is served. */
+  /** The revision upstream: a decision is about this one, and not about the served one. */
   readonly newest: Revision
 }
 
@@ -54,7 +54,7 @@ export interface HoldReason {
   readonly message: string
 }
 
-/** What an outcome carries of an error: a value that says the same after JSON. */
+/** The part of an error that an outcome has: a value that JSON preserves. */
 export function holdReasonOf({ code, message }: SyncError): HoldReason {
   return { code, message }
 }

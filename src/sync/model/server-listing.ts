@@ -8,14 +8,14 @@ export interface ServerListing extends Enumeration {
   readonly isPrivate: boolean
 }
 
-/** What was enumerated, and what it was learnt from. */
+/** The enumerated entries, and the form that they come from. */
 export interface Enumeration {
   readonly form: ListingForm
-  /** As `skills/list` has them: as they came, null for one that is nested too deep, or made of what an older form says. */
+  /** Entries of `skills/list` as received, or made from an older form; null for an entry that is nested too deep. */
   readonly entries: readonly unknown[]
-  /** Of what no entry could be made of. */
+  /** Findings of skills that gave no entry. */
   readonly findings: readonly Finding[]
-  /** The URIs of entries whose files nobody promised: they are what they were when they were read. */
+  /** The URIs of entries without declared digests: their files count as they were at the first read. */
   readonly firstRead: ReadonlySet<string>
   /** The URIs of those of them that the server calls dynamic. */
   readonly dynamic: ReadonlySet<string>

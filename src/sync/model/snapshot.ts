@@ -100,7 +100,7 @@ function isRefusedLink({ standing, path, digest, findings }: Skill): boolean {
   return findings.some((finding) => finding.rule === 'link-refused' && finding.path === path)
 }
 
-/** What a source has now, as its last generation says. */
+/** The present state of a source, from its last generation. */
 export interface Current {
   readonly held: Held
   readonly snapshot: Snapshot

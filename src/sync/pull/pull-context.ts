@@ -16,7 +16,7 @@ import type { Rules } from '../survey/survey-rules.ts'
 import type { Sight } from './check-signers.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 
-/** What a pull works with. */
+/** The context of a pull. */
 export interface Pulling {
   readonly store: Store
   /** Opens the upstream of a source. `scratch`: an empty folder of the store for this pull. */
@@ -26,7 +26,7 @@ export interface Pulling {
   readonly onFetchExpected?: () => void
   /** Reads each SKILL.md; undefined to read it on this thread. */
   readonly reader?: DocumentReader
-  /** Who signed, or throws `revision-unverified`. Absent where nobody has to have signed. */
+  /** Returns the signers, or throws `revision-unverified`. Absent if the source requires no signature. */
   readonly prove?: (proof: Proof, revision: Revision, sight: Sight) => Promise<Signers>
   /** Has the skills of a locked commit that upstream does not have any more. */
   readonly fallback?: Fallback
@@ -36,7 +36,7 @@ export interface Pulling {
   readonly onResolved?: (revision: Revision) => void
 }
 
-/** What decides, besides the ref, which revision is taken. */
+/** The orders that decide, in addition to the ref, which revision is taken. */
 export interface Orders {
   readonly decision: Decision
   /** The only thing that may be taken. */
@@ -47,9 +47,9 @@ export interface Orders {
   readonly offline: boolean
   /** Something of what is stored is damaged: what is served is taken anew, although it is known. */
   readonly isDamaged?: boolean
-  /** Where the ref led when it was followed last. */
+  /** The target of the ref at the last pull that followed it. */
   readonly followed?: Followed | undefined
-  /** What the last pull held after a look into it: that look is not taken again. */
+  /** The revision that the last pull fetched and held: it is not fetched again. */
   readonly waiting?: Waiting | undefined
 }
 
@@ -62,7 +62,7 @@ export interface Pull {
   readonly signal: AbortSignal
 }
 
-/** What a pull judges by: the configuration as it stands. */
+/** The rules of a pull, from the present configuration. */
 export function rulesFor({ source, io }: Pick<Pull, 'source' | 'io'>): Rules {
   return { selection: source, limits: io.limits }
 }

@@ -4,7 +4,7 @@ import type { CST, Document, ErrorCode } from 'yaml'
 import type { FindingRule } from './finding.ts'
 import { quoted } from './unquoted-text.ts'
 
-/** What a SKILL.md says of itself, or why that cannot be read. */
+/** The frontmatter of a SKILL.md, or why it cannot be read. */
 export type FrontmatterReading =
   | {
       readonly ok: true

@@ -13,7 +13,7 @@ import type { GitReach } from './git/git-reach.ts'
 import type { FolderReach } from './folder/directory.ts'
 import type { McpReach } from './mcp/mcp-upstream.ts'
 
-/** What an upstream of any kind works with. */
+/** The context of an upstream of any kind. */
 export type Reach = GitReach & FolderReach & McpReach
 
 /** Opens the upstream of a source: `openUpstream`, or what a test replaces it with. */

@@ -42,8 +42,8 @@ test('nobody listens where there is no socket, and where one was left by a proce
   const left = join(folder.path, 'left.sock')
   await leaveSocket(left)
 
-  expect(await ask(join(folder.path, 'none.sock'), 'status')).toEqual({ kind: 'nobody' })
-  expect(await ask(left, 'status')).toEqual({ kind: 'nobody' })
+  expect(await ask(join(folder.path, 'none.sock'), 'status')).toEqual({ kind: 'no-daemon' })
+  expect(await ask(left, 'status')).toEqual({ kind: 'no-daemon' })
 })
 
 test('an expected failure is told with its code', async () => {
@@ -183,7 +183,7 @@ test('a daemon that goes away while it is asked is told from one that is not the
   await daemon.stop()
 
   expect(await asked).toMatchObject({ name: 'OperatorError', code: 'connection-lost' })
-  expect(await ask(daemon.path, 'status')).toEqual({ kind: 'nobody' })
+  expect(await ask(daemon.path, 'status')).toEqual({ kind: 'no-daemon' })
 })
 
 test('an answer that is none is refused', async () => {

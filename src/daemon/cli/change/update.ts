@@ -181,7 +181,7 @@ async function servedAsNamed(source: Source, locked: LockEntry, ask: AskWriter, 
   try {
     await ask('decide', { source: id, verb: 'approve', commit })
   } catch (error) {
-    // Somebody decided meanwhile: the next pull tells what came of it.
+    // Another decision was made meanwhile: the next pull reports its result.
     if (!(error instanceof OperatorError) || error.code !== 'nothing-to-decide') throw error
   }
   return pulled(id, ask)

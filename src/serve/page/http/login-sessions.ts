@@ -39,8 +39,8 @@ export class PageSessions {
    */
   #makeRoom({ id }: Principal): void {
     const own = [...this.#byId].filter(([, { principal }]) => principal.id === id).map(([key]) => key)
-    const surplus = own.length >= MOST_OF_ONE ? own : [...this.#byId.keys()].slice(0, this.#byId.size - MOST + 1)
-    const [oldest] = surplus
+    const all = this.#byId.size >= MOST ? this.#byId.keys() : []
+    const [oldest] = own.length >= MOST_OF_ONE ? own : all
     if (oldest !== undefined) this.#byId.delete(oldest)
   }
 }

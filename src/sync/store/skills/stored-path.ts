@@ -112,14 +112,14 @@ function refused(skill: StoredSkill, why: string): SyncError {
   return new SyncError('content-refused', `Cannot keep the ${calledOf(skill)}: ${why}`)
 }
 
-/** How the store knows a skill. Only for one that has files, and is of no other MCP server. */
+/** The key of a skill in the store. The skill must have files, and must not be of another MCP server. */
 export function storedSkill(skill: Skill): StoredSkill {
   if (skill.digest === undefined)
     throw new SyncError('store-failed', `Cannot find the skill in "${skill.path}": it was withheld and not stored`)
   return { place: 'skills', digest: skill.digest, folderName: folderNameOf(skill), files: skill.files }
 }
 
-/** How the store knows what files are kept with. */
+/** The key of a skill, or of the docs folder, in the store. */
 export function storedOf(kept: Skill | Docs): StoredSkill {
   return 'kind' in kept ? { place: 'docs', digest: kept.digest, folderName: '', files: kept.files } : storedSkill(kept)
 }

@@ -7,7 +7,7 @@ import type { FetchLimits, KnownTrees, Relation, TreeUpstream } from '../upstrea
 import type { FolderHashes } from './folder-hashes.ts'
 import type { RestClock } from './write-settle.ts'
 
-/** What the upstream of a folder works with. */
+/** The context of the upstream of a folder. */
 export interface FolderReach {
   /** An existing, empty folder for one pull. The pull removes it. */
   readonly scratch: string
@@ -25,7 +25,7 @@ export class DirectoryUpstream implements TreeUpstream {
   readonly kind = 'tree'
   readonly #source: DirectorySource
   readonly #reach: FolderReach
-  /** What the last look found, for the fetch that follows it. */
+  /** The tree of the last `resolve`, for the `fetch` that follows it. */
   #seen: FolderTree | undefined
 
   constructor(source: DirectorySource, reach: FolderReach) {

@@ -2,7 +2,7 @@ import type { FetchThreads } from './fetch-threads.ts'
 import type { GitHost } from './objects/git-host.ts'
 import type { RequestedListing } from './shared-ls-refs.ts'
 
-/** What the upstream of a git source works with. */
+/** The context of the upstream of a git source. */
 export interface GitReach extends GitHost {
   /** A listing of refs that other sources of the same repository share; `undefined` to list alone. */
   readonly listing?: RequestedListing

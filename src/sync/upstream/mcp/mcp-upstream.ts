@@ -8,7 +8,7 @@ import { plainCommit } from '../git/objects/synthetic-commit.ts'
 import type { Listing, ListingUpstream, Relation } from '../upstream.ts'
 import type { ServerListing } from '../../model/server-listing.ts'
 
-/** What the upstream of an MCP source works with. */
+/** The context of the upstream of an MCP source. */
 export interface McpReach {
   /** The connection to the server, which outlives a pull. */
   readonly server?: McpServer
@@ -22,7 +22,7 @@ export class McpUpstream implements ListingUpstream {
   readonly #source: McpSource
   readonly #server: McpServer
   readonly #onListing: McpReach['onListing']
-  /** What the last look found, for the taking that follows it. */
+  /** The listing of the last `resolve`, for the `list` that follows it. */
   #seen: Listing | undefined
 
   constructor(source: McpSource, { server, onListing }: McpReach) {

@@ -1,7 +1,7 @@
 import type { Way } from '../../http/host-access.ts'
 import type { FetchLimits } from '../../upstream.ts'
 
-/** What a git transport needs to reach its host. */
+/** The context in which a git transport reaches its host. */
 export interface GitHost {
   /** An existing, empty folder for one pull. The pull removes it. */
   readonly scratch: string
@@ -18,13 +18,13 @@ export interface Programs {
   /** A path, or a name that is looked up in `path`. */
   readonly git: string
   readonly ssh: string
-  /** Where programs are looked up: PATH. */
+  /** The value of PATH, in which programs are found. */
   readonly path: string
-  /** How we prove over ssh who we are, read anew before each use. */
+  /** Reads the credentials for ssh. Called before each use. */
   readonly access: () => Promise<SshAccess>
 }
 
-/** Who we are over ssh, and whom we take for the host. */
+/** The credentials of the daemon over ssh, and the host keys that it accepts. */
 export interface SshAccess {
   /** Without one, what the user of this process would use: the agent, and the keys in `~/.ssh`. */
   readonly key: SshKey | undefined
@@ -33,7 +33,7 @@ export interface SshAccess {
   readonly agent: string | undefined
   /** A file in the form of OpenSSH. A host that is not in it is refused. */
   readonly knownHosts: string
-  /** Whether hosts that the system knows are known too. */
+  /** True if the known hosts of the system are accepted too. */
   readonly systemHosts: boolean
 }
 

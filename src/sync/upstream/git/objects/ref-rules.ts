@@ -94,12 +94,12 @@ function nameOf(ref: Ref): string {
   return isBranch && ref.target !== undefined ? ref.target : ref.name
 }
 
-/** What a server said about one repository. Plain data: it is handed to the worker. */
+/** The answer of a server about one repository. Plain data: it is sent to the worker. */
 export interface Server {
   /** The address after redirects. */
   readonly base: string
   readonly version: 1 | 2
-  /** Of all of its ids. */
+  /** The format of all ids of the repository. */
   readonly format: ObjectFormat
   /** It can leave out file contents. */
   readonly filters: boolean
