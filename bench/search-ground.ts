@@ -1,5 +1,5 @@
 import './run-the-build.ts'
-import type { ReadFile } from '../src/serve/content.ts'
+import type { ReadContent } from '../src/serve/content.ts'
 import { SearchSkills } from './search-skills.ts'
 
 const { Registry } = await import('../src/serve/registry.ts')
@@ -28,7 +28,8 @@ export async function openSearchGround(count: number, state: string, large?: Buf
     clock: systemClock,
     redactor: new Redactor(),
   })
-  const read: ReadFile = async (kept, file) => ('kind' in kept ? undefined : store.skills.read(storedSkill(kept), file))
+  const read: ReadContent = async (kept, file) =>
+    'kind' in kept ? undefined : store.skills.read(storedSkill(kept), file)
   const newSearching = (times?: SearchTimes): Searching =>
     new Searching({ state, log, clock: systemClock, ...(times && { times }) })
   return { skills, store, registry, read, newSearching }

@@ -7,7 +7,7 @@ import { timed } from './figure.ts'
 import { openSearchGround } from './search-ground.ts'
 
 const { serveHttp } = await import('../src/serve/http/server.ts')
-const { search } = await import('../src/serve/page/search.ts')
+const { searchPage } = await import('../src/serve/page/search.ts')
 const { SkillIndex } = await import('../src/serve/search/skill-index.ts')
 const { headingsIn } = await import('../src/serve/search/headings.ts')
 const { searchableOf } = await import('../src/serve/search/searchable.ts')
@@ -51,7 +51,7 @@ answerParent({
   search: async ([text = '']) => ({ ms: await timed(async () => find(text)) }),
   /** The search of the page, which goes through all skills and forgives nothing. */
   scan: async ([text = '']) => ({
-    ms: await timed(async () => search(registry.catalog, { text, source: '', page: 1 })),
+    ms: await timed(async () => searchPage(registry.catalog, { text, source: '', page: 1 })),
   }),
   /** Has the next search begin with nothing. */
   forget: async () => {

@@ -29,6 +29,8 @@ const MOST_FILES = 27
 /** Names that explain nothing. */
 const NO_NAMES = new Set(['index', 'utils', 'util', 'helpers', 'helper', 'types', 'common', 'misc', 'manager'])
 
+const EXPORTED = /^export (?:abstract )?(?:async )?(?:type|interface|function\*?|const|let|class) (\w+)/gm
+
 interface Import {
   readonly file: string
   readonly names: string
@@ -135,6 +137,17 @@ test('no file has a name that explains nothing', () => {
   const unnamed = files.filter((file) => NO_NAMES.has(file.replace(/^.*\//, '').replace(/\.ts$/, '')))
 
   expect(unnamed).toEqual([])
+})
+
+test('an exported name has one meaning in the tree', async () => {
+  const texts = await Promise.all(files.map((file) => readFile(resolve(ROOT, file), 'utf8')))
+  // Overloads of one function are one meaning.
+  const names = texts.flatMap((text) =>
+    Array.from(new Set(Array.from(text.matchAll(EXPORTED), ([, name = '']) => name))),
+  )
+
+  expect(names.length).toBeGreaterThan(2000)
+  expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([])
 })
 
 test('the environment of the process is read in one place', async () => {

@@ -1,3 +1,4 @@
+import { isObject } from './json-object.ts'
 /**
  * Serializes JSON canonically: sorted keys, no whitespace, no key with an `undefined` value, a newline at the end.
  * Equal values give equal bytes.
@@ -45,10 +46,6 @@ function indented(value: unknown, indent: string): string {
 
 function bracketed(open: string, close: string, lines: readonly string[], indent: string): string {
   return lines.length === 0 ? `${open}${close}` : `${open}\n${lines.join(',\n')}\n${indent}${close}`
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** True if the value is a time in our format: ISO 8601 in UTC, with milliseconds. */

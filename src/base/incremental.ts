@@ -5,7 +5,7 @@ import type { Steps } from './cooperative.ts'
  * Caches a value that is derived from an object, for the lifetime of the object. A caller that cannot wait gets it made
  * at once, others in slices between which other work runs.
  */
-export class MadeInSteps<Of extends object, Made extends object | string> {
+export class IncrementalCache<Of extends object, Made extends object | string> {
   readonly #making: (from: Of) => Steps<Made>
   readonly #made = new WeakMap<Of, Made>()
   readonly #coming = new WeakMap<Of, Promise<Made>>()

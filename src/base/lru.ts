@@ -1,7 +1,7 @@
 /**
  * A cache of a limited number of values by key. It drops the value that was set first; a read does not refresh a value.
  */
-export class Lately<Value> {
+export class RecentCache<Value> {
   readonly #most: number
   /** Oldest first. */
   readonly #values = new Map<string, Value>()

@@ -1,5 +1,5 @@
 /** A queue that runs one piece of work at a time. */
-export class Turns {
+export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve()
 
   /** Does not begin work whose signal is aborted when its turn comes. */

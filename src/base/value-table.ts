@@ -1,4 +1,4 @@
-import { MadeInSteps } from './incremental.ts'
+import { IncrementalCache } from './incremental.ts'
 import type { Steps } from './cooperative.ts'
 import { sortingTexts } from './sorted-texts.ts'
 import type { Sorted } from './sorted-texts.ts'
@@ -12,15 +12,15 @@ export type ValueRow = readonly string[]
  */
 export class ValueTable {
   readonly names: readonly string[]
-  readonly #rows: MadeInSteps<ValueTable, readonly ValueRow[]>
-  readonly #indexes: MadeInSteps<Choice, ReadonlyMap<string, Sorted>>
+  readonly #rows: IncrementalCache<ValueTable, readonly ValueRow[]>
+  readonly #indexes: IncrementalCache<Choice, ReadonlyMap<string, Sorted>>
   /** The least recently used choice comes first. */
   readonly #choices = new Map<string, Choice>()
 
   constructor(names: readonly string[], rowing: () => Steps<readonly ValueRow[]>) {
     this.names = names
-    this.#rows = new MadeInSteps(rowing)
-    this.#indexes = new MadeInSteps((choice) => this.#indexing(choice))
+    this.#rows = new IncrementalCache(rowing)
+    this.#indexes = new IncrementalCache((choice) => this.#indexing(choice))
   }
 
   /** Returns the values of one variable for the given values of the others. */

@@ -7,7 +7,7 @@ import type { Log } from './base/log.ts'
 import type { Redactor } from './base/redactor.ts'
 
 /** The parts that the daemon is built from. */
-export interface Parts {
+export interface DaemonContext {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log

@@ -8,7 +8,7 @@ import type { Serving } from '../serve/mcp/core/methods.ts'
 import type { Fallback } from '../sync/pull/fallback-source.ts'
 import { problemsOf, type ContractProblem } from '../sync/catalog/contract-problems.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
-import { UNDECIDED, type Decision } from '../sync/decisions/decisions.ts'
+import { UNDECIDED, type SourceDecision } from '../sync/decisions/decisions.ts'
 import type { ObjectId, Revision } from '../sync/model/revision.ts'
 import type { Source } from '../sync/model/source.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
@@ -18,30 +18,30 @@ import type { SourceRecord } from '../sync/store/source-records.ts'
 import type { Current } from '../sync/model/snapshot.ts'
 import type { SecondOpinion } from '../sync/upstream/git/second-opinion/second-opinion.ts'
 import { admissionOf } from './trust/serving-policy.ts'
-import { Ages } from './schedule/staleness.ts'
+import { Staleness } from './schedule/staleness.ts'
 import { Candidates, type Comparison } from './pull/candidates.ts'
 import { Freshness } from './schedule/refresh-on-read.ts'
 import { configuredIn, idsOf } from './config/config.ts'
 import type { Config, ConfiguredSource } from './config/config.ts'
 import { decisionAfter, expectWaiting, isWaiting } from './pull/decide.ts'
-import type { Held, Named, Situation, Verb } from './pull/decide.ts'
+import type { HeldRevision, NamedRevision, Situation, Verb } from './pull/decide.ts'
 import { Keyring } from './credentials/keyring.ts'
 import { KnownLock } from './trust/known-lock.ts'
 import { lackingIn } from './status/unserved-sources.ts'
 import { lastingFor } from './reload-state.ts'
-import type { Lasting } from './reload-state.ts'
-import { Contents } from './pull/content-reader.ts'
+import type { ReloadState } from './reload-state.ts'
+import { StoreContentReader } from './pull/content-reader.ts'
 import { expectLock, isBound, lockRead } from './trust/lock-rules.ts'
 import { isNew, noticesOf, remember, unlessUnreadable } from './status/upgrade-notices.ts'
-import type { Notice } from './status/upgrade-notices.ts'
+import type { UpgradeNotice } from './status/upgrade-notices.ts'
 import { DocumentThread } from './pull/document-thread.ts'
 import { FolderWatch } from './schedule/folder-watch.ts'
-import { Nudges } from './schedule/trigger-debounce.ts'
+import { TriggerDebounce } from './schedule/trigger-debounce.ts'
 import { hostOf } from './schedule/host-backoff.ts'
 import type { Linking } from './agent-folders/link-sync.ts'
 import { tellLosses } from './status/lost-sources.ts'
-import { PageNews } from './http/page-data.ts'
-import type { Parts } from './context.ts'
+import { PageData } from './http/page-data.ts'
+import type { DaemonContext } from './context.ts'
 import type { DaemonFigures } from './metrics/metrics.ts'
 import { Puller, repositoryOf } from './pull/puller.ts'
 import type { PullerParts } from './pull/puller.ts'
@@ -49,21 +49,21 @@ import { unreadyIn } from './status/readiness.ts'
 import { ownFolders } from './pull/pull-context.ts'
 import { followDisabled, mendDecisions, readDecisions, recogniseDisabled } from './pull/load-decisions.ts'
 import { disablementIn, keptOut, type Disablement } from './status/disablement.ts'
-import { Report } from './status/report.ts'
+import { PullReport } from './status/report.ts'
 import type { RollbackTarget, RolledBack } from './pull/rollback.ts'
 import { Rollbacks } from './pull/run-rollback.ts'
 import { Poller } from './schedule/poller.ts'
 import type { PollEnd } from './schedule/poller.ts'
 import { Searching } from './search/search-service.ts'
 import { servingOf } from './http/mcp-serving.ts'
-import { standingText } from './status/status-line.ts'
+import { statusLine } from './status/status-line.ts'
 import type { Beside } from './status/pull-result.ts'
 import { SessionJournal } from './http/session-journal.ts'
 import { statusOf } from './status/status.ts'
 import { pendingPaths } from '../sync/decisions/approvals.ts'
 import type { Tokens } from './http/tokens.ts'
 import type { HttpStatus, Status } from './status/status.ts'
-import { Upstreams, forgetRemoved } from './mcp-sources/mcp-sources.ts'
+import { McpSources, forgetRemoved } from './mcp-sources/mcp-sources.ts'
 import { webhooksOf } from './http/webhooks.ts'
 
 /**
@@ -77,31 +77,31 @@ export class Daemon implements AsyncDisposable {
   readonly tokens: Tokens
   /** The authorization server whose tokens are accepted. */
   readonly oauth: OAuthOptions | undefined
-  readonly upstreams: Upstreams
+  readonly upstreams: McpSources
   readonly lock: KnownLock
   /** The links from the folders of agents. */
   readonly linking: Linking
   /** The news that the web page shows. */
-  readonly news: PageNews
-  readonly #parts: Parts
-  readonly #report: Report
+  readonly news: PageData
+  readonly #parts: DaemonContext
+  readonly #report: PullReport
   readonly #puller: Puller
   readonly #candidates: Candidates
   readonly #rollbacks: Rollbacks
-  readonly #contents: Contents
+  readonly #contents: StoreContentReader
   readonly #searching: Searching
   readonly #reader = new DocumentThread()
-  readonly #lasting: Lasting
-  readonly #nudges: Nudges
+  readonly #lasting: ReloadState
+  readonly #nudges: TriggerDebounce
   readonly #freshness: Freshness
-  readonly #ages: Ages
+  readonly #ages: Staleness
   #poller: Poller | undefined
   #watches: ReadonlyMap<SourceId, FolderWatch> = new Map()
   /** Lets MCP servers that are sources notify the daemon of changes in what is served. */
   #watching: Disposable | undefined
   #http: (() => HttpStatus) | undefined
 
-  private constructor(config: Config, parts: Parts, { publisher, report, lasting }: Loaded) {
+  private constructor(config: Config, parts: DaemonContext, { publisher, report, lasting }: Loaded) {
     this.config = config
     this.#parts = parts
     this.#report = report
@@ -115,7 +115,7 @@ export class Daemon implements AsyncDisposable {
     const { names } = lasting
     const keyring = new Keyring({ environment, redactor, clock, names, fetchMs: config.limits.fetch.totalMs })
     const { registry } = this
-    this.upstreams = new Upstreams({
+    this.upstreams = new McpSources({
       ...parts,
       config,
       fetched: lasting.fetched,
@@ -134,7 +134,7 @@ export class Daemon implements AsyncDisposable {
       },
       pull: (id) => this.#puller.request(this.#configured(id), 'command'),
     })
-    this.news = new PageNews({
+    this.news = new PageData({
       ...parts,
       config,
       registry,
@@ -169,9 +169,9 @@ export class Daemon implements AsyncDisposable {
       // The caller that requested the file found the damage.
       pull: pullForCall,
     }
-    this.#contents = new Contents(parts, registry, mending, this.upstreams.contents)
+    this.#contents = new StoreContentReader(parts, registry, mending, this.upstreams.contents)
     this.#searching = new Searching({ ...parts, state: config.state })
-    this.#nudges = new Nudges({
+    this.#nudges = new TriggerDebounce({
       clock: parts.clock,
       closedMs: (id) => this.#puller.hosts.closedMs(hostOf(this.#configured(id).source)),
       pull: (id) => this.#pullNudged(id),
@@ -188,7 +188,7 @@ export class Daemon implements AsyncDisposable {
         pull: pullForCall,
       },
     )
-    this.#ages = new Ages({
+    this.#ages = new Staleness({
       config,
       clock: parts.clock,
       recordOf: (source) => report.recordOf(source),
@@ -201,7 +201,7 @@ export class Daemon implements AsyncDisposable {
    * Loads the last generation, except what must not be served. Pulls nothing before `poll` or `sync`. `before` is the
    * stopped daemon of the same state folder; the new daemon takes over its catalog, tokens and clients.
    */
-  static async start(config: Config, parts: Parts, before?: Daemon): Promise<Daemon> {
+  static async start(config: Config, parts: DaemonContext, before?: Daemon): Promise<Daemon> {
     await expectLock(config)
     const ids = idsOf(config)
     await readDecisions(parts)
@@ -217,7 +217,7 @@ export class Daemon implements AsyncDisposable {
     const isLess = before?.registry.catalog.snapshots.some(({ source }) => !ids.includes(source)) === true
     const lasting =
       before === undefined ? await lastingFor(config, parts, await noticesAtStart(config, parts)) : before.#lasting
-    const report = await Report.open(parts.store.records, ids, { ...parts, counts: lasting.pulls })
+    const report = await PullReport.open(parts.store.records, ids, { ...parts, counts: lasting.pulls })
     const daemon = new Daemon(config, parts, { publisher, report, lasting })
     await daemon.linking.read()
     await daemon.lock.read()
@@ -359,7 +359,7 @@ export class Daemon implements AsyncDisposable {
   }
 
   /** The revision of a source that waits for a decision, and the reason. Throws if nothing waits. */
-  waiting(id: SourceId, verb: 'approve' | 'reject'): Held {
+  waiting(id: SourceId, verb: 'approve' | 'reject'): HeldRevision {
     const situation = this.#situation(id)
     const revision = expectWaiting(situation, this.#parts.store.decisions.of(id).frozen, verb)
     const { condition } = this.#report.recordOf(this.#configured(id).source)
@@ -368,7 +368,7 @@ export class Daemon implements AsyncDisposable {
   }
 
   /** Stores the operator's decision about a source. The next pull follows it. */
-  async decide(id: SourceId, verb: Verb, named: Named = {}): Promise<void> {
+  async decide(id: SourceId, verb: Verb, named: NamedRevision = {}): Promise<void> {
     // A running pull would follow the previous decision.
     await this.#puller.stop(id)
     const situation = { ...this.#situation(id), ...named }
@@ -379,7 +379,7 @@ export class Daemon implements AsyncDisposable {
   }
 
   /** The facts that a decision about a source depends on, except those that the operator names. */
-  #situation(id: SourceId): Omit<Situation, keyof Named> {
+  #situation(id: SourceId): Omit<Situation, keyof NamedRevision> {
     const { condition, revision } = this.#report.recordOf(this.#configured(id).source)
     const served = this.#puller.currentOf(id)?.snapshot.revision
     const waiting = isWaiting(condition?.code) ? revision : undefined
@@ -432,7 +432,7 @@ export class Daemon implements AsyncDisposable {
     return { pending: this.pendingOf(id), served, lock: this.lock.standingOf(source, this.#decidedOf(id)) }
   }
 
-  #decidedOf(id: SourceId): Decision {
+  #decidedOf(id: SourceId): SourceDecision {
     return this.#parts.store.decisions.known.get(id) ?? UNDECIDED
   }
 
@@ -493,7 +493,7 @@ export class Daemon implements AsyncDisposable {
   get standing(): string {
     const { generation, listed } = this.registry.catalog
     const recordOf = (id: SourceId): SourceRecord => this.#report.recordOf(this.#configured(id).source)
-    return standingText({
+    return statusLine({
       isReadOnly: this.#parts.readOnly?.() !== undefined,
       generation,
       skills: listed.length,
@@ -567,19 +567,19 @@ export class Daemon implements AsyncDisposable {
 
 interface Loaded {
   readonly publisher: Publisher
-  readonly report: Report
-  readonly lasting: Lasting
+  readonly report: PullReport
+  readonly lasting: ReloadState
 }
 
 /** A new state folder gets no notices, now or later. */
-async function noticesAtStart(config: Config, { store }: Parts): Promise<readonly Notice[]> {
+async function noticesAtStart(config: Config, { store }: DaemonContext): Promise<readonly UpgradeNotice[]> {
   if (await isNew(store)) await unlessUnreadable(remember(store), undefined)
   const parts = { config, store, lock: await lockRead(config), decisions: store.decisions.known }
   return unlessUnreadable(noticesOf(parts), [])
 }
 
 /** If the tokens cannot be read, everything but HTTP goes on, and HTTP accepts no token. */
-async function readTokens(tokens: Tokens, { log }: Parts): Promise<void> {
+async function readTokens(tokens: Tokens, { log }: DaemonContext): Promise<void> {
   try {
     await tokens.read()
   } catch (error) {

@@ -5,17 +5,17 @@ import type { Config } from './config/config.ts'
 import { ContractNews } from './status/contract-log.ts'
 import { FetchedBytes } from './base/fetched-bytes.ts'
 import { HostNames } from './credentials/host-names.ts'
-import { Hosts } from './schedule/host-backoff.ts'
+import { HostBackoff } from './schedule/host-backoff.ts'
 import { Linking } from './agent-folders/link-sync.ts'
-import type { Notice } from './status/upgrade-notices.ts'
+import type { UpgradeNotice } from './status/upgrade-notices.ts'
 import type { OAuthParts } from './http/oauth.ts'
 import type { OAuthConfig } from './config/auth.ts'
-import type { Parts } from './context.ts'
+import type { DaemonContext } from './context.ts'
 import { PullCounts } from './base/pull-counts.ts'
 import { Tokens } from './http/tokens.ts'
 
 /** The state that a daemon passes to its successor when the configuration is reloaded. */
-export interface Lasting {
+export interface ReloadState {
   readonly registry: Registry
   /** Sessions that see only packs listen to one of these. */
   readonly views: Views
@@ -23,7 +23,7 @@ export interface Lasting {
   /** Includes its keys: while the issuer is down they could not be fetched again. */
   readonly oauth: OAuthOptions | undefined
   /** A host that requested a backoff keeps it across the reload. */
-  readonly hosts: Hosts
+  readonly hosts: HostBackoff
   /** Keeps its last answers across the reload. */
   readonly names: HostNames
   readonly linking: Linking
@@ -33,15 +33,15 @@ export interface Lasting {
   readonly pulls: PullCounts
   readonly fetched: FetchedBytes
   /** The changes in behavior since the previous version, reported as long as the process lives. */
-  readonly notices: readonly Notice[]
+  readonly notices: readonly UpgradeNotice[]
   readonly startedAt: Date
 }
 
 export async function lastingFor(
   { state, limits, serve: { oauth } }: Config,
-  parts: Parts,
-  notices: readonly Notice[],
-): Promise<Lasting> {
+  parts: DaemonContext,
+  notices: readonly UpgradeNotice[],
+): Promise<ReloadState> {
   const { clock } = parts
   const registry = new Registry()
   const views = new Views(registry, () => clock.monotonicMs())
@@ -57,7 +57,7 @@ export async function lastingFor(
     views,
     tokens,
     oauth: oauth && (await oauthOf(oauth, { ...parts, hasPacks: () => views.packs.length > 0 })),
-    hosts: new Hosts(clock),
+    hosts: new HostBackoff(clock),
     names: new HostNames(clock, limits.fetch.connectMs),
     linking,
     contract: new ContractNews(registry, parts.log),
@@ -70,5 +70,5 @@ export async function lastingFor(
 
 /** Few configurations have an issuer, and the code that checks its tokens takes long to load. */
 async function oauthOf(oauth: OAuthConfig, parts: OAuthParts): Promise<OAuthOptions> {
-  return (await import('./http/oauth.ts')).oauthOf(oauth, parts)
+  return (await import('./http/oauth.ts')).oauthVerifier(oauth, parts)
 }

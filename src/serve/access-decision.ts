@@ -1,7 +1,7 @@
 import type { Principal } from './principal.ts'
 
 /** The decision about a request. A denial is the same whether or not the requested thing exists. */
-export type Decision = Granted | Denied
+export type AccessDecision = Granted | Denied
 
 export interface Granted {
   readonly kind: 'granted'

@@ -1,4 +1,4 @@
-import type { Holder } from './fair-shares.ts'
+import type { ShareHolder } from './fair-shares.ts'
 
 /**
  * Queue of work that is ordered by the time each holder has consumed (start-time fair queueing). The next piece belongs
@@ -6,16 +6,16 @@ import type { Holder } from './fair-shares.ts'
  * under way. The number and length of other holders' pieces do not matter. A returning holder starts at the level of
  * the others, so that idle time earns no credit. A holder that has just consumed much still comes after the others.
  */
-export class FairTime<Piece> {
+export class FairQueue<Piece> {
   /** The least recently served holder comes first. */
-  readonly #waiting = new Map<Holder, Queue<Piece>>()
+  readonly #waiting = new Map<ShareHolder, Queue<Piece>>()
   /**
    * Milliseconds of virtual time up to which each holder has been served. It omits holders behind the clock, which
    * start at the clock.
    */
-  readonly #servedTo = new Map<Holder, number>()
+  readonly #servedTo = new Map<ShareHolder, number>()
   #clock = 0
-  #last: Holder | undefined
+  #last: ShareHolder | undefined
   #size = 0
   #forgetAt = LEAST_HOLDERS
 
@@ -33,7 +33,7 @@ export class FairTime<Piece> {
    * Adds a piece after the holder's other pieces. `isBegun`: the piece continues work already begun, and precedes new
    * work.
    */
-  wait(holder: Holder, piece: Piece, isBegun = false): void {
+  wait(holder: ShareHolder, piece: Piece, isBegun = false): void {
     const { begun, coming } = this.#waiting.get(holder) ?? this.#enter(holder)
     const those = isBegun ? begun : coming
     those.add(piece)
@@ -41,7 +41,7 @@ export class FairTime<Piece> {
   }
 
   /** Removes a piece that is no longer needed. Returns false if the piece is not waiting. */
-  leave(holder: Holder, piece: Piece): boolean {
+  leave(holder: ShareHolder, piece: Piece): boolean {
     const queue = this.#waiting.get(holder)
     if (queue?.begun.delete(piece) !== true && queue?.coming.delete(piece) !== true) return false
     this.#size -= 1
@@ -50,8 +50,8 @@ export class FairTime<Piece> {
   }
 
   /** Takes the next piece. The caller charges its holder with `spend`. */
-  next(): { readonly holder: Holder; readonly piece: Piece } | undefined {
-    let [holder, least]: [Holder | undefined, number] = [undefined, Infinity]
+  next(): { readonly holder: ShareHolder; readonly piece: Piece } | undefined {
+    let [holder, least]: [ShareHolder | undefined, number] = [undefined, Infinity]
     for (const one of this.#waiting.keys()) {
       const servedTo = this.#servedToOf(one)
       // On equal consumption, the holder served just before comes last.
@@ -72,7 +72,7 @@ export class FairTime<Piece> {
    * Charges a holder. The clock advances as if all waiting holders shared the time equally, but never past the holder
    * that has consumed most. New holders that keep arriving therefore cannot starve a waiting holder.
    */
-  spend(holder: Holder, ms: number): void {
+  spend(holder: ShareHolder, ms: number): void {
     const servedTo = this.#servedToOf(holder) + ms
     this.#servedTo.delete(holder)
     this.#servedTo.set(holder, servedTo)
@@ -83,7 +83,7 @@ export class FairTime<Piece> {
     this.#forget()
   }
 
-  #enter(holder: Holder): Queue<Piece> {
+  #enter(holder: ShareHolder): Queue<Piece> {
     const queue: Queue<Piece> = { begun: new Set(), coming: new Set() }
     this.#waiting.set(holder, queue)
     this.#servedTo.set(holder, Math.max(this.#servedToOf(holder), this.#clock))
@@ -103,7 +103,7 @@ export class FairTime<Piece> {
     this.#forgetAt = Math.max(LEAST_HOLDERS, 2 * this.#servedTo.size)
   }
 
-  #servedToOf(holder: Holder): number {
+  #servedToOf(holder: ShareHolder): number {
     return this.#servedTo.get(holder) ?? this.#clock
   }
 }

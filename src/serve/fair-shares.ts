@@ -1,11 +1,11 @@
 /** The party that a place counts for: the principal of a token, or without one the network of the client's address. */
-export type Holder = string
+export type ShareHolder = string
 
 /** The holder of a request without an address: stdio has only one client. */
-export const NO_HOLDER: Holder = ''
+export const NO_HOLDER: ShareHolder = ''
 
 /** Returns the principal as holder, at any address; without a principal, the network of the address. */
-export function holderOf(principalId: string | undefined, network: Holder = NO_HOLDER): Holder {
+export function holderOf(principalId: string | undefined, network: ShareHolder = NO_HOLDER): ShareHolder {
   // No address begins with this prefix.
   return principalId === undefined ? network : `as ${principalId}`
 }
@@ -16,33 +16,33 @@ export function holderOf(principalId: string | undefined, network: Holder = NO_H
  */
 export class Shares<Place> {
   /** The least recently held or used place comes first. */
-  readonly #byHolder = new Map<Holder, Set<Place>>()
+  readonly #byHolder = new Map<ShareHolder, Set<Place>>()
   /** The holders by their number of places. Finding the largest needs no scan of the others. */
-  readonly #byCount = new Map<number, Set<Holder>>()
+  readonly #byCount = new Map<number, Set<ShareHolder>>()
   #most = 0
 
   /**
    * Returns the holder that gives up a place for `holder`: the one with the most, and with at least two more than
    * `holder` has.
    */
-  giverTo(holder: Holder): Holder | undefined {
+  giverTo(holder: ShareHolder): ShareHolder | undefined {
     return this.#most > this.countOf(holder) + 1 ? this.largest : undefined
   }
 
-  get largest(): Holder | undefined {
+  get largest(): ShareHolder | undefined {
     return this.#byCount.get(this.#most)?.values().next().value
   }
 
-  countOf(holder: Holder): number {
+  countOf(holder: ShareHolder): number {
     return this.#byHolder.get(holder)?.size ?? 0
   }
 
   /** The places of a holder; the least recently held or used comes first. */
-  placesOf(holder: Holder): Iterable<Place> {
+  placesOf(holder: ShareHolder): Iterable<Place> {
     return this.#byHolder.get(holder) ?? []
   }
 
-  hold(holder: Holder, place: Place): void {
+  hold(holder: ShareHolder, place: Place): void {
     const places = this.#byHolder.get(holder) ?? new Set()
     if (places.has(place)) return
     this.#byHolder.set(holder, places.add(place))
@@ -50,19 +50,19 @@ export class Shares<Place> {
   }
 
   /** Marks a place as the most recently used of its holder. */
-  use(holder: Holder, place: Place): void {
+  use(holder: ShareHolder, place: Place): void {
     const places = this.#byHolder.get(holder)
     if (places?.delete(place) === true) places.add(place)
   }
 
-  release(holder: Holder, place: Place): void {
+  release(holder: ShareHolder, place: Place): void {
     const places = this.#byHolder.get(holder)
     if (places?.delete(place) !== true) return
     if (places.size === 0) this.#byHolder.delete(holder)
     this.#move(holder, places.size + 1, places.size)
   }
 
-  #move(holder: Holder, from: number, to: number): void {
+  #move(holder: ShareHolder, from: number, to: number): void {
     const left = this.#byCount.get(from)
     left?.delete(holder)
     if (left?.size === 0) this.#byCount.delete(from)

@@ -6,7 +6,7 @@ import { stepByStep } from '../base/cooperative.ts'
 import type { Steps } from '../base/cooperative.ts'
 
 /** Receives every change of the catalog, after the catalog is served. */
-export type Listener = (changes: Changes, catalog: Catalog, before: Catalog) => void
+export type ChangesListener = (changes: Changes, catalog: Catalog, before: Catalog) => void
 
 /** Prepares the work and the notifications for the step from one catalog to another. */
 export type Preparing = (before: Catalog, catalog: Catalog) => Steps<unknown>
@@ -17,7 +17,7 @@ export type Watcher = (before: Catalog, catalog: Catalog) => void
 /** The catalog being served. The only mutable cell between sync and serve. */
 export class Registry {
   #catalog: Catalog = EMPTY_CATALOG
-  readonly #listeners = new Map<Listener, Preparing | undefined>()
+  readonly #listeners = new Map<ChangesListener, Preparing | undefined>()
   readonly #watchers = new Map<Watcher, Preparing | undefined>()
 
   get catalog(): Catalog {
@@ -58,7 +58,7 @@ export class Registry {
    * Calls back on each change until the returned value is disposed. `preparing`: the work that can be done before
    * publication.
    */
-  listen(listener: Listener, preparing?: Preparing): Disposable {
+  listen(listener: ChangesListener, preparing?: Preparing): Disposable {
     this.#listeners.set(listener, preparing)
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) }
   }

@@ -7,7 +7,7 @@ import type { Steps } from '../base/cooperative.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
 import { Registry } from './registry.ts'
 import { NO_HOLDER, Shares } from './fair-shares.ts'
-import type { Holder } from './fair-shares.ts'
+import type { ShareHolder } from './fair-shares.ts'
 
 /** The set of visible packs as one string: their ids in order. The empty string means everything, in packs or not. */
 export type ViewName = string
@@ -54,7 +54,7 @@ export interface ViewUse {
 
 /** The holder that a view counts for, and the time of its last use. */
 interface Held {
-  readonly holder: Holder
+  readonly holder: ShareHolder
   readonly usedMs: number
 }
 
@@ -134,7 +134,7 @@ export class Views {
   }
 
   /** Returns true if the holder is served from the view. Another view may be dropped to make room. */
-  admit(view: ViewName, holder: Holder): boolean {
+  admit(view: ViewName, holder: ShareHolder): boolean {
     if (view === WHOLE) return true
     if (!this.#held.has(view) && !this.#makeRoomFor(holder)) return false
     this.#hold(view, holder)
@@ -166,7 +166,7 @@ export class Views {
    * Counts the view for the holder that has the fewest of those that use it: the use of a view that others see costs a
    * holder nothing.
    */
-  #hold(view: ViewName, holder: Holder): void {
+  #hold(view: ViewName, holder: ShareHolder): void {
     const before = this.#held.get(view)?.holder
     const isTaken = before === undefined || this.#shares.countOf(holder) + 1 < this.#shares.countOf(before)
     if (isTaken && before !== undefined) this.#shares.release(before, view)
@@ -177,7 +177,7 @@ export class Views {
     this.#held.set(view, { holder: owner, usedMs: this.#now() })
   }
 
-  #makeRoomFor(holder: Holder): boolean {
+  #makeRoomFor(holder: ShareHolder): boolean {
     if (this.#held.size < MOST_VIEWS) return true
     const view = this.#leastNeeded(holder)
     if (view !== undefined) this.#letGo(view)
@@ -185,7 +185,7 @@ export class Views {
   }
 
   /** Selects a view of the holder that must give one up: an unused one, or else the least recently used. */
-  #leastNeeded(holder: Holder): ViewName | undefined {
+  #leastNeeded(holder: ShareHolder): ViewName | undefined {
     const unused = (view: ViewName): boolean => this.#use.of(view) === undefined
     const unheard = (view: ViewName): boolean => this.#use.of(view) !== 'stream'
     const giver = this.#shares.giverTo(holder)

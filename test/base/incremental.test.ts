@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { MadeInSteps } from '../../src/base/incremental.ts'
+import { IncrementalCache } from '../../src/base/incremental.ts'
 import type { Steps } from '../../src/base/cooperative.ts'
 
 test('a thing is made once for all that ask meanwhile, and is there from then on', async () => {
   const making = new Making()
-  const made = new MadeInSteps((from: object) => making.of(from))
+  const made = new IncrementalCache((from: object) => making.of(from))
   const from = {}
 
   const [one, other] = await Promise.all([made.ready(from), made.ready(from)])
@@ -15,7 +15,7 @@ test('a thing is made once for all that ask meanwhile, and is there from then on
 
 test('a failure is told to those that waited, and the thing is made for the next', async () => {
   const making = new Making()
-  const made = new MadeInSteps((from: object) => making.of(from))
+  const made = new IncrementalCache((from: object) => making.of(from))
   const from = {}
   making.fails = true
 
@@ -29,7 +29,7 @@ test('a failure is told to those that waited, and the thing is made for the next
 
 test('a failure before the first step is no other', async () => {
   let fails = true
-  const made = new MadeInSteps((from: object): Steps<object> => {
+  const made = new IncrementalCache((from: object): Steps<object> => {
     if (fails) throw new Error('it fails')
     return new Making().of(from)
   })

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { Lately } from '../../src/base/lru.ts'
+import { RecentCache } from '../../src/base/lru.ts'
 
 test('what was set last is remembered, and no more than so much', () => {
-  const lately = new Lately<number>(2)
+  const lately = new RecentCache<number>(2)
 
   for (const [key, value] of [
     ['a', 1],

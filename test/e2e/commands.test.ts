@@ -3,7 +3,7 @@ import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { holderOf } from '../../src/daemon/control/daemon-lock.ts'
+import { lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
 import { GitServer } from '../support/git-server.ts'
 import { modernHttp } from '../support/peer.ts'
 import { Home } from '../support/program.ts'
@@ -385,7 +385,7 @@ class World implements AsyncDisposable {
 
   async synced(): Promise<void> {
     expect(await this.home.command('sync')).toMatchObject({ status: 0 })
-    expect(await holderOf(this.home.state)).toBeUndefined()
+    expect(await lockHolderOf(this.home.state)).toBeUndefined()
   }
 
   async results() {

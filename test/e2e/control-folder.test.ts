@@ -4,7 +4,7 @@ import { chown, mkdir, readdir, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { holderOf } from '../../src/daemon/control/daemon-lock.ts'
+import { lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
 import type { Home } from '../support/program.ts'
 import { World } from './world.ts'
 
@@ -58,7 +58,7 @@ test('a swept folder is not made again by its name, which others have read: the 
 
   await daemon.said((line) => line.includes('"control-socket-made-again"'))
 
-  const { socket: after } = (await holderOf(home.state))!
+  const { socket: after } = (await lockHolderOf(home.state))!
   expect(dirname(after)).not.toBe(dirname(before))
   expect(await home.run('disable', 'team/alpha')).toMatchObject({ status: 0 })
   expect(await daemon.stop()).toMatchObject({ status: 0 })
@@ -80,7 +80,7 @@ test.skipIf(!IS_ROOT)(
     await daemon.said((line) => line.includes('"control-socket-made-again"'))
 
     expect(kept).toMatchObject({ status: 1, stderr: expect.stringContaining(`process ${daemon.pid}`) })
-    expect((await holderOf(home.state))!.socket).not.toBe(before)
+    expect((await lockHolderOf(home.state))!.socket).not.toBe(before)
     expect(await home.run('disable', 'team/alpha')).toMatchObject({ status: 0 })
     expect(await daemon.stop()).toMatchObject({ status: 0 })
     expect(impostor.asked).toBe(0)
@@ -95,7 +95,7 @@ test.skipIf(!IS_ROOT)(
     await world.synced()
     const killed = home.start('start')
     await killed.line()
-    const { socket } = (await holderOf(home.state))!
+    const { socket } = (await lockHolderOf(home.state))!
     await killed.kill()
     await using impostor = await Impostor.at(socket)
 
@@ -169,7 +169,7 @@ class Impostor implements AsyncDisposable {
 async function started(home: Home) {
   const daemon = home.start('start')
   await daemon.line()
-  return { daemon, socket: (await holderOf(home.state))!.socket }
+  return { daemon, socket: (await lockHolderOf(home.state))!.socket }
 }
 
 /** A world whose home has no runtime folder. */

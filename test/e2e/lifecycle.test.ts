@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { askDaemon } from '../../src/daemon/control/control-client.ts'
-import { holderOf } from '../../src/daemon/control/daemon-lock.ts'
+import { lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
 import { legacyHttp, modernHttp, stdio } from '../support/peer.ts'
 import { Home, MAIN, Program } from '../support/program.ts'
 import { World, skill } from './world.ts'
@@ -40,7 +40,7 @@ test('a control socket that is swept from its folder, folder and all, comes back
   const { home } = world
   const daemon = home.start('start')
   await daemon.line()
-  const { socket } = (await holderOf(home.state))!
+  const { socket } = (await lockHolderOf(home.state))!
   await rm(dirname(socket), { recursive: true })
 
   await daemon.said((line) => line.includes('"control-socket-made-again"'))
@@ -61,7 +61,7 @@ test('34: SIGTERM ends listen streams with their result, and leaves no lock and 
   const heard = await modern.subscribe([uri])
   await heard.next((message) => message.method === 'notifications/subscriptions/acknowledged')
   await legacy.subscribe([uri])
-  const { socket } = (await holderOf(world.home.state))!
+  const { socket } = (await lockHolderOf(world.home.state))!
 
   const end = await daemon.stop()
 
@@ -108,7 +108,7 @@ test('40: a second daemon on the same state ends with 1 and names the first', as
 
   expect(second).toMatchObject({ status: 1, stdout: '' })
   expect(second.stderr).toContain(`process ${first.pid} (skillsyncd start)`)
-  expect(await holderOf(world.home.state)).toMatchObject({ pid: first.pid })
+  expect(await lockHolderOf(world.home.state)).toMatchObject({ pid: first.pid })
 })
 
 test('40: a daemon takes over from one that was killed', async () => {
@@ -116,12 +116,12 @@ test('40: a daemon takes over from one that was killed', async () => {
   const first = world.home.start('start')
   await first.line()
   await first.kill()
-  expect(await holderOf(world.home.state)).toMatchObject({ pid: first.pid })
+  expect(await lockHolderOf(world.home.state)).toMatchObject({ pid: first.pid })
 
   const second = world.home.start('start')
 
   await second.line()
-  expect(await holderOf(world.home.state)).toMatchObject({ pid: second.pid })
+  expect(await lockHolderOf(world.home.state)).toMatchObject({ pid: second.pid })
   expect((await world.home.run('status', '--json')).stdout).toContain(`"pid": ${second.pid}`)
 })
 
@@ -185,13 +185,13 @@ test.each(['65536', '-1', 'x', '1.5', '1e3', '0x50', ''])('--port %j is refused 
 test('`start` asks an mcp that writes to hand over, and that one goes on as a follower', async () => {
   await using world = await World.create()
   await using mcp = await stdio([], 'legacy', world.home.env)
-  expect(await holderOf(world.home.state)).toMatchObject({ pid: mcp.process.pid, command: 'mcp' })
+  expect(await lockHolderOf(world.home.state)).toMatchObject({ pid: mcp.process.pid, command: 'mcp' })
   const uri = 'skill://team/alpha/SKILL.md'
   const heard = await mcp.subscribe([uri])
 
   const daemon = world.home.start('start')
   await daemon.line()
-  expect(await holderOf(world.home.state)).toMatchObject({ pid: daemon.pid, command: 'start' })
+  expect(await lockHolderOf(world.home.state)).toMatchObject({ pid: daemon.pid, command: 'start' })
   await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'changed') })
   expect(await world.home.run('sync')).toMatchObject({ status: 0 })
 
@@ -204,7 +204,7 @@ test('of two mcp on one state one writes and one follows; when the writer ends t
   await using world = await World.create(['every: 1s'])
   await using writer = await stdio([], 'legacy', world.home.env)
   await using follower = await stdio([], 'modern', world.home.env)
-  expect(await holderOf(world.home.state)).toMatchObject({ pid: writer.process.pid })
+  expect(await lockHolderOf(world.home.state)).toMatchObject({ pid: writer.process.pid })
   const uri = 'skill://team/alpha/SKILL.md'
   const heard = await follower.subscribe([uri])
 
@@ -216,7 +216,7 @@ test('of two mcp on one state one writes and one follows; when the writer ends t
 
   // It looks every ten seconds whether anybody writes.
   await world.git.requested(() => true, world.git.requests.length)
-  expect(await holderOf(world.home.state)).toMatchObject({ pid: follower.process.pid, command: 'mcp' })
+  expect(await lockHolderOf(world.home.state)).toMatchObject({ pid: follower.process.pid, command: 'mcp' })
 })
 
 test('the status says since when a source is looked at, not when that was due', async () => {
@@ -279,7 +279,7 @@ test('a request on the socket that is no request of ours leaves the daemon alive
   await using world = await World.create()
   const daemon = world.home.start('start')
   await daemon.line()
-  const { socket } = (await holderOf(world.home.state))!
+  const { socket } = (await lockHolderOf(world.home.state))!
   const ask = { onEvent: () => {}, signal: new AbortController().signal, timeoutMs: 10_000 }
 
   for (const params of [undefined, null, {}, { config: 7 }, { config: 'x', sources: 'y' }]) {

@@ -1,7 +1,7 @@
 import { on } from 'node:events'
 import { watch } from 'node:fs'
 import { expect, test, vi } from 'vitest'
-import { holderOf } from '../../src/daemon/control/daemon-lock.ts'
+import { lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
 import { buildFixture } from '../support/fixture.ts'
 import { serve } from '../support/served.ts'
 import { CLIENTS, CLIENT_NAMES } from './clients.ts'
@@ -29,7 +29,7 @@ test.each(CLIENT_NAMES)('a push is told over stdio while a daemon writes the sta
 
   await expectPushesToBeTold(client, site)
 
-  expect(await holderOf(site.state)).toMatchObject({ command: 'start', pid: daemon.pid })
+  expect(await lockHolderOf(site.state)).toMatchObject({ command: 'start', pid: daemon.pid })
 })
 
 test.each(CLIENT_NAMES)('a push is told over stdio by a process that is alone (%s)', async (name) => {
@@ -38,7 +38,7 @@ test.each(CLIENT_NAMES)('a push is told over stdio by a process that is alone (%
 
   await expectPushesToBeTold(client, site)
 
-  expect(await holderOf(site.state)).toMatchObject({ command: 'mcp' })
+  expect(await lockHolderOf(site.state)).toMatchObject({ command: 'mcp' })
 })
 
 test.each(CLIENT_NAMES)(
@@ -52,7 +52,7 @@ test.each(CLIENT_NAMES)(
     await using daemon = await startDaemon(site)
     await expectPushesToBeTold(client, site)
 
-    expect(await holderOf(site.state)).toMatchObject({ command: 'start', pid: daemon.pid })
+    expect(await lockHolderOf(site.state)).toMatchObject({ command: 'start', pid: daemon.pid })
   },
 )
 
@@ -174,7 +174,7 @@ async function expectPushesToBeTold(client: RealClient, site: Site): Promise<voi
 async function untilWrittenBy(command: string, { state }: Site): Promise<void> {
   const watcher = watch(state)
   const changes = on(watcher, 'change')
-  while ((await holderOf(state))?.command !== command) await changes.next()
+  while ((await lockHolderOf(state))?.command !== command) await changes.next()
   watcher.close()
 }
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { holderOf } from '../../src/daemon/control/daemon-lock.ts'
+import { lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
 import { stdio } from '../support/peer.ts'
 import { Home } from '../support/program.ts'
 import { Repository } from '../support/repository.ts'
@@ -108,7 +108,7 @@ test('one that writes and is killed is replaced by the next one, with what it ha
 
   expect((await next.call('skills/list')).result.skills).toHaveLength(1)
   await world.git.requested(() => true, world.git.requests.length)
-  expect(await holderOf(world.home.state)).toMatchObject({ pid: next.process.pid })
+  expect(await lockHolderOf(world.home.state)).toMatchObject({ pid: next.process.pid })
 })
 
 test('38: one that writes fetches a damaged file again', async () => {
@@ -159,7 +159,7 @@ test('a client beside a running daemon is told of what that one pulls', async ()
   const daemon = world.home.start('start')
   await daemon.line()
   await using mcp = await stdio([], 'modern', world.home.env)
-  expect(await holderOf(world.home.state)).toMatchObject({ pid: daemon.pid })
+  expect(await lockHolderOf(world.home.state)).toMatchObject({ pid: daemon.pid })
   const heard = await mcp.subscribe([ALPHA], { list: true })
 
   await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second'), 'beta/SKILL.md': skill('beta', 'new') })

@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { holderOf } from '../../src/daemon/control/daemon-lock.ts'
+import { lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
 import { skill } from '../e2e/world.ts'
 import { stdio } from '../support/peer.ts'
 import { Home } from '../support/program.ts'
@@ -104,7 +104,7 @@ describe.skipIf(OBSTACLE !== '')(`two containers with one state folder${OBSTACLE
     await using scene = await Scene.set()
     await using other = await neighbourOf(scene)
     await using mcp = await stdio([], 'modern', scene.home.env, scene.home.under)
-    await expect.poll(async () => (await holderOf(scene.home.state))?.command).toBe('mcp')
+    await expect.poll(async () => (await lockHolderOf(scene.home.state))?.command).toBe('mcp')
     expect((await mcp.call('skills/list')).result.skills).toHaveLength(2)
     const pid = await inside(mcp.process.pid!)
     process.kill(pid, 'SIGSTOP')
@@ -116,7 +116,7 @@ describe.skipIf(OBSTACLE !== '')(`two containers with one state folder${OBSTACLE
     process.kill(pid, 'SIGCONT')
 
     await expect.poll(async () => (await mcp.call('skills/list')).result.skills.length, { timeout: 60_000 }).toBe(3)
-    expect(await holderOf(scene.home.state)).toMatchObject({ command: 'start' })
+    expect(await lockHolderOf(scene.home.state)).toMatchObject({ command: 'start' })
     expect(mcp.stderr()).toContain('Cannot go on writing')
     await heir.kill()
   })
@@ -125,10 +125,10 @@ describe.skipIf(OBSTACLE !== '')(`two containers with one state folder${OBSTACLE
     await using scene = await Scene.set()
     await using other = await neighbourOf(scene)
     await scene.play()
-    const before = await holderOf(scene.home.state)
+    const before = await lockHolderOf(scene.home.state)
     await rm(join(scene.home.state, 'daemon.lock'))
     await expect
-      .poll(async () => holderOf(scene.home.state), { timeout: 60_000 })
+      .poll(async () => lockHolderOf(scene.home.state), { timeout: 60_000 })
       .toMatchObject({ nonce: before?.nonce })
 
     const refused = await other.run('start')

@@ -1,7 +1,7 @@
 import { chmod, chown, cp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { holderOf } from '../../src/daemon/control/daemon-lock.ts'
+import { lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
 import { Home } from '../support/program.ts'
 import type { Program } from '../support/program.ts'
 import { filesIn } from '../scenarios/hub.ts'
@@ -47,7 +47,7 @@ test('41: a state folder that came from another machine, lock and all, is taken 
   const daemon = other.start('start')
 
   expect(await listingAt(await daemon.line())).toEqual(seen)
-  expect(await holderOf(other.state)).toMatchObject({ pid: daemon.pid })
+  expect(await lockHolderOf(other.state)).toMatchObject({ pid: daemon.pid })
 })
 
 test('a state folder that is removed under a daemon is not made again in part: it serves on, says so, and the next start begins anew', async () => {

@@ -1,5 +1,5 @@
 import { readAllowedSigners } from '../../src/sync/signatures/allowed-signers.ts'
-import type { Proven, Trust } from '../../src/sync/model/signers.ts'
+import type { Proven, TrustedSigners } from '../../src/sync/model/signers.ts'
 import { prove } from '../../src/sync/signatures/verify-signature.ts'
 import { claimOfCommit, claimOfTag } from '../../src/sync/signatures/signed-object.ts'
 import { sshSignerOf } from '../../src/sync/signatures/ssh-signature.ts'
@@ -9,7 +9,7 @@ import type { Target } from './target.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const SIGNERS = `ada@example.com ${SSH_KEY}\n`
-const TRUST: Trust = { require: 'commit', allowedSigners: SIGNERS, keyring: OPENPGP_KEY }
+const TRUST: TrustedSigners = { require: 'commit', allowedSigners: SIGNERS, keyring: OPENPGP_KEY }
 const [SSH_CLAIM, OPENPGP_CLAIM] = [claimOfCommit(SSH_COMMIT), claimOfCommit(OPENPGP_COMMIT)]
 const TAG_CLAIM = claimOfTag(SSH_TAG, SSH_COMMIT)
 

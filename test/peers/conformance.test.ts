@@ -138,18 +138,13 @@ function scenarioOf(folder: string): string {
   return scenario
 }
 
-/** Those of the skills extension are one of our cases. That of the index, which it names too, left the suite with the index. */
-function titled(scenario: string): readonly [string, string] {
-  return [scenario.startsWith('sep-2640-') ? `${scenario}` : scenario, scenario]
-}
-
 test('the suite has the scenarios of the table, and no other', () => {
   expect([...LISTED.keys()].toSorted()).toEqual(Object.keys(SCENARIOS).toSorted())
 })
 
 describe.each(REVISIONS)('on %s', (revision) => {
   const applies = having(revision, (verdict) => verdict === 'applies')
-  test.each([...applies, ...(revision === '2025-11-25' ? FORCED : [])].map(titled))('%s passes', (_, scenario) => {
+  test.each([...applies, ...(revision === '2025-11-25' ? FORCED : [])])('%s passes', (scenario) => {
     expect(complaints(revision, scenario)).toEqual([])
     expect(successes(revision, scenario)).not.toEqual([])
   })

@@ -6,7 +6,7 @@ import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../src/daemon/config/config.ts'
 import { Daemon } from '../../src/daemon/daemon.ts'
 import type { Verb } from '../../src/daemon/pull/decide.ts'
-import { historyOf, type Moment } from '../../src/daemon/status/history.ts'
+import { historyOf, type StoredGeneration } from '../../src/daemon/status/history.ts'
 import { createLog } from '../../src/daemon/base/log.ts'
 import { Redactor } from '../../src/daemon/base/redactor.ts'
 import type { SourceStatus } from '../../src/daemon/status/status.ts'
@@ -108,7 +108,7 @@ export class Desk implements AsyncDisposable {
   }
 
   /** The generations that are kept, newest first. */
-  async history(): Promise<Moment[]> {
+  async history(): Promise<StoredGeneration[]> {
     return historyOf(await Store.open(this.state), 1_000)
   }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../src/daemon/config/config.ts'
 import { Daemon } from '../../src/daemon/daemon.ts'
-import type { Parts } from '../../src/daemon/context.ts'
+import type { DaemonContext } from '../../src/daemon/context.ts'
 import { createLog } from '../../src/daemon/base/log.ts'
 import { Redactor } from '../../src/daemon/base/redactor.ts'
 import type { SourceStatus } from '../../src/daemon/status/status.ts'
@@ -45,7 +45,7 @@ export class Hub implements AsyncDisposable {
   }
 
   /** Each source with its lines of YAML, after its id, and how they are reached if not as ever. Nothing is pulled yet. */
-  static async start(sources: Readonly<Record<string, readonly string[]>>, open?: Parts['open']): Promise<Hub> {
+  static async start(sources: Readonly<Record<string, readonly string[]>>, open?: DaemonContext['open']): Promise<Hub> {
     const folder = await temporaryFolder()
     const clock = new ToldClock()
     const state = join(folder.path, 'state')

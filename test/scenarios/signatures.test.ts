@@ -2,7 +2,7 @@ import { copyFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World } from '../e2e/world.ts'
-import { entryOf } from '../../src/serve/mcp/resources/skills.ts'
+import { skillEntryOf } from '../../src/serve/mcp/resources/skills.ts'
 import { Home } from '../support/program.ts'
 import { runGit } from '../support/repository.ts'
 import { SigningWorld, type SshKeyFile } from '../support/signing.ts'
@@ -100,7 +100,7 @@ test('what a trusted key signed is served, and who it was is in the status and t
   const signers = { commit: { scheme: 'ssh', principal: 'ada@example.com', fingerprint: key.fingerprint } }
   expect(desk.status().served).toMatchObject({ signers })
   const [skill] = desk.daemon.registry.catalog.listed
-  expect(entryOf(skill!)._meta).toEqual({ 'dev.skillsyncd/signers': signers })
+  expect(skillEntryOf(skill!)._meta).toEqual({ 'dev.skillsyncd/signers': signers })
 })
 
 test('a commit that nobody signed is not taken, and the signed one before it is served on, over a restart too', async () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { ReadFile } from '../../src/serve/content.ts'
+import type { ReadContent } from '../../src/serve/content.ts'
 import { buildCatalog } from '../../src/sync/catalog/catalog.ts'
 import type { Catalog } from '../../src/sync/catalog/catalog.ts'
 import type { Contract, Icon, Reference } from '../../src/sync/skill-md/contract/contract.ts'
@@ -59,7 +59,7 @@ export function catalogOfWorld(world: World): Catalog {
 }
 
 /** Reads whatever was ever in a world. */
-export const readWorld: ReadFile = async (_, { sha256: digest }) => STORED.get(digest)
+export const readWorld: ReadContent = async (_, { sha256: digest }) => STORED.get(digest)
 
 /** The text of the SKILL.md. */
 export function documentOf({ id, body = `# ${id}\n` }: SkillWorld): string {

@@ -1,4 +1,4 @@
-import { Archives } from '../../src/serve/mcp/resources/archive.ts'
+import { ArchiveCache } from '../../src/serve/mcp/resources/archive.ts'
 import type { ArchiveFormat } from '../../src/serve/mcp/resources/archive.ts'
 import { ContractForm } from '../../src/serve/mcp/resources/contract.ts'
 import type { ContractAsked } from '../../src/serve/mcp/resources/contract.ts'
@@ -26,7 +26,7 @@ interface Options {
 export function formsOf(options: Options = {}): Forms {
   const { index = true, archives = {}, spaces = [], resources = {}, contract = {}, skillPrompts = false } = options
   const asked = contract === false ? undefined : { ofSkills: true, docs: DOCS_OF_TEAM, ...contract }
-  const offered = new Archives(new Map(Object.entries(archives)))
+  const offered = new ArchiveCache(new Map(Object.entries(archives)))
   return {
     digest: JSON.stringify([index, archives, spaces, resources, asked, skillPrompts]),
     index: index ? new IndexDocument(offered, []) : undefined,

@@ -6,7 +6,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObjectId, type ObjectId, type Revision } from '../../src/sync/model/revision.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
-import { TreeNotTaken, type Taken, type Tree, type TreeEntry } from '../../src/sync/model/tree.ts'
+import { TreeNotTaken, type TakenBlob, type Tree, type TreeEntry } from '../../src/sync/model/tree.ts'
 import { FETCH_LIMITS, type KnownTrees, type Relation, type TreeUpstream } from '../../src/sync/upstream/upstream.ts'
 import type { Reach } from '../../src/sync/upstream/open.ts'
 import type { Content } from './repository.ts'
@@ -102,7 +102,7 @@ export class ScriptedUpstream {
         const wanted = [...new Set(blobs)]
         this.taken.push(...wanted)
         if (this.counts.take === this.endlessTake) await aborted(signal)
-        const take = async (id: ObjectId): Promise<readonly [ObjectId, Taken]> => {
+        const take = async (id: ObjectId): Promise<readonly [ObjectId, TakenBlob]> => {
           const bytes = this.absent.has(id) ? undefined : objects.blobs.get(id)
           if (bytes === undefined) return [id, { kind: 'refused', reason: 'absent' }]
           if (bytes.length > limits.blobBytes) return [id, { kind: 'refused', reason: 'too-large' }]

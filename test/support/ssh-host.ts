@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { SshKey } from '../../src/sync/upstream/git/objects/git-host.ts'
+import type { SshPrivateKey } from '../../src/sync/upstream/git/objects/git-host.ts'
 import { temporaryFolder } from './temporary.ts'
 
 /** What an ssh host does for whoever logs in, in place of the command that was asked for; undefined runs that. */
@@ -66,7 +66,7 @@ export class SshHost implements AsyncDisposable {
   }
 
   /** How it is reached by somebody who has the key and knows the host. */
-  get access(): { readonly key: SshKey; readonly knownHosts: string } {
+  get access(): { readonly key: SshPrivateKey; readonly knownHosts: string } {
     return { key: { kind: 'file', path: this.key, name: 'key of the test' }, knownHosts: this.knownHosts }
   }
 

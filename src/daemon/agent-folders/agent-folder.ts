@@ -9,10 +9,10 @@ import { isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import type { SkillLimits } from '../../sync/model/skill.ts'
 import { FolderFault, filesAsUsed, isLeaving } from '../base/folder-files.ts'
 import type { FolderFile } from '../base/folder-files.ts'
-import type { Entry } from './link-record.ts'
+import type { LinkEntry } from './link-record.ts'
 
 /** The content at a skill's path in an agent's folder. */
-export type Found =
+export type AgentFolderEntry =
   | { readonly kind: 'absent' }
   | { readonly kind: 'link'; readonly target: string }
   /**
@@ -23,7 +23,11 @@ export type Found =
   | { readonly kind: 'foreign'; readonly what: string }
 
 /** Examines one path. Content is ours only if it matches the entry exactly. */
-export async function foundAt(path: string, entry: Entry | undefined, limits: SkillLimits): Promise<Found> {
+export async function foundAt(
+  path: string,
+  entry: LinkEntry | undefined,
+  limits: SkillLimits,
+): Promise<AgentFolderEntry> {
   const there = await unlessAbsent(lstat(path))
   if (there === undefined) return { kind: 'absent' }
   if (there.isSymbolicLink()) {
@@ -90,12 +94,12 @@ export async function removeMade(made: readonly string[]): Promise<void> {
 /**
  * Puts a link at a path that is empty or holds content of ours. False if it holds anything else, which stays as it is.
  */
-export async function placeLink(path: string, target: string, ours: Ours): Promise<boolean> {
+export async function createLink(path: string, target: string, ours: Ours): Promise<boolean> {
   return replaced(path, ours, () => symlink(target, path))
 }
 
 /**
- * Moves a folder to a path, under the conditions of `placeLink`. The given folder is complete, and is inside a
+ * Moves a folder to a path, under the conditions of `createLink`. The given folder is complete, and is inside a
  * `scratchIn` folder next to the path.
  */
 export async function placeFolder(path: string, folder: string, ours: Ours): Promise<boolean> {
@@ -109,7 +113,7 @@ export async function removeOurs(path: string, ours: Ours): Promise<boolean> {
 
 /** The data that identifies content at a path as ours. */
 export interface Ours {
-  readonly entry: Entry | undefined
+  readonly entry: LinkEntry | undefined
   readonly limits: SkillLimits
 }
 
@@ -186,7 +190,7 @@ const TEMPORARY = /^\.skillsyncd-(?:new|old|gone)-[0-9a-f]{32}$/
 /** Removes what killed runs left before this time. Of the content that was moved aside, removes only ours. */
 export async function sweep(
   folder: string,
-  entries: Iterable<Entry>,
+  entries: Iterable<LinkEntry>,
   limits: SkillLimits,
   beforeMs: number,
 ): Promise<void> {
@@ -200,7 +204,7 @@ export async function sweep(
   }
 }
 
-async function isOneOf(path: string, entries: readonly Entry[], limits: SkillLimits): Promise<boolean> {
+async function isOneOf(path: string, entries: readonly LinkEntry[], limits: SkillLimits): Promise<boolean> {
   for (const entry of entries) {
     const { kind } = await foundAt(path, entry, limits)
     if (kind === 'link' || kind === 'copy') return true

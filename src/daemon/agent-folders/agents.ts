@@ -92,6 +92,6 @@ export function cautionsFor(uses: readonly Use[], copies: boolean, { folders }: 
 }
 
 /** The folder of an agent: the user's, or that of one project. */
-export function folderOf(agent: Agent, project: string | undefined, environment: Environment): string {
+export function agentFolderOf(agent: Agent, project: string | undefined, environment: Environment): string {
   return project === undefined ? agent.user(environment) : join(project, agent.project)
 }

@@ -10,12 +10,12 @@ import { storedSkill } from '../../sync/store/skills/stored-path.ts'
 import { systemClock } from '../../base/clock.ts'
 import { whyNotUsed } from '../base/disk-error-text.ts'
 import { writeAll } from '../base/output-folder.ts'
-import { digestsOf, missingAbove, placeFolder, placeLink, removeOurs, scratchIn, sweep } from './agent-folder.ts'
+import { digestsOf, missingAbove, placeFolder, createLink, removeOurs, scratchIn, sweep } from './agent-folder.ts'
 import type { Ours } from './agent-folder.ts'
-import type { FolderPlan, Step } from './folder-plan.ts'
+import type { FolderPlan, PlanStep } from './folder-plan.ts'
 import type { LinkedState } from './link-context.ts'
 import { LINKED_SKILL, NAME } from './links-file.ts'
-import type { Drop, Entry, LinkedSkill, Put, Use } from './link-record.ts'
+import type { Drop, LinkEntry, LinkedSkill, Put, Use } from './link-record.ts'
 
 /** The result for one name in an agent's folder. */
 export interface Done {
@@ -36,10 +36,10 @@ export interface Recording {
   readonly drop: (drop: Drop) => Promise<unknown>
 }
 
-type PutStep = Extract<Step, { kind: 'put' }>
+type PutStep = Extract<PlanStep, { kind: 'put' }>
 
 /** Applies a plan to a folder. Content is recorded before it is put there, and forgotten after it is removed. */
-export async function applied(
+export async function applyPlan(
   plan: FolderPlan,
   uses: readonly Use[],
   state: LinkedState,
@@ -66,8 +66,8 @@ export async function applied(
   return [...plan.steps.flatMap(toldOf), ...removed, ...done]
 }
 
-/** The expected result of `applied`. Changes nothing. */
-export function foreseen({ copies, steps }: FolderPlan): Done[] {
+/** The expected result of `applyPlan`. Changes nothing. */
+export function predictPlan({ copies, steps }: FolderPlan): Done[] {
   return steps.flatMap((step): Done[] => {
     if (step.kind === 'remove') return [{ name: step.name, end: 'removed', linked: step.linked }]
     if (step.kind !== 'put') return toldOf(step)
@@ -79,7 +79,7 @@ export function foreseen({ copies, steps }: FolderPlan): Done[] {
 /** Longer than the copy of one skill takes on any disk. */
 const ABANDONED_MS = 3_600_000
 
-function toldOf(step: Step): Done[] {
+function toldOf(step: PlanStep): Done[] {
   const { kind, name } = step
   if (kind === 'kept') return [{ name, end: 'kept', skill: step.skill }]
   if (kind === 'foreign') return [{ name, end: 'left', skill: step.skill, why: step.what }]
@@ -107,7 +107,11 @@ async function removedFrom({ folder, steps }: FolderPlan, state: LinkedState, re
 /** Removes one of our entries. Content that replaced it stays, and is no longer ours. */
 export async function removed(
   folder: string,
-  { name, linked, entry }: { readonly name: string; readonly linked: LinkedSkill | undefined; readonly entry: Entry },
+  {
+    name,
+    linked,
+    entry,
+  }: { readonly name: string; readonly linked: LinkedSkill | undefined; readonly entry: LinkEntry },
   { config }: Pick<LinkedState, 'config'>,
 ): Promise<Done> {
   try {
@@ -119,7 +123,7 @@ export async function removed(
 }
 
 interface Written {
-  readonly skills: readonly { readonly step: PutStep; readonly entry: Entry }[]
+  readonly skills: readonly { readonly step: PutStep; readonly entry: LinkEntry }[]
   readonly clashes: readonly Done[]
 }
 
@@ -133,7 +137,7 @@ async function writtenDown(
 ): Promise<Written> {
   const made = puts.length === 0 ? [] : await missingAbove(plan.folder)
   const { folder, copies, only } = plan
-  const skills: { step: PutStep; entry: Entry }[] = []
+  const skills: { step: PutStep; entry: LinkEntry }[] = []
   const clashes: Done[] = []
   for (let at = 0; at === 0 || at < puts.length; at += AT_ONCE) {
     const piece = puts.slice(at, at + AT_ONCE).map((step) => ({ step, entry: entryOf(step, plan, state) }))
@@ -154,7 +158,7 @@ const AT_ONCE = 100
 const ANSWER = z.object({ taken: z.array(z.object({ name: NAME, by: LINKED_SKILL })) })
 
 /** Our present content stays known as ours until it is replaced. */
-function entryOf({ name, skill, found }: PutStep, { copies }: FolderPlan, { store }: LinkedState): Entry {
+function entryOf({ name, skill, found }: PutStep, { copies }: FolderPlan, { store }: LinkedState): LinkEntry {
   const targets = [found.kind === 'link' ? [found.target] : [], copies ? [] : [store.links.pathOf(name)]]
   const digests = [found.kind === 'copy' ? found.digests : [], copies ? Object.values(digestsOf(skill)) : []]
   return { targets: [...new Set(targets.flat())], digests: [...new Set(digests.flat())] }
@@ -162,7 +166,7 @@ function entryOf({ name, skill, found }: PutStep, { copies }: FolderPlan, { stor
 
 async function put(
   step: PutStep,
-  entry: Entry,
+  entry: LinkEntry,
   { folder, copies }: FolderPlan,
   state: LinkedState,
   signal: AbortSignal,
@@ -173,7 +177,7 @@ async function put(
   try {
     const isThere = copies
       ? await putCopy(path, skill, ours, state, signal)
-      : await placeLink(path, state.store.links.pathOf(name), ours)
+      : await createLink(path, state.store.links.pathOf(name), ours)
     if (!isThere) return { name, end: 'left', skill, why: 'somebody put something there meanwhile' }
     return { name, end: copies ? 'copied' : 'linked', skill, isRenewed: step.found.kind !== 'absent' }
   } catch (error) {

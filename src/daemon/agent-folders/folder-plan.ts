@@ -4,29 +4,29 @@ import { isDiskError } from '../../sync/store/files/disk-error.ts'
 import { idsOf } from '../config/config.ts'
 import { whyNotUsed } from '../base/disk-error-text.ts'
 import { digestsOf, foundAt } from './agent-folder.ts'
-import type { Found } from './agent-folder.ts'
+import type { AgentFolderEntry } from './agent-folder.ts'
 import { choiceOf } from './name-choice.ts'
-import type { HolderOf } from './name-choice.ts'
+import type { NameHolderOf } from './name-choice.ts'
 import { wantedOf } from './link-context.ts'
 import type { LinkedState } from './link-context.ts'
 import { isNameIn } from './link-record.ts'
-import type { Entry, LinkedSkill, Only } from './link-record.ts'
+import type { LinkEntry, LinkedSkill, Only } from './link-record.ts'
 import { strayEntry } from './orphan-links.ts'
 
 /** The desired content of one agent's folder. */
-export interface Wanted {
+export interface WantedLinks {
   readonly folder: string
   readonly only: Only | undefined
   readonly copies: boolean
 }
 
 /** The steps that bring one agent's folder to the desired content. Making the plan changes nothing. */
-export interface FolderPlan extends Wanted {
-  readonly steps: readonly Step[]
+export interface FolderPlan extends WantedLinks {
+  readonly steps: readonly PlanStep[]
 }
 
 /** The step for one name. */
-export type Step =
+export type PlanStep =
   /** Already as desired. */
   | { readonly kind: 'kept'; readonly name: string; readonly skill: Linkable }
   /** Absent, or outdated: `found` says which. */
@@ -35,22 +35,27 @@ export type Step =
       readonly name: string
       readonly skill: Linkable
       readonly linked: LinkedSkill
-      readonly found: Exclude<Found, { kind: 'foreign' }>
+      readonly found: Exclude<AgentFolderEntry, { kind: 'foreign' }>
     }
   /** Stands for a skill that is no longer served. */
-  | { readonly kind: 'remove'; readonly name: string; readonly linked: LinkedSkill | undefined; readonly entry: Entry }
+  | {
+      readonly kind: 'remove'
+      readonly name: string
+      readonly linked: LinkedSkill | undefined
+      readonly entry: LinkEntry
+    }
   /** The content at the path is not ours. */
   | { readonly kind: 'foreign'; readonly name: string; readonly skill: Linkable; readonly what: string }
   /** The name stands for another skill. */
   | { readonly kind: 'clash'; readonly name: string; readonly skill: Linkable; readonly by: LinkedSkill }
 
 /** Compares one folder with its desired content. */
-export async function planOf(wanted: Wanted, state: LinkedState): Promise<FolderPlan> {
+export async function planOf(wanted: WantedLinks, state: LinkedState): Promise<FolderPlan> {
   const { folder, only } = wanted
   const { config, links, meant } = state
-  const entries = links.folders.get(folder)?.entries ?? new Map<string, Entry>()
+  const entries = links.folders.get(folder)?.entries ?? new Map<string, LinkEntry>()
   const { chosen, clashes } = choiceOf(wantedOf(state, only), idsOf(config), holdersFor(folder, state))
-  const steps: Step[] = []
+  const steps: PlanStep[] = []
   for (const [name, entry] of entries) {
     const linked = links.skills.get(name)
     if (linked === undefined || meant.of(name, linked) === undefined)
@@ -76,7 +81,7 @@ export async function planOf(wanted: Wanted, state: LinkedState): Promise<Folder
  * A name that is only in this folder, and stands for a skill that is no longer served, is free: the plan removes it.
  * While another folder has the name, no other skill gets it: that skill would turn up there unrequested.
  */
-function holdersFor(folder: string, { links, meant }: LinkedState): HolderOf {
+function holdersFor(folder: string, { links, meant }: LinkedState): NameHolderOf {
   const others = [...links.folders].filter(([path]) => path !== folder)
   const isElsewhere = isNameIn(others.map(([, other]) => other))
   return (name) => {
@@ -88,12 +93,18 @@ function holdersFor(folder: string, { links, meant }: LinkedState): HolderOf {
 }
 
 /** A process that cannot examine the path must not put anything there either. */
-function unseen(error: unknown): Found {
+function unseen(error: unknown): AgentFolderEntry {
   if (!isDiskError(error)) throw error
   return { kind: 'foreign', what: `it cannot be looked at, ${whyNotUsed(error)}` }
 }
 
-function isAsWanted(found: Found, entry: Entry, skill: Linkable, { copies }: Wanted, { store }: LinkedState): boolean {
+function isAsWanted(
+  found: AgentFolderEntry,
+  entry: LinkEntry,
+  skill: Linkable,
+  { copies }: WantedLinks,
+  { store }: LinkedState,
+): boolean {
   if (!copies) return found.kind === 'link' && found.target === store.links.pathOf(skill.name)
   if (found.kind !== 'copy') return false
   const { whole, used } = digestsOf(skill)

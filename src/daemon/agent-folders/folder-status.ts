@@ -6,7 +6,7 @@ import type { Environment } from '../config/environment.ts'
 import { AGENTS } from './agents.ts'
 import type { Agent } from './agents.ts'
 import { planOf } from './folder-plan.ts'
-import type { Step } from './folder-plan.ts'
+import type { PlanStep } from './folder-plan.ts'
 import { linkedState } from './link-context.ts'
 import type { LinkedState } from './link-context.ts'
 import { readLinks } from './links-file.ts'
@@ -41,7 +41,7 @@ export async function foldersNow(config: Config): Promise<readonly FolderNow[]> 
 
 async function folderNow(folder: string, { uses, copies, only }: LinkedFolder, state: LinkedState): Promise<FolderNow> {
   const { steps } = await planOf({ folder, only, copies }, state)
-  const named = (...kinds: readonly Step['kind'][]): string[] =>
+  const named = (...kinds: readonly PlanStep['kind'][]): string[] =>
     steps.filter(({ kind }) => kinds.includes(kind)).map(({ name }) => name)
   return {
     folder,

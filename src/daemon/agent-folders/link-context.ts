@@ -11,7 +11,7 @@ import { leftOutOf, upstreamIn } from './unlinkable-skills.ts'
 import type { LeftOut } from './unlinkable-skills.ts'
 import { readLinks } from './links-file.ts'
 import type { Links, Only } from './link-record.ts'
-import { MeantSkills, linkableIn } from './linkable-skills.ts'
+import { LinkTargets, linkableIn } from './linkable-skills.ts'
 
 /** The served skills and the links at one moment. */
 export interface LinkedState {
@@ -19,7 +19,7 @@ export interface LinkedState {
   readonly store: Store
   readonly links: Links
   readonly linkable: readonly Linkable[]
-  readonly meant: MeantSkills
+  readonly meant: LinkTargets
   /** The skills that the tools offer from this catalog, by the ids that `search` prints. */
   readonly offered: OfferedSkills
   /** True if a generation exists: something was pulled. */
@@ -44,7 +44,7 @@ export async function linkedState(config: Config): Promise<LinkedState | undefin
     store,
     links: await readLinks(config.state),
     linkable,
-    meant: new MeantSkills(linkable),
+    meant: new LinkTargets(linkable),
     offered: offeredIn(catalog),
     isServing: catalog.generation > 0,
     ofUpstream,

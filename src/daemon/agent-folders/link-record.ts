@@ -25,7 +25,7 @@ export interface LinkedFolder {
   /** Absent: all served skills. */
   readonly only?: Only | undefined
   /** By name. */
-  readonly entries: ReadonlyMap<string, Entry>
+  readonly entries: ReadonlyMap<string, LinkEntry>
 }
 
 export interface Use {
@@ -44,7 +44,7 @@ export interface Only {
  * The data that identifies one of our entries: a link to exactly this target, or a folder with exactly this content. It
  * includes the previous content, because a run can be killed before the replacement.
  */
-export interface Entry {
+export interface LinkEntry {
   readonly targets: readonly string[]
   readonly digests: readonly string[]
 }
@@ -58,7 +58,7 @@ export interface Put {
   readonly made: readonly string[]
   readonly copies: boolean
   readonly only?: Only | undefined
-  readonly skills: readonly (LinkedSkill & Entry & { readonly name: string })[]
+  readonly skills: readonly (LinkedSkill & LinkEntry & { readonly name: string })[]
 }
 
 /** The content that was removed from one folder. */
@@ -69,17 +69,17 @@ export interface Drop {
 }
 
 /** A name that stands for another skill. */
-export interface Taken {
+export interface NameTaken {
   readonly name: string
   readonly by: LinkedSkill
 }
 
 /** The links after a put into a folder, except for names that already stand for another skill. */
-export function withPut(before: Links, put: Put): { readonly links: Links; readonly taken: readonly Taken[] } {
+export function withPut(before: Links, put: Put): { readonly links: Links; readonly taken: readonly NameTaken[] } {
   const earlier = before.folders.get(put.folder)
   const skills = new Map(before.skills)
   const entries = new Map(earlier?.entries)
-  const taken: Taken[] = []
+  const taken: NameTaken[] = []
   for (const { name, source, path, targets, digests } of put.skills) {
     const by = skills.get(name)
     if (by !== undefined && (by.source !== source || by.path !== path)) {

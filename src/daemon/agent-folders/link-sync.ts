@@ -4,22 +4,22 @@ import type { StoredSkill } from '../../sync/store/skills/stored-path.ts'
 import { storedSkill } from '../../sync/store/skills/stored-path.ts'
 import { readLinks, writeLinks } from './links-file.ts'
 import { NO_LINKS, withDropped, withPut } from './link-record.ts'
-import type { Drop, Links, Put, Taken } from './link-record.ts'
-import { MeantSkills, linkableIn } from './linkable-skills.ts'
-import type { Parts } from '../context.ts'
+import type { Drop, Links, Put, NameTaken } from './link-record.ts'
+import { LinkTargets, linkableIn } from './linkable-skills.ts'
+import type { DaemonContext } from '../context.ts'
 
 /**
  * Keeps `links/` pointed at the served skills. Changes nothing in agents' folders: their links lead here, and the
  * command that creates them has them recorded first.
  */
 export class Linking {
-  readonly #parts: Pick<Parts, 'store' | 'log'>
+  readonly #parts: Pick<DaemonContext, 'store' | 'log'>
   readonly #registry: Registry
   #links: Links = NO_LINKS
   #failure: SyncError | undefined
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(parts: Pick<Parts, 'store' | 'log'>, registry: Registry) {
+  constructor(parts: Pick<DaemonContext, 'store' | 'log'>, registry: Registry) {
     this.#parts = parts
     this.#registry = registry
   }
@@ -62,7 +62,7 @@ export class Linking {
   }
 
   /** Records content that is about to be put into an agent's folder, and points its links at the served skills. */
-  async put(put: Put): Promise<{ readonly taken: readonly Taken[] }> {
+  async put(put: Put): Promise<{ readonly taken: readonly NameTaken[] }> {
     return this.#inTurn(async () => {
       if (this.#failure !== undefined) throw this.#failure
       const { links, taken } = withPut(this.#links, put)
@@ -94,7 +94,7 @@ export class Linking {
     // While the disabled skills are unknown, the links keep their last known targets.
     if (this.#failure !== undefined || this.#parts.store.decisions.areUnknown) return
     const { skills } = this.#links
-    const meant = new MeantSkills(skills.size === 0 ? [] : linkableIn(this.#registry.catalog))
+    const meant = new LinkTargets(skills.size === 0 ? [] : linkableIn(this.#registry.catalog))
     const wanted = new Map<string, StoredSkill>()
     for (const [name, linked] of skills) {
       const found = meant.of(name, linked)

@@ -17,7 +17,7 @@ export function linkableIn(catalog: Catalog): readonly Linkable[] {
 }
 
 /** Finds the skills that linked names stand for in one catalog. */
-export class MeantSkills {
+export class LinkTargets {
   readonly #named = new Map<string, Linkable[]>()
 
   constructor(linkable: readonly Linkable[]) {

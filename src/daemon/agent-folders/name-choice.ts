@@ -3,7 +3,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import type { LinkedSkill } from './link-record.ts'
 
 /** The skills that get the names in one folder. */
-export interface Choice {
+export interface NameChoice {
   /** One for each name. */
   readonly chosen: readonly Chosen[]
   /** The skills whose name stands for another skill with other content. A skill with the same content is no clash. */
@@ -17,14 +17,14 @@ export interface Chosen {
 }
 
 /** The skill that a name stands for now, if that keeps other skills from getting the name. */
-export type HolderOf = (name: string) => (LinkedSkill & { readonly skill: Linkable | undefined }) | undefined
+export type NameHolderOf = (name: string) => (LinkedSkill & { readonly skill: Linkable | undefined }) | undefined
 
 /**
  * Agents identify a skill by its name, so one of several skills with one name is chosen. The skill that already has the
  * name keeps it, so a source that gains a skill displaces none. Else the first one gets it, in the order of the sources
  * and then of the paths; skills that are named after their folders come last.
  */
-export function choiceOf(wanted: readonly Linkable[], order: readonly SourceId[], holderOf: HolderOf): Choice {
+export function choiceOf(wanted: readonly Linkable[], order: readonly SourceId[], holderOf: NameHolderOf): NameChoice {
   const chosen = new Map<string, Chosen>()
   const clashes: { skill: Linkable; by: LinkedSkill }[] = []
   for (const skill of inOrder(wanted, order)) {

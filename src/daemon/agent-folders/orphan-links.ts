@@ -6,13 +6,13 @@ import { SkillLinks } from '../../sync/store/skills/skill-links.ts'
 import { StateFolder } from '../../sync/store/files/state-folder.ts'
 import type { Config } from '../config/config.ts'
 import { foundAt } from './agent-folder.ts'
-import type { Entry } from './link-record.ts'
+import type { LinkEntry } from './link-record.ts'
 
 /** The links in a folder that lead to our `links/`. They are ours even if their record was lost. */
-export async function strayLinks(folder: string, { state, limits }: Config): Promise<ReadonlyMap<string, Entry>> {
+export async function orphanLinks(folder: string, { state, limits }: Config): Promise<ReadonlyMap<string, LinkEntry>> {
   // The state folder itself may be lost.
   const links = new SkillLinks(new StateFolder(resolve(state)))
-  const strays = new Map<string, Entry>()
+  const strays = new Map<string, LinkEntry>()
   for (const name of (await unlessAbsent(readdir(folder))) ?? []) {
     if (!isSkillName(name)) continue
     const entry = strayEntry(name, links)
@@ -23,6 +23,6 @@ export async function strayLinks(folder: string, { state, limits }: Config): Pro
 }
 
 /** The known data of a link whose record was lost. */
-export function strayEntry(name: string, links: SkillLinks): Entry {
+export function strayEntry(name: string, links: SkillLinks): LinkEntry {
   return { targets: [links.pathOf(name)], digests: [] }
 }

@@ -2,7 +2,7 @@ import { open, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { cannot, isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { makeFolder } from '../../sync/store/files/state-folder.ts'
-import { Turn } from '../../sync/store/files/file-lock.ts'
+import { FileLock } from '../../sync/store/files/file-lock.ts'
 import { AuditFile } from './audit-file.ts'
 import type { AuditConfig } from '../config/config.ts'
 
@@ -64,7 +64,7 @@ export class AuditFiles {
 
   /** Gives the full file its number and removes surplus files. False if another process is doing so. */
   async #rotate(needed: number): Promise<boolean> {
-    await using turn = await Turn.takeIfFree(
+    await using turn = await FileLock.takeIfFree(
       join(this.#folder, this.#name === 'audit' ? 'rotating' : `rotating-${this.#name}`),
       this.#now,
     )

@@ -31,7 +31,7 @@ export class FolderFault extends Error {
  * Reads every file of a skill's folder except those in `.git`. A link to a file inside the folder counts as that file.
  * Any other link, and anything that is neither a file nor a folder, is a `FolderFault` and is never opened.
  */
-export async function filesOf(folder: string): Promise<FolderFile[]> {
+export async function folderFilesOf(folder: string): Promise<FolderFile[]> {
   const walk = new Walk(await realpath(folder), AUTHORED)
   await walk.into('', 0)
   return walk.files
@@ -60,7 +60,7 @@ export async function filesAsUsed(folder: string, limits: SkillLimits): Promise<
   return { files: [...walk.files], leavings: await walk.leavings() }
 }
 
-/** Reads one file of a skill's folder, by the rules of `filesOf`. */
+/** Reads one file of a skill's folder, by the rules of `folderFilesOf`. */
 export async function fileOf(folder: string, path: string): Promise<FolderFile> {
   const walk = new Walk(await realpath(folder), AUTHORED)
   await walk.take(path, await lstat(join(folder, path)))

@@ -21,7 +21,7 @@ interface SlowPlaces {
  * moves to one of the slow slots and frees its own. The next stays of that host start in a slow slot, until one of them
  * is quick.
  */
-export class Places {
+export class HostSemaphore {
   readonly #limits: PlaceLimits
   readonly #clock: Clock
   readonly #all: PQueue
@@ -40,7 +40,7 @@ export class Places {
    * Resolves with a slot, or rejects with the reason of the abort. The slot stays taken until `leave` is called or the
    * signal is aborted.
    */
-  async take(host: string, signal: AbortSignal): Promise<Place> {
+  async take(host: string, signal: AbortSignal): Promise<HostPermit> {
     const taken = Promise.withResolvers<void>()
     const left = Promise.withResolvers<void>()
     const ended = new AbortController()
@@ -97,6 +97,6 @@ export class Places {
   }
 }
 
-export interface Place {
+export interface HostPermit {
   leave(): void
 }

@@ -17,24 +17,24 @@ export type LogFormat = 'json' | 'text'
  * Renders the fields as one line of at most 8 KiB, without secrets or terminal control characters. If the line is too
  * long, each text is cut. If that is not enough, only the head is left.
  */
-export function lineOf(head: LogFields, fields: LogFields, format: LogFormat, redactor: Redactor): string {
+export function logLineOf(head: LogFields, fields: LogFields, format: LogFormat, redactor: Redactor): string {
   // Fields must not override the head, whatever their names are.
   const all = { ...head, ...fields, ...head }
   for (let mostCharacters = 4_096; mostCharacters >= 16; mostCharacters /= 4) {
-    const line = render(all, format, (text) => cut(printable(redactor.clean(text)), mostCharacters))
+    const line = render(all, format, (text) => cut(printableLine(redactor.clean(text)), mostCharacters))
     if (Buffer.byteLength(line) <= LINE_BYTES) return line
   }
-  return render({ ...head, cut: true }, format, (text) => cut(printable(redactor.clean(text)), 128))
+  return render({ ...head, cut: true }, format, (text) => cut(printableLine(redactor.clean(text)), 128))
 }
 
 /** The text in one line. Escapes characters that control a terminal, are invisible, or change the order of others. */
-export function printable(text: string): string {
+export function printableLine(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
-/** Like `printable` for a line of foreign text: keeps tabs, which are common there and control nothing. */
+/** Like `printableLine` for a line of foreign text: keeps tabs, which are common there and control nothing. */
 export function printableText(line: string): string {
-  return line.split('\t').map(printable).join('\t')
+  return line.split('\t').map(printableLine).join('\t')
 }
 
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu

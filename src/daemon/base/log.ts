@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { lineOf, type LogFields, type LogFormat } from './log-line.ts'
+import { logLineOf, type LogFields, type LogFormat } from './log-line.ts'
 import type { Redactor } from './redactor.ts'
 
 /** Ordered from the fewest lines to the most. */
@@ -23,7 +23,7 @@ export interface LogOptions {
 }
 
 /** The source that failed and the code of its failure. */
-export interface Failure extends LogFields {
+export interface LoggedFailure extends LogFields {
   readonly source: string
   readonly code: string
 }
@@ -38,7 +38,7 @@ export interface Log {
    * Writes a failure, unless the last failure of that event and source had the same code and the same cause. The next
    * line about it, for another failure or the recovery, reports the number of omitted lines as `repeated`.
    */
-  failure(level: 'error' | 'warn' | 'info', event: string, failure: Failure, cause?: string): void
+  failure(level: 'error' | 'warn' | 'info', event: string, failure: LoggedFailure, cause?: string): void
   /** Writes that a failure is over, if there was one. */
   recovery(event: string, source: string): void
 }
@@ -71,7 +71,7 @@ class LineLog implements Log {
     this.#write('debug', event, fields)
   }
 
-  failure(level: 'error' | 'warn' | 'info', event: string, failure: Failure, cause?: string): void {
+  failure(level: 'error' | 'warn' | 'info', event: string, failure: LoggedFailure, cause?: string): void {
     const key = `${event} ${failure.source}`
     const last = this.#failures.get(key)
     if (last?.code === failure.code && last.cause === cause) {
@@ -93,7 +93,7 @@ class LineLog implements Log {
   #write(level: LogLevel, event: string, fields: LogFields): void {
     const { stream, format, journal, clock, redactor, level: least } = this.#options
     if (LEVELS.indexOf(level) > LEVELS.indexOf(least)) return
-    const line = lineOf({ time: clock.now(), level, event }, fields, format, redactor)
+    const line = logLineOf({ time: clock.now(), level, event }, fields, format, redactor)
     stream.write(`${journal ? PRIORITIES[level] : ''}${line}\n`)
   }
 }

@@ -7,7 +7,7 @@ import { isTemporary, removeAll, syncFolder, temporaryIn } from '../../sync/stor
 import { unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { makeDurable } from '../../sync/store/files/fsync.ts'
 import { makeFolders } from '../../sync/store/files/make-folders.ts'
-import { Turn } from '../../sync/store/files/file-lock.ts'
+import { FileLock } from '../../sync/store/files/file-lock.ts'
 import { FolderFault, filesAsWritten } from './folder-files.ts'
 import type { FolderFile } from './folder-files.ts'
 import { readRecord, writeRecord } from './written-record.ts'
@@ -64,7 +64,7 @@ export class OutputFolder {
     scratch: string,
     signal: AbortSignal,
   ): Promise<'written' | 'unchanged' | 'overtaken'> {
-    await using turn = await Turn.take(join(this.#path, TURN), this.#now, signal)
+    await using turn = await FileLock.take(join(this.#path, TURN), this.#now, signal)
     const record = await readRecord(this.#path)
     const known = record.get(name) ?? []
     const there = await contentAt(this.pathOf(name))

@@ -17,7 +17,7 @@ export interface ProcessIdentity {
   readonly pidNamespace?: string
 }
 
-export async function identityOf(pid: number): Promise<ProcessIdentity> {
+export async function processIdentityOf(pid: number): Promise<ProcessIdentity> {
   const status = await statusOf(pid)
   return { pid, ...(status === undefined ? {} : { startTime: status.startTime }), ...(await placeOf()) }
 }

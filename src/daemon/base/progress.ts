@@ -1,6 +1,6 @@
 import { ignoreAbort } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
-import { printable } from './log-line.ts'
+import { printableLine } from './log-line.ts'
 
 /** Shows the progress of a command to the user. Disposing clears it. */
 export interface Progress extends Disposable {
@@ -32,7 +32,7 @@ class Lines implements Progress {
   }
 
   show(text: string): void {
-    const line = printable(text)
+    const line = printableLine(text)
     if (line !== this.#shown && line !== '') this.#stream.write(`${line}\n`)
     this.#shown = line
   }
@@ -62,7 +62,7 @@ class TerminalLine implements Progress {
   }
 
   show(text: string): void {
-    const line = printable(text)
+    const line = printableLine(text)
     if (line === this.#shown) return
     this.#shown = line
     this.#sinceMs = this.#clock.monotonicMs()

@@ -1,7 +1,7 @@
-import type { Answer } from '../../sync/upstream/http/http-exchange.ts'
+import type { HttpAnswer } from '../../sync/upstream/http/http-exchange.ts'
 
 /** The body as text; `undefined` if it is larger than the limit. The rest of a larger body is not read. */
-export async function textWithin(mostBytes: number, answer: Answer): Promise<string | undefined> {
+export async function textWithin(mostBytes: number, answer: HttpAnswer): Promise<string | undefined> {
   const pieces: Uint8Array[] = []
   let size = 0
   for await (const piece of answer.body) {

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import type { Interface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
-import { printable } from '../base/log-line.ts'
+import { printableLine } from '../base/log-line.ts'
 
 export interface QuestionsOptions {
   readonly input: Readable
@@ -10,7 +10,7 @@ export interface QuestionsOptions {
 }
 
 /** Asks a person on a terminal, who answers each question with one line. */
-export class Questions implements Disposable {
+export class Prompt implements Disposable {
   readonly #output: Writable
   readonly #signal: AbortSignal
   readonly #lines: Interface
@@ -25,7 +25,7 @@ export class Questions implements Disposable {
 
   /** The answer; `undefined` for an empty line, or at the end of input. */
   async ask(question: string): Promise<string | undefined> {
-    this.#output.write(`${printable(question)} `)
+    this.#output.write(`${printableLine(question)} `)
     const { value, done } = await this.#answers.next()
     this.#signal.throwIfAborted()
     if (done === true) this.#output.write('\n')
@@ -33,7 +33,7 @@ export class Questions implements Disposable {
   }
 
   tell(text: string): void {
-    this.#output.write(`${printable(text)}\n`)
+    this.#output.write(`${printableLine(text)}\n`)
   }
 
   [Symbol.dispose](): void {

@@ -9,7 +9,7 @@ import { processEnvironment } from '../config/process-environment.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import { helpOf, helpOfCommand, optionsOf } from './help/help.ts'
 import { isLogLevel } from '../base/log.ts'
-import { printable } from '../base/log-line.ts'
+import { printableLine } from '../base/log-line.ts'
 import { Redactor } from '../base/redactor.ts'
 
 /**
@@ -25,12 +25,12 @@ export const COMMANDS: Commands = new Map([
   ['status', async () => (await import('./show/status.ts')).status],
   ['list', async () => (await import('./show/list.ts')).list],
   ['show', async () => (await import('./show/show.ts')).show],
-  ['search', async () => (await import('./show/search.ts')).search],
+  ['search', async () => (await import('./show/search.ts')).searchCommand],
   ['why', async () => (await import('./show/why.ts')).why],
   ['lock', async () => (await import('./change/lock.ts')).lock],
   ['update', async () => (await import('./change/update.ts')).update],
   ['outdated', async () => (await import('./change/outdated.ts')).outdated],
-  ['diff', async () => (await import('./change/diff.ts')).diff],
+  ['diff', async () => (await import('./change/diff.ts')).diffCommand],
   ['verify', async () => (await import('./verify/verify.ts')).verify],
   ['log', async () => (await import('./change/log.ts')).log],
   ['rollback', async () => (await import('./change/rollback.ts')).rollback],
@@ -44,7 +44,7 @@ export const COMMANDS: Commands = new Map([
   ['disable', async () => (await import('./change/disable.ts')).disable],
   ['enable', async () => (await import('./change/disable.ts')).enable],
   ['preview', async () => (await import('./mcp-sources/preview.ts')).preview],
-  ['inspect', async () => (await import('./mcp-sources/preview.ts')).inspect],
+  ['inspect', async () => (await import('./mcp-sources/preview.ts')).previewSkill],
   ['mirror', async () => (await import('./mcp-sources/mirror.ts')).mirror],
   ['link', async () => (await import('./agent-folders/link.ts')).link],
   ['unlink', async () => (await import('./agent-folders/unlink.ts')).unlink],
@@ -53,10 +53,10 @@ export const COMMANDS: Commands = new Map([
   ['add-uri', async () => (await import('./mcp-sources/add-uri.ts')).addUri],
   ['export', async () => (await import('./sbom/export.ts')).exportBill],
   ['doctor', async () => (await import('./doctor/doctor.ts')).doctor],
-  ['validate', async () => (await import('./author/validate.ts')).validate],
+  ['validate', async () => (await import('./author/validate.ts')).validateCommand],
   ['token', async () => (await import('./run/token.ts')).token],
   ['service', async () => (await import('./run/service.ts')).service],
-  ['project', async () => (await import('./author/project.ts')).project],
+  ['project', async () => (await import('./author/project.ts')).projectCommand],
   ['completion', async () => (await import('./help/completion.ts')).completion],
   ['instructions', async () => (await import('./show/instructions.ts')).instructions],
 ])
@@ -153,8 +153,8 @@ function failureOf(thrown: unknown): { readonly text: string; readonly status: E
   const error = unsuppressed(thrown)
   if (error instanceof UsageError || error instanceof ConfigError) return { text: error.message, status: 2 }
   if (isAbortError(error)) return { text: 'stopped', status: 1 }
-  if (error instanceof SyncError) return { text: `${printable(error.message)}\n  ${mendOf(error.code)}`, status: 1 }
-  if (error instanceof OperatorError) return { text: printable(error.message), status: error.exitStatus }
+  if (error instanceof SyncError) return { text: `${printableLine(error.message)}\n  ${mendOf(error.code)}`, status: 1 }
+  if (error instanceof OperatorError) return { text: printableLine(error.message), status: error.exitStatus }
   return undefined
 }
 

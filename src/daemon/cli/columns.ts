@@ -1,4 +1,4 @@
-import { printable } from '../base/log-line.ts'
+import { printableLine } from '../base/log-line.ts'
 import { printLines } from './command.ts'
 import type { Context } from './command.ts'
 
@@ -9,7 +9,7 @@ import type { Context } from './command.ts'
 export function printRows(context: Context, rows: readonly (readonly string[])[]): void {
   const { isTTY, columns = 80 } = context.streams.stdout
   const width = isTTY === true ? columns : undefined
-  const cells = rows.map((row) => row.map(printable))
+  const cells = rows.map((row) => row.map(printableLine))
   const widths = widthsOf(cells, width === undefined ? Number.POSITIVE_INFINITY : Math.floor(width / 2))
   printLines(
     context,

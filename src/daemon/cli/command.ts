@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { FORMS, configOfSources, isForm } from '../config/command-line-config.ts'
-import type { Form } from '../config/command-line-config.ts'
+import type { SourceForm } from '../config/command-line-config.ts'
 import type { Environment } from '../config/environment.ts'
 import { readConfig } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
@@ -99,7 +99,7 @@ export const MODE_OPTIONS = {
 } as const satisfies Options
 
 /** The configuration that the options name. */
-export async function configOf(context: Context): Promise<Config> {
+export async function configFor(context: Context): Promise<Config> {
   const config = await namedConfig(context)
   const { locked, offline, frozen } = context.values
   return {
@@ -167,7 +167,7 @@ async function skillsFoldersOf(paths: readonly string[], { home }: Environment):
   return [...new Set(paths.map((path) => resolve(path)))]
 }
 
-function formsNamed(given: unknown): readonly Form[] {
+function formsNamed(given: unknown): readonly SourceForm[] {
   const named = textsOf(given).flatMap((list) => list.split(','))
   const unknown = named.find((name) => !isForm(name))
   if (unknown === undefined) return named.filter(isForm)

@@ -1,11 +1,11 @@
-import { Questions } from './ask.ts'
+import { Prompt } from './ask.ts'
 import type { Context } from './command.ts'
 
 /** The answer of a person on a terminal; false elsewhere. */
 export async function isYes(context: Context, question: string): Promise<boolean> {
   const { stdin: input, stderr: output } = context.streams
   if (input.isTTY !== true || output.isTTY !== true || context.json) return false
-  using questions = new Questions({ input, output, signal: context.signal })
+  using questions = new Prompt({ input, output, signal: context.signal })
   const answer = await questions.ask(`${question} [y/N]`)
   return answer !== undefined && /^y(?:es)?$/i.test(answer)
 }

@@ -2,7 +2,7 @@ import { systemClock } from '../../base/clock.ts'
 import type { Config } from '../config/config.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import type { ControlHandler } from '../control/control.ts'
-import { holderOf, isListening } from '../control/daemon-lock.ts'
+import { lockHolderOf, isListening } from '../control/daemon-lock.ts'
 import { configDigest, request, requestHandlers } from '../control/requests.ts'
 import { HeldByOther } from '../control/write-lock.ts'
 import { becomeWriter, type Writer } from '../process/writer.ts'
@@ -43,7 +43,7 @@ const ONE_OFF = 'sync'
  */
 async function untilNoneIsAtWork(config: Config, signal: AbortSignal): Promise<void> {
   for (;;) {
-    const holder = await holderOf(config.state)
+    const holder = await lockHolderOf(config.state)
     if (holder?.command !== ONE_OFF || !(await isListening(holder))) return
     await systemClock.wait(PAUSE_MS, signal)
   }

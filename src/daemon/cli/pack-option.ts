@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import { printable } from '../base/log-line.ts'
+import { printableLine } from '../base/log-line.ts'
 import { UsageError } from '../base/usage-error.ts'
 
 /**
@@ -13,7 +13,7 @@ export function packsNamed(given: unknown, { packs }: Config): readonly string[]
   const unknown = named.find((name) => !known.includes(name))
   if (unknown === undefined) return known.filter((id) => named.includes(id))
   // Text in the wrong place may be a token.
-  const what = unknown.includes('sks_') ? 'what looks like a token' : `"${printable(unknown)}"`
+  const what = unknown.includes('sks_') ? 'what looks like a token' : `"${printableLine(unknown)}"`
   const there = known.length === 0 ? 'the configuration has none' : `there are ${known.join(', ')}`
   throw new UsageError(`--pack names packs of the configuration; ${what} is none; ${there}`)
 }

@@ -3,7 +3,7 @@ import { countOf } from '../../base/text/plural.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
 import { isFollowed } from '../status/lock-text.ts'
-import { printable } from '../base/log-line.ts'
+import { printableLine } from '../base/log-line.ts'
 import { SYNC_END } from '../status/pull-result.ts'
 import type { SyncEnd } from '../status/pull-result.ts'
 import type { AskWriter } from './daemon-client.ts'
@@ -47,7 +47,7 @@ export function exitOfPulls(ends: readonly SyncEnd[]): ExitStatus {
 /** The served commit, and the upstream commit if it differs. */
 function placeText({ ref, commit, upstream, lock }: SyncEnd): string {
   const isLocked = lock !== undefined && isFollowed(lock) && lock.commit === commit
-  const at = commit === undefined ? 'nothing is served' : `${printable(ref ?? '')} at ${commit.slice(0, 12)}`
+  const at = commit === undefined ? 'nothing is served' : `${printableLine(ref ?? '')} at ${commit.slice(0, 12)}`
   const served = isLocked ? `${at} (locked)` : at
   if (upstream?.commit === commit || ref === commit) return served
   return upstream === undefined
@@ -57,13 +57,14 @@ function placeText({ ref, commit, upstream, lock }: SyncEnd): string {
 
 /** The problems between skills as lines of text. */
 export function linesOfProblems(problems: readonly Problem[]): string[] {
-  return problems.map(({ code, message }) => `! ${code}: ${printable(message)}`)
+  return problems.map(({ code, message }) => `! ${code}: ${printableLine(message)}`)
 }
 
 /** The outcome of one pull as lines of text. */
 export function linesOfPull(end: SyncEnd): string[] {
   const { source, outcome, skills, code, message, mend } = end
-  const why = code === undefined ? [] : [`${source}: ${outcome} (${code}): ${printable(message ?? '')}`, `  ${mend}`]
+  const why =
+    code === undefined ? [] : [`${source}: ${outcome} (${code}): ${printableLine(message ?? '')}`, `  ${mend}`]
   if (outcome === 'failed' || outcome === 'held') return why
   const at = placeText(end)
   if (skills === undefined) return code === undefined ? [`${source}: unchanged, ${at}`] : why

@@ -15,16 +15,16 @@ import { progressOf } from './command.ts'
 import type { Context } from './command.ts'
 
 /** The means to check sources for a command: requests to the writer, and the store that it writes. */
-export interface Looking {
+export interface SourceReader {
   readonly ask: AskWriter
   readonly store: Store
 }
 
 /** Has sources checked by the running daemon, or by this process if none runs. */
-export async function withLooking<Result>(
+export async function withStoreAndWriter<Result>(
   context: Context,
   config: Config,
-  work: (looking: Looking) => Promise<Result>,
+  work: (looking: SourceReader) => Promise<Result>,
 ): Promise<Result> {
   return withWriter(context, config, async (ask) => {
     const store = await Store.openExisting(config.state)
@@ -55,7 +55,11 @@ export async function eachCounted<Item extends { readonly source: Source }, Resu
 }
 
 /** The upstream state of a source, or its state at one commit. It is in the store afterwards, but not served. */
-export async function candidateOf({ ask, store }: Looking, source: SourceId, commit?: ObjectId): Promise<Snapshot> {
+export async function readCandidate(
+  { ask, store }: SourceReader,
+  source: SourceId,
+  commit?: ObjectId,
+): Promise<Snapshot> {
   const asked = { source, ...(commit !== undefined && { commit }) }
   const { snapshot } = HELD.parse(await ask('candidate', asked))
   return store.snapshots.read(snapshot)
@@ -76,7 +80,7 @@ export function expectLockable({ id }: Source, snapshot: Snapshot): void {
 const HELD = z.object({ snapshot: z.string() })
 
 /** The upstream position of a source's ref. Fetches nothing. */
-export async function revisionOf(ask: AskWriter, { id, ref: asked }: Source): Promise<Revision> {
+export async function readRevision(ask: AskWriter, { id, ref: asked }: Source): Promise<Revision> {
   const { ref, commit, tag } = FOUND.parse(await ask('revision', { source: id }))
   return { asked, ref, commit, ...(tag !== undefined && { tag }) }
 }
@@ -85,13 +89,13 @@ const ID = z.string().refine(isObjectId)
 const FOUND = z.object({ ref: z.string(), commit: ID, tag: ID.optional() })
 
 /** The failure of one source, while the others continue. */
-export interface Failure {
+export interface SourceFailure {
   readonly code: string
   readonly message: string
 }
 
 /** The failure in the error, from the daemon or from this process. Rethrows any other error. */
-export function failureIn(error: unknown): Failure {
+export function failureIn(error: unknown): SourceFailure {
   if (error instanceof OperatorError || error instanceof SyncError) return { code: error.code, message: error.message }
   throw error
 }

@@ -1,4 +1,4 @@
-import { isObject } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
 import { normal, withDefaults } from './defaults.ts'
 import { isLoopbackUrl } from './loopback.ts'
 import { keyText } from './config-error.ts'

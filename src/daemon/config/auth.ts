@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { utf8 } from '../../sync/skill-md/frontmatter.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import type { SshAccess, SshKey } from '../../sync/upstream/git/objects/git-host.ts'
+import type { SshAccess, SshPrivateKey } from '../../sync/upstream/git/objects/git-host.ts'
 import { whyNotOpened } from '../base/disk-error-text.ts'
 import { readBounded } from '../base/plain-file.ts'
 import type { Redactor } from '../base/redactor.ts'
 import type { Environment } from './environment.ts'
 
 /** The authentication to the host of a source. It names secrets and never contains one. */
-export type Access = FixedAccess | GitHubApp | CredentialHelper | SshKeyAccess
+export type HostAuth = FixedAccess | GitHubApp | CredentialHelper | SshKeyAccess
 
 /** Credentials that are sent as they are read. */
 export type FixedAccess =
@@ -90,29 +90,29 @@ export function basicOf(username: string, password: string, redactor: Redactor):
 }
 
 /** A description of the credential for people; `undefined` if nothing is sent. Never contains a secret. */
-export function credentialOf(access: Access): string | undefined {
+export function credentialOf(access: HostAuth): string | undefined {
   switch (access.kind) {
     case 'none':
       return undefined
     case 'basic':
-      return nameOf(access.password)
+      return secretNameOf(access.password)
     case 'bearer':
-      return nameOf(access.token)
+      return secretNameOf(access.token)
     case 'header':
-      return `header "${access.name}" from ${nameOf(access.value)}`
+      return `header "${access.name}" from ${secretNameOf(access.value)}`
     case 'github-app':
-      return `GitHub App ${access.appId}, installation ${access.installationId}, key from ${nameOf(access.privateKey)}`
+      return `GitHub App ${access.appId}, installation ${access.installationId}, key from ${secretNameOf(access.privateKey)}`
     case 'helper':
       return `credential helper "${access.command}"`
     case 'ssh':
-      return nameOf(access.key)
+      return secretNameOf(access.key)
     default:
       return access satisfies never
   }
 }
 
 /** Returns a reader of the ssh credentials. The redactor receives each secret first; only ssh reads a key in a file. */
-export function sshAccessOf(access: Access, environment: Environment, redactor: Redactor): () => Promise<SshAccess> {
+export function sshAccessOf(access: HostAuth, environment: Environment, redactor: Redactor): () => Promise<SshAccess> {
   return async () => {
     const known = join(environment.home, '.ssh', 'known_hosts')
     const users = { knownHosts: known, systemHosts: true }
@@ -128,8 +128,12 @@ export function sshAccessOf(access: Access, environment: Environment, redactor: 
   }
 }
 
-async function sshKeyOf(reference: SecretReference, environment: Environment, redactor: Redactor): Promise<SshKey> {
-  const name = nameOf(reference)
+async function sshKeyOf(
+  reference: SecretReference,
+  environment: Environment,
+  redactor: Redactor,
+): Promise<SshPrivateKey> {
+  const name = secretNameOf(reference)
   if (reference.kind === 'file') return { kind: 'file', path: reference.path, name }
   const text = await rawSecret(reference, environment)
   if (text === undefined || isBlank(text)) throw new BlankSecret(name, text)
@@ -169,7 +173,7 @@ export async function readSecret(
   redactor: Redactor,
   shape: 'line' | 'lines' = 'line',
 ): Promise<string> {
-  const name = nameOf(reference)
+  const name = secretNameOf(reference)
   const secret = await rawSecret(reference, environment)
   if (secret === undefined || isBlank(secret)) throw new BlankSecret(name, secret)
   redactor.add(secret)
@@ -181,14 +185,14 @@ export async function readSecret(
 
 async function rawSecret(reference: SecretReference, environment: Environment): Promise<string | undefined> {
   if (reference.kind === 'env') return environment.variable(reference.name)
-  const name = nameOf(reference)
+  const name = secretNameOf(reference)
   if (reference.kind === 'file') return readSecretFile(reference.path, name)
   if (environment.credentials === undefined) throw rejected(`Cannot read the ${name}: CREDENTIALS_DIRECTORY is not set`)
   return readSecretFile(join(environment.credentials, reference.name), name)
 }
 
 /** The origin of a secret, for people. */
-export function nameOf(reference: SecretReference): string {
+export function secretNameOf(reference: SecretReference): string {
   if (reference.kind === 'env') return `environment variable "${reference.name}"`
   if (reference.kind === 'file') return `credential file "${reference.path}"`
   return `credential "${reference.name}"`

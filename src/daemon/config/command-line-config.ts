@@ -20,7 +20,7 @@ export function configOfSources(
   urls: readonly string[],
   environment: Environment = processEnvironment(),
   folders: readonly string[] = [],
-  forms: readonly Form[] = [],
+  forms: readonly SourceForm[] = [],
 ): Config {
   const repositories = urls.map(addressOf).map((url) => [idFrom(url), { url }] as const)
   const wanted = [...repositories, ...folders.map((path) => [idOfFolder(path), { path, links: 'follow' }] as const)]
@@ -42,13 +42,13 @@ export function configOfSources(
 
 /** The additional forms in which sources of the command line can be served. */
 export const FORMS = ['contract', 'archives', 'files', 'synthetic'] as const
-export type Form = (typeof FORMS)[number]
+export type SourceForm = (typeof FORMS)[number]
 
-export function isForm(text: string): text is Form {
+export function isForm(text: string): text is SourceForm {
   return FORMS.some((form) => form === text)
 }
 
-function ofSource(forms: readonly Form[]): object {
+function ofSource(forms: readonly SourceForm[]): object {
   return {
     ...(forms.includes('contract') && { contract: true }),
     ...(forms.includes('archives') && { archives: ['tar.gz', 'zip'] }),
@@ -56,7 +56,7 @@ function ofSource(forms: readonly Form[]): object {
 }
 
 /** `files` lists each file in `resources/list`. `synthetic` lists generated resources too, such as the index. */
-function ofAll(forms: readonly Form[]): object {
+function ofAll(forms: readonly SourceForm[]): object {
   const resources = {
     ...(forms.includes('files') && { list: 'files' }),
     ...(forms.includes('synthetic') && { synthetic: 'list' }),
@@ -130,7 +130,7 @@ export function idFrom(url: string): string {
  * A source under the contract is read differently: content that was stored without the contract must not be served
  * first.
  */
-function nameOf(sources: readonly NamedSource[], forms: readonly Form[]): string {
+function nameOf(sources: readonly NamedSource[], forms: readonly SourceForm[]): string {
   const lines = sources
     .map((source) => `${source.id} ${'url' in source ? source.url : `path ${source.path}`}\n`)
     .toSorted(comparePaths)

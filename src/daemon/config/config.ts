@@ -10,10 +10,10 @@ import type { WebConfig } from '../../serve/page/http/web-routes.ts'
 import type { Provider } from '../../serve/http/routes/webhook-proof.ts'
 import type { ArchiveFormat } from '../../serve/mcp/resources/archive.ts'
 import type { ResourceListing } from '../../serve/mcp/resources/compatibility.ts'
-import type { Access, ProgramValue, SecretReference, OAuthConfig, ProxyChoice } from './auth.ts'
+import type { HostAuth, ProgramValue, SecretReference, OAuthConfig, ProxyChoice } from './auth.ts'
 import type { Environment } from './environment.ts'
 import type { GateConfig } from './gate.ts'
-import { READING, faultsOf } from './error-messages.ts'
+import { READING, configFaultsOf } from './error-messages.ts'
 import { ConfigError, configErrorOf, keyText } from './config-error.ts'
 import type { ConfigProblem, Fault } from './config-error.ts'
 import { processEnvironment } from './process-environment.ts'
@@ -24,7 +24,7 @@ import { CONFIG } from './schema.ts'
 import { configOf } from './normalize.ts'
 import { readYaml } from './yaml.ts'
 import { codeOf } from '../../base/error-code.ts'
-import type { Place } from './yaml.ts'
+import type { YamlPosition } from './yaml.ts'
 import type { Requirement } from '../../sync/model/signers.ts'
 
 /** The checked configuration, with every default filled in and every path absolute. */
@@ -81,7 +81,7 @@ export function configuredIn({ sources }: Config, id: SourceId): ConfiguredSourc
 
 export interface ConfiguredSource {
   readonly source: Source
-  readonly access: Access
+  readonly access: HostAuth
   /** For an MCP server that is a program: its environment variables in addition to PATH and HOME. */
   readonly programEnv?: Readonly<Record<string, ProgramValue>>
   /** The webhook through which its host reports changes; `undefined` if there is none. */
@@ -102,7 +102,7 @@ export interface ConfiguredSource {
 }
 
 export interface ServeConfig extends FormsConfig {
-  readonly http: HttpAddress
+  readonly http: HttpListenAddress
   /** The separate address for webhooks and /metrics, if configured. */
   readonly operations: ListenAddress | undefined
   /** The time for which clients may treat an answer as fresh. */
@@ -150,7 +150,7 @@ export interface AuditConfig {
 }
 
 /** The address of MCP clients, and the host names and origins that are accepted. */
-export interface HttpAddress extends ListenAddress {
+export interface HttpListenAddress extends ListenAddress {
   readonly publicUrl: string | undefined
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
@@ -172,12 +172,12 @@ export interface Limits {
   readonly fetches: { readonly concurrency: number; readonly perHost: number }
   /** One page of a listing. */
   readonly listing: { readonly entries: number; readonly bytes: number }
-  readonly http: HttpLimits
+  readonly http: HttpLimitsConfig
   /** The state folder, including scratch space. */
   readonly disk: { readonly bytes: number }
 }
 
-export interface HttpLimits {
+export interface HttpLimitsConfig {
   readonly bodyBytes: number
   readonly headersMs: number
   readonly requestMs: number
@@ -253,12 +253,12 @@ export function parseConfig(text: string, fileName: string, environment: Environ
   const betweenKeys = [...yaml.faults, ...ruleFaults(yaml.value)]
   if (file.success && betweenKeys.length === 0) return configOf(file.data, fileName, environment)
   const schema = plainSchema()
-  const ofKeys = file.success ? [] : faultsOf(file.error.issues, schema)
+  const ofKeys = file.success ? [] : configFaultsOf(file.error.issues, schema)
   return problemsOf([...ofKeys, ...betweenKeys], fileName, schema, yaml.place)
 }
 
 /** Keeps one problem per key: the first one names the fix, which often resolves the others as well. */
-function problemsOf(faults: readonly Fault[], file: string, schema: SchemaNode, place?: Place): ConfigProblem[] {
+function problemsOf(faults: readonly Fault[], file: string, schema: SchemaNode, place?: YamlPosition): ConfigProblem[] {
   const problems = new Map<string, ConfigProblem>()
   for (const { path, at, message } of faults) {
     const { line, column } = typeof at === 'object' ? at : (place?.(path, at ?? 'value') ?? { line: 1, column: 1 })

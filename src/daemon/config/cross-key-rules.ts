@@ -1,4 +1,4 @@
-import { isObject } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
 import { accessFaults, authMisuse, timeFaults } from './auth-rules.ts'
 import { backendFaults } from './backend-rules.ts'
 import { fallbackFaults } from './fallback-rules.ts'

@@ -46,7 +46,7 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /** The issues as faults, each at its own key. */
-export function faultsOf(issues: readonly Issue[], schema: SchemaNode, above: KeyPath = []): Fault[] {
+export function configFaultsOf(issues: readonly Issue[], schema: SchemaNode, above: KeyPath = []): Fault[] {
   return issues.flatMap((issue): Fault[] => {
     const path = [...above, ...issue.path.map((part) => (typeof part === 'number' ? part : String(part)))]
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(schema, path, key))
@@ -62,7 +62,7 @@ function ofChoice(issue: z.core.$ZodIssueInvalidUnion, schema: SchemaNode, path:
   )
   const [form] = meant
   return meant.length === 1 && form !== undefined && form.every(({ code }) => code !== 'invalid_value')
-    ? faultsOf(form, schema, path)
+    ? configFaultsOf(form, schema, path)
     : [{ path, message: issue.message }]
 }
 

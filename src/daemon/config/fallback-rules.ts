@@ -1,4 +1,4 @@
-import { isObject } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
 import type { Fault } from './config-error.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import { countOf } from '../../base/text/plural.ts'
-import { printable } from '../base/log-line.ts'
+import { printableLine } from '../base/log-line.ts'
 
 /** A source in the first configuration. */
 export interface StartingSource {
@@ -63,7 +63,7 @@ function urlLines(url: string, seen: Seen | undefined): string[] {
 export function seenText({ branch, commit, skills, elsewhere, root }: Seen): string {
   const where = root === '' ? '' : ` below ${root}/`
   const rest = elsewhere === 0 ? '' : `; ${elsewhere} elsewhere, which \`root\` leaves out`
-  const at = branch === undefined ? commit.slice(0, 12) : `${printable(branch)} at ${commit.slice(0, 12)}`
+  const at = branch === undefined ? commit.slice(0, 12) : `${printableLine(branch)} at ${commit.slice(0, 12)}`
   return `${at}: ${countOf(skills, 'skill')}${where}${rest}`
 }
 

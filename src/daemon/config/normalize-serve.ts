@@ -1,12 +1,12 @@
 import type { WebConfig } from '../../serve/page/http/web-routes.ts'
-import type { FormsConfig, HttpAddress, ServeConfig } from './config.ts'
+import type { FormsConfig, HttpListenAddress, ServeConfig } from './config.ts'
 import type { OAuthConfig } from './auth.ts'
 import type { ConfigFile } from './schema.ts'
 
 type ServeEntry = ConfigFile['serve']
 
 /** The address of MCP clients, and the host names and origins that are accepted. */
-export function httpAddressOf(entry: ServeEntry['http']): HttpAddress {
+export function httpAddressOf(entry: ServeEntry['http']): HttpListenAddress {
   return {
     host: entry.host,
     port: entry.port,
@@ -18,7 +18,7 @@ export function httpAddressOf(entry: ServeEntry['http']): HttpAddress {
 }
 
 /** The HTTP pages and files that are served in addition to MCP. */
-export function webOf({ public: open = [], well_known: wellKnown, page }: ServeEntry): WebConfig {
+export function webConfigOf({ public: open = [], well_known: wellKnown, page }: ServeEntry): WebConfig {
   return {
     wellKnown: wellKnown?.enabled !== false,
     page: page?.enabled === false ? undefined : { title: page?.title ?? 'Agent Skills' },
@@ -27,7 +27,7 @@ export function webOf({ public: open = [], well_known: wellKnown, page }: ServeE
 }
 
 /** The issuer whose tokens are accepted in addition to ours. */
-export function oauthOf(entry: ServeEntry['oauth']): OAuthConfig | undefined {
+export function oauthConfigOf(entry: ServeEntry['oauth']): OAuthConfig | undefined {
   if (entry === undefined) return undefined
   const { issuer, audience, scopes = [], token_type: tokenType = 'jwt', keys_max_age: keysMaxAgeMs = DAY_MS } = entry
   return { issuer, audience, scopes, tokenType, keysMaxAgeMs }

@@ -1,17 +1,17 @@
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/archive.ts'
-import type { Choice, Pack } from '../../sync/catalog/pack.ts'
+import type { PackSelection, Pack } from '../../sync/catalog/pack.ts'
 import type { AskedRef } from '../../sync/model/revision.ts'
 import type { Brakes, Budgets, McpPlace, McpSource, Schedule, Source } from '../../sync/model/source.ts'
-import type { ProxyChoice, Access, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './auth.ts'
+import type { ProxyChoice, HostAuth, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './auth.ts'
 import { TOKEN_USERNAME } from './auth.ts'
 import { withDefaults } from './defaults.ts'
 import type { Environment } from './environment.ts'
 import { gateOf } from './gate.ts'
 import type { ConfigFile } from './schema.ts'
-import { formsOf, httpAddressOf, modelSurfacesOf, oauthOf, webOf } from './normalize-serve.ts'
-import type { AuditConfig, Config, ConfiguredSource, HttpLimits, Limits, Mode, SignedBy } from './config.ts'
+import { formsOf, httpAddressOf, modelSurfacesOf, oauthConfigOf, webConfigOf } from './normalize-serve.ts'
+import type { AuditConfig, Config, ConfiguredSource, HttpLimitsConfig, Limits, Mode, SignedBy } from './config.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
 type AuthEntry = NonNullable<SourceEntry['auth']>
@@ -38,8 +38,8 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       http: httpAddressOf(file.serve.http),
       operations: file.serve.operations,
       ttlMs: file.serve.ttl,
-      web: webOf(file.serve),
-      oauth: oauthOf(file.serve.oauth),
+      web: webConfigOf(file.serve),
+      oauth: oauthConfigOf(file.serve.oauth),
       metrics: file.serve.metrics?.enabled,
       instructions: file.serve.instructions,
       ...formsOf(file.serve),
@@ -75,7 +75,12 @@ function packOf({ id, description, include, exclude = [] }: NonNullable<ConfigFi
   return { id, description, include: include.map(choiceOf), exclude: exclude.map(choiceOf) }
 }
 
-function choiceOf({ source, path, name, tag }: { readonly [Key in keyof Choice]: string | undefined }): Choice {
+function choiceOf({
+  source,
+  path,
+  name,
+  tag,
+}: { readonly [Key in keyof PackSelection]: string | undefined }): PackSelection {
   return {
     ...(source !== undefined && { source }),
     ...(path !== undefined && { path }),
@@ -223,7 +228,7 @@ function scheduleOf({ schedule, every, path }: SourceEntry): Schedule {
   return { kind: 'every', periodMs: every ?? (path === undefined ? PERIOD_MS : FOLDER_PERIOD_MS) }
 }
 
-function accessOf(auth: AuthEntry | undefined, absolute: Absolute): Access {
+function accessOf(auth: AuthEntry | undefined, absolute: Absolute): HostAuth {
   if (auth?.github_app !== undefined) {
     const { app_id: appId, installation_id: installationId, private_key: key, api_url: apiUrl } = auth.github_app
     const privateKey = referenceOf(key, absolute)
@@ -264,7 +269,7 @@ function webhookOf(entry: SourceEntry['webhook'], absolute: (path: string) => st
 }
 
 /** The credential for an MCP server: there a token is a bearer token, unlike for git hosts. */
-function bearerOf(auth: AuthEntry | undefined, absolute: Absolute): Access {
+function bearerOf(auth: AuthEntry | undefined, absolute: Absolute): HostAuth {
   if (auth?.token === undefined || auth.username !== undefined) return accessOf(auth, absolute)
   return { kind: 'bearer', token: referenceOf(auth.token, absolute) }
 }
@@ -335,7 +340,7 @@ function limitsOf({ skill, frontmatter, repository, fetch, listing, http, disk }
   }
 }
 
-function httpLimitsOf(entry: LimitsEntry['http']): HttpLimits {
+function httpLimitsOf(entry: LimitsEntry['http']): HttpLimitsConfig {
   return {
     bodyBytes: entry.body_bytes,
     headersMs: entry.header_timeout,

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { isSourceId } from '../../sync/model/source-id.ts'
-import { readSkillUri } from '../../sync/model/upstream-uri.ts'
+import { readUpstreamSkillUri } from '../../sync/model/upstream-uri.ts'
 import { cronTimeOf, isCronExpression } from '../base/cron-time.ts'
 
 // The value types that keys share. Each validates itself, so that one pass finds every fault of a file.
@@ -82,7 +82,7 @@ export function bytes() {
 }
 
 /** The shortest text for a number of bytes. */
-export function bytesText(size: number): string {
+export function shortestBytesText(size: number): string {
   return scaled(size, Object.entries(UNITS_BYTES))
 }
 
@@ -261,9 +261,9 @@ export function serverUrl() {
 }
 
 /** The SKILL.md of a skill that the operator wants from a server. */
-export function skillUri() {
+export function skillUriScalar() {
   return line().superRefine((text, context) => {
-    const read = readSkillUri(text)
+    const read = readUpstreamSkillUri(text)
     if (!read.ok) context.addIssue({ code: 'custom', message: `cannot be added: ${read.why}` })
   })
 }

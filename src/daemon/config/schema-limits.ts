@@ -3,12 +3,12 @@ import { FRONTMATTER_LIMITS } from '../../sync/skill-md/frontmatter.ts'
 import { SKILL_LIMITS } from '../../sync/model/skill.ts'
 import { RETENTION } from '../../sync/store/garbage-collect.ts'
 import { FETCH_LIMITS } from '../../sync/upstream/upstream.ts'
-import { bytes, bytesText, count, duration, durationText } from './scalars.ts'
+import { bytes, shortestBytesText, count, duration, durationText } from './scalars.ts'
 
 // `limits` and `retention`: every limit of this program. Most defaults come from the module that enforces the limit.
 
 function ofBytes(fallback: number, description: string) {
-  return bytes().prefault(bytesText(fallback)).describe(description)
+  return bytes().prefault(shortestBytesText(fallback)).describe(description)
 }
 
 function ofTime(fallbackMs: number, description: string) {

@@ -16,7 +16,7 @@ import {
   path,
   ref,
   serverUrl,
-  skillUri,
+  skillUriScalar,
   webUrl,
 } from './scalars.ts'
 
@@ -227,7 +227,7 @@ const OF_MCP = {
     .enum(['ignore', 'read'])
     .optional()
     .describe('mcp: skills that an older server offers as archives alone. Default: ignore.'),
-  uris: z.array(skillUri()).optional().describe('mcp: skills that the server lists nowhere, by their URIs.'),
+  uris: z.array(skillUriScalar()).optional().describe('mcp: skills that the server lists nowhere, by their URIs.'),
 }
 
 export const SOURCE = z.strictObject({

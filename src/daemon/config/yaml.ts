@@ -4,11 +4,11 @@ import type { Fault, KeyPath, Position } from './config-error.ts'
 
 /** A YAML text as plain data with the positions of keys and values, or the faults that make it unreadable. */
 export type YamlReading =
-  | { readonly ok: true; readonly value: unknown; readonly faults: readonly Fault[]; readonly place: Place }
+  | { readonly ok: true; readonly value: unknown; readonly faults: readonly Fault[]; readonly place: YamlPosition }
   | { readonly ok: false; readonly faults: readonly Fault[] }
 
 /** Returns the position of a key or its value; for a path that is not in the text, that of the nearest one above it. */
-export type Place = (path: KeyPath, what: 'key' | 'value') => Position
+export type YamlPosition = (path: KeyPath, what: 'key' | 'value') => Position
 
 /** More than a person writes by hand. */
 const LIMITS = { length: 1_048_576, depth: 16 } as const

@@ -1,10 +1,10 @@
 import { mendOf } from '../../sync/model/sync-error.ts'
-import { printable } from '../base/log-line.ts'
+import { printableLine } from '../base/log-line.ts'
 import { DigestMismatch } from './era-client.ts'
-import type { ProbeFetch, Refusal } from './probe-fetch.ts'
+import type { ProbeFetch, HttpRefusal } from './probe-fetch.ts'
 
 /** The explanation of a failed step: the message says what happened, `mend` the likely cause and what to try. */
-export interface Cause {
+export interface FailureCause {
   readonly message: string
   readonly mend: string
 }
@@ -26,7 +26,7 @@ interface Taken {
 }
 
 /** The likely cause of a failure, first from what came over the wire, then from the client's error. */
-export function causeOf(step: string, error: unknown, { fetch, hasToken }: Taken): Cause {
+export function causeOf(step: string, error: unknown, { fetch, hasToken }: Taken): FailureCause {
   const { failure, refusal } = fetch
   if (failure !== undefined) return { message: failure.message, mend: mendOf(failure.code) }
   if (error instanceof DigestMismatch) return { message: error.message, mend: REWRITTEN }
@@ -35,7 +35,7 @@ export function causeOf(step: string, error: unknown, { fetch, hasToken }: Taken
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof TooLate) return { message, mend: isStreamed(step) ? HELD_BACK : SILENT }
   if (error instanceof NoStream || (isStreamed(step) && /stream ended/.test(message))) return { message, mend: CUT }
-  return { message: printable(message).slice(0, MOST_CHARACTERS), mend: OTHER }
+  return { message: printableLine(message).slice(0, MOST_CHARACTERS), mend: OTHER }
 }
 
 /** True for a step whose answer is a stream of events in both eras, or that waits for one. */
@@ -54,13 +54,13 @@ const REWRITTEN =
 const OTHER = 'docs/doctor.md has what proxies break, and the log of the daemon what it was asked'
 const MOST_CHARACTERS = 500
 
-function refusalCause(refusal: Refusal, hasToken: boolean): Cause | undefined {
+function refusalCause(refusal: HttpRefusal, hasToken: boolean): FailureCause | undefined {
   const { status, type, location, text } = refusal
   const said = sentenceIn(refusal)
   const message = `it answers ${status}${said === '' ? '' : `: ${said}`}`
   if (status >= 300 && status < 400)
     return {
-      message: `it answers ${status} and leads to "${printable(location ?? '')}"`,
+      message: `it answers ${status} and leads to "${printableLine(location ?? '')}"`,
       mend: 'Give that address instead',
     }
   if (type.toLowerCase().startsWith('text/html'))
@@ -100,8 +100,8 @@ const PAGE: ReadonlyMap<number, string> = new Map([
 ])
 
 /** The message in a JSON body, or a short text as it is. */
-function sentenceIn({ type, text }: Refusal): string {
+function sentenceIn({ type, text }: HttpRefusal): string {
   if (type.toLowerCase().startsWith('text/html')) return ''
   const message = /"message"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(text)?.[1] ?? (type.includes('json') ? '' : text)
-  return printable(message).slice(0, MOST_CHARACTERS)
+  return printableLine(message).slice(0, MOST_CHARACTERS)
 }

@@ -7,11 +7,11 @@ import type { Redactor } from '../base/redactor.ts'
 import { UsageError } from '../base/usage-error.ts'
 import type { EraClient } from './era-client.ts'
 import { ProbeFetch } from './probe-fetch.ts'
-import { walk, type Era, type StepEnd } from './steps.ts'
+import { walk, type ClientEra, type StepEnd } from './steps.ts'
 
 /** The outcome for the client of one era at an address. */
 export interface EraEnd {
-  readonly era: Era
+  readonly era: ClientEra
   /** The package of the client. */
   readonly client: string
   /** `undefined` if the client is not installed. */
@@ -38,13 +38,13 @@ export async function connect(options: ConnectOptions): Promise<readonly EraEnd[
 type Open = (options: { url: URL; fetch: ProbeFetch; version: string }) => Promise<EraClient | undefined>
 
 // Each client is loaded only for this check.
-const ERAS: readonly (readonly [Era, string, Open])[] = [
+const ERAS: readonly (readonly [ClientEra, string, Open])[] = [
   ['2025', '@modelcontextprotocol/sdk', async (o) => (await import('./client-2025.ts')).openClient2025(o)],
   ['2026', '@modelcontextprotocol/client', async (o) => (await import('./client-2026.ts')).openClient2026(o)],
 ]
 
 async function oneEra(
-  era: Era,
+  era: ClientEra,
   name: string,
   open: Open,
   { url, token, now, signal }: ConnectOptions,

@@ -9,7 +9,7 @@ export interface EraClient {
   /** The listed skills. */
   list(signal: AbortSignal): Promise<readonly ListedSkill[]>
   /** Reads a file of a skill. Throws a `DigestMismatch` if the file differs from the listing. */
-  read(skill: ListedSkill, file: ListedFile, signal: AbortSignal): Promise<void>
+  read(skill: ListedSkill, file: ClientFile, signal: AbortSignal): Promise<void>
   subscribe(uri: string, signal: AbortSignal): Promise<void>
   unsubscribe(uri: string, signal: AbortSignal): Promise<void>
   close(): Promise<void>
@@ -17,10 +17,10 @@ export interface EraClient {
 
 export interface ListedSkill {
   readonly uri: string
-  readonly files: readonly ListedFile[]
+  readonly files: readonly ClientFile[]
 }
 
-export interface ListedFile {
+export interface ClientFile {
   readonly uri: string
   readonly digest: string
   readonly size: number

@@ -1,11 +1,11 @@
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { exchange, type Answer } from '../../sync/upstream/http/http-exchange.ts'
+import { exchange, type HttpAnswer } from '../../sync/upstream/http/http-exchange.ts'
 import { connectionFailure } from '../../sync/upstream/http/http-failure.ts'
 import { responseOf } from '../../sync/upstream/mcp/client/http-answer.ts'
-import type { Route } from '../../sync/upstream/http/host-access.ts'
+import type { HostRoute } from '../../sync/upstream/http/host-access.ts'
 
 /** The last answer that was not a success: it identifies most causes. */
-export interface Refusal {
+export interface HttpRefusal {
   readonly status: number
   readonly type: string
   /** The beginning of the body. */
@@ -24,7 +24,7 @@ export interface ProbedStream {
 export interface ProbeOptions {
   readonly url: URL
   readonly token: string | undefined
-  readonly route: Route
+  readonly route: HostRoute
   readonly userAgent: string
   /** Aborts all requests. */
   readonly signal: AbortSignal
@@ -38,7 +38,7 @@ export class ProbeFetch {
   readonly stream: ProbedStream
   /** The failure of the connection itself, as our own error. */
   failure: SyncError | undefined
-  refusal: Refusal | undefined
+  refusal: HttpRefusal | undefined
   readonly #options: ProbeOptions
   readonly #answered = Promise.withResolvers<number>()
   readonly #flowed = Promise.withResolvers<boolean>()
@@ -79,7 +79,7 @@ export class ProbeFetch {
     }
   }
 
-  async #refused(answer: Answer): Promise<Response> {
+  async #refused(answer: HttpAnswer): Promise<Response> {
     const { status } = answer
     const bytes = await firstOf(this.#bounded(answer), REFUSAL_BYTES)
     const text = bytes.toString('utf8').slice(0, SHOWN_CHARACTERS)
@@ -90,7 +90,7 @@ export class ProbeFetch {
     return responseOf(answer, piecesOf(bytes))
   }
 
-  async *#watched(answer: Answer): AsyncGenerator<Uint8Array> {
+  async *#watched(answer: HttpAnswer): AsyncGenerator<Uint8Array> {
     try {
       for await (const chunk of this.#bounded(answer)) {
         this.#flowed.resolve(true)
@@ -101,7 +101,7 @@ export class ProbeFetch {
     }
   }
 
-  async *#bounded(answer: Answer): AsyncGenerator<Uint8Array> {
+  async *#bounded(answer: HttpAnswer): AsyncGenerator<Uint8Array> {
     for await (const chunk of answer.body) {
       this.#left -= chunk.length
       if (this.#left < 0) throw new SyncError('limit-exceeded', `The answers are over ${MOST_BYTES} bytes`)
@@ -116,7 +116,7 @@ const MOST_BYTES = 2 ** 28
 const REFUSAL_BYTES = 2 ** 16
 const SHOWN_CHARACTERS = 4_096
 
-function isPage(answer: Answer): boolean {
+function isPage(answer: HttpAnswer): boolean {
   return (answer.header('content-type') ?? '').toLowerCase().startsWith('text/html')
 }
 

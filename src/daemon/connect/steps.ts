@@ -1,9 +1,9 @@
 import { countOf } from '../../base/text/plural.ts'
-import { causeOf, NoStream, TooLate, type Cause } from './causes.ts'
-import type { EraClient, ListedFile, ListedSkill } from './era-client.ts'
+import { causeOf, NoStream, TooLate, type FailureCause } from './causes.ts'
+import type { EraClient, ClientFile, ListedSkill } from './era-client.ts'
 import type { ProbeFetch } from './probe-fetch.ts'
 
-export type Era = '2025' | '2026'
+export type ClientEra = '2025' | '2026'
 
 /** The steps that a client takes, in this order. `stream`: the first bytes of the stream of notifications. */
 export type StepName = 'open' | 'list' | 'read' | 'subscribe' | 'stream' | 'unsubscribe'
@@ -18,7 +18,7 @@ export interface StepEnd {
 }
 
 export interface Walk {
-  readonly era: Era
+  readonly era: ClientEra
   readonly client: EraClient
   readonly fetch: ProbeFetch
   readonly hasToken: boolean
@@ -75,7 +75,7 @@ class Steps {
   async take<Result>(
     step: StepName,
     go: (signal: AbortSignal) => Promise<Result>,
-    textOf: (result: Result) => Cause | string = String,
+    textOf: (result: Result) => FailureCause | string = String,
   ): Promise<Result | undefined> {
     const { signal, now } = this.#walk
     const over = new AbortController()
@@ -103,20 +103,20 @@ class Steps {
     }
   }
 
-  #end(step: StepName, state: 'ok' | 'fail', began: number, said: Cause | string): void {
+  #end(step: StepName, state: 'ok' | 'fail', began: number, said: FailureCause | string): void {
     const ms = Math.round(this.#walk.now() - began)
     if (typeof said === 'string') this.ends.push({ step, state, ms, message: said })
     else this.ends.push({ step, state: state === 'ok' ? 'warn' : 'fail', ms, ...said })
   }
 }
 
-function listedText(skills: readonly ListedSkill[]): Cause | string {
+function listedText(skills: readonly ListedSkill[]): FailureCause | string {
   if (skills.length > 0) return countOf(skills.length, 'skill')
   return { message: 'no skill is listed', mend: 'skillsyncd status says why; a token of a pack sees that alone' }
 }
 
 /** A few files of a few skills: the others take the same path. */
-function filesOf(skills: readonly ListedSkill[]): readonly (readonly [ListedSkill, ListedFile])[] {
+function filesOf(skills: readonly ListedSkill[]): readonly (readonly [ListedSkill, ClientFile])[] {
   return skills
     .slice(0, MOST_SKILLS)
     .flatMap((skill) => skill.files.map((file) => [skill, file] as const))

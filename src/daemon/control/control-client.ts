@@ -1,11 +1,11 @@
 import { OperatorError, operatorErrorCodeOf } from '../base/operator-error.ts'
 import { connect, type Socket } from 'node:net'
-import { isObject } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
 import { codeOf } from '../../base/error-code.ts'
 
 /** The result of a request to the daemon. Kind `no-daemon`: no daemon listens. */
-export type Answer = { readonly kind: 'answered'; readonly result: unknown } | { readonly kind: 'no-daemon' }
+export type ControlAnswer = { readonly kind: 'answered'; readonly result: unknown } | { readonly kind: 'no-daemon' }
 
 export interface Ask {
   readonly onEvent: (event: unknown) => void
@@ -17,7 +17,7 @@ export interface Ask {
 /**
  * Sends a request to the daemon that listens on the socket. Rejects with a `ControlError`, or with the signal's reason.
  */
-export async function askDaemon(socketPath: string, method: string, params: unknown, ask: Ask): Promise<Answer> {
+export async function askDaemon(socketPath: string, method: string, params: unknown, ask: Ask): Promise<ControlAnswer> {
   ask.signal.throwIfAborted()
   const request = `${JSON.stringify({ method, params })}\n`
   if (Buffer.byteLength(request) > LINE_BYTES) throw tooLong('request')
@@ -46,7 +46,7 @@ export async function answers(socketPath: string): Promise<boolean> {
   }
 }
 
-function answerOf(socket: Socket, request: string, { onEvent, signal, timeoutMs }: Ask): Promise<Answer> {
+function answerOf(socket: Socket, request: string, { onEvent, signal, timeoutMs }: Ask): Promise<ControlAnswer> {
   return new Promise((resolve, reject) => {
     const silent = new OperatorError('timed-out', `The daemon has said nothing for ${timeoutMs / 1000} s`)
     socket.setTimeout(timeoutMs, () => socket.destroy(silent))
@@ -70,7 +70,7 @@ function answerOf(socket: Socket, request: string, { onEvent, signal, timeoutMs 
 }
 
 /** The answer in a line; `undefined` if the line is an event. */
-function readReply(line: string, onEvent: (event: unknown) => void): Answer | undefined {
+function readReply(line: string, onEvent: (event: unknown) => void): ControlAnswer | undefined {
   const { event, result, error } = parseLine(line) ?? {}
   if (result !== undefined) return { kind: 'answered', result }
   if (error !== undefined) throw toldError(error)

@@ -11,10 +11,10 @@ import { removeSocketFolder } from './control-path.ts'
 import { codeOf } from '../../base/error-code.ts'
 import { newLease, replaceLease, staysAsIs, TERM_MS } from './lease.ts'
 import type { Watching } from './lease.ts'
-import { identityOf, isAlive, isHere, type ProcessIdentity } from '../base/process-identity.ts'
+import { processIdentityOf, isAlive, isHere, type ProcessIdentity } from '../base/process-identity.ts'
 
 /** The process that writes a state folder, as its lock records it. */
-export interface Holder extends ProcessIdentity {
+export interface LockHolder extends ProcessIdentity {
   /** The socket on which it listens. The process that answers there holds the lock. */
   readonly socket: string
   /** The command with which it was started, for display. */
@@ -26,7 +26,7 @@ export interface Holder extends ProcessIdentity {
 }
 
 /** A holder as read from its lock. */
-export interface FoundHolder extends Holder {
+export interface FoundHolder extends LockHolder {
   /** The user that wrote the lock. */
   readonly owner: number
   /** True if it belongs to another container or machine: its pid means nothing here. */
@@ -36,14 +36,14 @@ export interface FoundHolder extends Holder {
 /** The right to write one state folder, until released. */
 export class DaemonLock implements AsyncDisposable {
   readonly #path: string
-  #holder: Holder
+  #holder: LockHolder
 
-  constructor(path: string, holder: Holder) {
+  constructor(path: string, holder: LockHolder) {
     this.#path = path
     this.#holder = holder
   }
 
-  get holder(): Holder {
+  get holder(): LockHolder {
     return this.#holder
   }
 
@@ -115,7 +115,12 @@ export async function acquireLock(
   { listens = false, clock = systemClock, signal = NEVER, onWatch = () => {}, ...me }: Contender,
 ): Promise<DaemonLock | { readonly heldBy: FoundHolder }> {
   const path = join(statePath, FILE)
-  const holder = { ...me, ...(await identityOf(me.pid)), nonce: randomBytes(8).toString('hex'), lease: newLease() }
+  const holder = {
+    ...me,
+    ...(await processIdentityOf(me.pid)),
+    nonce: randomBytes(8).toString('hex'),
+    lease: newLease(),
+  }
   const watching = { clock, signal, onWatch }
   try {
     // Read first: on a disk that accepts no file, a failed `create` would not show that another process holds the lock.
@@ -138,7 +143,7 @@ export async function acquireLock(
 }
 
 /** The holder of a state folder's lock, dead or alive; `undefined` if there is no lock. */
-export async function holderOf(statePath: string): Promise<FoundHolder | undefined> {
+export async function lockHolderOf(statePath: string): Promise<FoundHolder | undefined> {
   const path = join(statePath, FILE)
   const holder = await read(path).catch((error: unknown) => {
     throw lockError('read', path, error)
@@ -166,7 +171,7 @@ export async function socketOf(holder: FoundHolder): Promise<string | undefined>
 /**
  * systemd can map the users of a service's state folder: root then sees the lock with another owner than the process.
  */
-async function isOfUser(holder: Holder, uid: number): Promise<boolean> {
+async function isOfUser(holder: LockHolder, uid: number): Promise<boolean> {
   const found = await unlessAbsent(stat(`/proc/${holder.pid}`))
   return found?.uid === uid && (await isAlive(holder))
 }
@@ -200,7 +205,7 @@ async function isRenewed(
 }
 
 /** A process that tries to acquire the lock. */
-interface Contender extends Pick<Holder, 'pid' | 'socket' | 'command'>, Partial<Watcher> {
+interface Contender extends Pick<LockHolder, 'pid' | 'socket' | 'command'>, Partial<Watcher> {
   /** True if it already listens on its socket, so that an answer there does not prove another holder. */
   readonly listens?: boolean
 }
@@ -235,18 +240,18 @@ async function leaseIn(path: string, nonce: string): Promise<string | undefined>
 }
 
 /** Creates the file, complete from the first moment, unless it exists. */
-async function create(path: string, holder: Holder): Promise<boolean> {
+async function create(path: string, holder: LockHolder): Promise<boolean> {
   return written(path, holder, async (temporary) => giveName(temporary, path))
 }
 
 /** Replaces the existing file. */
-async function replace(path: string, holder: Holder): Promise<void> {
+async function replace(path: string, holder: LockHolder): Promise<void> {
   await written(path, holder, async (temporary) => rename(temporary, path))
 }
 
 async function written<Result>(
   path: string,
-  holder: Holder,
+  holder: LockHolder,
   place: (temporary: string) => Promise<Result>,
 ): Promise<Result> {
   const temporary = `${path}.new-${randomBytes(8).toString('hex')}`
@@ -283,7 +288,7 @@ async function writeSynced(path: string, text: string): Promise<void> {
  * remove it. The claim is itself a file, named after the file it is for, and the claim of a dead process is removed the
  * same way.
  */
-async function removeStale(path: string, stale: Holder, me: Holder, watcher: Watcher): Promise<void> {
+async function removeStale(path: string, stale: LockHolder, me: LockHolder, watcher: Watcher): Promise<void> {
   const claim = `${path}.${stale.nonce}`
   if (await create(claim, me)) {
     try {
@@ -338,7 +343,7 @@ async function unlessGone<Value>(promise: Promise<Value>): Promise<Value | undef
   }
 }
 
-function parse(text: string): Holder | undefined {
+function parse(text: string): LockHolder | undefined {
   try {
     return HOLDER.safeParse(JSON.parse(text)).data
   } catch (error) {

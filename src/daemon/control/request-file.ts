@@ -1,4 +1,4 @@
-import type { Refused, Unread } from '../../serve/content.ts'
+import type { RefusedFile, UnreadContent } from '../../serve/content.ts'
 import { knownOf } from '../../sync/survey/listing-mismatches.ts'
 import { hiddenInText, refusalIn, textKeyOf } from '../../sync/survey/listing-hidden-text.ts'
 import type { SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
@@ -21,7 +21,7 @@ export interface AskedFileParts {
 }
 
 /** Files of skills of other MCP servers, for a process that writes nothing. */
-export class AskedFiles {
+export class RemoteFiles {
   readonly #parts: AskedFileParts
   /** The keys of texts that were searched for hidden characters here, and have none. */
   readonly #plain = new Set<string>()
@@ -34,7 +34,7 @@ export class AskedFiles {
    * Reads a file from the store. If it is not there, requests it from the process that writes the store. Returns the
    * reason if it is not available.
    */
-  async read(skill: UpstreamSkill, file: SkillFile): Promise<Uint8Array | Unread> {
+  async read(skill: UpstreamSkill, file: SkillFile): Promise<Uint8Array | UnreadContent> {
     const { config, signal } = this.#parts
     const { source } = skill.upstream
     try {
@@ -48,7 +48,7 @@ export class AskedFiles {
     }
   }
 
-  async #kept(skill: UpstreamSkill, file: SkillFile): Promise<Uint8Array | Refused | 'not-now'> {
+  async #kept(skill: UpstreamSkill, file: SkillFile): Promise<Uint8Array | RefusedFile | 'not-now'> {
     const { signal, ...parts } = this.#parts
     const kept = await readKept(skill, file, parts, signal)
     const belied = await this.#belied(skill)
@@ -58,7 +58,7 @@ export class AskedFiles {
   }
 
   /** The writer's reason, if it concerns the file. */
-  async #unread(skill: UpstreamSkill, error: Error): Promise<Unread> {
+  async #unread(skill: UpstreamSkill, error: Error): Promise<UnreadContent> {
     const { source } = skill.upstream
     if (!('code' in error) || typeof error.code !== 'string') return 'not-now'
     const { code, message } = error
@@ -68,7 +68,7 @@ export class AskedFiles {
   }
 
   /** `undefined` if no such refusal is recorded. */
-  async #refused(skill: UpstreamSkill): Promise<Refused | undefined> {
+  async #refused(skill: UpstreamSkill): Promise<RefusedFile | undefined> {
     const { store, config } = this.#parts
     const { source } = configuredIn(config, skill.upstream.source)
     const finding = refusalIn(skill, await store.upstreams.texts(source.id), source.hiddenUnicode)
@@ -76,13 +76,13 @@ export class AskedFiles {
   }
 
   /** Returns the refusal that the writer recorded. It counts at once, and not from the next generation. */
-  async #belied(skill: UpstreamSkill): Promise<Refused | undefined> {
+  async #belied(skill: UpstreamSkill): Promise<RefusedFile | undefined> {
     const why = knownOf(skill, await this.#parts.store.upstreams.mismatches(skill.upstream.source))
     return why === undefined ? undefined : new ContentMismatch(skill, why).unread
   }
 
   /** Files that an earlier version of the writer stored were never searched. */
-  #refusal(skill: UpstreamSkill, file: SkillFile, bytes: Uint8Array): Refused | undefined {
+  #refusal(skill: UpstreamSkill, file: SkillFile, bytes: Uint8Array): RefusedFile | undefined {
     const key = textKeyOf(file)
     if (this.#plain.has(key)) return undefined
     const hidden = hiddenInText(file, bytes)

@@ -15,7 +15,11 @@ export type AskForLook = (source: SourceId | undefined) => Promise<boolean>
  * Requests a check from the process that writes the state folder. False if no process listens. If the writer has
  * another version or configuration, or does not answer, the caller continues with the stored state.
  */
-export async function askForLook(config: Config, source: SourceId | undefined, signal: AbortSignal): Promise<boolean> {
+export async function requestCheck(
+  config: Config,
+  source: SourceId | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
   const timeoutMs = config.serve.tools?.waitMs ?? 0
   try {
     const answer = await request(config, 'look', source === undefined ? {} : { sources: [source] }, {

@@ -12,7 +12,7 @@ import { askDaemon } from './control-client.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import { unlockedSocketOf } from './control-path.ts'
 import type { ControlHandlers } from './control.ts'
-import { holderOf, socketOf } from './daemon-lock.ts'
+import { lockHolderOf, socketOf } from './daemon-lock.ts'
 import { linkHandlers } from './link-requests.ts'
 import type { Daemon } from '../daemon.ts'
 import { VERBS } from '../pull/decide.ts'
@@ -21,7 +21,7 @@ import type { RollbackTarget } from '../pull/rollback.ts'
 import { syncEndOf } from '../status/pull-result.ts'
 import { TOKEN } from '../http/tokens.ts'
 import { expectOwnEntries, expectOwnFolder } from '../../sync/store/files/folder-owner.ts'
-import { whileWanted } from '../../base/abortable.ts'
+import { abortable } from '../../base/abortable.ts'
 
 /** The requests that a running daemon answers on its socket. Each request names the configuration of its client. */
 export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers {
@@ -65,7 +65,7 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     async bring(params, _, signal) {
       ofReader(params)
       const { source, path, file } = parsed(BRING, params)
-      await whileWanted(daemon.upstreams.bring(idOf(source, config), path, file), signal)
+      await abortable(daemon.upstreams.bring(idOf(source, config), path, file), signal)
       return null
     },
     async recheck(params) {
@@ -245,7 +245,7 @@ async function socketToAsk({ state, runtime }: Config): Promise<string | undefin
   // A lock that another user put there would name a socket of that user.
   await expectOwnFolder(state, { asReader: true })
   await expectOwnEntries(state, { asReader: true })
-  const holder = await holderOf(state)
+  const holder = await lockHolderOf(state)
   return holder === undefined ? unlockedSocketOf(state, runtime) : socketOf(holder)
 }
 

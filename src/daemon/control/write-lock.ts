@@ -4,7 +4,7 @@ import { openState } from '../../sync/store/files/state-folder.ts'
 import type { Clock } from '../../base/clock.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import { acquireLock } from './daemon-lock.ts'
-import type { DaemonLock, FoundHolder, Holder } from './daemon-lock.ts'
+import type { DaemonLock, FoundHolder, LockHolder } from './daemon-lock.ts'
 import { Renewal, TERM_MS } from './lease.ts'
 
 /** The parts that a write right uses. */
@@ -22,13 +22,13 @@ export class WriteRight {
   readonly #state: string
   readonly #parts: WriteRightParts
   readonly #lost = new AbortController()
-  #me: Pick<Holder, 'pid' | 'socket' | 'command'>
+  #me: Pick<LockHolder, 'pid' | 'socket' | 'command'>
   #lock: DaemonLock | undefined
   #renewal: Renewal | undefined
   #isGranted = false
   #refusal: SyncError | undefined
 
-  constructor(state: string, me: Pick<Holder, 'pid' | 'socket' | 'command'>, parts: WriteRightParts) {
+  constructor(state: string, me: Pick<LockHolder, 'pid' | 'socket' | 'command'>, parts: WriteRightParts) {
     this.#state = state
     this.#me = me
     this.#parts = parts

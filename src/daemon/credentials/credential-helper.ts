@@ -52,7 +52,7 @@ export async function askHelper(helper: CredentialHelper, asking: HelperAsking):
  * Notifies the helper that the credential worked, or that the host refused it. A failure of the helper is ignored, as
  * git does.
  */
-export async function tellHelper(
+export async function notifyHelper(
   helper: CredentialHelper,
   operation: 'store' | 'erase',
   { description }: HelperAnswer,

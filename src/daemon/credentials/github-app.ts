@@ -2,13 +2,13 @@ import { createPrivateKey, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { exchange } from '../../sync/upstream/http/http-exchange.ts'
-import type { Answer } from '../../sync/upstream/http/http-exchange.ts'
+import type { HttpAnswer } from '../../sync/upstream/http/http-exchange.ts'
 import { connectionFailure, failureOf } from '../../sync/upstream/http/http-failure.ts'
-import type { Route } from '../../sync/upstream/http/host-access.ts'
+import type { HostRoute } from '../../sync/upstream/http/host-access.ts'
 import { parseJson } from '../../base/json-value.ts'
-import { isObject } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
 import type { Clock } from '../../base/clock.ts'
-import { nameOf, readSecret } from '../config/auth.ts'
+import { secretNameOf, readSecret } from '../config/auth.ts'
 import type { GitHubApp } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Redactor } from '../base/redactor.ts'
@@ -35,7 +35,7 @@ export class AppTokens {
   }
 
   /** Returns a token that stays valid for a whole fetch. `route` leads to the API. */
-  async tokenFor(app: GitHubApp, route: Route, signal: AbortSignal): Promise<string> {
+  async tokenFor(app: GitHubApp, route: HostRoute, signal: AbortSignal): Promise<string> {
     const key = keyOf(app)
     const kept = this.#kept.get(key)
     if (kept !== undefined && this.#options.clock.now().getTime() < kept.renewAtMs) return kept.text
@@ -49,7 +49,7 @@ export class AppTokens {
     this.#kept.delete(keyOf(app))
   }
 
-  async #make(app: GitHubApp, route: Route, signal: AbortSignal): Promise<Token> {
+  async #make(app: GitHubApp, route: HostRoute, signal: AbortSignal): Promise<Token> {
     const { environment, redactor, clock, fetchMs } = this.#options
     const pem = await readSecret(app.privateKey, environment, redactor, 'lines')
     const nowMs = clock.now().getTime()
@@ -77,7 +77,7 @@ function keyOf({ apiUrl, appId, installationId }: GitHubApp): string {
 function keyFrom(pem: string, app: GitHubApp): KeyObject {
   const key = privateKeyFrom(pem)
   if (key?.asymmetricKeyType === 'rsa') return key
-  const message = `Cannot use the ${nameOf(app.privateKey)}: it is no RSA private key in PEM form, without a passphrase`
+  const message = `Cannot use the ${secretNameOf(app.privateKey)}: it is no RSA private key in PEM form, without a passphrase`
   throw new SyncError('credentials-rejected', message)
 }
 
@@ -102,7 +102,7 @@ function jwtOf(appId: number, key: KeyObject, nowMs: number): string {
 }
 
 interface Asking {
-  readonly route: Route
+  readonly route: HostRoute
   readonly nowMs: number
   readonly signal: AbortSignal
 }
@@ -149,7 +149,7 @@ function addressOf({ apiUrl, installationId }: GitHubApp): string {
   return `${apiUrl.replace(/\/+$/, '')}/app/installations/${installationId}/access_tokens`
 }
 
-function refusalOf(answer: Answer, what: string): SyncError | undefined {
+function refusalOf(answer: HttpAnswer, what: string): SyncError | undefined {
   const { status } = answer
   if (status === 201) return undefined
   const why = REFUSALS[status]
@@ -170,7 +170,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   422: 'the installation may not read contents of repositories',
 }
 
-async function textOf(answer: Answer, what: string): Promise<string> {
+async function textOf(answer: HttpAnswer, what: string): Promise<string> {
   const parts: Uint8Array[] = []
   let left = ANSWER_BYTES
   for await (const part of answer.body) {

@@ -5,7 +5,7 @@ import { connectionFailure } from '../../sync/upstream/http/http-failure.ts'
 import type { Address } from '../../sync/upstream/http/host-access.ts'
 import type { Clock } from '../../base/clock.ts'
 import { THREADS } from '../config/process-environment.ts'
-import { Places } from '../base/host-semaphore.ts'
+import { HostSemaphore } from '../base/host-semaphore.ts'
 
 /** Asks the system's resolver for all addresses of a name; it cannot be aborted. */
 export type LookUp = (name: string) => Promise<readonly Address[]>
@@ -18,7 +18,7 @@ export class HostNames {
   readonly #lookUp: LookUp
   readonly #clock: Clock
   readonly #waitMs: number
-  readonly #places: Places
+  readonly #places: HostSemaphore
   readonly #running = new Map<string, Promise<readonly Address[]>>()
   /** The last answer for each name. */
   readonly #answers = new Map<string, Answer>()
@@ -28,7 +28,7 @@ export class HostNames {
     this.#lookUp = lookUp
     this.#clock = clock
     this.#waitMs = waitMs
-    this.#places = new Places(LOOKUP_PLACES, clock)
+    this.#places = new HostSemaphore(LOOKUP_PLACES, clock)
   }
 
   /** Returns the last answer for a name if the resolver gives none now. */

@@ -4,7 +4,7 @@ import { CredentialRefused } from '../../sync/model/sync-error.ts'
 import type { GitHost } from '../../sync/upstream/git/objects/git-host.ts'
 import { bareHost } from '../../base/bare-host.ts'
 import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'
-import type { Route, Way } from '../../sync/upstream/http/host-access.ts'
+import type { HostRoute, HostAccess } from '../../sync/upstream/http/host-access.ts'
 import { readAuthorities } from './ca-file.ts'
 import type { Clock } from '../../base/clock.ts'
 import { BlankSecret, basicOf, headersOf, TOKEN_USERNAME } from '../config/auth.ts'
@@ -12,7 +12,7 @@ import type { CredentialHelper } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
 import type { ConfiguredSource } from '../config/config.ts'
 import type { HostNames } from './host-names.ts'
-import { askHelper, tellHelper } from './credential-helper.ts'
+import { askHelper, notifyHelper } from './credential-helper.ts'
 import type { HelperAnswer } from './credential-helper.ts'
 import { AppTokens } from './github-app.ts'
 import { proxyTo } from './proxy.ts'
@@ -39,7 +39,7 @@ export class Keyring {
    * The headers that were last sent to each address with each access, and the pull that reused them when the secret was
    * blank.
    */
-  readonly #sent = new Map<string, { readonly headers: Way['headers']; readonly blankIn?: symbol }>()
+  readonly #sent = new Map<string, { readonly headers: HostAccess['headers']; readonly blankIn?: symbol }>()
   /** The credentials that helpers were notified to store, so that they are not notified again. */
   readonly #stored = new Map<SourceId, string>()
 
@@ -64,8 +64,8 @@ export class Keyring {
   async #headersOrLast(
     pull: symbol,
     { source, access }: ConfiguredSource,
-    read: () => Promise<Way['headers']>,
-  ): Promise<Way['headers']> {
+    read: () => Promise<HostAccess['headers']>,
+  ): Promise<HostAccess['headers']> {
     // Headers are never sent to an address that did not receive them before.
     const key = JSON.stringify([source.url, access])
     try {
@@ -93,7 +93,7 @@ export class Keyring {
     else if (outcome.kind !== 'failed') await this.#store(access, answer, url, source.id, signal)
   }
 
-  async #headersFor(url: URL, configured: ConfiguredSource, signal: AbortSignal): Promise<Way['headers']> {
+  async #headersFor(url: URL, configured: ConfiguredSource, signal: AbortSignal): Promise<HostAccess['headers']> {
     const { environment, redactor } = this.#options
     const { access, source } = configured
     switch (access.kind) {
@@ -120,7 +120,7 @@ export class Keyring {
     }
   }
 
-  async #routeTo(url: URL, configured: ConfiguredSource, signal: AbortSignal): Promise<Route> {
+  async #routeTo(url: URL, configured: ConfiguredSource, signal: AbortSignal): Promise<HostRoute> {
     const { environment, redactor, names } = this.#options
     const { ca } = configured
     const proxy = await proxyTo(url, configured.proxy, environment, redactor)
@@ -133,13 +133,13 @@ export class Keyring {
 
   async #erase(helper: CredentialHelper, answer: HelperAnswer, url: URL, id: SourceId, signal: AbortSignal) {
     this.#stored.delete(id)
-    await tellHelper(helper, 'erase', answer, this.#asking(url, signal))
+    await notifyHelper(helper, 'erase', answer, this.#asking(url, signal))
   }
 
   async #store(helper: CredentialHelper, answer: HelperAnswer, url: URL, id: SourceId, signal: AbortSignal) {
     const told = answer.description.join('\n')
     if (answer.isEphemeral || this.#stored.get(id) === told) return
-    await tellHelper(helper, 'store', answer, this.#asking(url, signal))
+    await notifyHelper(helper, 'store', answer, this.#asking(url, signal))
     this.#stored.set(id, told)
   }
 

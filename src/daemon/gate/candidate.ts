@@ -11,7 +11,7 @@ import type { SkillStore } from '../../sync/store/skills/skills.ts'
  * The document that a gate judges: the next content of one source, compared with what it serves now. `docs/gate.md` is
  * the specification.
  */
-export interface Candidate {
+export interface GateCandidate {
   readonly version: 1
   readonly source: string
   readonly url: string
@@ -54,11 +54,11 @@ export interface CandidateFile {
 }
 
 /** Builds the document for a snapshot that is stored and not published. */
-export function candidateOf(
+export function gateCandidateOf(
   next: Snapshot,
   previous: Snapshot | undefined,
   store: Pick<SkillStore, 'folderOf'>,
-): Candidate {
+): GateCandidate {
   const before = new Map(previous?.skills.map((skill) => [skill.path, skill]))
   const after = new Set(next.skills.map(({ path }) => path))
   const removed = [...before.values()].filter(({ path }) => !after.has(path))

@@ -3,11 +3,11 @@ import { ignoreAbort } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Environment } from '../config/environment.ts'
 import type { GateConfig } from '../config/gate.ts'
-import type { Candidate } from './candidate.ts'
+import type { GateCandidate } from './candidate.ts'
 import { askAddress } from './http.ts'
 import { askProgram } from './program.ts'
-import { Unanswered } from './unanswered.ts'
-import { printable } from '../base/log-line.ts'
+import { GateUnanswered } from './unanswered.ts'
+import { printableLine } from '../base/log-line.ts'
 import type { Redactor } from '../base/redactor.ts'
 
 /**
@@ -30,7 +30,7 @@ export interface Gate {
  * Queries the gate once, within its time limit. If there is no answer, the verdict is the one that the operator
  * configured. Rejects only if the signal aborts. `docs/gate.md` specifies the rules of both sides.
  */
-export async function askGate(candidate: Candidate, gate: Gate, signal: AbortSignal): Promise<Verdict> {
+export async function askGate(candidate: GateCandidate, gate: Gate, signal: AbortSignal): Promise<Verdict> {
   signal.throwIfAborted()
   const document = Buffer.from(JSON.stringify(candidate))
   try {
@@ -39,7 +39,7 @@ export async function askGate(candidate: Candidate, gate: Gate, signal: AbortSig
   } catch (error) {
     signal.throwIfAborted()
     // An unreadable secret of the gate is a SyncError: without the secret, the gate cannot be queried.
-    if (!(error instanceof Unanswered || error instanceof SyncError)) throw error
+    if (!(error instanceof GateUnanswered || error instanceof SyncError)) throw error
     const reason = `the gate gave no answer: ${lineOf(error.message, gate.redactor)}`
     return gate.config.onFailure === 'publish' ? { kind: 'publish', unanswered: reason } : { kind: 'refuse', reason }
   }
@@ -64,7 +64,7 @@ async function within(
 ): Promise<Verdict> {
   const overdue = new AbortController()
   const done = new AbortController()
-  const late = new Unanswered(`it took more than ${config.timeoutMs} ms`)
+  const late = new GateUnanswered(`it took more than ${config.timeoutMs} ms`)
   void clock.wait(config.timeoutMs, done.signal).then(() => overdue.abort(late), ignoreAbort)
   try {
     return await run(AbortSignal.any([signal, overdue.signal]))
@@ -80,7 +80,7 @@ async function within(
 function lineOf(text: string, redactor: Redactor): string {
   const line = redactor.clean(text).trim().replaceAll(/\s+/g, ' ')
   const cut = line.length > REASON_CHARACTERS ? `${line.slice(0, REASON_CHARACTERS).toWellFormed()}…` : line
-  return printable(cut)
+  return printableLine(cut)
 }
 
 const REASON_CHARACTERS = 500

@@ -1,13 +1,13 @@
-import { isObject } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
 import { exchange } from '../../sync/upstream/http/http-exchange.ts'
-import type { Answer } from '../../sync/upstream/http/http-exchange.ts'
+import type { HttpAnswer } from '../../sync/upstream/http/http-exchange.ts'
 import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'
 import { textWithin } from '../base/response-text.ts'
 import { headersOf, readSecret } from '../config/auth.ts'
 import type { GateAccess, GateAddress } from '../config/gate.ts'
 import { codeOf } from '../../base/error-code.ts'
 import type { Gate, Verdict } from './gate.ts'
-import { Unanswered } from './unanswered.ts'
+import { GateUnanswered } from './unanswered.ts'
 
 /**
  * Posts the document. The answer is JSON with a 2xx status. Redirects are not followed, so that no secret is sent
@@ -26,8 +26,8 @@ export async function askAddress(
     const { route } = PLAIN_WAY
     return await verdictIn(await exchange(url, { method: 'POST', headers, body: document, signal, route }))
   } catch (cause) {
-    if (cause instanceof Unanswered || !(cause instanceof Error)) throw cause
-    throw new Unanswered(`the connection failed (${codeOf(cause) ?? cause.name})`, { cause })
+    if (cause instanceof GateUnanswered || !(cause instanceof Error)) throw cause
+    throw new GateUnanswered(`the connection failed (${codeOf(cause) ?? cause.name})`, { cause })
   }
 }
 
@@ -37,21 +37,21 @@ async function credentialFor(access: GateAccess, gate: Gate): Promise<Readonly<R
   return { authorization: `Bearer ${await readSecret(access.token, environment, redactor)}` }
 }
 
-async function verdictIn(answer: Answer): Promise<Verdict> {
+async function verdictIn(answer: HttpAnswer): Promise<Verdict> {
   if (answer.status < 200 || answer.status > 299) {
     answer.giveUp()
-    throw new Unanswered(`it answers ${answer.status}`)
+    throw new GateUnanswered(`it answers ${answer.status}`)
   }
   const said = jsonOf(await bodyOf(answer))
   const [verdict, reason] = isObject(said) ? [said['verdict'], said['reason']] : []
   if (verdict === 'publish') return { kind: 'publish' }
-  if (verdict !== 'refuse' && verdict !== 'hold') throw new Unanswered('its answer is no verdict')
+  if (verdict !== 'refuse' && verdict !== 'hold') throw new GateUnanswered('its answer is no verdict')
   return { kind: verdict, reason: typeof reason === 'string' && reason.trim() !== '' ? reason : 'it gave no reason' }
 }
 
-async function bodyOf(answer: Answer): Promise<string> {
+async function bodyOf(answer: HttpAnswer): Promise<string> {
   const text = await textWithin(MOST_BYTES, answer)
-  if (text === undefined) throw new Unanswered(`its answer is over ${MOST_BYTES} bytes`)
+  if (text === undefined) throw new GateUnanswered(`its answer is over ${MOST_BYTES} bytes`)
   return text
 }
 

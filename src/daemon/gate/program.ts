@@ -6,7 +6,7 @@ import { readSecret } from '../config/auth.ts'
 import type { GateProgram } from '../config/gate.ts'
 import { codeOf } from '../../base/error-code.ts'
 import type { Gate, Verdict } from './gate.ts'
-import { Unanswered } from './unanswered.ts'
+import { GateUnanswered } from './unanswered.ts'
 
 /**
  * Runs the program with the document on its standard input. Its exit status is the answer: 0 publish, 3 hold, any other
@@ -31,7 +31,7 @@ export async function askProgram(
     // Kills the processes that it left behind, which also closes its output.
     killGroup(child)
     signal.throwIfAborted()
-    if (end.status === null) throw new Unanswered(`it was ended by ${end.by}`)
+    if (end.status === null) throw new GateUnanswered(`it was ended by ${end.by}`)
     await Promise.all([stdout.whole(signal), stderr.whole(signal)])
     return verdictOf(end.status, [stdout.text(), stderr.text()])
   } finally {
@@ -76,8 +76,8 @@ async function endOf(child: ChildProcess): Promise<{ readonly status: number | n
   })
 }
 
-function unstarted(cause: unknown): Unanswered {
-  return new Unanswered(`it cannot be started: ${codeOf(cause) ?? String(cause)}`, { cause })
+function unstarted(cause: unknown): GateUnanswered {
+  return new GateUnanswered(`it cannot be started: ${codeOf(cause) ?? String(cause)}`, { cause })
 }
 
 function killGroup({ pid }: ChildProcess): void {

@@ -1,4 +1,4 @@
 /** The error for a gate that gave no valid answer; the message gives the reason. */
-export class Unanswered extends Error {
+export class GateUnanswered extends Error {
   override readonly name = 'Unanswered'
 }

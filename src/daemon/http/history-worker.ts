@@ -4,7 +4,7 @@ import { Store } from '../../sync/store/store.ts'
 import { comparisonOf } from '../status/comparison.ts'
 import type { Compared } from '../status/comparison.ts'
 import { historyOf } from '../status/history.ts'
-import type { Moment } from '../status/history.ts'
+import type { StoredGeneration } from '../status/history.ts'
 
 // The worker thread that reads earlier generations. Each can take as long as a start, and the process has clients
 // waiting.
@@ -20,7 +20,7 @@ export type PastQuestion =
     }
 
 export type PastAnswer =
-  | { readonly kind: 'history'; readonly moments: readonly Moment[] }
+  | { readonly kind: 'history'; readonly moments: readonly StoredGeneration[] }
   | { readonly kind: 'compare'; readonly sources: readonly SourceChange[] | undefined }
 
 parentPort?.on('message', (question: PastQuestion) => {

@@ -3,7 +3,7 @@ import type { OAuthOptions } from '../../serve/http/access/protected-resource.ts
 import type { Clock } from '../../base/clock.ts'
 import { isLoopback, isLoopbackUrl } from '../config/loopback.ts'
 import type { Config, ListenAddress } from '../config/config.ts'
-import type { PageNews } from './page-data.ts'
+import type { PageData } from './page-data.ts'
 import type { Tokens } from './tokens.ts'
 import { threadMs } from '../../base/thread-time.ts'
 
@@ -17,7 +17,7 @@ interface EdgeParts {
   readonly oauth: OAuthOptions | undefined
   readonly clock: Pick<Clock, 'monotonicMs'>
   /** The daemon's state for its web page. */
-  readonly news: Pick<PageNews, 'host'>
+  readonly news: Pick<PageData, 'host'>
   readonly onError: HttpOptions['onError']
 }
 

@@ -1,5 +1,5 @@
 import type { HubAlarm } from '../../serve/page/page-data.ts'
-import { printable } from '../base/log-line.ts'
+import { printableLine } from '../base/log-line.ts'
 import { unreadyText } from '../status/readiness.ts'
 import type { Status } from '../status/status.ts'
 
@@ -9,7 +9,7 @@ import type { Status } from '../status/status.ts'
  */
 export function alarmsOf(status: Status, clean: (text: string) => string): readonly HubAlarm[] {
   const alarms = [...ofStore(status), ...ofLock(status), ...ofAnswers(status), ...moved(status), ...noticed(status)]
-  return alarms.map(({ code, message, mend, source }) => alarm(code, clean(printable(message)), mend, source))
+  return alarms.map(({ code, message, mend, source }) => alarm(code, clean(printableLine(message)), mend, source))
 }
 
 function ofStore({ decisionsLost, readOnly, servedLost }: Status): readonly HubAlarm[] {

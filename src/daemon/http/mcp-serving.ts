@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { Archives } from '../../serve/mcp/resources/archive.ts'
+import { ArchiveCache } from '../../serve/mcp/resources/archive.ts'
 import { templateCompletion } from '../../serve/mcp/tools/completion.ts'
 import { catalogPrompt } from '../../serve/mcp/tools/catalog-prompt.ts'
 import { ContractForm } from '../../serve/mcp/resources/contract.ts'
@@ -7,7 +7,7 @@ import type { ContractAsked } from '../../serve/mcp/resources/contract.ts'
 import type { DocsOwner } from '../../serve/mcp/resources/contract-docs.ts'
 import type { Forms } from '../../serve/mcp/resources/compatibility.ts'
 import { IndexDocument } from '../../serve/mcp/resources/index-document.ts'
-import type { Lacking } from '../../serve/mcp/tools/unserved-sources.ts'
+import type { UnservedSources } from '../../serve/mcp/tools/unserved-sources.ts'
 import type { Serving } from '../../serve/mcp/core/methods.ts'
 import { PROMPTS } from '../../serve/mcp/tools/prompts.ts'
 import { skillPrompts } from '../../serve/mcp/tools/skill-prompts.ts'
@@ -51,7 +51,7 @@ function packServing(
   const instructions = said.length === 0 ? undefined : said.join('\n\n')
   const narrowed = { ...config, sources, serve: { ...serve, instructions, templates: [] } }
   // The view lacks all data about a source from which its packs choose nothing, so this reads the whole.
-  const lacking = async (): Promise<Lacking> => lackingUnnamed(views.registryOf(WHOLE).catalog, sources)
+  const lacking = async (): Promise<UnservedSources> => lackingUnnamed(views.registryOf(WHOLE).catalog, sources)
   return registryServing(narrowed, views.registryOf(view), reading, { ...host, lacking }, finder)
 }
 
@@ -90,7 +90,7 @@ function formsOf(config: Config): Forms {
   const { sources, serve } = config
   const { index, templates, resources } = serve
   const contract = serve.contract ? contractAskedOf(config) : undefined
-  const archives = new Archives(new Map(sources.map((configured) => [configured.source.id, configured.archives])))
+  const archives = new ArchiveCache(new Map(sources.map((configured) => [configured.source.id, configured.archives])))
   const offered = sources.flatMap(({ source: { id }, archives: formats }) =>
     formats.length > 0 ? [[id, formats]] : [],
   )

@@ -25,7 +25,7 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 const TOLERANCE_S = 5
 
 /** Accepts access tokens that are JWTs (RFC 9068 and its predecessors), verified with the issuer's keys. */
-export function oauthOf(
+export function oauthVerifier(
   { issuer: url, audience, scopes, tokenType, keysMaxAgeMs }: OAuthConfig,
   { clock, log, hasPacks }: OAuthParts,
 ): OAuthOptions {

@@ -2,10 +2,10 @@ import { fileURLToPath } from 'node:url'
 import type {
   HubAlarm,
   Misfit,
-  Moment,
+  PageGeneration,
   PageHost,
   Problem,
-  SkillChange,
+  PageSkillChange,
   SourceChange,
   SourceHealth,
 } from '../../serve/page/page-data.ts'
@@ -17,19 +17,19 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { matcher } from '../../base/globs.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
 import { decisionTexts } from '../status/decision-text.ts'
-import type { Move, Moment as Past } from '../status/history.ts'
+import type { SourceMove, StoredGeneration as Past } from '../status/history.ts'
 import type { PastAnswer, PastQuestion } from './history-worker.ts'
 import { alarmsOf } from './hub-alarms.ts'
-import { isFollowed, standingText } from '../status/lock-text.ts'
-import { isBelow, misfitsIn, skillProblemsOf } from './page-problems.ts'
+import { isFollowed, lockStandingText } from '../status/lock-text.ts'
+import { isBelowGlobs, misfitsIn, skillProblemsOf } from './page-problems.ts'
 import type { Around } from './page-problems.ts'
-import type { Parts } from '../context.ts'
+import type { DaemonContext } from '../context.ts'
 import { signersTexts } from '../base/signer-text.ts'
 import type { SourceStatus, Status } from '../status/status.ts'
 import { isFixed } from '../status/urgency.ts'
 
 /** The parts of the daemon that the web page shows. */
-export interface NewsParts extends Pick<Parts, 'store' | 'clock' | 'redactor'> {
+export interface NewsParts extends Pick<DaemonContext, 'store' | 'clock' | 'redactor'> {
   readonly config: Config
   readonly registry: Registry
   readonly status: () => Status
@@ -41,7 +41,7 @@ export interface NewsParts extends Pick<Parts, 'store' | 'clock' | 'redactor'> {
 }
 
 /** The daemon's state for its web page. */
-export class PageNews implements AsyncDisposable {
+export class PageData implements AsyncDisposable {
   readonly host: Omit<PageHost, 'isTokenRequired'>
   readonly #parts: NewsParts
   readonly #past = new SideThread<PastQuestion, PastAnswer>(new URL('./history-worker.js', import.meta.url), {
@@ -127,7 +127,7 @@ export class PageNews implements AsyncDisposable {
     return { disabled: store.decisions.disabled, pending: new Set(pendingOf(source)) }
   }
 
-  async #history(): Promise<readonly Moment[] | undefined> {
+  async #history(): Promise<readonly PageGeneration[] | undefined> {
     const { config } = this.#parts
     const answer = await this.#ask('history', { kind: 'history', state: config.state, most: MOST_MOMENTS })
     if (answer?.kind !== 'history') return undefined
@@ -181,7 +181,7 @@ const ORDER: readonly Problem['standing'][] = ['withheld', 'tools', 'pending', '
 
 function healthOf(status: SourceStatus, clean: (text: string) => string): SourceHealth {
   const { id, kind, served, upstream, condition } = status
-  const lockText = standingText(status.lock)
+  const lockText = lockStandingText(status.lock)
   return {
     id,
     kind,
@@ -223,7 +223,10 @@ function withoutPath(message: string, url: string): string {
   return message.replaceAll(fileURLToPath(url), 'the folder').replaceAll(url, 'the folder')
 }
 
-function momentOf({ generation, createdAt, isServed, cause, moves }: Past, configured: ReadonlySet<SourceId>): Moment {
+function momentOf(
+  { generation, createdAt, isServed, cause, moves }: Past,
+  configured: ReadonlySet<SourceId>,
+): PageGeneration {
   const by = cause && `${cause.action}${cause.source === undefined ? '' : ` of ${cause.source}`} by ${cause.trigger}`
   return {
     generation,
@@ -234,7 +237,7 @@ function momentOf({ generation, createdAt, isServed, cause, moves }: Past, confi
   }
 }
 
-function moveOf({ source, from, to, skills }: Move): Exclude<Moment['moves'], undefined>[number] {
+function moveOf({ source, from, to, skills }: SourceMove): Exclude<PageGeneration['moves'], undefined>[number] {
   return { source, from, to, ...skills }
 }
 
@@ -249,13 +252,13 @@ function isTextFree({ source, signed }: ConfiguredSource, isBound: boolean): boo
 /** Leaves out unlisted skills, and the text of any skill that is not served at this moment. */
 function withoutHidden(change: SourceChange, { sources }: Config, served: ReadonlySet<string>): SourceChange {
   const source = sources.find(({ source: { id } }) => id === change.source)?.source
-  const isHidden = isBelow(matcher(source?.unlisted ?? []))
+  const isHidden = isBelowGlobs(matcher(source?.unlisted ?? []))
   const skills = change.skills
     .filter(({ path }) => !isHidden(path))
     .map((skill) => (served.has(`${change.source}/${skill.path}`) ? skill : withoutText(skill)))
   return { ...change, skills }
 }
 
-function withoutText({ path, name, change, files, moreFiles }: SkillChange): SkillChange {
+function withoutText({ path, name, change, files, moreFiles }: PageSkillChange): PageSkillChange {
   return { path, name, change, files, moreFiles, diff: undefined }
 }

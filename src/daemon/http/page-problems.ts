@@ -28,7 +28,7 @@ export interface Around {
 export function skillProblemsOf(snapshot: Snapshot, around: Around): Problem[] {
   const { catalog, configured, pending } = around
   const { source, skills, findings, docsFolder } = snapshot
-  const isHidden = isBelow(matcher(configured.source.unlisted))
+  const isHidden = isBelowGlobs(matcher(configured.source.unlisted))
   const disabledHere = (skill: Skill): string | undefined => {
     const match = disabled.get(skill.path)
     // Names of skills in other sources, and of unlisted skills, are not revealed here.
@@ -52,7 +52,7 @@ export function skillProblemsOf(snapshot: Snapshot, around: Around): Problem[] {
 const DISABLED_ELSEWHERE = 'disabled: in no list, and clients do not find it, since another skill is disabled'
 
 /** True for a path if it, or a folder above it, matches one of the globs. */
-export function isBelow(matches: (path: string) => boolean): (path: string) => boolean {
+export function isBelowGlobs(matches: (path: string) => boolean): (path: string) => boolean {
   return (path) => {
     const segments = path.split('/')
     return segments.some((_, index) => matches(segments.slice(0, index + 1).join('/')))

@@ -8,7 +8,7 @@ import { Journal, readJournal } from '../../sync/store/files/journal.ts'
 import type { Store } from '../../sync/store/store.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import { lineOf, recordIn } from './session-line.ts'
+import { sessionLineOf, recordIn } from './session-line.ts'
 
 interface Parts {
   readonly store: Store
@@ -54,7 +54,7 @@ export class SessionJournal implements SessionLog, AsyncDisposable {
   }
 
   async append(record: SessionRecord): Promise<void> {
-    await this.#journal?.append(lineOf(record, this.#parts.clock.now()))
+    await this.#journal?.append(sessionLineOf(record, this.#parts.clock.now()))
   }
 
   async catalogOf({ generation, digest, sources }: Mark): Promise<Catalog | undefined> {
@@ -74,7 +74,7 @@ export class SessionJournal implements SessionLog, AsyncDisposable {
 
   *#lines(records: Iterable<SessionRecord>): Iterable<string> {
     const now = this.#parts.clock.now()
-    for (const record of records) yield lineOf(record, now)
+    for (const record of records) yield sessionLineOf(record, now)
   }
 
   async #read(): ReturnType<typeof readJournal> {

@@ -3,7 +3,7 @@ import type { SessionRecord } from '../../serve/http/mcp/session-store.ts'
 import { parseJson } from '../../base/json-value.ts'
 
 /** The record as one line of JSON. Durations become points in time. */
-export function lineOf(record: SessionRecord, now: Date): string {
+export function sessionLineOf(record: SessionRecord, now: Date): string {
   switch (record.kind) {
     case 'opened': {
       const { idleMs, subscriptions, principalId: principal, ...rest } = record

@@ -2,25 +2,25 @@ import { createHash } from 'node:crypto'
 import type { PackedFile } from '../../sync/model/skill.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import type { KnownRead, UpstreamFiles } from '../../sync/store/skills/upstream-files.ts'
-import type { Archives, Opened, Opening, ReadArchive } from '../../sync/upstream/mcp/archives.ts'
+import type { UnpackedArchives, OpenedArchive, ArchiveOpening, ReadArchive } from '../../sync/upstream/mcp/archives.ts'
 import type { UnreadFile, Unusable } from '../../sync/upstream/mcp/file-cache.ts'
 import type { KnownReads } from './first-read-record.ts'
 import { overBudget } from './budgeted-read.ts'
 import type { MeteredReads } from './budgeted-read.ts'
 import { UNPACKED_BYTES } from './fetch-budget.ts'
-import type { Spendings } from './fetch-budget.ts'
+import type { FetchBudget } from './fetch-budget.ts'
 import type { UpstreamTexts } from './hidden-text.ts'
 
 export interface PackedReadsParts {
   readonly files: UpstreamFiles
   readonly known: KnownReads
   readonly metered: MeteredReads
-  readonly spendings: Spendings
+  readonly spendings: FetchBudget
   readonly texts: UpstreamTexts
 }
 
 /** The files from archives of one server. The store holds the files; the archives themselves are not kept. */
-export class PackedReads implements Archives {
+export class PackedReads implements UnpackedArchives {
   readonly #source: McpSource
   readonly #parts: PackedReadsParts
   /** Archives that cannot be served, until another one is offered or this process ends. */
@@ -33,7 +33,7 @@ export class PackedReads implements Archives {
     this.#parts = parts
   }
 
-  async read(archive: UnreadFile, opening: Opening): Promise<ReadArchive> {
+  async read(archive: UnreadFile, opening: ArchiveOpening): Promise<ReadArchive> {
     const { known } = this.#parts
     const found = await known.of(keyOf(archive.uri), archive)
     const isWhole = found !== undefined && known.isFresh(found, archive) && !this.#lost.has(archive.uri)
@@ -56,7 +56,7 @@ export class PackedReads implements Archives {
     return kept.kind === 'whole' ? { ok: true, files, document: kept.bytes } : undefined
   }
 
-  async #opened(archive: UnreadFile, opening: Opening): Promise<ReadArchive> {
+  async #opened(archive: UnreadFile, opening: ArchiveOpening): Promise<ReadArchive> {
     const { known, metered, spendings } = this.#parts
     const { id } = this.#source
     const room = spendings.unpackable(id)
@@ -75,7 +75,7 @@ export class PackedReads implements Archives {
   async #stored(
     { uri, said }: UnreadFile,
     archive: { readonly sha256: string; readonly bytes: Uint8Array; readonly atMs: number },
-    { files: unpacked, bytes }: Extract<Opened, { ok: true }>,
+    { files: unpacked, bytes }: Extract<OpenedArchive, { ok: true }>,
   ): Promise<ReadArchive> {
     const { files: store, known, spendings, texts } = this.#parts
     const refusal = await overBudget(spendings.store(this.#source, bytes))
@@ -94,7 +94,7 @@ export class PackedReads implements Archives {
     return { ok: true, files, document }
   }
 
-  #refused({ uri, said, sha256 }: UnreadFile, opened: Extract<Opened, { ok: false }>, atMs: number): Unusable {
+  #refused({ uri, said, sha256 }: UnreadFile, opened: Extract<OpenedArchive, { ok: false }>, atMs: number): Unusable {
     const { spendings } = this.#parts
     const { ok, rule, why, bytes, lacksRoom } = opened
     const room = spendings.unpackable(this.#source.id) + bytes

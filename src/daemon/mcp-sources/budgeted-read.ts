@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { McpSource } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import type { Contents } from '../../sync/upstream/mcp/contents.ts'
+import type { ResourceContents } from '../../sync/upstream/mcp/contents.ts'
 import type { UnreadFile, Unusable } from '../../sync/upstream/mcp/file-cache.ts'
-import type { Spendings } from './fetch-budget.ts'
+import type { FetchBudget } from './fetch-budget.ts'
 
 /** Fetched bytes that match the declaration of the server. */
 export interface Fetched {
@@ -15,9 +15,9 @@ export interface Fetched {
 /** Reads files of one server within its budgets, and checks each against its declaration. */
 export class MeteredReads {
   readonly #source: McpSource
-  readonly #spendings: Spendings
+  readonly #spendings: FetchBudget
 
-  constructor(source: McpSource, spendings: Spendings) {
+  constructor(source: McpSource, spendings: FetchBudget) {
     this.#source = source
     this.#spendings = spendings
   }
@@ -27,7 +27,7 @@ export class MeteredReads {
     return overBudget(this.#spendings.spend(this.#source, size ?? UNKNOWN_BYTES))
   }
 
-  check({ sha256: promised, size }: UnreadFile, sent: Contents): Fetched | Unusable {
+  check({ sha256: promised, size }: UnreadFile, sent: ResourceContents): Fetched | Unusable {
     const { id } = this.#source
     if ('why' in sent) {
       const { why, came, isTooLarge = false } = sent

@@ -16,14 +16,14 @@ import type { Keyring } from '../credentials/keyring.ts'
 import { KnownReads } from './first-read-record.ts'
 import { MeteredReads } from './budgeted-read.ts'
 import { PackedReads } from './archive-files.ts'
-import type { Parts } from '../context.ts'
+import type { DaemonContext } from '../context.ts'
 import { programVariables } from '../credentials/program-variables.ts'
-import type { Spendings } from './fetch-budget.ts'
+import type { FetchBudget } from './fetch-budget.ts'
 import type { UpstreamTexts } from './hidden-text.ts'
 
-export interface ServersParts extends Pick<Parts, 'store' | 'clock' | 'log' | 'environment' | 'redactor'> {
+export interface ServersParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'environment' | 'redactor'> {
   readonly keyring: Keyring
-  readonly spendings: Spendings
+  readonly spendings: FetchBudget
   readonly limits: Config['limits']
   readonly reader: DocumentReader
   readonly texts: UpstreamTexts
@@ -32,7 +32,7 @@ export interface ServersParts extends Pick<Parts, 'store' | 'clock' | 'log' | 'e
 }
 
 /** The connections to the MCP servers that are sources, each opened at its first use. */
-export class Servers implements AsyncDisposable {
+export class McpConnections implements AsyncDisposable {
   readonly #parts: ServersParts
   readonly #servers = new Map<SourceId, McpServer>()
 

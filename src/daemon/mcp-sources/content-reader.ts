@@ -1,4 +1,4 @@
-import type { Stored, Unread } from '../../serve/content.ts'
+import type { StoredLocation, UnreadContent } from '../../serve/content.ts'
 import { declaredSkills } from '../../sync/survey/listing-skills.ts'
 import { declarationOf } from '../../sync/decisions/approvals.ts'
 import { frontmatterBy } from '../../sync/skill-md/document-reader.ts'
@@ -13,25 +13,25 @@ import { traceIds } from '../../base/trace-context.ts'
 import type { TraceContext } from '../../base/trace-context.ts'
 import { mismatchOf } from '../../sync/survey/verify-listing.ts'
 import { Overlong } from '../../sync/upstream/mcp/client/channel.ts'
-import type { Contents } from '../../sync/upstream/mcp/contents.ts'
+import type { ResourceContents } from '../../sync/upstream/mcp/contents.ts'
 import type { McpServer } from '../../sync/upstream/mcp/server.ts'
 import { ignoreAbort } from '../../base/abort-error.ts'
 import { configuredIn } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import { readKept } from './stored-file.ts'
-import type { Parts } from '../context.ts'
+import type { DaemonContext } from '../context.ts'
 import { ContentMismatch, SkillRefused, TextRefused, unreadOf } from './refused-skill.ts'
-import type { Servers } from './connections.ts'
-import type { Spendings } from './fetch-budget.ts'
+import type { McpConnections } from './connections.ts'
+import type { FetchBudget } from './fetch-budget.ts'
 import { figuresOf } from './mismatches.ts'
 import type { Came, UpstreamMismatches } from './mismatches.ts'
 import type { UpstreamTexts } from './hidden-text.ts'
 
-export interface UpstreamContentsParts extends Pick<Parts, 'store' | 'log' | 'clock'> {
+export interface UpstreamContentsParts extends Pick<DaemonContext, 'store' | 'log' | 'clock'> {
   readonly config: Config
-  readonly servers: Servers
+  readonly servers: McpConnections
   readonly reader: DocumentReader
-  readonly spendings: Spendings
+  readonly spendings: FetchBudget
   readonly texts: UpstreamTexts
   readonly mismatches: UpstreamMismatches
   /** Pulls the source again: its declaration has changed, or its content does not match the declaration. */
@@ -59,13 +59,13 @@ export class UpstreamContents {
   }
 
   /** True for a skill whose files are not given out, by what is known at this moment. */
-  isRefused(kept: Stored): boolean {
+  isRefused(kept: StoredLocation): boolean {
     const { mismatches } = this.#parts
     return isOfUpstream(kept) && mismatches.knownRefusalOf(kept) !== undefined
   }
 
   /** The bytes, or the reason why they are not available. */
-  async read(skill: UpstreamSkill, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | Unread> {
+  async read(skill: UpstreamSkill, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | UnreadContent> {
     const { log } = this.#parts
     const { source } = skill.upstream
     try {
@@ -179,7 +179,12 @@ export class UpstreamContents {
   }
 
   /** Reads a file from the server, and bills the bytes beyond the declared size. */
-  async #sent(skill: UpstreamSkill, file: SkillFile, server: McpServer, trace?: TraceContext): Promise<Contents> {
+  async #sent(
+    skill: UpstreamSkill,
+    file: SkillFile,
+    server: McpServer,
+    trace?: TraceContext,
+  ): Promise<ResourceContents> {
     const { spendings } = this.#parts
     const { source } = skill.upstream
     try {

@@ -10,7 +10,7 @@ import { HourlySums } from '../base/hourly-sums.ts'
  * The bytes fetched from each MCP server in the last hour, and the bytes unpacked from them, measured against its
  * budgets.
  */
-export class Spendings {
+export class FetchBudget {
   readonly #files: UpstreamFiles
   readonly #spent: HourlySums
   readonly #unpacked: HourlySums

@@ -6,9 +6,9 @@ import type { HiddenText } from '../../sync/skill-md/hidden-unicode.ts'
 import type { SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import type { Parts } from '../context.ts'
+import type { DaemonContext } from '../context.ts'
 
-export interface UpstreamTextsParts extends Pick<Parts, 'store' | 'log'> {
+export interface UpstreamTextsParts extends Pick<DaemonContext, 'store' | 'log'> {
   readonly reader: DocumentReader
 }
 

@@ -17,15 +17,15 @@ import type { Config } from '../config/config.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import type { FetchedBytes } from '../base/fetched-bytes.ts'
 import type { Keyring } from '../credentials/keyring.ts'
-import type { Parts } from '../context.ts'
-import { Servers } from './connections.ts'
+import type { DaemonContext } from '../context.ts'
+import { McpConnections } from './connections.ts'
 import type { ServersParts } from './connections.ts'
-import { Spendings } from './fetch-budget.ts'
+import { FetchBudget } from './fetch-budget.ts'
 import { UpstreamContents } from './content-reader.ts'
 import { UpstreamMismatches } from './mismatches.ts'
 import { UpstreamTexts } from './hidden-text.ts'
 
-export interface UpstreamsParts extends Parts {
+export interface UpstreamsParts extends DaemonContext {
   readonly config: Config
   readonly keyring: Keyring
   readonly reader: DocumentReader
@@ -44,20 +44,20 @@ export interface UpstreamsParts extends Parts {
 }
 
 /** The sources that are other MCP servers: their connections, their files, and the operator's decisions about both. */
-export class Upstreams implements AsyncDisposable {
-  readonly servers: Servers
+export class McpSources implements AsyncDisposable {
+  readonly servers: McpConnections
   readonly contents: UpstreamContents
   readonly additions: Additions
   readonly #parts: UpstreamsParts
-  readonly #spendings: Spendings
+  readonly #spendings: FetchBudget
   readonly #mismatches: UpstreamMismatches
 
   constructor(parts: UpstreamsParts) {
     this.#parts = parts
-    const spendings = new Spendings(parts.clock, parts.store.upstreams, parts.fetched)
+    const spendings = new FetchBudget(parts.clock, parts.store.upstreams, parts.fetched)
     this.#spendings = spendings
     const texts = new UpstreamTexts(parts)
-    this.servers = new Servers({ ...parts, spendings, texts, limits: parts.config.limits })
+    this.servers = new McpConnections({ ...parts, spendings, texts, limits: parts.config.limits })
     const mismatches = new UpstreamMismatches(parts)
     this.#mismatches = mismatches
     this.contents = new UpstreamContents({ ...parts, servers: this.servers, spendings, texts, mismatches })
@@ -194,7 +194,7 @@ function watchedOf({ skills }: Snapshot): Watched {
 const MOST_WATCHED = 512
 
 /** Removes the files of servers that are no longer configured. If that fails, they are still given to no client. */
-export async function forgetRemoved({ sources }: Config, { store, log }: Parts): Promise<void> {
+export async function forgetRemoved({ sources }: Config, { store, log }: DaemonContext): Promise<void> {
   const servers = sources.filter(({ source }) => source.kind === 'mcp').map(({ source }) => source.id)
   try {
     for (const id of await store.upstreams.forgetOthers(new Set(servers)))

@@ -6,10 +6,10 @@ import type { McpSource } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { MOST_MISMATCHES } from '../../sync/store/skills/upstream-files.ts'
 import type { Current } from '../../sync/model/snapshot.ts'
-import type { Parts } from '../context.ts'
+import type { DaemonContext } from '../context.ts'
 import { ContentMismatch } from './refused-skill.ts'
 
-export interface UpstreamMismatchesParts extends Pick<Parts, 'store' | 'log'> {
+export interface UpstreamMismatchesParts extends Pick<DaemonContext, 'store' | 'log'> {
   /** Applies the findings in the files of a source to the served skills. Resolves when the result is served. */
   readonly judge: (source: McpSource) => Promise<void>
   readonly currentOf: (id: SourceId) => Current | undefined

@@ -1,11 +1,11 @@
 import { userInfo } from 'node:os'
-import { shown } from '../../sync/skill-md/contract/contract-value.ts'
+import { shownValue } from '../../sync/skill-md/contract/contract-value.ts'
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { readSkillUri } from '../../sync/model/upstream-uri.ts'
+import { readUpstreamSkillUri } from '../../sync/model/upstream-uri.ts'
 import { selector } from '../../sync/survey/survey-rules.ts'
 import type { Current } from '../../sync/model/snapshot.ts'
 import type { Completed, Completing } from '../../sync/upstream/mcp/completion.ts'
@@ -16,13 +16,13 @@ import { expanded, readTemplate } from '../../sync/upstream/mcp/template.ts'
 import { configuredIn } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import { OperatorError } from '../base/operator-error.ts'
-import type { Parts } from '../context.ts'
-import type { Servers } from './connections.ts'
+import type { DaemonContext } from '../context.ts'
+import type { McpConnections } from './connections.ts'
 import { pendingPaths } from '../../sync/decisions/approvals.ts'
 
-export interface AdditionsParts extends Pick<Parts, 'store' | 'clock' | 'log'> {
+export interface AdditionsParts extends Pick<DaemonContext, 'store' | 'clock' | 'log'> {
   readonly config: Config
-  readonly servers: Servers
+  readonly servers: McpConnections
   readonly currentOf: (id: SourceId) => Current | undefined
   /** Pulls the source now. Ignores the outcome. */
   readonly pull: (id: SourceId) => Promise<unknown>
@@ -71,7 +71,7 @@ export class Additions {
   ): Promise<Addition> {
     const read = readTemplate(template)
     const made = read.ok ? expanded(read.template, new Map(Object.entries(values))) : read
-    if (!made.ok) throw new OperatorError('template-refused', `Cannot resolve ${shown(template)}: ${made.why}`)
+    if (!made.ok) throw new OperatorError('template-refused', `Cannot resolve ${shownValue(template)}: ${made.why}`)
     return this.add(id, { uri: made.uri, isUnverified }, signal)
   }
 
@@ -114,7 +114,7 @@ export class Additions {
     const isNew = await store.decisions.name(id, uri, undefined)
     if (!isNew) {
       const why = source.uris.includes(uri) ? 'the configuration names it' : 'nobody added it'
-      throw new OperatorError('nothing-to-decide', `Cannot take ${shown(uri)} back from "${id}": ${why}`)
+      throw new OperatorError('nothing-to-decide', `Cannot take ${shownValue(uri)} back from "${id}": ${why}`)
     }
     log.info('skill-unnamed', { source: id, uri })
     await pull(id)
@@ -148,15 +148,15 @@ function expectNew({ uri }: NamedSkill, source: McpSource, known: readonly Skill
   const path = pathIn(uri)
   if (!selector(source)(path)) throw refused(uri, `include and exclude of "${source.id}" leave it out`)
   if (!known.some((skill) => skill.path === path)) return path
-  throw new OperatorError('already-there', `Cannot add ${shown(uri)}: "${source.id}/${path}" is there already`)
+  throw new OperatorError('already-there', `Cannot add ${shownValue(uri)}: "${source.id}/${path}" is there already`)
 }
 
 function pathIn(uri: string): string {
-  const read = readSkillUri(uri)
+  const read = readUpstreamSkillUri(uri)
   if (read.ok) return read.path
   throw refused(uri, read.why)
 }
 
 function refused(uri: string, why: string): OperatorError {
-  return new OperatorError('uri-refused', `Cannot add ${shown(uri)}: ${why}`)
+  return new OperatorError('uri-refused', `Cannot add ${shownValue(uri)}: ${why}`)
 }

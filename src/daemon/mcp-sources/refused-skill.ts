@@ -1,4 +1,4 @@
-import type { Refused, Unread } from '../../serve/content.ts'
+import type { RefusedFile, UnreadContent } from '../../serve/content.ts'
 import type { Finding } from '../../sync/skill-md/finding.ts'
 import type { UpstreamSkill } from '../../sync/model/skill.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
@@ -13,7 +13,7 @@ export abstract class SkillRefused extends SyncError {
     super('content-refused', `Cannot give out a file of "${upstream.source}/${path}": ${why}`)
   }
 
-  get unread(): Refused {
+  get unread(): RefusedFile {
     return { kind: 'refused', why: this.told }
   }
 }
@@ -22,7 +22,7 @@ export abstract class SkillRefused extends SyncError {
  * The reason why a file of the skill is not available, with a remedy, as clients get it. Temporary failures are all
  * `not-now`.
  */
-export function unreadOf(error: SyncError, { path, upstream }: UpstreamSkill): Unread {
+export function unreadOf(error: SyncError, { path, upstream }: UpstreamSkill): UnreadContent {
   if (error instanceof SkillRefused) return error.unread
   const what = `Cannot give out a file of "${upstream.source}/${path}"`
   if (error instanceof Overlong)

@@ -1,7 +1,7 @@
 import type { McpSource } from '../../sync/model/source.ts'
 import type { KnownRead, UpstreamFiles } from '../../sync/store/skills/upstream-files.ts'
-import type { Contents } from '../../sync/upstream/mcp/contents.ts'
-import type { ReadFile, Shelf, UnreadFile } from '../../sync/upstream/mcp/file-cache.ts'
+import type { ResourceContents } from '../../sync/upstream/mcp/contents.ts'
+import type { CachedFile, FileCache, UnreadFile } from '../../sync/upstream/mcp/file-cache.ts'
 import type { KnownReads } from './first-read-record.ts'
 import type { MeteredReads } from './budgeted-read.ts'
 import type { UpstreamTexts } from './hidden-text.ts'
@@ -17,7 +17,7 @@ export interface FirstReadsParts {
  * The files of one server that declares no digests. Each read counts until the next scheduled check, or until the
  * server notifies of a change.
  */
-export class FirstReads implements Shelf {
+export class FirstReads implements FileCache {
   readonly #source: McpSource
   readonly #parts: FirstReadsParts
 
@@ -26,7 +26,7 @@ export class FirstReads implements Shelf {
     this.#parts = parts
   }
 
-  async read(file: UnreadFile, wants: 'bytes' | 'digest', fetch: () => Promise<Contents>): Promise<ReadFile> {
+  async read(file: UnreadFile, wants: 'bytes' | 'digest', fetch: () => Promise<ResourceContents>): Promise<CachedFile> {
     const { known, metered } = this.#parts
     const found = await this.#knownOf(file)
     const kept = found !== undefined && known.isFresh(found, file) ? await this.#kept(file, found, wants) : undefined
@@ -58,7 +58,7 @@ export class FirstReads implements Shelf {
     { uri }: UnreadFile,
     { sha256, size }: Pick<KnownRead, 'sha256' | 'size'>,
     wants: 'bytes' | 'digest',
-  ): Promise<ReadFile | undefined> {
+  ): Promise<CachedFile | undefined> {
     if (wants === 'digest') return { ok: true, sha256, size, bytes: undefined }
     const kept = await this.#parts.files.read(this.#source.id, { sha256, size })
     if (kept.kind !== 'whole') return undefined
@@ -66,7 +66,7 @@ export class FirstReads implements Shelf {
     return { ok: true, sha256, size, bytes: kept.bytes }
   }
 
-  async #fetched(file: UnreadFile, sent: Contents, atMs: number): Promise<ReadFile> {
+  async #fetched(file: UnreadFile, sent: ResourceContents, atMs: number): Promise<CachedFile> {
     const { files, known, metered } = this.#parts
     const fetched = metered.check(file, sent)
     if (!fetched.ok) return fetched

@@ -2,7 +2,7 @@ import { watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ReadFile } from '../../serve/content.ts'
+import type { ReadContent } from '../../serve/content.ts'
 import type { Serving } from '../../serve/mcp/core/methods.ts'
 import type { ToolHost } from '../../serve/mcp/tools/tool-document.ts'
 import { Registry } from '../../serve/registry.ts'
@@ -25,8 +25,8 @@ import type { Log } from '../base/log.ts'
 import { readDecisions } from '../pull/load-decisions.ts'
 import { Searching } from '../search/search-service.ts'
 import { servingOf } from '../http/mcp-serving.ts'
-import { askForLook, type AskForLook } from '../control/request-refresh.ts'
-import { AskedFiles } from '../control/request-file.ts'
+import { requestCheck, type AskForLook } from '../control/request-refresh.ts'
+import { RemoteFiles } from '../control/request-file.ts'
 import { sharedDiskOf } from '../http/skill-paths.ts'
 import { waitAtMost } from '../../base/wait-at-most.ts'
 
@@ -53,8 +53,8 @@ export class Follower implements AsyncDisposable {
   readonly #searching: Searching
   readonly #watching: Promise<void>
   readonly #watcher: FSWatcher | undefined
-  readonly #asked: AskedFiles
-  readonly #readStored: ReadFile = async (kept, file) =>
+  readonly #asked: RemoteFiles
+  readonly #readStored: ReadContent = async (kept, file) =>
     isOfUpstream(kept)
       ? this.#asked.read(kept, file)
       : readStored(kept, file, { store: this.#store, log: this.#log }).catch(undefinedIfDamaged)
@@ -71,7 +71,7 @@ export class Follower implements AsyncDisposable {
     this.#views = new Views(this.registry, () => clock.monotonicMs())
     this.#views.define(config.packs)
     this.#store = store
-    this.#asked = new AskedFiles({ config, store, signal: this.#stop.signal, log })
+    this.#asked = new RemoteFiles({ config, store, signal: this.#stop.signal, log })
     this.#log = log
     this.#clock = clock
     this.#searching = new Searching({ state: config.state, log, clock })
@@ -91,12 +91,12 @@ export class Follower implements AsyncDisposable {
     const look = (source?: SourceId, mostMs?: number): Promise<number> => this.#lookUpstream(source, mostMs)
     const lacking: ToolHost['lacking'] = (catalog) => lackingIn(catalog, this.#config, this.#store)
     const host = { look, lacking, ...(disk !== undefined && { disk }) }
-    const read: ReadFile = (skill, file) => this.#read(skill, file)
+    const read: ReadContent = (skill, file) => this.#read(skill, file)
     return servingOf(this.#config, this.#views, { read }, host, this.#searching)
   }
 
   /** Until disposed, the daemon of this process reads the files: it fetches damaged files again. */
-  readWith(read: ReadFile): Disposable {
+  readWith(read: ReadContent): Disposable {
     this.#read = read
     return { [Symbol.dispose]: () => void (this.#read = this.#readStored) }
   }
@@ -117,7 +117,7 @@ export class Follower implements AsyncDisposable {
    * waits for that.
    */
   writesElsewhere(takeOver?: () => void): void {
-    const ask: AskForLook = (source) => askForLook(this.#config, source, this.#stop.signal)
+    const ask: AskForLook = (source) => requestCheck(this.#config, source, this.#stop.signal)
     this.#askFrom(takeOver === undefined ? { ask } : { ask, takeOver })
   }
 

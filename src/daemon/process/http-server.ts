@@ -1,7 +1,7 @@
 import { serveHttp } from '../../serve/http/server.ts'
 import type { HttpOptions, HttpServer } from '../../serve/http/server.ts'
 import type { Unready } from '../../serve/http/routes/health.ts'
-import type { Listener } from '../../serve/http/server/listener.ts'
+import type { HttpListener } from '../../serve/http/server/listener.ts'
 import { serveOperations } from '../../serve/http/operations-server.ts'
 import type { OperationsOptions } from '../../serve/http/operations-server.ts'
 import { WebhookEndpoint } from '../../serve/http/routes/webhook.ts'
@@ -23,7 +23,7 @@ import { UsageError } from '../base/usage-error.ts'
 import type { Writer } from './writer.ts'
 
 /** The HTTP side of a daemon, while it listens. */
-export interface Front {
+export interface HttpSide {
   /** Includes the port that was picked. */
   readonly url: string
   /** The separate address for the operator's programs and git hosts, if configured. */
@@ -43,7 +43,7 @@ export interface FrontParts {
 export async function whileServing(
   writer: Pick<Writer, 'daemon'>,
   parts: FrontParts,
-  work: (front: Front) => Promise<void>,
+  work: (front: HttpSide) => Promise<void>,
 ): Promise<void> {
   const { listen, sockets, place, log } = parts
   const { config, tokens } = writer.daemon
@@ -108,7 +108,7 @@ function edgeOptions({ config, tokens, oauth, news }: Daemon, listen: ListenAddr
 interface Listening {
   readonly listen: ListenAddress
   readonly http: HttpServer
-  readonly operations: Listener | undefined
+  readonly operations: HttpListener | undefined
 }
 
 /** Adds the HTTP side to the status. */
@@ -136,7 +136,7 @@ async function operationsOf(
   operations: ListenAddress | HandedSocket | undefined,
   { serve: { web } }: Config,
   { metrics, access, ...options }: Operations,
-): Promise<Listener | undefined> {
+): Promise<HttpListener | undefined> {
   if (operations === undefined) return undefined
   return serveOperations({
     ...options,

@@ -1,10 +1,10 @@
-import { whileWanted } from '../../base/abortable.ts'
+import { abortable } from '../../base/abortable.ts'
 
 /**
  * Coordinates requests to a daemon with its replacement. A request that arrives during the replacement waits, and goes
  * to the next daemon.
  */
-export class Changeover {
+export class ReloadLock {
   readonly #asked = new Set<Promise<unknown>>()
   #last: Promise<void> = Promise.resolve()
   #isChanging = false
@@ -15,7 +15,7 @@ export class Changeover {
    * Runs a request, after a running replacement if there is one. Its signal is also aborted when a replacement begins.
    */
   async ask<Result>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-    while (this.#isChanging) await whileWanted(this.#last, signal)
+    while (this.#isChanging) await abortable(this.#last, signal)
     if (this.#isOver) throw OVER
     signal.throwIfAborted()
     const asked = work(AbortSignal.any([signal, this.#ending.signal]))

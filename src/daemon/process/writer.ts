@@ -2,7 +2,7 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import { isUnwritable } from '../../sync/store/files/disk-error.ts'
 import { Store } from '../../sync/store/store.ts'
 import { ignoreAbort, isAbortError } from '../../base/abort-error.ts'
-import { Changeover } from './reload-lock.ts'
+import { ReloadLock } from './reload-lock.ts'
 import { systemClock } from '../../base/clock.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Config } from '../config/config.ts'
@@ -17,13 +17,13 @@ import type { FoundHolder } from '../control/daemon-lock.ts'
 import { Daemon } from '../daemon.ts'
 import { TERM_MS } from '../control/lease.ts'
 import type { Log } from '../base/log.ts'
-import type { Parts } from '../context.ts'
+import type { DaemonContext } from '../context.ts'
 import type { Redactor } from '../base/redactor.ts'
 import { requestHandlers } from '../control/requests.ts'
 import { HeldByOther, processText, WriteRight } from '../control/write-lock.ts'
 
 /** A process that wants to write a state folder. */
-export interface Candidate {
+export interface WriterCandidate {
   readonly config: Config
   readonly environment: Environment
   readonly log: Log
@@ -38,16 +38,16 @@ export interface Candidate {
 
 /** The daemon of this process, with the lock that makes it the only writer and its control socket. */
 export class Writer implements AsyncDisposable {
-  readonly #parts: Parts
+  readonly #parts: DaemonContext
   readonly #right: WriteRight
   readonly #control: ControlServer
-  readonly #changeover = new Changeover()
+  readonly #changeover = new ReloadLock()
   readonly #over = new AbortController()
   #daemon: Daemon
   #serve: (daemon: Daemon) => void = () => {}
   #watching: Promise<void> = Promise.resolve()
 
-  private constructor(daemon: Daemon, parts: Parts, { right, socket, handlers }: Held) {
+  private constructor(daemon: Daemon, parts: DaemonContext, { right, socket, handlers }: Held) {
     this.#daemon = daemon
     this.#parts = parts
     this.#right = right
@@ -61,7 +61,10 @@ export class Writer implements AsyncDisposable {
   }
 
   /** Takes the lock and loads the last generation, or returns the holder of the lock. */
-  static async open(candidate: Candidate, signal: AbortSignal): Promise<Writer | { readonly heldBy: FoundHolder }> {
+  static async open(
+    candidate: WriterCandidate,
+    signal: AbortSignal,
+  ): Promise<Writer | { readonly heldBy: FoundHolder }> {
     const { config, environment, log, redactor, handlers } = candidate
     const socket = socketPathOf(config.state, environment.runtime)
     const right = rightFor(candidate, socket)
@@ -235,7 +238,7 @@ interface Held {
   readonly handlers: ControlHandlers | undefined
 }
 
-function rightFor({ config: { state }, log, command }: Candidate, socket: string): WriteRight {
+function rightFor({ config: { state }, log, command }: WriterCandidate, socket: string): WriteRight {
   const onWatch = (holder: FoundHolder): void => {
     const message = `${processText(holder)} has the lock: its lease is watched for ${TERM_MS / 1000} s`
     log.failure('info', 'lock-watched', { source: '', code: 'held', message }, holder.nonce)
@@ -244,7 +247,7 @@ function rightFor({ config: { state }, log, command }: Candidate, socket: string
 }
 
 /** Opens the folder for writing, or for reading if the disk takes no writes. */
-async function storeOf({ config, log, servesReadOnly }: Candidate, right: WriteRight): Promise<Store> {
+async function storeOf({ config, log, servesReadOnly }: WriterCandidate, right: WriteRight): Promise<Store> {
   const { refusal } = right
   const store = await Store.openExisting(config.state, { pathLimits: config.limits.fetch })
   if (store === undefined || (refusal !== undefined && servesReadOnly !== true)) throw refusal ?? noStateFolder(config)
@@ -272,7 +275,7 @@ function goOn(daemon: Daemon, serve: (daemon: Daemon) => void): Daemon {
 /**
  * Like `Writer.open`, but first requests a handover from an `mcp` process that writes. Throws if another daemon stays.
  */
-export async function becomeWriter(candidate: Candidate, signal: AbortSignal): Promise<Writer> {
+export async function becomeWriter(candidate: WriterCandidate, signal: AbortSignal): Promise<Writer> {
   for (let attempt = 1; ; attempt += 1) {
     const writer = await Writer.open(candidate, signal)
     if (!('heldBy' in writer)) return writer

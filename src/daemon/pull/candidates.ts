@@ -7,14 +7,14 @@ import { isAway, type Source } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isByRules, knownTrees } from '../../sync/survey/survey-rules.ts'
 import { secondLook } from '../../sync/pull/second-opinion.ts'
-import { taken } from '../../sync/pull/fetch-snapshot.ts'
-import type { Pull, Pulling } from '../../sync/pull/pull-context.ts'
+import { fetchSnapshot } from '../../sync/pull/fetch-snapshot.ts'
+import type { Pull, PullContext } from '../../sync/pull/pull-context.ts'
 import type { SecondOpinion } from '../../sync/upstream/git/second-opinion/second-opinion.ts'
 import type { Relation, TreeUpstream } from '../../sync/upstream/upstream.ts'
-import { approached, step } from '../schedule/throttled-upstream.ts'
+import { throttled, step } from '../schedule/throttled-upstream.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
 import type { HostNames } from '../credentials/host-names.ts'
-import { hostOf, type Hosts } from '../schedule/host-backoff.ts'
+import { hostOf, type HostBackoff } from '../schedule/host-backoff.ts'
 import { Keyring } from '../credentials/keyring.ts'
 import { cleanedError, pullingOf } from './pull-context.ts'
 import type { ReachingParts } from './pull-context.ts'
@@ -34,12 +34,12 @@ export class Candidates {
   readonly #config: Config
   readonly #parts: ReachingParts
   readonly #keyring: Keyring
-  readonly #hosts: Hosts
+  readonly #hosts: HostBackoff
   readonly #places: PQueue
   /** Runs one at a time: each holds a whole repository in memory. */
   readonly #secondPlace = new PQueue({ concurrency: 1 })
 
-  constructor(config: Config, parts: ReachingParts, { hosts, names }: { hosts: Hosts; names: HostNames }) {
+  constructor(config: Config, parts: ReachingParts, { hosts, names }: { hosts: HostBackoff; names: HostNames }) {
     const { environment, redactor, clock } = parts
     // A separate keyring: a pull of the same source may be running with the answer of its helper.
     this.#keyring = new Keyring({ environment, redactor, clock, names, fetchMs: config.limits.fetch.totalMs })
@@ -69,7 +69,7 @@ export class Candidates {
       const revision =
         precise === undefined ? await upstream.resolve(signal) : { asked: source.ref, ref: precise, commit: precise }
       if (current !== undefined && this.#isSame(current.snapshot, source, revision)) return current
-      const snapshot = await taken(one, revision, upstream)
+      const snapshot = await fetchSnapshot(one, revision, upstream)
       const held = { source: source.id, snapshot: await this.#parts.store.snapshots.keep(snapshot, signal) }
       return { held, snapshot }
     })
@@ -134,11 +134,11 @@ export class Candidates {
   }
 
   /** Observes the same limits as a pull: a backoff that a host requested also applies to mere checks. */
-  #pullingOf(configured: ConfiguredSource): Pulling {
+  #pullingOf(configured: ConfiguredSource): PullContext {
     const io = pullingOf(configured, this.#config, this.#parts, this.#keyring)
     const host = hostOf(configured.source)
     const manners = { source: configured.source.id, host, hosts: this.#hosts, fetching: async () => {} }
-    return { ...io, open: (source, scratch) => approached(io.open(source, scratch), manners) }
+    return { ...io, open: (source, scratch) => throttled(io.open(source, scratch), manners) }
   }
 
   async #looking<Seen>(

@@ -1,4 +1,4 @@
-import type { NotNow, Stored, Unread } from '../../serve/content.ts'
+import type { NotNow, StoredLocation, UnreadContent } from '../../serve/content.ts'
 import type { Registry } from '../../serve/registry.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { SkillFile } from '../../sync/model/skill.ts'
@@ -8,7 +8,7 @@ import { Damaged, SyncError } from '../../sync/model/sync-error.ts'
 import type { TraceContext } from '../../base/trace-context.ts'
 import { storedOf } from '../../sync/store/skills/stored-path.ts'
 import { ignoreAbort } from '../../base/abort-error.ts'
-import type { Parts } from '../context.ts'
+import type { DaemonContext } from '../context.ts'
 import type { UpstreamContents } from '../mcp-sources/content-reader.ts'
 
 /** The recovery of a source's damaged files. */
@@ -19,13 +19,18 @@ export interface Mending {
 }
 
 /** Reads the files of the store for clients. */
-export class Contents {
-  readonly #parts: Pick<Parts, 'store' | 'log'>
+export class StoreContentReader {
+  readonly #parts: Pick<DaemonContext, 'store' | 'log'>
   readonly #registry: Registry
   readonly #mending: Mending
   readonly #upstream: UpstreamContents
 
-  constructor(parts: Pick<Parts, 'store' | 'log'>, registry: Registry, mending: Mending, upstream: UpstreamContents) {
+  constructor(
+    parts: Pick<DaemonContext, 'store' | 'log'>,
+    registry: Registry,
+    mending: Mending,
+    upstream: UpstreamContents,
+  ) {
     this.#parts = parts
     this.#registry = registry
     this.#mending = mending
@@ -33,7 +38,7 @@ export class Contents {
   }
 
   /** Reads and verifies the bytes. A damaged file is fetched again. */
-  async read(kept: Stored, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | Unread> {
+  async read(kept: StoredLocation, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | UnreadContent> {
     if (isOfUpstream(kept)) return this.#upstream.read(kept, file, trace)
     try {
       return await readStored(kept, file, this.#parts)
@@ -45,7 +50,7 @@ export class Contents {
   }
 
   /** A stored file is damaged: its sources are pulled as if nothing were known of them. */
-  #mend(kept: Stored, error: SyncError): void {
+  #mend(kept: StoredLocation, error: SyncError): void {
     const what = 'kind' in kept ? {} : { skill: kept.path }
     for (const snapshot of this.#registry.catalog.snapshots) {
       const { source } = snapshot
@@ -59,9 +64,9 @@ export class Contents {
 
 /** Reads and verifies the bytes. Throws `Damaged`; a temporary disk error is logged. */
 export async function readStored(
-  kept: Stored,
+  kept: StoredLocation,
   file: SkillFile,
-  { store, log }: Pick<Parts, 'store' | 'log'>,
+  { store, log }: Pick<DaemonContext, 'store' | 'log'>,
 ): Promise<Uint8Array | NotNow> {
   try {
     const bytes = await store.skills.read(storedOf(kept), file)
@@ -74,6 +79,6 @@ export async function readStored(
   }
 }
 
-function holds({ skills, docs }: Snapshot, kept: Stored): boolean {
+function holds({ skills, docs }: Snapshot, kept: StoredLocation): boolean {
   return ('kind' in kept ? [docs] : skills).some((found) => found?.digest === kept.digest)
 }

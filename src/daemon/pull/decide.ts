@@ -1,5 +1,5 @@
-import { described } from '../../sync/pull/move-policy.ts'
-import { identityOf, isAbout, type Decision } from '../../sync/decisions/decisions.ts'
+import { revisionText } from '../../sync/pull/move-policy.ts'
+import { identityOf, isAbout, type SourceDecision } from '../../sync/decisions/decisions.ts'
 import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import { OperatorError } from '../base/operator-error.ts'
@@ -9,7 +9,7 @@ export const VERBS = ['pause', 'resume', 'pin', 'unpin', 'release', 'approve', '
 export type Verb = (typeof VERBS)[number]
 
 /** The revision that an operator names with a decision. */
-export interface Named {
+export interface NamedRevision {
   /** The full id for `approve` and `reject`; its first digits are enough for `pin`. */
   readonly commit?: string | undefined
   /** The tag object, if the ref is an annotated tag. */
@@ -17,7 +17,7 @@ export interface Named {
 }
 
 /** The facts that a decision depends on. */
-export interface Situation extends Named {
+export interface Situation extends NamedRevision {
   readonly source: string
   readonly served: Revision | undefined
   /** The last known upstream revision, if it is not served. */
@@ -27,7 +27,7 @@ export interface Situation extends Named {
 }
 
 /** A revision that waits for a decision, and the reason. */
-export interface Held {
+export interface HeldRevision {
   readonly revision: Revision
   readonly code: SyncErrorCode
   readonly message: string
@@ -37,7 +37,7 @@ export interface Held {
  * Applies the verb to the decision about a source. Throws if there is nothing to decide; the message says what there
  * is.
  */
-export function decisionAfter(verb: Verb, before: Decision, situation: Situation): Decision {
+export function decisionAfter(verb: Verb, before: SourceDecision, situation: Situation): SourceDecision {
   const { paused, frozen, skipped, approved } = before
   switch (verb) {
     case 'pause':
@@ -77,11 +77,11 @@ export function decisionAfter(verb: Verb, before: Decision, situation: Situation
  * skipped. A pin moves along: it would take the source back at the next pull.
  */
 export function decisionAfterRollback(
-  before: Decision,
+  before: SourceDecision,
   from: Revision | undefined,
   to: Revision,
   hold: boolean,
-): Decision {
+): SourceDecision {
   const { frozen: _frozen, skipped: _skipped, approved: _approved, ...rest } = before
   if (hold) return { ...rest, frozen: { commit: to.commit, by: 'rollback' } }
   if (before.frozen?.by === 'pin') return { ...rest, frozen: { commit: to.commit, by: 'pin' } }
@@ -101,20 +101,20 @@ function commitToPin({ source, served, commit }: Situation): ObjectId {
  * The waiting revision, which must be exactly the one that the operator named: another may have arrived since it was
  * shown.
  */
-function candidateOf(situation: Situation, frozen: Decision['frozen'], verb: 'approve' | 'reject'): Revision {
+function candidateOf(situation: Situation, frozen: SourceDecision['frozen'], verb: 'approve' | 'reject'): Revision {
   const { source, commit, tag } = situation
   const waiting = expectWaiting(situation, frozen, verb)
   if (commit === waiting.commit && tag === waiting.tag) return waiting
-  const named = commit === undefined ? 'what is not named' : described({ commit, tag })
+  const named = commit === undefined ? 'what is not named' : revisionText({ commit, tag })
   throw nothing(
-    `Cannot ${verb} ${named}: what waits of "${source}" is ${described(waiting)}; skillsyncd approve ${source} shows it`,
+    `Cannot ${verb} ${named}: what waits of "${source}" is ${revisionText(waiting)}; skillsyncd approve ${source} shows it`,
   )
 }
 
 /** The waiting revision of a source. Throws if there is none; the message says what else there is to decide. */
 export function expectWaiting(
   { source, waiting, pending }: Pick<Situation, 'source' | 'waiting' | 'pending'>,
-  frozen: Decision['frozen'],
+  frozen: SourceDecision['frozen'],
   verb: 'approve' | 'reject',
 ): Revision {
   if (frozen !== undefined) {
@@ -146,18 +146,18 @@ const WAITING: ReadonlySet<SyncErrorCode> = new Set([
   'rolled-back',
 ])
 
-function notFrozen(source: string, how: string, frozen: Decision['frozen'], other: string): string {
+function notFrozen(source: string, how: string, frozen: SourceDecision['frozen'], other: string): string {
   return frozen === undefined
     ? `"${source}" is not ${how}`
     : `"${source}" is not ${how}; skillsyncd ${other} ${source} lets it move`
 }
 
-function without(before: Decision, part: keyof Decision, isThere: boolean, why: string): Decision {
+function without(before: SourceDecision, part: keyof SourceDecision, isThere: boolean, why: string): SourceDecision {
   if (!isThere) throw nothing(why)
   return omit(before, part)
 }
 
-function omit(decision: Decision, part: keyof Decision): Decision {
+function omit(decision: SourceDecision, part: keyof SourceDecision): SourceDecision {
   return Object.fromEntries(Object.entries(decision).filter(([key]) => key !== part))
 }
 

@@ -7,7 +7,7 @@ import { frontmatterBlock } from '../../sync/skill-md/frontmatter.ts'
 import type { FrontmatterLimits } from '../../sync/skill-md/frontmatter.ts'
 import type { HiddenText } from '../../sync/skill-md/hidden-unicode.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { whileWanted } from '../../base/abortable.ts'
+import { abortable } from '../../base/abortable.ts'
 import type { DocumentAnswer, DocumentQuestion } from './document-worker.ts'
 
 /**
@@ -28,19 +28,19 @@ export class DocumentThread implements DocumentReader, AsyncDisposable {
   async read(bytes: Uint8Array, limits: FrontmatterLimits, signal: AbortSignal): Promise<DocumentReading> {
     if (isQuick(bytes, limits)) return documentReading(bytes, limits)
     signal.throwIfAborted()
-    return whileWanted(this.#readAside({ bytes: byItself(bytes), limits }), signal)
+    return abortable(this.#readAside({ bytes: byItself(bytes), limits }), signal)
   }
 
   async hiddenIn(path: string, bytes: Uint8Array, signal: AbortSignal): Promise<HiddenText | undefined> {
     if (bytes.length <= QUICK_SEARCH_BYTES) return hiddenInText({ path }, bytes)
     signal.throwIfAborted()
-    return whileWanted(this.#searchAside({ bytes: byItself(bytes), path }), signal)
+    return abortable(this.#searchAside({ bytes: byItself(bytes), path }), signal)
   }
 
   async linkedIn(bytes: Uint8Array, signal: AbortSignal): Promise<readonly string[]> {
     if (bytes.length <= QUICK_BYTES) return linkedPathsIn(bytes)
     signal.throwIfAborted()
-    return whileWanted(this.#linkedAside(byItself(bytes)), signal)
+    return abortable(this.#linkedAside(byItself(bytes)), signal)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,14 +1,14 @@
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { recognise } from '../../sync/store/recognize-disabled.ts'
-import type { Parts } from '../context.ts'
+import type { DaemonContext } from '../context.ts'
 
 /**
  * Reads the operator's decisions and logs faults in them. If they cannot be read, no source moves: each pull reports
  * the reason. A process that knew them before continues to serve by them. A process that never knew them serves
  * nothing, since any skill may be disabled.
  */
-export async function readDecisions({ store, log }: Pick<Parts, 'store' | 'log'>): Promise<void> {
+export async function readDecisions({ store, log }: Pick<DaemonContext, 'store' | 'log'>): Promise<void> {
   try {
     await store.decisions.read()
     log.recovery('decisions-not-read', '')
@@ -27,7 +27,7 @@ export async function readDecisions({ store, log }: Pick<Parts, 'store' | 'log'>
  * Rewrites a damaged file. A disk that refuses will report the failure at the next attempt. Only the writer may call
  * it.
  */
-export async function mendDecisions({ store, log }: Pick<Parts, 'store' | 'log'>): Promise<void> {
+export async function mendDecisions({ store, log }: Pick<DaemonContext, 'store' | 'log'>): Promise<void> {
   try {
     await store.decisions.mend()
     log.recovery('decisions-damaged', '')
@@ -42,7 +42,7 @@ export async function mendDecisions({ store, log }: Pick<Parts, 'store' | 'log'>
  */
 export async function followDisabled(
   snapshots: readonly Snapshot[],
-  { store, log }: Pick<Parts, 'store' | 'log'>,
+  { store, log }: Pick<DaemonContext, 'store' | 'log'>,
 ): Promise<void> {
   // Unreadable decisions must not prevent a withdrawal: no source is pulled meanwhile.
   if (store.decisions.isFailing) return
@@ -56,7 +56,7 @@ export async function followDisabled(
  */
 export async function recogniseDisabled(
   snapshots: readonly Snapshot[],
-  { store, log }: Pick<Parts, 'store' | 'log'>,
+  { store, log }: Pick<DaemonContext, 'store' | 'log'>,
 ): Promise<void> {
   if (store.decisions.isFailing) return
   try {

@@ -1,7 +1,7 @@
 import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
 import type { HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import type { Pulling } from '../../sync/pull/pull-context.ts'
+import type { PullContext } from '../../sync/pull/pull-context.ts'
 import { openUpstream } from '../../sync/upstream/open.ts'
 import type { Reach } from '../../sync/upstream/open.ts'
 import { sshAccessOf } from '../config/auth.ts'
@@ -9,17 +9,17 @@ import type { Environment } from '../config/environment.ts'
 import type { GateConfig } from '../config/gate.ts'
 import { configuredIn } from '../config/config.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
-import type { Parts } from '../context.ts'
+import type { DaemonContext } from '../context.ts'
 import { askGate } from '../gate/gate.ts'
-import { candidateOf } from '../gate/candidate.ts'
+import { gateCandidateOf } from '../gate/candidate.ts'
 import type { Keyring } from '../credentials/keyring.ts'
 import { proverOf } from '../trust/signature-policy.ts'
 import type { Redactor } from '../base/redactor.ts'
-import type { Servers } from '../mcp-sources/connections.ts'
+import type { McpConnections } from '../mcp-sources/connections.ts'
 
 /** The dependencies for reaching sources. */
-export interface ReachingParts extends Parts {
-  readonly servers: Servers
+export interface ReachingParts extends DaemonContext {
+  readonly servers: McpConnections
   readonly reader: DocumentReader
 }
 
@@ -30,7 +30,7 @@ export function pullingOf(
   parts: ReachingParts,
   keyring: Keyring,
   extra: Partial<Reach> = {},
-): Pulling {
+): PullContext {
   const { store, clock, environment, redactor, reader } = parts
   const gate = config.gate && gateOf(config.gate, parts)
   const prove = proverOf(configured, () => clock.now())
@@ -47,7 +47,7 @@ function openerOf(
   config: Config,
   reach: Omit<Reach, 'scratch'>,
   { environment, servers, open = openUpstream }: ReachingParts,
-): Pulling['open'] {
+): PullContext['open'] {
   const apart = ownFolders(config, environment)
   return (source, scratch) => {
     const server = source.kind === 'mcp' ? servers.at(configuredIn(config, source.id), source) : undefined
@@ -64,9 +64,12 @@ export function ownFolders(config: Config, environment: Environment): readonly s
 }
 
 /** The operator's gate, as a step of a pull. */
-function gateOf(config: GateConfig, { store, environment, redactor, clock, log }: Parts): NonNullable<Pulling['gate']> {
+function gateOf(
+  config: GateConfig,
+  { store, environment, redactor, clock, log }: DaemonContext,
+): NonNullable<PullContext['gate']> {
   return async (next, earlier, signal) => {
-    const candidate = candidateOf(next, earlier, store.skills)
+    const candidate = gateCandidateOf(next, earlier, store.skills)
     const verdict = await askGate(candidate, { config, environment, redactor, clock }, signal)
     if (verdict.kind === 'publish') {
       if (verdict.unanswered !== undefined)

@@ -3,8 +3,8 @@ import { snapshotWithMismatches } from '../../sync/survey/listing-mismatches.ts'
 import { snapshotWithTexts } from '../../sync/survey/listing-hidden-text.ts'
 import { outdatedIn } from '../../sync/decisions/approvals.ts'
 import { isAbout, settled, unapproved, UNDECIDED } from '../../sync/decisions/decisions.ts'
-import type { Decision } from '../../sync/decisions/decisions.ts'
-import type { Cause, Trigger } from '../../sync/model/generation.ts'
+import type { SourceDecision } from '../../sync/decisions/decisions.ts'
+import type { GenerationCause, Trigger } from '../../sync/model/generation.ts'
 import type { Outcome, Updated, Waiting } from '../../sync/model/outcome.ts'
 import type { Snapshot, Current } from '../../sync/model/snapshot.ts'
 import type { McpSource, Source } from '../../sync/model/source.ts'
@@ -14,24 +14,24 @@ import type { Changed, Loss, Publisher } from '../../sync/pull/publisher.ts'
 import { pull } from '../../sync/pull/pull.ts'
 import type { Registry } from '../../serve/registry.ts'
 import type { Fallback } from '../../sync/pull/fallback-source.ts'
-import type { Orders, Pulling } from '../../sync/pull/pull-context.ts'
+import type { PullOrders, PullContext } from '../../sync/pull/pull-context.ts'
 import { FetchThreads } from '../../sync/upstream/git/fetch-threads.ts'
 import { FolderHashes } from '../../sync/upstream/folder/folder-hashes.ts'
 import { refsOf } from '../../sync/upstream/open.ts'
 import type { ServerListing } from '../../sync/model/server-listing.ts'
 import { SharedListings, type RequestedListing } from '../../sync/upstream/git/shared-ls-refs.ts'
 import { refusalOf, revocationOf } from '../trust/serving-policy.ts'
-import { approached } from '../schedule/throttled-upstream.ts'
-import { Attempts } from '../schedule/pull-activity.ts'
+import { throttled } from '../schedule/throttled-upstream.ts'
+import { PullActivity } from '../schedule/pull-activity.ts'
 import { configuredIn, foldersIn } from '../config/config.ts'
 import type { FetchedBytes } from '../base/fetched-bytes.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
 import { hostOf, leftAlone } from '../schedule/host-backoff.ts'
-import type { Hosts } from '../schedule/host-backoff.ts'
+import type { HostBackoff } from '../schedule/host-backoff.ts'
 import { keptByLock } from './locked-snapshots.ts'
 import type { Keyring } from '../credentials/keyring.ts'
 import type { KnownLock } from '../trust/known-lock.ts'
-import { Lanes } from '../schedule/keyed-queue.ts'
+import { KeyedQueue } from '../schedule/keyed-queue.ts'
 import { followedBy, NotLocked } from '../trust/lock-rules.ts'
 import { LostFolders } from './missing-folders.ts'
 import { cleaned, pullingOf } from './pull-context.ts'
@@ -39,7 +39,7 @@ import type { Reach } from '../../sync/upstream/open.ts'
 import type { ReachingParts } from './pull-context.ts'
 import type { PlaceLimits } from '../base/host-semaphore.ts'
 import { followDisabled, readDecisions } from './load-decisions.ts'
-import type { Report } from '../status/report.ts'
+import type { PullReport } from '../status/report.ts'
 
 /** The dependencies of pulls, in addition to those of the daemon. */
 export interface PullerParts extends ReachingParts {
@@ -48,10 +48,10 @@ export interface PullerParts extends ReachingParts {
   readonly config: Config
   readonly registry: Registry
   readonly publisher: Publisher
-  readonly report: Report
+  readonly report: PullReport
   readonly keyring: Keyring
   readonly lock: KnownLock
-  readonly hosts: Hosts
+  readonly hosts: HostBackoff
   /** Receives the number of fetched bytes of files. */
   readonly fetched: FetchedBytes
   /** The server from which the locked skills of a source are read if their commit vanishes. */
@@ -65,15 +65,15 @@ export interface PullerParts extends ReachingParts {
  * outcome is served and reported.
  */
 export class Puller implements AsyncDisposable {
-  readonly hosts: Hosts
-  readonly attempts: Attempts
+  readonly hosts: HostBackoff
+  readonly attempts: PullActivity
   readonly #config: Config
   readonly #parts: PullerParts
   readonly #registry: Registry
   readonly #publisher: Publisher
-  readonly #report: Report
+  readonly #report: PullReport
   readonly #keyring: Keyring
-  readonly #lanes: Lanes<Outcome>
+  readonly #lanes: KeyedQueue<Outcome>
   /** The held outcome of the last pull of a source, if it needed the fetched content. */
   readonly #waiting = new Map<SourceId, Waiting>()
   readonly #listings = new SharedListings()
@@ -97,7 +97,7 @@ export class Puller implements AsyncDisposable {
     this.#keyring = parts.keyring
     this.#lostFolders = new LostFolders(parts.store.skills, parts.clock)
     this.hosts = parts.hosts
-    this.attempts = new Attempts(foldersIn(parts.config), parts.clock)
+    this.attempts = new PullActivity(foldersIn(parts.config), parts.clock)
     const { fetches, fetch } = parts.config.limits
     // Resolving a ref is one short request, while a fetch can take minutes: slow hosts must not keep others from
     // resolving.
@@ -105,7 +105,7 @@ export class Puller implements AsyncDisposable {
     const fetching = withSlow(fetches)
     // The fetch's own timeout error is more precise than that of the queue.
     const timeoutMs = fetch.totalMs + LANE_MARGIN_MS
-    this.#lanes = new Lanes({ looking, fetching, timeoutMs, graceMs: GRACE_MS }, parts.clock)
+    this.#lanes = new KeyedQueue({ looking, fetching, timeoutMs, graceMs: GRACE_MS }, parts.clock)
   }
 
   /** The time since the last pull of a source ended, with any outcome. Infinite if there was none. */
@@ -224,7 +224,7 @@ export class Puller implements AsyncDisposable {
   }
 
   /** The context of one pull. */
-  #contextOf(configured: ConfiguredSource, { fetching }: Turn, listing: RequestedListing | undefined): Pulling {
+  #contextOf(configured: ConfiguredSource, { fetching }: Turn, listing: RequestedListing | undefined): PullContext {
     const { source, fallback } = configured
     const threads = this.#threads
     const reach = { ...this.#reachOf(source), threads, ...(listing && { listing }) }
@@ -233,7 +233,7 @@ export class Puller implements AsyncDisposable {
     const manners = { source: source.id, host: hostOf(source), hosts: this.hosts, fetching, onBytes }
     return {
       ...context,
-      open: (opened, scratch) => approached(context.open(opened, scratch), manners),
+      open: (opened, scratch) => throttled(context.open(opened, scratch), manners),
       onFetchExpected: () => threads.prepare(),
       onResolved: (revision) => this.#report.resolved(source, revision),
       ...(fallback !== undefined && { fallback: this.#parts.fallbackTo(fallback) }),
@@ -268,7 +268,7 @@ export class Puller implements AsyncDisposable {
   }
 
   /** The orders for a pull, or its outcome if it must not run. */
-  async #ordersOf(configured: ConfiguredSource, current: Current | undefined): Promise<Orders | Outcome> {
+  async #ordersOf(configured: ConfiguredSource, current: Current | undefined): Promise<PullOrders | Outcome> {
     const { source } = configured
     try {
       await this.#remake(source)
@@ -308,7 +308,7 @@ export class Puller implements AsyncDisposable {
   }
 
   /** Throws if the decisions cannot be read. The operator may have repaired them since the last attempt. */
-  async #decisionOf(id: SourceId): Promise<Decision> {
+  async #decisionOf(id: SourceId): Promise<SourceDecision> {
     const { decisions } = this.#parts.store
     if (decisions.isFailing || decisions.loss !== undefined) {
       await readDecisions(this.#parts)
@@ -317,7 +317,7 @@ export class Puller implements AsyncDisposable {
     return decisions.of(id)
   }
 
-  #decidedOf(id: SourceId): Decision {
+  #decidedOf(id: SourceId): SourceDecision {
     return this.#parts.store.decisions.known.get(id) ?? UNDECIDED
   }
 
@@ -353,7 +353,7 @@ export class Puller implements AsyncDisposable {
     const refusal = await refusalOf(this.#config, snapshot, this.#decidedOf(id))
     if (refusal !== undefined) throw refusal
     await this.#revokeOutdated(snapshot)
-    const cause: Cause = { action: 'update', trigger, source: id, ...(rewritten && { rewritten }) }
+    const cause: GenerationCause = { action: 'update', trigger, source: id, ...(rewritten && { rewritten }) }
     await this.publish(new Map([[id, { held, snapshot }]]), cause, signal)
     this.#parts.log.recovery('served-lost', id)
     this.#damaged.delete(id)
@@ -379,14 +379,14 @@ export class Puller implements AsyncDisposable {
   /** Rewrites from memory what the disk has lost since: a restart must find what is served now. */
   async #mend({ id }: Source, trigger: Trigger, signal: AbortSignal): Promise<void> {
     const { store, clock, log } = this.#parts
-    const cause: Cause = { action: 'update', trigger, source: id }
+    const cause: GenerationCause = { action: 'update', trigger, source: id }
     const isMended = await this.#publisher.mend(id, cause, clock.now(), signal)
     if (isMended) this.serve()
     if ((await store.decisions.mend()) || isMended) log.warn('store-mended', { source: id })
   }
 
   /** Creates a generation of the changes and serves it. Without a signal it is never interrupted. */
-  async publish(changed: Changed, cause: Cause, signal: AbortSignal = NEVER): Promise<void> {
+  async publish(changed: Changed, cause: GenerationCause, signal: AbortSignal = NEVER): Promise<void> {
     await followDisabled(
       [...changed.values()].flatMap((current) => current?.snapshot ?? []),
       this.#parts,

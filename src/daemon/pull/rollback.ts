@@ -1,4 +1,4 @@
-import type { Decision } from '../../sync/decisions/decisions.ts'
+import type { SourceDecision } from '../../sync/decisions/decisions.ts'
 import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
 import type { Source } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -61,5 +61,5 @@ export interface RolledBack {
   readonly from: Revision | undefined
   readonly to: Revision
   /** The decision from now on. */
-  readonly decision: Decision
+  readonly decision: SourceDecision
 }

@@ -1,4 +1,4 @@
-import { UNDECIDED, type Decision } from '../../sync/decisions/decisions.ts'
+import { UNDECIDED, type SourceDecision } from '../../sync/decisions/decisions.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SyncError } from '../../sync/model/sync-error.ts'
 import type { Current } from '../../sync/model/snapshot.ts'
@@ -9,7 +9,7 @@ import { configuredIn } from '../config/config.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import { decisionAfterRollback } from './decide.ts'
 import { followedBy, NotLocked } from '../trust/lock-rules.ts'
-import type { Parts } from '../context.ts'
+import type { DaemonContext } from '../context.ts'
 import type { Puller } from './puller.ts'
 import { fullCommit, heldAtCommit, heldInGeneration } from './rollback.ts'
 import type { RollbackTarget, RolledBack } from './rollback.ts'
@@ -25,11 +25,11 @@ function broughtBack(config: Config, id: SourceId, refusal: NotLocked): SyncErro
 /** Rolls back to previously served content, and stores that decision. */
 export class Rollbacks {
   readonly #config: Config
-  readonly #parts: Pick<Parts, 'store'>
+  readonly #parts: Pick<DaemonContext, 'store'>
   readonly #puller: Puller
   readonly #candidates: Candidates
 
-  constructor(config: Config, parts: Pick<Parts, 'store'>, puller: Puller, candidates: Candidates) {
+  constructor(config: Config, parts: Pick<DaemonContext, 'store'>, puller: Puller, candidates: Candidates) {
     this.#config = config
     this.#parts = parts
     this.#puller = puller
@@ -54,7 +54,7 @@ export class Rollbacks {
       await this.#puller.stop(id)
       const from = this.#puller.currentOf(id)?.snapshot.revision
       const to = snapshot.revision
-      const after = (before: Decision): Decision => decisionAfterRollback(before, from, to, hold)
+      const after = (before: SourceDecision): SourceDecision => decisionAfterRollback(before, from, to, hold)
       done.push({ source: id, from, to, decision: await this.#parts.store.decisions.change(id, after) })
     }
     const source = target.kind === 'commit' ? { source: target.source } : {}

@@ -4,7 +4,7 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Clock } from '../../base/clock.ts'
 
 /** The hosts that requested a backoff, and its end. It applies to all of their sources, for any trigger. */
-export class Hosts {
+export class HostBackoff {
   readonly #clock: Clock
   /** On the monotonic clock. */
   readonly #closedUntilMs = new Map<string, number>()

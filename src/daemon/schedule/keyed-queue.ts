@@ -1,6 +1,6 @@
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Clock } from '../../base/clock.ts'
-import { Places, type Place, type PlaceLimits } from '../base/host-semaphore.ts'
+import { HostSemaphore, type HostPermit, type PlaceLimits } from '../base/host-semaphore.ts'
 
 export interface LaneLimits {
   /** The slots in which runs begin. */
@@ -20,19 +20,19 @@ export interface LaneLimits {
 export type Run<Result> = (signal: AbortSignal, fetching: () => Promise<void>) => Promise<Result>
 
 /** A queue per key: one run at a time and at most one waiting, however many are requested. */
-export class Lanes<Result> implements AsyncDisposable {
+export class KeyedQueue<Result> implements AsyncDisposable {
   readonly #limits: LaneLimits
   readonly #clock: Clock
-  readonly #looking: Places
-  readonly #fetching: Places
+  readonly #looking: HostSemaphore
+  readonly #fetching: HostSemaphore
   readonly #lanes = new Map<string, Lane<Result>>()
   #closed = false
 
   constructor(limits: LaneLimits, clock: Clock) {
     this.#limits = limits
     this.#clock = clock
-    this.#looking = new Places(limits.looking, clock)
-    this.#fetching = new Places(limits.fetching, clock)
+    this.#looking = new HostSemaphore(limits.looking, clock)
+    this.#fetching = new HostSemaphore(limits.fetching, clock)
   }
 
   /**
@@ -126,8 +126,8 @@ class Stay {
   readonly #host: string
   readonly #run: AbortController
   readonly #alarm: () => AbortController
-  #at: Places | undefined
-  #place: Place | undefined
+  #at: HostSemaphore | undefined
+  #place: HostPermit | undefined
   #time: AbortController | undefined
 
   constructor(host: string, run: AbortController, alarm: () => AbortController) {
@@ -137,7 +137,7 @@ class Stay {
   }
 
   /** Releases its slot and resolves in one of these. */
-  async moveTo(places: Places): Promise<void> {
+  async moveTo(places: HostSemaphore): Promise<void> {
     if (this.#at === places) return
     this.end()
     this.#at = places

@@ -6,7 +6,7 @@ import { isPassing, type SyncErrorCode } from '../../sync/model/sync-error.ts'
 import { isAbortError } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
 import { cronTimeOf } from '../base/cron-time.ts'
-import type { Hosts } from './host-backoff.ts'
+import type { HostBackoff } from './host-backoff.ts'
 
 /** Determines the jitter that separates the polls of one source from those of other sources and machines. */
 export interface PollKey {
@@ -109,7 +109,7 @@ export interface PollEnd {
 export interface PollerOptions {
   readonly clock: Clock
   /** The poll callback keeps the backoffs up to date. */
-  readonly hosts: Hosts
+  readonly hosts: HostBackoff
   readonly machine: string
   /** At least 0, less than 1. */
   readonly random: () => number

@@ -2,7 +2,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Clock } from '../../base/clock.ts'
 
 /** Tracks the times of pulls, and possible changes since. */
-export class Attempts {
+export class PullActivity {
   readonly #clock: Clock
   /** The start of the running pull of each source. */
   readonly #began = new Map<SourceId, Date>()

@@ -15,7 +15,7 @@ export interface Look {
  * the pull, within 50 ms and 5 s: constant requests keep a source busy at most half of the time, unless its pulls take
  * over 5 s.
  */
-export class NewLooks {
+export class RefreshCoalescer {
   readonly #clock: Clock
   readonly #pull: (id: SourceId) => Promise<unknown>
   /** The pulls that have not begun. */

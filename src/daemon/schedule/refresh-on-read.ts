@@ -2,7 +2,7 @@ import type { Source } from '../../sync/model/source.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { ignoreAbort } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
-import { NewLooks, type Look } from './refresh-coalescer.ts'
+import { RefreshCoalescer, type Look } from './refresh-coalescer.ts'
 import { Periods } from './poll-interval.ts'
 import { waitAtMost } from '../../base/wait-at-most.ts'
 
@@ -35,13 +35,13 @@ export class Freshness {
   readonly #options: FreshnessOptions
   /** All callers that need a stale source share its pull. */
   readonly #looks = new Map<SourceId, Look>()
-  readonly #newLooks: NewLooks
+  readonly #newLooks: RefreshCoalescer
   readonly #periods: Periods
 
   constructor(sources: readonly Source[], options: FreshnessOptions) {
     this.#sources = sources
     this.#options = options
-    this.#newLooks = new NewLooks(options.clock, options.pull)
+    this.#newLooks = new RefreshCoalescer(options.clock, options.pull)
     this.#periods = new Periods(options.clock)
   }
 

@@ -27,7 +27,7 @@ export interface AgesParts {
 }
 
 /** Computes the age of each source's content. */
-export class Ages {
+export class Staleness {
   readonly #parts: AgesParts
   readonly #periods: Periods
 

@@ -1,15 +1,15 @@
 import type { ObjectId } from '../../sync/model/revision.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import type { Taken, Tree } from '../../sync/model/tree.ts'
+import type { TakenBlob, Tree } from '../../sync/model/tree.ts'
 import type { Upstream } from '../../sync/upstream/upstream.ts'
-import { leftAlone, type Hosts } from './host-backoff.ts'
+import { leftAlone, type HostBackoff } from './host-backoff.ts'
 
 /** The limits that a pull observes while it reaches a source. */
-export interface Manners {
+export interface Throttle {
   readonly source: SourceId
   readonly host: string
-  readonly hosts: Hosts
+  readonly hosts: HostBackoff
   /** Resolves when there is a slot for fetching. */
   readonly fetching: () => Promise<void>
   /** Receives the number of fetched bytes of files. */
@@ -21,7 +21,7 @@ export interface Manners {
  * have received one meanwhile. A backoff that the host requests applies to all its sources at once. Nothing is fetched
  * without a slot.
  */
-export function approached(upstream: Upstream, manners: Manners): Upstream {
+export function throttled(upstream: Upstream, manners: Throttle): Upstream {
   const common = {
     resolve: async (signal: AbortSignal) => step(manners, () => upstream.resolve(signal)),
     relation: async (from: ObjectId, to: ObjectId, signal: AbortSignal) =>
@@ -48,7 +48,7 @@ export function approached(upstream: Upstream, manners: Manners): Upstream {
   }
 }
 
-function treeOf(tree: Tree, manners: Manners): Tree {
+function treeOf(tree: Tree, manners: Throttle): Tree {
   return {
     revision: tree.revision,
     root: tree.root,
@@ -63,13 +63,13 @@ function treeOf(tree: Tree, manners: Manners): Tree {
   }
 }
 
-function bytesOf(taken: ReadonlyMap<ObjectId, Taken>): number {
+function bytesOf(taken: ReadonlyMap<ObjectId, TakenBlob>): number {
   return [...taken.values()].reduce((sum, one) => sum + (one.kind === 'blob' ? one.size : 0), 0)
 }
 
 /** Sends one request to a host, unless it is in backoff. A backoff that it requests applies to all its sources. */
 export async function step<Result>(
-  { source, host, hosts }: Pick<Manners, 'source' | 'host' | 'hosts'>,
+  { source, host, hosts }: Pick<Throttle, 'source' | 'host' | 'hosts'>,
   next: () => Promise<Result>,
 ): Promise<Result> {
   const closedMs = hosts.closedMs(host)

@@ -15,7 +15,7 @@ export interface NudgeOptions {
  * Pulls sources that are reported as changed: at once, but no sooner than the gap after the last such pull, and not
  * during a backoff of the host. Any number of triggers meanwhile leads to one more pull.
  */
-export class Nudges implements Disposable {
+export class TriggerDebounce implements Disposable {
   readonly #options: NudgeOptions
   readonly #stop = new AbortController()
   /** The sources that are being pulled, or in their gap. `isDue` is true if a trigger came since the pull began. */

@@ -1,12 +1,12 @@
 import type { Steps } from '../../base/cooperative.ts'
-import { FairTime } from '../../serve/fair-scheduler.ts'
-import type { Holder } from '../../serve/fair-shares.ts'
+import { FairQueue } from '../../serve/fair-scheduler.ts'
+import type { ShareHolder } from '../../serve/fair-shares.ts'
 
 /** A search that has begun, in the thread that runs it. */
 interface Begun {
   readonly id: number
   readonly index: number
-  readonly holder: Holder
+  readonly holder: ShareHolder
   readonly steps: Steps<string[]>
 }
 
@@ -20,9 +20,9 @@ export interface SearchEnd {
  * The running searches, executed step by step. The next step goes to the holder whose searches have used the least
  * time. The order is decided in this thread, because the round trip between threads takes longer than most searches.
  */
-export class SearchTurns {
+export class SearchQueue {
   readonly #spentMs: () => number
-  readonly #waiting = new FairTime<Begun>()
+  readonly #waiting = new FairQueue<Begun>()
   readonly #begun = new Map<number, Begun>()
   #ended: SearchEnd[] = []
 

@@ -5,9 +5,9 @@ import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { Registry } from '../../serve/registry.ts'
 import { SharedPlaces } from '../../serve/fair-semaphore.ts'
-import type { Place } from '../../serve/fair-semaphore.ts'
+import type { FairPermit } from '../../serve/fair-semaphore.ts'
 import { NO_HOLDER } from '../../serve/fair-shares.ts'
-import type { Finder, Found } from '../../serve/search/finder.ts'
+import type { Finder, SearchResult } from '../../serve/search/finder.ts'
 import type { SkillQuery } from '../../serve/search/query.ts'
 import { SideThread } from '../../base/worker-client.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -58,14 +58,14 @@ export class Searching implements Finder, AsyncDisposable {
     })
   }
 
-  async find(registry: Registry, query: SkillQuery, holder = NO_HOLDER): Promise<Found> {
+  async find(registry: Registry, query: SkillQuery, holder = NO_HOLDER): Promise<SearchResult> {
     if (this.#isEnded) return { kind: 'failed' }
     const place = this.#places.place(holder)
     if (place === undefined) return { kind: 'crowded' }
     // The place stays taken if the caller stops waiting, because the search still occupies the thread.
     const found = this.#find(this.#indexOf(registry), query, place).finally(() => place[Symbol.dispose]())
-    const lost = place.lost.then((): Found => ({ kind: 'crowded' }))
-    const late = Promise.withResolvers<Found>()
+    const lost = place.lost.then((): SearchResult => ({ kind: 'crowded' }))
+    const late = Promise.withResolvers<SearchResult>()
     const timer = setTimeout(() => late.resolve({ kind: 'late' }), this.#times.waitMs)
     try {
       return await Promise.race([lost, found, late.promise])
@@ -107,7 +107,7 @@ export class Searching implements Finder, AsyncDisposable {
     return index
   }
 
-  async #find(index: Index, query: SkillQuery, place: Place): Promise<Found> {
+  async #find(index: Index, query: SkillQuery, place: FairPermit): Promise<SearchResult> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const catalog = await this.#made(index)
       if (catalog === undefined) break

@@ -1,9 +1,9 @@
 import { parentPort } from 'node:worker_threads'
 import { SkillIndex } from '../../serve/search/skill-index.ts'
 import type { SkillQuery } from '../../serve/search/query.ts'
-import type { Holder } from '../../serve/fair-shares.ts'
+import type { ShareHolder } from '../../serve/fair-shares.ts'
 import { Store } from '../../sync/store/store.ts'
-import { SearchTurns } from './search-queue.ts'
+import { SearchQueue } from './search-queue.ts'
 import type { SearchEnd } from './search-queue.ts'
 import { headingsOf } from './search-documents.ts'
 import type { Searched } from './search-documents.ts'
@@ -30,7 +30,7 @@ export type SearchQuestion =
 export interface SearchBegin {
   readonly id: number
   readonly index: number
-  readonly holder: Holder
+  readonly holder: ShareHolder
   readonly query: SkillQuery
 }
 
@@ -47,7 +47,7 @@ const INDEXES = new Map<number, SkillIndex>()
 const HEADINGS = new Map<string, string>()
 const MOST_HEADINGS = 20_000
 
-const SEARCHES = new SearchTurns(threadMs)
+const SEARCHES = new SearchQueue(threadMs)
 
 /** The time for searches before it reports the ended ones and accepts others. */
 const WORK_MS = 1

@@ -6,7 +6,7 @@ import type { Environment } from '../config/environment.ts'
 import type { ServiceFile } from './units.ts'
 
 /** The result of one check. */
-export interface Checked {
+export interface UnitCheck {
   readonly check: string
   readonly ok: boolean
   /** Its output if it failed. */
@@ -22,12 +22,12 @@ export async function analyze(
   scope: 'system' | 'user',
   environment: Environment,
   signal: AbortSignal,
-): Promise<readonly Checked[] | undefined> {
+): Promise<readonly UnitCheck[] | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'skillsyncd-units-'))
   try {
     const files = units.map(({ path }) => join(folder, basename(path)))
     await Promise.all(units.map(async ({ text }, index) => writeFile(files[index] ?? '', text)))
-    const run = async (check: string, args: readonly string[]): Promise<Checked | undefined> => {
+    const run = async (check: string, args: readonly string[]): Promise<UnitCheck | undefined> => {
       const ended = await runAnalyze([`--${scope}`, ...args], folder, environment, signal)
       return ended && { check, ...ended }
     }
@@ -53,9 +53,9 @@ async function runAnalyze(
   folder: string,
   { path, home, runtime = folder }: Environment,
   signal: AbortSignal,
-): Promise<Pick<Checked, 'ok' | 'said'> | undefined> {
+): Promise<Pick<UnitCheck, 'ok' | 'said'> | undefined> {
   const env = { PATH: path, HOME: home, XDG_RUNTIME_DIR: runtime, LC_ALL: 'C.UTF-8', SYSTEMD_COLORS: '0' }
-  const { promise, resolve, reject } = Promise.withResolvers<Pick<Checked, 'ok' | 'said'> | undefined>()
+  const { promise, resolve, reject } = Promise.withResolvers<Pick<UnitCheck, 'ok' | 'said'> | undefined>()
   execFile('systemd-analyze', args, { env, signal, timeout: PATIENCE_MS }, (error, stdout, stderr) => {
     if (error?.code === 'ENOENT') return resolve(undefined)
     if (error?.code === 'ABORT_ERR') return reject(error)

@@ -11,13 +11,13 @@ import { MARK } from './units.ts'
 import type { ServiceFile } from './units.ts'
 
 /** The result for a file that was to be written. */
-export interface Installed {
+export interface InstalledFile {
   readonly path: string
   readonly change: 'written' | 'unchanged'
 }
 
 /** Writes all files or none. An existing file that is not ours stays, unless `force` is set. */
-export async function install(files: readonly ServiceFile[], force: boolean): Promise<readonly Installed[]> {
+export async function install(files: readonly ServiceFile[], force: boolean): Promise<readonly InstalledFile[]> {
   const found = await Promise.all(files.map(async (file) => ({ file, there: await whatIsAt(file) })))
   const foreign = found.find(({ there }) => there === 'foreign')
   if (foreign !== undefined && !force)

@@ -1,4 +1,4 @@
-import type { SkillChange, SourceChange, TextDiff } from '../../serve/page/page-data.ts'
+import type { PageSkillChange, SourceChange, TextDiff } from '../../serve/page/page-data.ts'
 import type { Generation } from '../../sync/model/generation.ts'
 import { skillChanges, skillsToLock } from '../../sync/decisions/lock.ts'
 import { isInLists, isOfUpstream } from '../../sync/model/skill.ts'
@@ -75,7 +75,7 @@ async function sourceChange(
   const [old, now] = [skillsIn(was), skillsIn(is)]
   const all = skillChanges(was ? skillsToLock(was) : new Map(), is ? skillsToLock(is) : new Map())
   const listed = all.filter(({ path }) => [old, now].every((skills) => isShown(skills.get(path))))
-  const skills: SkillChange[] = []
+  const skills: PageSkillChange[] = []
   for (const { path, change } of listed.slice(0, MOST_SKILLS)) {
     const [before, after] = [old.get(path), now.get(path)]
     skills.push({
@@ -104,15 +104,20 @@ function skillsIn(snapshot: Snapshot | undefined): ReadonlyMap<string, Skill> {
 }
 
 /** No files are listed for a skill that was added or removed as a whole. */
-function filesBetween(before: Skill | undefined, after: Skill | undefined): Pick<SkillChange, 'files' | 'moreFiles'> {
+function filesBetween(
+  before: Skill | undefined,
+  after: Skill | undefined,
+): Pick<PageSkillChange, 'files' | 'moreFiles'> {
   if (before === undefined || after === undefined) return { files: [], moreFiles: 0 }
   const [old, now] = [before, after].map(({ files }) => new Map(files.map((file) => [file.path, file])))
-  const files = [...new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])])].flatMap((path): SkillChange['files'] => {
-    const [was, is] = [old?.get(path), now?.get(path)]
-    if (was === undefined) return [{ path, change: 'added' }]
-    if (is === undefined) return [{ path, change: 'removed' }]
-    return was.sha256 === is.sha256 && was.executable === is.executable ? [] : [{ path, change: 'changed' }]
-  })
+  const files = [...new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])])].flatMap(
+    (path): PageSkillChange['files'] => {
+      const [was, is] = [old?.get(path), now?.get(path)]
+      if (was === undefined) return [{ path, change: 'added' }]
+      if (is === undefined) return [{ path, change: 'removed' }]
+      return was.sha256 === is.sha256 && was.executable === is.executable ? [] : [{ path, change: 'changed' }]
+    },
+  )
   return { files: files.slice(0, MOST_FILES), moreFiles: Math.max(0, files.length - MOST_FILES) }
 }
 

@@ -1,9 +1,9 @@
-import type { Decision } from '../../sync/decisions/decisions.ts'
+import type { SourceDecision } from '../../sync/decisions/decisions.ts'
 import type { Standing } from '../../sync/model/skill.ts'
 import type { DisabledBy } from './status.ts'
 
 /** The operator's decisions about a source, one sentence each, with the command that reverts it. */
-export function decisionTexts({ paused, frozen, skipped, approved }: Decision, source: string): string[] {
+export function decisionTexts({ paused, frozen, skipped, approved }: SourceDecision, source: string): string[] {
   const texts: string[] = []
   if (paused === true) texts.push(`paused: it is not looked at until skillsyncd resume ${source}`)
   if (frozen?.by === 'pin') texts.push(`pinned at ${frozen.commit} until skillsyncd unpin ${source}`)

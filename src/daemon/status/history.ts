@@ -1,4 +1,4 @@
-import type { Cause, Generation } from '../../sync/model/generation.ts'
+import type { GenerationCause, Generation } from '../../sync/model/generation.ts'
 import { docsChange, skillChanges, skillsToLock } from '../../sync/decisions/lock.ts'
 import type { LockedSkill, SkillChange } from '../../sync/decisions/lock.ts'
 import type { ObjectId } from '../../sync/model/revision.ts'
@@ -6,19 +6,19 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Store } from '../../sync/store/store.ts'
 
 /** One generation in the store, as plain data. */
-export interface Moment {
+export interface StoredGeneration {
   readonly generation: number
   readonly createdAt: string | undefined
   readonly isServed: boolean
-  readonly cause: Cause | undefined
+  readonly cause: GenerationCause | undefined
   /** The damage for which it cannot be served completely. */
   readonly damage: readonly string[]
   /** The changes since the previous generation. `undefined` if that one is absent or incomplete. */
-  readonly moves: readonly Move[] | undefined
+  readonly moves: readonly SourceMove[] | undefined
 }
 
 /** The change of one source from one generation to the next. */
-export interface Move {
+export interface SourceMove {
   readonly source: SourceId
   /** `undefined` if the source had no content before. */
   readonly from: ObjectId | undefined
@@ -30,11 +30,11 @@ export interface Move {
 }
 
 /** The latest generations of the store, at most so many, newest first. */
-export async function historyOf(store: Store, most: number): Promise<Moment[]> {
+export async function historyOf(store: Store, most: number): Promise<StoredGeneration[]> {
   const contents = new Contents(store)
   const served = (await store.generations.current())?.number
   const numbers = await store.generations.numbers()
-  const moments: Moment[] = []
+  const moments: StoredGeneration[] = []
   for (const [index, number] of numbers.slice(0, most).entries()) {
     const generation = await store.generations.read(number)
     const before = number === 1 ? NOTHING : await readWhole(store, numbers[index + 1])
@@ -70,9 +70,9 @@ async function movesBetween(
   before: Pick<Generation, 'sources'>,
   after: Generation,
   contents: Contents,
-): Promise<Move[] | undefined> {
+): Promise<SourceMove[] | undefined> {
   const ids = new Set([...after.sources, ...before.sources].map(({ source }) => source))
-  const moves: Move[] = []
+  const moves: SourceMove[] = []
   for (const source of ids) {
     const [old, now] = [before, after].map(({ sources }) => sources.find((held) => held.source === source)?.snapshot)
     if (old === now) continue

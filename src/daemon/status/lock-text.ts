@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import type { LockStanding } from '../trust/lock-rules.ts'
 
 /** The state of the lock for a source, as text; `undefined` if there is no lock to report. */
-export function standingText({ state, by, commit }: LockStanding): string | undefined {
+export function lockStandingText({ state, by, commit }: LockStanding): string | undefined {
   const at = commit === undefined ? '' : ` at ${commit.slice(0, 12)}`
   const why = by === undefined ? '' : ` (${by})`
   switch (state) {
@@ -28,7 +28,7 @@ export function standingText({ state, by, commit }: LockStanding): string | unde
 }
 
 /** The use of a lock that a command wrote: it is followed from now on, unless the configuration says otherwise. */
-export function useText({ lockUse, sources }: Config): string {
+export function lockUseText({ lockUse, sources }: Config): string {
   if (lockUse === 'follow') return 'what is in it is served, and skillsyncd update moves it'
   const locked = sources.filter(({ source }) => source.update === 'locked').map(({ source }) => source.id)
   return `not followed (lock: ignore), but with --locked${locked.length === 0 ? '' : `, and by ${locked.join(', ')}`}`

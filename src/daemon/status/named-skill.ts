@@ -1,7 +1,7 @@
 import { OperatorError } from '../base/operator-error.ts'
 
 /** The names by which a skill can be addressed. */
-export interface Named {
+export interface SkillReference {
   /** The id that search and the tools print, if they offer the skill or would do so without the operator's decision. */
   readonly id?: string
   readonly source: string
@@ -13,14 +13,14 @@ export interface Named {
 }
 
 /** The skill that the operator means. Throws if there is none, or several: the choice is the operator's. */
-export function theOnly<Skill extends Named>(all: readonly Skill[], asked: string): Skill {
+export function theOnly<Skill extends SkillReference>(all: readonly Skill[], asked: string): Skill {
   const skill = theOnlyIfAny(all, asked)
   if (skill !== undefined) return skill
   throw new OperatorError('unknown-skill', `No skill is called "${asked}"; skillsyncd list shows them`)
 }
 
 /** The skill that the operator means; `undefined` if there is none. Throws if there are several. */
-export function theOnlyIfAny<Skill extends Named>(all: readonly Skill[], asked: string): Skill | undefined {
+export function theOnlyIfAny<Skill extends SkillReference>(all: readonly Skill[], asked: string): Skill | undefined {
   const skills = matching(all, asked)
   const [skill, ...others] = skills
   if (others.length === 0) return skill
@@ -32,7 +32,7 @@ export function theOnlyIfAny<Skill extends Named>(all: readonly Skill[], asked: 
  * The best matches of the text: as URI or `source/path`, as the id that search prints, as `source/name`, as path or
  * name alone. Exact matches come first, then matches that ignore case.
  */
-function matching<Skill extends Named>(all: readonly Skill[], asked: string): readonly Skill[] {
+function matching<Skill extends SkillReference>(all: readonly Skill[], asked: string): readonly Skill[] {
   for (const as of [toTheLetter, folded]) {
     const wanted = as(asked)
     for (const forms of [FULL, AS_OFFERED, OF_SOURCE, ALONE]) {
@@ -43,13 +43,13 @@ function matching<Skill extends Named>(all: readonly Skill[], asked: string): re
   return []
 }
 
-const FULL = ({ uri, source, path }: Named): string[] => [
+const FULL = ({ uri, source, path }: SkillReference): string[] => [
   ...(uri === undefined ? [] : [uri, uri.slice(0, -'/SKILL.md'.length)]),
   `${source}/${path}`,
 ]
-const AS_OFFERED = ({ id }: Named): string[] => (id === undefined ? [] : [id])
-const OF_SOURCE = ({ source, name }: Named): string[] => (name === undefined ? [] : [`${source}/${name}`])
-const ALONE = ({ path, name }: Named): string[] => (name === undefined ? [path] : [path, name])
+const AS_OFFERED = ({ id }: SkillReference): string[] => (id === undefined ? [] : [id])
+const OF_SOURCE = ({ source, name }: SkillReference): string[] => (name === undefined ? [] : [`${source}/${name}`])
+const ALONE = ({ path, name }: SkillReference): string[] => (name === undefined ? [path] : [path, name])
 
 const toTheLetter = (text: string): string => text
 const folded = (text: string): string => text.normalize('NFC').toLowerCase()

@@ -1,6 +1,6 @@
 import { declarationOf } from '../../sync/decisions/approvals.ts'
 import type { Approval } from '../../sync/decisions/approvals.ts'
-import { UNDECIDED, type Decision } from '../../sync/decisions/decisions.ts'
+import { UNDECIDED, type SourceDecision } from '../../sync/decisions/decisions.ts'
 import type { Finding } from '../../sync/skill-md/finding.ts'
 import type { LockEntry } from '../../sync/decisions/lock.ts'
 import { baseName } from '../../base/paths.ts'
@@ -34,7 +34,7 @@ export interface Provenance {
   readonly tag: string | undefined
   readonly rule: SelectedBy
   readonly update: Source['update']
-  readonly decision: Decision
+  readonly decision: SourceDecision
   /** True if the operator disabled the skill. */
   readonly disabled: boolean
   /** The disabled skill and the property by which this one matches it. Absent if there is none. */
@@ -86,7 +86,7 @@ export type LockedAs = { readonly follows: boolean; readonly source: LockStandin
 )
 
 /** The skill in question, as its snapshot has it. */
-export interface Asked {
+export interface ProvenanceQuery {
   readonly source: Source
   readonly snapshot: Snapshot
   readonly skill: Skill
@@ -104,7 +104,7 @@ export interface LockSide {
 }
 
 /** Collects the known facts about one skill. */
-export async function provenanceOf(asked: Asked, lock: LockSide, store: Store): Promise<Provenance> {
+export async function provenanceOf(asked: ProvenanceQuery, lock: LockSide, store: Store): Promise<Provenance> {
   const { source, snapshot, skill, uri, disabled, disabledBy, pending, verified } = asked
   const { revision, proof } = snapshot
   const { path, name, standing, digest, findings } = skill
@@ -134,7 +134,7 @@ export async function provenanceOf(asked: Asked, lock: LockSide, store: Store): 
   }
 }
 
-function upstreamOf({ source, skill }: Asked, store: Store): Provenance['upstream'] {
+function upstreamOf({ source, skill }: ProvenanceQuery, store: Store): Provenance['upstream'] {
   if (skill.upstream === undefined) return undefined
   const approval = approvalOf(source, skill, store)
   return { uri: skill.upstream.uri, approved: approval && { at: approval.at, by: approval.by } }
@@ -171,7 +171,7 @@ function lockedAs(skill: Skill, { standing, entry }: LockSide): LockedAs {
  * Goes back through the generations while they serve the skill with this digest at this path, but not beyond its
  * approval.
  */
-async function sinceWhen({ source, skill }: Asked, store: Store): Promise<Since | undefined> {
+async function sinceWhen({ source, skill }: ProvenanceQuery, store: Store): Promise<Since | undefined> {
   const numbers = await store.generations.numbers()
   const served = (await store.generations.current())?.number ?? 0
   const same = new Map<string, boolean>()

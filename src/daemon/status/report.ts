@@ -14,7 +14,7 @@ import type { Log } from '../base/log.ts'
 import type { PullCounts } from '../base/pull-counts.ts'
 
 /** Logs, counts and records the outcomes of pulls. No other module does so. */
-export class Report {
+export class PullReport {
   readonly #records: SourceRecords
   readonly #clock: Clock
   readonly #log: Log
@@ -32,8 +32,8 @@ export class Report {
     this.#log = log
   }
 
-  static async open(records: SourceRecords, sources: readonly SourceId[], parts: ReportParts): Promise<Report> {
-    const report = new Report(records, parts)
+  static async open(records: SourceRecords, sources: readonly SourceId[], parts: ReportParts): Promise<PullReport> {
+    const report = new PullReport(records, parts)
     for (const id of sources) {
       const record = await records.read(id)
       if (record !== undefined) report.#last.set(id, record)

@@ -21,7 +21,7 @@ import type { Config } from '../config/config.ts'
 import { disabledBy, type DisabledBy } from './status.ts'
 import { pendingPaths } from '../../sync/decisions/approvals.ts'
 import { isContractUnserved } from './unserved-contract.ts'
-import { verifiedOf, type Kept, type Verified } from './verified-files.ts'
+import { verifiedOf, type KeptDigests, type Verified } from './verified-files.ts'
 
 /** One skill for display and `--json`: its state and its origin. */
 export interface SkillRow {
@@ -92,7 +92,7 @@ export async function readSkillRows(config: Config): Promise<{ readonly row: Ski
 }
 
 /** The digests of the stored files of other MCP servers, by source. */
-export async function keptOf({ snapshots }: Catalog, { upstreams }: Store): Promise<Kept> {
+export async function keptOf({ snapshots }: Catalog, { upstreams }: Store): Promise<KeptDigests> {
   const sources = snapshots.filter(({ skills }) => skills.some(isOfUpstream)).map(({ source }) => source)
   return new Map(await Promise.all(sources.map(async (id) => [id, await upstreams.kept(id)] as const)))
 }
@@ -114,7 +114,7 @@ function placesIn(catalog: Catalog): ReadonlyMap<Skill, Places> {
 interface Known {
   readonly ids: ReadonlyMap<Skill, string>
   readonly places: ReadonlyMap<Skill, Places>
-  readonly kept: Kept
+  readonly kept: KeptDigests
 }
 
 /**

@@ -3,7 +3,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
 
 /** The state of a daemon. */
-export interface Standing {
+export interface DaemonStanding {
   readonly isReadOnly?: boolean
   readonly generation: number
   readonly skills: number
@@ -15,7 +15,7 @@ export interface Standing {
  * One line for a service manager: counts, and the source that has been failing for longest. It contains no error
  * messages.
  */
-export function standingText({ isReadOnly, generation, skills, sources, recordOf }: Standing): string {
+export function statusLine({ isReadOnly, generation, skills, sources, recordOf }: DaemonStanding): string {
   const served = `${isReadOnly === true ? 'read-only, ' : ''}${countOf(skills, 'skill')} of ${countOf(sources.length, 'source')}, generation ${generation}`
   const failing = sources.flatMap((id) => {
     const { condition, lastSuccess } = recordOf(id)

@@ -5,7 +5,7 @@ import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { contractProblems, problemsOf } from '../../sync/catalog/contract-problems.ts'
 import type { ContractProblem } from '../../sync/catalog/contract-problems.ts'
 import type { Finding } from '../../sync/skill-md/finding.ts'
-import { UNDECIDED, identityOf, type Decision, type Decisions } from '../../sync/decisions/decisions.ts'
+import { UNDECIDED, identityOf, type SourceDecision, type Decisions } from '../../sync/decisions/decisions.ts'
 import { disabledIn, type DisabledMatch, type DisabledMatches } from '../../sync/decisions/disabled-matches.ts'
 import type { DisabledSkills } from '../../sync/decisions/disabled-skills.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
@@ -29,9 +29,9 @@ import { standingIn } from '../trust/lock-rules.ts'
 import type { LockRead, LockStanding } from '../trust/lock-rules.ts'
 import { servedLost } from './lost-sources.ts'
 import type { ServedLost } from './lost-sources.ts'
-import type { Notice } from './upgrade-notices.ts'
+import type { UpgradeNotice } from './upgrade-notices.ts'
 import { isContractUnserved } from './unserved-contract.ts'
-import { verifiedOfAll, type Kept, type Verified } from './verified-files.ts'
+import { verifiedOfAll, type KeptDigests, type Verified } from './verified-files.ts'
 import type { Unready } from '../../serve/http/routes/health.ts'
 import { VERSION } from '../../serve/version.ts'
 
@@ -57,7 +57,7 @@ export interface Status {
   /** Sources whose served content was lost on disk, with what is served until it is fetched again. */
   readonly servedLost: readonly ServedLost[]
   /** Changes of this version that affect this installation; empty after they were reported. */
-  readonly notices: readonly Notice[]
+  readonly notices: readonly UpgradeNotice[]
   /** The process that answers; absent if none runs and the state folder was read. */
   readonly daemon?: DaemonStatus
   /**
@@ -121,7 +121,7 @@ export interface SourceStatus {
   readonly update: 'auto' | 'locked' | 'review'
   readonly lock: LockStanding
   /** The operator's decisions about it; empty if there are none. */
-  readonly decision: Decision
+  readonly decision: SourceDecision
   /** The skills that the operator disabled, present or not: their number, and the folders of the first of them. */
   readonly disabled: { readonly count: number; readonly paths: readonly string[] } & DisabledPlaces
   /** The skills of another MCP server that wait for approval: their number, and the first of them. */
@@ -225,7 +225,7 @@ export interface StatusInput {
   readonly loss: SyncError | undefined
   readonly approvals: Approvals
   readonly lock: LockRead
-  readonly notices: readonly Notice[]
+  readonly notices: readonly UpgradeNotice[]
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   readonly lookingSince: ReadonlyMap<SourceId, Date>
   /** The bytes of files that came from an MCP server in the last hour. `undefined` if no daemon runs. */
@@ -365,7 +365,7 @@ function conditionOf(
  * all.
  */
 interface Beside {
-  readonly kept: Kept
+  readonly kept: KeptDigests
   readonly about?: ReadonlySet<string> | undefined
 }
 

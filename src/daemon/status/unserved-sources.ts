@@ -1,4 +1,4 @@
-import type { Lacking, LackingSource } from '../../serve/mcp/tools/unserved-sources.ts'
+import type { UnservedSources, LackingSource } from '../../serve/mcp/tools/unserved-sources.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { recordAt } from '../../sync/store/source-records.ts'
 import type { Store } from '../../sync/store/store.ts'
@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts'
 /**
  * The sources of which a catalog has nothing. `MOST_NAMED` of them are named, with the reasons from the state folder.
  */
-export async function lackingIn(catalog: Catalog, { sources }: Config, store: Store): Promise<Lacking> {
+export async function lackingIn(catalog: Catalog, { sources }: Config, store: Store): Promise<UnservedSources> {
   const lacking = withoutAny(catalog, sources)
   const named = lacking.slice(0, MOST_NAMED).map(async ({ source }): Promise<LackingSource> => {
     const { condition } = recordAt(await store.records.read(source.id), source)
@@ -18,7 +18,7 @@ export async function lackingIn(catalog: Catalog, { sources }: Config, store: St
 }
 
 /** The number of such sources, for callers that must not know any source. */
-export function lackingUnnamed(catalog: Catalog, sources: Config['sources']): Lacking {
+export function lackingUnnamed(catalog: Catalog, sources: Config['sources']): UnservedSources {
   return { count: withoutAny(catalog, sources).length, named: [] }
 }
 

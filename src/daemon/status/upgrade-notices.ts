@@ -8,10 +8,10 @@ import type { Store } from '../../sync/store/store.ts'
 import type { Config } from '../config/config.ts'
 import { isBound, standingIn } from '../trust/lock-rules.ts'
 import type { LockRead } from '../trust/lock-rules.ts'
-import { isFollowed, standingText } from './lock-text.ts'
+import { isFollowed, lockStandingText } from './lock-text.ts'
 
 /** A change of behavior since the version that last wrote the state folder, if it affects this installation. */
-export interface Notice {
+export interface UpgradeNotice {
   /** The id of the change. */
   readonly change: string
   readonly message: string
@@ -29,13 +29,13 @@ export interface NoticeParts {
  * The changes of behavior that operators are notified of, in order. A state folder records how many of them it has been
  * served with.
  */
-const CHANGES: readonly ((parts: NoticeParts) => Notice | undefined)[] = [lockIsFollowed]
+const CHANGES: readonly ((parts: NoticeParts) => UpgradeNotice | undefined)[] = [lockIsFollowed]
 
 /**
  * The notices that are still due for this state folder. A new folder has none, because nothing changed for it. They
  * stay due until `remember` is called.
  */
-export async function noticesOf(parts: NoticeParts): Promise<readonly Notice[]> {
+export async function noticesOf(parts: NoticeParts): Promise<readonly UpgradeNotice[]> {
   if (await isNew(parts.store)) return []
   const known = await knownIn(parts.store)
   return CHANGES.slice(known).flatMap((noticeOf) => noticeOf(parts) ?? [])
@@ -65,13 +65,13 @@ function fileOf({ folder }: Store): string {
 }
 
 /** Previous versions followed a lock only with `--locked` or `update: locked`. */
-function lockIsFollowed({ config, lock, decisions }: NoticeParts): Notice | undefined {
+function lockIsFollowed({ config, lock, decisions }: NoticeParts): UpgradeNotice | undefined {
   const sources = config.sources.flatMap(({ source }): string[] => {
     const standing = standingIn(lock, config, source, decisions.get(source.id))
     if (standing.by !== undefined || !isBound(standing)) return []
     if (isFollowed(standing) && standing.commit !== undefined)
       return [`"${source.id}" stays at ${standing.commit.slice(0, 12)}`]
-    return [`"${source.id}": it ${standingText(standing)}`]
+    return [`"${source.id}": it ${lockStandingText(standing)}`]
   })
   if (sources.length === 0) return undefined
   const some = sources.slice(0, MOST_NAMED)

@@ -12,7 +12,7 @@ export interface Verified {
 }
 
 /** By source: the digests of the files in the store. */
-export type Kept = ReadonlyMap<SourceId, ReadonlySet<string>>
+export type KeptDigests = ReadonlyMap<SourceId, ReadonlySet<string>>
 
 /**
  * Counts a skill's files whose digests are in the store. Each was verified before it was stored, and is verified again

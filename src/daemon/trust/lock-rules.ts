@@ -1,6 +1,6 @@
 import { isOfSameRef, mismatchesOf, mismatchesWith } from '../../sync/decisions/lock.ts'
 import type { Lock, LockEntry, Mismatch } from '../../sync/decisions/lock.ts'
-import { UNDECIDED, type Decision } from '../../sync/decisions/decisions.ts'
+import { UNDECIDED, type SourceDecision } from '../../sync/decisions/decisions.ts'
 import { packMismatches } from '../../sync/catalog/pack.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
@@ -45,7 +45,7 @@ export interface LockStanding {
  * The decision that matters in addition to the lock. An operator that pins a source on this machine overrules a lock
  * that no setting requires.
  */
-export type Frozen = Pick<Decision, 'frozen'>
+export type Frozen = Pick<SourceDecision, 'frozen'>
 
 export function followedBy({ mode }: Config, source: Source): FollowedBy | undefined {
   if (mode.locked) return '--locked'

@@ -1,4 +1,4 @@
-import { UNDECIDED, type Decision } from '../../sync/decisions/decisions.ts'
+import { UNDECIDED, type SourceDecision } from '../../sync/decisions/decisions.ts'
 import { isLocked } from '../../sync/decisions/lock.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
@@ -32,7 +32,7 @@ export function admissionOf(config: Config): Admission {
 export async function revocationOf(
   config: Config,
   snapshot: Snapshot,
-  decision: Decision,
+  decision: SourceDecision,
 ): Promise<SyncError | undefined> {
   return refusalBy(demanded(await lockRead(config), config, snapshot), config, snapshot, decision)
 }
@@ -53,7 +53,7 @@ function demanded(read: LockRead, config: Config, { source: id }: Snapshot): Loc
 export async function refusalOf(
   config: Config,
   snapshot: Snapshot,
-  decision: Decision = UNDECIDED,
+  decision: SourceDecision = UNDECIDED,
 ): Promise<SyncError | undefined> {
   return refusalBy(await lockRead(config), config, snapshot, decision)
 }
@@ -62,7 +62,7 @@ async function refusalBy(
   read: LockRead,
   config: Config,
   snapshot: Snapshot,
-  decision: Decision,
+  decision: SourceDecision,
 ): Promise<SyncError | undefined> {
   const configured = config.sources.find(({ source }) => source.id === snapshot.source)
   if (configured === undefined) return new NotLocked(`Cannot serve "${snapshot.source}": it is not configured`)

@@ -3,7 +3,7 @@ import { NotSigned, SignedLate } from '../../sync/model/sync-error.ts'
 import type { Proof } from '../../sync/model/tree.ts'
 import type { Signers } from '../../sync/model/signers.ts'
 import { prove } from '../../sync/signatures/verify-signature.ts'
-import type { Pulling } from '../../sync/pull/pull-context.ts'
+import type { PullContext } from '../../sync/pull/pull-context.ts'
 import type { ConfiguredSource } from '../config/config.ts'
 import { durationText } from '../config/scalars.ts'
 import { readTrust } from './trust.ts'
@@ -12,7 +12,7 @@ import { readTrust } from './trust.ts'
  * Returns the check of a revision's signers, by the keys that are trusted at that moment. `undefined` if no signature
  * is required.
  */
-export function proverOf({ source, signed }: ConfiguredSource, now = () => new Date()): Pulling['prove'] {
+export function proverOf({ source, signed }: ConfiguredSource, now = () => new Date()): PullContext['prove'] {
   if (signed === undefined) return undefined
   return async (proof: Proof, { commit, ref }: Revision, sight): Promise<Signers> => {
     const graceMs = sight === 'first' ? signed.graceMs : undefined

@@ -2,7 +2,7 @@ import type { SignedBy } from '../config/config.ts'
 import { utf8 } from '../../sync/skill-md/frontmatter.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { TRUST_LIMITS } from '../../sync/model/signers.ts'
-import type { Trust } from '../../sync/model/signers.ts'
+import type { TrustedSigners } from '../../sync/model/signers.ts'
 import { whyNotOpened } from '../base/disk-error-text.ts'
 import { readBounded } from '../base/plain-file.ts'
 
@@ -10,7 +10,11 @@ import { readBounded } from '../base/plain-file.ts'
  * Reads the files. Called before each use, so that a removed key no longer counts. An unreadable file is
  * `revision-unverified`: without it no signature could be valid.
  */
-export async function readTrust({ require, allowedSigners, keyring }: Omit<SignedBy, 'graceMs'>): Promise<Trust> {
+export async function readTrust({
+  require,
+  allowedSigners,
+  keyring,
+}: Omit<SignedBy, 'graceMs'>): Promise<TrustedSigners> {
   const { allowedSignersBytes, keyringBytes } = TRUST_LIMITS
   return {
     require,

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { NO_ROUTE } from '../meter.ts'
 import type { Meter } from '../meter.ts'
-import { Access } from './access/access.ts'
+import { HttpAccess } from './access/access.ts'
 import type { AccessRules } from './access/access.ts'
 import { admission, rateOf } from './access/authorize.ts'
 import type { RateOptions } from './access/authorize.ts'
@@ -13,9 +13,9 @@ import type { Unready } from './routes/health.ts'
 import { holdersBehind } from './server/share-holder.ts'
 import { statusTo } from './server/audit.ts'
 import { openListener } from './server/listener.ts'
-import type { Listener, ListenerLimits, ListenerOptions, Site } from './server/listener.ts'
+import type { HttpListener, ListenerLimits, ListenerOptions, Site } from './server/listener.ts'
 import { metricsRoutes } from './routes/metrics.ts'
-import type { Metrics } from './routes/metrics.ts'
+import type { MetricsText } from './routes/metrics.ts'
 import { hookRoutes } from './routes/webhook.ts'
 import type { WebhookEndpoint } from './routes/webhook.ts'
 
@@ -26,7 +26,7 @@ export interface OperationsOptions extends ListenerOptions {
   /** The host names that clients may use in addition to the host. Webhooks accept any name. */
   readonly names?: Pick<Names, 'hosts'>
   readonly webhooks: WebhookEndpoint
-  readonly metrics?: Metrics | undefined
+  readonly metrics?: MetricsText | undefined
   readonly unready: () => readonly Unready[]
   readonly isReadOnly?: () => boolean
   readonly access: AccessRules
@@ -37,14 +37,14 @@ export interface OperationsOptions extends ListenerOptions {
  * Opens the second listener, for programs of the operator and of git hosts. It may be outside loopback, and serves no
  * browsers.
  */
-export async function serveOperations(options: OperationsOptions): Promise<Listener> {
+export async function serveOperations(options: OperationsOptions): Promise<HttpListener> {
   const { host, names, webhooks, metrics, unready, isReadOnly, access, meter } = options
   const guard = new Guard({ ...names, host })
   const holderOf = holdersBehind(new TrustedProxies(options.trustedProxies ?? []))
   const isHook = ({ url = '/' }: IncomingMessage): boolean => url.startsWith('/hooks/')
   const site: Site = {
     refusalOf: (request) => refusalOfBrowser(request) ?? (isHook(request) ? undefined : guard.refusalOf(request)),
-    admit: admission(new Access(access), rateOf(options), holderOf),
+    admit: admission(new HttpAccess(access), rateOf(options), holderOf),
     answered: (_, response, { route }) => meter?.answered(route ?? NO_ROUTE, statusTo(response)),
     routes: {
       ...hookRoutes(webhooks),

@@ -1,6 +1,6 @@
 import type { Serving } from '../mcp/core/methods.ts'
 import type { Registry } from '../registry.ts'
-import { Access } from './access/access.ts'
+import { HttpAccess } from './access/access.ts'
 import type { AccessRules } from './access/access.ts'
 import { admission, rateOf } from './access/authorize.ts'
 import { TrustedProxies } from './server/client-address.ts'
@@ -15,8 +15,8 @@ import type { HealthOptions, Unready } from './routes/health.ts'
 import { HttpAudit } from './server/audit.ts'
 import { openListener } from './server/listener.ts'
 import { metricsRoutes } from './routes/metrics.ts'
-import type { Metrics } from './routes/metrics.ts'
-import type { Listener, ListenerLimits, ListenerOptions, Site } from './server/listener.ts'
+import type { MetricsText } from './routes/metrics.ts'
+import type { HttpListener, ListenerLimits, ListenerOptions, Site } from './server/listener.ts'
 import { NO_SESSION_LOG } from './mcp/session-store.ts'
 import type { SessionLog } from './mcp/session-store.ts'
 import { metadataRoutes, rulesWith } from './access/protected-resource.ts'
@@ -24,10 +24,10 @@ import type { OAuthOptions } from './access/protected-resource.ts'
 import { PageSessions } from '../page/http/login-sessions.ts'
 import type { Rate, RateLimit } from './access/rate-limit.ts'
 import { RequestTurns } from './server/request-scheduler.ts'
-import { Rooms } from './mcp/view-hubs.ts'
+import { ViewHubs } from './mcp/view-hubs.ts'
 import { Sessions } from './mcp/sessions.ts'
 import type { SessionLimits } from './mcp/sessions.ts'
-import { webOf } from '../page/http/web-routes.ts'
+import { webRoutesOf } from '../page/http/web-routes.ts'
 import type { WebOptions } from '../page/http/web-routes.ts'
 import { hookRoutes } from './routes/webhook.ts'
 import type { WebhookEndpoint } from './routes/webhook.ts'
@@ -49,7 +49,7 @@ export interface HttpOptions extends ListenerOptions {
   /** Served here too, unless webhooks have an address of their own. */
   readonly webhooks?: WebhookEndpoint
   /** Served here too, unless metrics have an address of their own. */
-  readonly metrics?: Metrics
+  readonly metrics?: MetricsText
   /** The pages and files served in addition to MCP; none by default. */
   readonly web?: WebOptions
   /** The authorization server whose tokens are accepted in addition to ours. */
@@ -73,7 +73,7 @@ export interface HttpLimits extends ListenerLimits {
 }
 
 /** The running HTTP server of the daemon. */
-export interface HttpServer extends Listener {
+export interface HttpServer extends HttpListener {
   readonly counts: () => HttpCounts
   readonly figures: () => HttpFigures
   /** Ends the streams and sessions of revoked tokens at once, instead of at the next check. */
@@ -100,7 +100,7 @@ export interface HttpFigures extends HttpCounts {
 export async function serveHttp(serving: Serving, options: HttpOptions): Promise<HttpServer> {
   const heard = listenersOf(serving, options)
   const { rooms, streams, sessions } = heard
-  let listener: Listener
+  let listener: HttpListener
   const siteFrom = (served: Serving, asked: HttpOptions): Built => siteOf(served, asked, heard, () => listener.url)
   let { site, offered } = siteFrom(serving, options)
   const noting = note(serving, heard)
@@ -157,7 +157,7 @@ function comeOrGone(before: Choices = {}, after: Choices = {}): ReadonlySet<stri
 
 /** The state that outlives a change of the site: subscribers, page logins and rates. */
 interface Listeners {
-  readonly rooms: Rooms
+  readonly rooms: ViewHubs
   readonly streams: EventStreams
   readonly sessions: Sessions
   readonly signedIn: PageSessions
@@ -167,7 +167,7 @@ interface Listeners {
 
 function listenersOf(serving: Serving, options: HttpOptions): Listeners {
   const { limits, now, sessionLog: log = NO_SESSION_LOG } = options
-  const rooms = new Rooms(serving, (mark) => log.catalogOf(mark))
+  const rooms = new ViewHubs(serving, (mark) => log.catalogOf(mark))
   const sessions = new Sessions({ rooms, limits: limits.sessions, now, log })
   const streams = new EventStreams(limits)
   rooms.spent.freeBy((holder, asking) => {
@@ -211,7 +211,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
   const { host, names, oauth, web, webhooks, metrics, now } = options
   const address = (): string => names?.publicUrl?.replace(/\/$/, '') ?? url()
   const resource = (): string => `${address()}/mcp`
-  const access = new Access(rulesOf(options, resource))
+  const access = new HttpAccess(rulesOf(options, resource))
   const proxies = new TrustedProxies(options.trustedProxies ?? [])
   const holderOf = holdersBehind(proxies)
   const admit = admission(access, heard.rate, holderOf)
@@ -220,7 +220,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
   const { streams, signedIn } = heard
   const { bodyBytes, requestMs: batchMs } = options.limits
   const batches = { rate: heard.rate, holderOf, turns: heard.turns, batchMs, now }
-  const offered = web && webOf(serving, web, { access, admit, address, now, audit, holderOf, streams, signedIn })
+  const offered = web && webRoutesOf(serving, web, { access, admit, address, now, audit, holderOf, streams, signedIn })
   const site: Site = {
     refusalOf: (request) => guard.refusalOf(request),
     guestOf: (request) => guard.guestOf(request),

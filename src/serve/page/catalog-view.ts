@@ -4,24 +4,24 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import { countOf } from '../../base/text/plural.ts'
 import { skillAddress } from './urls.ts'
-import type { Body } from './layout.ts'
-import { html, NOTHING, said } from './html.ts'
+import type { PageBody } from './layout.ts'
+import { html, EMPTY_HTML, isolated } from './html.ts'
 import type { Html } from './html.ts'
-import { placeLink, placesIn } from './skill-copies.ts'
-import { queryOf, search } from './search.ts'
-import type { Found, Query } from './search.ts'
+import { copyLink, placesIn } from './skill-copies.ts'
+import { queryOf, searchPage } from './search.ts'
+import type { SearchPage, Query } from './search.ts'
 import type { View } from './view.ts'
 import { refText, shortCommit, sizeText } from './format.ts'
 
 /** Renders the served skills, or the results of a search. */
-export function catalogView(view: View, name: string): Body {
+export function catalogView(view: View, name: string): PageBody {
   const { catalog, params, up } = view
   const query = queryOf(params)
-  const found = search(catalog, query)
+  const found = searchPage(catalog, query)
   return {
     title: name,
     place: 'skills',
-    content: html`<h1>${said(name)}</h1>
+    content: html`<h1>${isolated(name)}</h1>
       <p class="lead">
         Every skill is pinned to a commit and has a digest. Clients connect to <code>${view.address}/mcp</code>;
         <a href="${up}connect">here is how</a>.
@@ -38,7 +38,7 @@ export function catalogView(view: View, name: string): Body {
 function findForm(view: View, { text, source }: Query): Html {
   const { up } = view
   const options = sourcesIn(view).map(
-    (id) => html`<option value="${id}" ${id === source ? html` selected` : NOTHING}>${id}</option>`,
+    (id) => html`<option value="${id}" ${id === source ? html` selected` : EMPTY_HTML}>${id}</option>`,
   )
   return html`<form class="find" role="search" action="${up}" method="get">
     <div>
@@ -61,7 +61,7 @@ function sourcesIn({ catalog, isWhole, host }: View): readonly SourceId[] {
   return isWhole ? host.sources().map(({ id }) => id) : catalog.snapshots.map(({ source }) => source)
 }
 
-function countText(found: Found, { text, source }: Query, { catalog }: View): string {
+function countText(found: SearchPage, { text, source }: Query, { catalog }: View): string {
   const { total, places, page, pages } = found
   const where = places > total ? ` in ${countOf(places, 'place')}` : ''
   const isAll = text === '' && source === ''
@@ -72,9 +72,9 @@ function countText(found: Found, { text, source }: Query, { catalog }: View): st
 function nothingFound(view: View, { text, source }: Query): Html {
   const { catalog, isWhole, up } = view
   if (source !== '' && !catalog.listed.some((skill) => skill.source === source)) return nothingOf(source, view)
-  const of = source === '' ? NOTHING : html` of ${said(source)}`
+  const of = source === '' ? EMPTY_HTML : html` of ${isolated(source)}`
   if (catalog.listed.length > 0)
-    return html`<p>No skill${of} has all of these words: ${said(text)}. <a href="${up}">Show all</a></p>`
+    return html`<p>No skill${of} has all of these words: ${isolated(text)}. <a href="${up}">Show all</a></p>`
   if (!isWhole) return html`<p>No skill is served to you yet.</p>`
   return html`<p>No skill is served yet. <a href="${up}sources">The sources</a> say why.</p>`
 }
@@ -82,9 +82,9 @@ function nothingFound(view: View, { text, source }: Query): Html {
 function nothingOf(source: string, view: View): Html {
   const { isWhole, up } = view
   const all = html`<a href="${up}">Show all</a>`
-  if (!sourcesIn(view).some((id) => id === source)) return html`<p>There is no source ${said(source)}. ${all}</p>`
-  const why = isWhole ? html`<a href="${up}problems?source=${source}">Its problems</a> say why. ` : NOTHING
-  return html`<p>No skill of ${said(source)} is in the list. ${why}${all}</p>`
+  if (!sourcesIn(view).some((id) => id === source)) return html`<p>There is no source ${isolated(source)}. ${all}</p>`
+  const why = isWhole ? html`<a href="${up}problems?source=${source}">Its problems</a> say why. ` : EMPTY_HTML
+  return html`<p>No skill of ${isolated(source)} is in the list. ${why}${all}</p>`
 }
 
 function listOf(skills: readonly CatalogSkill[], view: View): Html {
@@ -99,13 +99,13 @@ function itemOf(entry: CatalogSkill, revision: Revision | undefined, { catalog, 
   const { name, description, source, skill } = entry
   const { ref = '', commit = '' } = revision ?? {}
   return html`<li>
-    <h2><a href="${up}${skillAddress(entry)}">${said(name)}</a></h2>
-    <p class="clamp">${said(description)}</p>
+    <h2><a href="${up}${skillAddress(entry)}">${isolated(name)}</a></h2>
+    <p class="clamp">${isolated(description)}</p>
     <div class="facts">
       <span>${source}</span>
-      <span>${said(refText(ref))} at ${shortCommit(commit)}</span>
+      <span>${isolated(refText(ref))} at ${shortCommit(commit)}</span>
       <span>${countOf(skill.files.length, 'file')}, ${sizeText(skill.size)}</span>
-      ${skill.findings.length === 0 ? NOTHING : html`<span class="warn">${countOf(skill.findings.length, 'note')}</span>`}
+      ${skill.findings.length === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(skill.findings.length, 'note')}</span>`}
     </div>
     ${placesOf(entry, catalog, up)}
   </li>`
@@ -114,20 +114,20 @@ function itemOf(entry: CatalogSkill, revision: Revision | undefined, { catalog, 
 /** Links to the other places of a skill with several places. */
 function placesOf(entry: CatalogSkill, catalog: Catalog, up: string): Html {
   const places = placesIn(catalog).of(entry)
-  if (places.length < 2) return NOTHING
+  if (places.length < 2) return EMPTY_HTML
   const others = places.filter((place) => place !== entry)
   const left = others.length - MOST_PLACES
-  const links = others.slice(0, MOST_PLACES).map((place) => html`<span>${placeLink(place, up)}</span> `)
+  const links = others.slice(0, MOST_PLACES).map((place) => html`<span>${copyLink(place, up)}</span> `)
   return html`<div class="facts">
     <span>In ${places.length} places, also</span>
-    ${links}${left > 0 ? html`<a href="${up}${skillAddress(entry)}#places">${left} more</a>` : NOTHING}
+    ${links}${left > 0 ? html`<a href="${up}${skillAddress(entry)}#places">${left} more</a>` : EMPTY_HTML}
   </div>`
 }
 
 const MOST_PLACES = 4
 
-function pagesOf({ page, pages }: Found, query: Query, up: string): Html {
-  if (pages === 1) return NOTHING
+function pagesOf({ page, pages }: SearchPage, query: Query, up: string): Html {
+  if (pages === 1) return EMPTY_HTML
   const to = (number: number, text: string, rel: string): Html =>
     number < 1 || number > pages
       ? html`<span></span>`

@@ -1,14 +1,14 @@
 import { countOf } from '../../base/text/plural.ts'
 import { skillAddress } from './urls.ts'
-import type { Body } from './layout.ts'
-import { html, NOTHING, said, visible } from './html.ts'
+import type { PageBody } from './layout.ts'
+import { html, EMPTY_HTML, isolated, visible } from './html.ts'
 import type { Html } from './html.ts'
-import type { Moment, Move, SkillChange, SourceChange, TextDiff } from './page-data.ts'
+import type { PageGeneration, PageMove, PageSkillChange, SourceChange, TextDiff } from './page-data.ts'
 import type { View } from './view.ts'
 import { minute, shortCommit } from './format.ts'
 
 /** Renders the stored generations, or the changes between two of them. */
-export async function changesView(view: View): Promise<Body> {
+export async function changesView(view: View): Promise<PageBody> {
   const { from, to } = numbersIn(view.params)
   return from === undefined || to === undefined ? historyView(view) : comparisonView(from, to, view)
 }
@@ -18,7 +18,7 @@ function numbersIn(params: URLSearchParams): { readonly from?: number; readonly 
   return { ...(from !== undefined && { from: Number(from) }), ...(to !== undefined && { to: Number(to) }) }
 }
 
-async function historyView(view: View): Promise<Body> {
+async function historyView(view: View): Promise<PageBody> {
   const moments = await view.host.history()
   const intro = html`<h1>Changes</h1>
     <p class="lead">Each time that something moved there is a new generation of what is served.</p>`
@@ -28,7 +28,7 @@ async function historyView(view: View): Promise<Body> {
           <p class="note">That cannot be told at the moment; try again.</p>`
       : html`${intro}
           <div id="changes" data-live>
-            ${moments.length > 1 ? compareForm(moments, view) : NOTHING}
+            ${moments.length > 1 ? compareForm(moments, view) : EMPTY_HTML}
             <ol class="list">
               ${moments.map((moment) => momentItem(moment, view))}
             </ol>
@@ -36,11 +36,11 @@ async function historyView(view: View): Promise<Body> {
   return { title: 'Changes', place: 'changes', content }
 }
 
-function compareForm(moments: readonly Moment[], { up }: View): Html {
+function compareForm(moments: readonly PageGeneration[], { up }: View): Html {
   const options = (chosen: number | undefined): Html[] =>
     moments.map(
       ({ generation }) =>
-        html`<option value="${generation}" ${generation === chosen ? html` selected` : NOTHING}>
+        html`<option value="${generation}" ${generation === chosen ? html` selected` : EMPTY_HTML}>
           Generation ${generation}
         </option>`,
     )
@@ -61,20 +61,20 @@ function compareForm(moments: readonly Moment[], { up }: View): Html {
   </form>`
 }
 
-function momentItem({ generation, createdAt, isServed, cause, moves }: Moment, { up }: View): Html {
+function momentItem({ generation, createdAt, isServed, cause, moves }: PageGeneration, { up }: View): Html {
   const before = generation - 1
   return html`<li>
     <h2>
       ${moves === undefined || moves.length === 0 ? html`Generation ${generation}` : html`<a href="${up}changes?from=${before}&to=${generation}">Generation ${generation}</a>`}
-      ${isServed ? html`<span class="tag good">served</span>` : NOTHING}
+      ${isServed ? html`<span class="tag good">served</span>` : EMPTY_HTML}
     </h2>
     <div class="facts"><span>${minute(createdAt)}</span><span>${cause}</span></div>
-    ${moves === undefined ? html`<p class="quiet">What was before is not known any more.</p>` : NOTHING}
+    ${moves === undefined ? html`<p class="quiet">What was before is not known any more.</p>` : EMPTY_HTML}
     ${moves?.map((move) => html`<p>${moveText(move)}</p>`)}
   </li>`
 }
 
-function moveText({ source, from, to, added, changed, removed }: Move): Html {
+function moveText({ source, from, to, added, changed, removed }: PageMove): Html {
   const counts = [
     ...(added > 0 ? [`${countOf(added, 'skill')} added`] : []),
     ...(changed > 0 ? [`${countOf(changed, 'skill')} changed`] : []),
@@ -89,7 +89,7 @@ function placeText(commit: string | undefined): Html {
   return commit === undefined ? html`nothing` : shortCommit(commit)
 }
 
-async function comparisonView(from: number, to: number, view: View): Promise<Body> {
+async function comparisonView(from: number, to: number, view: View): Promise<PageBody> {
   const sources = await view.host.compare(from, to)
   const title = `From generation ${from} to ${to}`
   const head = html`<p class="crumbs"><a href="${view.up}changes">Changes</a></p>
@@ -117,35 +117,35 @@ type LinkTo = (path: string) => string | undefined
 function sectionOf({ source, from, to, skills, more }: SourceChange, linkTo: LinkTo): Html {
   return html`<section aria-label="Source ${source}">
     <h2>${source} <span class="quiet small">${placeText(from)} → ${placeText(to)}</span></h2>
-    ${skills.length === 0 ? html`<p class="quiet">No skill of the lists differs.</p>` : NOTHING}
+    ${skills.length === 0 ? html`<p class="quiet">No skill of the lists differs.</p>` : EMPTY_HTML}
     <ul class="list">
       ${skills.map((skill) => itemOf(skill, linkTo(`${source}/${skill.path}`)))}
     </ul>
-    ${more === 0 ? NOTHING : html`<p class="quiet">${more} more are not shown here; skillsyncd diff shows all.</p>`}
+    ${more === 0 ? EMPTY_HTML : html`<p class="quiet">${more} more are not shown here; skillsyncd diff shows all.</p>`}
   </section>`
 }
 
-function itemOf({ path, name, change, files, moreFiles, diff }: SkillChange, address: string | undefined): Html {
-  const called = said(name)
+function itemOf({ path, name, change, files, moreFiles, diff }: PageSkillChange, address: string | undefined): Html {
+  const called = isolated(name)
   return html`<li>
     <h3>
       ${address === undefined ? called : html`<a href="${address}">${called}</a>`}
-      <span class="tag ${TONES[change]}">${change}</span> <span class="quiet small">${said(path)}</span>
+      <span class="tag ${TONES[change]}">${change}</span> <span class="quiet small">${isolated(path)}</span>
     </h3>
-    ${files.length === 0 ? NOTHING : filesOf(files, moreFiles)} ${diff === undefined ? NOTHING : diffOf(diff)}
+    ${files.length === 0 ? EMPTY_HTML : filesOf(files, moreFiles)} ${diff === undefined ? EMPTY_HTML : diffOf(diff)}
   </li>`
 }
 
-function filesOf(files: SkillChange['files'], more: number): Html {
+function filesOf(files: PageSkillChange['files'], more: number): Html {
   const items = files.map(
-    ({ path, change }) => html`<li><span class="${TONES[change]}">${change}</span> ${said(path)}</li>`,
+    ({ path, change }) => html`<li><span class="${TONES[change]}">${change}</span> ${isolated(path)}</li>`,
   )
   return html`<ul class="files">
-    ${items} ${more === 0 ? NOTHING : html`<li class="quiet">and ${more} more</li>`}
+    ${items} ${more === 0 ? EMPTY_HTML : html`<li class="quiet">and ${more} more</li>`}
   </ul>`
 }
 
-const TONES: Readonly<Record<SkillChange['change'], string>> = { added: 'good', changed: 'warn', removed: 'bad' }
+const TONES: Readonly<Record<PageSkillChange['change'], string>> = { added: 'good', changed: 'warn', removed: 'bad' }
 
 function diffOf(diff: TextDiff): Html {
   if ('why' in diff) return html`<p class="quiet">${diff.why}</p>`

@@ -3,11 +3,11 @@ import { shellWord } from '../../base/text/shell-word.ts'
 /** The steps to add this server to one client. */
 export interface ClientWay {
   readonly client: string
-  readonly steps: readonly Step[]
+  readonly steps: readonly SetupStep[]
 }
 
 /** A text to copy. `where`: a shell, or the name of its file. */
-export interface Step {
+export interface SetupStep {
   readonly where: string
   readonly text: string
 }
@@ -69,11 +69,11 @@ const TOKEN = 'SKILLS_TOKEN'
 
 const HEADER = `--header "Authorization: Bearer $${TOKEN}"`
 
-function shell(...parts: readonly (string | false)[]): Step {
+function shell(...parts: readonly (string | false)[]): SetupStep {
   return { where: 'Shell', text: parts.filter((part) => part !== false).join(' ') }
 }
 
-function json(where: string, value: object): Step {
+function json(where: string, value: object): SetupStep {
   return { where, text: JSON.stringify(value, undefined, 2) }
 }
 

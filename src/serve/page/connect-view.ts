@@ -1,5 +1,5 @@
-import type { Body } from './layout.ts'
-import { html, NOTHING, said } from './html.ts'
+import type { PageBody } from './layout.ts'
+import { html, EMPTY_HTML, isolated } from './html.ts'
 import type { Html } from './html.ts'
 import { shellWord } from '../../base/text/shell-word.ts'
 import { clientWays } from './client-setup.ts'
@@ -7,21 +7,22 @@ import type { ClientWay } from './client-setup.ts'
 import type { View } from './view.ts'
 
 /** Renders the setup of clients for this server, ready to copy. */
-export function connectView({ address, hasInstaller, host, packs }: View): Body {
+export function connectView({ address, hasInstaller, host, packs }: View): PageBody {
   const { isTokenRequired } = host
   return {
     title: 'Connect',
     place: 'connect',
     content: html`<h1>Connect</h1>
       <p class="lead">Clients of MCP take one address; it answers in every revision of the protocol that they speak.</p>
-      ${snippet('Address', `${address}/mcp`, 'the address')} ${packs.length === 0 ? NOTHING : packList(packs, address)}
+      ${snippet('Address', `${address}/mcp`, 'the address')}
+      ${packs.length === 0 ? EMPTY_HTML : packList(packs, address)}
       ${
         isTokenRequired
           ? html`<p class="note">
               Each client needs a token: <code>skillsyncd token add NAME</code> on the hub. Below it is taken from the
               environment, <code>SKILLS_TOKEN</code>, where the client can; put it where it says TOKEN.
             </p>`
-          : NOTHING
+          : EMPTY_HTML
       }
       <h2>Clients of MCP</h2>
       <div class="ways">${clientWays(address, isTokenRequired).map(wayCard)}</div>
@@ -37,7 +38,7 @@ export function connectView({ address, hasInstaller, host, packs }: View): Body 
 function packList(packs: View['packs'], address: string): Html {
   return html`<p>A pack is a part of the skills, at an address of its own:</p>
     <ul>
-      ${packs.map(({ id, description }) => html`<li><code>${address}/mcp/${id}</code>${description === undefined ? NOTHING : html` ${said(description)}`}</li>`)}
+      ${packs.map(({ id, description }) => html`<li><code>${address}/mcp/${id}</code>${description === undefined ? EMPTY_HTML : html` ${isolated(description)}`}</li>`)}
     </ul>`
 }
 
@@ -54,7 +55,7 @@ function installer(address: string, isTokenRequired: boolean): Html {
   </p>`
   return html`<p>Installers put the skills into the folders that agents read:</p>
     ${snippet('Shell', `npx skills add ${shellWord(address)}`, 'the command of the installer')}
-    ${isTokenRequired ? needsPublic : NOTHING}`
+    ${isTokenRequired ? needsPublic : EMPTY_HTML}`
 }
 
 /** `what`: the label of the copy button for screen readers. */

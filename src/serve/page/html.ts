@@ -5,16 +5,16 @@ export interface Html {
   readonly html: string
 }
 
-export type Piece = string | number | Html | readonly Html[] | undefined
+export type HtmlPiece = string | number | Html | readonly Html[] | undefined
 
-export const NOTHING: Html = { html: '' }
+export const EMPTY_HTML: Html = { html: '' }
 
 /** Escapes every inserted value, except results of this function. */
-export function html(texts: TemplateStringsArray, ...values: readonly Piece[]): Html {
+export function html(texts: TemplateStringsArray, ...values: readonly HtmlPiece[]): Html {
   return { html: String.raw({ raw: texts }, ...values.map(escaped)) }
 }
 
-function escaped(value: Piece): string {
+function escaped(value: HtmlPiece): string {
   if (typeof value === 'string') return escapedText(value)
   if (typeof value === 'number') return String(value)
   if (value === undefined) return ''
@@ -22,7 +22,7 @@ function escaped(value: Piece): string {
 }
 
 /** Isolates foreign text from the writing direction around it, and names its hidden characters. */
-export function said(text: string): Html {
+export function isolated(text: string): Html {
   return html`<bdi>${visible(text)}</bdi>`
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
-import { html, NOTHING, said } from './html.ts'
+import { html, EMPTY_HTML, isolated } from './html.ts'
 import type { Html } from './html.ts'
 import { SCRIPT } from './script.ts'
 import { STYLE } from './style.ts'
@@ -9,20 +9,20 @@ import { STYLE } from './style.ts'
  * Returns a mark that differs between catalogs. The generation is not enough: an operator can disable a skill within
  * one.
  */
-export function markOf({ digest }: Pick<Catalog, 'digest'>): string {
+export function catalogMarkOf({ digest }: Pick<Catalog, 'digest'>): string {
   return digest.slice(0, 16)
 }
 
 /** One page, before it is put into its frame. */
-export interface Body {
+export interface PageBody {
   readonly status?: number
   readonly title: string
   readonly content: Html
   /** The menu entry of the page. */
-  readonly place?: Place
+  readonly place?: PageLink
 }
 
-export type Place = 'skills' | 'sources' | 'changes' | 'problems' | 'connect'
+export type PageLink = 'skills' | 'sources' | 'changes' | 'problems' | 'connect'
 
 /** The parts that every page has. */
 export interface Frame {
@@ -32,7 +32,7 @@ export interface Frame {
   readonly up: string
   /** The principal that is signed in. */
   readonly reader: string | undefined
-  /** The `markOf` of the catalog that the page was rendered from. */
+  /** The `catalogMarkOf` of the catalog that the page was rendered from. */
   readonly mark: string
   /** Data of the whole catalog. `undefined` for a reader of a part of it. */
   readonly whole: WholeFrame | undefined
@@ -44,7 +44,7 @@ interface WholeFrame {
   readonly problems: number
 }
 
-export function framed({ title, content, place }: Body, frame: Frame): string {
+export function framed({ title, content, place }: PageBody, frame: Frame): string {
   const { name, up, whole, mark, reader } = frame
   return documentOf({
     title: title === name ? name : `${title} · ${name}`,
@@ -52,7 +52,7 @@ export function framed({ title, content, place }: Body, frame: Frame): string {
     body: html`<a class="skip" href="#main">Skip to the content</a>
       <header>
         <div class="bar">
-          <a class="name" href="${up}">${said(name)}</a>
+          <a class="name" href="${up}">${isolated(name)}</a>
           <nav aria-label="Main">
             <ul>
               ${menu(place, frame)}
@@ -69,15 +69,15 @@ export function framed({ title, content, place }: Body, frame: Frame): string {
         }
         ${
           reader === undefined
-            ? NOTHING
-            : html`<form method="post" action="${up}logout">${said(reader)} <button>Sign out</button></form>`
+            ? EMPTY_HTML
+            : html`<form method="post" action="${up}logout">${isolated(reader)} <button>Sign out</button></form>`
         }
       </footer>
       <div id="heard" class="heard" role="status"></div>`,
   })
 }
 
-const MENU: readonly (readonly [Place, string, string])[] = [
+const MENU: readonly (readonly [PageLink, string, string])[] = [
   ['skills', '', 'Skills'],
   ['sources', 'sources', 'Sources'],
   ['changes', 'changes', 'Changes'],
@@ -86,14 +86,14 @@ const MENU: readonly (readonly [Place, string, string])[] = [
 ]
 
 /** The menu for a reader of a part of the catalog. */
-const OF_PARTS: ReadonlySet<Place> = new Set(['skills', 'connect'])
+const OF_PARTS: ReadonlySet<PageLink> = new Set(['skills', 'connect'])
 
-function menu(place: Place | undefined, { up, whole }: Frame): Html[] {
+function menu(place: PageLink | undefined, { up, whole }: Frame): Html[] {
   const problems = whole?.problems ?? 0
   return MENU.filter(([of]) => whole !== undefined || OF_PARTS.has(of)).map(([of, address, text]) => {
-    const current = of === place ? html` aria-current="page"` : NOTHING
+    const current = of === place ? html` aria-current="page"` : EMPTY_HTML
     const count =
-      of === 'problems' && problems > 0 ? html` <span id="problem-count" data-live>${problems}</span>` : NOTHING
+      of === 'problems' && problems > 0 ? html` <span id="problem-count" data-live>${problems}</span>` : EMPTY_HTML
     return html`<li><a href="${up}${address}" ${current}>${text}${count}</a></li>`
   })
 }
@@ -114,8 +114,8 @@ export function loginPage(name: string, { up, to, isRefused = false }: Login): s
     title: name,
     attributes: ` data-root="${up}"`,
     body: html`<main id="main" class="sign-in">
-      <h1>${said(name)}</h1>
-      ${isRefused ? html`<p class="note bad" role="alert">That token does not open this page.</p>` : NOTHING}
+      <h1>${isolated(name)}</h1>
+      ${isRefused ? html`<p class="note bad" role="alert">That token does not open this page.</p>` : EMPTY_HTML}
       <form method="post" action="${up}login">
         <label for="token">Token</label>
         <input id="token" type="password" name="token" autocomplete="off" required autofocus />

@@ -1,12 +1,12 @@
 import { parentPort } from 'node:worker_threads'
 import { visibleText } from './html.ts'
 import { rendered } from './markdown.ts'
-import type { Document } from './markdown.ts'
+import type { MarkdownDocument } from './markdown.ts'
 
 // The thread that converts foreign texts to HTML, because their authors control how long that takes.
 
 /** A text is shown as it is; a document is rendered. */
-export type Question = { readonly text: string } | Document
+export type Question = { readonly text: string } | MarkdownDocument
 
 parentPort?.on('message', (question: Question) => {
   const html = 'text' in question ? visibleText(question.text) : rendered(question)

@@ -5,7 +5,7 @@ import { escapedText, visibleText } from './html.ts'
 import { lineNamer, MarkdownLines, ruleNamed } from './markdown-lines.ts'
 
 /** A Markdown file of a skill, and the possible targets of its links. */
-export interface Document {
+export interface MarkdownDocument {
   readonly markdown: string
   /** The line of the file where the Markdown begins, from 1. */
   readonly line: number
@@ -23,7 +23,7 @@ export interface Document {
  * programs is shown in its place, marked, with its line in the file, because a model reads it too. Comments of the
  * frontmatter come first, in the same form.
  */
-export function rendered(document: Document): string {
+export function rendered(document: MarkdownDocument): string {
   return commentsOf(document.frontmatter) + readerOf(document).render(document.markdown)
 }
 
@@ -38,7 +38,7 @@ function commentsOf(frontmatter: string): string {
 
 const FIRST_OF_FRONTMATTER = 2
 
-function readerOf(document: Document) {
+function readerOf(document: MarkdownDocument) {
   const reader = new MarkdownIt({ html: false, linkify: false, typographer: false })
   // The renderer below checks the target of each link, because it knows the document.
   reader.validateLink = () => true
@@ -202,7 +202,7 @@ interface Target {
 }
 
 /** Returns the target of a link: a heading, a file of the skill, or a web address. `undefined` for any other link. */
-function targetOf(href: string, { path, files }: Document): Target | undefined {
+function targetOf(href: string, { path, files }: MarkdownDocument): Target | undefined {
   if (href.startsWith('#')) return { href: `#${ID}${slugOf(decoded(href.slice(1)))}`, isElsewhere: false }
   if (/^https?:\/\//i.test(href)) {
     const url = URL.parse(href)

@@ -19,7 +19,7 @@ export interface PageHost {
   /** The problems between skills with a contract, except those that would name an unlisted skill. */
   readonly misfits: () => readonly Misfit[]
   /** The stored generations, newest first. `undefined` if they cannot be read now. */
-  readonly history: () => Promise<readonly Moment[] | undefined>
+  readonly history: () => Promise<readonly PageGeneration[] | undefined>
   /** Compares two generations. `undefined` if one of them is gone, or the comparison takes too long. */
   readonly compare: (from: number, to: number) => Promise<readonly SourceChange[] | undefined>
 }
@@ -87,17 +87,17 @@ export interface FoundWrong {
 }
 
 /** One generation. */
-export interface Moment {
+export interface PageGeneration {
   readonly generation: number
   readonly createdAt: string | undefined
   readonly isServed: boolean
   /** The cause of the generation, and the person or program behind it. */
   readonly cause: string | undefined
   /** The changes since the previous generation. `undefined` if they are not known. */
-  readonly moves: readonly Move[] | undefined
+  readonly moves: readonly PageMove[] | undefined
 }
 
-export interface Move {
+export interface PageMove {
   readonly source: SourceId
   readonly from: string | undefined
   readonly to: string | undefined
@@ -112,12 +112,12 @@ export interface SourceChange {
   readonly from: string | undefined
   readonly to: string | undefined
   /** The changed skills, at most as many as fit on a page. */
-  readonly skills: readonly SkillChange[]
+  readonly skills: readonly PageSkillChange[]
   /** The number of further skills. */
   readonly more: number
 }
 
-export interface SkillChange {
+export interface PageSkillChange {
   readonly path: string
   readonly name: string
   readonly change: 'added' | 'removed' | 'changed'
@@ -128,9 +128,9 @@ export interface SkillChange {
 }
 
 /** The lines of a difference, or the reason why there are none. */
-export type TextDiff = { readonly hunks: readonly Hunk[] } | { readonly why: string }
+export type TextDiff = { readonly hunks: readonly PageHunk[] } | { readonly why: string }
 
-export interface Hunk {
+export interface PageHunk {
   readonly from: number
   readonly to: number
   /** Each line begins with a space, a plus or a minus. */

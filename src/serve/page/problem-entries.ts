@@ -2,23 +2,23 @@ import { countOf } from '../../base/text/plural.ts'
 import type { HubAlarm, Misfit, PageHost, Problem, SourceHealth } from './page-data.ts'
 
 /** An entry of the page. The kinds are in the order of the page. */
-export type Entry =
+export type ProblemEntry =
   | { readonly kind: 'alarm'; readonly alarm: HubAlarm }
   | { readonly kind: 'source'; readonly health: SourceHealth }
   | { readonly kind: 'misfit'; readonly misfit: Misfit }
   | { readonly kind: 'skill'; readonly problem: Problem }
 
 /** Returns the entries of one source, or of all if `source` is empty. */
-export function entriesIn(host: PageHost, source: string): readonly Entry[] {
+export function entriesIn(host: PageHost, source: string): readonly ProblemEntry[] {
   const isOf = (id: string | undefined): boolean => source === '' || id === source
   const failing = host.sources().filter((health) => isOf(health.id) && isFailing(health))
   const misfits = host.misfits().filter(({ skills }) => source === '' || skills.some((skill) => isOf(skill.source)))
   const problems = host.problems().filter((problem) => isOf(problem.source))
   return [
-    ...host.alarms().flatMap((alarm): Entry[] => (isOf(alarm.source) ? [{ kind: 'alarm', alarm }] : [])),
-    ...failing.map((health): Entry => ({ kind: 'source', health })),
-    ...misfits.map((misfit): Entry => ({ kind: 'misfit', misfit })),
-    ...problems.map((problem): Entry => ({ kind: 'skill', problem })),
+    ...host.alarms().flatMap((alarm): ProblemEntry[] => (isOf(alarm.source) ? [{ kind: 'alarm', alarm }] : [])),
+    ...failing.map((health): ProblemEntry => ({ kind: 'source', health })),
+    ...misfits.map((misfit): ProblemEntry => ({ kind: 'misfit', misfit })),
+    ...problems.map((problem): ProblemEntry => ({ kind: 'skill', problem })),
   ]
 }
 
@@ -27,7 +27,7 @@ export function problemCount(host: PageHost): number {
   return entriesIn(host, '').filter(isProblem).length
 }
 
-function isProblem(entry: Entry): boolean {
+function isProblem(entry: ProblemEntry): boolean {
   return entry.kind !== 'skill' || (entry.problem.standing !== 'noted' && entry.problem.standing !== 'link')
 }
 
@@ -37,7 +37,7 @@ function isFailing({ condition, served, isLooking }: SourceHealth): boolean {
 }
 
 /** Formats the numbers of problems and notes. */
-export function countText(entries: readonly Entry[]): string {
+export function countText(entries: readonly ProblemEntry[]): string {
   const problems = entries.filter(isProblem).length
   const notes = entries.length - problems
   const noted = notes === 0 ? '' : `, ${countOf(notes, 'note')}`

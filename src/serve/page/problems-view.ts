@@ -1,16 +1,16 @@
 import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { skillAddress } from './urls.ts'
-import type { Body } from './layout.ts'
-import { html, NOTHING, said, visible } from './html.ts'
+import type { PageBody } from './layout.ts'
+import { html, EMPTY_HTML, isolated, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { HubAlarm, Misfit, Problem, SourceHealth } from './page-data.ts'
 import { countText, entriesIn } from './problem-entries.ts'
-import type { Entry } from './problem-entries.ts'
+import type { ProblemEntry } from './problem-entries.ts'
 import type { View } from './view.ts'
 
 /** Renders the problems of the hub, its sources and their skills, each with its fix. It shows no content of skills. */
-export function problemsView(view: View): Body {
+export function problemsView(view: View): PageBody {
   const { host, params, up } = view
   const source = params.get('source') ?? ''
   const entries = entriesIn(host, source)
@@ -27,12 +27,12 @@ export function problemsView(view: View): Body {
       </p>
       <div id="problems" data-live>
         <p class="quiet small">
-          ${countText(entries)}${source === '' ? NOTHING : html` of ${said(source)}. <a href="${up}problems">Those of all sources</a>`}
+          ${countText(entries)}${source === '' ? EMPTY_HTML : html` of ${isolated(source)}. <a href="${up}problems">Those of all sources</a>`}
         </p>
         <ul class="list">
           ${itemsOf(shown, view)}
         </ul>
-        ${pages === 1 ? NOTHING : pagesOf(page, pages, `${up}problems?${new URLSearchParams({ source }).toString()}`)}
+        ${pages === 1 ? EMPTY_HTML : pagesOf(page, pages, `${up}problems?${new URLSearchParams({ source }).toString()}`)}
       </div>`,
   }
 }
@@ -48,7 +48,7 @@ function pagesOf(page: number, pages: number, address: string): Html {
 
 const PAGE_PROBLEMS = 100
 
-function itemsOf(shown: readonly Entry[], view: View): Html[] {
+function itemsOf(shown: readonly ProblemEntry[], view: View): Html[] {
   const addresses = addressesOf(shown, view)
   return shown.map((entry) => {
     switch (entry.kind) {
@@ -67,7 +67,7 @@ function itemsOf(shown: readonly Entry[], view: View): Html[] {
 }
 
 function alarmItem({ code, message, mend, source }: HubAlarm, { host, up }: View): Html {
-  const of = source === undefined ? NOTHING : html`<a href="${up}sources#${source}">${source}</a> `
+  const of = source === undefined ? EMPTY_HTML : html`<a href="${up}sources#${source}">${source}</a> `
   return html`<li>
     <h2>${of}${code} <span class="tag bad">the hub</span></h2>
     <p>${visible(host.clean(message))}</p>
@@ -78,7 +78,7 @@ function alarmItem({ code, message, mend, source }: HubAlarm, { host, up }: View
 function misfitItem({ kind, message, mend, skills }: Misfit, { host, up }: View, addresses: Addresses): Html {
   const links = skills.slice(0, MOST_LINKS).map((skill) => {
     const address = addresses.get(keyOf(skill))
-    return address === undefined ? NOTHING : html`<a href="${up}${address}">${said(keyOf(skill))}</a> `
+    return address === undefined ? EMPTY_HTML : html`<a href="${up}${address}">${isolated(keyOf(skill))}</a> `
   })
   return html`<li>
     <h2>${kind} <span class="tag warn">between skills</span></h2>
@@ -108,7 +108,7 @@ function sourceItem({ id, condition, served }: SourceHealth, { host, up }: View)
 function itemOf({ source, path, standing, findings }: Problem, view: View, address?: string): Html {
   const { host, up, isWhole } = view
   const { text, tone } = STANDINGS[standing]
-  const name = address === undefined ? said(path) : html`<a href="${up}${address}">${said(path)}</a>`
+  const name = address === undefined ? isolated(path) : html`<a href="${up}${address}">${isolated(path)}</a>`
   return html`<li>
     <h2>
       ${isWhole ? html`<a class="quiet" href="${up}sources#${source}">${source}/</a>` : html`<span class="quiet">${source}/</span>`}${name}
@@ -118,7 +118,7 @@ function itemOf({ source, path, standing, findings }: Problem, view: View, addre
       ({ rule, path: at, message, mend }) =>
         html`<p>
           <strong>${rule}</strong>
-          ${visible(host.clean(message))}${at === path ? NOTHING : html` <span class="quiet">${said(at)}</span>`}${mend === undefined ? NOTHING : html`<br /><span class="quiet">${visible(mend)}</span>`}
+          ${visible(host.clean(message))}${at === path ? EMPTY_HTML : html` <span class="quiet">${isolated(at)}</span>`}${mend === undefined ? EMPTY_HTML : html`<br /><span class="quiet">${visible(mend)}</span>`}
         </p>`,
     )}
   </li>`
@@ -127,7 +127,7 @@ function itemOf({ source, path, standing, findings }: Problem, view: View, addre
 type Addresses = ReadonlyMap<string, string>
 
 /** The pages of served skills by source and path. */
-function addressesOf(shown: readonly Entry[], { catalog }: View): Addresses {
+function addressesOf(shown: readonly ProblemEntry[], { catalog }: View): Addresses {
   const wanted = new Set(shown.flatMap(linkedIn).map(keyOf))
   if (wanted.size === 0) return new Map()
   return new Map(
@@ -138,7 +138,7 @@ function addressesOf(shown: readonly Entry[], { catalog }: View): Addresses {
   )
 }
 
-function linkedIn(entry: Entry): readonly Placed[] {
+function linkedIn(entry: ProblemEntry): readonly Placed[] {
   if (entry.kind === 'misfit') return entry.misfit.skills
   return entry.kind === 'skill' && entry.problem.standing === 'noted' ? [entry.problem] : []
 }
@@ -163,7 +163,7 @@ const STANDINGS: Readonly<Record<Problem['standing'], { readonly text: string; r
 }
 
 /** Renders a withheld skill that has an address: only the reason, and no content. */
-export function withheldView({ path, findings }: Skill, source: SourceId, view: View): Body {
+export function withheldView({ path, findings }: Skill, source: SourceId, view: View): PageBody {
   return {
     status: 404,
     title: 'Withheld',

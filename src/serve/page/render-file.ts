@@ -3,24 +3,24 @@ import { frontmatterBlock, utf8 } from '../../sync/skill-md/frontmatter.ts'
 import { filesOf } from '../../sync/catalog/skill-files.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
 import { bytesOf, isUnread } from '../content.ts'
-import type { NotNow, ReadFile, Refused } from '../content.ts'
+import type { NotNow, ReadContent, RefusedFile } from '../content.ts'
 import { TextCache } from '../mcp/rpc/text-cache.ts'
 import { mimeTypeOf } from '../mime.ts'
 import { SideThread } from '../../base/worker-client.ts'
 import { escapedText } from './html.ts'
 import type { Html } from './html.ts'
-import type { Document } from './markdown.ts'
+import type { MarkdownDocument } from './markdown.ts'
 import type { Question } from './markdown-worker.ts'
 
 /** A file for people to read. `document`: rendered Markdown. `text`: the plain text, or its beginning if it is long. */
 export type Readable =
   | { readonly kind: 'document' | 'text'; readonly content: Html; readonly isWhole: boolean }
   | { readonly kind: 'binary' | 'damaged' | NotNow | 'too-large' }
-  | Refused
+  | RefusedFile
 
 /** Renders files of skills, verified by their digests, outside the thread that serves. */
 export class Readables implements AsyncDisposable {
-  readonly #read: ReadFile
+  readonly #read: ReadContent
   readonly #thread = new SideThread<Question, string | undefined>(new URL('./markdown-worker.js', import.meta.url), {
     deadlineMs: 3_000,
     heapMb: 128,
@@ -28,7 +28,7 @@ export class Readables implements AsyncDisposable {
   })
   readonly #made = new TextCache(2 ** 25)
 
-  constructor(read: ReadFile) {
+  constructor(read: ReadContent) {
     this.#read = read
   }
 
@@ -72,7 +72,7 @@ export class Readables implements AsyncDisposable {
 }
 
 /** Splits a file into its frontmatter and the rest. */
-function partsOf(bytes: Uint8Array): Pick<Document, 'markdown' | 'line' | 'frontmatter'> {
+function partsOf(bytes: Uint8Array): Pick<MarkdownDocument, 'markdown' | 'line' | 'frontmatter'> {
   const block = frontmatterBlock(bytes, bytes.length)
   if (!block.ok) return { markdown: utf8(bytes) ?? '', line: 1, frontmatter: '' }
   const markdown = utf8(bytes.subarray(block.bodyStart)) ?? ''

@@ -12,7 +12,7 @@ export interface Query {
 }
 
 /** One page of search results. */
-export interface Found {
+export interface SearchPage {
   /** The found skills, each at the first of its matching places. */
   readonly skills: readonly CatalogSkill[]
   readonly total: number
@@ -31,7 +31,7 @@ export function queryOf(params: URLSearchParams): Query {
  * Returns the listed skills that contain every word, each once even if it has several places. Matches in the name come
  * first.
  */
-export function search(catalog: Catalog, { text, source, page }: Query): Found {
+export function searchPage(catalog: Catalog, { text, source, page }: Query): SearchPage {
   const words = text
     .toLowerCase()
     .split(/\s+/)

@@ -2,11 +2,11 @@ import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { contentKeyOf } from '../../sync/model/skill.ts'
 import { skillAddress } from './urls.ts'
-import { html, said } from './html.ts'
+import { html, isolated } from './html.ts'
 import type { Html } from './html.ts'
 
 /** The places of a catalog's listed skills: entries with equal name and content are one skill. */
-export interface Places {
+export interface SkillCopies {
   /** The number of skills with distinct name and content. */
   readonly skills: number
   /** Returns the listed copies of a skill, itself included, in the order of the list. */
@@ -14,20 +14,22 @@ export interface Places {
 }
 
 /** Returns the places of a catalog, computed once. */
-export function placesIn(catalog: Catalog): Places {
+export function placesIn(catalog: Catalog): SkillCopies {
   const known = KNOWN.get(catalog)
   if (known !== undefined) return known
   const keyOf = ({ skill }: CatalogSkill): string => contentKeyOf(skill)
   const groups = Map.groupBy(catalog.listed, keyOf)
-  const places: Places = { skills: groups.size, of: (skill) => groups.get(keyOf(skill)) ?? [] }
+  const places: SkillCopies = { skills: groups.size, of: (skill) => groups.get(keyOf(skill)) ?? [] }
   KNOWN.set(catalog, places)
   return places
 }
 
-const KNOWN = new WeakMap<Catalog, Places>()
+const KNOWN = new WeakMap<Catalog, SkillCopies>()
 
 /** Links to the page of a place, labeled by its source and folder. */
-export function placeLink(place: CatalogSkill, up: string): Html {
+export function copyLink(place: CatalogSkill, up: string): Html {
   const { source, skill } = place
-  return html`<a href="${up}${skillAddress(place)}">${said(skill.path === '' ? source : `${source}/${skill.path}`)}</a>`
+  return html`<a href="${up}${skillAddress(place)}"
+    >${isolated(skill.path === '' ? source : `${source}/${skill.path}`)}</a
+  >`
 }

@@ -8,16 +8,16 @@ import type { Signers } from '../../sync/model/signers.ts'
 import { countOf } from '../../base/text/plural.ts'
 import { mimeTypeOf } from '../mime.ts'
 import { fileAddress, skillAddress } from './urls.ts'
-import type { Body } from './layout.ts'
-import { html, NOTHING, said, visible } from './html.ts'
+import type { PageBody } from './layout.ts'
+import { html, EMPTY_HTML, isolated, visible } from './html.ts'
 import type { Html } from './html.ts'
-import { placeLink, placesIn } from './skill-copies.ts'
+import { copyLink, placesIn } from './skill-copies.ts'
 import type { Readable, Readables } from './render-file.ts'
 import type { View } from './view.ts'
 import { commitWords, refText, sizeText } from './format.ts'
 
 /** Renders one skill: its SKILL.md and its known origin. */
-export async function skillView(entry: CatalogSkill, view: View, readables: Readables): Promise<Body> {
+export async function skillView(entry: CatalogSkill, view: View, readables: Readables): Promise<PageBody> {
   const { name, description, source } = entry
   const [document] = filesOf(entry)
   const readable = document === undefined ? undefined : await readables.show(entry, document, false)
@@ -27,15 +27,15 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
     place: 'skills',
     content: html`<div id="skill" data-live>
       <p class="crumbs"><a href="${up}">Skills</a> / <a href="${up}?source=${source}">${source}</a></p>
-      <h1>${said(name)}</h1>
-      <p class="lead">${said(description)}</p>
+      <h1>${isolated(name)}</h1>
+      <p class="lead">${isolated(description)}</p>
       <div class="facts">
         <span>${countOf(entry.skill.files.length, 'file')}, ${sizeText(entry.skill.size)}</span>
-        ${entry.skill.findings.length === 0 ? NOTHING : html`<span class="warn">${countOf(entry.skill.findings.length, 'note')}</span>`}
+        ${entry.skill.findings.length === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(entry.skill.findings.length, 'note')}</span>`}
         <a href="#about">Commit, digests and files</a>
       </div>
       <div class="sides">
-        <article aria-label="SKILL.md">${readable === undefined ? NOTHING : shown(readable, document)}</article>
+        <article aria-label="SKILL.md">${readable === undefined ? EMPTY_HTML : shown(readable, document)}</article>
         <aside id="about" aria-label="About this skill">${about(entry, view)}</aside>
       </div>
     </div>`,
@@ -48,7 +48,7 @@ export async function fileView(
   entry: CatalogSkill,
   view: View,
   readables: Readables,
-): Promise<Body> {
+): Promise<PageBody> {
   const isDocument = file.uri === entry.uri
   const asText = isDocument || view.params.get('as') === 'text'
   const readable = await readables.show(entry, file, asText)
@@ -58,13 +58,15 @@ export async function fileView(
     title: `${path} · ${entry.name}`,
     place: 'skills',
     content: html`<div id="file" data-live>
-      <p class="crumbs"><a href="${up}">Skills</a> / <a href="${up}${skillAddress(entry)}">${said(entry.name)}</a></p>
-      <h1>${said(path)}</h1>
+      <p class="crumbs">
+        <a href="${up}">Skills</a> / <a href="${up}${skillAddress(entry)}">${isolated(entry.name)}</a>
+      </p>
+      <h1>${isolated(path)}</h1>
       <div class="facts">
         <span>${sizeText(file.file.size)}</span>
-        ${file.file.executable ? html`<span>executable</span>` : NOTHING}
-        ${readable.kind === 'document' ? html`<a href="${up}${fileAddress(file)}?as=text">As text</a>` : NOTHING}
-        ${asText && !isDocument && mimeTypeOf(file.name) === 'text/markdown' ? html`<a href="${up}${fileAddress(file)}">Rendered</a>` : NOTHING}
+        ${file.file.executable ? html`<span>executable</span>` : EMPTY_HTML}
+        ${readable.kind === 'document' ? html`<a href="${up}${fileAddress(file)}?as=text">As text</a>` : EMPTY_HTML}
+        ${asText && !isDocument && mimeTypeOf(file.name) === 'text/markdown' ? html`<a href="${up}${fileAddress(file)}">Rendered</a>` : EMPTY_HTML}
       </div>
       <p class="digest">SHA-256 ${file.file.sha256}</p>
       <article aria-label="${path}">${shown(readable, file)}</article>
@@ -77,7 +79,7 @@ function shown(readable: Readable, file: CatalogFile | undefined): Html {
     case 'document':
       return html`<div class="prose">${readable.content}</div>`
     case 'text':
-      return html`${readable.isWhole ? NOTHING : html`<p class="note">Only its beginning is shown here.</p>`}
+      return html`${readable.isWhole ? EMPTY_HTML : html`<p class="note">Only its beginning is shown here.</p>`}
         <pre class="source" tabindex="0"><code>${readable.content}</code></pre>`
     case 'binary':
       return html`<p class="quiet">This is no text. Clients are given its bytes.</p>`
@@ -90,7 +92,7 @@ function shown(readable: Readable, file: CatalogFile | undefined): Html {
         What is stored is gone, or is not what was listed, so no client is given it. It is fetched again.
       </p>`
     case 'refused':
-      return html`<p class="note bad">No client is given it. ${said(readable.why)}</p>`
+      return html`<p class="note bad">No client is given it. ${isolated(readable.why)}</p>`
     case 'not-now':
       return html`<p class="note bad">It cannot be read at this moment. Load the page again.</p>`
     default:
@@ -106,9 +108,9 @@ function about(entry: CatalogSkill, view: View): Html {
     <dl class="terms">
       <dt>Source</dt>
       <dd>${view.isWhole ? html`<a href="${view.up}sources#${entry.source}">${entry.source}</a>` : entry.source}</dd>
-      ${snapshot === undefined ? NOTHING : commitTerms(snapshot)}
+      ${snapshot === undefined ? EMPTY_HTML : commitTerms(snapshot)}
       <dt>Folder</dt>
-      <dd>${skill.path === '' ? 'the root' : said(skill.path)}</dd>
+      <dd>${skill.path === '' ? 'the root' : isolated(skill.path)}</dd>
       <dt>Signed</dt>
       <dd>${signerText(signers)}</dd>
     </dl>
@@ -119,9 +121,9 @@ function about(entry: CatalogSkill, view: View): Html {
       <dd class="mono">${uri}</dd>
       ${
         skill.upstream === undefined
-          ? NOTHING
+          ? EMPTY_HTML
           : html`<dt>There</dt>
-              <dd class="mono">${said(skill.upstream.uri)}</dd>`
+              <dd class="mono">${isolated(skill.upstream.uri)}</dd>`
       }
       <dt>Digest</dt>
       <dd class="digest">${digest}</dd>
@@ -140,13 +142,13 @@ function placesOf(entry: CatalogSkill, { catalog, up }: View): Html {
   const others = placesIn(catalog)
     .of(entry)
     .filter((place) => place !== entry)
-  if (others.length === 0) return NOTHING
+  if (others.length === 0) return EMPTY_HTML
   const left = others.length - MOST_PLACES
   return html`<h2 id="places">Also in ${countOf(others.length, 'other place')}</h2>
     <p class="quiet small">The same name and the same content, byte for byte.</p>
     <ul class="files">
-      ${others.slice(0, MOST_PLACES).map((place) => html`<li>${placeLink(place, up)}</li>`)}
-      ${left > 0 ? html`<li class="quiet">${left} more</li>` : NOTHING}
+      ${others.slice(0, MOST_PLACES).map((place) => html`<li>${copyLink(place, up)}</li>`)}
+      ${left > 0 ? html`<li class="quiet">${left} more</li>` : EMPTY_HTML}
     </ul>`
 }
 
@@ -164,22 +166,24 @@ function commitTerms(snapshot: Snapshot): Html {
   const words = commitWords(snapshot)
   return html`<dt>Commit</dt>
     <dd class="digest">${commit}</dd>
-    ${words === undefined ? NOTHING : html`<dd>${said(words.subject)} <span class="quiet">${said(words.author)}</span></dd>`}
+    ${words === undefined ? EMPTY_HTML : html`<dd>${isolated(words.subject)} <span class="quiet">${isolated(words.author)}</span></dd>`}
     <dt>Ref</dt>
-    <dd>${said(refText(ref))}${tag === undefined ? NOTHING : html` <span class="digest">${tag}</span>`}</dd>`
+    <dd>${isolated(refText(ref))}${tag === undefined ? EMPTY_HTML : html` <span class="digest">${tag}</span>`}</dd>`
 }
 
 function signerText(signers: Signers | undefined): Html {
   const named = [signers?.commit, signers?.tag].filter((signer) => signer !== undefined)
   if (named.length === 0) return html`<span class="quiet">not asked for</span>`
-  return html`${named.map(({ principal, scheme, fingerprint }) => html`${said(principal)} <span class="digest">${scheme} ${said(fingerprint)}</span> `)}`
+  return html`${named.map(({ principal, scheme, fingerprint }) => html`${isolated(principal)} <span class="digest">${scheme} ${isolated(fingerprint)}</span> `)}`
 }
 
 function notesOf({ skill }: CatalogSkill, { host }: View): Html {
-  if (skill.findings.length === 0) return NOTHING
+  if (skill.findings.length === 0) return EMPTY_HTML
   const notes = skill.findings.map(
     ({ rule, message, path }) =>
-      html`<p><strong>${rule}</strong> ${visible(host.clean(message))} <span class="quiet">${said(path)}</span></p>`,
+      html`<p>
+        <strong>${rule}</strong> ${visible(host.clean(message))} <span class="quiet">${isolated(path)}</span>
+      </p>`,
   )
   return html`<div class="note" role="note" aria-label="Notes">${notes}</div>`
 }
@@ -193,7 +197,7 @@ function fieldsOf(frontmatter: JsonObject): Html[] {
     const text = typeof value === 'string' ? value : JSON.stringify(value)
     const cut = text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS).toWellFormed()}…` : text
     return html`<dt>${visible(key)}</dt>
-      <dd>${said(cut)}</dd>`
+      <dd>${isolated(cut)}</dd>`
   })
 }
 
@@ -203,7 +207,7 @@ const MOST_CHARACTERS = 500
 function fileItem(file: CatalogFile, { root }: CatalogSkill, up: string): Html {
   const { size, sha256, executable } = file.file
   return html`<li>
-    <a href="${up}${fileAddress(file)}">${said(pathBelow(root, file.uri))}</a>
+    <a href="${up}${fileAddress(file)}">${isolated(pathBelow(root, file.uri))}</a>
     <span class="quiet small">${sizeText(size)}${executable ? ', executable' : ''}</span>
     <span class="digest">${sha256}</span>
   </li>`

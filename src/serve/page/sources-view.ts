@@ -1,13 +1,13 @@
 import { countOf } from '../../base/text/plural.ts'
-import type { Body } from './layout.ts'
-import { html, NOTHING, said, visible } from './html.ts'
+import type { PageBody } from './layout.ts'
+import { html, EMPTY_HTML, isolated, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { SourceHealth } from './page-data.ts'
 import type { View } from './view.ts'
 import { ago, refText, shortCommit } from './format.ts'
 
 /** Renders the sources: the served revision of each, its age, its errors and their fixes. */
-export function sourcesView(view: View): Body {
+export function sourcesView(view: View): PageBody {
   const sources = view.host.sources()
   return {
     title: 'Sources',
@@ -30,7 +30,7 @@ function cardOf(source: SourceHealth, view: View): Html {
     </div>
     ${
       condition === undefined
-        ? NOTHING
+        ? EMPTY_HTML
         : html`<div class="note bad">
             <p><strong>${condition.code}</strong> ${visible(condition.message)}</p>
             <p>${condition.mend}</p>
@@ -39,18 +39,18 @@ function cardOf(source: SourceHealth, view: View): Html {
     ${decisions.map((text) => html`<p class="note">${visible(text)}</p>`)}
     <dl class="terms row">
       <dt>${KINDS[kind]}</dt>
-      <dd class="mono">${said(place)}</dd>
+      <dd class="mono">${isolated(place)}</dd>
       ${
         kind === 'git'
           ? html`<dt>Follows</dt>
-              <dd>${said(ref ?? 'the default branch')}${UPDATES[update]}</dd>`
-          : NOTHING
+              <dd>${isolated(ref ?? 'the default branch')}${UPDATES[update]}</dd>`
+          : EMPTY_HTML
       }
       ${
         lock === undefined
-          ? NOTHING
+          ? EMPTY_HTML
           : html`<dt>Lock</dt>
-              <dd>${said(lock.text)}</dd>`
+              <dd>${isolated(lock.text)}</dd>`
       }
       <dt>Serves</dt>
       <dd>${servedText(served)}</dd>
@@ -59,7 +59,7 @@ function cardOf(source: SourceHealth, view: View): Html {
       ${signers.map(
         (signer) =>
           html`<dt>Signed</dt>
-            <dd>${said(signer)}</dd>`,
+            <dd>${isolated(signer)}</dd>`,
       )}
       <dt>Last looked</dt>
       <dd>${ago(source.lastAttempt, now)}, last with success ${ago(source.lastSuccess, now)}</dd>
@@ -104,8 +104,8 @@ function stateOf({ served, upstream, condition, decisions, lock, isFixed }: Sour
 
 function servedText(served: SourceHealth['served']): Html {
   if (served === undefined) return html`<span class="bad">nothing</span>`
-  const from = served.place === undefined ? NOTHING : html`, from ${said(served.place)}, where the source was`
-  return html`${said(refText(served.ref))} at ${shortCommit(served.commit)}${from}`
+  const from = served.place === undefined ? EMPTY_HTML : html`, from ${isolated(served.place)}, where the source was`
+  return html`${isolated(refText(served.ref))} at ${shortCommit(served.commit)}${from}`
 }
 
 function upstreamText({ upstream, isFixed }: SourceHealth, now: Date): Html {
@@ -127,5 +127,5 @@ function tallyText({ id, tally }: SourceHealth, up: string): Html {
   ]
   const isClean = seen === clean
   return html`${countOf(seen, 'skill')}:
-  ${parts.join(', ')}${isClean ? NOTHING : html`. <a href="${up}problems?source=${id}">Why</a>`}`
+  ${parts.join(', ')}${isClean ? EMPTY_HTML : html`. <a href="${up}problems?source=${id}">Why</a>`}`
 }

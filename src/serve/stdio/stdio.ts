@@ -11,7 +11,7 @@ import { listenForEvents } from '../mcp/events/events.ts'
 import type { Events } from '../mcp/events/events.ts'
 import { endingAfter } from './delayed-eof.ts'
 import { listenResult } from '../mcp/rpc/listen-result.ts'
-import { makingFor } from '../mcp/tools/prepare.ts'
+import { prepareFor } from '../mcp/tools/prepare.ts'
 import type { Serving } from '../mcp/core/methods.ts'
 import { RpcError, tooManySubscriptions } from '../mcp/rpc/rpc-error.ts'
 import { StdioAudit } from './audit.ts'
@@ -133,7 +133,7 @@ class EraTransport implements Transport {
     this.#inflow = new StdioInflow(
       input,
       (message) => announcedBytes(registry.catalog, forms, message),
-      (message) => makingFor(registry.catalog, forms, message),
+      (message) => prepareFor(registry.catalog, forms, message),
     )
     this.#serving = serving
     const audit = new StdioAudit(serving)

@@ -1,4 +1,4 @@
-import { buildingCatalog, entryOf, headOf, splitListed, type Indexed } from './catalog.ts'
+import { buildingCatalog, catalogEntryOf, headOf, splitListed, type Indexed } from './catalog.ts'
 import type { CatalogSkill } from './catalog-entry.ts'
 import { CatalogFiles } from './catalog-files.ts'
 import type { Catalog } from './catalog.ts'
@@ -56,7 +56,9 @@ function replacedBetween(before: Catalog, earlier: Snapshot, snapshot: Snapshot)
       old && isAtItsPlace(old, skill) ? before.skills.get(uriOf(source, `${skill.servedPath}/SKILL.md`)) : undefined
     // The other skills have not moved: a skill that stood alone still does.
     const is =
-      was?.isAlone === true && was.skill === old ? entryOf(skill, { snapshot, renamed, isAlone: true }) : undefined
+      was?.isAlone === true && was.skill === old
+        ? catalogEntryOf(skill, { snapshot, renamed, isAlone: true })
+        : undefined
     if (is === undefined || replaced.length === MOST_REPLACED) return undefined
     replaced.push(is)
   }

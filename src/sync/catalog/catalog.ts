@@ -104,7 +104,7 @@ export class CatalogBuilder {
       if (skill.servedPath === undefined || disabled?.has(skill.path) === true) continue
       if (skill.standing === 'withheld')
         this.#withheld.set(uriOf(snapshot.source, `${skill.servedPath}/SKILL.md`), skill)
-      else this.#addSkill(entryOf(skill, { snapshot, renamed, isAlone: isAlone(skill) }))
+      else this.#addSkill(catalogEntryOf(skill, { snapshot, renamed, isAlone: isAlone(skill) }))
       yield
     }
   }
@@ -190,7 +190,7 @@ interface Around {
 }
 
 /** `undefined` if a required field is missing; a served skill has all of them. */
-export function entryOf(skill: Skill, { snapshot, renamed, isAlone }: Around): CatalogSkill | undefined {
+export function catalogEntryOf(skill: Skill, { snapshot, renamed, isAlone }: Around): CatalogSkill | undefined {
   const { source, proof } = snapshot
   const { name, description, frontmatter, digest, servedPath } = skill
   if (name === undefined || description === undefined || frontmatter === undefined) return undefined

@@ -1,13 +1,13 @@
 import type { Catalog } from './catalog.ts'
 import { comparePaths } from '../model/digest.ts'
 import { findingCycles } from './dependencies.ts'
-import { shown } from '../skill-md/contract/contract-value.ts'
+import { shownValue } from '../skill-md/contract/contract-value.ts'
 import { joinPath } from '../../base/paths.ts'
 import { atOnce } from '../../base/cooperative.ts'
 import type { Steps } from '../../base/cooperative.ts'
 
 /** The part of a contract skill that concerns its neighbors. */
-export interface Declared {
+export interface ContractNeighbor {
   readonly id: string
   readonly dependsOn: readonly string[]
   readonly source: string
@@ -29,7 +29,7 @@ export interface ContractProblem {
   readonly kind: ProblemKind
   /** Names the skills, with source and path. */
   readonly message: string
-  readonly skills: readonly Pick<Declared, 'id' | 'source' | 'path'>[]
+  readonly skills: readonly Pick<ContractNeighbor, 'id' | 'source' | 'path'>[]
 }
 
 /**
@@ -55,11 +55,14 @@ export function problemsOf(sources: ReadonlySet<string>, problems: readonly Cont
  * for an id. If there are more than `most` of a kind, the last one gives the number left out; for cycles, it only says
  * that some are.
  */
-export function problemsAmong(declared: readonly Declared[], most = Number.POSITIVE_INFINITY): ContractProblem[] {
+export function problemsAmong(
+  declared: readonly ContractNeighbor[],
+  most = Number.POSITIVE_INFINITY,
+): ContractProblem[] {
   return atOnce(problemsBetween(declared, most))
 }
 
-function* problemsBetween(declared: readonly Declared[], most: number): Steps<ContractProblem[]> {
+function* problemsBetween(declared: readonly ContractNeighbor[], most: number): Steps<ContractProblem[]> {
   if (declared.length === 0) return []
   const owners = byId(declared)
   yield
@@ -80,7 +83,7 @@ function few(problems: readonly ContractProblem[], most: number): readonly Contr
   return [...problems.slice(0, most), left]
 }
 
-function declaredIn(catalog: Catalog): Declared[] {
+function declaredIn(catalog: Catalog): ContractNeighbor[] {
   return [...catalog.skills.values()].flatMap(({ source, skill: { contract, path, standing } }) =>
     contract === undefined
       ? []
@@ -88,11 +91,11 @@ function declaredIn(catalog: Catalog): Declared[] {
   )
 }
 
-type Owners = ReadonlyMap<string, readonly Declared[]>
+type Owners = ReadonlyMap<string, readonly ContractNeighbor[]>
 
-function byId(declared: readonly Declared[]): Owners {
+function byId(declared: readonly ContractNeighbor[]): Owners {
   const owners = Map.groupBy(declared, ({ id }) => id)
-  const inOrder = (a: Declared, b: Declared): number => comparePaths(placeOf(a), placeOf(b))
+  const inOrder = (a: ContractNeighbor, b: ContractNeighbor): number => comparePaths(placeOf(a), placeOf(b))
   return new Map(
     [...owners]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -120,7 +123,7 @@ function unmet(owners: Owners): ContractProblem[] {
     if (targets.length === 0) return []
     const wanting = all.filter(({ dependsOn }) => dependsOn.some(isUnmet))
     const which = targets.length === 1 ? 'that id' : 'those ids'
-    const message = `"${id}" depends on ${named(targets, shown)}, and no skill that is served has ${which}: ${places(wanting)}`
+    const message = `"${id}" depends on ${named(targets, shownValue)}, and no skill that is served has ${which}: ${places(wanting)}`
     return [problem('dependency-missing', message, wanting)]
   })
 }
@@ -148,7 +151,7 @@ const MOST_CYCLES = 20
 /** In a message; `skills` has all of them. */
 const MOST_NAMED = 12
 
-function places(skills: readonly Declared[]): string {
+function places(skills: readonly ContractNeighbor[]): string {
   return named(skills, placeOf)
 }
 
@@ -162,10 +165,10 @@ function named<Item>(items: readonly Item[], textOf: (item: Item) => string): st
 }
 
 /** The source and path, in the form that the commands take. */
-function placeOf({ source, path }: Pick<Declared, 'source' | 'path'>): string {
+function placeOf({ source, path }: Pick<ContractNeighbor, 'source' | 'path'>): string {
   return joinPath(source, path)
 }
 
-function problem(kind: ProblemKind, message: string, skills: readonly Declared[]): ContractProblem {
+function problem(kind: ProblemKind, message: string, skills: readonly ContractNeighbor[]): ContractProblem {
   return { kind, message, skills: skills.map(({ id, source, path }) => ({ id, source, path })) }
 }

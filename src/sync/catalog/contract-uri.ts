@@ -6,11 +6,11 @@ import { decodedSegment, holdsForbidden } from '../model/skill-uri.ts'
  * resolves dot segments. `isMalformed`: the form is right, but the text of an id or a path is invalid.
  */
 export type ContractUri =
-  | { readonly ok: true; readonly canonical: string; readonly named: Named }
+  | { readonly ok: true; readonly canonical: string; readonly named: ContractTarget }
   | { readonly ok: false; readonly isMalformed: boolean; readonly why: string }
 
 /** The target of such a URI. */
-export type Named =
+export type ContractTarget =
   | { readonly kind: 'index' }
   | { readonly kind: 'record' | 'document'; readonly skillId: string }
   | { readonly kind: 'reference'; readonly skillId: string; readonly refId: string }
@@ -88,7 +88,7 @@ function decodedId(segment: string): string | undefined {
 }
 
 /** The published URI. */
-export function contractUri(named: Named): string {
+export function contractUri(named: ContractTarget): string {
   switch (named.kind) {
     case 'index':
       return `${SCHEME}catalog/skills_index`
@@ -110,7 +110,7 @@ export function isContractUri(canonical: string): boolean {
   return canonical.startsWith(SCHEME)
 }
 
-function read(named: Named): ContractUri {
+function read(named: ContractTarget): ContractUri {
   return { ok: true, canonical: contractUri(named), named }
 }
 

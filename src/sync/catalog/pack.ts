@@ -17,9 +17,9 @@ export interface Pack {
   /** Its purpose. A client that sees only packs gets this instead of the server's instructions. */
   readonly description: string | undefined
   /** Skills that match one of these belong to it, unless `exclude` matches. */
-  readonly include: readonly Choice[]
+  readonly include: readonly PackSelection[]
   /** Skills that match one of these do not belong to it. */
-  readonly exclude: readonly Choice[]
+  readonly exclude: readonly PackSelection[]
 }
 
 /** True if the text can be the id of a pack. The rule is that of source ids. */
@@ -28,7 +28,7 @@ export function isPackId(text: string): boolean {
 }
 
 /** Conditions on a skill. All that are given must hold. */
-export interface Choice {
+export interface PackSelection {
   /** A glob over source ids. */
   readonly source?: string
   /** A glob over skill paths. */
@@ -77,17 +77,17 @@ function holdersIn(skills: readonly Skill[]): (skill: Skill, what: 'document' | 
 /** `as-it-may-be`: a field that cannot be read counts as a match, since it may be one. */
 type Reading = 'as-declared' | 'as-it-may-be'
 
-function fitting(choices: readonly Choice[], source: string, reading: Reading): (skill: Skill) => boolean {
+function fitting(choices: readonly PackSelection[], source: string, reading: Reading): (skill: Skill) => boolean {
   const ofSource = choices.filter((choice) => canFit(choice, source))
   const tests = ofSource.map((choice) => fitTo(choice, reading))
   return (skill) => tests.some((isFit) => isFit(skill))
 }
 
-function canFit(choice: Choice, source: string): boolean {
+function canFit(choice: PackSelection, source: string): boolean {
   return choice.source === undefined || matcher([choice.source])(source)
 }
 
-function fitTo({ path, name, tag }: Choice, reading: Reading): (skill: Skill) => boolean {
+function fitTo({ path, name, tag }: PackSelection, reading: Reading): (skill: Skill) => boolean {
   const isPath = path === undefined ? ALWAYS : matcher([path])
   const isName = name === undefined ? ALWAYS : nameMatcher(name)
   const wanted = tag?.trim().toLowerCase()
@@ -193,4 +193,4 @@ function inWords({ source = null, path = null, name = null, tag = null }: WideCh
   return [source, path, name, tag]
 }
 
-type WideChoice = { readonly [Key in keyof Choice]: string | null }
+type WideChoice = { readonly [Key in keyof PackSelection]: string | null }

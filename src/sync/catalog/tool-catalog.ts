@@ -1,7 +1,7 @@
 import type { Catalog } from './catalog.ts'
 import { comparePaths } from '../model/digest.ts'
 import { withHiddenEscaped, withoutHidden } from '../skill-md/hidden-unicode.ts'
-import { MadeInSteps } from '../../base/incremental.ts'
+import { IncrementalCache } from '../../base/incremental.ts'
 import { isForModels } from './model-invocation.ts'
 import { baseName } from '../../base/paths.ts'
 import { uriOf } from '../model/skill-uri.ts'
@@ -59,7 +59,7 @@ export async function offeringIn(catalog: Catalog): Promise<OfferedSkills> {
   return OFFERED.ready(catalog)
 }
 
-const OFFERED = new MadeInSteps<Catalog, OfferedSkills>(offering)
+const OFFERED = new IncrementalCache<Catalog, OfferedSkills>(offering)
 
 /**
  * An id is the name of the skill's folder if that is unique, else `<source>/<folder>`, else `<source>/<path>`. The last

@@ -2,10 +2,10 @@ import type { ObjectId, Revision } from '../model/revision.ts'
 import type { SourceId } from '../model/source-id.ts'
 
 /** The operator's decisions about the sources. They outlive restarts, and no pull undoes them. */
-export type Decisions = ReadonlyMap<SourceId, Decision>
+export type Decisions = ReadonlyMap<SourceId, SourceDecision>
 
 /** The decisions about one source. Each part is independent. */
-export interface Decision {
+export interface SourceDecision {
   /** The source is not fetched. */
   readonly paused?: true
   /** The source stays at this commit, wherever the ref moves. */
@@ -16,7 +16,7 @@ export interface Decision {
   readonly approved?: Pick<Revision, 'commit' | 'tag'>
 }
 
-export const UNDECIDED: Decision = {}
+export const UNDECIDED: SourceDecision = {}
 
 /** The part of a revision that a decision refers to. */
 export function identityOf({ commit, tag }: Revision): Pick<Revision, 'commit' | 'tag'> {
@@ -29,16 +29,16 @@ export function isAbout(part: Pick<Revision, 'commit' | 'tag'> | undefined, revi
 }
 
 /** True if the operator chose exactly this revision: approved it, or named its commit for the source to stay at. */
-export function isWanted({ approved, frozen }: Decision, revision: Revision): boolean {
+export function isWanted({ approved, frozen }: SourceDecision, revision: Revision): boolean {
   return isAbout(approved, revision) || frozen?.commit === revision.commit
 }
 
 /** The rest of the decision after the approved revision is served, if nothing was served before. */
-export function unapproved({ approved: _served, ...rest }: Decision): Decision {
+export function unapproved({ approved: _served, ...rest }: SourceDecision): SourceDecision {
   return rest
 }
 
 /** The rest of the decision after the revision is served: what concerned a candidate is done. */
-export function settled({ paused, frozen }: Decision): Decision {
+export function settled({ paused, frozen }: SourceDecision): SourceDecision {
   return { ...(paused !== undefined && { paused }), ...(frozen !== undefined && { frozen }) }
 }

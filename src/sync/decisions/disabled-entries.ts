@@ -13,7 +13,7 @@ import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 
 /** Makes the entry of a skill that is being disabled, from the snapshots. The skill need not be in any of them. */
-export function entryOf(
+export function disabledEntryOf(
   source: SourceId,
   path: string,
   snapshots: readonly Snapshot[],
@@ -53,7 +53,7 @@ export interface Returned extends DisabledMatch {
 }
 
 /** The entries with all current places of their skills in the snapshots. The same value if there is no new place. */
-export interface Followed {
+export interface FollowedEntries {
   readonly disabled: DisabledSkills
   readonly returned: readonly Returned[]
   /** The match of an entry that already has the maximum of places. */
@@ -64,13 +64,13 @@ export interface Followed {
  * Adds the current place of each matching skill to its entry. Otherwise the author could bring the skill back in two
  * steps.
  */
-export function followed(before: DisabledSkills, snapshots: readonly Snapshot[]): Followed {
+export function followed(before: DisabledSkills, snapshots: readonly Snapshot[]): FollowedEntries {
   return atOnce(following(before, snapshots))
 }
 
 /** `followed` in steps, for a caller that must let other work run. */
-export function* following(before: DisabledSkills, snapshots: readonly Snapshot[]): Steps<Followed> {
-  let now: Followed = { disabled: before, returned: [], full: undefined }
+export function* following(before: DisabledSkills, snapshots: readonly Snapshot[]): Steps<FollowedEntries> {
+  let now: FollowedEntries = { disabled: before, returned: [], full: undefined }
   // A place that one round adds can match in the next round.
   for (let round: DisabledSkills | undefined; round !== now.disabled;) {
     round = now.disabled
@@ -87,7 +87,7 @@ interface Around {
   readonly matches: DisabledMatches
 }
 
-function withMet(now: Followed, skill: Skill, { snapshot, matches }: Around): Followed {
+function withMet(now: FollowedEntries, skill: Skill, { snapshot, matches }: Around): FollowedEntries {
   const match = matches.get(skill.path)
   const entry = match && now.disabled.get(match.source)?.get(match.path)
   if (match === undefined || entry === undefined || match.by === 'holds') return now

@@ -75,7 +75,7 @@ export interface LockedPack {
 }
 
 /** Makes the lock entry of a source from its snapshot. Keeps unknown fields of the earlier entry. */
-export function entryOf(source: Source, snapshot: Snapshot, earlier?: LockEntry): LockEntry {
+export function lockEntryOf(source: Source, snapshot: Snapshot, earlier?: LockEntry): LockEntry {
   const skills = lockedSkills(snapshot.skills, earlier)
   const { url, ref, root } = source
   return {

@@ -6,17 +6,17 @@ import type { ContractReading } from '../skill-md/contract/read-contract.ts'
 import type { Authored } from './lint-input.ts'
 import { contractKeyOf } from './contract-key.ts'
 import { START } from './position.ts'
-import type { Place } from './position.ts'
+import type { TextPosition } from './position.ts'
 import type { Flaw } from './diagnostic.ts'
-import { placeOf } from './document-positions.ts'
+import { positionOf } from './document-positions.ts'
 
 /** A contract skill, with the places of its id and its dependencies. */
 export interface Declaration {
   readonly id: string
   readonly dependsOn: readonly string[]
   readonly file: string
-  readonly idPlace: Place
-  readonly dependsOnPlace: Place
+  readonly idPlace: TextPosition
+  readonly dependsOnPlace: TextPosition
 }
 
 /**
@@ -41,7 +41,7 @@ export function contractFlaws(skill: Authored, isAsked: boolean): Flaw[] {
 }
 
 /** `undefined` for a skill that does not keep the contract. */
-export function declarationOf(skill: Authored): Declaration | undefined {
+export function contractDeclarationOf(skill: Authored): Declaration | undefined {
   const reading = readingOf(skill)
   if (reading?.ok !== true) return undefined
   const { id, dependsOn } = reading.contract
@@ -66,6 +66,6 @@ function readingOf(skill: Authored): ContractReading | undefined {
   return readContract(frontmatter, path === '' ? folder : baseName(path), held)
 }
 
-function keyPlace({ document }: Authored, message: string): Place {
-  return document === undefined ? START : placeOf(document, contractKeyOf({ message }), 'value')
+function keyPlace({ document }: Authored, message: string): TextPosition {
+  return document === undefined ? START : positionOf(document, contractKeyOf({ message }), 'value')
 }

@@ -1,14 +1,14 @@
 import { joinPath } from '../../base/paths.ts'
 import type { Authored } from './lint-input.ts'
 import type { Flaw } from './diagnostic.ts'
-import { placeOf } from './document-positions.ts'
+import { positionOf } from './document-positions.ts'
 
 /** Checks whether an agent can choose the skill by its description. */
 export function descriptionFlaws(skill: Authored): Flaw[] {
   const { document, frontmatter } = skill
   const description = frontmatter?.['description']
   if (document === undefined || typeof description !== 'string' || description.trim() === '') return []
-  const at = { path: joinPath(skill.path, skill.documentName), place: placeOf(document, ['description'], 'value') }
+  const at = { path: joinPath(skill.path, skill.documentName), place: positionOf(document, ['description'], 'value') }
   const characters = Array.from(description.trim()).length
   if (characters < FEWEST_CHARACTERS)
     return [{ rule: 'description-short', ...at, message: `The description has ${characters} characters` }]

@@ -1,5 +1,5 @@
 import type { FindingRule } from '../skill-md/finding.ts'
-import type { Place } from './position.ts'
+import type { TextPosition } from './position.ts'
 
 /** All rules that diagnostics for a skill's author can have: those of a survey, and more. Stable, in kebab case. */
 export type Rule = FindingRule | ContractRule | AuthorRule
@@ -47,7 +47,7 @@ export interface Flaw {
   readonly rule: Rule
   /** The file, from the top of the validated tree. */
   readonly path: string
-  readonly place: Place
+  readonly place: TextPosition
   /** The problem, with the values. */
   readonly message: string
 }

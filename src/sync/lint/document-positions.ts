@@ -5,10 +5,10 @@ import type { FrontmatterLimits } from '../skill-md/frontmatter.ts'
 import { lenientText } from '../../base/text/lenient-text.ts'
 import type { LenientText } from '../../base/text/lenient-text.ts'
 import { Lines, START } from './position.ts'
-import type { Place } from './position.ts'
+import type { TextPosition } from './position.ts'
 
 /** A SKILL.md as its author wrote it: the text, and the places of the parts of its frontmatter. */
-export interface Written extends LenientText {
+export interface PositionedDocument extends LenientText {
   readonly lines: Lines
   /** `undefined` if there is no frontmatter. */
   readonly yaml: WrittenYaml | undefined
@@ -24,10 +24,10 @@ export interface WrittenYaml {
 }
 
 /** The path from the top of the frontmatter to a key or a list entry. */
-export type KeyPath = readonly (string | number)[]
+export type FrontmatterPath = readonly (string | number)[]
 
 /** Decodes and parses a SKILL.md leniently. Never throws. */
-export function writtenOf(bytes: Uint8Array, limits: FrontmatterLimits): Written {
+export function writtenOf(bytes: Uint8Array, limits: FrontmatterLimits): PositionedDocument {
   const { text, fault } = lenientText(bytes)
   const lines = new Lines(text)
   const block = frontmatterBlock(bytes, limits.bytes)
@@ -42,7 +42,7 @@ export function writtenOf(bytes: Uint8Array, limits: FrontmatterLimits): Written
 }
 
 /** The place of a key or its value; if it does not exist, that of its nearest existing ancestor. */
-export function placeOf(written: Written, path: KeyPath, what: 'key' | 'value'): Place {
+export function positionOf(written: PositionedDocument, path: FrontmatterPath, what: 'key' | 'value'): TextPosition {
   const { yaml, lines } = written
   if (yaml === undefined) return START
   let node: unknown = yaml.document.contents

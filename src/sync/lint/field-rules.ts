@@ -4,7 +4,7 @@ import { joinPath } from '../../base/paths.ts'
 import { xmlTagIn } from '../skill-md/xml-tag.ts'
 import type { Authored } from './lint-input.ts'
 import type { Flaw, Rule } from './diagnostic.ts'
-import { placeOf } from './document-positions.ts'
+import { positionOf } from './document-positions.ts'
 
 /**
  * Checks the optional fields of the specification, which a survey leaves to the readers of the skill. `contract`: the
@@ -15,7 +15,7 @@ export function fieldFlaws(skill: Authored, contract: boolean): Flaw[] {
   if (document === undefined || frontmatter === undefined) return []
   const path = joinPath(skill.path, skill.documentName)
   const flaw: FlawOf = (rule, field, message) => {
-    return { rule, path, place: placeOf(document, [field], 'value'), message }
+    return { rule, path, place: positionOf(document, [field], 'value'), message }
   }
   const field = (name: string): JsonValue | undefined => frontmatter[name]
   return [

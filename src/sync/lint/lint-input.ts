@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json-value.ts'
 import type { SkillFile } from '../model/skill.ts'
-import type { Written } from './document-positions.ts'
+import type { PositionedDocument } from './document-positions.ts'
 
 /** One skill as the rules for authors see it: the survey's data, and the texts that the survey did not keep. */
 export interface Authored {
@@ -11,7 +11,7 @@ export interface Authored {
   /** The actual name of SKILL.md there. */
   readonly documentName: string
   /** `undefined` if SKILL.md cannot be read. */
-  readonly document: Written | undefined
+  readonly document: PositionedDocument | undefined
   /** `undefined` if the frontmatter cannot be read. */
   readonly frontmatter: JsonObject | undefined
   /** Empty if the files prevent the skill from being served. */

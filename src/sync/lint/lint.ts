@@ -6,7 +6,7 @@ import { survey } from '../survey/survey.ts'
 import type { Rules } from '../survey/survey-rules.ts'
 import type { Authored } from './lint-input.ts'
 import { AuthoredReader } from './read-lint-input.ts'
-import { declarationOf } from './contract-diagnostics.ts'
+import { contractDeclarationOf } from './contract-diagnostics.ts'
 import type { Declaration } from './contract-diagnostics.ts'
 import { Elsewhere } from './other-skills.ts'
 import { judge, inOrder } from './lint-skill.ts'
@@ -66,7 +66,7 @@ export async function validate(tree: Tree, validating: Validating, signal: Abort
         ...withReason(skill, judge(authored, findings, standard)),
         ...(await ofClient(authored, validating)),
       ]),
-      declared: declarationOf(authored),
+      declared: contractDeclarationOf(authored),
     })
   }
   return {

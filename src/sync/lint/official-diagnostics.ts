@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
-import { shown } from '../skill-md/contract/contract-value.ts'
+import { shownValue } from '../skill-md/contract/contract-value.ts'
 import { joinPath } from '../../base/paths.ts'
 import type { Authored } from './lint-input.ts'
-import type { Place } from './position.ts'
+import type { TextPosition } from './position.ts'
 import type { Flaw } from './diagnostic.ts'
-import { placeOf } from './document-positions.ts'
+import { positionOf } from './document-positions.ts'
 
 /** Reads the frontmatter of a document like the official MCP client. */
 export type OfficialReader = (document: string) => Promise<OfficialReading>
@@ -30,11 +30,11 @@ export async function officialFlaws(skill: Authored, read: OfficialReader): Prom
     (each) => !isDeepStrictEqual(frontmatter[each], theirs.get(each)),
   )
   if (key === undefined) return []
-  const message = `It reads ${shown(key)} as ${shown(theirs.get(key))}, and YAML has it as ${shown(frontmatter[key])}`
-  return [flawAt(skill, placeOf(document, [key], 'value'), message)]
+  const message = `It reads ${shownValue(key)} as ${shownValue(theirs.get(key))}, and YAML has it as ${shownValue(frontmatter[key])}`
+  return [flawAt(skill, positionOf(document, [key], 'value'), message)]
 }
 
-function flawAt({ path, documentName }: Authored, place: Place, message: string): Flaw {
+function flawAt({ path, documentName }: Authored, place: TextPosition, message: string): Flaw {
   return {
     rule: 'yaml-subset',
     path: joinPath(path, documentName),

@@ -1,11 +1,11 @@
 /** A position in a file. Counted from 1; columns in UTF-16 units, as in editors. */
-export interface Place {
+export interface TextPosition {
   readonly line: number
   readonly column: number
 }
 
 /** The position of anything without a more exact one. */
-export const START: Place = { line: 1, column: 1 }
+export const START: TextPosition = { line: 1, column: 1 }
 
 /** Converts offsets in a text to positions. */
 export class Lines {
@@ -32,7 +32,7 @@ export class Lines {
     return this.#starts[Math.min(line, this.#starts.length) - 1] ?? 0
   }
 
-  at(offset: number): Place {
+  at(offset: number): TextPosition {
     const wanted = Math.min(Math.max(offset, 0), this.#length)
     let [low, high] = [0, this.#starts.length - 1]
     while (low < high) {

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import { documentOf } from '../survey/find-skills.ts'
+import { skillDocumentIn } from '../survey/find-skills.ts'
 import { foldersAbove, isBelow, joinPath } from '../../base/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
-import type { Taken, Tree, TreeEntry } from '../model/tree.ts'
+import type { TakenBlob, Tree, TreeEntry } from '../model/tree.ts'
 import { cannot } from '../store/files/disk-error.ts'
 import type { Rules } from '../survey/survey-rules.ts'
 import type { Authored } from './lint-input.ts'
@@ -24,11 +24,11 @@ interface Surveyed {
  */
 export class AuthoredReader {
   readonly #tree: Tree
-  readonly #taken: ReadonlyMap<ObjectId, Taken>
+  readonly #taken: ReadonlyMap<ObjectId, TakenBlob>
   readonly #surveyed: Surveyed
   readonly #folders: ReadonlySet<string>
 
-  constructor(tree: Tree, taken: ReadonlyMap<ObjectId, Taken>, surveyed: Surveyed) {
+  constructor(tree: Tree, taken: ReadonlyMap<ObjectId, TakenBlob>, surveyed: Surveyed) {
     this.#tree = tree
     this.#taken = taken
     this.#surveyed = surveyed
@@ -59,7 +59,7 @@ export class AuthoredReader {
     const served = named.find((file) => file.path === 'SKILL.md') ?? named[0]
     if (served !== undefined) return { name: served.path, id: served.blob }
     const folder = this.#folderAt(path)
-    const entry = folder === undefined ? undefined : documentOf(this.#tree.list(folder))
+    const entry = folder === undefined ? undefined : skillDocumentIn(this.#tree.list(folder))
     return entry?.kind === 'link' ? undefined : entry
   }
 

@@ -3,9 +3,9 @@ import { joinPath } from '../../base/paths.ts'
 import { AGENT_SKILLS_FIELDS } from '../skill-md/standard-fields.ts'
 import type { Authored } from './lint-input.ts'
 import { START } from './position.ts'
-import type { Place } from './position.ts'
+import type { TextPosition } from './position.ts'
 import type { Flaw, Rule } from './diagnostic.ts'
-import { placeOf } from './document-positions.ts'
+import { positionOf } from './document-positions.ts'
 
 /**
  * The additional refusals of skills-ref, the reference validator, beyond the specification: its YAML dialect has no
@@ -16,11 +16,11 @@ export function referenceValidatorFlaws(skill: Authored): Flaw[] {
   if (document?.yaml === undefined) return []
   const { yaml, text, lines } = document
   const path = joinPath(skill.path, skill.documentName)
-  const flaw = (rule: Rule, place: Place, message: string): Flaw => ({ rule, path, place, message })
+  const flaw = (rule: Rule, place: TextPosition, message: string): Flaw => ({ rule, path, place, message })
   const flaws = Object.keys(frontmatter ?? {})
     .filter((field) => !KNOWN.has(field))
     .map((field) =>
-      flaw('unknown-field', placeOf(document, [field], 'key'), `The specification has no field "${field}"`),
+      flaw('unknown-field', positionOf(document, [field], 'key'), `The specification has no field "${field}"`),
     )
   if (text.startsWith('\uFEFF')) flaws.push(flaw('byte-order-mark', START, 'The file begins with a byte order mark'))
   const dashes = yaml.text.indexOf('---')

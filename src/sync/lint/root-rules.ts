@@ -1,7 +1,7 @@
 import { isSkillName } from '../skill-md/skill-name.ts'
 import type { Authored } from './lint-input.ts'
 import type { Flaw } from './diagnostic.ts'
-import { placeOf } from './document-positions.ts'
+import { positionOf } from './document-positions.ts'
 
 /** A survey allows any folder name for the skill at the top of a source; the specification does not. */
 export function topFolderFlaws({ path, folder, frontmatter, document, documentName }: Authored): Flaw[] {
@@ -9,5 +9,5 @@ export function topFolderFlaws({ path, folder, frontmatter, document, documentNa
   if (path !== '' || folder === undefined || document === undefined) return []
   if (typeof name !== 'string' || !isSkillName(name) || name === folder) return []
   const message = `The name "${name}" is not the name of its folder "${folder}"`
-  return [{ rule: 'name-unlike-folder', path: documentName, place: placeOf(document, ['name'], 'value'), message }]
+  return [{ rule: 'name-unlike-folder', path: documentName, place: positionOf(document, ['name'], 'value'), message }]
 }

@@ -1,6 +1,6 @@
 import { isOfHiddenText } from '../survey/hidden-findings.ts'
 import type { Finding } from '../skill-md/finding.ts'
-import { MOST_COUNTED, namesIn } from '../skill-md/hidden-unicode.ts'
+import { MOST_COUNTED, codePointNames } from '../skill-md/hidden-unicode.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
 import { isMapping } from '../../base/json-value.ts'
 import { joinPath, relativeTo } from '../../base/paths.ts'
@@ -9,10 +9,10 @@ import type { Authored } from './lint-input.ts'
 import { contractKeyOf } from './contract-key.ts'
 import { oddityOf } from './yaml-oddities.ts'
 import { Lines, START } from './position.ts'
-import type { Place } from './position.ts'
+import type { TextPosition } from './position.ts'
 import type { Flaw } from './diagnostic.ts'
-import { placeOf } from './document-positions.ts'
-import type { Written } from './document-positions.ts'
+import { positionOf } from './document-positions.ts'
+import type { PositionedDocument } from './document-positions.ts'
 
 /** The survey's findings for the skill, each at the place that it is about. */
 export function surveyFlaws(skill: Authored, findings: readonly Finding[]): Flaw[] {
@@ -51,29 +51,29 @@ function flawOf(skill: Authored, finding: Finding): Flaw {
   return { rule, path: document, place, message }
 }
 
-function placeIn(document: Written, finding: Finding): Place {
+function placeIn(document: PositionedDocument, finding: Finding): TextPosition {
   switch (finding.rule) {
     case 'name-invalid':
     case 'name-unlike-folder':
     case 'name-clash':
     case 'name-missing':
-      return placeOf(document, ['name'], 'value')
+      return positionOf(document, ['name'], 'value')
     case 'description-missing':
     case 'description-too-long':
     case 'description-padded':
-      return placeOf(document, ['description'], 'value')
+      return positionOf(document, ['description'], 'value')
     case 'metadata-not-text':
-      return placeOf(document, ['metadata'], 'value')
+      return positionOf(document, ['metadata'], 'value')
     case 'compatibility-invalid':
-      return placeOf(document, ['compatibility'], 'value')
+      return positionOf(document, ['compatibility'], 'value')
     case 'field-refused':
-      return placeOf(document, ['__proto__'], 'key')
+      return positionOf(document, ['__proto__'], 'key')
     case 'frontmatter-invalid':
     case 'frontmatter-unquoted':
       return invalidPlace(document)
     case 'contract-violated':
     case 'contract-noted':
-      return placeOf(document, contractKeyOf(finding), 'value')
+      return positionOf(document, contractKeyOf(finding), 'value')
     default:
       return START
   }
@@ -85,14 +85,14 @@ function metadataFlaws({ path, documentName, document, frontmatter }: Authored):
   if (document === undefined || !isMapping(metadata)) return undefined
   return Object.entries(metadata).flatMap(([key, value]) => {
     if (typeof value === 'string') return []
-    const place = placeOf(document, ['metadata', key], 'value')
+    const place = positionOf(document, ['metadata', key], 'value')
     const message = `metadata.${key} is not text; some clients refuse the skill, quote it`
     return [{ rule: 'metadata-not-text', path: joinPath(path, documentName), place, message }]
   })
 }
 
 /** The place where the reader stopped; otherwise the construct that it refused. */
-function invalidPlace({ yaml, lines }: Written): Place {
+function invalidPlace({ yaml, lines }: PositionedDocument): TextPosition {
   if (yaml === undefined) return START
   const [problem] = [...yaml.document.errors, ...yaml.document.warnings]
   return lines.at(yaml.start + (problem?.pos[0] ?? oddityOf(yaml)?.offset ?? 0))
@@ -112,7 +112,7 @@ function hiddenFlaws(skill: Authored, finding: Finding): Flaw[] | undefined {
   const text = inside === skill.documentName ? skill.document?.text : skill.texts.get(inside)
   const places = hiddenPlaces(hidden, text)
   return hidden.runs.map((run, index) => {
-    const said = `Characters stand here that nobody sees and a model reads: ${namesIn(run)}`
+    const said = `Characters stand here that nobody sees and a model reads: ${codePointNames(run)}`
     const more = index === hidden.runs.length - 1 ? moreHidden(hidden) : ''
     return { rule, path, place: places[index] ?? START, message: `${said}${more}` }
   })
@@ -125,7 +125,7 @@ function moreHidden({ count, runs }: HiddenText): string {
 }
 
 /** A survey counts columns in characters. If the text is available, they are converted to the columns of editors. */
-function hiddenPlaces({ runs }: HiddenText, text: string | undefined): Place[] {
+function hiddenPlaces({ runs }: HiddenText, text: string | undefined): TextPosition[] {
   if (text === undefined) return runs.map(({ line, column }) => ({ line, column }))
   const lines = new Lines(text)
   return runs.map(({ line, column }) => {

@@ -3,7 +3,7 @@ import type { Scalar, YAMLMap, YAMLSeq } from 'yaml'
 import { joinPath } from '../../base/paths.ts'
 import type { Authored } from './lint-input.ts'
 import type { AuthorRule, Flaw } from './diagnostic.ts'
-import type { KeyPath } from './document-positions.ts'
+import type { FrontmatterPath } from './document-positions.ts'
 
 /**
  * Finds plain values and keys of the frontmatter that readers interpret differently. Clients use parsers of YAML 1.1
@@ -29,10 +29,10 @@ export function yamlValueFlaws(skill: Authored): Flaw[] {
 interface Met {
   readonly node: Scalar | YAMLMap | YAMLSeq
   readonly role: 'key' | 'value'
-  readonly key: KeyPath
+  readonly key: FrontmatterPath
 }
 
-function* nodesIn(node: unknown, role: Met['role'], key: KeyPath): Generator<Met> {
+function* nodesIn(node: unknown, role: Met['role'], key: FrontmatterPath): Generator<Met> {
   // The reader stops long before this depth, and its refusal is judged elsewhere.
   if (key.length > DEEPEST) return
   if (isScalar(node) || isSeq(node) || isMap(node)) yield { node, role, key }

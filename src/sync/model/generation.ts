@@ -7,24 +7,24 @@ export interface Generation {
   /** ISO 8601, UTC. */
   readonly createdAt: string
   /** In the order of the configuration. */
-  readonly sources: readonly Held[]
+  readonly sources: readonly HeldSnapshot[]
   /**
    * The sources whose served content the disk had lost when this was published. The generation has no snapshot of them.
    */
   readonly lost?: readonly SourceId[]
   /** The cause of this generation. Absent in generations of older versions. */
-  readonly cause?: Cause
+  readonly cause?: GenerationCause
 }
 
 /** The snapshot that a generation holds of one source. */
-export interface Held {
+export interface HeldSnapshot {
   readonly source: SourceId
   /** The name of the snapshot in the store: SHA-256 of its JSON, 64 hex digits. */
   readonly snapshot: string
 }
 
 /** The reason for a new generation, and its trigger. */
-export interface Cause {
+export interface GenerationCause {
   /** `withdraw`: something must not be served any longer (lock, signature, configuration). */
   readonly action: 'update' | 'rollback' | 'withdraw'
   readonly trigger: Trigger

@@ -1,5 +1,5 @@
-import type { Followed } from './tracked-ref.ts'
-import type { Held } from './generation.ts'
+import type { TrackedRef } from './tracked-ref.ts'
+import type { HeldSnapshot } from './generation.ts'
 import type { Moved } from './skill-delta.ts'
 import type { Revision } from './revision.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -13,7 +13,7 @@ export interface Unchanged {
   /** The revision that the pull saw. `undefined` if it made no request because the network is off. */
   readonly revision: Revision | undefined
   /** The position of the ref. A process that was killed after it published may not have stored it. */
-  readonly followed?: Followed
+  readonly followed?: TrackedRef
   readonly drift?: Drift
 }
 
@@ -31,7 +31,7 @@ export interface Updated {
   readonly kind: 'updated'
   readonly revision: Revision
   readonly snapshot: Snapshot
-  readonly held: Held
+  readonly held: HeldSnapshot
   /** The revision that was served before. */
   readonly from: Revision | undefined
   /** The difference between its skills and those served before. */

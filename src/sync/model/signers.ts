@@ -33,7 +33,7 @@ function isSameSigner(a: Signer | undefined, b: Signer | undefined): boolean {
 export type Requirement = 'commit' | 'tag' | 'both'
 
 /** The trusted signers. The texts are those of the files at this moment: a removed signer no longer counts. */
-export interface Trust {
+export interface TrustedSigners {
   readonly require: Requirement
   /** In the allowed-signers format of ssh-keygen(1). `undefined`: no SSH signature is valid. */
   readonly allowedSigners: string | undefined

@@ -6,7 +6,7 @@ import type { ObjectId, Revision } from './revision.ts'
 import type { Skill } from './skill.ts'
 import type { SourceId } from './source-id.ts'
 import type { Signers } from './signers.ts'
-import type { Held } from './generation.ts'
+import type { HeldSnapshot } from './generation.ts'
 import type { Proof } from './tree.ts'
 
 /** The content found in one revision of one source. Plain data: a round trip through JSON changes nothing. */
@@ -102,7 +102,7 @@ function isRefusedLink({ standing, path, digest, findings }: Skill): boolean {
 
 /** The present state of a source, from its last generation. */
 export interface Current {
-  readonly held: Held
+  readonly held: HeldSnapshot
   readonly snapshot: Snapshot
 }
 

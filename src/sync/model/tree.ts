@@ -16,11 +16,11 @@ export interface Tree extends AsyncDisposable {
    * Fetches each of the blobs once and verifies it against its id. Order and repetition of `blobs` do not matter. The
    * result has every requested id.
    */
-  take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>>
+  take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, TakenBlob>>
 }
 
 /** A blob, or the reason why this one is unavailable. */
-export type Taken = Blob | Refused
+export type TakenBlob = Blob | RefusedBlob
 
 export interface Proof {
   readonly commit: Uint8Array
@@ -61,7 +61,7 @@ export interface Blob {
   readonly at: number
 }
 
-export interface Refused {
+export interface RefusedBlob {
   readonly kind: 'refused'
   /**
    * `too-large`: over `FetchLimits.blobBytes`. `absent`: the repository names it and does not have it. In a plain
@@ -76,11 +76,11 @@ export interface Refused {
 /**
  * True if a refused blob may be readable at the next check without a change: such a fault takes nothing out of service.
  */
-export function mayPass(reason: Refused['reason']): boolean {
+export function mayPass(reason: RefusedBlob['reason']): boolean {
   return PASSING.has(reason)
 }
 
-const PASSING: ReadonlySet<Refused['reason']> = new Set(['forbidden', 'unreadable', 'changing'])
+const PASSING: ReadonlySet<RefusedBlob['reason']> = new Set(['forbidden', 'unreadable', 'changing'])
 
 /**
  * The number of blobs that one request to a git host names: some 200 KB, since a proxy may accept no more than 1 MB,
@@ -91,10 +91,10 @@ export const BLOBS_AT_ONCE = 4000
 /** Takes blobs one by one, each once, until the signal aborts. */
 export async function takeEach(
   blobs: Iterable<ObjectId>,
-  take: (id: ObjectId) => Promise<Taken>,
+  take: (id: ObjectId) => Promise<TakenBlob>,
   signal: AbortSignal,
-): Promise<ReadonlyMap<ObjectId, Taken>> {
-  const taken = new Map<ObjectId, Taken>()
+): Promise<ReadonlyMap<ObjectId, TakenBlob>> {
+  const taken = new Map<ObjectId, TakenBlob>()
   for (const id of new Set(blobs)) {
     signal.throwIfAborted()
     taken.set(id, await take(id))

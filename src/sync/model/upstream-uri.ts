@@ -44,7 +44,7 @@ export function readUpstreamUri(raw: string): UpstreamUri {
 }
 
 /** Reads the URI of a skill, which is that of its SKILL.md. `path` is the path below the id of its source. */
-export function readSkillUri(
+export function readUpstreamSkillUri(
   raw: string,
 ): { readonly ok: true; readonly path: string } | { readonly ok: false; readonly why: string } {
   const read = readUpstreamUri(raw)

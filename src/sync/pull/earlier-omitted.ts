@@ -3,7 +3,7 @@ import { EXECUTABLES, isOfUpstream } from '../model/skill.ts'
 import type { UpstreamSkill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { upstreamUriOf } from '../model/upstream-uri.ts'
-import { isObject } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
 import type { Listing } from '../upstream/upstream.ts'
 
 /**

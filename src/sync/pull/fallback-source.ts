@@ -14,7 +14,7 @@ export interface Fallback {
 }
 
 /** A server's matches for a lock entry. */
-export interface Found {
+export interface FallbackMatches {
   /** By locked path; the files have the executable flags that give the digest. */
   readonly skills: ReadonlyMap<string, FoundSkill>
   /** The locked paths of all skills without a match. */
@@ -27,7 +27,7 @@ export interface FoundSkill {
 }
 
 /** Finds the skills of a lock entry by their digests: their names on the other server do not matter. */
-export function findLockedSkills({ skills: locked }: LockEntry, listed: readonly Skill[]): Found {
+export function findLockedSkills({ skills: locked }: LockEntry, listed: readonly Skill[]): FallbackMatches {
   const offered = new Map<string, FoundSkill>()
   for (const skill of listed) {
     if (skill.standing === 'withheld' || skill.digest === undefined || !isOfUpstream(skill)) continue

@@ -1,6 +1,6 @@
 import { keptIn, storedIn, storedOf } from '../store/skills/stored-path.ts'
 import { rulesFor } from './pull-context.ts'
-import type { Pull, Pulling } from './pull-context.ts'
+import type { Pull, PullContext } from './pull-context.ts'
 import { sheetOf } from '../lint/rules.ts'
 import { othersThan } from '../model/skill-delta.ts'
 import { foldersAbove } from '../../base/paths.ts'
@@ -13,7 +13,7 @@ import { TreeNotTaken } from '../model/tree.ts'
 import type { Tree } from '../model/tree.ts'
 import type { Signers } from '../model/signers.ts'
 import type { StoredSkill } from '../store/skills/stored-path.ts'
-import type { Keeping, Origin } from '../store/skills/skill-writer.ts'
+import type { SkillWriter, BytesOrigin } from '../store/skills/skill-writer.ts'
 import type { Store } from '../store/store.ts'
 import { knownTrees } from '../survey/survey-rules.ts'
 import { takeListing } from './survey-listing.ts'
@@ -28,7 +28,7 @@ import type { TreeUpstream, Upstream } from '../upstream/upstream.ts'
  * Takes the snapshot of a revision: fetched, verified, judged, with its skills in the store. The snapshot itself is not
  * in the store yet.
  */
-export async function taken(one: Pull, revision: Revision, upstream: Upstream): Promise<Snapshot> {
+export async function fetchSnapshot(one: Pull, revision: Revision, upstream: Upstream): Promise<Snapshot> {
   const { source, current, orders, io, signal } = one
   expectRoom(io)
   if (upstream.kind === 'listing') return takeListing(await upstream.list(revision, signal), one)
@@ -52,7 +52,7 @@ interface Taking {
   readonly served: Snapshot | undefined
   /** Finds the signers of a tree; `undefined` if none are required. */
   readonly signers: (tree: Tree) => Promise<Signers | undefined>
-  readonly io: Pulling
+  readonly io: PullContext
   readonly signal: AbortSignal
 }
 
@@ -91,8 +91,8 @@ async function keep(
   await using keeping = store.skills.keeping(io.limits.disk.bytes)
   const keepFresh = freshKeeper({ earlier, served }, keeping)
   const before = { earlier: earlierIn(store, earlier), served: earlierIn(store, served), reader: io.reader }
-  const onRead: Surroundings['onRead'] = async (skills, taken, within) =>
-    void (await keepFresh({ skills, taken }, within))
+  const onRead: Surroundings['onRead'] = async (skills, fetchSnapshot, within) =>
+    void (await keepFresh({ skills, taken: fetchSnapshot }, within))
   // A survey may refuse the whole commit, or find that a skill is a file of another one: then nothing is written before
   // its end.
   const isLikelyKept = !source.strict && source.nested === 'as-skills'
@@ -169,7 +169,7 @@ function whyInvalid({ findings }: Skill): string {
 /** Returns a function that writes found content that the store lacks, and returns that content. */
 function freshKeeper(
   { earlier, served }: Pick<Taking, 'earlier' | 'served'>,
-  keeping: Keeping,
+  keeping: SkillWriter,
 ): (found: Pick<Survey, 'skills' | 'docs' | 'taken'>, signal: AbortSignal) => Promise<readonly StoredSkill[]> {
   const before = earlier?.skills ?? []
   return async (found, signal) => {
@@ -194,9 +194,9 @@ function placeOf({ place, digest, folderName }: StoredSkill): string {
   return `${place}/${digest}/${folderName}`
 }
 
-function originOf(file: SkillFile, brought: Survey['taken'], stored: ReadonlyMap<ObjectId, Origin>): Origin {
-  const taken = brought.get(file.blob)
-  if (taken?.kind === 'blob') return { kind: 'scratch', file: taken.file, at: taken.at }
+function originOf(file: SkillFile, brought: Survey['taken'], stored: ReadonlyMap<ObjectId, BytesOrigin>): BytesOrigin {
+  const fetchSnapshot = brought.get(file.blob)
+  if (fetchSnapshot?.kind === 'blob') return { kind: 'scratch', file: fetchSnapshot.file, at: fetchSnapshot.at }
   const known = stored.get(file.blob)
   if (known === undefined)
     throw new SyncError('store-failed', `Cannot keep "${file.path}": nobody has the blob ${file.blob}`)
@@ -206,8 +206,8 @@ function originOf(file: SkillFile, brought: Survey['taken'], stored: ReadonlyMap
 function storedBlobs(
   snapshots: readonly (Snapshot | undefined)[],
   wanted: ReadonlySet<ObjectId>,
-): ReadonlyMap<ObjectId, Origin> {
-  const origins = new Map<ObjectId, Origin>()
+): ReadonlyMap<ObjectId, BytesOrigin> {
+  const origins = new Map<ObjectId, BytesOrigin>()
   if (wanted.size === 0) return origins
   // Both snapshots are usually the same one.
   for (const snapshot of new Set(snapshots)) {
@@ -224,7 +224,7 @@ function base64(bytes: Uint8Array): string {
 }
 
 /** Each fetch has limits of its own; this limits their sum. */
-function expectRoom({ store, limits }: Pulling): void {
+function expectRoom({ store, limits }: PullContext): void {
   if (store.bytes <= limits.disk.bytes) return
   const message = `Cannot fetch: what is kept comes to ${store.bytes} bytes, over limits.disk.bytes (${limits.disk.bytes})`
   throw new SyncError('limit-exceeded', message)

@@ -1,7 +1,7 @@
-import { isAbout, isWanted, type Decision } from '../decisions/decisions.ts'
+import { isAbout, isWanted, type SourceDecision } from '../decisions/decisions.ts'
 import { askedText, isObjectId, isSameAsked, isSameRevision, type Revision } from '../model/revision.ts'
 import type { Skill } from '../model/skill.ts'
-import type { Followed } from '../model/tracked-ref.ts'
+import type { TrackedRef } from '../model/tracked-ref.ts'
 import { followed } from '../decisions/disabled-entries.ts'
 import { MOST_PLACES, type DisabledSkills } from '../decisions/disabled-skills.ts'
 import type { Snapshot } from '../model/snapshot.ts'
@@ -27,7 +27,7 @@ export async function holdOnMove(
   source: Source,
   { served, followed: held }: Before,
   found: Revision,
-  decision: Decision,
+  decision: SourceDecision,
   relationOf: RelationOf,
 ): Promise<SyncError | undefined> {
   const standing = standingHold(source, served, found, decision)
@@ -47,16 +47,16 @@ function standingHold(
   { id }: Source,
   served: Revision | undefined,
   found: Revision,
-  { frozen, skipped }: Decision,
+  { frozen, skipped }: SourceDecision,
 ): SyncError | undefined {
   if (frozen !== undefined && found.commit !== frozen.commit) {
     const [code, how] = frozen.by === 'pin' ? (['pinned', 'pinned'] as const) : (['rolled-back', 'held'] as const)
-    return new SyncError(code, `"${id}" is ${how} at ${frozen.commit}; upstream is at ${described(found)}`)
+    return new SyncError(code, `"${id}" is ${how} at ${frozen.commit}; upstream is at ${revisionText(found)}`)
   }
   if (!isAbout(skipped, found) || (served !== undefined && isSameRevision(served, found))) return undefined
   const [code, how] =
     skipped?.by === 'reject' ? (['rejected', 'rejected'] as const) : (['rolled-back', 'rolled back from'] as const)
-  return new SyncError(code, `"${id}" was ${how} ${described(found)}; the next commit is taken`)
+  return new SyncError(code, `"${id}" was ${how} ${revisionText(found)}; the next commit is taken`)
 }
 
 /**
@@ -68,14 +68,14 @@ function movedTag(source: Source, held: Revision, found: Revision): SyncError | 
   const name = held.ref.slice(TAGS.length)
   // The spelling of the configured ref does not matter: writing the full name does not approve the new target.
   if (held.ref === found.ref) {
-    const moved = `tag "${name}" of "${source.id}" was at ${described(held)} and is at ${described(found)} now`
+    const moved = `tag "${name}" of "${source.id}" was at ${revisionText(held)} and is at ${revisionText(found)} now`
     return new SyncError('tag-moved', `Cannot follow: ${moved}`)
   }
   if (!isSameAsked(held.asked, found.asked)) return undefined
   const isNewer = typeof found.asked === 'object' && !isOlder(found.ref.slice(TAGS.length), name, found.asked)
   if (isNewer) return undefined
-  const gone = `tag "${name}" of "${source.id}" (${described(held)}) is gone`
-  const message = `Cannot follow: ${gone}, and ${askedText(found.asked)} is ${found.ref} (${described(found)}) now`
+  const gone = `tag "${name}" of "${source.id}" (${revisionText(held)}) is gone`
+  const message = `Cannot follow: ${gone}, and ${askedText(found.asked)} is ${found.ref} (${revisionText(found)}) now`
   return new SyncError('tag-moved', message)
 }
 
@@ -95,7 +95,7 @@ async function movedDefaultBranch(
   // A pin or a rollback by commit id was not a branch.
   if (isObjectId(held.ref)) return undefined
   if (held.commit === found.commit || (await relationOf(held, found)) === 'descends') return undefined
-  const message = `Cannot follow: the default branch of "${source.id}" was ${held.ref} (${described(held)}) and is ${found.ref} (${described(found)}) now`
+  const message = `Cannot follow: the default branch of "${source.id}" was ${held.ref} (${revisionText(held)}) and is ${found.ref} (${revisionText(found)}) now`
   return new SyncError('default-branch-moved', message)
 }
 
@@ -105,7 +105,7 @@ async function awaitingReview(
   found: Revision,
   relationOf: RelationOf,
 ): Promise<SyncError> {
-  const moved = `${found.ref} of "${source.id}" moved from ${described(held)} to ${described(found)}`
+  const moved = `${found.ref} of "${source.id}" moved from ${revisionText(held)} to ${revisionText(found)}`
   const isRewritten = held.ref === found.ref && (await relationOf(held, found)) === 'rewritten'
   if (isRewritten)
     return new SyncError('history-rewritten', `Cannot follow unseen: ${moved}, which does not lead to it`)
@@ -119,12 +119,12 @@ async function awaitingReview(
 function awaitingFirstReview({ id }: Source, served: Revision | undefined, found: Revision): SyncError | undefined {
   // Another address of the same repository: a commit id stands for its content, whatever the origin.
   if (served !== undefined && served.commit === found.commit && served.tag === found.tag) return undefined
-  const first = `${found.ref} of "${id}" is at ${described(found)}, and nothing from there was approved before`
+  const first = `${found.ref} of "${id}" is at ${revisionText(found)}, and nothing from there was approved before`
   return new SyncError('awaiting-approval', `Cannot follow unseen: ${first}`)
 }
 
 /** Holds a commit that removes most of the skills, which is more often a mistake than intended. */
-export function massDeletion(source: Source, earlier: Followed | undefined, next: Snapshot): SyncError | undefined {
+export function massDeletion(source: Source, earlier: TrackedRef | undefined, next: Snapshot): SyncError | undefined {
   if (source.brakes.massDeletion === 'follow' || earlier === undefined) return undefined
   // The same commit under other rules: the operator left skills out.
   if (earlier.revision.commit === next.revision.commit) return undefined
@@ -133,7 +133,7 @@ export function massDeletion(source: Source, earlier: Followed | undefined, next
   // The owner of a folder may remove any skills; but a folder that is not mounted looks like an emptied one.
   const isMass = before > 0 && (after === 0 || (isMost && source.kind !== 'directory'))
   if (!isMass) return undefined
-  const message = `Cannot follow: of the ${before} skills of "${source.id}" at ${described(earlier.revision)} ${described(next.revision)} has ${after}`
+  const message = `Cannot follow: of the ${before} skills of "${source.id}" at ${revisionText(earlier.revision)} ${revisionText(next.revision)} has ${after}`
   return new SyncError('mass-deletion', message)
 }
 
@@ -151,7 +151,7 @@ export function olderCommit(
     relation === 'descends'
       ? 'which comes before it'
       : 'which is dated before it, and whose history the host does not show'
-  const message = `Cannot follow: ${found.ref} of "${id}" went back from ${described(before)} to ${described(found)}, ${how}`
+  const message = `Cannot follow: ${found.ref} of "${id}" went back from ${revisionText(before)} to ${revisionText(found)}, ${how}`
   return new SyncError('history-rewritten', message)
 }
 
@@ -162,12 +162,12 @@ export function olderCommit(
 export function disabledReturns(disabled: DisabledSkills, next: Snapshot): SyncError | undefined {
   const { full } = followed(disabled, [next])
   if (full === undefined) return undefined
-  const message = `Cannot follow: ${described(next.revision)} of "${next.source}" has the disabled skill "${full.source}/${full.path}" at more than ${MOST_PLACES} places`
+  const message = `Cannot follow: ${revisionText(next.revision)} of "${next.source}" has the disabled skill "${full.source}/${full.path}" at more than ${MOST_PLACES} places`
   return new SyncError('disabled-returns', message)
 }
 
 /** The part of a followed snapshot that the brakes need. */
-export function followedIn({ url, revision, skills }: Snapshot): Followed {
+export function followedIn({ url, revision, skills }: Snapshot): TrackedRef {
   return { url, revision, skills: offered(skills) }
 }
 
@@ -179,6 +179,6 @@ function offered(skills: readonly Skill[]): number {
 }
 
 /** The commit, and the tag object if there is one: a tag that was created anew can name the same commit. */
-export function described({ commit, tag }: { readonly commit: string; readonly tag?: string | undefined }): string {
+export function revisionText({ commit, tag }: { readonly commit: string; readonly tag?: string | undefined }): string {
   return tag === undefined ? commit : `${commit} (tag object ${tag})`
 }

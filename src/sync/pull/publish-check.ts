@@ -9,7 +9,7 @@ import { proofOf } from '../model/snapshot.ts'
 import type { Pull } from './pull-context.ts'
 
 /** Runs the final check, and stores the snapshot so that it can be served. */
-export async function offered(
+export async function gateAndStore(
   one: Pull,
   snapshot: Snapshot,
   rewritten: boolean | undefined,

@@ -6,7 +6,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Decisions } from '../decisions/decisions.ts'
 import { findingDisabled, withoutDisabledDocs } from '../decisions/disabled-matches.ts'
 import type { Disabled, DisabledSkills } from '../decisions/disabled-skills.ts'
-import type { Cause, Generation } from '../model/generation.ts'
+import type { GenerationCause, Generation } from '../model/generation.ts'
 import { atOnce, stepByStep, type Steps } from '../../base/cooperative.ts'
 import type { Snapshot, Current } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
@@ -140,7 +140,7 @@ export class Publisher {
    * Puts the changes into a new generation, on the disk first. Concurrent calls run one after the other. A call whose
    * signal is aborted when its turn comes publishes nothing; work that has begun is finished.
    */
-  async publish(changed: Changed, cause: Cause, now: Date, signal: AbortSignal): Promise<Catalog> {
+  async publish(changed: Changed, cause: GenerationCause, now: Date, signal: AbortSignal): Promise<Catalog> {
     return this.#inTurn(signal, async () => this.#publish(changed, cause, now))
   }
 
@@ -148,7 +148,7 @@ export class Publisher {
    * If the disk lost the served content of a source, or the record of the served generation, writes it again from
    * memory, in a new generation. Returns true if it was lost.
    */
-  async mend(source: SourceId, cause: Cause, now: Date, signal: AbortSignal): Promise<boolean> {
+  async mend(source: SourceId, cause: GenerationCause, now: Date, signal: AbortSignal): Promise<boolean> {
     // Runs in turn, since the disk is ahead of the memory during a publication.
     return this.#inTurn(signal, async () => {
       const { generations, snapshots } = this.#store
@@ -167,7 +167,7 @@ export class Publisher {
   async amend(
     source: SourceId,
     change: (snapshot: Snapshot) => Promise<Snapshot>,
-    cause: Cause,
+    cause: GenerationCause,
     now: Date,
   ): Promise<boolean> {
     return this.#inTurn(NEVER, async () => {
@@ -208,7 +208,7 @@ export class Publisher {
     await this.#last
   }
 
-  async #publish(changed: Changed, cause: Cause, now: Date): Promise<Catalog> {
+  async #publish(changed: Changed, cause: GenerationCause, now: Date): Promise<Catalog> {
     const next = new Map<SourceId, Current>()
     // The caller has stored a changed source. The loss of another source must not block it.
     for (const [source, current] of this.#current) if (!changed.has(source)) next.set(source, await this.#kept(current))

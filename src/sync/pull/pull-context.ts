@@ -1,8 +1,8 @@
 import type { Current, Snapshot } from '../model/snapshot.ts'
 import type { Fallback } from './fallback-source.ts'
-import type { Decision } from '../decisions/decisions.ts'
+import type { SourceDecision } from '../decisions/decisions.ts'
 import type { DocumentReader } from '../skill-md/document-reader.ts'
-import type { Followed } from '../model/tracked-ref.ts'
+import type { TrackedRef } from '../model/tracked-ref.ts'
 import type { LockEntry } from '../decisions/lock.ts'
 import type { Waiting } from '../model/outcome.ts'
 import type { Revision } from '../model/revision.ts'
@@ -17,7 +17,7 @@ import type { Sight } from './check-signers.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 
 /** The context of a pull. */
-export interface Pulling {
+export interface PullContext {
   readonly store: Store
   /** Opens the upstream of a source. `scratch`: an empty folder of the store for this pull. */
   readonly open: (source: Source, scratch: string) => Upstream
@@ -37,8 +37,8 @@ export interface Pulling {
 }
 
 /** The orders that decide, in addition to the ref, which revision is taken. */
-export interface Orders {
-  readonly decision: Decision
+export interface PullOrders {
+  readonly decision: SourceDecision
   /** The only thing that may be taken. */
   readonly locked?: LockEntry
   /** True where the daemon withdraws what is served and not locked, though the locked commit cannot be had. */
@@ -48,7 +48,7 @@ export interface Orders {
   /** Something of what is stored is damaged: what is served is taken anew, although it is known. */
   readonly isDamaged?: boolean
   /** The target of the ref at the last pull that followed it. */
-  readonly followed?: Followed | undefined
+  readonly followed?: TrackedRef | undefined
   /** The revision that the last pull fetched and held: it is not fetched again. */
   readonly waiting?: Waiting | undefined
 }
@@ -57,8 +57,8 @@ export interface Orders {
 export interface Pull {
   readonly source: Source
   readonly current: Current | undefined
-  readonly orders: Orders
-  readonly io: Pulling
+  readonly orders: PullOrders
+  readonly io: PullContext
   readonly signal: AbortSignal
 }
 

@@ -1,4 +1,4 @@
-import { described } from './move-policy.ts'
+import { revisionText } from './move-policy.ts'
 import { docsChange, isLocked, skillChanges, skillsToLock } from '../decisions/lock.ts'
 import type { LockEntry } from '../decisions/lock.ts'
 import type { Drift, Outcome, Updated } from '../model/outcome.ts'
@@ -6,10 +6,10 @@ import { isSameRevision, type Revision } from '../model/revision.ts'
 import type { Snapshot, Current } from '../model/snapshot.ts'
 import { isAway, type Source } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { offered, resigned, withSigners } from './publish-check.ts'
+import { gateAndStore, resigned, withSigners } from './publish-check.ts'
 import { rebuilt } from './rebuild-commit.ts'
 import { isByEarlierVersion, isByRules } from '../survey/survey-rules.ts'
-import { taken } from './fetch-snapshot.ts'
+import { fetchSnapshot } from './fetch-snapshot.ts'
 import { rulesFor } from './pull-context.ts'
 import { proofOf } from '../model/snapshot.ts'
 import type { Pull } from './pull-context.ts'
@@ -36,7 +36,7 @@ export async function pullLocked(one: Pull, entry: LockEntry): Promise<Outcome> 
   io.onResolved?.(entry.revision)
   const snapshot = await takeLocked(one, entry, { upstream, scratch: scratch.path })
   expectLocked(one.source, entry, snapshot)
-  const outcome = await offered(one, snapshot, false)
+  const outcome = await gateAndStore(one, snapshot, false)
   if (outcome.kind !== 'updated') return outcome
   return { ...outcome, ...(await seenBeside(one, entry, upstream)) }
 }
@@ -59,7 +59,7 @@ async function seenBeside(one: Pull, entry: LockEntry, upstream: Upstream): Prom
 /** The locked content is in the store: no host is queried, so nothing can have been lost. */
 async function fromStore(one: Pull, { snapshot }: Current): Promise<Outcome> {
   const proved = withSigners(snapshot, await one.io.prove?.(proofOf(snapshot), snapshot.revision, 'again'))
-  const outcome = await offered(one, proved, false)
+  const outcome = await gateAndStore(one, proved, false)
   return outcome.kind === 'updated' ? { ...outcome, isFromStore: true } : outcome
 }
 
@@ -126,7 +126,7 @@ interface Place {
 async function takeLocked(one: Pull, entry: LockEntry, place: Place): Promise<Snapshot> {
   const { revision } = entry
   try {
-    return await taken(one, revision, place.upstream)
+    return await fetchSnapshot(one, revision, place.upstream)
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
     if (error.code === 'repository-not-found' && one.io.fallback !== undefined)
@@ -195,7 +195,7 @@ async function driftOf(
   upstream: Upstream,
 ): Promise<Drift | undefined> {
   if (locked.ref !== found.ref) return undefined
-  const moved = `${found.ref} of "${source.id}" is locked at ${described(locked)} and is at ${described(found)} upstream`
+  const moved = `${found.ref} of "${source.id}" is locked at ${revisionText(locked)} and is at ${revisionText(found)} upstream`
   const isSame = locked.commit === found.commit && locked.tag === found.tag
   if (!isSame && found.ref.startsWith('refs/tags/'))
     return { error: { code: 'tag-moved', message: `The tag was moved: ${moved}` }, newest: found }

@@ -2,20 +2,20 @@ import { holdReasonOf } from '../model/outcome.ts'
 import { disabledReturns, followedIn, holdOnMove, massDeletion, olderCommit } from './move-policy.ts'
 import { declarationOf } from '../decisions/approvals.ts'
 import { isAbout } from '../decisions/decisions.ts'
-import type { Followed } from '../model/tracked-ref.ts'
+import type { TrackedRef } from '../model/tracked-ref.ts'
 import { isLocked } from '../decisions/lock.ts'
 import type { Drift, Outcome, Updated, Waiting } from '../model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from '../model/revision.ts'
 import type { Snapshot, Current } from '../model/snapshot.ts'
 import { isAway, type Source } from '../model/source.ts'
 import { NotSigned, SyncError, unsuppressed, type SyncErrorCode } from '../model/sync-error.ts'
-import { isApproved, offered, resigned } from './publish-check.ts'
+import { isApproved, gateAndStore, resigned } from './publish-check.ts'
 import { pullLocked } from './pull-locked.ts'
 import { isByRules } from '../survey/survey-rules.ts'
-import { taken } from './fetch-snapshot.ts'
+import { fetchSnapshot } from './fetch-snapshot.ts'
 import { rulesFor } from './pull-context.ts'
 import { proofOf } from '../model/snapshot.ts'
-import type { Orders, Pull, Pulling } from './pull-context.ts'
+import type { PullOrders, Pull, PullContext } from './pull-context.ts'
 import { committedSeconds, parentsOf } from '../upstream/git/objects/git-object.ts'
 import type { Relation, Upstream } from '../upstream/upstream.ts'
 
@@ -26,8 +26,8 @@ import type { Relation, Upstream } from '../upstream/upstream.ts'
 export async function pull(
   source: Source,
   current: Current | undefined,
-  orders: Orders,
-  io: Pulling,
+  orders: PullOrders,
+  io: PullContext,
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { locked } = orders
@@ -59,7 +59,10 @@ async function mayStay({ orders, io }: Pull, snapshot: Snapshot): Promise<boolea
 }
 
 /** The error if no currently trusted signer signed a stored snapshot; `undefined` if one did, or if that is unknown. */
-export async function unproved(snapshot: Snapshot, { prove }: Pick<Pulling, 'prove'>): Promise<SyncError | undefined> {
+export async function unproved(
+  snapshot: Snapshot,
+  { prove }: Pick<PullContext, 'prove'>,
+): Promise<SyncError | undefined> {
   try {
     await prove?.(proofOf(snapshot), snapshot.revision, 'again')
     return undefined
@@ -198,7 +201,7 @@ async function servedAnew(one: Pull, drift: Drift, upstream: Upstream): Promise<
 const OF_THE_COMMIT: ReadonlySet<SyncErrorCode> = new Set(['content-refused', 'limit-exceeded', 'revision-unverified'])
 
 /** The revision from which the ref can have moved. `undefined` if it is of a repository that was configured before. */
-function followedBefore({ source, current, orders }: Pull): Followed | undefined {
+function followedBefore({ source, current, orders }: Pull): TrackedRef | undefined {
   const served = current === undefined || isObjectId(current.snapshot.revision.ref) ? undefined : current.snapshot
   const followed = served === undefined ? orders.followed : followedIn(served)
   return followed?.url === source.url ? followed : undefined
@@ -248,7 +251,7 @@ function offline({ source, current }: Pull): Outcome {
 async function takeAnew(one: Pull, revision: Revision, upstream: Upstream): Promise<Updated | Waiting> {
   const { source, io } = one
   io.onResolved?.(revision)
-  const snapshot = await taken(one, revision, upstream)
+  const snapshot = await fetchSnapshot(one, revision, upstream)
   const rewritten = await isRewritten(one, snapshot, upstream)
   const hold = isApproved(one, revision)
     ? undefined
@@ -256,7 +259,7 @@ async function takeAnew(one: Pull, revision: Revision, upstream: Upstream): Prom
       disabledReturns(io.store.decisions.disabled, snapshot) ??
       (rewritten === false ? undefined : await wentBack(one, snapshot, upstream)))
   if (hold !== undefined) return { kind: 'held', revision, reason: holdReasonOf(hold) }
-  return offered(one, snapshot, rewritten)
+  return gateAndStore(one, snapshot, rewritten)
 }
 
 /**

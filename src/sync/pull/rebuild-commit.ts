@@ -6,7 +6,7 @@ import { joinPath } from '../../base/paths.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { RebuiltTree } from './rebuilt-tree.ts'
-import { taken } from './fetch-snapshot.ts'
+import { fetchSnapshot } from './fetch-snapshot.ts'
 import type { Pull } from './pull-context.ts'
 import type { TreeUpstream } from '../upstream/upstream.ts'
 
@@ -46,7 +46,7 @@ async function fromListing(
   if (missing.length > 0) return { why: `its fallback "${id}" lists nothing with the digest of ${listed(missing)}` }
   const placed = new Map([...skills].map(([path, found]) => [joinPath(entry.root, path), found]))
   const tree = new RebuiltTree({ revision: entry.revision, root: entry.tree, fallback, scratch }, placed)
-  const snapshot = await taken(one, entry.revision, upstreamOf(tree))
+  const snapshot = await fetchSnapshot(one, entry.revision, upstreamOf(tree))
   // Without tree ids, so that no pull reuses this result for an equal tree of another commit: withheld content is
   // missing here.
   const whole: Snapshot = { ...snapshot, folders: {}, rebuiltFrom: id }

@@ -10,7 +10,7 @@ import { isObjectId } from '../model/revision.ts'
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { SkillFile } from '../model/skill.ts'
 import { takeEach, TreeNotTaken } from '../model/tree.ts'
-import type { Proof, Taken, Tree, TreeEntry } from '../model/tree.ts'
+import type { Proof, TakenBlob, Tree, TreeEntry } from '../model/tree.ts'
 import { cannot } from '../store/files/disk-error.ts'
 
 /** The identity of a rebuilt tree, and the origin of its files. */
@@ -52,7 +52,7 @@ export class RebuiltTree implements Tree {
     return [...entries.values()].toSorted((a, b) => comparePaths(sortedAs(a), sortedAs(b)))
   }
 
-  async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {
+  async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, TakenBlob>> {
     return takeEach(blobs, async (id) => this.#take(id), signal)
   }
 
@@ -84,7 +84,7 @@ export class RebuiltTree implements Tree {
     return entries
   }
 
-  async #take(id: ObjectId): Promise<Taken> {
+  async #take(id: ObjectId): Promise<TakenBlob> {
     const wanted = this.#files.get(id)
     if (wanted === undefined) return { kind: 'refused', reason: 'absent' }
     const { found, file } = wanted

@@ -2,7 +2,7 @@ import { joinPath } from '../../base/paths.ts'
 import { isOfUpstream } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Selection, Source } from '../model/source.ts'
-import type { Claim, SecondOpinion } from '../upstream/git/second-opinion/second-opinion.ts'
+import type { ServedClaim, SecondOpinion } from '../upstream/git/second-opinion/second-opinion.ts'
 import type { GitHost } from '../upstream/git/objects/git-host.ts'
 
 /**
@@ -36,9 +36,9 @@ function whyNot({ kind, url }: Source, snapshot: Snapshot): string | undefined {
 export function claimsOf(
   { skills, docs, roots }: Pick<Snapshot, 'skills' | 'docs' | 'roots'>,
   selection: Pick<Selection, 'root' | 'docs'>,
-): readonly Claim[] {
+): readonly ServedClaim[] {
   const served = skills.filter((skill) => skill.standing !== 'withheld' && !isOfUpstream(skill))
-  const claims = served.map(({ path, files, findings }): Claim => {
+  const claims = served.map(({ path, files, findings }): ServedClaim => {
     const lacksPointers = findings.some(({ rule }) => rule === 'lfs-left-out')
     const folder = joinPath(roots?.skills ?? selection.root, path)
     return { skill: path, folder, files, lacksPointers }

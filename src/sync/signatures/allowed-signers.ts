@@ -3,14 +3,14 @@ import { matches, matchesList, MOST_PATTERN_CHARACTERS } from './openssh-pattern
 import { certifiedType, expectCertified } from './ssh-certificate.ts'
 import type { SshCertificate } from './ssh-certificate.ts'
 import { fingerprintOf, isKeyType, readSshKey } from './ssh-key.ts'
-import type { SshKey } from './ssh-key.ts'
-import { fromBase64, Malformed } from './ssh-wire.ts'
+import type { SshPublicKey } from './ssh-key.ts'
+import { fromBase64, MalformedSsh } from './ssh-wire.ts'
 
 /** One line of the list: the principals whose signatures by this key count, and the period. */
 export interface AllowedSigner {
   /** Patterns, separated by commas. */
   readonly principals: string
-  readonly key: SshKey
+  readonly key: SshPublicKey
   /** True if the key signs only certificates, and no data itself. */
   readonly isAuthority: boolean
   /** Patterns of the namespaces that the key may sign for; `undefined` for all. */
@@ -22,7 +22,7 @@ export interface AllowedSigner {
 
 /** The key that a signature names as its own, with the certificate that proves its owner, if there is one. */
 export interface PresentedKey {
-  readonly key: SshKey
+  readonly key: SshPublicKey
   readonly certificate: SshCertificate | undefined
 }
 
@@ -41,7 +41,7 @@ export function readAllowedSigners(text: string): readonly AllowedSigner[] {
     try {
       return [readLine(line)]
     } catch (error) {
-      if (error instanceof Malformed) throw unusable(`line ${index + 1}: ${error.message}`)
+      if (error instanceof MalformedSsh) throw unusable(`line ${index + 1}: ${error.message}`)
       throw error
     }
   })
@@ -52,10 +52,11 @@ function unusable(why: string): Unproven {
 }
 
 function readLine(line: string): AllowedSigner {
-  if (/(?!\t)\p{Cc}/u.test(line)) throw new Malformed('it holds a control character')
+  if (/(?!\t)\p{Cc}/u.test(line)) throw new MalformedSsh('it holds a control character')
   const [whole, quoted, bare] = /^(?:"([^"]+)"|([^\s"]+))[ \t]+/.exec(line) ?? []
   const principals = quoted ?? bare
-  if (whole === undefined || principals === undefined) throw new Malformed('it has no principals with a key after them')
+  if (whole === undefined || principals === undefined)
+    throw new MalformedSsh('it has no principals with a key after them')
   expectPatterns(principals)
   const rest = line.slice(whole.length)
   if (/^(?:ssh|ecdsa|sk)-/.test(rest)) return { principals, ...readOptions(''), key: readKey(rest) }
@@ -65,9 +66,9 @@ function readLine(line: string): AllowedSigner {
 
 function expectPatterns(list: string): void {
   const patterns = list.split(',')
-  if (patterns.includes('')) throw new Malformed('it has an empty pattern')
+  if (patterns.includes('')) throw new MalformedSsh('it has an empty pattern')
   if (patterns.some((pattern) => pattern.length > MOST_PATTERN_CHARACTERS)) {
-    throw new Malformed(`it has a pattern of over ${MOST_PATTERN_CHARACTERS} characters`)
+    throw new MalformedSsh(`it has a pattern of over ${MOST_PATTERN_CHARACTERS} characters`)
   }
 }
 
@@ -76,14 +77,14 @@ function endOfOptions(text: string): number {
   return /^(?:[^ \t"\\]|\\"?|"(?:[^"\\]|\\"?)*")*/.exec(text)?.[0].length ?? 0
 }
 
-function readKey(text: string): SshKey {
+function readKey(text: string): SshPublicKey {
   const [type = '', encoded = ''] = text.split(/[ \t]+/)
   if (certifiedType(type) !== undefined) {
-    throw new Malformed('it has a certificate; name the key itself, or its authority with cert-authority')
+    throw new MalformedSsh('it has a certificate; name the key itself, or its authority with cert-authority')
   }
-  if (!isKeyType(type)) throw new Malformed(`${JSON.stringify(type.slice(0, 100))} is no type of key that is taken`)
+  if (!isKeyType(type)) throw new MalformedSsh(`${JSON.stringify(type.slice(0, 100))} is no type of key that is taken`)
   const key = readSshKey(fromBase64(encoded))
-  if (key.type !== type) throw new Malformed(`its key is of the type ${key.type}`)
+  if (key.type !== type) throw new MalformedSsh(`its key is of the type ${key.type}`)
   return key
 }
 
@@ -95,15 +96,15 @@ function readOptions(text: string): Options {
   const found = new Map<string, string | undefined>()
   for (let rest = text; rest !== '';) {
     const [whole, name, value] = OPTION.exec(rest) ?? []
-    if (whole === undefined || name === undefined) throw new Malformed('its options cannot be read')
+    if (whole === undefined || name === undefined) throw new MalformedSsh('its options cannot be read')
     const option = name.toLowerCase()
-    if (found.has(option)) throw new Malformed(`it has the option ${option} twice`)
+    if (found.has(option)) throw new MalformedSsh(`it has the option ${option} twice`)
     found.set(option, checkedOption(option, value))
     rest = rest.slice(whole.length)
   }
   const [validAfter, validBefore] = [timeOf(found.get('valid-after')), timeOf(found.get('valid-before'))]
   if (validAfter !== undefined && validBefore !== undefined && validBefore <= validAfter) {
-    throw new Malformed('its valid-before is not after its valid-after')
+    throw new MalformedSsh('its valid-before is not after its valid-after')
   }
   return { isAuthority: found.has('cert-authority'), namespaces: found.get('namespaces'), validAfter, validBefore }
 }
@@ -116,9 +117,11 @@ const WITH_VALUE: Readonly<Record<string, boolean>> = {
 }
 
 function checkedOption(option: string, value: string | undefined): string | undefined {
-  if (!Object.hasOwn(WITH_VALUE, option)) throw new Malformed(`it has the unknown option ${JSON.stringify(option)}`)
+  if (!Object.hasOwn(WITH_VALUE, option)) throw new MalformedSsh(`it has the unknown option ${JSON.stringify(option)}`)
   if (WITH_VALUE[option] !== (value !== undefined)) {
-    throw new Malformed(`its option ${option} needs ${WITH_VALUE[option] === true ? 'a value in quotes' : 'no value'}`)
+    throw new MalformedSsh(
+      `its option ${option} needs ${WITH_VALUE[option] === true ? 'a value in quotes' : 'no value'}`,
+    )
   }
   const plain = value?.replaceAll(String.raw`\"`, '"')
   if (option === 'namespaces' && plain !== undefined) expectPatterns(plain)
@@ -134,13 +137,13 @@ function timeOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const [whole, year, month, day, hour = 0, minute = 0, second = 0, zone] = TIME.exec(text) ?? []
   if (whole === undefined)
-    throw new Malformed('its time is not in the form YYYYMMDD or YYYYMMDDHHMM[SS], with or without Z')
+    throw new MalformedSsh('its time is not in the form YYYYMMDD or YYYYMMDDHHMM[SS], with or without Z')
   const parts = [Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second)] as const
   const utc = new Date(Date.UTC(...parts))
   // The 31st of February would silently become the 3rd of March.
   const isReal = utc.toISOString().startsWith(isoOf(parts))
   const date = zone === '' ? new Date(...parts) : utc
-  if (!isReal || date.getTime() <= 0) throw new Malformed('its time is no time of a calendar')
+  if (!isReal || date.getTime() <= 0) throw new MalformedSsh('its time is no time of a calendar')
   return date.getTime() / 1000
 }
 
@@ -154,7 +157,7 @@ function isoOf([year, month, day, hour, minute, second]: readonly number[]): str
 /**
  * The principal that a key signs as, and the end of its validity in seconds since 1970; `undefined` if it has no end.
  */
-export interface Named {
+export interface NamedSigner {
   readonly principal: string
   readonly ends: number | undefined
 }
@@ -167,7 +170,7 @@ export function principalOf(
   presented: PresentedKey,
   signers: readonly AllowedSigner[],
   { namespace, seconds }: { readonly namespace: string; readonly seconds: number },
-): Named {
+): NamedSigner {
   const having = signers.filter((signer) => hasKey(signer, presented))
   if (having.length === 0)
     throw new Unproven(`is signed by ${nameOf(presented)}, which is not among the allowed signers`)

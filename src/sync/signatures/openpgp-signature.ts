@@ -2,7 +2,7 @@ import type * as OpenPgp from 'openpgp'
 import type { Key, SignaturePacket, Subkey } from 'openpgp'
 import { TRUST_LIMITS, Unproven } from '../model/signers.ts'
 import type { Signed } from '../model/signers.ts'
-import type { Claim } from './ssh-signature.ts'
+import type { SignatureClaim } from './ssh-signature.ts'
 
 type Library = typeof OpenPgp
 
@@ -15,7 +15,11 @@ function loadLibrary(): Promise<Library> {
  * The signer, by the keyring. Throws `Unproven` if the signature is not a valid one by a key in it. The key must have
  * been valid at the date in the signature; a signature with an expiry must be valid now.
  */
-export async function openpgpSignerOf({ payload, signature }: Claim, keyring: string, now: Date): Promise<Signed> {
+export async function openpgpSignerOf(
+  { payload, signature }: SignatureClaim,
+  keyring: string,
+  now: Date,
+): Promise<Signed> {
   const library = await loadLibrary()
   const keys = await readKeyring(library, keyring)
   const packet = await readPacket(library, signature)

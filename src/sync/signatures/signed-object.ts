@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { TRUST_LIMITS, Unproven } from '../model/signers.ts'
-import type { Claim } from './ssh-signature.ts'
+import type { SignatureClaim } from './ssh-signature.ts'
 
 // The signed part of an object is determined as in git (commit.c, tag.c, gpg-interface.c). If git would accept an
 // object that it does not write itself, such as one with two signatures, we refuse the object.
@@ -12,7 +12,7 @@ interface Field {
 }
 
 /** The signature in a commit, and the data that it covers. Throws `Unproven` if there is none. */
-export function claimOfCommit(commit: Uint8Array): Claim {
+export function claimOfCommit(commit: Uint8Array): SignatureClaim {
   const { fields, rest } = split(commit)
   const isSha256 = /^tree [0-9a-f]{64}\n$/.test(fields[0]?.text ?? '')
   if (!isSha256 && !/^tree [0-9a-f]{40}\n$/.test(fields[0]?.text ?? '')) throw new Unproven('is no commit')
@@ -33,7 +33,7 @@ const BEGINNINGS = [
 ]
 
 /** The signature at the end of a tag of the commit, and the data that it covers. Throws `Unproven` if there is none. */
-export function claimOfTag(tag: Uint8Array, commit: Uint8Array): Claim {
+export function claimOfTag(tag: Uint8Array, commit: Uint8Array): SignatureClaim {
   const { fields, rest } = split(tag)
   expectTagOf(fields, commit)
   // The last one, so that a tag's message can mention signatures.
@@ -91,7 +91,7 @@ function secondsOf(fields: readonly Field[], name: 'committer' | 'tagger'): numb
   return seconds
 }
 
-function claim(payload: Buffer, signature: string, seconds: number): Claim {
+function claim(payload: Buffer, signature: string, seconds: number): SignatureClaim {
   if (signature.length > TRUST_LIMITS.signatureBytes) {
     throw new Unproven(`has a signature of over ${TRUST_LIMITS.signatureBytes} bytes`)
   }

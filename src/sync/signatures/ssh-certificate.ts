@@ -1,13 +1,13 @@
 import { expectSignedBy, isKeyType, readKeyFields, readSshKey } from './ssh-key.ts'
-import type { SshKey, Touch } from './ssh-key.ts'
-import { Malformed, SshReader } from './ssh-wire.ts'
+import type { SshPublicKey, Touch } from './ssh-key.ts'
+import { MalformedSsh, SshReader } from './ssh-wire.ts'
 import { Unproven } from '../model/signers.ts'
 
 /** An authority's statement about a key. Nothing in it is proved before `expectCertified`. */
 export interface SshCertificate {
-  readonly key: SshKey
+  readonly key: SshPublicKey
   /** The key of the authority. */
-  readonly authority: SshKey
+  readonly authority: SshPublicKey
   readonly isOfUser: boolean
   readonly principals: readonly string[]
   /** Seconds since 1970, the first included and the second not. */
@@ -29,11 +29,11 @@ export function certifiedType(type: string): string | undefined {
   return [plain, `${plain}@openssh.com`].find(isKeyType)
 }
 
-/** Reads a certificate in wire form (PROTOCOL.certkeys). Throws `Malformed`. */
+/** Reads a certificate in wire form (PROTOCOL.certkeys). Throws `MalformedSsh`. */
 export function readCertificate(blob: Buffer): SshCertificate {
   const reader = new SshReader(blob)
   const type = certifiedType(reader.text())
-  if (type === undefined) throw new Malformed('it is of a certificate of no known type')
+  if (type === undefined) throw new MalformedSsh('it is of a certificate of no known type')
   // The nonce: random data that makes the signed bytes unpredictable.
   reader.string()
   const key = readKeyFields(type, reader)
@@ -71,7 +71,7 @@ function namesIn(bytes: Buffer, next: (reader: SshReader) => string): readonly s
   const reader = new SshReader(bytes)
   const names: string[] = []
   while (!reader.isAtEnd) {
-    if (names.length === MOST_NAMES) throw new Malformed(`its certificate has over ${MOST_NAMES} names in a row`)
+    if (names.length === MOST_NAMES) throw new MalformedSsh(`its certificate has over ${MOST_NAMES} names in a row`)
     names.push(next(reader))
   }
   return names

@@ -1,10 +1,10 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import type { JsonWebKey, KeyObject } from 'node:crypto'
-import { Malformed, SshReader, sshStrings } from './ssh-wire.ts'
+import { MalformedSsh, SshReader, sshStrings } from './ssh-wire.ts'
 import { Unproven } from '../model/signers.ts'
 
 /** A public SSH key of one of the types whose signatures we check. */
-export interface SshKey {
+export interface SshPublicKey {
   readonly type: string
   /** The key in wire form; two keys are equal if these bytes are. */
   readonly blob: Buffer
@@ -55,8 +55,8 @@ export function isKeyType(type: string): boolean {
   return KEY_TYPES.has(type)
 }
 
-/** Reads a key in wire form. Throws `Malformed`. */
-export function readSshKey(blob: Buffer): SshKey {
+/** Reads a key in wire form. Throws `MalformedSsh`. */
+export function readSshKey(blob: Buffer): SshPublicKey {
   const reader = new SshReader(blob)
   const key = readKeyFields(reader.text(), reader)
   reader.end()
@@ -64,9 +64,10 @@ export function readSshKey(blob: Buffer): SshKey {
 }
 
 /** Reads the fields after the type, which a key and its certificate share. */
-export function readKeyFields(type: string, reader: SshReader): SshKey {
+export function readKeyFields(type: string, reader: SshReader): SshPublicKey {
   const known = KEY_TYPES.get(type)
-  if (known === undefined) throw new Malformed(`keys of the type ${JSON.stringify(type.slice(0, 100))} are not taken`)
+  if (known === undefined)
+    throw new MalformedSsh(`keys of the type ${JSON.stringify(type.slice(0, 100))} are not taken`)
   const fields = readPublic(known.kind, reader)
   const application = known.onSecurityKey ? reader.string() : undefined
   const strings = [type, ...fields.strings, ...(application === undefined ? [] : [application])]
@@ -94,7 +95,7 @@ function readPublic(kind: KeyType['kind'], reader: SshReader): PublicFields {
 
 function readEd25519(reader: SshReader): PublicFields {
   const point = reader.string()
-  if (point.length !== 32) throw new Malformed('its key has not 32 bytes')
+  if (point.length !== 32) throw new MalformedSsh('its key has not 32 bytes')
   const key = publicKey({ kty: 'OKP', crv: 'Ed25519', x: point.toString('base64url') })
   return { algorithm: { kind: 'ed25519' }, public: key, strings: [point] }
 }
@@ -103,17 +104,18 @@ function readRsa(reader: SshReader): PublicFields {
   const e = reader.magnitude()
   const n = reader.magnitude()
   const bits = n.length * 8 - Math.clz32(n[0] ?? 0) + 24
-  if (bits < LEAST_RSA_BITS) throw new Malformed(`its RSA key has ${bits} bits; ${LEAST_RSA_BITS} are needed`)
-  if (bits > MOST_RSA_BITS) throw new Malformed(`its RSA key has ${bits} bits; ${MOST_RSA_BITS} are taken at most`)
+  if (bits < LEAST_RSA_BITS) throw new MalformedSsh(`its RSA key has ${bits} bits; ${LEAST_RSA_BITS} are needed`)
+  if (bits > MOST_RSA_BITS) throw new MalformedSsh(`its RSA key has ${bits} bits; ${MOST_RSA_BITS} are taken at most`)
   const key = publicKey({ kty: 'RSA', n: n.toString('base64url'), e: e.toString('base64url') })
   return { algorithm: { kind: 'rsa', bytes: n.length }, public: key, strings: [positive(e), positive(n)] }
 }
 
 function readEcdsa(curve: Curve, reader: SshReader): PublicFields {
-  if (reader.text() !== curve.name) throw new Malformed('its curve is not that of its type')
+  if (reader.text() !== curve.name) throw new MalformedSsh('its curve is not that of its type')
   const point = reader.string()
   // OpenSSH accepts no compressed points either.
-  if (point.length !== 1 + 2 * curve.bytes || point[0] !== 4) throw new Malformed('its point is not in the plain form')
+  if (point.length !== 1 + 2 * curve.bytes || point[0] !== 4)
+    throw new MalformedSsh('its point is not in the plain form')
   const x = point.subarray(1, 1 + curve.bytes).toString('base64url')
   const y = point.subarray(1 + curve.bytes).toString('base64url')
   const key = publicKey({ kty: 'EC', crv: curve.jwk, x, y })
@@ -129,12 +131,12 @@ function publicKey(jwk: JsonWebKey): KeyObject {
   try {
     return createPublicKey({ key: jwk, format: 'jwk' })
   } catch {
-    throw new Malformed('its key is none of its type')
+    throw new MalformedSsh('its key is none of its type')
   }
 }
 
 /** The fingerprint as `ssh-keygen -l` prints it. */
-export function fingerprintOf({ blob }: SshKey): string {
+export function fingerprintOf({ blob }: SshPublicKey): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`
 }
 
@@ -143,9 +145,9 @@ export type Touch = 'required' | 'waived'
 
 /**
  * Throws `Unproven` unless the signature, in the wire form of RFC 4253, section 6.6, and of PROTOCOL.u2f, is one of the
- * data by the key. Throws `Malformed` if it is not a signature at all.
+ * data by the key. Throws `MalformedSsh` if it is not a signature at all.
  */
-export function expectSignedBy(key: SshKey, signature: Buffer, data: Buffer, touch: Touch): void {
+export function expectSignedBy(key: SshPublicKey, signature: Buffer, data: Buffer, touch: Touch): void {
   const reader = new SshReader(signature)
   const algorithm = reader.text()
   const value = reader.string()
@@ -158,14 +160,14 @@ export function expectSignedBy(key: SshKey, signature: Buffer, data: Buffer, tou
 export const DOES_NOT_HOLD = 'has a signature that does not belong to its content'
 
 /** The hash that the algorithm begins with; `undefined` if the algorithm includes it. */
-function hashOf({ type, algorithm }: SshKey, name: string): string | undefined {
+function hashOf({ type, algorithm }: SshPublicKey, name: string): string | undefined {
   if (algorithm.kind === 'rsa') {
     if (name === 'rsa-sha2-256') return 'sha256'
     if (name === 'rsa-sha2-512') return 'sha512'
     if (name === 'ssh-rsa') throw new Unproven('has an RSA signature made with SHA-1, which is too weak')
   }
   if (name !== type || algorithm.kind === 'rsa') {
-    throw new Malformed(`its algorithm ${JSON.stringify(name.slice(0, 100))} is none for a key of the type ${type}`)
+    throw new MalformedSsh(`its algorithm ${JSON.stringify(name.slice(0, 100))} is none for a key of the type ${type}`)
   }
   return algorithm.kind === 'ecdsa' ? algorithm.curve.hash : undefined
 }
@@ -186,10 +188,10 @@ function sha256(data: string | Buffer): Buffer {
 }
 
 /** The signature in the form of node:crypto. */
-function signatureBytes({ algorithm }: SshKey, value: Buffer): Buffer {
+function signatureBytes({ algorithm }: SshPublicKey, value: Buffer): Buffer {
   switch (algorithm.kind) {
     case 'ed25519':
-      if (value.length !== 64) throw new Malformed('it has not 64 bytes')
+      if (value.length !== 64) throw new MalformedSsh('it has not 64 bytes')
       return value
     case 'rsa':
       return leftPadded(value, algorithm.bytes)
@@ -203,11 +205,11 @@ function signatureBytes({ algorithm }: SshKey, value: Buffer): Buffer {
 }
 
 function leftPadded(bytes: Buffer, length: number): Buffer {
-  if (bytes.length > length) throw new Malformed('it is longer than its key')
+  if (bytes.length > length) throw new MalformedSsh('it is longer than its key')
   return Buffer.concat([Buffer.alloc(length - bytes.length), bytes])
 }
 
-function isValid(key: SshKey, hash: string | undefined, data: Buffer, signature: Buffer): boolean {
+function isValid(key: SshPublicKey, hash: string | undefined, data: Buffer, signature: Buffer): boolean {
   try {
     return verify(hash, data, { key: key.public, dsaEncoding: 'ieee-p1363' }, signature)
   } catch {

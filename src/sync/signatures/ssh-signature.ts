@@ -5,7 +5,7 @@ import { Unproven } from '../model/signers.ts'
 import type { Signed } from '../model/signers.ts'
 import { certifiedType, readCertificate, touchOf } from './ssh-certificate.ts'
 import { expectSignedBy, fingerprintOf, readSshKey } from './ssh-key.ts'
-import { fromBase64, Malformed, SshReader, sshStrings } from './ssh-wire.ts'
+import { fromBase64, MalformedSsh, SshReader, sshStrings } from './ssh-wire.ts'
 
 /**
  * The namespace that git signs for. A signature for another one, such as a file or a mail, proves nothing about a
@@ -14,7 +14,7 @@ import { fromBase64, Malformed, SshReader, sshStrings } from './ssh-wire.ts'
 const NAMESPACE = 'git'
 
 /** A signature, and the data that it is claimed to cover. */
-export interface Claim {
+export interface SignatureClaim {
   readonly payload: Buffer
   /** Armored. */
   readonly signature: string
@@ -23,7 +23,7 @@ export interface Claim {
 }
 
 /** The signer, by the list. Throws `Unproven` if the signature is not a valid one of an allowed signer. */
-export function sshSignerOf({ payload, signature, seconds }: Claim, allowedSigners: string): Signed {
+export function sshSignerOf({ payload, signature, seconds }: SignatureClaim, allowedSigners: string): Signed {
   const signers = readAllowedSigners(allowedSigners)
   try {
     const signed = readSshSignature(signature)
@@ -32,7 +32,7 @@ export function sshSignerOf({ payload, signature, seconds }: Claim, allowedSigne
     expectSigned(signed, payload)
     return { scheme: 'ssh', ...named, fingerprint: fingerprintOf(signed.presented.key) }
   } catch (error) {
-    if (error instanceof Malformed) throw new Unproven(`has an SSH signature that cannot be read: ${error.message}`)
+    if (error instanceof MalformedSsh) throw new Unproven(`has an SSH signature that cannot be read: ${error.message}`)
     throw error
   }
 }
@@ -48,18 +48,18 @@ const MAGIC = 'SSHSIG'
 /** The format of OpenSSH's PROTOCOL.sshsig. */
 function readSshSignature(armored: string): SshSignature {
   const reader = new SshReader(dearmored(armored))
-  if (reader.take(MAGIC.length).toString('latin1') !== MAGIC) throw new Malformed('it does not begin as one')
+  if (reader.take(MAGIC.length).toString('latin1') !== MAGIC) throw new MalformedSsh('it does not begin as one')
   const version = reader.uint32()
-  if (version !== 1) throw new Malformed(`its version is ${version}, not 1`)
+  if (version !== 1) throw new MalformedSsh(`its version is ${version}, not 1`)
   const presented = readPresented(reader.string())
   const namespace = reader.text()
   if (namespace !== NAMESPACE) {
     throw new Unproven(`has a signature for ${JSON.stringify(namespace.slice(0, 100))}, not for "${NAMESPACE}"`)
   }
-  if (reader.string().length > 0) throw new Malformed('its reserved field is not empty')
+  if (reader.string().length > 0) throw new MalformedSsh('its reserved field is not empty')
   const hash = reader.text()
   if (hash !== 'sha256' && hash !== 'sha512') {
-    throw new Malformed(`its hash is ${JSON.stringify(hash.slice(0, 100))}, not sha256 or sha512`)
+    throw new MalformedSsh(`its hash is ${JSON.stringify(hash.slice(0, 100))}, not sha256 or sha512`)
   }
   const value = reader.string()
   reader.end()
@@ -70,7 +70,7 @@ function readSshSignature(armored: string): SshSignature {
 function dearmored(armored: string): Buffer {
   const [, body] =
     /^-----BEGIN SSH SIGNATURE-----\n((?:[A-Za-z0-9+/=]+\n)+)-----END SSH SIGNATURE-----\n*$/.exec(armored) ?? []
-  if (body === undefined) throw new Malformed('it is not in its armor')
+  if (body === undefined) throw new MalformedSsh('it is not in its armor')
   return fromBase64(body.replaceAll('\n', ''))
 }
 

@@ -1,5 +1,5 @@
 /** The bytes do not have the required form. */
-export class Malformed extends Error {
+export class MalformedSsh extends Error {
   override readonly name = 'Malformed'
 }
 
@@ -22,7 +22,7 @@ export class SshReader {
   }
 
   take(length: number): Buffer {
-    if (length > this.#bytes.length - this.#at) throw new Malformed('it is cut short')
+    if (length > this.#bytes.length - this.#at) throw new MalformedSsh('it is cut short')
     const taken = this.#bytes.subarray(this.#at, this.#at + length)
     this.#at += length
     return taken
@@ -55,15 +55,15 @@ export class SshReader {
   magnitude(): Buffer {
     const bytes = this.string()
     const [first = 0, second = 0] = bytes
-    if (first >= 0x80) throw new Malformed('it holds a negative number')
+    if (first >= 0x80) throw new MalformedSsh('it holds a negative number')
     if (bytes.length === 0 || (first === 0 && second < 0x80))
-      throw new Malformed('it holds a number that is zero or padded')
+      throw new MalformedSsh('it holds a number that is zero or padded')
     return first === 0 ? bytes.subarray(1) : bytes
   }
 
   /** Throws if bytes follow. */
   end(): void {
-    if (!this.isAtEnd) throw new Malformed('bytes follow its end')
+    if (!this.isAtEnd) throw new MalformedSsh('bytes follow its end')
   }
 }
 
@@ -79,9 +79,9 @@ export function sshStrings(...strings: readonly (string | Uint8Array)[]): Buffer
   )
 }
 
-/** Decodes base64. Throws `Malformed` unless the text is the canonical encoding of its bytes. */
+/** Decodes base64. Throws `MalformedSsh` unless the text is the canonical encoding of its bytes. */
 export function fromBase64(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64')
-  if (bytes.toString('base64') !== text) throw new Malformed('it is not valid base64')
+  if (bytes.toString('base64') !== text) throw new MalformedSsh('it is not valid base64')
   return bytes
 }

@@ -1,11 +1,11 @@
 import { dateText } from './allowed-signers.ts'
 import { Late, Unproven } from '../model/signers.ts'
-import type { Proven, Signed, Signer, Trust } from '../model/signers.ts'
+import type { Proven, Signed, Signer, TrustedSigners } from '../model/signers.ts'
 import type { Proof } from '../model/tree.ts'
 import { openpgpSignerOf } from './openpgp-signature.ts'
 import { claimOfCommit, claimOfTag, nameOfTag } from './signed-object.ts'
 import { sshSignerOf } from './ssh-signature.ts'
-import type { Claim } from './ssh-signature.ts'
+import type { SignatureClaim } from './ssh-signature.ts'
 
 /** The objects to verify: raw, without git's header. */
 export interface Claimed extends Proof {
@@ -17,7 +17,7 @@ export interface Claimed extends Proof {
  * Verifies that trusted signers signed what the trust requires. Never throws for the content of the objects or of the
  * trust.
  */
-export async function prove(claimed: Claimed, trust: Trust, now = new Date()): Promise<Proven> {
+export async function prove(claimed: Claimed, trust: TrustedSigners, now = new Date()): Promise<Proven> {
   const { require } = trust
   try {
     const commit = require === 'tag' ? undefined : await commitSigner(claimed, trust, now)
@@ -30,11 +30,11 @@ export async function prove(claimed: Claimed, trust: Trust, now = new Date()): P
   }
 }
 
-function commitSigner({ commit }: Claimed, trust: Trust, now: Date): Promise<Signer> {
+function commitSigner({ commit }: Claimed, trust: TrustedSigners, now: Date): Promise<Signer> {
   return said('the commit', () => signerOf(claimOfCommit(commit), trust, now))
 }
 
-async function tagSigner({ commit, tag, ref }: Claimed, trust: Trust, now: Date): Promise<Signer> {
+async function tagSigner({ commit, tag, ref }: Claimed, trust: TrustedSigners, now: Date): Promise<Signer> {
   if (tag === undefined) throw new Unproven('a signed tag is required, and no annotated tag led to the commit')
   return said('the tag', () => {
     const name = `refs/tags/${nameOfTag(tag)}`
@@ -53,14 +53,18 @@ async function said(subject: string, find: () => Promise<Signer>): Promise<Signe
   }
 }
 
-async function signerOf(claim: Claim, trust: Trust, now: Date): Promise<Signer> {
+async function signerOf(claim: SignatureClaim, trust: TrustedSigners, now: Date): Promise<Signer> {
   const { ends, ...signer } = await signedBy(claim, trust, now)
   const isLate = ends !== undefined && trust.graceMs !== undefined && now.getTime() > ends * 1000 + trust.graceMs
   if (isLate) throw new Late(`is signed by the key ${signer.fingerprint}, which expired on ${dateText(ends)}`)
   return signer
 }
 
-async function signedBy(claim: Claim, { allowedSigners, keyring }: Trust, now: Date): Promise<Signed> {
+async function signedBy(
+  claim: SignatureClaim,
+  { allowedSigners, keyring }: TrustedSigners,
+  now: Date,
+): Promise<Signed> {
   const { signature } = claim
   if (signature.startsWith('-----BEGIN SSH SIGNATURE-----')) {
     if (allowedSigners === undefined) throw new Unproven('is signed with SSH, and no allowed signers are configured')

@@ -3,41 +3,41 @@ import type { JsonValue } from '../../base/json-value.ts'
 /**
  * A value to be written. A `Map` keeps the order of its members; an object has the order that JavaScript gives them.
  */
-export type Written = JsonValue | ReadonlyMap<string, Written>
+export type FrontmatterText = JsonValue | ReadonlyMap<string, FrontmatterText>
 
 /**
  * The fields as YAML that every reader, even an old or strict one, reads as the same values: block style, no anchors,
  * each text in double quotes on one line. A value never contains a literal `---`, since some readers end the
  * frontmatter there.
  */
-export function frontmatterText(fields: ReadonlyMap<string, Written>, form: Form = 'lines'): string {
+export function frontmatterText(fields: ReadonlyMap<string, FrontmatterText>, form: YamlForm = 'lines'): string {
   return `${linesOf(fields, { indent: '', form })}\n`
 }
 
 /** `compact`: every value except a `Map` is on one line, in flow style, which takes the least space. */
-export type Form = 'lines' | 'compact'
+export type YamlForm = 'lines' | 'compact'
 
 interface Layout {
   readonly indent: string
-  readonly form: Form
+  readonly form: YamlForm
 }
 
-function linesOf(value: Written, layout: Layout): string {
+function linesOf(value: FrontmatterText, layout: Layout): string {
   if (value instanceof Map) return membersOf([...value], layout)
   if (isList(value)) return value.map((item) => `${layout.indent}- ${nested(item, layout).trimStart()}`).join('\n')
   return typeof value === 'object' && value !== null ? membersOf(Object.entries(value), layout) : scalar(value)
 }
 
-function membersOf(members: readonly (readonly [string, Written])[], layout: Layout): string {
+function membersOf(members: readonly (readonly [string, FrontmatterText])[], layout: Layout): string {
   return members.map(([key, value]) => `${layout.indent}${keyText(key)}:${below(value, layout)}`).join('\n')
 }
 
-function below(value: Written, layout: Layout): string {
+function below(value: FrontmatterText, layout: Layout): string {
   if (layout.form === 'compact' && !(value instanceof Map)) return ` ${flowText(value)}`
   return isNested(value) ? `\n${linesOf(value, deeper(layout))}` : ` ${scalar(value)}`
 }
 
-function nested(value: Written, layout: Layout): string {
+function nested(value: FrontmatterText, layout: Layout): string {
   return isNested(value) ? linesOf(value, deeper(layout)) : scalar(value)
 }
 
@@ -45,23 +45,23 @@ function deeper({ indent, form }: Layout): Layout {
   return { indent: `${indent}  `, form }
 }
 
-function flowText(value: Written): string {
+function flowText(value: FrontmatterText): string {
   if (isList(value)) return `[${value.map(flowText).join(',')}]`
   if (typeof value !== 'object' || value === null) return scalar(value)
   const members = value instanceof Map ? [...value] : Object.entries(value)
-  return `{${members.map(([key, member]: readonly [string, Written]) => `${quoted(key)}: ${flowText(member)}`).join(',')}}`
+  return `{${members.map(([key, member]: readonly [string, FrontmatterText]) => `${quoted(key)}: ${flowText(member)}`).join(',')}}`
 }
 
-function isNested(value: Written): boolean {
+function isNested(value: FrontmatterText): boolean {
   return typeof value === 'object' && value !== null && !isEmpty(value)
 }
 
-function isEmpty(value: Exclude<Written, string | number | boolean | null>): boolean {
+function isEmpty(value: Exclude<FrontmatterText, string | number | boolean | null>): boolean {
   return value instanceof Map ? value.size === 0 : Object.keys(value).length === 0
 }
 
 /** A value without lines of its own. An empty mapping or list has only this form. */
-function scalar(value: Written): string {
+function scalar(value: FrontmatterText): string {
   if (typeof value === 'string') return quoted(value)
   if (value instanceof Map) return '{}'
   if (typeof value === 'number') return numberText(value)
@@ -90,6 +90,6 @@ function quoted(text: string): string {
 
 const UNPRINTABLE = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g
 
-function isList(value: Written): value is readonly JsonValue[] {
+function isList(value: FrontmatterText): value is readonly JsonValue[] {
   return Array.isArray(value)
 }

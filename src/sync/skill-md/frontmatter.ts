@@ -216,7 +216,7 @@ export function utf8(bytes: Uint8Array): string | undefined {
 const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The place of the YAML in a SKILL.md. */
-export type Block = { readonly ok: true; readonly yaml: Uint8Array; readonly bodyStart: number } | Refusal
+export type FrontmatterBlock = { readonly ok: true; readonly yaml: Uint8Array; readonly bodyStart: number } | Refusal
 
 /** The bytes after the line that closes the frontmatter; `undefined` if there is no such line. */
 export function bodyOf(bytes: Uint8Array): Uint8Array | undefined {
@@ -228,7 +228,7 @@ export function bodyOf(bytes: Uint8Array): Uint8Array | undefined {
  * Finds the block. Only a line that is exactly `---` opens or closes it; one inside a value, indented or longer, does
  * not.
  */
-export function frontmatterBlock(bytes: Uint8Array, maxBytes: number): Block {
+export function frontmatterBlock(bytes: Uint8Array, maxBytes: number): FrontmatterBlock {
   const start = hasByteOrderMark(bytes) ? 3 : 0
   const opening = lineAt(bytes, start)
   if (!isFence(bytes, start, opening.end)) {

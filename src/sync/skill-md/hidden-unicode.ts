@@ -180,7 +180,7 @@ export function splitAtHidden(text: string): TextPart[] {
   let end = 0
   const endRun = (): void => {
     if (run.length > 0)
-      parts.push({ names: namesIn({ codePoints: run.slice(0, MOST_CODE_POINTS), length: run.length }) })
+      parts.push({ names: codePointNames({ codePoints: run.slice(0, MOST_CODE_POINTS), length: run.length }) })
     run = []
   }
   for (const { character, index } of hiddenCharacters(text)) {
@@ -200,14 +200,14 @@ export function splitAtHidden(text: string): TextPart[] {
  * A description for people. It names the hidden characters by code point, since printing them would hide them again.
  */
 export function describeHidden({ count, runs }: HiddenText): string {
-  const places = runs.map((run) => `${namesIn(run)} at ${run.line}:${run.column}`)
+  const places = runs.map((run) => `${codePointNames(run)} at ${run.line}:${run.column}`)
   const shown = runs.reduce((sum, { length }) => sum + length, 0)
   if (shown < count) places.push('…')
   return `${count === MOST_COUNTED ? 'at least ' : ''}${count} in all, ${places.join('; ')}`
 }
 
 /** The known code points of a run, and the number of the remaining ones. */
-export function namesIn({ codePoints, length }: Pick<HiddenRun, 'codePoints' | 'length'>): string {
+export function codePointNames({ codePoints, length }: Pick<HiddenRun, 'codePoints' | 'length'>): string {
   const named = codePoints.map((code) => `U+${hexOf(code)}`).join(' ')
   return length > codePoints.length ? `${named} and ${length - codePoints.length} more` : named
 }

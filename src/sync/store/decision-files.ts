@@ -6,7 +6,7 @@ import { NONE_NAMED } from '../model/named-uris.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { writeWhole } from './files/atomic.ts'
 import { parseDecisions, textForm } from './decisions-text.ts'
-import type { Written } from './decisions-text.ts'
+import type { StoredDecisions } from './decisions-text.ts'
 import { cannot, isDiskError, unlessAbsent } from './files/disk-error.ts'
 import { canonicalJson } from '../../base/canonical-json.ts'
 import type { StateFolder } from './files/state-folder.ts'
@@ -35,7 +35,7 @@ export class DecisionFiles {
    * Throws if neither file is readable. `damage`: why the file was not readable. `loss`: both files are gone, and
    * `written` comes from the record.
    */
-  async read(): Promise<{ readonly written: Written; readonly damage?: SyncError; readonly loss?: SyncError }> {
+  async read(): Promise<{ readonly written: StoredDecisions; readonly damage?: SyncError; readonly loss?: SyncError }> {
     const file = await lookedAt(this.file)
     if (file.kind === 'whole') return file
     const copy = await lookedAt(this.copy)
@@ -51,21 +51,21 @@ export class DecisionFiles {
   }
 
   /** Returns no decisions if there is no record either: nothing was ever decided. */
-  async #remembered(): Promise<{ readonly written: Written; readonly loss?: SyncError }> {
+  async #remembered(): Promise<{ readonly written: StoredDecisions; readonly loss?: SyncError }> {
     const record = await lookedAt(this.record)
-    if (record.kind === 'absent') return { written: NOTHING }
+    if (record.kind === 'absent') return { written: NO_DECISIONS }
     const attempt = `Cannot read "${this.file}" nor its copy: both are gone, and something was decided`
     if (record.kind !== 'whole') {
       const message = `${attempt}; the record of it, "${this.record}", cannot be read either: ${record.why}; take one of them from a backup, or remove the record to have decided nothing`
       throw new SyncError('store-failed', message, record)
     }
-    if (canonicalJson(textForm(record.written)) === TEXT_OF_NOTHING) return { written: NOTHING }
+    if (canonicalJson(textForm(record.written)) === TEXT_OF_NOTHING) return { written: NO_DECISIONS }
     const message = `${attempt}; it holds as "${this.record}" has it. To keep that: cp "${this.record}" "${this.file}". To have decided nothing: rm "${this.record}"`
     return { written: record.written, loss: new SyncError('store-failed', message) }
   }
 
   /** Writes the decisions. They are on the disk when this returns. */
-  async write(written: Written): Promise<void> {
+  async write(written: StoredDecisions): Promise<void> {
     await this.#state.expectRight()
     const text = canonicalJson(textForm(written))
     await writeWhole(this.file, text)
@@ -75,7 +75,7 @@ export class DecisionFiles {
   }
 
   /** Rewrites the file, the record and the copy if they are gone or damaged. Returns true if something was damaged. */
-  async mend(known: Written): Promise<boolean> {
+  async mend(known: StoredDecisions): Promise<boolean> {
     const text = canonicalJson(textForm(known))
     const file = await textIn(this.file)
     const isWhole = file === undefined ? text === TEXT_OF_NOTHING : parseDecisions(file) !== undefined
@@ -95,18 +95,18 @@ export class DecisionFiles {
   }
 }
 
-export const NOTHING: Written = {
+export const NO_DECISIONS: StoredDecisions = {
   sources: new Map(),
   disabled: NO_DISABLED_SKILLS,
   approvals: NONE_APPROVED,
   namings: NONE_NAMED,
 }
 
-const TEXT_OF_NOTHING = canonicalJson(textForm(NOTHING))
+const TEXT_OF_NOTHING = canonicalJson(textForm(NO_DECISIONS))
 
 /** The result of reading one of these files. */
 type Looked =
-  | { readonly kind: 'whole'; readonly written: Written }
+  | { readonly kind: 'whole'; readonly written: StoredDecisions }
   | { readonly kind: 'absent' | 'damaged'; readonly why: string; readonly cause?: unknown }
 
 async function lookedAt(path: string): Promise<Looked> {

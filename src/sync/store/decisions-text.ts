@@ -1,5 +1,5 @@
 import type { Approval, Approvals } from '../decisions/approvals.ts'
-import type { Decision, Decisions } from '../decisions/decisions.ts'
+import type { SourceDecision, Decisions } from '../decisions/decisions.ts'
 import {
   MOST_PLACES,
   type DisabledPlace,
@@ -10,11 +10,12 @@ import type { Naming, Namings } from '../model/named-uris.ts'
 import { isObjectId } from '../model/revision.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
 import { parseJson } from '../../base/json-value.ts'
-import { isObject, isTime } from '../../base/canonical-json.ts'
+import { isTime } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
 import { isDigest } from './skills/stored-path.ts'
 
 /** All decisions in the file. */
-export interface Written {
+export interface StoredDecisions {
   readonly sources: Decisions
   readonly disabled: DisabledSkills
   readonly approvals: Approvals
@@ -22,7 +23,7 @@ export interface Written {
 }
 
 /** Returns the JSON form of the decisions, as written to the file. */
-export function textForm({ sources, disabled, approvals, namings }: Written): object {
+export function textForm({ sources, disabled, approvals, namings }: StoredDecisions): object {
   const paths = [...disabled].map(([source, entries]) => [source, [...entries.keys()]] as const)
   return {
     sources: Object.fromEntries(sources),
@@ -38,14 +39,14 @@ function nested(bySource: ReadonlyMap<SourceId, ReadonlyMap<string, object>>): o
 }
 
 /** Parses the text of a decisions file; `undefined` if it is damaged. */
-export function parseDecisions(text: string): Written | undefined {
+export function parseDecisions(text: string): StoredDecisions | undefined {
   const value = parseJson(text)
   const sources = isObject(value) ? value['sources'] : undefined
   const disabled = isObject(value) ? parseDisabled(value['disabled'] ?? {}, value['disabledAs'] ?? {}) : undefined
   const approvals = isObject(value) ? parseNested(value['approvals'] ?? {}, isApproval) : undefined
   const namings = isObject(value) ? parseNested(value['uris'] ?? {}, isNaming) : undefined
   if (!isObject(sources) || disabled === undefined || approvals === undefined || namings === undefined) return undefined
-  const decisions = new Map<SourceId, Decision>()
+  const decisions = new Map<SourceId, SourceDecision>()
   for (const [id, decision] of Object.entries(sources)) {
     if (!isSourceId(id) || !isDecision(decision)) return undefined
     decisions.set(id, decision)
@@ -116,7 +117,7 @@ function isNaming(value: unknown): value is Naming {
   return areFlags && isTime(at) && typeof by === 'string'
 }
 
-function isDecision(value: unknown): value is Decision {
+function isDecision(value: unknown): value is SourceDecision {
   if (!isObject(value)) return false
   const { paused, frozen, skipped, approved } = value
   if (paused !== undefined && paused !== true) return false

@@ -1,8 +1,8 @@
 import { withApproval } from '../decisions/approvals.ts'
 import type { Approval, Approvals } from '../decisions/approvals.ts'
 import { UNDECIDED } from '../decisions/decisions.ts'
-import type { Decision, Decisions } from '../decisions/decisions.ts'
-import { enabledAt, entryOf, following, type Followed } from '../decisions/disabled-entries.ts'
+import type { SourceDecision, Decisions } from '../decisions/decisions.ts'
+import { enabledAt, disabledEntryOf, following, type FollowedEntries } from '../decisions/disabled-entries.ts'
 import { withEntry, type DisabledSkills } from '../decisions/disabled-skills.ts'
 import { withNaming } from '../model/named-uris.ts'
 import type { Naming, Namings } from '../model/named-uris.ts'
@@ -10,9 +10,9 @@ import { stepByStep } from '../../base/cooperative.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { DecisionFiles, NOTHING } from './decision-files.ts'
+import { DecisionFiles, NO_DECISIONS } from './decision-files.ts'
 import { textForm } from './decisions-text.ts'
-import type { Written } from './decisions-text.ts'
+import type { StoredDecisions } from './decisions-text.ts'
 import { canonicalJson } from '../../base/canonical-json.ts'
 import type { StateFolder } from './files/state-folder.ts'
 
@@ -26,7 +26,7 @@ export interface Disabling {
 /** The decisions of the operator. A read failure is an error: a hold must not be forgotten. */
 export class DecisionStore {
   readonly #files: DecisionFiles
-  #written: Written = NOTHING
+  #written: StoredDecisions = NO_DECISIONS
   #failure: SyncError | undefined
   #loss: SyncError | undefined
   #damage: SyncError | undefined
@@ -95,7 +95,7 @@ export class DecisionStore {
   }
 
   /** Throws if the decisions could not be read: a hold must not be forgotten. */
-  of(source: SourceId): Decision {
+  of(source: SourceId): SourceDecision {
     if (this.#failure !== undefined) throw this.#failure
     return this.known.get(source) ?? UNDECIDED
   }
@@ -123,7 +123,7 @@ export class DecisionStore {
   }
 
   /** Changes and writes the decision about a source; it is on the disk when this returns. Only for the one writer. */
-  async change(source: SourceId, change: (decision: Decision) => Decision): Promise<Decision> {
+  async change(source: SourceId, change: (decision: SourceDecision) => SourceDecision): Promise<SourceDecision> {
     return this.#inTurn(async () => {
       const decision = change(this.known.get(source) ?? UNDECIDED)
       const after = new Map(this.known).set(source, decision)
@@ -146,7 +146,7 @@ export class DecisionStore {
     return this.#put('disabled', (before) => {
       if (!disabled) return enabledAt(before, source, path, snapshots)
       if (before.get(source)?.has(path) === true) return before
-      return withEntry(before, source, path, entryOf(source, path, snapshots, sourceOnly))
+      return withEntry(before, source, path, disabledEntryOf(source, path, snapshots, sourceOnly))
     })
   }
 
@@ -154,7 +154,7 @@ export class DecisionStore {
   async recognise(source: SourceId, path: string, snapshots: readonly Snapshot[]): Promise<void> {
     await this.#put('disabled', (before) => {
       const isUnknown = before.get(source)?.get(path)?.places.length === 0
-      return isUnknown ? withEntry(before, source, path, entryOf(source, path, snapshots)) : before
+      return isUnknown ? withEntry(before, source, path, disabledEntryOf(source, path, snapshots)) : before
     })
   }
 
@@ -162,7 +162,7 @@ export class DecisionStore {
    * Updates the places of the disabled skills from the snapshots; they are on the disk when this returns. Returns the
    * new places.
    */
-  async follow(snapshots: readonly Snapshot[]): Promise<Followed['returned']> {
+  async follow(snapshots: readonly Snapshot[]): Promise<FollowedEntries['returned']> {
     if (this.disabled.size === 0 || snapshots.length === 0) return []
     return this.#inTurn(async () => {
       const before = this.disabled
@@ -187,9 +187,9 @@ export class DecisionStore {
     return this.#put('namings', (before) => withNaming(before, source, uri, naming))
   }
 
-  async #put<Part extends keyof Written>(
+  async #put<Part extends keyof StoredDecisions>(
     part: Part,
-    change: (before: Written[Part]) => Written[Part],
+    change: (before: StoredDecisions[Part]) => StoredDecisions[Part],
   ): Promise<boolean> {
     return this.#inTurn(async () => {
       const before = this.#written[part]
@@ -220,7 +220,7 @@ export class DecisionStore {
     return turn
   }
 
-  async #write(after: Written): Promise<void> {
+  async #write(after: StoredDecisions): Promise<void> {
     if (canonicalJson(textForm(after)) !== canonicalJson(textForm(this.#written))) {
       await this.#files.write(after)
       this.#loss = undefined

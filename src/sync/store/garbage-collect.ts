@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import type { Generation } from '../model/generation.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { removeAll } from './files/atomic.ts'
-import { Contents, partPlace, placeOf, type Piece } from './snapshot-contents.ts'
+import { SnapshotContents, partPlace, contentPlaceOf, type SnapshotPiece } from './snapshot-contents.ts'
 import { cannot } from './files/disk-error.ts'
 import type { GenerationStore } from './generations.ts'
 import type { SkillStore } from './skills/skills.ts'
 import type { SnapshotStore } from './snapshots.ts'
-import type { Place } from './skills/stored-path.ts'
+import type { ContentFolder } from './skills/stored-path.ts'
 import type { UpstreamFiles } from './skills/upstream-files.ts'
 
 /**
@@ -91,7 +91,7 @@ async function take(
   keep: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<Taken> {
-  const contents = new Contents(stores.snapshots)
+  const contents = new SnapshotContents(stores.snapshots)
   const sorted = await sortGenerations(stores.generations, contents, now, retention)
   if (sorted === undefined) return NOTHING_TAKEN
   const generations = await takeEach(sorted.old, (number) => stores.generations.setAside(number), signal)
@@ -122,7 +122,7 @@ async function take(
  */
 async function sortGenerations(
   generations: GenerationStore,
-  contents: Contents,
+  contents: SnapshotContents,
   now: Date,
   retention: Retention,
 ): Promise<Sorted | undefined> {
@@ -177,13 +177,13 @@ interface Unused {
  */
 async function unusedIn(
   { snapshots, skills }: Stores,
-  contents: Contents,
+  contents: SnapshotContents,
   needed: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<Unused> {
   const used = new Set<string>()
   const wanted = new Map<SourceId, Set<string>>()
-  const seen = new Set<Piece>()
+  const seen = new Set<SnapshotPiece>()
   // `digests` returns none, or only some, if the folder is removed meanwhile. `needed` covers that.
   for (const digest of new Set([...needed, ...(await snapshots.digests())])) {
     signal.throwIfAborted()
@@ -198,8 +198,8 @@ async function unusedIn(
       for (const place of piece.places.keys()) used.add(place)
     }
   }
-  const unusedAt = async (place: Place): Promise<string[]> =>
-    (await skills.digests(place)).filter((digest) => !used.has(placeOf(place, digest)))
+  const unusedAt = async (place: ContentFolder): Promise<string[]> =>
+    (await skills.digests(place)).filter((digest) => !used.has(contentPlaceOf(place, digest)))
   const parts = (await snapshots.partDigests()).filter((digest) => !used.has(partPlace(digest)))
   return { parts, skills: await unusedAt('skills'), docs: await unusedAt('docs'), wanted }
 }

@@ -1,15 +1,16 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Cause, Trigger, Generation, Held } from '../model/generation.ts'
+import type { GenerationCause, Trigger, Generation, HeldSnapshot } from '../model/generation.ts'
 import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { writeWhole } from './files/atomic.ts'
 import { cannot, unlessAbsent } from './files/disk-error.ts'
 import { parseJson } from '../../base/json-value.ts'
-import { canonicalJson, isObject, isTime } from '../../base/canonical-json.ts'
+import { canonicalJson, isTime } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
 import type { SnapshotStore } from './snapshots.ts'
-import { namesIn, type StateFolder } from './files/state-folder.ts'
+import { fileNamesIn, type StateFolder } from './files/state-folder.ts'
 import { isDigest } from './skills/stored-path.ts'
 
 /** The generations, `generations/<n>.json`. The file `current` holds the number of the served one. */
@@ -65,7 +66,7 @@ export class GenerationStore {
 
   /** Returns the numbers of all generations, damaged ones included; newest first. */
   async numbers(): Promise<number[]> {
-    const names = await namesIn(this.#state.at('generations'))
+    const names = await fileNamesIn(this.#state.at('generations'))
     const numbers = names
       .filter((name) => name.endsWith('.json'))
       .map((name) => numberIn(name.slice(0, -'.json'.length)))
@@ -74,7 +75,7 @@ export class GenerationStore {
 
   /** Writes the next generation and makes it the served one. Its snapshots must be in the store already. */
   async publish(
-    sources: readonly Held[],
+    sources: readonly HeldSnapshot[],
     now: Date,
     more: Pick<Generation, 'cause' | 'lost'> = {},
   ): Promise<Generation> {
@@ -94,7 +95,7 @@ export class GenerationStore {
   }
 
   async #publish(
-    sources: readonly Held[],
+    sources: readonly HeldSnapshot[],
     now: Date,
     { cause, lost = [] }: Pick<Generation, 'cause' | 'lost'>,
   ): Promise<Generation> {
@@ -169,7 +170,7 @@ function isLost(value: unknown): value is readonly SourceId[] {
   return Array.isArray(value) && value.every((source) => typeof source === 'string' && isSourceId(source))
 }
 
-function isCause(value: unknown): value is Cause {
+function isCause(value: unknown): value is GenerationCause {
   if (!isObject(value)) return false
   const { action, trigger, source, rewritten } = value
   if (action !== 'update' && action !== 'rollback' && action !== 'withdraw') return false
@@ -188,7 +189,7 @@ const TRIGGERS: ReadonlySet<string> = new Set<Trigger>([
   'command',
 ])
 
-function isHeld(value: unknown): value is Held {
+function isHeld(value: unknown): value is HeldSnapshot {
   if (!isObject(value)) return false
   const { source, snapshot } = value
   return typeof source === 'string' && isSourceId(source) && typeof snapshot === 'string' && isDigest(snapshot)

@@ -5,7 +5,7 @@ import { SyncError } from '../model/sync-error.ts'
 import { syncFolder } from './files/atomic.ts'
 import { cannot, unlessAbsent } from './files/disk-error.ts'
 import { lockText, readLockText } from './lock-text.ts'
-import { Turn } from './files/file-lock.ts'
+import { FileLock } from './files/file-lock.ts'
 
 /** The maximum size of a lock; it is enough for some 200,000 skills. */
 const MOST_BYTES = 2 ** 26
@@ -35,7 +35,7 @@ export async function changeLock(
   signal: AbortSignal,
 ): Promise<boolean> {
   for (;;) {
-    await using turn = await Turn.take(`${file}.new`, now, signal)
+    await using turn = await FileLock.take(`${file}.new`, now, signal)
     const before = await textOf(file)
     const after = lockText(change(before === undefined ? EMPTY_LOCK : readLockText(before, file)))
     if (after === before) return false
@@ -47,7 +47,7 @@ export async function changeLock(
  * Writes the text to the file that all writers share, and renames it over the lock. Returns false if this took so long
  * that another process took over.
  */
-async function becomes(file: string, text: string, turn: Turn): Promise<boolean> {
+async function becomes(file: string, text: string, turn: FileLock): Promise<boolean> {
   await turn.handle.writeFile(text).catch(cannot(`write "${turn.path}"`))
   await turn.handle.sync().catch(cannot(`write "${turn.path}"`))
   if (!(await turn.isOurs())) return false

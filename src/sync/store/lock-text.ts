@@ -9,7 +9,8 @@ import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../mode
 import { isSourceId, type SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Signer, Signers } from '../model/signers.ts'
-import { indentedJson, isObject } from '../../base/canonical-json.ts'
+import { indentedJson } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
 import { isDigest } from './skills/stored-path.ts'
 
 /** The version of the format. A lock of a newer version is rejected, never guessed at. */

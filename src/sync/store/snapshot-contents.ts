@@ -4,13 +4,13 @@ import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { undefinedIfDamaged } from '../model/sync-error.ts'
 import type { SnapshotStore } from './snapshots.ts'
-import type { Place } from './skills/stored-path.ts'
+import type { ContentFolder } from './skills/stored-path.ts'
 
 /** Caches the contents of snapshots. Each snapshot and each part is read once, even if several generations name it. */
-export class Contents {
+export class SnapshotContents {
   readonly #snapshots: SnapshotStore
   readonly #read = new Map<string, Promise<Content | undefined>>()
-  readonly #parts = new Map<string, Promise<Piece>>()
+  readonly #parts = new Map<string, Promise<SnapshotPiece>>()
 
   constructor(snapshots: SnapshotStore) {
     this.#snapshots = snapshots
@@ -42,12 +42,12 @@ export class Contents {
   async #contentOf(digest: string): Promise<Content> {
     const { snapshot, parts } = await this.#snapshots.outline(digest)
     const { source, skills, docs } = snapshot
-    const pieces: Piece[] = [pieceOf(skills, docs)]
+    const pieces: SnapshotPiece[] = [pieceOf(skills, docs)]
     for (const part of parts) pieces.push(await this.#partOf(part))
     return { source, pieces }
   }
 
-  async #partOf(digest: string): Promise<Piece> {
+  async #partOf(digest: string): Promise<SnapshotPiece> {
     const known = this.#parts.get(digest)
     if (known !== undefined) return known
     const piece = this.#pieceOfPart(digest)
@@ -55,7 +55,7 @@ export class Contents {
     return piece
   }
 
-  async #pieceOfPart(digest: string): Promise<Piece> {
+  async #pieceOfPart(digest: string): Promise<SnapshotPiece> {
     const skills = await this.#snapshots.part(digest)
     const { places, upstreamFiles } = pieceOf(skills, undefined)
     const bytes = await this.#snapshots.partBytes(digest)
@@ -66,27 +66,27 @@ export class Contents {
 /** The contents of a snapshot. */
 interface Content {
   readonly source: SourceId
-  readonly pieces: readonly Piece[]
+  readonly pieces: readonly SnapshotPiece[]
 }
 
 /** The contents of one part of a snapshot, or of the skills and docs outside any part. */
-export interface Piece {
+export interface SnapshotPiece {
   /** The places of skills, docs and the part itself, with their bytes. */
   readonly places: ReadonlyMap<string, number>
   /** SHA-256 of the files that belong to another MCP server. */
   readonly upstreamFiles: ReadonlySet<string>
 }
 
-function pieceOf(skills: Snapshot['skills'], docs: Snapshot['docs']): Piece {
+function pieceOf(skills: Snapshot['skills'], docs: Snapshot['docs']): SnapshotPiece {
   const places = new Map<string, number>()
   for (const { digest, size, upstream } of skills)
-    if (digest !== undefined && upstream === undefined) places.set(placeOf('skills', digest), size)
-  if (docs !== undefined) places.set(placeOf('docs', docs.digest), docs.size)
+    if (digest !== undefined && upstream === undefined) places.set(contentPlaceOf('skills', digest), size)
+  if (docs !== undefined) places.set(contentPlaceOf('docs', docs.digest), docs.size)
   const ofUpstream = skills.filter(isOfUpstream).flatMap(({ files }) => files.map(({ sha256 }) => sha256))
   return { places, upstreamFiles: new Set(ofUpstream) }
 }
 
-function countPlaces({ places }: Piece, counted: Set<string>): number {
+function countPlaces({ places }: SnapshotPiece, counted: Set<string>): number {
   let bytes = 0
   for (const [place, size] of places) {
     if (!counted.has(place)) bytes += size
@@ -101,6 +101,6 @@ export function partPlace(digest: string): string {
 }
 
 /** Returns the key of a skill or docs in `Piece.places`. */
-export function placeOf(place: Place, digest: string): string {
+export function contentPlaceOf(place: ContentFolder, digest: string): string {
   return `${place}/${digest}`
 }

@@ -1,9 +1,9 @@
 import type { Snapshot } from '../model/snapshot.ts'
 import { undefinedIfDamaged } from '../model/sync-error.ts'
-import type { Claims } from './files/gc-leases.ts'
+import type { GcLeases } from './files/gc-leases.ts'
 import { DigestFiles, sha256Of } from './skills/verified-files.ts'
 import { canonicalJson } from '../../base/canonical-json.ts'
-import { Lately } from '../../base/lru.ts'
+import { RecentCache } from '../../base/lru.ts'
 import { cut, SnapshotParts } from './snapshot-parts.ts'
 import type { StateFolder } from './files/state-folder.ts'
 
@@ -17,9 +17,9 @@ export class SnapshotStore {
   readonly #partFiles: DigestFiles
   readonly #parts: SnapshotParts
   /** The parts of the snapshots that were written or read recently. */
-  readonly #partsOf = new Lately<readonly string[]>(MOST_KNOWN)
+  readonly #partsOf = new RecentCache<readonly string[]>(MOST_KNOWN)
 
-  constructor(state: StateFolder, claims: Claims) {
+  constructor(state: StateFolder, claims: GcLeases) {
     const folder = 'snapshots'
     this.#heads = new DigestFiles(state, claims, { folder, extension: '.json', what: 'the snapshot' })
     this.#partFiles = new DigestFiles(state, claims, { folder, extension: '.part', what: 'the part of a snapshot' })

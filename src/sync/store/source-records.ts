@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { Followed } from '../model/tracked-ref.ts'
+import type { TrackedRef } from '../model/tracked-ref.ts'
 import { isObjectId, type AskedRef, type Revision } from '../model/revision.ts'
 import type { Source } from '../model/source.ts'
 import type { SourceId } from '../model/source-id.ts'
@@ -7,7 +7,8 @@ import { isSyncErrorCode, type SyncErrorCode } from '../model/sync-error.ts'
 import { writeWhole } from './files/atomic.ts'
 import { isDiskError } from './files/disk-error.ts'
 import { parseJson } from '../../base/json-value.ts'
-import { canonicalJson, isObject, isTime } from '../../base/canonical-json.ts'
+import { canonicalJson, isTime } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
 import type { StateFolder } from './files/state-folder.ts'
 
 /** The history of a source. A restart that finds none starts a new one. Times are ISO 8601, UTC. */
@@ -26,7 +27,7 @@ export interface SourceRecord {
   /** The address that the host redirected to at the last check, if it differs. */
   readonly movedTo?: string | undefined
   /** The revision that the ref last led to and that was followed. */
-  readonly followed?: Followed | undefined
+  readonly followed?: TrackedRef | undefined
 }
 
 /**
@@ -99,7 +100,7 @@ function isCondition(value: unknown): value is NonNullable<SourceRecord['conditi
   return typeof code === 'string' && isSyncErrorCode(code) && typeof message === 'string'
 }
 
-function isFollowed(value: unknown): value is Followed {
+function isFollowed(value: unknown): value is TrackedRef {
   if (!isObject(value)) return false
   return typeof value['url'] === 'string' && typeof value['skills'] === 'number' && isRevision(value['revision'])
 }

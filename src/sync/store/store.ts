@@ -1,4 +1,4 @@
-import { Claims } from './files/gc-leases.ts'
+import { GcLeases } from './files/gc-leases.ts'
 import { collect, type Collected, type Retention } from './garbage-collect.ts'
 import { DecisionStore } from './decisions.ts'
 import { GenerationStore } from './generations.ts'
@@ -32,7 +32,7 @@ export class Store {
   #bytes = 0
 
   private constructor(folder: StateFolder, options: StoreOptions) {
-    const claims = new Claims(options.monotonicMs ?? (() => performance.now()))
+    const claims = new GcLeases(options.monotonicMs ?? (() => performance.now()))
     this.folder = folder
     this.skills = new SkillStore(folder, claims, options.pathLimits ?? PATH_LIMITS)
     this.snapshots = new SnapshotStore(folder, claims)

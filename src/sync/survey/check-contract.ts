@@ -8,7 +8,7 @@ import { readContract } from '../skill-md/contract/read-contract.ts'
  * The result of the contract for one skill: a violation withholds it, a note does not. Each message begins with the
  * field.
  */
-export interface Kept {
+export interface CheckedContracts {
   readonly contract?: Contract
   readonly violated: readonly string[]
   readonly noted: readonly string[]
@@ -19,12 +19,12 @@ export interface Kept {
  * and faults of an existing block are only notes. `folder` is relative to the repository's root; empty for the root
  * itself, which each clone names as it likes. `files` is `undefined` if they are unknown.
  */
-export function againstContract(
+export function checkContract(
   frontmatter: JsonObject | undefined,
   folder: string,
   files: readonly string[] | undefined,
   isAsked: boolean,
-): Kept {
+): CheckedContracts {
   if (frontmatter === undefined) return isAsked ? UNREADABLE : NOTHING
   if (!isAsked && !Object.hasOwn(frontmatter, CONTRACT_KEY)) return NOTHING
   const reading = readContract(frontmatter, folder === '' ? undefined : baseName(folder), files)
@@ -38,8 +38,8 @@ export function againstContract(
   return { violated: few(violations.map(messageOf)), noted }
 }
 
-const NOTHING: Kept = { violated: [], noted: [] }
-const UNREADABLE: Kept = {
+const NOTHING: CheckedContracts = { violated: [], noted: [] }
+const UNREADABLE: CheckedContracts = {
   violated: ['The frontmatter cannot be read, and the source asks for the contract in it'],
   noted: [],
 }

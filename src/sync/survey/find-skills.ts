@@ -10,8 +10,8 @@ import type { Tree, TreeEntry } from '../model/tree.ts'
 import { comparePaths } from '../model/digest.ts'
 
 /** The result of one walk over a tree: only names and ids, no content. */
-export interface Found {
-  readonly candidates: readonly Candidate[]
+export interface FoundSkills {
+  readonly candidates: readonly SkillCandidate[]
   /** Links in no skill: one may lead to a skill's folder. */
   readonly links: readonly FoundLink[]
   /** Submodules in no skill. */
@@ -27,7 +27,7 @@ export interface Found {
 }
 
 /** A folder with a SKILL.md in it. */
-export interface Candidate {
+export interface SkillCandidate {
   readonly path: string
   /** The folder of its files, from the repository's root, if that is not `path`: the target of a link. */
   readonly folder?: string
@@ -61,7 +61,12 @@ export interface FoundLink {
 }
 
 /** Walks the tree below `root`. A folder whose id is the same in `held` is not entered: its skills come from there. */
-export function* findSkills(tree: Tree, root: string, held: Snapshot | undefined, gatherer: Gatherer): Steps<Found> {
+export function* findSkills(
+  tree: Tree,
+  root: string,
+  held: Snapshot | undefined,
+  gatherer: Gatherer,
+): Steps<FoundSkills> {
   const before = held && (yield* HeldFolders.of(held))
   const walk = new Walk(tree, before, gatherer)
   yield* walk.enter('', rootFolder(tree, root), false)
@@ -69,13 +74,13 @@ export function* findSkills(tree: Tree, root: string, held: Snapshot | undefined
 }
 
 /** The entry that makes a folder a skill: `SKILL.md`, else one that differs only in case. */
-export function documentOf(entries: readonly TreeEntry[]): TreeEntry | undefined {
+export function skillDocumentIn(entries: readonly TreeEntry[]): TreeEntry | undefined {
   const named = entries.filter((entry) => entry.name.toLowerCase() === 'skill.md' && isFileLike(entry))
   return named.find((entry) => entry.name === 'SKILL.md') ?? named[0]
 }
 
-class Walk implements Found {
-  readonly candidates: Candidate[] = []
+class Walk implements FoundSkills {
+  readonly candidates: SkillCandidate[] = []
   readonly links: FoundLink[] = []
   readonly submodules: string[] = []
   readonly unusable: string[] = []
@@ -97,7 +102,7 @@ class Walk implements Found {
     if (!insideSkill) this.folders.set(path, id)
     if (!insideSkill && this.#held?.idOf(path) === id) return this.#keep(this.#held, path)
     const entries = this.#tree.list(id)
-    const document = documentOf(entries)
+    const document = skillDocumentIn(entries)
     if (document !== undefined) this.candidates.push(this.#gatherer.candidateAt(path, id, document))
     const inside = insideSkill || document !== undefined
     yield
@@ -204,7 +209,7 @@ export class Gatherer {
   }
 
   /** Everything in a folder, as the files of a skill. */
-  candidateAt(path: string, folder: ObjectId, document: TreeEntry): Candidate {
+  candidateAt(path: string, folder: ObjectId, document: TreeEntry): SkillCandidate {
     const room = ENTRIES_PER_FILE * (this.#maxFiles + 1)
     const content: Content = { files: [], links: [], submodules: [], unusable: [], room }
     const isWhole = this.#gather(folder, '', content)

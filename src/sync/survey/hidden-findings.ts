@@ -67,7 +67,7 @@ export function isOfHiddenText({ rule, message }: Finding): boolean {
 
 /** The invisible characters in the values of a frontmatter, which escapes can spell. */
 export function hiddenInValues(frontmatter: JsonObject | undefined): HiddenText | undefined {
-  return hiddenIn(textsOf(frontmatter).join('\n'))
+  return hiddenIn(textsInValue(frontmatter).join('\n'))
 }
 
 /** The hidden text of the values, if it adds to that of the file's text. */
@@ -80,8 +80,8 @@ export function hiddenBesides(
 }
 
 /** Every text in the value, including keys. */
-export function textsOf(value: JsonValue | undefined): string[] {
+export function textsInValue(value: JsonValue | undefined): string[] {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null) return []
-  return [...Object.keys(value), ...Object.values(value).flatMap(textsOf)]
+  return [...Object.keys(value), ...Object.values(value).flatMap(textsInValue)]
 }

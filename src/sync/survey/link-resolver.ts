@@ -1,6 +1,6 @@
-import { documentOf } from './find-skills.ts'
-import type { Candidate, FoundLink, Gatherer } from './find-skills.ts'
-import { Places, follow } from './links.ts'
+import { skillDocumentIn } from './find-skills.ts'
+import type { SkillCandidate, FoundLink, Gatherer } from './find-skills.ts'
+import { LinkPlaces, follow } from './links.ts'
 import type { TextOf } from './links.ts'
 import type { Finding } from '../skill-md/finding.ts'
 import { utf8 } from '../skill-md/frontmatter.ts'
@@ -47,28 +47,28 @@ export class Resolver {
   /** The reasons why links outside of skills are refused, if they lead out of the repository; by their paths. */
   readonly outward = new Map<string, string>()
   readonly #tree: Tree
-  readonly #places: Places
+  readonly #places: LinkPlaces
   readonly #textOf: TextOf
   readonly #root: string
   readonly #gatherer: Gatherer
   /** Candidates behind links, by the path of the link: links are followed again as their texts arrive. */
-  readonly #linked = new Map<string, Candidate>()
+  readonly #linked = new Map<string, SkillCandidate>()
   readonly #documents = new Map<ObjectId, TreeEntry | undefined>()
 
   constructor(tree: Tree, textOf: TextOf, root: string, gatherer: Gatherer) {
     this.#tree = tree
-    this.#places = new Places(tree)
+    this.#places = new LinkPlaces(tree)
     this.#textOf = textOf
     this.#root = root
     this.#gatherer = gatherer
   }
 
   /** A link to a skill's folder makes a skill at the place of the link. */
-  linkedSkills(links: readonly FoundLink[]): Candidate[] {
+  linkedSkills(links: readonly FoundLink[]): SkillCandidate[] {
     return links.flatMap((link) => this.#linked.get(link.path) ?? this.#linkedSkill(link) ?? [])
   }
 
-  #linkedSkill(link: FoundLink): Candidate | undefined {
+  #linkedSkill(link: FoundLink): SkillCandidate | undefined {
     const path = joinPath(this.#root, link.path)
     const target = follow(this.#places, this.#textOf, { path, id: link.id })
     if (target.kind === 'refused' && target.isUnread === true) this.unread.add(link.path)
@@ -84,12 +84,12 @@ export class Resolver {
   }
 
   #documentIn(folder: ObjectId): TreeEntry | undefined {
-    if (!this.#documents.has(folder)) this.#documents.set(folder, documentOf(this.#tree.list(folder)))
+    if (!this.#documents.has(folder)) this.#documents.set(folder, skillDocumentIn(this.#tree.list(folder)))
     return this.#documents.get(folder)
   }
 
   /** Replaces each link that stays inside the skill by its target, and every other one by a finding. */
-  resolve(candidate: Candidate): ResolvedCandidate {
+  resolve(candidate: SkillCandidate): ResolvedCandidate {
     const findings: Finding[] = candidate.submodules.map((path) => submoduleFinding(joinPath(candidate.path, path)))
     const files: ResolvedFile[] = candidate.files.map((file) => ({ ...file, link: false }))
     for (const link of candidate.links) {
@@ -106,7 +106,7 @@ export class Resolver {
   }
 
   /** Only SKILL.md may be a link to anywhere in the commit: whole collections use this layout. */
-  #document(candidate: Candidate): Document {
+  #document(candidate: SkillCandidate): Document {
     const { name, kind, id } = candidate.document
     if (kind !== 'link') return { id }
     const target = follow(this.#places, this.#textOf, { path: joinPath(this.#folderOf(candidate), name), id })
@@ -118,7 +118,7 @@ export class Resolver {
   }
 
   /** The file that a link among a skill's files leads to, or the reason for its refusal. */
-  #linkInside(candidate: Candidate, link: FoundLink): Omit<ResolvedFile, 'path'> | string {
+  #linkInside(candidate: SkillCandidate, link: FoundLink): Omit<ResolvedFile, 'path'> | string {
     const folder = this.#folderOf(candidate)
     const bounds = { folder, called: 'the skill' }
     const target = follow(this.#places, this.#textOf, { path: joinPath(folder, link.path), id: link.id }, bounds)
@@ -128,7 +128,7 @@ export class Resolver {
   }
 
   /** The folder of the candidate's files, from the repository's root; for a linked folder, the target of the link. */
-  #folderOf(candidate: Candidate): string {
+  #folderOf(candidate: SkillCandidate): string {
     return candidate.folder ?? joinPath(this.#root, candidate.path)
   }
 }

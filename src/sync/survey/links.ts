@@ -8,7 +8,7 @@ export type Resolved =
   | { readonly kind: 'refused'; readonly why: string; readonly isUnread?: true; readonly isOutward?: true }
 
 /** The folder that a link must not leave. */
-export interface Bounds {
+export interface LinkBounds {
   /** From the repository's root. */
   readonly folder: string
   /** The name of the folder for people: "the skill". */
@@ -26,10 +26,10 @@ const MAX_HOPS = 8
  * folders: a folder that is itself a link is refused, so that two links cannot combine into a way out.
  */
 export function follow(
-  places: Places,
+  places: LinkPlaces,
   textOf: TextOf,
   link: { readonly path: string; readonly id: ObjectId },
-  bounds?: Bounds,
+  bounds?: LinkBounds,
 ): Resolved {
   let path = link.path
   let id = link.id
@@ -72,7 +72,7 @@ function targetOf(link: string, text: string): string | undefined {
  * The folders that links lead through. Each is read once: thousands of links may lead through one with thousands of
  * names.
  */
-export class Places {
+export class LinkPlaces {
   readonly #tree: Tree
   readonly #byName = new Map<ObjectId, ReadonlyMap<string, TreeEntry>>()
 

@@ -2,12 +2,12 @@ import { isSize, sha256In } from '../model/declared-file.ts'
 import { DeclaredTree } from '../model/listing-paths.ts'
 import { inPathOrder } from '../model/digest.ts'
 import type { Finding, FindingRule } from '../skill-md/finding.ts'
-import { shown } from '../skill-md/contract/contract-value.ts'
+import { shownValue } from '../skill-md/contract/contract-value.ts'
 import { joinPath } from '../../base/paths.ts'
 import type { SkillFile } from '../model/skill.ts'
 import { pathOf, plainUpstreamUri, readUpstreamUri } from '../model/upstream-uri.ts'
 import type { SurveyLimits } from './read-skill.ts'
-import { isObject } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
 
 /** The files that an entry declares, or the first reason why the skill cannot be served whole. */
 export type FileSet =
@@ -72,11 +72,13 @@ class DeclaredSet {
     if (typeof path !== 'string') return path
     const sha256 = sha256In(digest)
     if (sha256 === undefined)
-      return this.#refused(`The digest of "${path}" is ${shown(digest)}, and not sha256: with 64 digits of 0-9 and a-f`)
+      return this.#refused(
+        `The digest of "${path}" is ${shownValue(digest)}, and not sha256: with 64 digits of 0-9 and a-f`,
+      )
     if (size === undefined)
       return this.#finding('size-unknown', `The server does not say how large "${path}" is; nobody could list it`)
-    if (!isSize(size)) return this.#refused(`The size of "${path}" is ${shown(size)}, and no number of bytes`)
-    if (this.#met.has(uri)) return this.#refused(`The file ${shown(uri)} is listed twice`)
+    if (!isSize(size)) return this.#refused(`The size of "${path}" is ${shownValue(size)}, and no number of bytes`)
+    if (this.#met.has(uri)) return this.#refused(`The file ${shownValue(uri)} is listed twice`)
     const twin = this.#tree.add(path)
     if (twin !== undefined)
       return this.#finding(
@@ -99,12 +101,12 @@ class DeclaredSet {
    */
   #pathOf(uri: string): string | Finding {
     const read = readUpstreamUri(uri)
-    if (!read.ok) return this.#refused(`The file ${shown(uri)} is refused: ${read.why}`)
+    if (!read.ok) return this.#refused(`The file ${shownValue(uri)} is refused: ${read.why}`)
     const path = pathOf(read)
     const isInside = path.startsWith(`${this.#skill}/`)
     return isInside
       ? path.slice(this.#skill.length + 1)
-      : this.#refused(`The file ${shown(uri)} lies outside of the skill`)
+      : this.#refused(`The file ${shownValue(uri)} lies outside of the skill`)
   }
 
   #refused(message: string): Finding {

@@ -1,9 +1,9 @@
-import { againstContract } from './check-contract.ts'
+import { checkContract } from './check-contract.ts'
 import { firstFindings } from './cap-findings.ts'
 import { judgeDeclared } from './listing-hidden-text.ts'
 import { fileSetOf } from './listing-files.ts'
 import type { FileSet } from './listing-files.ts'
-import { shown } from '../skill-md/contract/contract-value.ts'
+import { shownValue } from '../skill-md/contract/contract-value.ts'
 import { digestOf } from '../model/digest.ts'
 import type { Finding, FindingRule } from '../skill-md/finding.ts'
 import { frontmatterOf } from '../skill-md/frontmatter.ts'
@@ -18,13 +18,13 @@ import { pathOf, readUpstreamUri } from '../model/upstream-uri.ts'
 import { worstStanding } from '../model/worst-standing.ts'
 import { judgedFields, UNSAID } from './read-document.ts'
 import type { ReadDocument } from './read-document.ts'
-import { isObject } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
 import { matcher } from '../../base/globs.ts'
 import { selector } from './survey-rules.ts'
 import type { Rules } from './survey-rules.ts'
 
 /** The result of judging another server's listing. */
-export interface Declared {
+export interface JudgedListing {
   /** Sorted by `path`. */
   readonly skills: readonly Skill[]
   /** Findings of entries that name no skill. */
@@ -40,7 +40,7 @@ export async function declaredSkills(
   entries: readonly unknown[],
   rules: Rules,
   signal: AbortSignal,
-): Promise<Declared> {
+): Promise<JudgedListing> {
   const isSelected = selector(rules.selection)
   const named: Skill[] = []
   const unnamed: Finding[] = []
@@ -76,11 +76,11 @@ function judgeEntry(entry: unknown, rules: Judging): Skill | Finding {
   const { uri } = entry
   if (typeof uri !== 'string') return refusedEntry('', 'An entry of the listing has no uri')
   const read = readUpstreamUri(uri)
-  if (!read.ok) return refusedEntry('', `The entry ${shown(uri)} is refused: ${read.why}`)
+  if (!read.ok) return refusedEntry('', `The entry ${shownValue(uri)} is refused: ${read.why}`)
   if (read.segments.at(-1) !== 'SKILL.md' || read.segments.length < 2)
     return refusedEntry(
       '',
-      `The entry ${shown(uri)} is refused: it does not name the SKILL.md in the folder of a skill`,
+      `The entry ${shownValue(uri)} is refused: it does not name the SKILL.md in the folder of a skill`,
     )
   return judgeSkill({ ...entry, uri }, folderOf(pathOf(read)), rules)
 }
@@ -101,7 +101,7 @@ function judgeSkill(entry: NamedEntry, path: string, { source, selection, limits
   const set = fileSetOf(entry, path, limits)
   const { frontmatter } = said.fields
   const hidden = judgeDeclared({ path, frontmatter, files: set.ok ? set.files : [] }, selection.hiddenUnicode)
-  const held = againstContract(said.fields.frontmatter, path, pathsIn(set), selection.contract)
+  const held = checkContract(said.fields.frontmatter, path, pathsIn(set), selection.contract)
   const standings = [
     said.standing,
     misnamed.length > 0 || !set.ok || held.violated.length > 0 ? 'withheld' : 'served',
@@ -149,7 +149,7 @@ const NO_FILES: Pick<Skill, 'files' | 'size' | 'digest'> = { files: [], size: 0,
 function nameFindings(path: string, frontmatter: JsonObject | undefined): Finding[] {
   const name = frontmatter?.['name']
   if (typeof name !== 'string' || name === baseName(path)) return []
-  const message = `The name ${shown(name)} is not the last segment of its URI, "${baseName(path)}"; only the server can mend that`
+  const message = `The name ${shownValue(name)} is not the last segment of its URI, "${baseName(path)}"; only the server can mend that`
   return [finding('name-unlike-folder', path, message)]
 }
 
@@ -164,7 +164,7 @@ function withoutTwins(skills: readonly Skill[]): readonly [readonly Skill[], rea
   for (const skill of skills) {
     const { path, upstream } = skill
     if (met.has(path))
-      twins.push(refusedEntry(path, `The entry ${shown(upstream?.uri)} is refused: it is listed twice`))
+      twins.push(refusedEntry(path, `The entry ${shownValue(upstream?.uri)} is refused: it is listed twice`))
     else met.set(path, skill)
   }
   return [[...met.values()], twins]
@@ -186,7 +186,7 @@ async function withoutContradictions(skills: readonly Skill[], signal: AbortSign
 }
 
 function contradicted(skill: Skill, { path }: SkillFile): Skill {
-  const message = `Its file ${shown(path)} is a file of the skill inside it too, which declares it otherwise`
+  const message = `Its file ${shownValue(path)} is a file of the skill inside it too, which declares it otherwise`
   const findings = [...skill.findings, finding('entry-refused', skill.path, message)]
   return { ...skill, standing: 'withheld', findings }
 }

@@ -1,9 +1,9 @@
 import { firstFindings } from './cap-findings.ts'
-import { shown } from '../skill-md/contract/contract-value.ts'
+import { shownValue } from '../skill-md/contract/contract-value.ts'
 import type { Finding, FindingRule } from '../skill-md/finding.ts'
 import { SEARCHED_BYTES } from './document-reading.ts'
 import type { DocumentReading } from '../skill-md/document-reader.ts'
-import { textsOf } from './hidden-findings.ts'
+import { textsInValue } from './hidden-findings.ts'
 import { entryFaults } from '../skill-md/entry-faults.ts'
 import type { Unquoted } from '../skill-md/frontmatter.ts'
 import type { JsonObject } from '../../base/json-value.ts'
@@ -29,7 +29,7 @@ export interface ReadDocument {
 }
 
 /** Judges a SKILL.md alone. `path` is the path of the skill's folder. */
-export function readDocument(path: string, document: DocumentReading): ReadDocument {
+export function judgeDocument(path: string, document: DocumentReading): ReadDocument {
   const { frontmatter: read } = document
   const ofText = textFindings(path, document)
   if (!read.ok) return unread(path, read, ofText)
@@ -71,7 +71,7 @@ export function judgedFields(path: string, frontmatter: JsonObject): ReadDocumen
       ...name.findings,
       ...description.findings,
       ...entryFaults(frontmatter).map(({ rule, message }) => finding(rule, path, message)),
-      ...letterFindings(path, 'The frontmatter', lookAlikesIn(textsOf(frontmatter).join('\n'))),
+      ...letterFindings(path, 'The frontmatter', lookAlikesIn(textsInValue(frontmatter).join('\n'))),
     ],
   }
 }
@@ -92,7 +92,7 @@ function nameOf(path: string, frontmatter: JsonObject): Field {
     }
   }
   if (typeof name === 'string' && isSkillName(name)) return { standing: 'served', value: name, findings: [] }
-  const message = `The name ${shown(name)} fits no URI: 1 to 64 of a-z, 0-9 and single hyphens between them`
+  const message = `The name ${shownValue(name)} fits no URI: 1 to 64 of a-z, 0-9 and single hyphens between them`
   return {
     standing: 'tools',
     value: typeof name === 'string' ? name : undefined,

@@ -1,4 +1,4 @@
-import { againstContract } from './check-contract.ts'
+import { checkContract } from './check-contract.ts'
 import type { Cut } from './find-skills.ts'
 import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-findings.ts'
 import type { HidingPlace } from './hidden-findings.ts'
@@ -12,9 +12,9 @@ import { foldedPath, foldersAbove, joinPath } from '../../base/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Skill, SkillFile, SkillLimits, Standing } from '../model/skill.ts'
 import type { Selection } from '../model/source.ts'
-import type { Refused } from '../model/tree.ts'
+import type { RefusedBlob } from '../model/tree.ts'
 import { worstStanding } from '../model/worst-standing.ts'
-import { readDocument, UNSAID } from './read-document.ts'
+import { judgeDocument, UNSAID } from './read-document.ts'
 import type { Said } from './read-document.ts'
 
 /** A candidate after its links were followed: its SKILL.md, and every file that would be served with it. */
@@ -40,7 +40,7 @@ export interface ResolvedFile {
 }
 
 /** The known data of a blob's content. */
-export type Content = KnownContent | Refused
+export type BlobContent = KnownContent | RefusedBlob
 
 export interface KnownContent {
   readonly kind: 'known'
@@ -52,7 +52,7 @@ export interface KnownContent {
 
 /** The inputs for reading a skill. */
 export interface Reading {
-  contentOf(blob: ObjectId): Content
+  contentOf(blob: ObjectId): BlobContent
   readonly document: DocumentReading
   readonly policy: Pick<Selection, 'root' | 'lfs' | 'hiddenUnicode' | 'contract'>
   readonly limits: SurveyLimits
@@ -67,7 +67,7 @@ export interface SurveyLimits {
 
 /** Judges one candidate alone. Its served path and its conflicts with neighbors are decided elsewhere. */
 export function readSkill(candidate: ResolvedCandidate, reading: Reading): Skill {
-  const said = readDocument(candidate.path, reading.document)
+  const said = judgeDocument(candidate.path, reading.document)
   const leftOut = pointersLeftOut(candidate, reading)
   const content = readFiles(without(candidate, leftOut), reading)
   const hidden = hiddenInFiles(candidate, said.fields, reading)
@@ -140,12 +140,7 @@ function heldToContract(
 ): Part<Pick<Skill, 'contract'>> {
   // If the files of a skill are refused, they are unknown.
   const files = content.fields.digest === undefined ? undefined : content.fields.files.map((file) => file.path)
-  const { contract, violated, noted } = againstContract(
-    frontmatter,
-    joinPath(policy.root, path),
-    files,
-    policy.contract,
-  )
+  const { contract, violated, noted } = checkContract(frontmatter, joinPath(policy.root, path), files, policy.contract)
   return {
     standing: violated.length === 0 ? 'served' : 'withheld',
     fields: contract === undefined ? {} : { contract },
@@ -257,7 +252,7 @@ export function twinOf(path: string, met: Map<string, string>): string | undefin
 }
 
 /** The finding for a file whose content is unavailable. `most` describes the limit that a file can exceed. */
-export function contentRefusal(path: string, { reason, size }: Omit<Refused, 'kind'>, most: string): Finding {
+export function contentRefusal(path: string, { reason, size }: Omit<RefusedBlob, 'kind'>, most: string): Finding {
   switch (reason) {
     case 'absent':
       return finding('path-refused', path, 'The repository names the file and does not have its content')

@@ -6,7 +6,7 @@ import type { ObjectId } from '../model/revision.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
 import { Damaged } from '../model/sync-error.ts'
 import { readSkill } from './read-skill.ts'
-import type { Content, KnownContent, ResolvedFile } from './read-skill.ts'
+import type { BlobContent, KnownContent, ResolvedFile } from './read-skill.ts'
 import type { Rules } from './survey-rules.ts'
 import type { Earlier } from './survey.ts'
 
@@ -81,7 +81,7 @@ export class StandIns {
     const findings = skill.findings.filter(({ rule }) => rule === 'link-refused' || rule === 'submodule')
     const document = { documentName: DOCUMENT, document: { id } }
     const candidate = { path: skill.path, ...document, files, unusable: [], findings }
-    const contentOf = (blob: ObjectId): Content => contents.get(blob) ?? { kind: 'refused', reason: 'absent' }
+    const contentOf = (blob: ObjectId): BlobContent => contents.get(blob) ?? { kind: 'refused', reason: 'absent' }
     return readSkill(candidate, { contentOf, document: await this.#read(bytes), policy: selection, limits })
   }
 

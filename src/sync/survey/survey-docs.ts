@@ -3,7 +3,7 @@ import { docsTree, findDocs } from './find-docs.ts'
 import type { FoundDocs } from './find-docs.ts'
 import type { FoundLink } from './find-skills.ts'
 import { judgeHidden } from './hidden-findings.ts'
-import { Places, follow } from './links.ts'
+import { LinkPlaces, follow } from './links.ts'
 import { digestOf, inPathOrder } from '../model/digest.ts'
 import { whyUnaddressed } from '../catalog/doc-path.ts'
 import type { DocFile, Docs, DocsFolder } from '../model/docs-folder.ts'
@@ -14,9 +14,9 @@ import { isBelow, joinPath, relativeTo } from '../../base/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { SkillLimits } from '../model/skill.ts'
 import type { Selection } from '../model/source.ts'
-import { mayPass, type Refused, type Tree } from '../model/tree.ts'
+import { mayPass, type RefusedBlob, type Tree } from '../model/tree.ts'
 import { contentRefusal, lfsFinding, twinOf } from './read-skill.ts'
-import type { Content, ResolvedFile } from './read-skill.ts'
+import type { BlobContent, ResolvedFile } from './read-skill.ts'
 import { LinkTexts, linkFinding } from './link-resolver.ts'
 import { resolvedAgain } from './stale-copies.ts'
 
@@ -41,7 +41,7 @@ export interface DocsReading {
   standIns(): Promise<readonly DocFile[]>
   /** Fetches the blobs that are not known yet. */
   take(blobs: readonly ObjectId[]): Promise<void>
-  contentOf(blob: ObjectId): Content
+  contentOf(blob: ObjectId): BlobContent
   /** The size limit of a single file. */
   readonly fileBytes: number
 }
@@ -137,7 +137,7 @@ class DocsSurvey {
   /** The files that links lead to. None is outside of the folder, so its tree alone decides the result. */
   async #linked(links: readonly FoundLink[], signal: AbortSignal): Promise<ResolvedDoc[]> {
     const { tree, folder } = this.#reading
-    const places = new Places(tree)
+    const places = new LinkPlaces(tree)
     const texts = new LinkTexts()
     const bounds = { folder, called: 'the docs folder' }
     for (;;) {
@@ -204,7 +204,7 @@ class DocsSurvey {
     return `limits.skill.bytes (${this.#reading.fileBytes})`
   }
 
-  #refuse(path: string, refused: Refused): void {
+  #refuse(path: string, refused: RefusedBlob): void {
     const at = joinPath(this.#reading.folder, path)
     const { rule, message } = contentRefusal(at, refused, this.#mostBytes)
     if (mayPass(refused.reason)) this.#note('not-read', at, `${message}; what was served of it is served on`)
@@ -212,7 +212,7 @@ class DocsSurvey {
   }
 
   /** True if the file is not served, for a reason that was recorded. */
-  #isLeftOut({ path }: ResolvedDoc, content: Content, met: Map<string, string>): boolean {
+  #isLeftOut({ path }: ResolvedDoc, content: BlobContent, met: Map<string, string>): boolean {
     const at = joinPath(this.#reading.folder, path)
     if (content.kind === 'refused') {
       this.findings.push(contentRefusal(at, content, this.#mostBytes))

@@ -1,6 +1,6 @@
 import { firstFindings } from './cap-findings.ts'
 import { Gatherer, decidingByTheirId, findSkills } from './find-skills.ts'
-import type { Candidate, Found } from './find-skills.ts'
+import type { SkillCandidate, FoundSkills } from './find-skills.ts'
 import type { TextOf } from './links.ts'
 import { comparePaths } from '../model/digest.ts'
 import type { DocFile, Docs } from '../model/docs-folder.ts'
@@ -14,9 +14,9 @@ import { inSlices, sorting, stepByStep } from '../../base/cooperative.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Selection } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
-import type { Refused, Taken, Tree } from '../model/tree.ts'
+import type { RefusedBlob, TakenBlob, Tree } from '../model/tree.ts'
 import { readSkill, unreadableSkill, unusableFinding } from './read-skill.ts'
-import type { Content, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
+import type { BlobContent, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
 import { lotsOf, together } from './batches.ts'
 import { LinkTexts, Resolver, linkFinding, submoduleFinding } from './link-resolver.ts'
 import { StandIns } from './stale-copies.ts'
@@ -35,7 +35,7 @@ export interface Survey extends Pick<
   'rules' | 'roots' | 'skills' | 'findings' | 'folders' | 'docs' | 'docsFolder'
 > {
   /** The location of every blob that this survey fetched; all others are in the store already. */
-  readonly taken: ReadonlyMap<ObjectId, Taken>
+  readonly taken: ReadonlyMap<ObjectId, TakenBlob>
 }
 
 /** An earlier snapshot of the source, with a reader for its files. */
@@ -96,8 +96,8 @@ class Surveyor {
   readonly #onRead: OnRead | undefined
   readonly #reader: DocumentReader
   readonly #signal: AbortSignal
-  readonly #taken = new Map<ObjectId, Taken>()
-  readonly #known = new Map<ObjectId, Content>()
+  readonly #taken = new Map<ObjectId, TakenBlob>()
+  readonly #known = new Map<ObjectId, BlobContent>()
   /** The paths of skills whose SKILL.md reading did not finish: the next survey reads it again. */
   readonly #unfinished: string[] = []
   /** The places of blobs that the store has already. */
@@ -120,7 +120,7 @@ class Surveyor {
     const { linked, resolved, unread: behindLinks, outward } = await this.#resolve(found, gatherer)
     await this.#take(found.unread.map(({ id }) => id))
     const fresh = await this.#readAll(resolved)
-    const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
+    const contentOf = (blob: ObjectId): BlobContent => this.#contentOf(blob)
     const unread = { outside: found.unread, linked: behindLinks, candidates: resolved, contentOf }
     const judged = await withUnread([...found.kept.skills, ...fresh], this.#selectedStandIns(), unread)
     const isUnlisted = matcher(this.#selection.unlisted)
@@ -170,7 +170,7 @@ class Surveyor {
   }
 
   /** Follows the links again with the missing texts until none is missing: each round gets one link further. */
-  async #resolve(found: Found, gatherer: Gatherer): Promise<Followed> {
+  async #resolve(found: FoundSkills, gatherer: Gatherer): Promise<Followed> {
     const texts = new LinkTexts()
     const textOf: TextOf = (link) => texts.textOf(link)
     const resolver = new Resolver(this.#tree, textOf, this.#selection.root, gatherer)
@@ -252,11 +252,11 @@ class Surveyor {
     }
     const document = await this.#reader.read(await this.#bytesOf(id), this.#limits.frontmatter, signal)
     if (!document.frontmatter.ok && document.frontmatter.isUnfinished === true) this.#unfinished.push(candidate.path)
-    const contentOf = (blob: ObjectId): Content => this.#contentOf(blob)
+    const contentOf = (blob: ObjectId): BlobContent => this.#contentOf(blob)
     return readSkill(candidate, { contentOf, document, policy: this.#selection, limits: this.#limits })
   }
 
-  #contentOf(blob: ObjectId): Content {
+  #contentOf(blob: ObjectId): BlobContent {
     return this.#known.get(blob) ?? { kind: 'refused', reason: 'absent' }
   }
 
@@ -274,7 +274,7 @@ class Surveyor {
 
 /** Skills after their links were followed. */
 interface Followed {
-  readonly linked: readonly Candidate[]
+  readonly linked: readonly SkillCandidate[]
   readonly resolved: readonly ResolvedCandidate[]
   /** The paths of skills that are links through an unreadable place. */
   readonly unread: ReadonlySet<string>
@@ -290,7 +290,7 @@ function outwardFindings(outward: Followed['outward']): readonly Finding[] {
   })
 }
 
-const WHY_REFUSED: Readonly<Record<Refused['reason'], string>> = {
+const WHY_REFUSED: Readonly<Record<RefusedBlob['reason'], string>> = {
   absent: 'the repository does not have its content',
   'too-large': 'it is too large',
   forbidden: 'the permission is missing',
@@ -305,7 +305,7 @@ function blobsOf(candidate: ResolvedCandidate): ObjectId[] {
   return 'id' in candidate.document ? [candidate.document.id, ...files] : files
 }
 
-function knownContent({ size, sha256, isLfsPointer, hidden }: Extract<Taken, { kind: 'blob' }>): KnownContent {
+function knownContent({ size, sha256, isLfsPointer, hidden }: Extract<TakenBlob, { kind: 'blob' }>): KnownContent {
   return { kind: 'known', size, sha256, isLfsPointer, hidden }
 }
 
@@ -313,7 +313,7 @@ function knownContent({ size, sha256, isLfsPointer, hidden }: Extract<Taken, { k
  * Folders whose content depends on a link outside of any skill, or on a linked SKILL.md, and so not only on their own
  * id.
  */
-function leaningOnLinks(found: Found, linked: readonly Candidate[]): string[] {
+function leaningOnLinks(found: FoundSkills, linked: readonly SkillCandidate[]): string[] {
   const documents = found.candidates.filter(({ document }) => document.kind === 'link')
   return [...found.links, ...linked, ...documents].map(({ path }) => path)
 }

@@ -7,7 +7,7 @@ import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { mayPass } from '../model/tree.ts'
 import { contentRefusal } from './read-skill.ts'
-import type { Content, ResolvedCandidate } from './read-skill.ts'
+import type { BlobContent, ResolvedCandidate } from './read-skill.ts'
 import type { StandIns } from './stale-copies.ts'
 
 /** The parts of a folder that this check could not read. */
@@ -17,7 +17,7 @@ export interface UnreadParts {
   /** The paths of skills that are links through an unreadable place. */
   readonly linked: Iterable<string>
   readonly candidates: readonly ResolvedCandidate[]
-  readonly contentOf: (blob: ObjectId) => Content
+  readonly contentOf: (blob: ObjectId) => BlobContent
 }
 
 /**
@@ -100,7 +100,7 @@ class Reasons {
     return undefined
   }
 
-  #add(path: string, content: Content): Finding | undefined {
+  #add(path: string, content: BlobContent): Finding | undefined {
     const isPassing = content.kind === 'refused' && mayPass(content.reason)
     const reason = isPassing ? refusalIn(path, content) : undefined
     if (reason !== undefined) this.#ofPlaces.set(path, reason)
@@ -108,6 +108,6 @@ class Reasons {
   }
 }
 
-function refusalIn(path: string, content: Content): Finding | undefined {
+function refusalIn(path: string, content: BlobContent): Finding | undefined {
   return content.kind === 'refused' ? contentRefusal(path, content, 'limits.skill.bytes') : undefined
 }

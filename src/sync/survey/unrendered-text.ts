@@ -1,6 +1,6 @@
-import { tagAt, textsOf } from '../lint/markdown/html-tag.ts'
+import { tagAt, attributeTexts } from '../lint/markdown/html-tag.ts'
 import { blocksIn } from '../lint/markdown/markdown-blocks.ts'
-import type { Block, Span } from '../lint/markdown/markdown-blocks.ts'
+import type { MarkdownBlock, Span } from '../lint/markdown/markdown-blocks.ts'
 import { MarkdownContent } from '../lint/markdown/markdown-content.ts'
 import { inlinesIn } from '../lint/markdown/markdown-inline.ts'
 import type { MarkdownSpan } from '../lint/markdown/markdown-inline.ts'
@@ -59,7 +59,7 @@ class Search {
       this.#add(pieceOf('comment in the frontmatter', start + comment.start, comment.text))
   }
 
-  read({ kind, lines }: Block): void {
+  read({ kind, lines }: MarkdownBlock): void {
     if (kind === 'code') return
     const content = new MarkdownContent(this.#text, lines)
     if (kind === 'info') this.#add(pieceIn(content, 'info string', { start: 0, end: content.text.length }))
@@ -157,7 +157,7 @@ function* hiddenInHtml(text: string): Generator<Span & { readonly what: 'comment
     const end = markupEnd(text, at)
     const tag = end === undefined ? tagAt(text, at, text.length) : undefined
     if (end !== undefined) yield { what: 'comment', start: at, end }
-    for (const { start, end } of tag === undefined ? [] : textsOf(tag)) yield { what: 'attribute', start, end }
+    for (const { start, end } of tag === undefined ? [] : attributeTexts(tag)) yield { what: 'attribute', start, end }
     at = end ?? tag?.end ?? at + 1
   }
 }

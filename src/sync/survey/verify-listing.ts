@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { shown } from '../skill-md/contract/contract-value.ts'
+import { shownValue } from '../skill-md/contract/contract-value.ts'
 import type { FrontmatterReading } from '../skill-md/frontmatter.ts'
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isMapping } from '../../base/json-value.ts'
@@ -27,7 +27,7 @@ function differenceIn(declared: JsonObject, read: FrontmatterReading): string | 
   const apart = firstApart(read.frontmatter, declared, [])
   if (apart === undefined) return undefined
   const { path, is, said } = apart
-  return `The field ${path.join('.')} of SKILL.md is ${shown(is)}, and ${shown(said)} is declared`
+  return `The field ${path.join('.')} of SKILL.md is ${shownValue(is)}, and ${shownValue(said)} is declared`
 }
 
 interface Apart {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { askDaemon, type Answer } from '../../../src/daemon/control/control-client.ts'
+import { askDaemon, type ControlAnswer } from '../../../src/daemon/control/control-client.ts'
 import { OperatorError } from '../../../src/daemon/base/operator-error.ts'
 import { isFresh, socketPathOf } from '../../../src/daemon/control/control-path.ts'
 import { serveControl, type ControlHandlers } from '../../../src/daemon/control/control.ts'
@@ -345,7 +345,7 @@ interface Asking {
   readonly timeoutMs?: number
 }
 
-async function ask(path: string, method: string, params?: unknown, asking: Asking = {}): Promise<Answer> {
+async function ask(path: string, method: string, params?: unknown, asking: Asking = {}): Promise<ControlAnswer> {
   const { onEvent = () => {}, signal = new AbortController().signal, timeoutMs = 10_000 } = asking
   return askDaemon(path, method, params, { onEvent, signal, timeoutMs })
 }

@@ -8,13 +8,13 @@ import { expect, test } from 'vitest'
 import {
   acquireLock,
   DaemonLock,
-  holderOf,
+  lockHolderOf,
   socketOf,
   type FoundHolder,
-  type Holder,
+  type LockHolder,
 } from '../../../src/daemon/control/daemon-lock.ts'
 import { newLease, replaceLease } from '../../../src/daemon/control/lease.ts'
-import { identityOf } from '../../../src/daemon/base/process-identity.ts'
+import { processIdentityOf } from '../../../src/daemon/base/process-identity.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
@@ -27,12 +27,12 @@ test('the lock of a state folder says who holds it, and is gone when released', 
 
   const lock = await acquired(state.path)
 
-  const holder = await holderOf(state.path)
+  const holder = await lockHolderOf(state.path)
   expect(holder).toEqual({ ...lock.holder, owner: OWNER })
   expect(holder).toMatchObject({ pid: process.pid, socket: join(state.path, 'no.sock'), command: 'test' })
   await lock.release()
   expect(await readdir(state.path)).toEqual([])
-  expect(await holderOf(state.path)).toBeUndefined()
+  expect(await lockHolderOf(state.path)).toBeUndefined()
 })
 
 test('40: a second daemon on the same state folder is told who holds it', async () => {
@@ -69,14 +69,14 @@ test('40: a process that is stopped and says nothing keeps its lock', async () =
 
 test('40: a lock is stale if its pid belongs to a process that began at another time', async () => {
   await using state = await temporaryFolder()
-  await plant(state.path, { ...(await identityOf(process.pid)), startTime: '1' })
+  await plant(state.path, { ...(await processIdentityOf(process.pid)), startTime: '1' })
 
   await using lock = await acquired(state.path)
 
   expect(lock.holder.startTime).not.toBe('1')
 })
 
-const ELSEWHERE: readonly Partial<Holder>[] = [
+const ELSEWHERE: readonly Partial<LockHolder>[] = [
   { bootId: 'an earlier one' },
   { machineId: 'of another machine' },
   { pidNamespace: 'pid:[1]' },
@@ -89,19 +89,19 @@ test.each(ELSEWHERE)(
     await using state = await temporaryFolder()
     const clock = new FakeClock()
     // Here its number is that of a process that lives.
-    const stale = await plant(state.path, { ...(await identityOf(process.pid)), ...place, lease: LEASE })
+    const stale = await plant(state.path, { ...(await processIdentityOf(process.pid)), ...place, lease: LEASE })
     const { taking, watched } = contending(state.path, clock)
     const holder = await watched
 
     await clock.advance(9_500)
-    const early = await holderOf(state.path)
+    const early = await lockHolderOf(state.path)
     await clock.advance(500)
     const lock = await taking
 
     expect(early).toEqual({ ...stale, owner: OWNER, isElsewhere: true })
     expect(holder).toEqual(early)
     expect(lock).toBeInstanceOf(DaemonLock)
-    expect(await holderOf(state.path)).toEqual({ ...(lock as DaemonLock).holder, owner: OWNER })
+    expect(await lockHolderOf(state.path)).toEqual({ ...(lock as DaemonLock).holder, owner: OWNER })
   },
 )
 
@@ -119,7 +119,7 @@ test.each(ELSEWHERE)(
     await clock.advance(1_000)
 
     expect(await taking).toMatchObject({ heldBy: { nonce: other.nonce, isElsewhere: true } })
-    expect(await holderOf(state.path)).toMatchObject({ nonce: other.nonce })
+    expect(await lockHolderOf(state.path)).toMatchObject({ nonce: other.nonce })
   },
 )
 
@@ -203,7 +203,7 @@ test.skipIf(OWNER !== 0)(
     await using state = await temporaryFolder()
     await using lock = await acquired(state.path)
     await chown(join(state.path, 'daemon.lock'), 65_534, 65_534)
-    const mapped = (await holderOf(state.path))!
+    const mapped = (await lockHolderOf(state.path))!
 
     const socket = await socketOf(mapped)
     await chown(state.path, 65_533, 65_533)
@@ -220,7 +220,7 @@ test('a release leaves the lock of somebody else alone', async () => {
 
   await lock.release()
 
-  expect(await holderOf(state.path)).toEqual({ ...other, owner: OWNER })
+  expect(await lockHolderOf(state.path)).toEqual({ ...other, owner: OWNER })
 })
 
 test('a lock that nobody can read is refused, and stays', async () => {
@@ -239,11 +239,11 @@ test.each(['', '\0'.repeat(200)])('a lock whose text never came to the disk is t
   await using state = await temporaryFolder()
   await writeFile(join(state.path, 'daemon.lock'), text)
 
-  const before = await holderOf(state.path)
+  const before = await lockHolderOf(state.path)
   await using lock = await acquired(state.path)
 
   expect(before).toBeUndefined()
-  expect(await holderOf(state.path)).toEqual({ ...lock.holder, owner: OWNER })
+  expect(await lockHolderOf(state.path)).toEqual({ ...lock.holder, owner: OWNER })
   expect(await readdir(state.path)).toEqual(['daemon.lock'])
 })
 
@@ -266,7 +266,7 @@ test('40: of twenty processes that find the same stale lock exactly one takes it
 
       const winners = children.filter((_, index) => ends[index]!.won === true)
       expect(winners).toHaveLength(1)
-      expect(await holderOf(state.path)).toMatchObject({ pid: winners[0]!.pid })
+      expect(await lockHolderOf(state.path)).toMatchObject({ pid: winners[0]!.pid })
       expect(ends.filter((end) => end.heldBy === winners[0]!.pid)).toHaveLength(19)
       await ask(winners[0]!, { release: true })
       expect(await readdir(state.path)).toEqual([])
@@ -315,7 +315,7 @@ test('40: a contender whose file is swept before it is named makes another', asy
   const end = await ask(child, { take: state.path })
 
   expect(end).toEqual({ won: true })
-  expect(await holderOf(state.path)).toMatchObject({ pid: child.pid })
+  expect(await lockHolderOf(state.path)).toMatchObject({ pid: child.pid })
   // It is the same claim in both: the one that was swept, and the one that took its place.
   expect(await readFile(swept, 'utf8')).toBe(await readFile(join(state.path, 'daemon.lock'), 'utf8'))
   await kill(child)
@@ -333,7 +333,7 @@ function contending(statePath: string, clock: FakeClock) {
   return { taking: acquireLock(statePath, { ...me(statePath), clock, onWatch }), watched }
 }
 
-function me(statePath: string): Pick<Holder, 'pid' | 'socket' | 'command'> {
+function me(statePath: string): Pick<LockHolder, 'pid' | 'socket' | 'command'> {
   return { pid: process.pid, socket: join(statePath, 'no.sock'), command: 'test' }
 }
 
@@ -342,7 +342,7 @@ const LEASE = '0123456789abcdef'
 let planted = 0
 
 /** Puts a lock into the folder as if somebody had left it there. */
-async function plant(statePath: string, identity: Partial<Holder>, name = 'daemon.lock'): Promise<Holder> {
+async function plant(statePath: string, identity: Partial<LockHolder>, name = 'daemon.lock'): Promise<LockHolder> {
   planted += 1
   const nonce = planted.toString(16).padStart(16, '0')
   const { lease, ...rest } = identity

@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { holderOf } from '../../../src/daemon/control/daemon-lock.ts'
+import { lockHolderOf } from '../../../src/daemon/control/daemon-lock.ts'
 import { WriteRight } from '../../../src/daemon/control/write-lock.ts'
 import type { WriteRightParts } from '../../../src/daemon/control/write-lock.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
@@ -16,7 +16,7 @@ test('a process that has the lock is not taken for another one that has it', asy
 
   expect([first, second]).toEqual([undefined, undefined])
   await right.release()
-  expect(await holderOf(folder.path)).toBeUndefined()
+  expect(await lockHolderOf(folder.path)).toBeUndefined()
 })
 
 test('a right that is revoked lets nothing be written until it is granted again, and keeps the lock', async () => {
@@ -29,7 +29,7 @@ test('a right that is revoked lets nothing be written until it is granted again,
   const refused = right.expect()
 
   await expect(refused).rejects.toMatchObject({ code: 'store-failed' })
-  expect(await holderOf(folder.path)).toMatchObject({ pid: process.pid })
+  expect(await lockHolderOf(folder.path)).toMatchObject({ pid: process.pid })
   right.grant()
   await right.expect()
   await right.release()
@@ -39,18 +39,18 @@ test('a right is renewed every two seconds, in place and with another lease each
   await using folder = await temporaryFolder()
   const clock = new FakeClock()
   const right = await granted(folder.path, clock)
-  const first = await holderOf(folder.path)
+  const first = await lockHolderOf(folder.path)
 
   await clock.advance(2_000)
-  const second = await holderOf(folder.path)
+  const second = await lockHolderOf(folder.path)
   await clock.advance(2_000)
-  const third = await holderOf(folder.path)
+  const third = await lockHolderOf(folder.path)
 
   expect(new Set([first, second, third].map((holder) => holder?.lease)).size).toBe(3)
   expect(new Set([first, second, third].map((holder) => holder?.nonce)).size).toBe(1)
   expect(right.lost.aborted).toBe(false)
   await right.release()
-  expect(await holderOf(folder.path)).toBeUndefined()
+  expect(await lockHolderOf(folder.path)).toBeUndefined()
 })
 
 test('a process that was stopped while another took its lock writes nothing more, and leaves that lock alone', async () => {
@@ -73,7 +73,7 @@ test('a process that was stopped while another took its lock writes nothing more
   right.grant()
   expect(right.readOnly).toMatchObject({ code: 'store-failed' })
   await right.release()
-  expect(await holderOf(folder.path)).toMatchObject(other)
+  expect(await lockHolderOf(folder.path)).toMatchObject(other)
 })
 
 test('a right that was lost is told by the next renewal, though nothing is to be written', async () => {
@@ -95,13 +95,13 @@ test.each([
   await using folder = await temporaryFolder()
   const clock = new FakeClock()
   const right = await granted(folder.path, clock)
-  const before = await holderOf(folder.path)
+  const before = await lockHolderOf(folder.path)
   if (!isStateFolder) await rm(join(folder.path, 'format'))
   await rm(join(folder.path, 'daemon.lock'))
 
   await clock.advance(4_000)
 
-  expect((await holderOf(folder.path))?.nonce).toBe(isStateFolder ? before?.nonce : undefined)
+  expect((await lockHolderOf(folder.path))?.nonce).toBe(isStateFolder ? before?.nonce : undefined)
   expect(right.lost.aborted).toBe(false)
   await right.release()
 })

@@ -7,7 +7,7 @@ import { Keyring } from '../../../src/daemon/credentials/keyring.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import type { Outcome } from '../../../src/sync/model/outcome.ts'
 import { CredentialRefused, SyncError } from '../../../src/sync/model/sync-error.ts'
-import type { Way } from '../../../src/sync/upstream/http/host-access.ts'
+import type { HostAccess } from '../../../src/sync/upstream/http/host-access.ts'
 import { Authority } from '../../support/certificates.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { GitHubApi } from '../../support/github-api.ts'
@@ -40,7 +40,7 @@ class Desk {
   }
 
   /** The way of one pull that asks but once. */
-  async way(): Promise<Way> {
+  async way(): Promise<HostAccess> {
     return this.keyring.wayTo(this.source)(STEADY)
   }
 

@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../src/daemon/config/config.ts'
 import { askGate, type Gate, type Verdict } from '../../../src/daemon/gate/gate.ts'
-import { candidateOf, type Candidate } from '../../../src/daemon/gate/candidate.ts'
+import { gateCandidateOf, type GateCandidate } from '../../../src/daemon/gate/candidate.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { skillText } from '../../support/scripted-upstream.ts'
@@ -19,7 +19,7 @@ import { rulesWith, Surveys } from '../../sync/survey/surveyed.ts'
 
 const NEVER = new AbortController().signal
 const EXAMPLE = fileURLToPath(new URL('../../../examples/gate/refuse-unseen-text.sh', import.meta.url))
-const CANDIDATE: Candidate = {
+const CANDIDATE: GateCandidate = {
   version: 1,
   source: 'team',
   url: 'https://git.example.com/skills.git',
@@ -214,7 +214,7 @@ describe('a candidate', () => {
       rulesWith(),
     )
 
-    const candidate = candidateOf(after, before, { folderOf: ({ folderName }) => `/state/${folderName}` })
+    const candidate = gateCandidateOf(after, before, { folderOf: ({ folderName }) => `/state/${folderName}` })
 
     const { skills, ...head } = candidate
     expect(head).toMatchObject({ version: 1, source: 'team', ref: 'refs/heads/main', findings: [] })
@@ -240,13 +240,13 @@ describe('a candidate', () => {
 
     const store = { folderOf: ({ place }: { place: string }) => `/state/${place}` }
 
-    expect(candidateOf(after, before, store).docs).toMatchObject({
+    expect(gateCandidateOf(after, before, store).docs).toMatchObject({
       change: 'changed',
       folder: '/state/docs',
       files: [{ path: 'a.md', size: 1 }],
       findings: [],
     })
-    expect(candidateOf(gone, after, store).docs).toMatchObject({
+    expect(gateCandidateOf(gone, after, store).docs).toMatchObject({
       change: 'removed',
       folder: null,
       files: [],
@@ -258,7 +258,7 @@ describe('a candidate', () => {
     await using surveys = await Surveys.open()
     const first = await surveys.next({ 'pdf/SKILL.md': skillText('pdf') }, rulesWith())
 
-    const candidate = candidateOf(first, undefined, { folderOf: () => '/x' })
+    const candidate = gateCandidateOf(first, undefined, { folderOf: () => '/x' })
 
     expect(candidate).toMatchObject({ previousCommit: null, skills: [{ path: 'pdf', change: 'added' }] })
   })
@@ -329,7 +329,7 @@ class Desk implements AsyncDisposable {
   /** Asks a shell script. */
   async ask(
     script: string,
-    options: { lines?: readonly string[]; candidate?: Candidate; signal?: AbortSignal } = {},
+    options: { lines?: readonly string[]; candidate?: GateCandidate; signal?: AbortSignal } = {},
   ): Promise<Verdict> {
     await writeFile(this.at('gate'), `#!/bin/sh\n${script}\n`)
     await chmod(this.at('gate'), 0o755)

@@ -2,7 +2,7 @@ import { createSecretKey, generateKeyPairSync } from 'node:crypto'
 import { SignJWT, UnsecuredJWT } from 'jose'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createLog } from '../../../src/daemon/base/log.ts'
-import { oauthOf } from '../../../src/daemon/http/oauth.ts'
+import { oauthVerifier } from '../../../src/daemon/http/oauth.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { TokenIssuer } from '../../support/issuer.ts'
@@ -43,7 +43,7 @@ function accepting(config: Accepting = {}): OAuthOptions {
     clock,
     redactor: new Redactor(),
   })
-  return oauthOf(
+  return oauthVerifier(
     {
       issuer: config.issuer ?? issuer.url,
       audience: config.audience,

@@ -11,7 +11,7 @@ import type { SessionLimits } from '../../../src/serve/http/mcp/sessions.ts'
 import type { Session } from '../../../src/serve/http/mcp/session.ts'
 import { buildCatalog } from '../../../src/sync/catalog/catalog.ts'
 import type { Catalog } from '../../../src/sync/catalog/catalog.ts'
-import type { Held } from '../../../src/sync/model/generation.ts'
+import type { HeldSnapshot } from '../../../src/sync/model/generation.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { openSessions } from '../../serve/http/opened.ts'
@@ -204,7 +204,7 @@ test('the catalog that was served once is found by its mark, until its generatio
 
 test('the catalog of a mark has the sources and disabled skills of then, whatever there is now', async () => {
   await using scene = await openScene()
-  const held: Held[] = []
+  const held: HeldSnapshot[] = []
   const snapshots: Snapshot[] = []
   for (const id of ['one', 'two', 'three']) {
     const skill = sample(id, { 'SKILL.md': id })

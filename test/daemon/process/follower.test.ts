@@ -8,7 +8,7 @@ import { parseConfig, type Config } from '../../../src/daemon/config/config.ts'
 import { Follower } from '../../../src/daemon/process/follower.ts'
 import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
-import { entryOf, type Lock } from '../../../src/sync/decisions/lock.ts'
+import { lockEntryOf, type Lock } from '../../../src/sync/decisions/lock.ts'
 import { changeLock } from '../../../src/sync/store/lock-file.ts'
 import { methodsOf } from '../../../src/serve/mcp/core/methods.ts'
 import { Store } from '../../../src/sync/store/store.ts'
@@ -331,7 +331,7 @@ class Desk implements AsyncDisposable {
     const [held] = (await this.store.generations.current())!.sources
     const snapshot = await this.store.snapshots.read(held!.snapshot)
     const { source } = this.#config().sources[0]!
-    const change = (lock: Lock): Lock => ({ ...lock, sources: new Map([[source.id, entryOf(source, snapshot)]]) })
+    const change = (lock: Lock): Lock => ({ ...lock, sources: new Map([[source.id, lockEntryOf(source, snapshot)]]) })
     await changeLock(this.lockFile, change, Date.now, new AbortController().signal)
   }
 

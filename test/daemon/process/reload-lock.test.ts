@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { Changeover } from '../../../src/daemon/process/reload-lock.ts'
+import { ReloadLock } from '../../../src/daemon/process/reload-lock.ts'
 
 const STEADY = new AbortController().signal
 
 test('what is being asked is told to end, and has ended before anybody takes over', async () => {
-  const changeover = new Changeover()
+  const changeover = new ReloadLock()
   const order: string[] = []
   const asked = changeover.ask(STEADY, async (signal) => {
     await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
@@ -21,7 +21,7 @@ test('what is being asked is told to end, and has ended before anybody takes ove
 })
 
 test('who asks while somebody takes over is answered by the next', async () => {
-  const changeover = new Changeover()
+  const changeover = new ReloadLock()
   const taking = Promise.withResolvers<void>()
   let who = 'before'
   const changed = changeover.change(
@@ -41,7 +41,7 @@ test('who asks while somebody takes over is answered by the next', async () => {
 })
 
 test('two changes go one after the other, also where the first fails', async () => {
-  const changeover = new Changeover()
+  const changeover = new ReloadLock()
   const order: string[] = []
   const first = changeover.change(
     async () => void order.push('stop 1'),
@@ -62,7 +62,7 @@ test('two changes go one after the other, also where the first fails', async () 
 })
 
 test('after the end nobody takes over, and nobody is asked', async () => {
-  const changeover = new Changeover()
+  const changeover = new ReloadLock()
   let taken = false
 
   await changeover.end(async () => {})

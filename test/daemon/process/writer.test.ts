@@ -7,13 +7,13 @@ import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../src/daemon/config/config.ts'
 import type { Config } from '../../../src/daemon/config/config.ts'
 import type { ControlHandlers } from '../../../src/daemon/control/control.ts'
-import { holderOf } from '../../../src/daemon/control/daemon-lock.ts'
+import { lockHolderOf } from '../../../src/daemon/control/daemon-lock.ts'
 import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { request } from '../../../src/daemon/control/requests.ts'
 import { HeldByOther } from '../../../src/daemon/control/write-lock.ts'
 import { becomeWriter, Writer } from '../../../src/daemon/process/writer.ts'
-import type { Candidate } from '../../../src/daemon/process/writer.ts'
+import type { WriterCandidate } from '../../../src/daemon/process/writer.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
@@ -21,14 +21,14 @@ test('a writer has the lock, answers on its socket, and leaves neither behind', 
   await using desk = await Desk.open()
   const writer = await opened(desk.candidate('start'))
 
-  const holder = await holderOf(desk.config.state)
+  const holder = await lockHolderOf(desk.config.state)
   const answer = await request(desk.config, 'hello', {}, { signal: desk.signal })
   await writer[Symbol.asyncDispose]()
 
   expect(holder).toMatchObject({ pid: process.pid, command: 'start' })
   expect(answer).toEqual({ result: { locked: false, offline: false } })
   expect(existsSync(holder!.socket)).toBe(false)
-  expect(await holderOf(desk.config.state)).toBeUndefined()
+  expect(await lockHolderOf(desk.config.state)).toBeUndefined()
 })
 
 test('a second writer is told who has the lock', async () => {
@@ -57,7 +57,7 @@ test('a writer that cannot listen gives the lock back', async () => {
 
   await expect(Writer.open(desk.candidate('start'), desk.signal)).rejects.toMatchObject({ code: 'socket-failed' })
 
-  expect(await holderOf(desk.config.state)).toBeUndefined()
+  expect(await lockHolderOf(desk.config.state)).toBeUndefined()
 })
 
 test('an mcp that writes is asked to hand over, and who asked writes when it has', async () => {
@@ -74,7 +74,7 @@ test('an mcp that writes is asked to hand over, and who asked writes when it has
   await mcp[Symbol.asyncDispose]()
 
   await using _writer = await becoming
-  expect(await holderOf(desk.config.state)).toMatchObject({ command: 'start' })
+  expect(await lockHolderOf(desk.config.state)).toMatchObject({ command: 'start' })
 })
 
 test.each(['start', 'sync'])('a %s that writes is not asked to hand over: it is named', async (command) => {
@@ -123,7 +123,7 @@ class Desk implements AsyncDisposable {
     return new Desk(config, environment, folder)
   }
 
-  candidate(command: string, handlers: ControlHandlers = {}): Candidate {
+  candidate(command: string, handlers: ControlHandlers = {}): WriterCandidate {
     const { config, environment } = this
     const redactor = new Redactor()
     const stream = { write: () => {} }
@@ -136,7 +136,7 @@ class Desk implements AsyncDisposable {
   }
 }
 
-async function opened(candidate: Candidate): Promise<Writer> {
+async function opened(candidate: WriterCandidate): Promise<Writer> {
   const writer = await Writer.open(candidate, new AbortController().signal)
   if ('heldBy' in writer) throw new Error(`Held by ${writer.heldBy.command}`)
   return writer

@@ -1,22 +1,22 @@
 import { expect, test } from 'vitest'
 import { decisionAfter, decisionAfterRollback, isWaiting, type Verb } from '../../../src/daemon/pull/decide.ts'
 import { isSameRevision, isObjectId, type ObjectId, type Revision } from '../../../src/sync/model/revision.ts'
-import type { Decision } from '../../../src/sync/decisions/decisions.ts'
+import type { SourceDecision } from '../../../src/sync/decisions/decisions.ts'
 
 const A = revision('a')
 const B = revision('b')
 const SITUATION = { source: 'team', served: A, waiting: B, pending: 0 }
-const EVERYTHING: Decision = {
+const EVERYTHING: SourceDecision = {
   paused: true,
   frozen: { commit: A.commit, by: 'pin' },
   skipped: { commit: B.commit, by: 'reject' },
 }
 
-function decided(verb: Verb, before: Decision, commit?: string): Decision {
+function decided(verb: Verb, before: SourceDecision, commit?: string): SourceDecision {
   return decisionAfter(verb, before, { ...SITUATION, commit })
 }
 
-test.each<[Verb, Decision, Decision]>([
+test.each<[Verb, SourceDecision, SourceDecision]>([
   ['pause', {}, { paused: true }],
   ['pause', { paused: true }, { paused: true }],
   ['resume', EVERYTHING, { frozen: EVERYTHING.frozen!, skipped: EVERYTHING.skipped! }],
@@ -43,7 +43,7 @@ test.each<[Verb, Decision, Decision]>([
   expect(decided(verb, before, isOfWaiting ? B.commit : undefined)).toEqual(after)
 })
 
-test.each<[Verb, Decision, string | undefined, RegExp]>([
+test.each<[Verb, SourceDecision, string | undefined, RegExp]>([
   ['resume', {}, undefined, /is not paused/],
   ['unpin', {}, undefined, /^"team" is not pinned$/],
   ['unpin', { frozen: { commit: A.commit, by: 'rollback' } }, undefined, /skillsyncd release team lets it move/],
@@ -83,7 +83,7 @@ test('nothing waits where what upstream has could not be seen, or was never held
   expect([...waiting, ...not]).toEqual([true, true, true, true, false, false, false, false, false])
 })
 
-test.each<[string, Decision, boolean, Decision]>([
+test.each<[string, SourceDecision, boolean, SourceDecision]>([
   ['holds', EVERYTHING, true, { paused: true, frozen: { commit: A.commit, by: 'rollback' } }],
   ['passes over what was left', {}, false, { skipped: { commit: B.commit, by: 'rollback' } }],
   [

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { Hosts } from '../../../src/daemon/schedule/host-backoff.ts'
+import { HostBackoff } from '../../../src/daemon/schedule/host-backoff.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 const HOUR = 3_600_000
 
 test('a host that asked for a pause is left alone as long as it asked, and others are not', async () => {
   const clock = new FakeClock()
-  const hosts = new Hosts(clock)
+  const hosts = new HostBackoff(clock)
   hosts.close('a', HOUR)
 
   await clock.advance(HOUR - 1)
@@ -19,7 +19,7 @@ test('a host that asked for a pause is left alone as long as it asked, and other
 
 test('a shorter pause does not end a longer one, and a wall clock that is set ends none', () => {
   const clock = new FakeClock()
-  const hosts = new Hosts(clock)
+  const hosts = new HostBackoff(clock)
   hosts.close('a', HOUR)
 
   hosts.close('a', 1)
@@ -29,7 +29,7 @@ test('a shorter pause does not end a longer one, and a wall clock that is set en
 })
 
 test('a host that asks for years is asked again after a day', () => {
-  const hosts = new Hosts(new FakeClock())
+  const hosts = new HostBackoff(new FakeClock())
 
   hosts.close('a', Number.MAX_VALUE)
 

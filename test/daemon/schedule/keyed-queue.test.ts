@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Lanes, type LaneLimits, type Run } from '../../../src/daemon/schedule/keyed-queue.ts'
+import { KeyedQueue, type LaneLimits, type Run } from '../../../src/daemon/schedule/keyed-queue.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
@@ -9,7 +9,7 @@ const ONE = { concurrency: 1, perHost: 1 }
 const LIMITS: LaneLimits = { looking: PLACES, fetching: PLACES, timeoutMs: 60_000, graceMs: 60_000 }
 
 test('a request for an idle key runs at once and gets its result', async () => {
-  await using lanes = new Lanes<string>(LIMITS, new FakeClock())
+  await using lanes = new KeyedQueue<string>(LIMITS, new FakeClock())
 
   const result = await lanes.request('team', 'a', async () => 'done')
 
@@ -17,7 +17,7 @@ test('a request for an idle key runs at once and gets its result', async () => {
 })
 
 test('a second request waits for the running one, and a third joins the second', async () => {
-  await using lanes = new Lanes<string>(LIMITS, new FakeClock())
+  await using lanes = new KeyedQueue<string>(LIMITS, new FakeClock())
   const [first, second, third] = [new Pull('first'), new Pull('second'), new Pull('third')]
 
   const one = lanes.request('team', 'a', first.run)
@@ -35,7 +35,7 @@ test('a second request waits for the running one, and a third joins the second',
 })
 
 test('what comes while the second one runs is a new one: it is about a later commit', async () => {
-  await using lanes = new Lanes<string>(LIMITS, new FakeClock())
+  await using lanes = new KeyedQueue<string>(LIMITS, new FakeClock())
   const [first, second] = [new Pull('first'), new Pull('second')]
   const one = lanes.request('team', 'a', first.run)
   await first.begun
@@ -52,7 +52,7 @@ test('what comes while the second one runs is a new one: it is about a later com
 })
 
 test('a run that fails makes way for the one that waits', async () => {
-  await using lanes = new Lanes<string>(LIMITS, new FakeClock())
+  await using lanes = new KeyedQueue<string>(LIMITS, new FakeClock())
   const pull = new Pull('team')
   const failed = lanes.request('team', 'a', async (signal) => {
     await pull.run(signal)
@@ -71,7 +71,7 @@ test('the limits hold whatever is requested, each request is answered, and no ke
   const request = fc.record({ key: fc.integer({ min: 0, max: 8 }), turns: fc.integer({ min: 0, max: 6 }) })
   await fc.assert(
     fc.asyncProperty(fc.array(request, { maxLength: 60 }), async (requests) => {
-      await using lanes = new Lanes<void>(LIMITS, new FakeClock())
+      await using lanes = new KeyedQueue<void>(LIMITS, new FakeClock())
       const seen = new Census()
 
       const results = requests.map(({ key, turns }) => {
@@ -88,7 +88,7 @@ test('the limits hold whatever is requested, each request is answered, and no ke
 })
 
 test('22: sources that hang keep no other host from its schedule', async () => {
-  await using lanes = new Lanes<string>({ ...LIMITS, graceMs: 0 }, new FakeClock())
+  await using lanes = new KeyedQueue<string>({ ...LIMITS, graceMs: 0 }, new FakeClock())
   const hung = ['x', 'y', 'z'].map((key) => [key, new Pull(key)] as const)
   const stuck = hung.map(([key, pull]) => lanes.request(key, 'slow.example', pull.run).catch(() => 'stopped'))
   await Promise.all([hung[0]![1].begun, hung[1]![1].begun])
@@ -109,7 +109,7 @@ test('22: sources that hang keep no other host from its schedule', async () => {
 
 test('a run that ignores its signal loses its place when its time is over', async () => {
   const clock = new FakeClock()
-  await using lanes = new Lanes<string>({ ...LIMITS, looking: ONE, graceMs: 0 }, clock)
+  await using lanes = new KeyedQueue<string>({ ...LIMITS, looking: ONE, graceMs: 0 }, clock)
   const deaf = new Pull('deaf')
 
   const failed = lanes.request('deaf', 'a', deaf.run).catch((error: unknown) => error)
@@ -127,7 +127,7 @@ test('a run that ignores its signal loses its place when its time is over', asyn
 })
 
 test('22: runs that fetch and do not end keep others neither from looking nor, on another host, from fetching', async () => {
-  await using lanes = new Lanes<string>({ ...LIMITS, looking: ONE, fetching: PLACES, graceMs: 0 }, new FakeClock())
+  await using lanes = new KeyedQueue<string>({ ...LIMITS, looking: ONE, fetching: PLACES, graceMs: 0 }, new FakeClock())
   const drips = ['x', 'y', 'z'].map((key) => [key, new Pull(key)] as const)
   const stuck = drips.map(([key, pull]) => {
     const run: Run<string> = async (signal, fetching) => {
@@ -153,7 +153,7 @@ test('22: runs that fetch and do not end keep others neither from looking nor, o
 test('hosts that hang leave their places to others after a while, and begin among the slow ones until one is quick', async () => {
   const clock = new FakeClock()
   const fetching = { ...PLACES, slow: { concurrency: 4, afterMs: 2_000 } }
-  await using lanes = new Lanes<string>({ ...LIMITS, fetching, graceMs: 0 }, clock)
+  await using lanes = new KeyedQueue<string>({ ...LIMITS, fetching, graceMs: 0 }, clock)
   const fetch = (pull: Pull): Run<string> => {
     return async (signal, fetching) => {
       await fetching()
@@ -193,7 +193,7 @@ test('hosts that hang leave their places to others after a while, and begin amon
 
 test('to wait for a place to fetch takes nothing off the time of a run', async () => {
   const clock = new FakeClock()
-  await using lanes = new Lanes<string>({ ...LIMITS, fetching: ONE, graceMs: 0 }, clock)
+  await using lanes = new KeyedQueue<string>({ ...LIMITS, fetching: ONE, graceMs: 0 }, clock)
   const [slow, patient] = [new Pull('slow'), new Pull('patient')]
   const fetch = (pull: Pull): Run<string> => {
     return async (signal, fetching) => {
@@ -218,7 +218,7 @@ test('to wait for a place to fetch takes nothing off the time of a run', async (
 })
 
 test('a run that was stopped gets no place to fetch any more, and leaves none taken', async () => {
-  await using lanes = new Lanes<string>({ ...LIMITS, fetching: ONE, graceMs: 0 }, new FakeClock())
+  await using lanes = new KeyedQueue<string>({ ...LIMITS, fetching: ONE, graceMs: 0 }, new FakeClock())
   const late = Promise.withResolvers<unknown>()
   const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const deaf = lanes.request('deaf', 'a', async (_, fetching) => {
@@ -241,7 +241,7 @@ test('a run that was stopped gets no place to fetch any more, and leaves none ta
 
 test('after a run that ignored its signal the same key runs again', async () => {
   const clock = new FakeClock()
-  await using lanes = new Lanes<string>({ ...LIMITS, graceMs: 0 }, clock)
+  await using lanes = new KeyedQueue<string>({ ...LIMITS, graceMs: 0 }, clock)
   const deaf = new Pull('deaf')
   const failed = lanes.request('team', 'a', deaf.run)
   await deaf.begun
@@ -258,7 +258,7 @@ test('after a run that ignored its signal the same key runs again', async () => 
 
 test('all who wait for a run that loses its place are told by the same error', async () => {
   const clock = new FakeClock()
-  await using lanes = new Lanes<string>({ ...LIMITS, graceMs: 0 }, clock)
+  await using lanes = new KeyedQueue<string>({ ...LIMITS, graceMs: 0 }, clock)
   const [first, deaf] = [new Pull('first'), new Pull('deaf')]
   const one = lanes.request('team', 'a', first.run)
   await first.begun
@@ -275,7 +275,7 @@ test('all who wait for a run that loses its place are told by the same error', a
 })
 
 test('stopping a key aborts its run, drops the one that waits, and leaves other keys alone', async () => {
-  await using lanes = new Lanes<string>(LIMITS, new FakeClock())
+  await using lanes = new KeyedQueue<string>(LIMITS, new FakeClock())
   const [pull, other] = [new Pull('team'), new Pull('other')]
   const running = lanes.request('team', 'a', pull.runUntilAborted)
   const beside = lanes.request('other', 'a', other.run)
@@ -292,7 +292,7 @@ test('stopping a key aborts its run, drops the one that waits, and leaves other 
 })
 
 test('a key that was stopped can be requested again, at once', async () => {
-  await using lanes = new Lanes<string>({ ...LIMITS, graceMs: 0 }, new FakeClock())
+  await using lanes = new KeyedQueue<string>({ ...LIMITS, graceMs: 0 }, new FakeClock())
   const pull = new Pull('team')
   const running = lanes.request('team', 'a', pull.run).catch(() => 'stopped')
   await pull.begun
@@ -306,7 +306,7 @@ test('a key that was stopped can be requested again, at once', async () => {
 })
 
 test('disposing stops all keys, those included that wait for a place, and refuses what comes after', async () => {
-  const lanes = new Lanes<string>({ ...LIMITS, looking: ONE }, new FakeClock())
+  const lanes = new KeyedQueue<string>({ ...LIMITS, looking: ONE }, new FakeClock())
   const pull = new Pull('team')
   const running = lanes.request('team', 'a', pull.runUntilAborted)
   const placeless = lanes.request('other', 'b', async () => 'never')

@@ -3,7 +3,7 @@ import { CronTime } from 'cron'
 import * as fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
-import { Hosts } from '../../../src/daemon/schedule/host-backoff.ts'
+import { HostBackoff } from '../../../src/daemon/schedule/host-backoff.ts'
 import { lastPeriod, nextAt, Poller, type PollEnd, type Polled } from '../../../src/daemon/schedule/poller.ts'
 import type { Schedule } from '../../../src/sync/model/source.ts'
 import { isSourceId, type SourceId } from '../../../src/sync/model/source-id.ts'
@@ -460,7 +460,7 @@ class Polls {
       if (this.hung.has(id)) await new Promise(() => {})
       return this.end
     }
-    this.options = { clock, hosts: new Hosts(clock), machine: 'here', random: () => 0.5, poll }
+    this.options = { clock, hosts: new HostBackoff(clock), machine: 'here', random: () => 0.5, poll }
   }
 
   forget(): void {

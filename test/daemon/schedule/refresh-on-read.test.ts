@@ -7,7 +7,7 @@ import { Daemon } from '../../../src/daemon/daemon.ts'
 import { Freshness } from '../../../src/daemon/schedule/refresh-on-read.ts'
 import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
-import type { Cause } from '../../../src/sync/model/generation.ts'
+import type { GenerationCause } from '../../../src/sync/model/generation.ts'
 import type { Source } from '../../../src/sync/model/source.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
@@ -369,7 +369,7 @@ class Desk implements AsyncDisposable {
   }
 
   /** Of the newest generation. */
-  async lastCause(): Promise<Cause | undefined> {
+  async lastCause(): Promise<GenerationCause | undefined> {
     const store = await Store.open(join(this.#folder.path, 'state'))
     return (await store.generations.current())?.cause
   }

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Nudges } from '../../../src/daemon/schedule/trigger-debounce.ts'
+import { TriggerDebounce } from '../../../src/daemon/schedule/trigger-debounce.ts'
 import { isSourceId } from '../../../src/sync/model/source-id.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
@@ -141,7 +141,7 @@ test('whenever nudges come and however long pulls take, pulls are a gap apart an
 class Desk {
   readonly clock = new FakeClock()
   readonly pulls: { readonly id: SourceId; readonly at: number }[] = []
-  readonly nudges: Nudges
+  readonly nudges: TriggerDebounce
   pullMs = 0
   closedUntilMs = 0
   failure: Error | undefined
@@ -149,7 +149,7 @@ class Desk {
   onPull: (() => void) | undefined
 
   constructor() {
-    this.nudges = new Nudges({
+    this.nudges = new TriggerDebounce({
       clock: this.clock,
       closedMs: () => Math.max(0, this.closedUntilMs - this.clock.monotonicMs()),
       pull: async (id) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { SearchTurns } from '../../../src/daemon/search/search-queue.ts'
+import { SearchQueue } from '../../../src/daemon/search/search-queue.ts'
 import type { SearchEnd } from '../../../src/daemon/search/search-queue.ts'
 import type { Steps } from '../../../src/base/cooperative.ts'
 
@@ -66,7 +66,7 @@ test('searches of an index that changes end without an answer, and those of othe
 /** Searches whose steps take as long as they say, on a clock that nothing else moves. */
 class Scene {
   spentMs = 0
-  readonly turns = new SearchTurns(() => this.spentMs)
+  readonly turns = new SearchQueue(() => this.spentMs)
   #count = 0
 
   begin(holder: string, stepsMs: readonly number[], index = 0): void {

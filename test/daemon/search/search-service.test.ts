@@ -6,7 +6,7 @@ import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import type { Searching as BuiltSearching, SearchTimes } from '../../../src/daemon/search/search-service.ts'
 import { Registry } from '../../../src/serve/registry.ts'
-import type { Found } from '../../../src/serve/search/finder.ts'
+import type { SearchResult } from '../../../src/serve/search/finder.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { catalogWith, plainFinder, saying } from '../../support/searchable-skills.ts'
@@ -267,7 +267,7 @@ class Desk implements AsyncDisposable {
     return new Searching({ state: `${this.#folder.path}/state`, log, clock: systemClock, times: PATIENT, ...other })
   }
 
-  async find(text: string, registry = this.registry, holder?: string): Promise<Found> {
+  async find(text: string, registry = this.registry, holder?: string): Promise<SearchResult> {
     return this.#searching.find(registry, { text, limit: 5 }, holder)
   }
 
@@ -296,7 +296,7 @@ function countWatchers(registry: Registry): { count: number; readonly left: Prom
   return counted
 }
 
-function idsIn(found: Found): string[] {
+function idsIn(found: SearchResult): string[] {
   if (found.kind !== 'found') throw new Error(`Nothing was searched: ${found.kind}`)
   return found.skills.map(({ id }) => id)
 }

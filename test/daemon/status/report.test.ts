@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { PullCounts } from '../../../src/daemon/base/pull-counts.ts'
-import { Report } from '../../../src/daemon/status/report.ts'
+import { PullReport } from '../../../src/daemon/status/report.ts'
 import type { Outcome } from '../../../src/sync/model/outcome.ts'
 import type { Source } from '../../../src/sync/model/source.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
@@ -254,7 +254,7 @@ function failed(code: 'dns-failed' | 'tls-failed'): Outcome {
 class Desk implements AsyncDisposable {
   readonly clock: FakeClock
   readonly store: Store
-  readonly report: Report
+  readonly report: PullReport
   readonly #folder: AsyncDisposable
   readonly #logged: string[]
 
@@ -276,7 +276,7 @@ class Desk implements AsyncDisposable {
   }
 
   /** What the next process would start from. */
-  async reopened(): Promise<Report> {
+  async reopened(): Promise<PullReport> {
     return openReport(this.store, this.clock, (text) => this.#logged.push(text))
   }
 
@@ -300,15 +300,15 @@ class Desk implements AsyncDisposable {
 interface Parts {
   readonly clock: FakeClock
   readonly store: Store
-  readonly report: Report
+  readonly report: PullReport
   readonly folder: AsyncDisposable
   readonly logged: string[]
 }
 
-async function openReport(store: Store, clock: FakeClock, write: (text: string) => unknown): Promise<Report> {
+async function openReport(store: Store, clock: FakeClock, write: (text: string) => unknown): Promise<PullReport> {
   const redactor = new Redactor()
   const log = createLog({ level: 'info', stream: { write }, format: 'json', journal: false, clock, redactor })
-  return Report.open(store.records, [TEAM.id], { clock, log, counts: new PullCounts() })
+  return PullReport.open(store.records, [TEAM.id], { clock, log, counts: new PullCounts() })
 }
 
 /** Without what is undefined. */

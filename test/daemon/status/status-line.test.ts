@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { standingText } from '../../../src/daemon/status/status-line.ts'
-import type { Standing } from '../../../src/daemon/status/status-line.ts'
+import { statusLine } from '../../../src/daemon/status/status-line.ts'
+import type { DaemonStanding } from '../../../src/daemon/status/status-line.ts'
 import { isSourceId } from '../../../src/sync/model/source-id.ts'
 
 test('while all is well it says what is served', () => {
-  expect(standingText(standing({ a: {}, b: {} }))).toBe('1 skill of 2 sources, generation 7')
+  expect(statusLine(standing({ a: {}, b: {} }))).toBe('1 skill of 2 sources, generation 7')
 })
 
 test('of sources that fail it names the one that has failed longest, and no message of anybody', () => {
@@ -14,15 +14,15 @@ test('of sources that fail it names the one that has failed longest, and no mess
   })
   const some = { a: failed('2026-06-02T00:00:00Z'), b: {}, c: failed('2026-06-01T00:00:00Z') }
 
-  expect(standingText(standing(some))).toBe(
+  expect(statusLine(standing(some))).toBe(
     '1 skill of 3 sources, generation 7; 2 with a condition, longest "c": source-unreachable, last success 2026-06-01T00:00:00Z',
   )
-  expect(standingText(standing({ ...some, d: failed(undefined) }))).toMatch(
+  expect(statusLine(standing({ ...some, d: failed(undefined) }))).toMatch(
     /; 3 with a condition, longest "d": source-unreachable, never succeeded$/,
   )
 })
 
-function standing(records: Readonly<Record<string, Partial<ReturnType<Standing['recordOf']>>>>): Standing {
+function standing(records: Readonly<Record<string, Partial<ReturnType<DaemonStanding['recordOf']>>>>): DaemonStanding {
   const recordOf = (id: string) => ({ condition: undefined, lastSuccess: undefined, ...records[id] })
   return { generation: 7, skills: 1, sources: Object.keys(records).filter(isSourceId), recordOf }
 }

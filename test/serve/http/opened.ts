@@ -2,7 +2,7 @@ import { EMPTY_CATALOG } from '../../../src/sync/catalog/catalog.ts'
 import type { Catalog } from '../../../src/sync/catalog/catalog.ts'
 import type { Forms } from '../../../src/serve/mcp/resources/compatibility.ts'
 import type { Hub } from '../../../src/serve/mcp/events/subscriptions.ts'
-import { Rooms } from '../../../src/serve/http/mcp/view-hubs.ts'
+import { ViewHubs } from '../../../src/serve/http/mcp/view-hubs.ts'
 import { NO_SESSION_LOG } from '../../../src/serve/http/mcp/session-store.ts'
 import type { SessionLog } from '../../../src/serve/http/mcp/session-store.ts'
 import { Sessions } from '../../../src/serve/http/mcp/sessions.ts'
@@ -31,7 +31,7 @@ export async function openSessions(options: OpenedOptions = {}): Promise<Opened>
   const { limits, now = () => 0, log = NO_SESSION_LOG, catalog = EMPTY_CATALOG, forms = formsOf() } = options
   const registry = new Registry()
   registry.publish(catalog)
-  const rooms = new Rooms({ registry, forms }, (mark) => log.catalogOf(mark))
+  const rooms = new ViewHubs({ registry, forms }, (mark) => log.catalogOf(mark))
   const sessions = new Sessions({ rooms, limits: { sessions: 10, idleMs: 1_000, ...limits }, now, log })
   rooms.spent.freeBy((holder, asking) => sessions.freeSubscriptionsOf(holder, asking))
   registry.watch((before, after) => sessions.told(rooms.markOf(before), rooms.markOf(after)))

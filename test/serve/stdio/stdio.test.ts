@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest'
 import { MAX_SUBSCRIPTIONS } from '../../../src/serve/mcp/rpc/caller.ts'
 import { serveStream } from '../../../src/serve/stdio/stdio.ts'
 import type { AuditEvent } from '../../../src/serve/audit.ts'
-import type { ReadFile } from '../../../src/serve/content.ts'
+import type { ReadContent } from '../../../src/serve/content.ts'
 import { Registry } from '../../../src/serve/registry.ts'
 import { formsOf } from '../../support/forms.ts'
 import { META, hear } from '../../support/peer.ts'
@@ -211,7 +211,7 @@ interface Client extends AsyncDisposable {
 /** A client of a server in this process, over two streams; its first message is answered. */
 async function open(
   era: 'legacy' | 'modern',
-  read: ReadFile = async () => undefined,
+  read: ReadContent = async () => undefined,
   graceMs?: number,
 ): Promise<Client> {
   const events: AuditEvent[] = []

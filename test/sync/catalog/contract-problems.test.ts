@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { contractProblems, problemsAmong, type Declared } from '../../../src/sync/catalog/contract-problems.ts'
+import { contractProblems, problemsAmong, type ContractNeighbor } from '../../../src/sync/catalog/contract-problems.ts'
 import { findingCycles, type Dependencies } from '../../../src/sync/catalog/dependencies.ts'
 import { atOnce } from '../../../src/base/cooperative.ts'
 import { contractFrontmatter, documentOf } from '../../support/contract-fixture.ts'
@@ -9,7 +9,7 @@ import { catalogOf } from './catalogs.ts'
 import { sourceId } from '../store/samples.ts'
 import { surveyed } from '../survey/surveyed.ts'
 
-const skill = (id: string, dependsOn: readonly string[] = [], source = 'team', path = id): Declared => ({
+const skill = (id: string, dependsOn: readonly string[] = [], source = 'team', path = id): ContractNeighbor => ({
   id,
   dependsOn,
   source,

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { contractUri, readContractUri } from '../../../src/sync/catalog/contract-uri.ts'
-import type { Named } from '../../../src/sync/catalog/contract-uri.ts'
+import type { ContractTarget } from '../../../src/sync/catalog/contract-uri.ts'
 
 describe('a URI', () => {
-  test.each<[string, Named]>([
+  test.each<[string, ContractTarget]>([
     ['resource://catalog/skills_index', { kind: 'index' }],
     ['resource://catalog/skills/git-workflow', { kind: 'record', skillId: 'git-workflow' }],
     ['resource://skills/a/document', { kind: 'document', skillId: 'a' }],

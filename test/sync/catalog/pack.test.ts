@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { entryOf } from '../../../src/sync/decisions/lock.ts'
+import { lockEntryOf } from '../../../src/sync/decisions/lock.ts'
 import type { Lock, LockedPack } from '../../../src/sync/decisions/lock.ts'
 import {
   choicesDigestOf,
@@ -8,7 +8,7 @@ import {
   packedIn,
   packMismatches,
 } from '../../../src/sync/catalog/pack.ts'
-import type { Choice, Pack } from '../../../src/sync/catalog/pack.ts'
+import type { PackSelection, Pack } from '../../../src/sync/catalog/pack.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { Source } from '../../../src/sync/model/source.ts'
 import type { Files } from '../../support/scripted-upstream.ts'
@@ -22,7 +22,7 @@ describe('a pack holds', () => {
     'ops/deploy/SKILL.md': document('deploy', 'x-personal-mcp: { tags: [Going-Live] }'),
   }
 
-  test.each<[string, Choice, readonly string[]]>([
+  test.each<[string, PackSelection, readonly string[]]>([
     ['what is of a source', { source: 'te*' }, ['ops/deploy', 'web/charts', 'web/forms']],
     ['nothing of another source', { source: 'more' }, []],
     ['what lies somewhere', { path: 'web/**' }, ['web/charts', 'web/forms']],
@@ -243,7 +243,7 @@ function pathsIn(snapshot: Snapshot, chosen: Pack): readonly string[] {
 
 function lockOf(...snapshots: readonly Snapshot[]): Pick<Lock, 'sources'> {
   return {
-    sources: new Map(snapshots.map((snapshot) => [snapshot.source, entryOf(sourceOf(snapshot), snapshot)])),
+    sources: new Map(snapshots.map((snapshot) => [snapshot.source, lockEntryOf(sourceOf(snapshot), snapshot)])),
   }
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { disabledIn } from '../../../src/sync/decisions/disabled-matches.ts'
-import { entryOf, followed } from '../../../src/sync/decisions/disabled-entries.ts'
+import { disabledEntryOf, followed } from '../../../src/sync/decisions/disabled-entries.ts'
 import { MOST_PLACES, NO_DISABLED_SKILLS, withEntry } from '../../../src/sync/decisions/disabled-skills.ts'
 import type { DisabledSkills } from '../../../src/sync/decisions/disabled-skills.ts'
 import type { Skill } from '../../../src/sync/model/skill.ts'
@@ -58,7 +58,7 @@ test('what is learnt in one skill of a commit is known in the next, in whatever 
 })
 
 function disabledAt(path: string, one: Snapshot): DisabledSkills {
-  return withEntry(NO_DISABLED_SKILLS, TEAM, path, entryOf(TEAM, path, [one]))
+  return withEntry(NO_DISABLED_SKILLS, TEAM, path, disabledEntryOf(TEAM, path, [one]))
 }
 
 /** A skill that has the name of its folder and one file. */

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { entryOf, isLocked, setDigestOf } from '../../../src/sync/decisions/lock.ts'
+import { lockEntryOf, isLocked, setDigestOf } from '../../../src/sync/decisions/lock.ts'
 import { sourceWith } from '../pull/pulled.ts'
 import { surveyed } from '../survey/surveyed.ts'
 
 test('a lock holds with the digest of all skills or of those that were offered before, and with no other', async () => {
   const snapshot = await surveyed({ 'pdf/SKILL.md': document('first'), 'pdf-2/SKILL.md': document('second') })
   const source = sourceWith({ url: snapshot.url })
-  const entry = entryOf(source, snapshot)
+  const entry = lockEntryOf(source, snapshot)
   const [before, neither] = ['pdf', 'pdf-2'].map((path) =>
     setDigestOf(new Map([...entry.skills].filter(([at]) => at === path))),
   )

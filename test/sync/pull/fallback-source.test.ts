@@ -2,12 +2,12 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Fallback } from '../../../src/sync/pull/fallback-source.ts'
 import { digestOf } from '../../../src/sync/model/digest.ts'
-import { entryOf, isLocked } from '../../../src/sync/decisions/lock.ts'
+import { lockEntryOf, isLocked } from '../../../src/sync/decisions/lock.ts'
 import type { LockEntry } from '../../../src/sync/decisions/lock.ts'
 import type { Skill } from '../../../src/sync/model/skill.ts'
 import type { GitSource } from '../../../src/sync/model/source.ts'
 import { NotSigned, SyncError } from '../../../src/sync/model/sync-error.ts'
-import type { Pulling } from '../../../src/sync/pull/pull-context.ts'
+import type { PullContext } from '../../../src/sync/pull/pull-context.ts'
 import { storedSkill } from '../../../src/sync/store/skills/stored-path.ts'
 import { histories } from '../../support/random-files.ts'
 import { skillText, type Files } from '../../support/scripted-upstream.ts'
@@ -142,7 +142,7 @@ describe('a locked commit that is gone', () => {
 test('what was rebuilt leaves service once somebody has to have signed it', async () => {
   await using lost = await Lost.open()
   await lost.scene.updated({}, lost.io)
-  const prove: Pulling['prove'] = async ({ commit }) => {
+  const prove: PullContext['prove'] = async ({ commit }) => {
     throw new NotSigned(`Cannot take a commit of ${commit.length} bytes`)
   }
 
@@ -214,7 +214,7 @@ class Lost implements AsyncDisposable {
     await scene.upstream.open({ scratch: '' }).resolve(new AbortController().signal)
     scene.upstream.files = { 'other/SKILL.md': skillText('other') }
     scene.upstream.isCollected = true
-    return new Lost({ before, scene }, entryOf(sourceWith(edit), snapshot), files)
+    return new Lost({ before, scene }, lockEntryOf(sourceWith(edit), snapshot), files)
   }
 
   get io(): { readonly fallback: Fallback } {

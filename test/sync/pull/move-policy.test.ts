@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { holdOnMove, massDeletion, followedIn } from '../../../src/sync/pull/move-policy.ts'
-import type { Decision } from '../../../src/sync/decisions/decisions.ts'
+import type { SourceDecision } from '../../../src/sync/decisions/decisions.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../../../src/sync/model/revision.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { GitSource, Source } from '../../../src/sync/model/source.ts'
@@ -42,7 +42,7 @@ async function codeOf(
   of: GitSource,
   held: Revision | undefined,
   found: Revision,
-  { decision = {}, relation = 'unknown' }: { decision?: Decision; relation?: Relation } = {},
+  { decision = {}, relation = 'unknown' }: { decision?: SourceDecision; relation?: Relation } = {},
 ): Promise<string | undefined> {
   return (await holdOnMove(of, { served: held, followed: held }, found, decision, async () => relation))?.code
 }
@@ -90,7 +90,7 @@ test('with update: review a move waits, by the name of what it is', async () => 
 test('with update: review the first commit waits too, and one that is served already does not wait for its new address', async () => {
   const review = source('main', { update: 'review' })
   const found = at(MAIN, A, 'main')
-  const first = async (served?: Revision, decision: Decision = {}): Promise<string | undefined> => {
+  const first = async (served?: Revision, decision: SourceDecision = {}): Promise<string | undefined> => {
     const hold = await holdOnMove(review, { served, followed: undefined }, found, decision, async () => 'unknown')
     return hold?.code
   }
@@ -104,7 +104,8 @@ test('with update: review the first commit waits too, and one that is served alr
 
 test('what a person decided outranks where the ref went', async () => {
   const [held, found] = [at(MAIN, A, 'main'), at(MAIN, B, 'main')]
-  const decided = (decision: Decision): Promise<string | undefined> => codeOf(source('main'), held, found, { decision })
+  const decided = (decision: SourceDecision): Promise<string | undefined> =>
+    codeOf(source('main'), held, found, { decision })
 
   expect(await decided({ frozen: { commit: A, by: 'pin' } })).toBe('pinned')
   expect(await decided({ frozen: { commit: A, by: 'rollback' }, approved: { commit: B } })).toBe('rolled-back')

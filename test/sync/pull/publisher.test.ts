@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Registry } from '../../../src/serve/registry.ts'
 import type { Catalog } from '../../../src/sync/catalog/catalog.ts'
-import type { Cause, Held } from '../../../src/sync/model/generation.ts'
+import type { GenerationCause, HeldSnapshot } from '../../../src/sync/model/generation.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
 import {
   Publisher,
@@ -30,7 +30,7 @@ async function openStore() {
 }
 
 /** What a pull of the source leaves behind when it says that it brought these skills. */
-async function pulled(store: Store, source: string, ...samples: Sample[]): Promise<[Changed, Cause]> {
+async function pulled(store: Store, source: string, ...samples: Sample[]): Promise<[Changed, GenerationCause]> {
   await keepSamples(store, ...samples)
   const id = sourceId(source)
   const snapshot = { ...snapshotOf(...samples), source: id }
@@ -39,7 +39,7 @@ async function pulled(store: Store, source: string, ...samples: Sample[]): Promi
 }
 
 /** The same of the source `team`, where each skill takes a slice of the thread to be built. */
-async function slowlyBuilt(store: Store, slow: SlowValues, skills: number): Promise<[Changed, Cause]> {
+async function slowlyBuilt(store: Store, slow: SlowValues, skills: number): Promise<[Changed, GenerationCause]> {
   const samples = Array.from({ length: skills }, (_, index) => numbered(index + 1))
   const [changed, cause] = await pulled(store, 'team', ...samples)
   const { held, snapshot } = changed.get(TEAM)!
@@ -49,12 +49,12 @@ async function slowlyBuilt(store: Store, slow: SlowValues, skills: number): Prom
   ]
 }
 
-function causeOf(source: SourceId): Cause {
+function causeOf(source: SourceId): GenerationCause {
   return { action: 'update', trigger: 'schedule', source }
 }
 
 /** What a pull brought, as a generation names it. */
-function heldIn([changed]: [Changed, Cause]): Held | undefined {
+function heldIn([changed]: [Changed, GenerationCause]): HeldSnapshot | undefined {
   return [...changed.values()][0]?.held
 }
 

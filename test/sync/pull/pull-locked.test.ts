@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { entryOf } from '../../../src/sync/decisions/lock.ts'
+import { lockEntryOf } from '../../../src/sync/decisions/lock.ts'
 import type { Skill } from '../../../src/sync/model/skill.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { rulesOf } from '../../../src/sync/survey/survey-rules.ts'
@@ -18,7 +18,7 @@ async function lockedAnew(before: Edited, after: Edited): Promise<Scene> {
   const scene = await Scene.open()
   scene.upstream.files = FILES
   await scene.updated(before)
-  scene.orders = { ...scene.orders, locked: entryOf(sourceWith(after), snapshot) }
+  scene.orders = { ...scene.orders, locked: lockEntryOf(sourceWith(after), snapshot) }
   return scene
 }
 
@@ -55,7 +55,7 @@ test('a locked set that the configured rules do not make of its commit is refuse
   await using scene = await Scene.open()
   scene.upstream.files = { ...FILES, 'xls/SKILL.md': documentOf(contractFrontmatter('xls', { version: 1 })) }
   const { snapshot } = await scene.updated()
-  scene.orders = { ...scene.orders, locked: entryOf(sourceWith({ contract: true }), snapshot) }
+  scene.orders = { ...scene.orders, locked: lockEntryOf(sourceWith({ contract: true }), snapshot) }
 
   const outcome = await scene.pull({ contract: true })
 
@@ -156,7 +156,7 @@ async function lockedBefore(): Promise<Scene> {
     held: { source: snapshot.source, snapshot: await scene.store.snapshots.keep(stored) },
     snapshot: stored,
   }
-  scene.orders = { ...scene.orders, offline: true, locked: entryOf(sourceWith({}), stored) }
+  scene.orders = { ...scene.orders, offline: true, locked: lockEntryOf(sourceWith({}), stored) }
   scene.upstream.failure = new SyncError('source-unreachable', 'Cannot reach "team"')
   return scene
 }
@@ -169,7 +169,7 @@ async function lockedBy(rules: string): Promise<Scene> {
   const stored = { ...snapshot, rules }
   const held = { source: snapshot.source, snapshot: await scene.store.snapshots.keep(stored) }
   scene.current = { held, snapshot: stored }
-  scene.orders = { ...scene.orders, offline: true, locked: entryOf(sourceWith({}), snapshot) }
+  scene.orders = { ...scene.orders, offline: true, locked: lockEntryOf(sourceWith({}), snapshot) }
   scene.upstream.failure = new SyncError('source-unreachable', 'Cannot reach "team"')
   return scene
 }

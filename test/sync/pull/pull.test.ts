@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { READ_HERE } from '../../../src/sync/survey/document-reading.ts'
 import type { DocumentReader } from '../../../src/sync/skill-md/document-reader.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
-import { type Pulling } from '../../../src/sync/pull/pull-context.ts'
+import { type PullContext } from '../../../src/sync/pull/pull-context.ts'
 import { storedSkill } from '../../../src/sync/store/skills/stored-path.ts'
 import { RETENTION } from '../../../src/sync/store/garbage-collect.ts'
 import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
@@ -41,7 +41,7 @@ describe('the first pull', () => {
 
   test('fails, and the program goes on, where the scratch folder is swept away meanwhile', async () => {
     await using scene = await Scene.open()
-    const open: Pulling['open'] = (_, scratch) => {
+    const open: PullContext['open'] = (_, scratch) => {
       const upstream = scene.upstream.open({ scratch })
       const fetch: typeof upstream.fetch = async (revision, known, signal) => {
         const tree = await upstream.fetch(revision, known, signal)

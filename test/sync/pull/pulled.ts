@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Outcome } from '../../../src/sync/model/outcome.ts'
 import type { GitSource } from '../../../src/sync/model/source.ts'
 import { pull } from '../../../src/sync/pull/pull.ts'
-import { type Orders, type Pulling } from '../../../src/sync/pull/pull-context.ts'
+import { type PullOrders, type PullContext } from '../../../src/sync/pull/pull-context.ts'
 import { type Current } from '../../../src/sync/model/snapshot.ts'
 import { storedSkill } from '../../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../../src/sync/store/store.ts'
@@ -34,9 +34,13 @@ export class Scene implements AsyncDisposable {
   }
 
   /** What decides, besides the ref. */
-  orders: Orders = { decision: {}, offline: false }
+  orders: PullOrders = { decision: {}, offline: false }
 
-  async pull(edit: Edited & Partial<GitSource> = {}, io: Partial<Pulling> = {}, signal = never()): Promise<Outcome> {
+  async pull(
+    edit: Edited & Partial<GitSource> = {},
+    io: Partial<PullContext> = {},
+    signal = never(),
+  ): Promise<Outcome> {
     const { limits, ...source } = edit
     const outcome = await pull(
       sourceWith(source),

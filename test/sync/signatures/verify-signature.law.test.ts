@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { readAllowedSigners } from '../../../src/sync/signatures/allowed-signers.ts'
-import type { Trust } from '../../../src/sync/model/signers.ts'
+import type { TrustedSigners } from '../../../src/sync/model/signers.ts'
 import { prove } from '../../../src/sync/signatures/verify-signature.ts'
 import { SigningWorld } from '../../support/signing.ts'
 
@@ -14,7 +14,7 @@ const KEYS = [
   await world.sshKey('rsa', 'rsa', 2048),
 ]
 const LIST = KEYS.map(({ path, line }) => `${path} ${line}\n`).join('')
-const TRUST: Trust = { require: 'commit', allowedSigners: LIST, keyring: undefined }
+const TRUST: TrustedSigners = { require: 'commit', allowedSigners: LIST, keyring: undefined }
 const COMMITS = await Promise.all(KEYS.map((key) => world.commit(key, { message: 'one\n\ntwo' })))
 const TAGS = await Promise.all(COMMITS.map((commit, index) => world.tag(commit, KEYS[index], { name: `v${index}` })))
 

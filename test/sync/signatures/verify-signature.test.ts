@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { DOES_NOT_HOLD } from '../../../src/sync/signatures/ssh-key.ts'
 import { prove } from '../../../src/sync/signatures/verify-signature.ts'
-import type { Proven, Requirement, Signer, Trust } from '../../../src/sync/model/signers.ts'
+import type { Proven, Requirement, Signer, TrustedSigners } from '../../../src/sync/model/signers.ts'
 import { DAY, NOON, SigningWorld } from '../../support/signing.ts'
 
 interface Row {
@@ -176,7 +176,7 @@ test('a key counts until it is taken from the list, and again when it is back', 
 })
 
 test('a signature counts only if the files for its kind are configured', async () => {
-  const nothing: Trust = { require: 'commit', allowedSigners: undefined, keyring: undefined }
+  const nothing: TrustedSigners = { require: 'commit', allowedSigners: undefined, keyring: undefined }
 
   expect(await prove({ commit: signed }, nothing)).toEqual({
     kind: 'refused',
@@ -265,7 +265,7 @@ describe('with a grace of a week, a key that is still listed', async () => {
   })
 })
 
-function withGrace(allowedSigners: string): Trust {
+function withGrace(allowedSigners: string): TrustedSigners {
   return { ...trusting(allowedSigners, 'commit'), graceMs: 7 * DAY * 1000 }
 }
 
@@ -277,7 +277,7 @@ function at(time: string): Date {
   return new Date(time)
 }
 
-function trusting(allowedSigners: string, require: Requirement): Trust {
+function trusting(allowedSigners: string, require: Requirement): TrustedSigners {
   return { require, allowedSigners, keyring: undefined }
 }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { EMPTY_LOCK, entryOf, mismatchesWith, setDigestOf } from '../../../src/sync/decisions/lock.ts'
+import { EMPTY_LOCK, lockEntryOf, mismatchesWith, setDigestOf } from '../../../src/sync/decisions/lock.ts'
 import type { Lock, LockEntry, LockedSkill } from '../../../src/sync/decisions/lock.ts'
 import type { Source } from '../../../src/sync/model/source.ts'
 import { HIDDEN_POLICIES } from '../../../src/sync/skill-md/hidden-unicode.ts'
@@ -117,7 +117,7 @@ const SOURCE: Source = {
 }
 
 test('an entry fits a source whose policy of hidden text is the stricter default, and no other policy', () => {
-  const entry = entryOf(SOURCE, snapshotOf(numbered(1)))
+  const entry = lockEntryOf(SOURCE, snapshotOf(numbered(1)))
 
   expect(mismatchesWith(entry, { ...SOURCE, hiddenUnicode: 'deceptive' })).toEqual([])
   expect(mismatchesWith(entry, { ...SOURCE, hiddenUnicode: 'withhold' })).toMatchObject([
@@ -177,11 +177,11 @@ describe('the text of a lock', () => {
 
   test('keeps what nobody knows when a source and a skill of it are locked anew', () => {
     const [one, two] = [numbered(1), numbered(2)]
-    const before = entryOf(SOURCE, snapshotOf(one))
+    const before = lockEntryOf(SOURCE, snapshotOf(one))
     const skills = new Map([...before.skills].map(([path, skill]) => [path, { ...skill, rest: { 'x-owner': 'ada' } }]))
     const marked = { ...before, skills, rest: { 'x-review': 42 } }
 
-    const after = entryOf(SOURCE, snapshotOf({ ...two, skill: { ...two.skill, path: one.skill.path } }), marked)
+    const after = lockEntryOf(SOURCE, snapshotOf({ ...two, skill: { ...two.skill, path: one.skill.path } }), marked)
 
     expect(after.digest).not.toBe(before.digest)
     expect(after.rest).toEqual({ 'x-review': 42 })
@@ -192,7 +192,7 @@ describe('the text of a lock', () => {
 describe('a lock that was edited, merged or made by another version', () => {
   const whole = lockText({
     ...EMPTY_LOCK,
-    sources: new Map([[idOf('team'), entryOf(SOURCE, snapshotOf(numbered(1)))]]),
+    sources: new Map([[idOf('team'), lockEntryOf(SOURCE, snapshotOf(numbered(1)))]]),
   })
   const skillDigest = numbered(1).skill.digest ?? ''
 

@@ -3,12 +3,12 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { digestOf, inPathOrder } from '../../../src/sync/model/digest.ts'
 import type { Docs } from '../../../src/sync/model/docs-folder.ts'
-import type { Held } from '../../../src/sync/model/generation.ts'
+import type { HeldSnapshot } from '../../../src/sync/model/generation.ts'
 import { isObjectId, type ObjectId } from '../../../src/sync/model/revision.ts'
 import type { Skill, SkillFile } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import { isSourceId, type SourceId } from '../../../src/sync/model/source-id.ts'
-import type { Origin } from '../../../src/sync/store/skills/skill-writer.ts'
+import type { BytesOrigin } from '../../../src/sync/store/skills/skill-writer.ts'
 import type { Store } from '../../../src/sync/store/store.ts'
 import { folderNameOf, type StoredSkill } from '../../../src/sync/store/skills/stored-path.ts'
 
@@ -80,7 +80,7 @@ function fileOf(path: string, bytes: Buffer): SkillFile {
 export async function fetched(
   folder: string,
   samples: readonly Sample[],
-): Promise<(skill: StoredSkill, file: SkillFile) => Origin> {
+): Promise<(skill: StoredSkill, file: SkillFile) => BytesOrigin> {
   const spool = join(folder, randomUUID())
   const places = new Map<string, number>()
   const all: Uint8Array[] = []
@@ -124,7 +124,7 @@ export function snapshotOf(...samples: readonly Sample[]): Snapshot {
 }
 
 /** Keeps, snapshots and publishes the samples as the one source of a generation. */
-export async function publishSamples(store: Store, now: Date, ...samples: readonly Sample[]): Promise<Held> {
+export async function publishSamples(store: Store, now: Date, ...samples: readonly Sample[]): Promise<HeldSnapshot> {
   await keepSamples(store, ...samples)
   const held = { source: sourceId('team'), snapshot: await store.snapshots.keep(snapshotOf(...samples)) }
   await store.generations.publish([held], now)

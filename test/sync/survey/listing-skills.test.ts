@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { declaredSkills } from '../../../src/sync/survey/listing-skills.ts'
-import type { Declared } from '../../../src/sync/survey/listing-skills.ts'
+import type { JudgedListing } from '../../../src/sync/survey/listing-skills.ts'
 import { SlowValues } from '../../support/slow-values.ts'
 import { never, sourceId } from '../store/samples.ts'
 import { rulesWith } from './surveyed.ts'
@@ -325,7 +325,10 @@ const bad = fc
   )
   .map((value) => JSON.parse(JSON.stringify(value)))
 
-async function declared(entries: readonly unknown[], edit: Parameters<typeof rulesWith>[0] = {}): Promise<Declared> {
+async function declared(
+  entries: readonly unknown[],
+  edit: Parameters<typeof rulesWith>[0] = {},
+): Promise<JudgedListing> {
   return declaredSkills(sourceId('au'), entries, rulesWith(edit), never())
 }
 

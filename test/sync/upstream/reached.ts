@@ -9,7 +9,7 @@ import { FETCH_LIMITS, NOTHING_KNOWN } from '../../../src/sync/upstream/upstream
 import type { FetchLimits, TreeUpstream } from '../../../src/sync/upstream/upstream.ts'
 import type { Reach } from '../../../src/sync/upstream/open.ts'
 import type { Programs, SshAccess } from '../../../src/sync/upstream/git/objects/git-host.ts'
-import { PLAIN_WAY, type Route, type Way } from '../../../src/sync/upstream/http/host-access.ts'
+import { PLAIN_WAY, type HostRoute, type HostAccess } from '../../../src/sync/upstream/http/host-access.ts'
 import type { Repository } from '../../support/repository.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
@@ -22,8 +22,8 @@ interface Options {
   readonly git?: string
   readonly ssh?: string
   readonly access?: Partial<SshAccess>
-  readonly headers?: Way['headers']
-  readonly route?: Partial<Route>
+  readonly headers?: HostAccess['headers']
+  readonly route?: Partial<HostRoute>
   readonly threads?: FetchThreads
   readonly onAddress?: (url: string) => void
 }
@@ -67,7 +67,7 @@ export async function reach(url: string, options: Options = {}): Promise<Reached
   }
 }
 
-function wayOf({ authorization, headers = {}, route }: Options): Way {
+function wayOf({ authorization, headers = {}, route }: Options): HostAccess {
   const own = authorization === undefined ? headers : { ...headers, authorization }
   return { headers: own, route: { ...PLAIN_WAY.route, ...route } }
 }

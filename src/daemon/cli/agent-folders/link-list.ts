@@ -5,11 +5,11 @@ import type { Agent } from '../../agent-folders/agents.ts'
 import { agentsHere, foldersNow, linkCommandOf } from '../../agent-folders/folder-status.ts'
 import type { FolderNow } from '../../agent-folders/folder-status.ts'
 import type { Use } from '../../agent-folders/link-record.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Context, ExitStatus } from '../command.ts'
-import { useText } from './link-text.ts'
+import { folderUseText } from './link-text.ts'
 
 /**
  * Prints the known agents, which of them are installed here, and the state of their linked folders compared with the
@@ -34,7 +34,7 @@ export async function listLinks(context: Context, config: Config): Promise<ExitS
   printLines(context, [
     ...folders.flatMap(linesOfFolder),
     ...others.map(({ agent, folder, isHere }) =>
-      printable(`${agent.id}: not linked${hereText(agent, isHere)}; ${folder}`),
+      printableLine(`${agent.id}: not linked${hereText(agent, isHere)}; ${folder}`),
     ),
   ])
   return 0
@@ -54,9 +54,9 @@ function linesOfFolder(now: FolderNow): string[] {
   const what = `${countOf(current.length, 'skill')} ${copies ? 'copied' : 'linked'}`
   const again = linkCommandOf(now)
   return [
-    `${uses.map(useText).join(', ')}: ${what}; ${folder}`,
+    `${uses.map(folderUseText).join(', ')}: ${what}; ${folder}`,
     ...(behind.length > 0 ? [`  ${behind.join(', ')}: not there, or older; ${again}`] : []),
     ...(gone.length > 0 ? [`  ${gone.join(', ')}: not served any more; ${again}`] : []),
     ...(blocked.length > 0 ? [`  ${blocked.join(', ')}: kept out by something else; ${again} says by what`] : []),
-  ].map(printable)
+  ].map(printableLine)
 }

@@ -2,7 +2,7 @@ import { countOf } from '../../../base/text/plural.ts'
 import type { Done } from '../../agent-folders/apply-plan.ts'
 import type { LeftOut } from '../../agent-folders/unlinkable-skills.ts'
 import type { LinkedSkill, Use } from '../../agent-folders/link-record.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import type { ExitStatus } from '../command.ts'
 
 /** The result for one folder. */
@@ -28,23 +28,23 @@ export function linesOf({ folder, uses, done, cautions, ofUpstream }: FolderEnd)
   const kept = done.filter(({ end }) => end === 'kept').length
   const moved = done.filter(({ end }) => end !== 'kept')
   const lines = [
-    `${uses.map(useText).join(', ')}: ${folder}`,
+    `${uses.map(folderUseText).join(', ')}: ${folder}`,
     ...moved.map((one) => `  ${lineOf(one)}`),
     ...(kept > 0 ? [`  = ${countOf(kept, 'skill')} as before`] : []),
     ...(done.length === 0 && cautions.length === 0 ? ['  nothing to put there, and nothing of ours'] : []),
     ...(ofUpstream > 0 ? [`  - ${countOf(ofUpstream, 'skill')} of other MCP servers: never in a folder`] : []),
     ...cautions.map((caution) => `  - ${caution}`),
   ]
-  return lines.map(printable)
+  return lines.map(printableLine)
 }
 
 /** The line for a skill that is in none of the folders, with the reason. */
 export function leftOutLine({ source, path, why }: LeftOut): string {
-  return printable(`- ${source}/${path} is not linked: ${why}`)
+  return printableLine(`- ${source}/${path} is not linked: ${why}`)
 }
 
 /** The agent that uses a folder, as text. */
-export function useText({ agent, project }: Use): string {
+export function folderUseText({ agent, project }: Use): string {
   return project === undefined ? agent : `${agent} in ${project}`
 }
 

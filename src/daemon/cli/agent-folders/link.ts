@@ -4,8 +4,8 @@ import type { Config } from '../../config/config.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { futurePath } from '../../base/resolve-path.ts'
-import { AGENTS, cautionsFor, folderOf } from '../../agent-folders/agents.ts'
-import { applied, foreseen } from '../../agent-folders/apply-plan.ts'
+import { AGENTS, cautionsFor, agentFolderOf } from '../../agent-folders/agents.ts'
+import { applyPlan, predictPlan } from '../../agent-folders/apply-plan.ts'
 import type { Recording } from '../../agent-folders/apply-plan.ts'
 import { planOf } from '../../agent-folders/folder-plan.ts'
 import type { LeftOut } from '../../agent-folders/unlinkable-skills.ts'
@@ -14,12 +14,12 @@ import type { LinkedState } from '../../agent-folders/link-context.ts'
 import { readLinks } from '../../agent-folders/links-file.ts'
 import type { Only, Use } from '../../agent-folders/link-record.ts'
 import { theOnly, theOnlyIfAny } from '../../status/named-skill.ts'
-import type { Named } from '../../status/named-skill.ts'
+import type { SkillReference } from '../../status/named-skill.ts'
 import { isWithin } from '../../base/skill-folders.ts'
 import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { withWriter } from '../daemon-client.ts'
-import { MODE_OPTIONS, configOf, printJson, printLines } from '../command.ts'
+import { MODE_OPTIONS, configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { listLinks } from './link-list.ts'
 import { AGENT_OPERANDS, DRY_RUN_OPTION, PROJECT_OPTION, agentsOf, projectOf, recordingOf } from './link-operands.ts'
@@ -56,7 +56,7 @@ export const link: Command = {
     ...MODE_OPTIONS,
   },
   async run(context) {
-    const config = await configOf(context)
+    const config = await configFor(context)
     if (context.operands.length === 0) return listLinks(context, config)
     const targets = await targetsOf(context, config)
     // The daemon of another user could not switch the links that root puts into its own folders.
@@ -83,7 +83,7 @@ async function targetsOf(context: Context, config: Config): Promise<readonly Tar
   const project = await projectOf(context)
   const targets = new Map<string, Use[]>()
   for (const agent of agentsOf(context.operands)) {
-    const place = folderOf(agent, project, context.environment)
+    const place = agentFolderOf(agent, project, context.environment)
     const folder = await placeOf(place, place)
     expectInside(folder, project)
     await expectApart(folder, config)
@@ -150,7 +150,8 @@ async function linked(
     // Read again for each folder, because a name that one folder gives to a skill holds in all.
     const state = { ...served, links: await readLinks(config.state) }
     const plan = await planOf({ folder, only, copies: context.values['copy'] === true }, state)
-    const done = recording === undefined ? foreseen(plan) : await applied(plan, uses, state, recording, context.signal)
+    const done =
+      recording === undefined ? predictPlan(plan) : await applyPlan(plan, uses, state, recording, context.signal)
     ends.push({ folder, uses, copies: plan.copies, done, ofUpstream: state.ofUpstream })
   }
   const links = await readLinks(config.state)
@@ -179,9 +180,9 @@ function onlyOf({ values }: Context, state: LinkedState): Only | undefined {
   }
 }
 
-function theOneToLink({ linkable, offered, leftOut, upstream }: LinkedState, asked: string): Named {
+function theOneToLink({ linkable, offered, leftOut, upstream }: LinkedState, asked: string): SkillReference {
   const ids = new Map(offered.listed.map(({ skill, id }) => [skill, id]))
-  const named = linkable.map(({ source, uri, name, skill }): Named => {
+  const named = linkable.map(({ source, uri, name, skill }): SkillReference => {
     const id = ids.get(skill)
     return { source, uri, name, path: skill.path, ...(id !== undefined && { id }) }
   })

@@ -2,23 +2,23 @@ import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { futurePath } from '../../base/resolve-path.ts'
-import { AGENTS, folderOf } from '../../agent-folders/agents.ts'
+import { AGENTS, agentFolderOf } from '../../agent-folders/agents.ts'
 import { removed, whyNot } from '../../agent-folders/apply-plan.ts'
 import type { Done, Recording } from '../../agent-folders/apply-plan.ts'
 import { removeMade, sweep } from '../../agent-folders/agent-folder.ts'
 import { readLinks } from '../../agent-folders/links-file.ts'
 import { isSameUse } from '../../agent-folders/link-record.ts'
 import type { LinkedFolder, Links, Use } from '../../agent-folders/link-record.ts'
-import { strayLinks } from '../../agent-folders/orphan-links.ts'
+import { orphanLinks } from '../../agent-folders/orphan-links.ts'
 import { isWithin } from '../../base/skill-folders.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { withWriter } from '../daemon-client.ts'
-import { MODE_OPTIONS, configOf, printJson, printLines } from '../command.ts'
+import { MODE_OPTIONS, configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { AGENT_OPERANDS, DRY_RUN_OPTION, PROJECT_OPTION, agentsOf, projectOf, recordingOf } from './link-operands.ts'
-import { endInJson, exitOf, linesOf, useText } from './link-text.ts'
+import { endInJson, exitOf, linesOf, folderUseText } from './link-text.ts'
 import type { FolderEnd } from './link-text.ts'
 
 export const unlink: Command = {
@@ -38,7 +38,7 @@ export const unlink: Command = {
     const isAll = context.values['all'] === true
     if (isAll === context.operands.length > 0)
       throw new UsageError('"unlink" wants the names of agents, or --all; skillsyncd link shows what is linked')
-    const config = await configOf(context)
+    const config = await configFor(context)
     const asked = await askedOf(context, isAll)
     await agreeWithDaemon(config, context.signal)
     const isDry = context.values['dry-run'] === true
@@ -62,7 +62,7 @@ async function askedOf(context: Context, isAll: boolean): Promise<Asked> {
   const project = isAll ? undefined : await projectOf(context)
   const places = (isAll ? AGENTS : agentsOf(context.operands)).map((agent) => ({
     use: { agent: agent.id, project },
-    place: folderOf(agent, project, context.environment),
+    place: agentFolderOf(agent, project, context.environment),
   }))
   return { isAll, places }
 }
@@ -84,7 +84,7 @@ async function partings(links: Links, asked: Asked, config: Config): Promise<rea
 /** If the folder cannot be read, the recorded entries cannot be removed either, and that is reported. */
 async function withStrays(parting: Parting, config: Config): Promise<Parting> {
   const { path, folder } = parting
-  const strays = await strayLinks(path, config).catch((error: unknown) => {
+  const strays = await orphanLinks(path, config).catch((error: unknown) => {
     if (isDiskError(error)) return []
     throw error
   })
@@ -103,7 +103,7 @@ function writtenPartings({ folders }: Links, { isAll, places }: Asked): readonly
 async function unwrittenPartings(links: Links, { isAll, places }: Asked, config: Config): Promise<readonly Parting[]> {
   const found = new Map<string, Parting>()
   for (const { use, place } of places) {
-    const look = futurePath(place).then(async (path) => ({ path, entries: await strayLinks(path, config) }))
+    const look = futurePath(place).then(async (path) => ({ path, entries: await orphanLinks(path, config) }))
     const seen = await look.catch((error: unknown) => {
       if (!isDiskError(error)) throw error
       if (isAll) return undefined
@@ -136,7 +136,7 @@ function foreseen({ path, folder, uses, isLast }: Parting): FolderEnd {
 
 function endOf({ path, folder, uses, isLast }: Parting, done: readonly Done[]): FolderEnd {
   const others = folder.uses.filter((use) => !uses.some((other) => isSameUse(use, other)))
-  const cautions = isLast ? [] : [`what is there stays, for ${others.map(useText).join(', ')}`]
+  const cautions = isLast ? [] : [`what is there stays, for ${others.map(folderUseText).join(', ')}`]
   return { folder: path, uses, copies: folder.copies, done, cautions, ofUpstream: 0 }
 }
 

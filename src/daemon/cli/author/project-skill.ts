@@ -9,18 +9,18 @@ import { reconstruct } from '../../../sync/skill-md/contract/restore-projection.
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
-import { FolderFault, fileOf, filesOf } from '../../base/folder-files.ts'
+import { FolderFault, fileOf, folderFilesOf } from '../../base/folder-files.ts'
 import type { OutputFolder } from '../../base/output-folder.ts'
 import { DOCUMENT, isWithin } from '../../base/skill-folders.ts'
 
 /** The kind of SKILL.md to make: a projection for a profile, or the original of a projection. */
-export type Making = { readonly kind: 'project'; readonly profile: Profile } | { readonly kind: 'reverse' }
+export type Projecting = { readonly kind: 'project'; readonly profile: Profile } | { readonly kind: 'reverse' }
 
 /** The result for one skill. */
-export type Made<Result> = ({ readonly kind: 'made' } & Result) | Failed
+export type ProjectionResult<Result> = ({ readonly kind: 'made' } & Result) | ProjectionFailed
 
 /** All faults that prevent the output for one skill. */
-export interface Failed {
+export interface ProjectionFailed {
   readonly kind: 'failed'
   readonly faults: readonly PlacedFault[]
 }
@@ -33,7 +33,7 @@ export interface PlacedFault {
 }
 
 /** A resulting SKILL.md. */
-export interface Document {
+export interface ProjectedSkill {
   readonly name: string
   readonly bytes: Uint8Array
   /** The fields that were left out. */
@@ -41,12 +41,12 @@ export interface Document {
 }
 
 /** Makes the SKILL.md of one skill. Reads nothing else in its folder. */
-export async function documentOf(folder: string, making: Making): Promise<Made<Document>> {
+export async function projectedDocument(folder: string, making: Projecting): Promise<ProjectionResult<ProjectedSkill>> {
   return unlessFaulty(async () => made({ bytes: (await fileOf(folder, DOCUMENT)).bytes, folder }, making))
 }
 
 /** A resulting copy of a whole folder. */
-export interface Copy extends Omit<Document, 'bytes'> {
+export interface Copy extends Omit<ProjectedSkill, 'bytes'> {
   readonly to: string
   readonly status: 'written' | 'unchanged'
   /** The SKILL.md files of skills inside this one, copied as they are. */
@@ -57,11 +57,11 @@ export interface Copy extends Omit<Document, 'bytes'> {
 export async function copyTo(
   output: OutputFolder,
   folder: string,
-  making: Making,
+  making: Projecting,
   { taken, signal }: { readonly taken: Map<string, string>; readonly signal: AbortSignal },
-): Promise<Made<Copy>> {
+): Promise<ProjectionResult<Copy>> {
   return unlessFaulty(async () => {
-    const files = await filesOf(folder)
+    const files = await folderFilesOf(folder)
     const document = files.find(({ path }) => path === DOCUMENT)
     if (document === undefined) throw new FolderFault(DOCUMENT, 'is not there any more')
     const result = made({ bytes: document.bytes, folder, files: files.map(({ path }) => path) }, making)
@@ -89,7 +89,7 @@ interface Authored {
   readonly files?: readonly string[]
 }
 
-function made(authored: Authored, making: Making): Made<Document> {
+function made(authored: Authored, making: Projecting): ProjectionResult<ProjectedSkill> {
   const { bytes, folder } = authored
   if (making.kind === 'reverse') {
     const result = reconstruct(bytes)
@@ -116,16 +116,16 @@ function violationsOf({ bytes, folder, files }: Authored): readonly ContractFaul
   return contract.ok ? [] : contract.violations
 }
 
-function inDocument(faults: readonly ProjectionFault[]): Failed {
+function inDocument(faults: readonly ProjectionFault[]): ProjectionFailed {
   return failed(faults.map(({ field, message }) => ({ path: DOCUMENT, field, message })))
 }
 
-function failed(faults: readonly PlacedFault[]): Failed {
+function failed(faults: readonly PlacedFault[]): ProjectionFailed {
   return { kind: 'failed', faults }
 }
 
 /** A skill that cannot be read or written must not stop the others. */
-async function unlessFaulty<Result>(work: () => Promise<Made<Result>>): Promise<Made<Result>> {
+async function unlessFaulty<Result>(work: () => Promise<ProjectionResult<Result>>): Promise<ProjectionResult<Result>> {
   try {
     return await work()
   } catch (error) {

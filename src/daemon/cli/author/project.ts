@@ -3,19 +3,19 @@ import type { Profile } from '../../../sync/skill-md/contract/projection.ts'
 import { utf8 } from '../../../sync/skill-md/frontmatter.ts'
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import { systemClock } from '../../../base/clock.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { futurePath } from '../../base/resolve-path.ts'
 import { OutputFolder } from '../../base/output-folder.ts'
-import { copyTo, documentOf } from './project-skill.ts'
-import type { Copy, Document, Failed, Made, Making } from './project-skill.ts'
+import { copyTo, projectedDocument } from './project-skill.ts'
+import type { Copy, ProjectedSkill, ProjectionFailed, ProjectionResult, Projecting } from './project-skill.ts'
 import { isWithin, skillFoldersAt } from '../../base/skill-folders.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 
 /** Projections of skills, on stdout or in a folder of their own, and the way back. */
-export const project: Command = {
+export const projectCommand: Command = {
   name: 'project',
   summary: 'A skill with standard frontmatter alone, for uploads and validators that refuse the rest',
   operands: { text: 'PATH', most: 1, offers: ['files'] },
@@ -46,7 +46,7 @@ export const project: Command = {
     const making = makingOf(context)
     const { root, named, folders, closed } = await skillFoldersAt(path, context.signal)
     const shown = (folder: string): string => join(named, relative(root, folder))
-    const unread = closed.map(([folder, code]): Named<Failed> => {
+    const unread = closed.map(([folder, code]): Named<ProjectionFailed> => {
       const faults = [{ path: '', message: `cannot be looked into: ${whyNotUsed({ code })}` }]
       return { path: shown(folder), kind: 'failed', faults }
     })
@@ -60,13 +60,13 @@ export const project: Command = {
       throw new UsageError(`"${path}" holds more than one skill; say with --out where they go, or name one of them`)
     // A folder that cannot be read may hold another skill.
     if (folder === undefined || unread.length > 0) return printNothing(context, unread)
-    return printDocument(context, { path: shown(folder), ...(await documentOf(folder, making)) })
+    return printDocument(context, { path: shown(folder), ...(await projectedDocument(folder, making)) })
   },
 }
 
 type Named<Result> = Result & { readonly path: string }
 
-function makingOf({ values }: Context): Making {
+function makingOf({ values }: Context): Projecting {
   const profile = values['profile'] ?? 'strict'
   if (!isProfile(profile)) throw new UsageError(`--profile is strict or claude-code, not ${JSON.stringify(profile)}`)
   if (values['reverse'] !== true) return { kind: 'project', profile }
@@ -99,11 +99,11 @@ async function outputAt(out: string, root: string): Promise<OutputFolder> {
 async function copies(
   output: OutputFolder,
   folders: readonly string[],
-  making: Making,
+  making: Projecting,
   shown: (folder: string) => string,
   signal: AbortSignal,
-): Promise<Named<Made<Copy>>[]> {
-  const made: Named<Made<Copy>>[] = []
+): Promise<Named<ProjectionResult<Copy>>[]> {
+  const made: Named<ProjectionResult<Copy>>[] = []
   const taken = new Map<string, string>()
   for (const folder of folders) {
     signal.throwIfAborted()
@@ -112,7 +112,7 @@ async function copies(
   return made
 }
 
-function printCopies(context: Context, all: readonly Named<Made<Copy>>[]): ExitStatus {
+function printCopies(context: Context, all: readonly Named<ProjectionResult<Copy>>[]): ExitStatus {
   const [skills, failed] = [all.filter(isMade), all.filter(isFailed)]
   if (context.json) printJson(context, { skills: skills.map(withoutKind), failed: failed.flatMap(faultsOf) })
   else printLines(context, skills.flatMap(linesOf))
@@ -121,17 +121,17 @@ function printCopies(context: Context, all: readonly Named<Made<Copy>>[]): ExitS
 
 function linesOf({ path, to, status, dropped, nested }: Named<Copy>): string[] {
   return [
-    `${printable(path)} ${status === 'written' ? 'to' : 'is unchanged at'} ${printable(to)}${leftOut(dropped)}`,
-    ...nested.map((inner) => `- ${printable(join(path, inner))} is copied as it is: a skill inside of another one`),
+    `${printableLine(path)} ${status === 'written' ? 'to' : 'is unchanged at'} ${printableLine(to)}${leftOut(dropped)}`,
+    ...nested.map((inner) => `- ${printableLine(join(path, inner))} is copied as it is: a skill inside of another one`),
   ]
 }
 
-function printNothing(context: Context, failed: readonly Named<Failed>[]): ExitStatus {
+function printNothing(context: Context, failed: readonly Named<ProjectionFailed>[]): ExitStatus {
   if (context.json) printJson(context, { skills: [], failed: failed.flatMap(faultsOf) })
   return ended(context, failed)
 }
 
-function printDocument(context: Context, result: Named<Made<Document>>): ExitStatus {
+function printDocument(context: Context, result: Named<ProjectionResult<ProjectedSkill>>): ExitStatus {
   const { streams, json, quiet } = context
   if (!isMade(result)) return printNothing(context, [result])
   const { path, name, bytes, dropped } = result
@@ -141,7 +141,7 @@ function printDocument(context: Context, result: Named<Made<Document>>): ExitSta
       `${JSON.stringify({ skills: [{ path, name, dropped, ...textOf(bytes) }], failed: [] }, null, 2)}\n`,
     )
   else streams.stdout.write(bytes)
-  if (!json && !quiet && dropped.length > 0) streams.stderr.write(`${printable(path)}${leftOut(dropped)}\n`)
+  if (!json && !quiet && dropped.length > 0) streams.stderr.write(`${printableLine(path)}${leftOut(dropped)}\n`)
   return 0
 }
 
@@ -153,10 +153,10 @@ function textOf(bytes: Uint8Array): { readonly document: string } | { readonly b
 function leftOut(dropped: readonly string[]): string {
   if (dropped.length === 0) return ''
   const fields = dropped.length === 1 ? 'one field' : `${dropped.length} fields`
-  return `; ${fields} left out: ${printable(dropped.join(', '))}`
+  return `; ${fields} left out: ${printableLine(dropped.join(', '))}`
 }
 
-function ended({ streams, json, redactor }: Context, failed: readonly Named<Failed>[]): ExitStatus {
+function ended({ streams, json, redactor }: Context, failed: readonly Named<ProjectionFailed>[]): ExitStatus {
   if (!json)
     for (const fault of failed.flatMap(faultsOf)) streams.stderr.write(`! ${redactor.clean(faultLine(fault))}\n`)
   return failed.length === 0 ? 0 : 1
@@ -168,19 +168,19 @@ interface Shown {
   readonly message: string
 }
 
-function faultsOf({ path, faults }: Named<Failed>): Shown[] {
+function faultsOf({ path, faults }: Named<ProjectionFailed>): Shown[] {
   return faults.map((fault) => ({ ...fault, path: join(path, fault.path) }))
 }
 
 function faultLine({ path, field, message }: Shown): string {
-  return printable(field === undefined ? `${path}: ${message}` : `${path}: ${field} ${message}`)
+  return printableLine(field === undefined ? `${path}: ${message}` : `${path}: ${field} ${message}`)
 }
 
-function isMade<Result>(one: Named<Made<Result>>): one is Named<{ readonly kind: 'made' } & Result> {
+function isMade<Result>(one: Named<ProjectionResult<Result>>): one is Named<{ readonly kind: 'made' } & Result> {
   return one.kind === 'made'
 }
 
-function isFailed<Result>(one: Named<Made<Result>>): one is Named<Failed> {
+function isFailed<Result>(one: Named<ProjectionResult<Result>>): one is Named<ProjectionFailed> {
   return one.kind === 'failed'
 }
 

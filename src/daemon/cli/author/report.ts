@@ -6,7 +6,7 @@ import type { Validation } from '../../../sync/lint/lint.ts'
 import type { Root } from './roots.ts'
 
 /** The findings in all validated folders. */
-export interface Report {
+export interface ValidationReport {
   readonly skills: readonly ReportedSkill[]
   readonly findings: readonly Reported[]
   readonly errors: number
@@ -33,7 +33,9 @@ export interface Reported {
 }
 
 /** Combines the findings in several folders into one report. */
-export function reportOf(validated: readonly { readonly root: Root; readonly validation: Validation }[]): Report {
+export function reportOf(
+  validated: readonly { readonly root: Root; readonly validation: Validation }[],
+): ValidationReport {
   const named = validated.map(({ root, validation }) => ({ source: root.shown, validation }))
   const found = withNeighbours(named).flatMap((validation, index) => {
     const root = validated[index]?.root

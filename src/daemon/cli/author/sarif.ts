@@ -3,10 +3,10 @@ import { pathToFileURL } from 'node:url'
 import { VERSION } from '../../../serve/version.ts'
 import type { Rule } from '../../../sync/lint/diagnostic.ts'
 import { allRules, sheetOf } from '../../../sync/lint/rules.ts'
-import type { Report, Reported } from './report.ts'
+import type { ValidationReport, Reported } from './report.ts'
 
 /** The report as SARIF 2.1.0, which code hosts show beside the lines, with paths relative to the working folder. */
-export function sarifOf({ findings }: Report, workingFolder: string): object {
+export function sarifOf({ findings }: ValidationReport, workingFolder: string): object {
   const rules = allRules()
   return {
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json',

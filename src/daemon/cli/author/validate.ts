@@ -13,9 +13,9 @@ import type { Rules } from '../../../sync/survey/survey-rules.ts'
 import { cannot } from '../../../sync/store/files/disk-error.ts'
 import { readFolder } from '../../../sync/upstream/folder/folder-tree.ts'
 import { FETCH_LIMITS } from '../../../sync/upstream/upstream.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { reportOf } from './report.ts'
-import type { Report, Reported, ReportedSkill } from './report.ts'
+import type { ValidationReport, Reported, ReportedSkill } from './report.ts'
 import { rootsOf } from './roots.ts'
 import type { Root } from './roots.ts'
 import { sarifOf } from './sarif.ts'
@@ -23,7 +23,7 @@ import { UsageError } from '../../base/usage-error.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 
-export const validate: Command = {
+export const validateCommand: Command = {
   name: 'validate',
   summary: 'For authors and their CI: what is wrong with skills, where, and how it is mended',
   operands: { text: '[PATH…]', most: Number.POSITIVE_INFINITY, offers: ['files'] },
@@ -60,7 +60,7 @@ export const validate: Command = {
 function noteOutside({ streams, redactor, quiet }: Context, outside: readonly string[]): void {
   if (quiet) return
   for (const path of outside)
-    streams.stderr.write(`skillsyncd: ${redactor.clean(printable(path))} lies in no skill and is passed over\n`)
+    streams.stderr.write(`skillsyncd: ${redactor.clean(printableLine(path))} lies in no skill and is passed over\n`)
 }
 
 interface Asked {
@@ -122,7 +122,7 @@ function rulesOf({ contract }: Asked): Rules {
   return { selection: all, limits: { skill: SKILL_LIMITS, frontmatter: FRONTMATTER_LIMITS, fetch: FETCH_LIMITS } }
 }
 
-function linesOf(report: Report): string[] {
+function linesOf(report: ValidationReport): string[] {
   const { skills, findings, errors, warnings } = report
   const texts = findings.flatMap(textsOf)
   const passed = skills.filter(passes).length
@@ -134,7 +134,7 @@ function linesOf(report: Report): string[] {
 
 function textsOf({ path, line, column, rule, sheet, message }: Reported): string[] {
   return [
-    `${printable(path)}:${line}:${column}  ${sheet.severity}  ${rule}  ${printable(message)}`,
+    `${printableLine(path)}:${line}:${column}  ${sheet.severity}  ${rule}  ${printableLine(message)}`,
     `    ${sheet.mend}`,
   ]
 }
@@ -144,7 +144,7 @@ function passes({ errors }: ReportedSkill): boolean {
 }
 
 /** The format is documented: keys are added, never changed. */
-function jsonOf({ skills, findings, errors, warnings }: Report, { level, contract }: Asked): object {
+function jsonOf({ skills, findings, errors, warnings }: ValidationReport, { level, contract }: Asked): object {
   return {
     level,
     contract,

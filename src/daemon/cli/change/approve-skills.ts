@@ -6,7 +6,7 @@ import { declarationOf } from '../../../sync/decisions/approvals.ts'
 import type { Config } from '../../config/config.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { skillOperand } from '../../status/decision-text.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { theOnly } from '../../status/named-skill.ts'
 import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
 import { readSkillRows } from '../../status/skill-rows.ts'
@@ -14,13 +14,13 @@ import type { SkillRow } from '../../status/skill-rows.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { withWriter } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Context, ExitStatus } from '../command.ts'
 import { isYes } from '../confirm.ts'
 
 /** Approves skills of other MCP servers, each for exactly the declaration that was shown. */
 export async function approveSkills(context: Context): Promise<ExitStatus> {
-  const config = await configOf(context)
+  const config = await configFor(context)
   await agreeWithDaemon(config, context.signal)
   const { targets, id } = operandsOf(context)
   const waiting = await waitingFor(targets, config)
@@ -83,7 +83,7 @@ function showWaiting(context: Context, targets: readonly string[], waiting: Wait
       `  skillsyncd preview ${operand} shows its SKILL.md`,
     ]
   })
-  printLines(context, lines.map(printable))
+  printLines(context, lines.map(printableLine))
 }
 
 /** The command line that approves exactly what was shown. */
@@ -124,5 +124,5 @@ async function approveEach(skills: Waiting, ask: AskWriter): Promise<Approved[]>
 const ANSWER = z.object({ isNew: z.boolean() })
 
 function lineOf({ source, path, digest }: Approved): string {
-  return printable(`${source}/${path}: approved as ${digest?.slice(0, 12) ?? 'it is'}`)
+  return printableLine(`${source}/${path}: approved as ${digest?.slice(0, 12) ?? 'it is'}`)
 }

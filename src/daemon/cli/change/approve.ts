@@ -1,23 +1,23 @@
 import { z } from 'zod'
 import { commitWords } from '../../../serve/page/format.ts'
-import { described } from '../../../sync/pull/move-policy.ts'
+import { revisionText } from '../../../sync/pull/move-policy.ts'
 import { isObjectId, type ObjectId, type Revision } from '../../../sync/model/revision.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Config } from '../../config/config.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { sourcesOf } from '../../control/requests.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { withWriter } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
 import { approveSkills } from './approve-skills.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { commitNamed } from './commit-operand.ts'
 import { decided } from './decide.ts'
 import { compared, differencesOf, printDifferences } from './diff.ts'
-import { contentsOf, sideOf } from './diff-side.ts'
-import { candidateOf, withLooking } from '../store-reader.ts'
+import { diffContentsOf, sideOf } from './diff-side.ts'
+import { readCandidate, withStoreAndWriter } from '../store-reader.ts'
 import { SkillTexts } from './skill-texts.ts'
 import { isYes } from '../confirm.ts'
 
@@ -51,7 +51,7 @@ export const reject: Command = {
   COMMIT, in full or its first digits, makes sure that it is the one that was shown.
 `,
   async run(context) {
-    const config = await configOf(context)
+    const config = await configFor(context)
     const source = sourceIn(context, config)
     const commit = commitNamed(context.operands[1])
     return withWriter(context, config, async (ask) => {
@@ -59,7 +59,7 @@ export const reject: Command = {
       const isMeant = commit === undefined || waiting.commit.startsWith(commit) || waiting.tag?.startsWith(commit)
       // The writer reports the waiting revision if another one was named.
       const named = isMeant === true ? identityIn(waiting) : { commit }
-      const done = `rejected ${described(waiting)}`
+      const done = `rejected ${revisionText(waiting)}`
       return decided(context, { verb: 'reject', ids: [source], named, done, moves: () => true }, ask)
     })
   },
@@ -86,14 +86,14 @@ function identityIn({ commit, tag }: Pick<Waiting, 'commit' | 'tag'>): {
 }
 
 async function approveRevision(context: Context): Promise<ExitStatus> {
-  const config = await configOf(context)
+  const config = await configFor(context)
   const source = sourceIn(context, config)
   const id = idIn(context.operands)
   if (id !== undefined)
     return withWriter(context, config, async (ask) => taken(context, source, await named(ask, source, id), ask))
   const waiting = await shown(context, config, source)
   // This process does not hold the lock while a person reads.
-  if (!(await isYes(context, `Approve ${described(waiting)}?`)))
+  if (!(await isYes(context, `Approve ${revisionText(waiting)}?`)))
     throw new UsageError(`"approve" takes what is named: ${lineFor(source, waiting)}`)
   return withWriter(context, config, async (ask) => taken(context, source, waiting, ask))
 }
@@ -105,7 +105,7 @@ async function taken(
   waiting: Pick<Waiting, 'commit' | 'tag'>,
   ask: AskWriter,
 ): Promise<ExitStatus> {
-  const done = `approved ${described(waiting)}`
+  const done = `approved ${revisionText(waiting)}`
   const making = { verb: 'approve', ids: [source], named: identityIn(waiting), done, moves: () => true } as const
   return decided(context, making, ask)
 }
@@ -143,12 +143,12 @@ function lineFor(source: SourceId, { commit, tag }: Waiting): string {
 /** Prints the waiting revision of a source, and its differences from the served one. */
 async function shown(context: Context, config: Config, source: SourceId): Promise<Waiting> {
   const served = await sideOf('served', [source], context, config)
-  return withLooking(context, config, async (looking) => {
+  return withStoreAndWriter(context, config, async (looking) => {
     const waiting = await waitingOf(looking.ask, source, 'approve')
-    const snapshot = await candidateOf(looking, source, waiting.commit)
+    const snapshot = await readCandidate(looking, source, waiting.commit)
     // The candidate was fetched by its commit id alone.
     const revision = { asked: snapshot.revision.asked, ...placeIn(waiting) }
-    const after = new Map([[source, { ...contentsOf(snapshot), revision }]])
+    const after = new Map([[source, { ...diffContentsOf(snapshot), revision }]])
     const ends = compared(served, after, new Set([source]))
     const texts = new SkillTexts(looking.store)
     if (context.json) printJson(context, jsonOf(source, waiting, snapshot, await differencesOf(ends, texts, true)))
@@ -173,9 +173,9 @@ function headOf(source: SourceId, waiting: Waiting, snapshot: Snapshot): string[
   const words = wordsIn(waiting, snapshot)
   const by = words && `  by ${words.author}${words.at === undefined ? '' : ` on ${words.at}`}: ${words.subject}`
   return [
-    `${source}: ${waiting.code}: ${printable(waiting.message)}`,
-    `  ${printable(waiting.ref)} at ${described(waiting)}`,
-    ...(by === undefined ? [] : [printable(by)]),
+    `${source}: ${waiting.code}: ${printableLine(waiting.message)}`,
+    `  ${printableLine(waiting.ref)} at ${revisionText(waiting)}`,
+    ...(by === undefined ? [] : [printableLine(by)]),
   ]
 }
 

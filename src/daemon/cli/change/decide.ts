@@ -1,16 +1,16 @@
-import { UNDECIDED, type Decision, type Decisions } from '../../../sync/decisions/decisions.ts'
+import { UNDECIDED, type SourceDecision, type Decisions } from '../../../sync/decisions/decisions.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { Store } from '../../../sync/store/store.ts'
 import type { Config } from '../../config/config.ts'
 import { OperatorError } from '../../base/operator-error.ts'
-import type { Named, Verb } from '../../pull/decide.ts'
-import { printable } from '../../base/log-line.ts'
+import type { NamedRevision, Verb } from '../../pull/decide.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { sourcesOf } from '../../control/requests.ts'
 import type { SyncEnd } from '../../status/pull-result.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { withWriter } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { commitNamed } from './commit-operand.ts'
 import { exitOfPulls, linesOfPull, pulled } from '../pull-results.ts'
@@ -26,7 +26,7 @@ interface Deciding {
    */
   readonly operands: 'all' | 'named' | 'commit'
   /** Selects the sources if none is named. */
-  readonly isMeant?: (decision: Decision) => boolean
+  readonly isMeant?: (decision: SourceDecision) => boolean
   /** The result for the source, as text. */
   readonly done: string
   /** True if the decision can move the source, so that it is pulled at once. */
@@ -97,7 +97,7 @@ function deciding(kind: Deciding): Command {
     operands: OPERANDS[kind.operands],
     details: `\n  ${kind.details}\n`,
     async run(context) {
-      const config = await configOf(context)
+      const config = await configFor(context)
       const commit = kind.operands === 'commit' ? commitNamed(context.operands[1]) : undefined
       const ids = await meant(kind, context, config)
       return withWriter(context, config, (ask) => decided(context, { ...kind, ids, named: { commit } }, ask))
@@ -106,13 +106,13 @@ function deciding(kind: Deciding): Command {
 }
 
 /** A decision to be made. */
-export interface Making extends Pick<Deciding, 'verb' | 'done' | 'moves'> {
+export interface DecisionRequest extends Pick<Deciding, 'verb' | 'done' | 'moves'> {
   readonly ids: readonly SourceId[]
-  readonly named: Named
+  readonly named: NamedRevision
 }
 
 /** Requests the decision from the writer, pulls the sources that it may move, and prints the results. */
-export async function decided(context: Context, making: Making, ask: AskWriter): Promise<ExitStatus> {
+export async function decided(context: Context, making: DecisionRequest, ask: AskWriter): Promise<ExitStatus> {
   const made = await decideEach(making, ask)
   const moving = making.moves(making.named.commit) ? made.filter(({ error }) => error === undefined) : []
   const ids = moving.map(({ source }) => source)
@@ -134,7 +134,7 @@ async function meant(kind: Deciding, { operands }: Context, config: Config): Pro
 }
 
 async function decisionsOf(config: Config): Promise<Decisions> {
-  return (await Store.openExisting(config.state))?.decisions.read() ?? new Map<SourceId, Decision>()
+  return (await Store.openExisting(config.state))?.decisions.read() ?? new Map<SourceId, SourceDecision>()
 }
 
 /** The result of the decision about one source. */
@@ -145,7 +145,7 @@ interface Decided {
 }
 
 /** Decides about one source after the other. If there is nothing to decide about one, the others are still decided. */
-async function decideEach({ ids, verb, named }: Making, ask: AskWriter): Promise<Decided[]> {
+async function decideEach({ ids, verb, named }: DecisionRequest, ask: AskWriter): Promise<Decided[]> {
   const made: Decided[] = []
   for (const source of ids) {
     try {
@@ -161,7 +161,12 @@ async function decideEach({ ids, verb, named }: Making, ask: AskWriter): Promise
   return made
 }
 
-function print(context: Context, { verb, done }: Making, made: readonly Decided[], ends: readonly SyncEnd[]): void {
+function print(
+  context: Context,
+  { verb, done }: DecisionRequest,
+  made: readonly Decided[],
+  ends: readonly SyncEnd[],
+): void {
   const endOf = (id: SourceId): SyncEnd | undefined => ends.find(({ source }) => source === id)
   if (context.json) {
     const rows = made.map(({ source, error }) => ({
@@ -174,7 +179,7 @@ function print(context: Context, { verb, done }: Making, made: readonly Decided[
     return
   }
   const lines = made.flatMap(({ source, error }) => {
-    if (error !== undefined) return [`${source}: ${printable(error.message)}`]
+    if (error !== undefined) return [`${source}: ${printableLine(error.message)}`]
     const end = endOf(source)
     return [`${source}: ${done}`, ...(end === undefined ? [] : linesOfPull(end))]
   })

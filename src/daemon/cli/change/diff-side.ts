@@ -14,16 +14,16 @@ import type { Config } from '../../config/config.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { lockFileOf } from '../../trust/lock-rules.ts'
 import type { Context } from '../command.ts'
-import { candidateOf, failureIn, withLooking } from '../store-reader.ts'
-import type { Failure } from '../store-reader.ts'
+import { readCandidate, failureIn, withStoreAndWriter } from '../store-reader.ts'
+import type { SourceFailure } from '../store-reader.ts'
 
 /** One side of a comparison: its content of each source. An absent source has no skills on that side. */
 export type Side = ReadonlyMap<SourceId, SideSource>
 
 /** The content of a source on one side, or the reason why it is unknown. */
-export type SideSource = { readonly failure: Failure } | Contents
+export type SideSource = { readonly failure: SourceFailure } | DiffContents
 
-export interface Contents {
+export interface DiffContents {
   readonly revision: Revision
   /** By real path. */
   readonly skills: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>
@@ -70,19 +70,19 @@ async function generation(number: number, config: Config): Promise<Side> {
 }
 
 function ofSnapshots(snapshots: readonly Snapshot[]): Side {
-  return new Map(snapshots.map((snapshot) => [snapshot.source, contentsOf(snapshot)]))
+  return new Map(snapshots.map((snapshot) => [snapshot.source, diffContentsOf(snapshot)]))
 }
 
 /** The content of a snapshot's source. */
-export function contentsOf(snapshot: Snapshot): Contents {
+export function diffContentsOf(snapshot: Snapshot): DiffContents {
   return { revision: snapshot.revision, skills: skillsToLock(snapshot), docs: snapshot.docs?.digest }
 }
 
 async function upstream(ids: readonly SourceId[], context: Context, config: Config): Promise<Side> {
-  return withLooking(context, config, async (looking) => {
+  return withStoreAndWriter(context, config, async (looking) => {
     const found = ids.map(async (id): Promise<readonly [SourceId, SideSource]> => {
       try {
-        return [id, contentsOf(await candidateOf(looking, id))]
+        return [id, diffContentsOf(await readCandidate(looking, id))]
       } catch (error) {
         return [id, { failure: failureIn(error) }]
       }

@@ -9,18 +9,18 @@ import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { lockRead, standingIn } from '../../trust/lock-rules.ts'
 import type { LockStanding } from '../../trust/lock-rules.ts'
-import { isFollowed, standingText } from '../../status/lock-text.ts'
-import { printable } from '../../base/log-line.ts'
+import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { sideOf } from './diff-side.ts'
-import type { Contents, Side, SideSource } from './diff-side.ts'
-import type { Failure } from '../store-reader.ts'
+import type { DiffContents, Side, SideSource } from './diff-side.ts'
+import type { SourceFailure } from '../store-reader.ts'
 import { SkillTexts } from './skill-texts.ts'
 
-export const diff: Command = {
+export const diffCommand: Command = {
   name: 'diff',
   summary: 'What differs between two sides, skill by skill; exit status 3 where something does',
   operands: { text: '[A] [B]', most: 2, offers: [['lock', 'served', 'upstream']] },
@@ -39,7 +39,7 @@ export const diff: Command = {
     text: { type: 'boolean', help: 'with --json: the changes of each SKILL.md too' },
   },
   async run(context) {
-    const config = await configOf(context)
+    const config = await configFor(context)
     const [a = await defaultSide(config), b = 'upstream'] = context.operands
     const only = onlyOf(context)
     const ids = idsOf(config).filter((id) => only?.has(id) ?? true)
@@ -81,7 +81,7 @@ function expectKnown(only: ReadonlySet<string>, before: Side, after: Side, confi
 
 /** The differences of one source, or the reason why they are unknown. */
 type End =
-  | { readonly source: SourceId; readonly failure: Failure }
+  | { readonly source: SourceId; readonly failure: SourceFailure }
   | {
       readonly source: SourceId
       readonly from: Revision | undefined
@@ -119,11 +119,11 @@ function endOf(source: SourceId, before: SideSource | undefined, after: SideSour
   return { source, from: from?.revision, to: to?.revision, skills, ...(docs !== undefined && { docs }) }
 }
 
-function contentsIn(side: SideSource | undefined): Contents | undefined {
+function contentsIn(side: SideSource | undefined): DiffContents | undefined {
   return side === undefined || 'failure' in side ? undefined : side
 }
 
-function changesOf(from: Contents['skills'] = new Map(), to: Contents['skills'] = new Map()): Change[] {
+function changesOf(from: DiffContents['skills'] = new Map(), to: DiffContents['skills'] = new Map()): Change[] {
   return skillChanges(from, to).map(({ path, change }) => {
     const [old, current] = [from.get(path), to.get(path)]
     const isSameContent = old?.digest === current?.digest
@@ -175,7 +175,7 @@ function unfollowedLines(ends: readonly End[], standings: Standings): string[] {
   const differing = ends.filter((end) => !isEqual(end))
   return differing.flatMap(({ source }) => {
     const standing = standings.get(source)
-    const text = standing === undefined || isFollowed(standing) ? undefined : standingText(standing)
+    const text = standing === undefined || isFollowed(standing) ? undefined : lockStandingText(standing)
     return text === undefined ? [] : [`${source}: lock: ${text}`]
   })
 }
@@ -224,18 +224,18 @@ export async function printDifferences(context: Context, ends: readonly End[], t
 }
 
 function headOf(end: End): string {
-  if ('failure' in end) return `${end.source}: not known (${end.failure.code}): ${printable(end.failure.message)}`
+  if ('failure' in end) return `${end.source}: not known (${end.failure.code}): ${printableLine(end.failure.message)}`
   return `${end.source}: ${placeOf(end.from)} to ${placeOf(end.to)}`
 }
 
 function placeOf(revision: Revision | undefined): string {
   if (revision === undefined) return 'nothing'
   const { ref, commit, tag } = revision
-  return `${printable(ref)} at ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`
+  return `${printableLine(ref)} at ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`
 }
 
 function lineOf({ path, change, from, to }: Change): string {
   const isRenamed = from !== undefined && to !== undefined && from.name !== to.name
-  const names = isRenamed ? `: "${printable(from.name)}" is "${printable(to.name)}" now` : ''
-  return `  ${change.padEnd(7)} ${printable(path) || 'the root'}${names}`
+  const names = isRenamed ? `: "${printableLine(from.name)}" is "${printableLine(to.name)}" now` : ''
+  return `  ${change.padEnd(7)} ${printableLine(path) || 'the root'}${names}`
 }

@@ -4,9 +4,9 @@ import { Store } from '../../../sync/store/store.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { disabledText, matchedText } from '../../status/decision-text.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { theOnlyIfAny } from '../../status/named-skill.ts'
-import type { Named } from '../../status/named-skill.ts'
+import type { SkillReference } from '../../status/named-skill.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
@@ -14,7 +14,7 @@ import type { DisabledBy } from '../../status/status.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { withWriter } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
-import { MODE_OPTIONS, configOf, printJson, printLines } from '../command.ts'
+import { MODE_OPTIONS, configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, Options } from '../command.ts'
 
 /** A command for a decision about skills. */
@@ -58,7 +58,7 @@ function disabling(kind: Disabling): Command {
     async run(context) {
       if (context.operands.length === 0)
         throw new UsageError(`"${kind.name}" wants the URI, path or name of a skill; skillsyncd list shows them`)
-      const config = await configOf(context)
+      const config = await configFor(context)
       await agreeWithDaemon(config, context.signal)
       const { skills, unknown } = await meant(kind, context, config)
       const sourceOnly = context.values[SOURCE_ONLY] === true
@@ -72,7 +72,7 @@ function disabling(kind: Disabling): Command {
 
 interface Meant {
   /** Without duplicates. */
-  readonly skills: readonly Named[]
+  readonly skills: readonly SkillReference[]
   /** Operands that match no skill. */
   readonly unknown: readonly string[]
 }
@@ -80,7 +80,7 @@ interface Meant {
 /** Throws, before any decision, if one of the names can mean several skills. */
 async function meant({ name }: Disabling, { operands }: Context, config: Config): Promise<Meant> {
   const known = await knownSkills(config, name)
-  const skills = new Set<Named>()
+  const skills = new Set<SkillReference>()
   const unknown: string[] = []
   for (const asked of operands) {
     const skill = known.gone.find(({ source, path }) => asked === `${source}/${path}`) ?? theOnlyIfAny(known.all, asked)
@@ -92,9 +92,9 @@ async function meant({ name }: Disabling, { operands }: Context, config: Config)
 
 interface Known {
   /** All skills in the state folder, and disabled skills that are not there in any form. */
-  readonly all: readonly Named[]
+  readonly all: readonly SkillReference[]
   /** Disabled skills that are no longer at their place. */
-  readonly gone: readonly Named[]
+  readonly gone: readonly SkillReference[]
 }
 
 async function knownSkills(config: Config, name: Disabling['name']): Promise<Known> {
@@ -112,7 +112,7 @@ async function knownSkills(config: Config, name: Disabling['name']): Promise<Kno
           {
             places: [place],
           },
-        ]): Named => {
+        ]): SkillReference => {
           const uri = place?.servedPath === undefined ? undefined : uriOf(source, `${place.servedPath}/SKILL.md`)
           return { source, path, uri, name: place?.name }
         },
@@ -181,7 +181,7 @@ type Answer = z.infer<typeof ANSWER>
 function print(context: Context, { name }: Disabling, decided: readonly Decided[], unknown: readonly string[]): void {
   for (const asked of unknown) {
     const warning = `no skill is called "${asked}", so nothing was changed for it; skillsyncd list shows them`
-    context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(printable(warning))}\n`)
+    context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(printableLine(warning))}\n`)
   }
   const disabled = name === 'disable'
   if (context.json) {
@@ -206,7 +206,7 @@ function linesOf({ source, path, already, others, still }: Decided, disabled: bo
   for (const { place, by } of places.slice(0, MOST_SHOWN))
     lines.push(disabled ? `  ${place} is out of service too: ${matchedText(by)} it` : `  ${place} is in service too`)
   if (count > MOST_SHOWN) lines.push(`  and ${count - MOST_SHOWN} more; skillsyncd list shows them`)
-  return lines.map(printable)
+  return lines.map(printableLine)
 }
 
 const MOST_SHOWN = 10

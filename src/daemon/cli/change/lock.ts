@@ -1,5 +1,5 @@
 import { countOf } from '../../../base/text/plural.ts'
-import { entryOf } from '../../../sync/decisions/lock.ts'
+import { lockEntryOf } from '../../../sync/decisions/lock.ts'
 import type { Lock, LockEntry } from '../../../sync/decisions/lock.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { Source } from '../../../sync/model/source.ts'
@@ -9,17 +9,17 @@ import { systemClock } from '../../../base/clock.ts'
 import { configuredIn } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { lockFileOf } from '../../trust/lock-rules.ts'
-import { useText } from '../../status/lock-text.ts'
-import { printable } from '../../base/log-line.ts'
+import { lockUseText } from '../../status/lock-text.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { sourcesOf } from '../../control/requests.ts'
 import { SYNC_END } from '../../status/pull-result.ts'
 import type { SyncEnd } from '../../status/pull-result.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
-import { candidateOf, eachCounted, expectLockable, failureIn, withLooking } from '../store-reader.ts'
+import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../store-reader.ts'
 import { lineOfPack, lockPacks } from './lock-packs.ts'
 import type { PackEnd } from './lock-packs.ts'
-import type { Looking } from '../store-reader.ts'
+import type { SourceReader } from '../store-reader.ts'
 
 export const lock: Command = {
   name: 'lock',
@@ -31,7 +31,7 @@ export const lock: Command = {
 `,
   options: { prune: { type: 'boolean', help: 'take out sources that are not configured any more' } },
   async run(context) {
-    const config = await configOf(context)
+    const config = await configFor(context)
     const file = lockFileOf(config)
     const before = await readLock(file)
     const missing = [...new Set(sourcesOf(context.operands, config))].filter((id) => before?.sources.has(id) !== true)
@@ -66,25 +66,25 @@ interface Done {
 /** Locks what is served after a pull: locking must not approve a revision that waits for a decision. */
 async function entriesFor(ids: readonly SourceId[], context: Context, config: Config): Promise<End[]> {
   const sources = ids.map((id) => configuredIn(config, id))
-  return withLooking(context, config, (looking) =>
+  return withStoreAndWriter(context, config, (looking) =>
     eachCounted(context, sources, 'looked at', ({ source }) => entryFor(source, looking)),
   )
 }
 
-async function entryFor(source: Source, looking: Looking): Promise<End> {
+async function entryFor(source: Source, looking: SourceReader): Promise<End> {
   const { id } = source
   try {
     // A source that follows the lock serves nothing before it is locked.
-    const snapshot = source.update === 'locked' ? await candidateOf(looking, id) : await served(source, looking)
+    const snapshot = source.update === 'locked' ? await readCandidate(looking, id) : await served(source, looking)
     if (typeof snapshot === 'string') return { id, entry: undefined, why: snapshot }
     expectLockable(source, snapshot)
-    return { id, entry: entryOf(source, snapshot), snapshot }
+    return { id, entry: lockEntryOf(source, snapshot), snapshot }
   } catch (error) {
     return { id, entry: undefined, why: failureIn(error).message }
   }
 }
 
-async function served(source: Source, { ask, store }: Looking): Promise<Snapshot | string> {
+async function served(source: Source, { ask, store }: SourceReader): Promise<Snapshot | string> {
   const { id } = source
   let end: SyncEnd | undefined
   await ask('sync', { sources: [id] }, (event) => (end = SYNC_END.parse(event)))
@@ -122,12 +122,12 @@ function print(context: Context, config: Config, file: string, { isWritten, ends
   }
   const lines = ends.map(({ id, entry, why }) =>
     entry === undefined
-      ? `${id}: not locked: ${printable(why ?? '')}`
-      : `${id}: locked ${printable(entry.revision.ref)} at ${entry.revision.commit}, ${countOf(entry.skills.size, 'skill')}`,
+      ? `${id}: not locked: ${printableLine(why ?? '')}`
+      : `${id}: locked ${printableLine(entry.revision.ref)} at ${entry.revision.commit}, ${countOf(entry.skills.size, 'skill')}`,
   )
   printLines(context, [
     ...lines,
     ...packs.map(lineOfPack),
-    `${isWritten ? `wrote ${file}` : `${file} is as it was`}: ${useText(config)}`,
+    `${isWritten ? `wrote ${file}` : `${file} is as it was`}: ${lockUseText(config)}`,
   ])
 }

@@ -1,11 +1,11 @@
 import { Store } from '../../../sync/store/store.ts'
 import type { Config } from '../../config/config.ts'
 import { historyOf } from '../../status/history.ts'
-import type { Moment, Move } from '../../status/history.ts'
-import { printable } from '../../base/log-line.ts'
+import type { StoredGeneration, SourceMove } from '../../status/history.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 
 /** As many as a person reads at a time. */
@@ -19,7 +19,7 @@ export const log: Command = {
   },
   async run(context) {
     const most = mostOf(context)
-    const config = await configOf(context)
+    const config = await configFor(context)
     await agreeWithDaemon(config, context.signal)
     const moments = await momentsOf(config, most)
     if (context.json) printJson(context, { generations: moments.map(rowOf) })
@@ -36,33 +36,33 @@ function mostOf({ values }: Context): number {
 }
 
 /** Empty if the state folder has not been written yet. */
-export async function momentsOf(config: Config, most: number): Promise<Moment[]> {
+export async function momentsOf(config: Config, most: number): Promise<StoredGeneration[]> {
   const store = await Store.openExisting(config.state)
   return store === undefined ? [] : historyOf(store, most)
 }
 
-function rowOf({ generation, createdAt, isServed, cause, damage, moves }: Moment) {
+function rowOf({ generation, createdAt, isServed, cause, damage, moves }: StoredGeneration) {
   return { generation, createdAt, served: isServed, cause, damage, sources: moves }
 }
 
 /** One generation as lines of text: one about it, and one for each source that moved. */
-export function linesOfMoment(moment: Moment): string[] {
+export function linesOfMoment(moment: StoredGeneration): string[] {
   const { generation, createdAt, isServed, damage, moves } = moment
   const mark = isServed ? '* ' : '  '
   const lines = [`${mark}${generation}  ${createdAt ?? ''}  ${causeText(moment)}${isServed ? '  (served)' : ''}`]
-  for (const what of damage) lines.push(`    ! ${printable(what)}`)
+  for (const what of damage) lines.push(`    ! ${printableLine(what)}`)
   if (moves === undefined) return [...lines, '    what was before is not known any more']
   return [...lines, ...(moves.length === 0 ? ['    nothing moved'] : moves.map((move) => `    ${lineOfMove(move)}`))]
 }
 
-function causeText({ cause }: Moment): string {
+function causeText({ cause }: StoredGeneration): string {
   if (cause === undefined) return 'cause not known'
   const { action, trigger, source, rewritten } = cause
   const about = source === undefined ? '' : ` of ${source}`
   return `${action}${about} by ${trigger}${rewritten === true ? ', history rewritten' : ''}`
 }
 
-function lineOfMove({ source, from, to, skills: { added, changed, removed }, docs }: Move): string {
+function lineOfMove({ source, from, to, skills: { added, changed, removed }, docs }: SourceMove): string {
   const counts = `+${added} ~${changed} -${removed} skills${docs === undefined ? '' : `, docs ${docs}`}`
   if (from === to) return `${source}  ${from} as before: ${counts}`
   return `${source}  ${from ?? 'nothing'} -> ${to ?? 'nothing'}: ${counts}`

@@ -7,15 +7,15 @@ import { Store } from '../../../sync/store/store.ts'
 import { configuredIn, idsOf } from '../../config/config.ts'
 import { lockFileOf, standingIn } from '../../trust/lock-rules.ts'
 import type { LockStanding } from '../../trust/lock-rules.ts'
-import { isFollowed, standingText } from '../../status/lock-text.ts'
-import { printable } from '../../base/log-line.ts'
+import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
 import { withWriter } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, ExitStatus } from '../command.ts'
-import { failureIn, revisionOf } from '../store-reader.ts'
-import type { Failure } from '../store-reader.ts'
+import { failureIn, readRevision } from '../store-reader.ts'
+import type { SourceFailure } from '../store-reader.ts'
 
 export const outdated: Command = {
   name: 'outdated',
@@ -25,7 +25,7 @@ export const outdated: Command = {
   Told too is where lock and configuration differ: an entry that is missing, one too many, or one of another url or ref.
 `,
   async run(context) {
-    const config = await configOf(context)
+    const config = await configFor(context)
     const file = lockFileOf(config)
     const sources = [...new Set(sourcesOf(context.operands, config))].map((id) => configuredIn(config, id).source)
     const lock = await readLock(file)
@@ -59,7 +59,7 @@ interface Standing {
   readonly locked?: Place
   readonly upstream?: Place
   readonly differences?: readonly string[]
-  readonly error?: Failure
+  readonly error?: SourceFailure
 }
 
 type Place = Pick<Revision, 'ref' | 'commit' | 'tag'>
@@ -80,9 +80,9 @@ function withLock(standing: Standing, lock: LockStanding | undefined): Standing 
   return lock === undefined ? standing : { ...standing, lock }
 }
 
-async function foundOf(source: Source, ask: AskWriter): Promise<Revision | Failure> {
+async function foundOf(source: Source, ask: AskWriter): Promise<Revision | SourceFailure> {
   try {
-    return await revisionOf(ask, source)
+    return await readRevision(ask, source)
   } catch (error) {
     return failureIn(error)
   }
@@ -110,12 +110,12 @@ function statusOf(standings: readonly Standing[]): ExitStatus {
 function linesOf(standing: Standing): string[] {
   const { lock } = standing
   const isTold = lock === undefined || isFollowed(lock) || lock.state === 'absent' || lock.state === 'missing'
-  const text = isTold ? undefined : standingText(lock)
+  const text = isTold ? undefined : lockStandingText(lock)
   return [...stateLines(standing), ...(text === undefined ? [] : [`  lock: ${text}`])]
 }
 
 function stateLines({ source, state, locked, upstream, differences = [], error }: Standing): string[] {
-  const more = differences.map((message) => `  ${printable(message)}`)
+  const more = differences.map((message) => `  ${printableLine(message)}`)
   switch (state) {
     case 'current':
       return [`${source}: up to date, ${textOf(locked)}; upstream has ${upstream?.commit}`]
@@ -133,7 +133,7 @@ function stateLines({ source, state, locked, upstream, differences = [], error }
     case 'extra':
       return [`${source}: is in the lock and not in the configuration; skillsyncd lock --prune takes it out`]
     case 'failed':
-      return [`${source}: not known (${error?.code}): ${printable(error?.message ?? '')}`, ...more]
+      return [`${source}: not known (${error?.code}): ${printableLine(error?.message ?? '')}`, ...more]
     default:
       return state satisfies never
   }
@@ -142,5 +142,5 @@ function stateLines({ source, state, locked, upstream, differences = [], error }
 function textOf(place: Place | undefined): string {
   if (place === undefined) return ''
   const { ref, commit, tag } = place
-  return `${printable(ref)} at ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`
+  return `${printableLine(ref)} at ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { sourcesOf } from '../../control/requests.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { withWriter } from '../daemon-client.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { commitNamed } from './commit-operand.ts'
 import { SHOWN_MOMENTS, linesOfMoment, momentsOf } from './log.ts'
@@ -23,7 +23,7 @@ export const rollback: Command = {
   },
   async run(context) {
     const { operands, values } = context
-    const config = await configOf(context)
+    const config = await configFor(context)
     if (operands.length === 0) {
       printLines(context, (await momentsOf(config, SHOWN_MOMENTS)).flatMap(linesOfMoment))
       throw new UsageError('"rollback" wants the number of a generation, or a source and a commit')
@@ -74,7 +74,7 @@ function print(context: Context, done: readonly RolledBack[]): void {
     return
   }
   const lines = done.flatMap((one) => [
-    `${one.source}: ${one.from?.commit ?? 'nothing'} -> ${one.to.commit} (${printable(one.to.ref)})`,
+    `${one.source}: ${one.from?.commit ?? 'nothing'} -> ${one.to.commit} (${printableLine(one.to.ref)})`,
     `  ${nextOf(one)}`,
   ])
   printLines(context, lines)

@@ -1,6 +1,6 @@
 import { sourcesOf } from '../../control/requests.ts'
 import { withWriter } from '../daemon-client.ts'
-import { MODE_OPTIONS, configOf, printJson, printLines } from '../command.ts'
+import { MODE_OPTIONS, configFor, printJson, printLines } from '../command.ts'
 import type { Command } from '../command.ts'
 import { exitOfPulls, linesOfProblems, linesOfPull, pulled } from '../pull-results.ts'
 
@@ -10,7 +10,7 @@ export const sync: Command = {
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   options: MODE_OPTIONS,
   async run(context) {
-    const config = await configOf(context)
+    const config = await configFor(context)
     const ids = sourcesOf(context.operands, config)
     const { ends, problems } = await withWriter(context, config, (ask) => pulled(context, ids, ask))
     if (context.json) printJson(context, { sources: ends, problems })

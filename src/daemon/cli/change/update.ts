@@ -1,7 +1,7 @@
 import { countOf } from '../../../base/text/plural.ts'
-import { described } from '../../../sync/pull/move-policy.ts'
+import { revisionText } from '../../../sync/pull/move-policy.ts'
 import { UNDECIDED, identityOf, isAbout, isWanted } from '../../../sync/decisions/decisions.ts'
-import { docsChange, entryOf, skillChanges } from '../../../sync/decisions/lock.ts'
+import { docsChange, lockEntryOf, skillChanges } from '../../../sync/decisions/lock.ts'
 import type { Lock, LockEntry, SkillChange } from '../../../sync/decisions/lock.ts'
 import { isObjectId, type ObjectId } from '../../../sync/model/revision.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
@@ -15,20 +15,20 @@ import type { Config } from '../../config/config.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { isWaiting } from '../../pull/decide.ts'
 import { followedBy, lockFileOf } from '../../trust/lock-rules.ts'
-import { useText } from '../../status/lock-text.ts'
-import { printable } from '../../base/log-line.ts'
+import { lockUseText } from '../../status/lock-text.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { sourcesOf } from '../../control/requests.ts'
 import { signersTexts } from '../../base/signer-text.ts'
 import { SYNC_END } from '../../status/pull-result.ts'
 import type { SyncEnd } from '../../status/pull-result.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { AskWriter } from '../daemon-client.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
-import { candidateOf, eachCounted, expectLockable, failureIn, withLooking } from '../store-reader.ts'
+import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../store-reader.ts'
 import { lineOfPack, lockPacks } from './lock-packs.ts'
 import type { PackEnd } from './lock-packs.ts'
-import type { Failure, Looking } from '../store-reader.ts'
+import type { SourceFailure, SourceReader } from '../store-reader.ts'
 import { exitOfPulls, linesOfPull } from '../pull-results.ts'
 
 export const update: Command = {
@@ -48,7 +48,7 @@ export const update: Command = {
     },
   },
   async run(context) {
-    const config = await configOf(context)
+    const config = await configFor(context)
     const file = lockFileOf(config)
     const ids = [...new Set(sourcesOf(context.operands, config))]
     const precise = preciseOf(context)
@@ -57,7 +57,7 @@ export const update: Command = {
     const done = await updated(context, config, file, ids, precise)
     if (context.json) printJson(context, jsonOf(file, config, done))
     else {
-      const wrote = `${file} is ${done.isWritten ? 'written' : 'as it was'}: ${useText(config)}`
+      const wrote = `${file} is ${done.isWritten ? 'written' : 'as it was'}: ${lockUseText(config)}`
       printLines(context, [...done.ends.flatMap(linesOf), ...done.packs.map(lineOfPack), wrote])
     }
     return done.packs.some(({ why }) => why !== undefined) ? 1 : statusOf(done.ends)
@@ -80,7 +80,7 @@ interface Done {
 
 /** The result for one source: its entry in the lock, and its pull. */
 type End =
-  | { readonly id: SourceId; readonly failure: Failure }
+  | { readonly id: SourceId; readonly failure: SourceFailure }
   | { readonly id: SourceId; readonly before: LockEntry | undefined; readonly after: LockEntry; readonly sync: SyncEnd }
 
 async function updated(
@@ -90,7 +90,7 @@ async function updated(
   ids: readonly SourceId[],
   precise: ObjectId | undefined,
 ): Promise<Done> {
-  return withLooking(context, config, async (looking) => {
+  return withStoreAndWriter(context, config, async (looking) => {
     const sources = ids.map((id) => configuredIn(config, id))
     const looks = await eachCounted(context, sources, 'looked at', ({ source }) => lookAt(source, looking, precise))
     const { isWritten, moves } = await written(file, looks, context.signal)
@@ -114,11 +114,11 @@ async function updated(
 
 type Look =
   | { readonly source: Source; readonly snapshot: Snapshot }
-  | { readonly source: Source; readonly failure: Failure }
+  | { readonly source: Source; readonly failure: SourceFailure }
 
-async function lookAt(source: Source, looking: Looking, precise: ObjectId | undefined): Promise<Look> {
+async function lookAt(source: Source, looking: SourceReader, precise: ObjectId | undefined): Promise<Look> {
   try {
-    const snapshot = await candidateOf(looking, source.id, precise)
+    const snapshot = await readCandidate(looking, source.id, precise)
     expectLockable(source, snapshot)
     if (source.update === 'review' && precise === undefined) await expectSeen(source, snapshot, looking)
     return { source, snapshot }
@@ -131,12 +131,12 @@ async function lookAt(source: Source, looking: Looking, precise: ObjectId | unde
  * Throws for a commit that no operator has seen. A lock allows a commit to be served, so such a commit must not get
  * into it as a side effect.
  */
-async function expectSeen({ id }: Source, { revision }: Snapshot, { store }: Looking): Promise<void> {
+async function expectSeen({ id }: Source, { revision }: Snapshot, { store }: SourceReader): Promise<void> {
   const held = (await store.generations.current())?.sources.find(({ source }) => source === id)
   const served = held && (await store.snapshots.readWhole(held.snapshot))?.revision
   if (served !== undefined && isAbout(identityOf(served), revision)) return
   if (isWanted((await store.decisions.read()).get(id) ?? UNDECIDED, revision)) return
-  const message = `Cannot lock "${id}" at ${described(revision)}: it waits for approval; skillsyncd update ${id} --precise ${revision.commit} names it`
+  const message = `Cannot lock "${id}" at ${revisionText(revision)}: it waits for approval; skillsyncd update ${id} --precise ${revision.commit} names it`
   throw new SyncError('awaiting-approval', message)
 }
 
@@ -160,7 +160,7 @@ async function written(
       if ('failure' in look) continue
       const { source, snapshot } = look
       const before = lock.sources.get(source.id)
-      const after = entryOf(source, snapshot, before)
+      const after = lockEntryOf(source, snapshot, before)
       moves.set(source.id, { before, after })
       sources.set(source.id, after)
     }
@@ -242,21 +242,21 @@ function changesOf(before: LockEntry | undefined, after: LockEntry): SkillChange
 }
 
 function linesOf(end: End): string[] {
-  if ('failure' in end) return [`${end.id}: not updated (${end.failure.code}): ${printable(end.failure.message)}`]
+  if ('failure' in end) return [`${end.id}: not updated (${end.failure.code}): ${printableLine(end.failure.message)}`]
   const { id, before, after, sync } = end
   const docs = docsChange(before?.docs, after.docs)
   return [
     `${id}: ${moveText(before, after)}`,
-    ...signersTexts(after.signers).map((text) => `  signed: ${printable(text)}`),
-    ...changesOf(before, after).map(({ path, change }) => `  ${change.padEnd(7)} ${printable(path) || 'the root'}`),
+    ...signersTexts(after.signers).map((text) => `  signed: ${printableLine(text)}`),
+    ...changesOf(before, after).map(({ path, change }) => `  ${change.padEnd(7)} ${printableLine(path) || 'the root'}`),
     ...(docs === undefined ? [] : [`  ${docs.padEnd(7)} the docs folder`]),
     ...linesOfPull(sync),
   ]
 }
 
 function moveText(before: LockEntry | undefined, { revision: { ref, commit }, skills }: LockEntry): string {
-  const at = `${printable(ref)} at ${commit}`
+  const at = `${printableLine(ref)} at ${commit}`
   if (before === undefined) return `locked ${at}, ${countOf(skills.size, 'skill')}`
   if (before.revision.commit === commit) return `unmoved, ${at}`
-  return `moved from ${printable(before.revision.ref)} at ${before.revision.commit} to ${at}`
+  return `moved from ${printableLine(before.revision.ref)} at ${before.revision.commit} to ${at}`
 }

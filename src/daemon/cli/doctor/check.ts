@@ -4,11 +4,11 @@ import type { Config } from '../../config/config.ts'
 import type { Redactor } from '../../base/redactor.ts'
 
 /** One check of this machine. An error that it throws counts as a finding. */
-export interface Check {
+export interface DoctorCheck {
   readonly name: CheckName
   /** The part of the configuration that it concerns. */
   readonly subject?: string
-  look(signal: AbortSignal): Promise<readonly Checked[]>
+  look(signal: AbortSignal): Promise<readonly CheckResult[]>
 }
 
 /** The input of the checks. They change nothing permanently. */
@@ -24,7 +24,7 @@ export interface Ground {
 }
 
 /** One result of a check. */
-export interface Checked {
+export interface CheckResult {
   readonly check: CheckName
   readonly state: CheckState
   readonly subject?: string
@@ -63,9 +63,9 @@ export type CheckName =
 
 /** The possible results of one check on one subject. */
 export interface Verdicts {
-  readonly ok: (message: string) => Checked
-  readonly warn: (message: string, mend: string) => Checked
-  readonly fail: (message: string, mend: string) => Checked
+  readonly ok: (message: string) => CheckResult
+  readonly warn: (message: string, mend: string) => CheckResult
+  readonly fail: (message: string, mend: string) => CheckResult
 }
 
 export function verdicts(check: CheckName, subject?: string): Verdicts {

@@ -3,19 +3,19 @@ import { connect, tokenFor, type EraEnd } from '../../connect/connect.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { systemClock } from '../../../base/clock.ts'
 import { verdicts } from './check.ts'
-import type { Checked } from './check.ts'
+import type { CheckResult } from './check.ts'
 import { request } from '../../control/requests.ts'
-import { isObject } from '../../../base/canonical-json.ts'
+import { isObject } from '../../../base/json-object.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { configOf, progressOf } from '../command.ts'
+import { configFor, progressOf } from '../command.ts'
 import type { Context } from '../command.ts'
 
 /** The outcome for the clients of both eras, as data and as checks. */
 export interface Connected {
   readonly url: string
   readonly eras: readonly EraEnd[]
-  readonly checks: readonly Checked[]
+  readonly checks: readonly CheckResult[]
 }
 
 /** Opens the named or configured address as a client of each era. */
@@ -36,7 +36,7 @@ export async function connected(context: Context): Promise<Connected> {
 /** Installs the package next to this program, where Node finds it. */
 const SDK_INSTALL = 'npm install --global @modelcontextprotocol/sdk@1'
 
-function checksOf({ era, client, steps }: EraEnd): Checked[] {
+function checksOf({ era, client, steps }: EraEnd): CheckResult[] {
   if (steps === undefined) {
     const { warn } = verdicts('connect', era)
     return [warn(`${client} is not installed, so the era of 2025-11-25 was not tried`, `${SDK_INSTALL} brings it`)]
@@ -52,7 +52,7 @@ async function addressOf(context: Context): Promise<URL> {
   const [named, ...more] = context.operands
   if (more.length > 0) throw new UsageError('"doctor --connect" wants one address at most')
   if (named !== undefined) return endpointOf(named)
-  const config = await configOf(context)
+  const config = await configFor(context)
   const { publicUrl } = config.serve.http
   return endpointOf(publicUrl ?? (await listeningAt(config, context.signal)))
 }

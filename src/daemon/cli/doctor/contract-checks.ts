@@ -11,17 +11,17 @@ import { idsOf, type Config } from '../../config/config.ts'
 import { problemNotes } from '../../status/contract-log.ts'
 import { isContractUnserved, unservedContractsText } from '../../status/unserved-contract.ts'
 import { verdicts } from './check.ts'
-import type { Check, Checked } from './check.ts'
+import type { DoctorCheck, CheckResult } from './check.ts'
 
 /**
  * Checks the skills of the contract against each other. `whole` is needed because dependencies can lead to sources
  * other than `asked`.
  */
-export function contractChecks(whole: Config, asked: readonly SourceId[]): Check[] {
+export function contractChecks(whole: Config, asked: readonly SourceId[]): DoctorCheck[] {
   return asked.length === 0 ? [] : [{ name: 'contract', look: async () => contractChecked(whole, asked) }]
 }
 
-async function contractChecked(config: Config, asked: readonly SourceId[]): Promise<Checked[]> {
+async function contractChecked(config: Config, asked: readonly SourceId[]): Promise<CheckResult[]> {
   const catalog = await servedCatalog(config)
   if (catalog === undefined) return []
   const sources = config.sources.flatMap(({ source }) => (asked.includes(source.id) ? [source] : []))
@@ -30,13 +30,13 @@ async function contractChecked(config: Config, asked: readonly SourceId[]): Prom
 }
 
 /** Not a fault: most authors with the block do not need it served here. */
-function unservedChecked(source: Source, { snapshots }: Catalog): Checked[] {
+function unservedChecked(source: Source, { snapshots }: Catalog): CheckResult[] {
   const skills = snapshots.find((snapshot) => snapshot.source === source.id)?.skills ?? []
   const count = skills.filter((skill) => isContractUnserved(source, skill)).length
   return count === 0 ? [] : [verdicts('contract', source.id).ok(unservedContractsText(count))]
 }
 
-function heldChecked(catalog: Catalog, asked: readonly SourceId[]): Checked[] {
+function heldChecked(catalog: Catalog, asked: readonly SourceId[]): CheckResult[] {
   const notes = problemNotes(problemsOf(new Set(asked), contractProblems(catalog)))
   if (notes.length > 0) return notes.map(({ code, message }) => problemChecked(code, message))
   const held = [...catalog.skills.values()].filter(({ source, skill }) => asked.includes(source) && skill.contract)
@@ -57,7 +57,7 @@ async function servedCatalog(config: Config): Promise<Catalog | undefined> {
   }
 }
 
-function problemChecked(code: ContractProblem['kind'], message: string): Checked {
+function problemChecked(code: ContractProblem['kind'], message: string): CheckResult {
   const { warn, fail } = verdicts('contract')
   const text = `${code}: ${message}`
   // A dependency is the author's statement; the skill is served regardless.

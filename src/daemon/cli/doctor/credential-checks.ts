@@ -9,20 +9,20 @@ import { whyNotOpened } from '../../base/disk-error-text.ts'
 import { codeOf } from '../../../base/error-code.ts'
 import { readTrust } from '../../trust/trust.ts'
 import { verdicts } from './check.ts'
-import type { Check, Checked, Ground } from './check.ts'
+import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 import { isOverSsh } from './program-checks.ts'
 import { secretsIn } from './secrets.ts'
 import type { NamedSecret } from './secrets.ts'
 
 /** Checks the daemon's credentials and trust anchors. Reads secrets as a pull does, and never shows them. */
-export function credentialChecks(ground: Ground): Check[] {
-  const secrets = secretsIn(ground.config).map((secret): Check => {
+export function credentialChecks(ground: Ground): DoctorCheck[] {
+  const secrets = secretsIn(ground.config).map((secret): DoctorCheck => {
     return { name: 'secret', subject: secret.name, look: async () => secretChecked(secret, ground) }
   })
   return [...secrets, ...ground.config.sources.flatMap((configured) => trustChecks(configured, ground))]
 }
 
-async function secretChecked(secret: NamedSecret, { environment, redactor }: Ground): Promise<Checked[]> {
+async function secretChecked(secret: NamedSecret, { environment, redactor }: Ground): Promise<CheckResult[]> {
   const { reference, use, name, whose } = secret
   const { ok, warn, fail } = verdicts('secret', name)
   const needed = `for ${whose.join(', ')}`
@@ -58,13 +58,13 @@ const AS_SERVICE = 'See the journal of the service for what it could not use; no
 const OF_VARIABLE = 'Set it; one that only the service has is seen where doctor runs as the service does'
 
 /** The files that define what a source trusts. */
-function trustChecks(configured: ConfiguredSource, ground: Ground): Check[] {
+function trustChecks(configured: ConfiguredSource, ground: Ground): DoctorCheck[] {
   const { source, ca, signed } = configured
   const { ok } = verdicts('trust', source.id)
-  const check = (look: () => Promise<Checked>): Check => {
+  const check = (look: () => Promise<CheckResult>): DoctorCheck => {
     return { name: 'trust', subject: source.id, look: async () => [await look()] }
   }
-  const checks: Check[] = []
+  const checks: DoctorCheck[] = []
   if (ca !== undefined)
     checks.push(
       check(async () => {
@@ -84,7 +84,10 @@ function trustChecks(configured: ConfiguredSource, ground: Ground): Check[] {
 }
 
 /** ssh itself decides which hosts are known; without a file it knows none. */
-async function hostKeysChecked({ source, access: by }: ConfiguredSource, { environment }: Ground): Promise<Checked> {
+async function hostKeysChecked(
+  { source, access: by }: ConfiguredSource,
+  { environment }: Ground,
+): Promise<CheckResult> {
   const { ok, fail } = verdicts('trust', source.id)
   const named = by.kind === 'ssh' ? by.knownHosts : undefined
   const files = named === undefined ? [join(environment.home, '.ssh', 'known_hosts'), ...SYSTEM_HOSTS] : [named]

@@ -7,7 +7,7 @@ import { ConfigError } from '../../config/config-error.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { verdicts } from './check.ts'
-import type { Check, Checked, Ground } from './check.ts'
+import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 import { contractChecks } from './contract-checks.ts'
 import { credentialChecks } from './credential-checks.ts'
 import { examine } from './run-checks.ts'
@@ -20,16 +20,16 @@ import { secondOpinions } from './second-opinion.ts'
 import { serviceChecks } from './service-checks.ts'
 import { stateChecks } from './state-checks.ts'
 import { writerChecks } from './writer-checks.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { sourcesOf } from '../../control/requests.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { withWriter } from '../daemon-client.ts'
-import { configOf, printJson, printLines, progressOf } from '../command.ts'
+import { configFor, printJson, printLines, progressOf } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { connected } from './connect.ts'
 
 /** The groups of local checks, each made from the configuration. */
-const GROUPS: readonly ((ground: Ground) => Check[])[] = [
+const GROUPS: readonly ((ground: Ground) => DoctorCheck[])[] = [
   programChecks,
   stateChecks,
   writerChecks,
@@ -41,7 +41,7 @@ const GROUPS: readonly ((ground: Ground) => Check[])[] = [
 ]
 
 /** The checks that need the network. */
-const AWAY: readonly ((ground: Ground) => Check[])[] = [hostChecks]
+const AWAY: readonly ((ground: Ground) => DoctorCheck[])[] = [hostChecks]
 
 export const doctor: Command = {
   name: 'doctor',
@@ -86,7 +86,7 @@ export const doctor: Command = {
 }
 
 /** Prints the results, with additional data for `--json`. */
-function concluded(context: Context, all: readonly Checked[], more: object = {}): ExitStatus {
+function concluded(context: Context, all: readonly CheckResult[], more: object = {}): ExitStatus {
   print(context, all, more)
   const counts = context.values['strict'] === true ? ['warn', 'fail'] : ['fail']
   return all.some(({ state }) => counts.includes(state)) ? 3 : 0
@@ -96,7 +96,7 @@ function sourcesAlone(config: Config, named: readonly SourceId[]): Config {
   return { ...config, sources: config.sources.filter(({ source }) => named.includes(source.id)) }
 }
 
-async function seconds(context: Context, config: Config, named: readonly SourceId[]): Promise<readonly Checked[]> {
+async function seconds(context: Context, config: Config, named: readonly SourceId[]): Promise<readonly CheckResult[]> {
   using progress = progressOf(context)
   const ground = { config, show: (text: string): void => progress.show(text), signal: context.signal }
   const checked = await secondOpinions(named, ground, (work) => withWriter(context, config, work))
@@ -105,11 +105,11 @@ async function seconds(context: Context, config: Config, named: readonly SourceI
 }
 
 /** Reads the configuration. If it is unusable, the machine is still checked, without sources. */
-async function configured(context: Context): Promise<{ readonly config: Config; readonly told: Checked }> {
+async function configured(context: Context): Promise<{ readonly config: Config; readonly told: CheckResult }> {
   const { ok, fail } = verdicts('configuration')
   try {
     // `--offline` limits only this command: a daemon that was started without it must still answer.
-    const config = { ...(await configOf(context)), mode: { locked: false, offline: false } }
+    const config = { ...(await configFor(context)), mode: { locked: false, offline: false } }
     const where = config.file ?? 'the command line'
     return { config, told: ok(`${where}: valid, ${countOf(config.sources.length, 'source')}`) }
   } catch (error) {
@@ -124,9 +124,9 @@ async function configured(context: Context): Promise<{ readonly config: Config; 
 /** A configuration has at least one source; this one is removed again. */
 const ANY = 'https://localhost/any.git'
 
-function print(context: Context, all: readonly Checked[], more: object): void {
+function print(context: Context, all: readonly CheckResult[], more: object): void {
   const offline = context.values['offline'] === true
-  const count = (wanted: Checked['state']) => all.filter(({ state }) => state === wanted).length
+  const count = (wanted: CheckResult['state']) => all.filter(({ state }) => state === wanted).length
   const [ok, warn, fail] = [count('ok'), count('warn'), count('fail')]
   if (context.json) {
     printJson(context, { ok: fail === 0, counts: { ok, warn, fail }, offline, ...more, checks: all })
@@ -138,9 +138,9 @@ function print(context: Context, all: readonly Checked[], more: object): void {
   printLines(context, [...shown.flatMap(linesOf), `${countOf(all.length, 'check')}: ${verdict}${hosts}`])
 }
 
-function linesOf({ check, state, subject, message, mend }: Checked): string[] {
-  const about = subject === undefined ? check : `${check} ${printable(subject)}`
-  const [first = '', ...rest] = message.split('\n').map(printable)
+function linesOf({ check, state, subject, message, mend }: CheckResult): string[] {
+  const about = subject === undefined ? check : `${check} ${printableLine(subject)}`
+  const [first = '', ...rest] = message.split('\n').map(printableLine)
   const lines = [`${state.padEnd(4)}  ${about}: ${first}`, ...rest.map((line) => `        ${line}`)]
-  return mend === undefined ? lines : [...lines, `        → ${printable(mend)}`]
+  return mend === undefined ? lines : [...lines, `        → ${printableLine(mend)}`]
 }

@@ -5,17 +5,17 @@ import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.
 import { join } from 'node:path'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { verdicts } from './check.ts'
-import type { Check, Checked, Ground } from './check.ts'
+import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 
 /** Checks sources on this disk, and whether the system's limits allow watching their folders. */
-export function folderChecks({ config }: Ground, limits = INOTIFY): Check[] {
+export function folderChecks({ config }: Ground, limits = INOTIFY): DoctorCheck[] {
   const folders = config.sources.flatMap(({ source }) =>
     source.kind === 'directory' ? [{ id: source.id, path: source.path }] : [],
   )
   const repositories = config.sources.flatMap(({ source }) =>
     source.kind === 'git' && /^file:/i.test(source.url) ? [{ id: source.id, path: fileURLToPath(source.url) }] : [],
   )
-  const readable = [...folders, ...repositories].map(({ id, path }): Check => {
+  const readable = [...folders, ...repositories].map(({ id, path }): DoctorCheck => {
     return { name: 'folder', subject: id, look: async () => [await folderChecked(id, path)] }
   })
   if (folders.length === 0 || process.platform !== 'linux') return readable
@@ -25,7 +25,7 @@ export function folderChecks({ config }: Ground, limits = INOTIFY): Check[] {
 
 const INOTIFY = '/proc/sys/fs/inotify'
 
-async function folderChecked(id: string, path: string): Promise<Checked> {
+async function folderChecked(id: string, path: string): Promise<CheckResult> {
   const { ok, fail } = verdicts('folder', id)
   const mend = 'Check `path` or `url`, and that the user of the daemon may read it'
   try {
@@ -38,7 +38,7 @@ async function folderChecked(id: string, path: string): Promise<Checked> {
 }
 
 /** inotify needs one watch for each folder and subfolder. All programs of a user share one limit. */
-async function watchesChecked(paths: readonly string[], limits: string, signal: AbortSignal): Promise<Checked> {
+async function watchesChecked(paths: readonly string[], limits: string, signal: AbortSignal): Promise<CheckResult> {
   const { ok, warn } = verdicts('watches')
   const [most, instances] = [await numberIn(limits, 'max_user_watches'), await numberIn(limits, 'max_user_instances')]
   if (most === undefined || instances === undefined) return ok('the system names no limits')

@@ -2,25 +2,25 @@ import { createConnection } from 'node:net'
 import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
 import { exchange } from '../../../sync/upstream/http/http-exchange.ts'
 import { connectionFailure } from '../../../sync/upstream/http/http-failure.ts'
-import type { Route } from '../../../sync/upstream/http/host-access.ts'
+import type { HostRoute } from '../../../sync/upstream/http/host-access.ts'
 import { readAuthorities } from '../../credentials/ca-file.ts'
 import type { Clock } from '../../../base/clock.ts'
 import type { ConfiguredSource } from '../../config/config.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { proxyTo } from '../../credentials/proxy.ts'
 import { verdicts } from './check.ts'
-import type { Check, Checked, Ground } from './check.ts'
+import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 import { isOverSsh } from './program-checks.ts'
 
 /** Checks each host once: whether it answers, and whether its clock agrees with ours. Sends no credentials. */
-export function hostChecks(ground: Ground): Check[] {
+export function hostChecks(ground: Ground): DoctorCheck[] {
   const hosts = new Map<string, { readonly host: Host; readonly whose: string[] }>()
   for (const { host, whose } of [...ground.config.sources.flatMap(hostOf), ...othersIn(ground)]) {
     const known = hosts.get(host.key) ?? { host, whose: [] }
     hosts.set(host.key, { host, whose: [...known.whose, whose] })
   }
-  return [...hosts.values()].map(({ host, whose }): Check => {
-    const look = async (signal: AbortSignal): Promise<readonly Checked[]> =>
+  return [...hosts.values()].map(({ host, whose }): DoctorCheck => {
+    const look = async (signal: AbortSignal): Promise<readonly CheckResult[]> =>
       host.kind === 'ssh' ? sshChecked(host, whose, signal) : httpChecked(host, whose, ground, signal)
     return { name: 'host', subject: host.name, look }
   })
@@ -91,11 +91,11 @@ async function httpChecked(
   whose: readonly string[],
   { clock, environment, redactor }: Ground,
   signal: AbortSignal,
-): Promise<Checked[]> {
+): Promise<CheckResult[]> {
   const what = `Cannot reach "${name}"`
   const { ok, warn, fail } = verdicts('host', name)
   try {
-    const route: Route = {
+    const route: HostRoute = {
       ca: way.ca === undefined ? undefined : await readAuthorities(way.ca),
       proxy: await proxyTo(url, way.proxy, environment, redactor),
     }
@@ -118,7 +118,7 @@ async function httpChecked(
 }
 
 /** Certificates, signed tokens and leases of credentials all depend on the clock. */
-function clockChecked(host: string, date: string | undefined, age: string | undefined, clock: Clock): Checked[] {
+function clockChecked(host: string, date: string | undefined, age: string | undefined, clock: Clock): CheckResult[] {
   // A cached answer is as old as its `Age` says.
   const agedMs = age !== undefined && /^\d{1,9}$/.test(age) ? Number(age) * 1000 : 0
   const skewMs = clock.now().getTime() - (Date.parse(date ?? '') + agedMs)
@@ -137,11 +137,11 @@ async function sshChecked(
   { name, host, port }: SshHost,
   whose: readonly string[],
   signal: AbortSignal,
-): Promise<Checked[]> {
+): Promise<CheckResult[]> {
   const { ok, warn, fail } = verdicts('host', name)
   try {
     const greeting = await greetingOf(host, port, signal)
-    if (greeting.startsWith('SSH-')) return [ok(`it answers (${printable(greeting)}), for ${whoseText(whose)}`)]
+    if (greeting.startsWith('SSH-')) return [ok(`it answers (${printableLine(greeting)}), for ${whoseText(whose)}`)]
     return [warn(`something answers there that is no ssh, for ${whoseText(whose)}`, 'Check the port in the address')]
   } catch (cause) {
     if (signal.aborted) throw cause

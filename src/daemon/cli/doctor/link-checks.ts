@@ -3,20 +3,20 @@ import type { Config } from '../../config/config.ts'
 import { foldersNow, isAsServed, linkCommandOf } from '../../agent-folders/folder-status.ts'
 import type { FolderNow } from '../../agent-folders/folder-status.ts'
 import { verdicts } from './check.ts'
-import type { Check, Checked, Ground } from './check.ts'
+import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 
 /**
  * Checks that agents find the served skills. Their folders are recorded in the state, so one check covers all of them.
  */
-export function linkChecks({ config }: Ground): Check[] {
+export function linkChecks({ config }: Ground): DoctorCheck[] {
   return [{ name: 'links', look: async () => linksChecked(config) }]
 }
 
-async function linksChecked(config: Config): Promise<readonly Checked[]> {
+async function linksChecked(config: Config): Promise<readonly CheckResult[]> {
   return (await foldersNow(config)).map(folderChecked)
 }
 
-function folderChecked(now: FolderNow): Checked {
+function folderChecked(now: FolderNow): CheckResult {
   const { folder, copies, current, behind, gone, blocked } = now
   const { ok, warn } = verdicts('links', folder)
   if (isAsServed(now)) return ok(`${countOf(current.length, 'skill')} ${copies ? 'copied' : 'linked'}, as served`)

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { SyncError } from '../../../sync/model/sync-error.ts'
-import { isObject } from '../../../base/canonical-json.ts'
+import { isObject } from '../../../base/json-object.ts'
 import type { Config, ListenAddress } from '../../config/config.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { codeOf } from '../../../base/error-code.ts'
@@ -10,12 +10,12 @@ import { request } from '../../control/requests.ts'
 import { runProgram } from '../../base/run-program.ts'
 import { Tokens } from '../../http/tokens.ts'
 import { verdicts } from './check.ts'
-import type { Check, Checked, Ground } from './check.ts'
+import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 import { portHolder } from './port-holder.ts'
 import { BOOTED } from './service-checks.ts'
 
 /** Checks that clients can connect: the addresses, the tokens, and the system's limit on open files. */
-export function listenChecks(ground: Ground, booted = BOOTED): Check[] {
+export function listenChecks(ground: Ground, booted = BOOTED): DoctorCheck[] {
   const { http, operations } = ground.config.serve
   return [
     listening({ address: http, key: 'serve.http', side: 'http' }, ground, booted),
@@ -33,7 +33,7 @@ interface Listener {
   readonly side: 'http' | 'operations'
 }
 
-function listening(listener: Listener, ground: Ground, booted: string): Check {
+function listening(listener: Listener, ground: Ground, booted: string): DoctorCheck {
   const { address, key, side } = listener
   const subject = subjectOf(listener)
   const { ok, fail } = verdicts('listen', subject)
@@ -83,7 +83,7 @@ async function taken(
   ground: Ground,
   booted: string,
   signal: AbortSignal,
-): Promise<Checked> {
+): Promise<CheckResult> {
   const { ok, warn, fail } = verdicts('listen', subjectOf(listener))
   const find = `Find it with \`ss -ltnp\`, or set another port in \`${listener.key}\``
   const holder = await portHolder(listener.address.port, ground, booted, signal)
@@ -131,7 +131,7 @@ async function bindCode({ host, port }: ListenAddress): Promise<string | undefin
   }
 }
 
-async function tokensChecked({ config, clock }: Ground): Promise<Checked[]> {
+async function tokensChecked({ config, clock }: Ground): Promise<CheckResult[]> {
   const { ok, fail } = verdicts('tokens')
   const tokens = new Tokens(config.state, () => clock.now())
   await tokens.read()
@@ -142,7 +142,7 @@ async function tokensChecked({ config, clock }: Ground): Promise<Checked[]> {
 }
 
 /** The limit of this shell. A service has its own limit, so the message says which one it means. */
-async function descriptorsChecked({ config, environment }: Ground, signal: AbortSignal): Promise<Checked[]> {
+async function descriptorsChecked({ config, environment }: Ground, signal: AbortSignal): Promise<CheckResult[]> {
   const { ok, warn } = verdicts('descriptors')
   const call = { command: '/bin/sh', args: ['-c', 'ulimit -n'], env: { PATH: environment.path }, input: '' }
   const { stdout } = await runProgram(call, { timeoutMs: ANSWER_MS, outputBytes: 1_024, signal })

@@ -11,14 +11,14 @@ import {
 } from '../../../sync/upstream/git/program/git-version.ts'
 import type { ConfiguredSource } from '../../config/config.ts'
 import { verdicts } from './check.ts'
-import type { Check, Checked, Ground } from './check.ts'
+import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 
 /** Checks the Node version, and every program that the configuration needs. */
-export function programChecks(ground: Ground): Check[] {
+export function programChecks(ground: Ground): DoctorCheck[] {
   return [nodeCheck(), ...gitChecks(ground), ...namedPrograms(ground).map((named) => findable(named, ground))]
 }
 
-function nodeCheck(): Check {
+function nodeCheck(): DoctorCheck {
   const { ok, warn } = verdicts('node')
   const { node } = process.versions
   return {
@@ -33,7 +33,7 @@ function nodeCheck(): Check {
 }
 
 /** For http(s), git and ssh are needed only if configured. */
-function gitChecks({ config, environment }: Ground): Check[] {
+function gitChecks({ config, environment }: Ground): DoctorCheck[] {
   const { git, ssh } = config.programs
   const overSsh = config.sources.filter(isOverSsh)
   const chosen = config.sources.filter(({ source }) => source.kind === 'git' && source.backend === 'system')
@@ -46,7 +46,7 @@ function gitChecks({ config, environment }: Ground): Check[] {
   const asksGit = { command: git, args: ['--version'], env: call }
   const overHttp = chosen.some(({ source }) => /^https?:/i.test(source.url))
   const chosenOnDisk = chosen.some(isOnDisk)
-  const checks: Check[] = []
+  const checks: DoctorCheck[] = []
   if (needing.length > 0)
     checks.push(versioned({ ...asksGit, for: textOf(needing), isNeeded: true, overHttp, onDisk: chosenOnDisk }))
   else if (onDisk.length > 0) checks.push(versioned({ ...asksGit, for: textOf(onDisk), isNeeded: false, onDisk: true }))
@@ -77,10 +77,18 @@ interface Versioned {
   readonly onDisk?: boolean
 }
 
-function versioned({ command, args, env, for: whose, isNeeded, overHttp = false, onDisk = false }: Versioned): Check {
+function versioned({
+  command,
+  args,
+  env,
+  for: whose,
+  isNeeded,
+  overHttp = false,
+  onDisk = false,
+}: Versioned): DoctorCheck {
   const { ok, warn, fail } = verdicts('program', command)
   const mend = `Install it, or name it in \`programs\`; it is needed for ${whose}`
-  const useless = (why: string): readonly Checked[] =>
+  const useless = (why: string): readonly CheckResult[] =>
     isNeeded ? [fail(why, mend)] : [warn(`${why}; repositories in forms that only git reads cannot be followed`, mend)]
   const start = { command, args, env, cwd: tmpdir(), fileBytes: undefined }
   return {
@@ -134,12 +142,12 @@ function namedPrograms({ config: { sources, gate } }: Ground): NamedProgram[] {
   return gate?.asked.kind === 'program' ? [...ofSources, { command: gate.asked.command, use: 'the gate' }] : ofSources
 }
 
-function findable({ command, use }: NamedProgram, { environment }: Ground): Check {
+function findable({ command, use }: NamedProgram, { environment }: Ground): DoctorCheck {
   const { ok, fail } = verdicts('program', command)
   return {
     name: 'program',
     subject: command,
-    async look(): Promise<Checked[]> {
+    async look(): Promise<CheckResult[]> {
       const file = await found(command, environment.path)
       if (file !== undefined) return [ok(`${file}, for ${use}`)]
       return [fail(`nothing of this name can be run, for ${use}`, 'Install it, or write its absolute path')]

@@ -2,15 +2,15 @@ import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
 import { inParallel } from '../../../base/parallel.ts'
 import type { Clock } from '../../../base/clock.ts'
 import { verdicts } from './check.ts'
-import type { Check, Checked } from './check.ts'
+import type { DoctorCheck, CheckResult } from './check.ts'
 
 /** Runs all checks in parallel, in bounded time. The failure or duration of one does not affect another. */
 export async function examine(
-  checks: readonly Check[],
+  checks: readonly DoctorCheck[],
   clock: Pick<Clock, 'wait'>,
   signal: AbortSignal,
-): Promise<readonly Checked[]> {
-  const found = new Map<Check, readonly Checked[]>()
+): Promise<readonly CheckResult[]> {
+  const found = new Map<DoctorCheck, readonly CheckResult[]>()
   await inParallel(checks, AT_ONCE, async (check) => void found.set(check, await looked(check, clock, signal)), signal)
   return checks.flatMap((check) => found.get(check) ?? [])
 }
@@ -21,7 +21,11 @@ const AT_ONCE = 64
 /** Resolvers and connections time out by themselves only after minutes. */
 const MOST_MS = 10_000
 
-async function looked(check: Check, clock: Pick<Clock, 'wait'>, signal: AbortSignal): Promise<readonly Checked[]> {
+async function looked(
+  check: DoctorCheck,
+  clock: Pick<Clock, 'wait'>,
+  signal: AbortSignal,
+): Promise<readonly CheckResult[]> {
   const over = new AbortController()
   const limited = AbortSignal.any([signal, over.signal])
   const late = clock.wait(MOST_MS, limited).then(() => [noAnswer(check)])
@@ -37,12 +41,12 @@ async function looked(check: Check, clock: Pick<Clock, 'wait'>, signal: AbortSig
   }
 }
 
-function noAnswer({ name, subject }: Check): Checked {
+function noAnswer({ name, subject }: DoctorCheck): CheckResult {
   const message = `no answer within ${MOST_MS / 1000} s`
   return verdicts(name, subject).fail(message, 'Try again; if it stays, what it waits for hangs: a disk or the network')
 }
 
-function thrown({ name, subject }: Check, error: unknown): Checked {
+function thrown({ name, subject }: DoctorCheck, error: unknown): CheckResult {
   const { fail } = verdicts(name, subject)
   if (error instanceof SyncError) return fail(error.message, mendOf(error.code))
   const why = error instanceof Error ? error.message : String(error)

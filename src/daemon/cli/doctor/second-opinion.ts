@@ -5,12 +5,12 @@ import { Store } from '../../../sync/store/store.ts'
 import type { AskWriter } from '../daemon-client.ts'
 import type { Config } from '../../config/config.ts'
 import { OperatorError } from '../../base/operator-error.ts'
-import type { Remark } from '../verify/finding.ts'
+import type { VerifyDiagnostic } from '../verify/finding.ts'
 import { secondRemarks } from '../verify/second-opinion-checks.ts'
 import { filesAreWhole } from '../verify/store-checks.ts'
 import { verifyingOf } from '../verify/verify-context.ts'
 import { verdicts } from './check.ts'
-import type { Checked } from './check.ts'
+import type { CheckResult } from './check.ts'
 
 /** The configuration, progress and signal with which sources are compared. */
 export interface SecondGround {
@@ -26,17 +26,17 @@ export interface SecondGround {
 export async function secondOpinions(
   ids: readonly SourceId[],
   { config, show, signal }: SecondGround,
-  withWriter: (work: (ask: AskWriter) => Promise<Checked[]>) => Promise<Checked[]>,
-): Promise<readonly Checked[]> {
+  withWriter: (work: (ask: AskWriter) => Promise<CheckResult[]>) => Promise<CheckResult[]>,
+): Promise<readonly CheckResult[]> {
   if (ids.length === 0) return []
   const store = await Store.openExisting(config.state)
   const verifying = await verifyingOf(config, store, { named: new Set(ids), show }, signal)
-  const stored: Remark[] = []
+  const stored: VerifyDiagnostic[] = []
   for await (const remark of filesAreWhole(verifying)) if (remark.kind === 'finding') stored.push(remark)
   const served = new Set<string>(verifying.snapshots.map(({ source }) => source))
   try {
     return await withWriter(async (ask) => {
-      const all: Checked[] = []
+      const all: CheckResult[] = []
       for (const id of ids) {
         signal.throwIfAborted()
         show(`isomorphic-git fetches ${id}`)
@@ -53,7 +53,7 @@ export async function secondOpinions(
 
 const CHECK = 'second-opinion'
 
-async function checked(id: SourceId, stored: readonly Remark[], ask: AskWriter): Promise<Checked[]> {
+async function checked(id: SourceId, stored: readonly VerifyDiagnostic[], ask: AskWriter): Promise<CheckResult[]> {
   const { ok, warn, fail } = verdicts(CHECK, id)
   const { remarks, files } = await secondRemarks(id, ask)
   const findings = [
@@ -72,11 +72,11 @@ async function checked(id: SourceId, stored: readonly Remark[], ask: AskWriter):
 
 const MEND = 'docs/doctor.md says for which sources that is so by their kind'
 
-function notServed(id: SourceId): Checked {
+function notServed(id: SourceId): CheckResult {
   return verdicts(CHECK, id).warn('nothing is served of it yet', `skillsyncd sync ${id} brings it`)
 }
 
-function textOf({ skill, path, message }: Remark): string {
+function textOf({ skill, path, message }: VerifyDiagnostic): string {
   const place = [skill, path].filter((part) => part !== undefined && part !== '').join(' ')
   return place === '' ? message : `${place}: ${message}`
 }

@@ -1,5 +1,5 @@
-import { nameOf } from '../../config/auth.ts'
-import type { Access, ProgramValue, SecretReference } from '../../config/auth.ts'
+import { secretNameOf } from '../../config/auth.ts'
+import type { HostAuth, ProgramValue, SecretReference } from '../../config/auth.ts'
 import type { GateConfig } from '../../config/gate.ts'
 import type { Config, ConfiguredSource } from '../../config/config.ts'
 
@@ -21,7 +21,7 @@ export function secretsIn({ sources, gate }: Config): NamedSecret[] {
     ...sources.flatMap(secretsOf),
     ...(gate === undefined ? [] : ofGate(gate)),
   ]) {
-    const name = nameOf(reference)
+    const name = secretNameOf(reference)
     const key = JSON.stringify([name, use])
     const before = named.get(key)?.whose ?? []
     named.set(key, { name, reference, use, whose: [...new Set([...before, whose])] })
@@ -40,7 +40,7 @@ function secretsOf({ source, access, proxy, webhook, programEnv = {} }: Configur
   return [...ofAccess(access, whose), ...ofProxy, ...ofWebhook, ...ofValues(programEnv, whose)]
 }
 
-function ofAccess(access: Access, whose: string): Needed[] {
+function ofAccess(access: HostAuth, whose: string): Needed[] {
   const needed = (reference: SecretReference, use: SecretUse = 'line'): Needed => ({ reference, use, whose })
   switch (access.kind) {
     case 'none':

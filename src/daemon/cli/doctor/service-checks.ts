@@ -2,10 +2,10 @@ import { stat } from 'node:fs/promises'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { ProgramFailure, runProgram } from '../../base/run-program.ts'
 import { verdicts } from './check.ts'
-import type { Check, Checked, Ground } from './check.ts'
+import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 
 /** Checks the state of our systemd units. No unit is fine: running as a service is optional. */
-export function serviceChecks(ground: Ground, booted = BOOTED): Check[] {
+export function serviceChecks(ground: Ground, booted = BOOTED): DoctorCheck[] {
   return [
     {
       name: 'service',
@@ -52,7 +52,7 @@ async function unitOf(
   }
 }
 
-function judged({ scope, active, enabled }: Unit): Checked[] {
+function judged({ scope, active, enabled }: Unit): CheckResult[] {
   const subject = `${UNIT} (${scope})`
   const { ok, warn, fail } = verdicts('service', subject)
   const options = scope === 'user' ? ' --user' : ''

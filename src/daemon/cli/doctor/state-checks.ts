@@ -9,10 +9,10 @@ import { openExistingState } from '../../../sync/store/files/state-folder.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { bytesText } from '../../../base/text/bytes-text.ts'
 import { verdicts } from './check.ts'
-import type { Check, Checked, Ground } from './check.ts'
+import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 
 /** Checks the state folder and its disk. */
-export function stateChecks(ground: Ground): Check[] {
+export function stateChecks(ground: Ground): DoctorCheck[] {
   const { state } = ground.config
   return [
     { name: 'state-folder', subject: state, look: async () => folderChecked(state) },
@@ -21,7 +21,7 @@ export function stateChecks(ground: Ground): Check[] {
   ]
 }
 
-async function folderChecked(state: string): Promise<Checked[]> {
+async function folderChecked(state: string): Promise<CheckResult[]> {
   const { ok, fail } = verdicts('state-folder', state)
   // Throws for a folder of another user, and for the layout of another version.
   if ((await openExistingState(state)) === undefined) {
@@ -41,7 +41,7 @@ async function folderChecked(state: string): Promise<Checked[]> {
 }
 
 /** Tries the steps of a publish: write, sync, link, rename, sync the folder. Removes its files again. */
-async function probed(state: string): Promise<Checked[]> {
+async function probed(state: string): Promise<CheckResult[]> {
   const { ok, fail } = verdicts('state-folder', state)
   const [first, second] = [temporaryIn(state), temporaryIn(state)]
   let step = 'make a file'
@@ -76,7 +76,7 @@ const STEP_MENDS: Readonly<Record<string, string>> = {
   EROFS: 'Let the service write to it (ReadWritePaths, StateDirectory), or name another folder with `state`',
 }
 
-async function decisionsChecked(state: string): Promise<Checked[]> {
+async function decisionsChecked(state: string): Promise<CheckResult[]> {
   const { ok, warn, fail } = verdicts('decisions', state)
   const folder = await openExistingState(state)
   if (folder === undefined) return []
@@ -98,7 +98,7 @@ const LOSS_MEND = 'Take the file from a backup, or do one of the two that the me
 const DECISIONS_MEND =
   'Give both files to the user of the daemon, mend one of them (JSON) or take it from a backup; or move both away, and generations/decisions.json with them, and decide again'
 
-async function diskChecked({ config: { state, limits } }: Ground, signal: AbortSignal): Promise<Checked[]> {
+async function diskChecked({ config: { state, limits } }: Ground, signal: AbortSignal): Promise<CheckResult[]> {
   const disk = await statfs(await nearest(state))
   const free = disk.bavail * disk.bsize
   // On most disks the present usage need not be measured.
@@ -107,18 +107,18 @@ async function diskChecked({ config: { state, limits } }: Ground, signal: AbortS
 }
 
 /** Some file systems have no such number, and report 0. */
-function inodesOf(state: string, { files, ffree }: StatsFs): Checked[] {
+function inodesOf(state: string, { files, ffree }: StatsFs): CheckResult[] {
   if (files === 0 || ffree >= FEW_INODES) return []
   const mend = 'Remove files that are not needed from this disk'
   return [verdicts('disk', state).warn(`it has room for ${ffree} more files`, mend)]
 }
 
-function kindOf(state: string, { type }: StatsFs): Checked[] {
+function kindOf(state: string, { type }: StatsFs): CheckResult[] {
   const kind = process.platform === 'linux' ? KINDS.get(type >>> 0) : undefined
   return kind === undefined ? [] : [verdicts('disk', state).warn(`it is ${kind.name}: ${kind.why}`, OTHER_DISK)]
 }
 
-function roomOf(state: string, free: number, lacking: number): Checked[] {
+function roomOf(state: string, free: number, lacking: number): CheckResult[] {
   const { ok, warn, fail } = verdicts('disk', state)
   const text = `${bytesText(free)} free`
   if (free < LEAST_FREE) return [fail(text, 'Make room: what is served is served on, but nothing new can be kept')]

@@ -7,7 +7,7 @@ import { VERSION } from '../../../serve/version.ts'
 import { answers } from '../../control/control-client.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { isFresh, socketPathOf, unlockedSocketOf, whyNotOwn } from '../../control/control-path.ts'
-import { holderOf, isAtWork, isListening } from '../../control/daemon-lock.ts'
+import { lockHolderOf, isAtWork, isListening } from '../../control/daemon-lock.ts'
 import type { FoundHolder } from '../../control/daemon-lock.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { GLANCE_MS, TERM_MS } from '../../control/lease.ts'
@@ -15,17 +15,17 @@ import { isAlive } from '../../base/process-identity.ts'
 import { request } from '../../control/requests.ts'
 import { ELSEWHERE_MEND, processText } from '../../control/write-lock.ts'
 import { verdicts } from './check.ts'
-import type { Check, Checked, Ground } from './check.ts'
+import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 
 /** Checks that the state folder can have a writer, and that its present writer answers. */
-export function writerChecks(ground: Ground): Check[] {
+export function writerChecks(ground: Ground): DoctorCheck[] {
   return [
     { name: 'socket', look: async () => socketChecked(ground) },
     { name: 'lock', look: async (signal) => lockChecked(ground, signal) },
   ]
 }
 
-async function socketChecked({ config, environment }: Ground): Promise<Checked[]> {
+async function socketChecked({ config, environment }: Ground): Promise<CheckResult[]> {
   const { ok, fail } = verdicts('socket')
   try {
     const path = socketPathOf(config.state, environment.runtime)
@@ -56,9 +56,9 @@ async function whyNoSocketIn(folder: string): Promise<string | undefined> {
 
 const SOCKET_MEND = mendOf('socket-failed')
 
-async function lockChecked({ whole, environment, clock }: Ground, signal: AbortSignal): Promise<Checked[]> {
+async function lockChecked({ whole, environment, clock }: Ground, signal: AbortSignal): Promise<CheckResult[]> {
   const { ok, fail, warn } = verdicts('lock')
-  const holder = await holderOf(whole.state)
+  const holder = await lockHolderOf(whole.state)
   if (holder === undefined) {
     const socket = await unlockedSocketOf(whole.state, environment.runtime)
     if (socket === undefined || !(await answers(socket))) return [ok('no daemon holds it')]
@@ -83,7 +83,7 @@ async function lockChecked({ whole, environment, clock }: Ground, signal: AbortS
 
 const STOPPED_MEND = 'It is stopped or hangs: continue it (kill -CONT), or end it and start it again'
 
-async function silent(holder: FoundHolder): Promise<Checked> {
+async function silent(holder: FoundHolder): Promise<CheckResult> {
   const { ok, fail } = verdicts('lock')
   const who = processText(holder)
   if (await isAlive(holder)) return fail(`${who} holds it and does not listen`, STOPPED_MEND)
@@ -91,7 +91,7 @@ async function silent(holder: FoundHolder): Promise<Checked> {
 }
 
 /** A process from before a reboot looks like one on another machine. */
-function elsewhere(holder: FoundHolder, isRenewed: boolean): Checked {
+function elsewhere(holder: FoundHolder, isRenewed: boolean): CheckResult {
   const { warn } = verdicts('lock')
   const who = processText(holder)
   if (isRenewed)

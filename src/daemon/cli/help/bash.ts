@@ -1,4 +1,4 @@
-import { NOTHING } from './command-model.ts'
+import { NO_COMPLETION } from './command-model.ts'
 import type { Typing } from './command-model.ts'
 
 /** The completion script for bash, 3.2 and later. */
@@ -43,7 +43,7 @@ ${typings.map(commandCase).join('\n')}
     fi
   fi
   case $offer in
-  ${NOTHING}) ;;
+  ${NO_COMPLETION}) ;;
   files | folders)
     compopt -o filenames 2>/dev/null
     while IFS= read -r word; do COMPREPLY+=("$word"); done < <(

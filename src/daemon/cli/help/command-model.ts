@@ -25,17 +25,17 @@ export function typingOf(command: Command): Typing {
         words: [`--${long}`, ...(short === undefined ? [] : [`-${short}`])],
         offer: codeOf(offers ?? []),
       })),
-    operands: operands === undefined ? [NOTHING] : (operands.offers ?? [[]]).map(codeOf),
+    operands: operands === undefined ? [NO_COMPLETION] : (operands.offers ?? [[]]).map(codeOf),
   }
 }
 
 /** The code that tells the scripts that there are no completions. */
-export const NOTHING = '-'
+export const NO_COMPLETION = '-'
 
 /**
  * The code that tells the scripts what to complete: a keyword of theirs, or an equals sign and the words themselves.
  */
 function codeOf(offer: Offer): string {
   if (typeof offer === 'string') return offer
-  return offer.length === 0 ? NOTHING : `=${offer.join(' ')}`
+  return offer.length === 0 ? NO_COMPLETION : `=${offer.join(' ')}`
 }

@@ -11,7 +11,7 @@ import { ConfigError } from '../../config/config-error.ts'
 import { CONFIGURING } from './help.ts'
 import { readRows } from '../../status/skill-rows.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { configOf, printLines } from '../command.ts'
+import { configFor, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 
 const SHELLS: Readonly<Record<string, (typings: readonly Typing[]) => string>> = {
@@ -76,7 +76,7 @@ async function answered(
   context: Context,
 ): Promise<readonly string[]> {
   try {
-    return await asked(await configOf({ ...context, values: configuringIn(line, context) }))
+    return await asked(await configFor({ ...context, values: configuringIn(line, context) }))
   } catch (error) {
     if (error instanceof ConfigError || error instanceof UsageError || error instanceof SyncError) return []
     throw error

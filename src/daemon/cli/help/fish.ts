@@ -1,4 +1,4 @@
-import { NOTHING } from './command-model.ts'
+import { NO_COMPLETION } from './command-model.ts'
 import type { Typing } from './command-model.ts'
 
 /** The completion script for fish. */
@@ -49,7 +49,7 @@ ${typings.map(commandCase).join('\n')}
     end
     begin
         switch $offer
-            case ${NOTHING}
+            case ${NO_COMPLETION}
             case files
                 __fish_complete_path (string replace -- "$prefix" '' $current)
             case folders

@@ -1,4 +1,4 @@
-import { NOTHING } from './command-model.ts'
+import { NO_COMPLETION } from './command-model.ts'
 import type { Typing } from './command-model.ts'
 
 /** The completion script for zsh, to be sourced or saved as a file `_skillsyncd` in `$fpath`. */
@@ -45,7 +45,7 @@ ${typings.map(commandCase).join('\n')}
     offer=$operands[count]
   fi
   case $offer in
-  ${NOTHING}) return 1 ;;
+  ${NO_COMPLETION}) return 1 ;;
   files) _files ;;
   folders) _files -/ ;;
   '='*) compadd -- \${(s: :)offer#=} ;;

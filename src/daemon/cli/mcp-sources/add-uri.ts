@@ -1,9 +1,9 @@
 import type { Addition } from '../../mcp-sources/named-skills.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { ADDITION, UNVERIFIED, printAdded } from './addition-output.ts'
 import { withWriter } from '../daemon-client.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 
 export const addUri: Command = {
@@ -19,7 +19,7 @@ export const addUri: Command = {
     const [source, uri] = context.operands
     if (source === undefined || uri === undefined)
       throw new UsageError('"add-uri" wants a source and the URI of a SKILL.md, as its server calls it')
-    const config = await configOf(context)
+    const config = await configFor(context)
     const isRemoved = context.values['remove'] === true
     const isUnverified = context.values['unverified'] === true
     if (isRemoved && isUnverified) throw new UsageError('--remove and --unverified exclude each other')
@@ -38,5 +38,5 @@ function printRemoved(context: Context, skill: Addition): void {
   // Its server may list the skill now, and the last skill of a source is not removed silently.
   const left = standing === undefined ? '' : `; it is still there: skillsyncd status ${source} says why`
   if (context.json) printJson(context, { skill })
-  else printLines(context, [printable(`${source}/${path}: taken back${left}`)])
+  else printLines(context, [printableLine(`${source}/${path}: taken back${left}`)])
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Addition } from '../../mcp-sources/named-skills.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Context, Option } from '../command.ts'
 
@@ -22,7 +22,7 @@ export const UNVERIFIED: Option = {
 
 export function printAdded(context: Context, added: Addition): void {
   if (context.json) printJson(context, { skill: added })
-  else printLines(context, [`${added.source}/${added.path}: ${stateOf(added)}`, ...noteLines(added)].map(printable))
+  else printLines(context, [`${added.source}/${added.path}: ${stateOf(added)}`, ...noteLines(added)].map(printableLine))
 }
 
 function stateOf({ source, path, standing, pending }: Addition): string {

@@ -3,7 +3,7 @@ import { isOfUpstream } from '../../../sync/model/skill.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { Config } from '../../config/config.ts'
 import { OperatorError } from '../../base/operator-error.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { theOnly } from '../../status/named-skill.ts'
 import type { Progress } from '../../base/progress.ts'
 import { readSkillRows } from '../../status/skill-rows.ts'
@@ -13,7 +13,7 @@ import { UsageError } from '../../base/usage-error.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { withWriter } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
-import { configOf, printJson, printLines, progressOf } from '../command.ts'
+import { configFor, printJson, printLines, progressOf } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 
 export const mirror: Command = {
@@ -30,7 +30,7 @@ export const mirror: Command = {
   async run(context) {
     if (context.operands.length === 0)
       throw new UsageError('"mirror" wants the URI, path or name of a skill; skillsyncd list shows them')
-    const config = await configOf(context)
+    const config = await configFor(context)
     await agreeWithDaemon(config, context.signal)
     const rows = await readSkillRows(config)
     const wanted = context.operands.map((asked) => meant(rows, asked))
@@ -140,7 +140,7 @@ function print(context: Context, mirrored: readonly Mirrored[]): void {
   }
   const lines = mirrored.map(({ source, path, files, bytes, verified, error }) => {
     const what = `${source}/${path}: ${countOf(files, 'file')}, ${bytes} bytes`
-    return printable(
+    return printableLine(
       error === undefined ? `${what}${checkedText(verified)}` : `${what}; then ${error.code}: ${error.message}`,
     )
   })

@@ -1,4 +1,4 @@
-import { shown } from '../../../sync/skill-md/contract/contract-value.ts'
+import { shownValue } from '../../../sync/skill-md/contract/contract-value.ts'
 import { asUntrusted } from '../../../serve/mcp/tools/untrusted.ts'
 import { withDeceitEscaped } from '../../../sync/skill-md/hidden-unicode.ts'
 import type { JsonObject } from '../../../base/json-value.ts'
@@ -9,14 +9,14 @@ import { storedSkill } from '../../../sync/store/skills/stored-path.ts'
 import type { Config } from '../../config/config.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { readKept } from '../../mcp-sources/stored-file.ts'
-import { printable, printableText } from '../../base/log-line.ts'
+import { printableLine, printableText } from '../../base/log-line.ts'
 import { theOnly } from '../../status/named-skill.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { readSkillRows } from '../../status/skill-rows.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { declarationsId, lineFor } from '../change/approve-skills.ts'
 import { withWriter } from '../daemon-client.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 
 export const preview: Command = {
@@ -32,7 +32,7 @@ export const preview: Command = {
     const [asked] = context.operands
     if (asked === undefined)
       throw new UsageError('"preview" wants the URI, path or name of a skill; skillsyncd list shows them')
-    const config = await configOf(context)
+    const config = await configFor(context)
     await agreeWithDaemon(config, context.signal)
     const rows = await readSkillRows(config)
     const row = theOnly(
@@ -47,7 +47,7 @@ export const preview: Command = {
 }
 
 /** The name of the command in other programs. */
-export const inspect: Command = { ...preview, name: 'inspect', summary: 'The same as preview' }
+export const previewSkill: Command = { ...preview, name: 'inspect', summary: 'The same as preview' }
 
 type Found = Awaited<ReturnType<typeof readSkillRows>>[number]
 
@@ -122,10 +122,10 @@ function print(context: Context, found: Preview): void {
   const { source, path, upstream, approve, digest, requests, content } = found
   const from = upstream === undefined ? source : `the MCP server "${source}", where it is ${upstream}`
   printLines(context, [
-    `${printable(`${source}/${path}`)}: from ${printable(from)}`,
+    `${printableLine(`${source}/${path}`)}: from ${printableLine(from)}`,
     ...(digest === undefined ? [] : [`digest ${digest}`]),
-    ...(approve === undefined ? [] : [printable(`it waits for ${approve}`)]),
-    ...Object.entries(requests).map(([key, value]) => printable(`requests ${key}: ${shown(value)}`)),
+    ...(approve === undefined ? [] : [printableLine(`it waits for ${approve}`)]),
+    ...Object.entries(requests).map(([key, value]) => printableLine(`requests ${key}: ${shownValue(value)}`)),
     '',
     ...content.split('\n').map((line) => printableText(line.replace(/\r$/, ''))),
   ])

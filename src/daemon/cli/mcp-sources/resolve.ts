@@ -1,12 +1,12 @@
-import { shown } from '../../../sync/skill-md/contract/contract-value.ts'
+import { shownValue } from '../../../sync/skill-md/contract/contract-value.ts'
 import { readTemplate } from '../../../sync/upstream/mcp/template.ts'
 import { OperatorError } from '../../base/operator-error.ts'
-import { Questions } from '../ask.ts'
+import { Prompt } from '../ask.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { ADDITION, UNVERIFIED, printAdded } from './addition-output.ts'
 import { withWriter } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
-import { configOf } from '../command.ts'
+import { configFor } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { SPACES } from './templates.ts'
 import { valueFor } from './template-values.ts'
@@ -30,7 +30,7 @@ export const resolve: Command = {
     if (source === undefined || which === undefined)
       throw new UsageError('"resolve" wants a source and a template of it; skillsyncd templates shows them')
     const given = valuesIn(rest)
-    const config = await configOf(context)
+    const config = await configFor(context)
     const isUnverified = context.values['unverified'] === true
     const answer = await withWriter(context, config, async (ask) => {
       const template = await chosen(source, which, ask)
@@ -67,12 +67,13 @@ function valuesIn(operands: readonly string[]): ReadonlyMap<string, string> {
 async function chosen(source: string, which: string, ask: AskWriter): Promise<Chosen> {
   const isNumber = /^\d+$/.test(which)
   const read = isNumber ? undefined : readTemplate(which)
-  if (read?.ok === false) throw new OperatorError('template-refused', `Cannot resolve ${shown(which)}: ${read.why}`)
+  if (read?.ok === false)
+    throw new OperatorError('template-refused', `Cannot resolve ${shownValue(which)}: ${read.why}`)
   const { spaces } = SPACES.parse(await ask('templates', { source }))
   const space = isNumber ? spaces[Number(which) - 1] : spaces.find(({ template }) => template === which)
   if (space !== undefined) return { text: space.template, variables: space.variables }
   const there = spaces.length === 0 ? 'it has none' : `skillsyncd templates ${source} shows those that it has`
-  throw new OperatorError('unknown-template', `"${source}" has no template ${shown(which)} for skills; ${there}`)
+  throw new OperatorError('unknown-template', `"${source}" has no template ${shownValue(which)} for skills; ${there}`)
 }
 
 /** `undefined` if the person cancels. */
@@ -88,7 +89,7 @@ async function allValues(
   const { stdin: input, stdout, stderr: output } = context.streams
   if (missing.length > 0 && (stdout.isTTY !== true || context.json))
     throw new UsageError(`${text} wants a value for "${missing.join('", "')}"; write ${missing[0]}=VALUE`)
-  using questions = missing.length === 0 ? undefined : new Questions({ input, output, signal: context.signal })
+  using questions = missing.length === 0 ? undefined : new Prompt({ input, output, signal: context.signal })
   const values = new Map(given)
   for (const variable of missing) {
     const asked = { source, template: text, variable, values: Object.fromEntries(values) }

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import type { Completing } from '../../../sync/upstream/mcp/completion.ts'
-import type { Questions } from '../ask.ts'
+import type { Prompt } from '../ask.ts'
 import type { AskWriter } from '../daemon-client.ts'
 
 /** Has a person choose a value for a variable among those that the server offers, or enter one if it offers none. */
 export async function valueFor(
   asked: Completing & { readonly source: string },
-  questions: Questions,
+  questions: Prompt,
   ask: AskWriter,
 ): Promise<string | undefined> {
   const { variable } = asked

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { configuredIn } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { sourcesOf } from '../../control/requests.ts'
 import { withWriter } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { failureIn } from '../store-reader.ts'
-import type { Failure } from '../store-reader.ts'
+import type { SourceFailure } from '../store-reader.ts'
 
 export const templates: Command = {
   name: 'templates',
@@ -18,7 +18,7 @@ export const templates: Command = {
   Each with its number, for skillsyncd resolve. The servers are asked now. Without SOURCE, all sources of kind mcp are.
 `,
   async run(context) {
-    const config = await configOf(context)
+    const config = await configFor(context)
     const sources = wanted(context, config)
     const offers = sources.length === 0 ? [] : await withWriter(context, config, async (ask) => offersOf(sources, ask))
     print(context, offers)
@@ -44,7 +44,7 @@ type Spaces = z.infer<typeof SPACES>
 interface Offer extends Spaces {
   readonly source: string
   /** The reason why the source could not be queried. */
-  readonly error?: Failure
+  readonly error?: SourceFailure
 }
 
 function wanted({ operands }: Context, config: Config): readonly string[] {
@@ -74,9 +74,9 @@ function print(context: Context, offers: readonly Offer[]): void {
     })
     return
   }
-  printLines(context, offers.flatMap(linesOf).map(printable))
+  printLines(context, offers.flatMap(linesOf).map(printableLine))
   for (const line of offers.flatMap(remarksOf))
-    context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(printable(line))}\n`)
+    context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(printableLine(line))}\n`)
 }
 
 function linesOf({ source, spaces }: Offer): readonly string[] {

@@ -11,7 +11,7 @@ import { systemClock } from '../../../base/clock.ts'
 import type { Config } from '../../config/config.ts'
 import { sshAccessOf } from '../../config/auth.ts'
 import { Keyring } from '../../credentials/keyring.ts'
-import type { Parts } from '../../context.ts'
+import type { DaemonContext } from '../../context.ts'
 import { cleanedError, ownFolders } from '../../pull/pull-context.ts'
 
 /** The content of a source before anything of it is stored. */
@@ -24,7 +24,7 @@ export interface FirstLook {
 /** Fetches the first source of a configuration that is not in use yet. Writes no state folder and reads no skill. */
 export async function firstLook(
   config: Config,
-  { environment, redactor }: Pick<Parts, 'environment' | 'redactor'>,
+  { environment, redactor }: Pick<DaemonContext, 'environment' | 'redactor'>,
   signal: AbortSignal,
 ): Promise<FirstLook> {
   const [configured] = config.sources

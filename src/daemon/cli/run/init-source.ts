@@ -14,7 +14,7 @@ import type { FirstLook } from './init-probe.ts'
 import type { Redactor } from '../../base/redactor.ts'
 
 /** A requested source without an id. */
-export type Found = Omit<StartingSource, 'id'>
+export type FoundSource = Omit<StartingSource, 'id'>
 
 /** The parts that a first fetch needs. */
 interface Looking {
@@ -23,7 +23,7 @@ interface Looking {
   readonly signal: AbortSignal
 }
 
-export interface Candidate {
+export interface SourceCandidate {
   readonly place: StartingSource['place']
   readonly config: Config
   /** The folder, if a path was given. */
@@ -31,7 +31,7 @@ export interface Candidate {
 }
 
 /** The source at an address or a path, or the fault in it as text that quotes no part of it. */
-export function candidateOf(text: string, looking: Looking): Candidate | string {
+export function sourceCandidateOf(text: string, looking: Looking): SourceCandidate | string {
   const path = text.startsWith('~/') ? join(looking.environment.home, text.slice(2)) : text
   const url = addressOf(path)
   const config = configOf({ url }, looking)
@@ -45,7 +45,10 @@ function configOf(place: StartingSource['place'], { environment }: Looking): Con
 }
 
 /** The content of the source, or the error. A folder that is not a repository counts as a folder of skills. */
-export async function looked({ place, config, folder }: Candidate, looking: Looking): Promise<Found | SyncError> {
+export async function looked(
+  { place, config, folder }: SourceCandidate,
+  looking: Looking,
+): Promise<FoundSource | SyncError> {
   try {
     return { place, seen: seenOf(await firstLook(config, looking, looking.signal), true) }
   } catch (error) {
@@ -57,7 +60,7 @@ export async function looked({ place, config, folder }: Candidate, looking: Look
   }
 }
 
-async function lookedInto(folder: string, config: Config, looking: Looking): Promise<Found | SyncError> {
+async function lookedInto(folder: string, config: Config, looking: Looking): Promise<FoundSource | SyncError> {
   try {
     return { place: { path: folder }, seen: seenOf(await firstLook(config, looking, looking.signal), false) }
   } catch (error) {
@@ -88,7 +91,7 @@ function branchOf(ref: string): string | undefined {
 }
 
 /** Named after the repository; if that has a generic name, after its owner. */
-export function idOf(place: StartingSource['place']): string {
+export function sourceIdFor(place: StartingSource['place']): string {
   const address = 'url' in place ? place.url : place.path
   const id = idFrom(address)
   const [owner = ''] = address

@@ -8,11 +8,11 @@ import { parseConfig } from '../../config/config.ts'
 import { named } from '../../config/command-line-config.ts'
 import { seenText, startingText } from '../../config/init-template.ts'
 import type { StartingSource } from '../../config/init-template.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { writeNew } from '../../base/new-file.ts'
-import { Questions } from '../ask.ts'
-import { candidateOf, idOf, looked } from './init-source.ts'
-import type { Found } from './init-source.ts'
+import { Prompt } from '../ask.ts'
+import { sourceCandidateOf, sourceIdFor, looked } from './init-source.ts'
+import type { FoundSource } from './init-source.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { printJson, printLines, progressOf } from '../command.ts'
 import type { Command, Context } from '../command.ts'
@@ -46,7 +46,7 @@ export const init: Command = {
     if (!isForced && (await isThere(file))) throw alreadyThere(file)
     const found = operands.length > 0 ? await lookedAt(operands, context) : await answers(context)
     if (found === undefined) return 1
-    const sources = named(withoutRepetition(found).map((one) => [idOf(one.place), one])).map(
+    const sources = named(withoutRepetition(found).map((one) => [sourceIdFor(one.place), one])).map(
       ({ id, place: { place, seen } }) => ({
         id,
         place,
@@ -84,21 +84,21 @@ function alreadyThere(file: string): UsageError {
 }
 
 /** Two equal places mean one source. */
-function withoutRepetition(found: readonly Found[]): readonly Found[] {
+function withoutRepetition(found: readonly FoundSource[]): readonly FoundSource[] {
   return [...new Map(found.map((one) => [JSON.stringify(one.place), one])).values()]
 }
 
 /** `undefined` if one of them cannot be used; prints all failures. */
-async function lookedAt(texts: readonly string[], context: Context): Promise<readonly Found[] | undefined> {
+async function lookedAt(texts: readonly string[], context: Context): Promise<readonly FoundSource[] | undefined> {
   const candidates = texts.map((text, index) => {
-    const candidate = candidateOf(text, context)
+    const candidate = sourceCandidateOf(text, context)
     if (typeof candidate === 'string')
       throw new UsageError(`Cannot use ${texts.length > 1 ? `address ${index + 1}` : 'the address'}: it ${candidate}`)
     return candidate
   })
   if (context.values['offline'] === true) return candidates.map(({ place }) => ({ place, seen: undefined }))
   using progress = progressOf(context)
-  const found: Found[] = []
+  const found: FoundSource[] = []
   const failed: string[] = []
   for (const [index, candidate] of candidates.entries()) {
     progress.count(index, candidates.length, `looking at ${index + 1} of ${countOf(candidates.length, 'place')}`)
@@ -114,17 +114,17 @@ async function lookedAt(texts: readonly string[], context: Context): Promise<rea
 }
 
 /** The sources that a person enters on a terminal. `undefined` if there are none. */
-async function answers(context: Context): Promise<readonly Found[] | undefined> {
+async function answers(context: Context): Promise<readonly FoundSource[] | undefined> {
   const { stdin: input, stderr: output } = context.streams
   if (input.isTTY !== true || output.isTTY !== true || context.json)
     throw new UsageError(
       '"init" wants the address of a repository: skillsyncd init https://git.example.com/team/skills',
     )
-  using questions = new Questions({ input, output, signal: context.signal })
+  using questions = new Prompt({ input, output, signal: context.signal })
   questions.tell(
     'Which repositories hold your skills? An https or ssh address, or a path; an empty line when that is all.',
   )
-  const found: Found[] = []
+  const found: FoundSource[] = []
   for (;;) {
     const text = await questions.ask(`${found.length + 1}:`)
     if (text === undefined) break
@@ -137,8 +137,8 @@ async function answers(context: Context): Promise<readonly Found[] | undefined> 
 }
 
 /** `undefined` if the source is not to be used. */
-async function answered(text: string, questions: Questions, context: Context): Promise<Found | undefined> {
-  const candidate = candidateOf(text, context)
+async function answered(text: string, questions: Prompt, context: Context): Promise<FoundSource | undefined> {
+  const candidate = sourceCandidateOf(text, context)
   if (typeof candidate === 'string') {
     questions.tell(`  it ${candidate}`)
     return undefined
@@ -155,7 +155,7 @@ async function answered(text: string, questions: Questions, context: Context): P
 }
 
 function failureLines({ code, message }: SyncError): string[] {
-  return [`${printable(message)} (${code})`, `  ${mendOf(code)}`]
+  return [`${printableLine(message)} (${code})`, `  ${mendOf(code)}`]
 }
 
 function print(context: Context, file: string, sources: readonly StartingSource[]): void {
@@ -165,8 +165,8 @@ function print(context: Context, file: string, sources: readonly StartingSource[
   }
   const option = relative(resolve('skillsyncd.yaml'), file) === '' ? '' : ` --config ${shellWord(file)}`
   printLines(context, [
-    ...sources.map(({ id, seen }) => printable(`${id}: ${seen === undefined ? 'not looked at' : seenText(seen)}`)),
-    `wrote ${printable(file)}`,
+    ...sources.map(({ id, seen }) => printableLine(`${id}: ${seen === undefined ? 'not looked at' : seenText(seen)}`)),
+    `wrote ${printableLine(file)}`,
     '',
     'Next:',
     `  skillsyncd start${option}     serves it at http://127.0.0.1:8741/mcp, until you stop it`,

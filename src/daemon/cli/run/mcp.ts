@@ -13,7 +13,7 @@ import type { Log } from '../../base/log.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { HeldByOther } from '../../control/write-lock.ts'
 import { Writer } from '../../process/writer.ts'
-import { MODE_OPTIONS, configOf, logOf } from '../command.ts'
+import { MODE_OPTIONS, configFor, logOf } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { packsNamed } from '../pack-option.ts'
 
@@ -44,7 +44,7 @@ export const mcp: Command = {
     },
   },
   async run(context) {
-    const config = await configOf(context)
+    const config = await configFor(context)
     const packs = packsNamed(context.values['pack'], config)
     await expectLock(config)
     await agreeWithDaemon(config, context.signal)

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { OperatorError } from '../../base/operator-error.ts'
-import { holderOf } from '../../control/daemon-lock.ts'
+import { lockHolderOf } from '../../control/daemon-lock.ts'
 import { request } from '../../control/requests.ts'
 import { ELSEWHERE_MEND, processText } from '../../control/write-lock.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command } from '../command.ts'
 
 export const reload: Command = {
@@ -14,8 +14,8 @@ export const reload: Command = {
   daemon goes on as it was. Address, state folder and limits of connections take a restart.
 `,
   async run(context) {
-    const config = await configOf(context)
-    const holder = await holderOf(config.state)
+    const config = await configFor(context)
+    const holder = await lockHolderOf(config.state)
     // A process that a client started reads its configuration when the client starts it again.
     if (holder !== undefined && holder.command !== 'start')
       throw new OperatorError(

@@ -3,9 +3,9 @@ import { join, resolve } from 'node:path'
 import { makeFolders } from '../../../sync/store/files/make-folders.ts'
 import { readConfig } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { analyze } from '../../service/analyze.ts'
-import type { Checked } from '../../service/analyze.ts'
+import type { UnitCheck } from '../../service/analyze.ts'
 import { install, whatIsAt } from '../../service/install.ts'
 import { launchAgent } from '../../service/launch-agent.ts'
 import { programFiles } from '../../program-files.ts'
@@ -82,7 +82,7 @@ async function plannedOf(context: Context): Promise<Planned> {
   const service: Service = { program, config: file, state: config.state, http: config.serve.http }
   const unwritable = [program.node, program.main, file, config.state].find((path) => /\p{Cc}/u.test(path))
   if (unwritable !== undefined)
-    throw new UsageError(`Cannot make a service of "${printable(unwritable)}": it has control characters`)
+    throw new UsageError(`Cannot make a service of "${printableLine(unwritable)}": it has control characters`)
   switch (scope) {
     case 'system':
       await expectSystemSees(service)
@@ -173,14 +173,14 @@ async function verifyFiles(context: Context, { scope, files }: Planned): Promise
       context,
       all.flatMap(({ check, ok, said }) => [
         `${ok ? 'ok    ' : 'fault '} ${check}`,
-        ...said.map((line) => `       ${printable(line)}`),
+        ...said.map((line) => `       ${printableLine(line)}`),
       ]),
     )
   return all.every(({ ok }) => ok) ? 0 : 3
 }
 
 /** A file that is not installed is not a fault. */
-async function whetherInstalled(file: ServiceFile): Promise<Checked> {
+async function whetherInstalled(file: ServiceFile): Promise<UnitCheck> {
   const there = await whatIsAt(file)
   const check = there === 'nothing' ? `not installed: ${file.path}` : `installed: ${file.path}`
   if (there === 'ours' || there === 'foreign')

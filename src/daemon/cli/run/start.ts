@@ -17,7 +17,7 @@ import type { Reloaded } from '../../process/reload.ts'
 import { ServiceNotifier } from '../../service/systemd.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { becomeWriter } from '../../process/writer.ts'
-import { MODE_OPTIONS, configOf, logOf } from '../command.ts'
+import { MODE_OPTIONS, configFor, logOf } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 
 export const start: Command = {
@@ -30,7 +30,7 @@ export const start: Command = {
   },
   async run(context) {
     const { environment, redactor, signal, streams } = context
-    const config = await configOf(context)
+    const config = await configFor(context)
     const sockets = takeSockets(environment.manager.sockets)
     const listen = listenOn(context, config, sockets)
     const place = metricsPlaceOf(config, listen, sockets.operations ?? config.serve.operations)
@@ -57,7 +57,7 @@ export const start: Command = {
       writer.serveWith(serve)
       writer.daemon.poll()
       const { file } = config
-      const read = file === undefined ? undefined : async () => configOf(withFile(context, file))
+      const read = file === undefined ? undefined : async () => configFor(withFile(context, file))
       const listenBy = (by: Config): ListenAddress => listenOn(context, by, sockets)
       reloading.resolve(new Reload({ writer, read, listenBy, isApart: operationsUrl !== undefined, serve, log }))
       manager.ready(() => writer.daemon.standing)

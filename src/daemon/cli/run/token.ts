@@ -6,14 +6,14 @@ import type { Config } from '../../config/config.ts'
 import { durationOf } from '../../config/scalars.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { whyNotOpened } from '../../base/disk-error-text.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { readBounded } from '../../base/plain-file.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { Tokens, isExpired, isTokenName, madeElsewhere, newToken } from '../../http/tokens.ts'
 import type { Token } from '../../http/tokens.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { withWriter } from '../daemon-client.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { packsNamed } from '../pack-option.ts'
 
@@ -74,7 +74,7 @@ function isVerb(text: string | undefined): boolean {
 async function addToken(context: Context, name: string): Promise<ExitStatus> {
   if (!isTokenName(name))
     throw new UsageError('The name of a token has 1 to 64 letters, digits, dots, hyphens and underscores')
-  const config = await configOf(context)
+  const config = await configFor(context)
   const scopes = scopesOf(context.values['scope'])
   const packs = packsNamed(context.values['pack'], config)
   expectOfUse(scopes, packs)
@@ -141,15 +141,15 @@ function printGiven(context: Context, added: Token, isThere: boolean): ExitStatu
 }
 
 async function revokeToken(context: Context, name: string): Promise<ExitStatus> {
-  const config = await configOf(context)
+  const config = await configFor(context)
   await withWriter(context, config, (ask) => ask('token-revoke', { name }))
   if (context.json) printJson(context, { name, revoked: true })
-  else printLines(context, [`${printable(name)} is revoked`])
+  else printLines(context, [`${printableLine(name)} is revoked`])
   return 0
 }
 
 async function listTokens(context: Context): Promise<ExitStatus> {
-  const config = await configOf(context)
+  const config = await configFor(context)
   await agreeWithDaemon(config, context.signal)
   const now = systemClock.now()
   const tokens = await new Tokens(config.state, () => now).read()
@@ -205,5 +205,5 @@ const MOST_MS = 3_650 * 86_400_000
 
 /** Text in the wrong place may be a token. */
 function quoted(text: string): string {
-  return text.includes('sks_') ? 'what looks like a token' : `"${printable(text)}"`
+  return text.includes('sks_') ? 'what looks like a token' : `"${printableLine(text)}"`
 }

@@ -2,7 +2,7 @@
  * The address of a source, safe to publish: without a password, and over http(s) without a user name, which is often a
  * token. `git@host:path` becomes the URL that it means. `undefined` if the text is not an address.
  */
-export function bareAddress(text: string): string | undefined {
+export function addressWithoutSecrets(text: string): string | undefined {
   const scp = /^([^@/:\s]+)@([^/:\s]+):(?!\/\/)(\S+)$/.exec(text)
   const url = URL.parse(scp === null ? text : scpAddress(scp))
   if (url === null || !KNOWN.has(url.protocol)) return undefined

@@ -5,7 +5,7 @@ import type { Generation } from '../../../sync/model/generation.ts'
 import type { Skill } from '../../../sync/model/skill.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { signersTexts } from '../../base/signer-text.ts'
-import { bareAddress } from './address.ts'
+import { addressWithoutSecrets } from './address.ts'
 import { licenseOf } from './license.ts'
 import type { License } from './license.ts'
 import { purlOf } from './purl.ts'
@@ -64,7 +64,7 @@ function billed(skill: Skill, snapshot: Snapshot): BilledSkill[] {
   const { digest, path, files, frontmatter } = skill
   if (skill.standing === 'withheld' || digest === undefined) return []
   const { source, url, revision, roots, form, proof } = snapshot
-  const address = bareAddress(url)
+  const address = addressWithoutSecrets(url)
   const ref = `${source}/${quoted(path)}`
   const name = shortened(skill.name ?? (baseName(path) || source))
   const place = { address, commit: revision.commit, folder: [roots?.skills ?? '', path].filter((part) => part !== '') }

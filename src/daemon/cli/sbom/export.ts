@@ -6,7 +6,7 @@ import { OperatorError } from '../../base/operator-error.ts'
 import { billOf } from './bill.ts'
 import type { Bill } from './bill.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { configOf, logOf } from '../command.ts'
+import { configFor, logOf } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 
 /** Each format is loaded on demand. */
@@ -37,7 +37,7 @@ export const exportBill: Command = {
     const load = formatOf(context)
     const number = numberOf(context)
     const file = outputOf(context)
-    const config = await configOf(context)
+    const config = await configFor(context)
     const [bill, form] = await Promise.all([billIn(config, number), load()])
     const text = `${form(bill)}\n`
     if (file === undefined) context.streams.stdout.write(text)

@@ -1,5 +1,5 @@
 /** The origin of a skill. */
-export interface Origin {
+export interface PackageOrigin {
   readonly address: string | undefined
   readonly commit: string
   /** The parts of the path to its folder. */
@@ -10,7 +10,7 @@ export interface Origin {
  * The package URL of a skill. Repositories on GitHub and Bitbucket have types of their own, which tools know. All
  * others are `generic`, with their address as `vcs_url` in the format of SPDX.
  */
-export function purlOf(name: string, { address, commit, folder }: Origin): string {
+export function purlOf(name: string, { address, commit, folder }: PackageOrigin): string {
   const subpath = folder.flatMap((part) => part.split('/')).filter((part) => !EMPTY.has(part))
   const tail = subpath.length === 0 ? '' : `#${subpath.map(encoded).join('/')}`
   const hosted = /^https:\/\/(github\.com|bitbucket\.org)\/([\w.-]+)\/([\w.-]+?)(?:\.git)?\/?$/.exec(address ?? '')

@@ -4,7 +4,7 @@ import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
 import { readOffered, readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
 import { printRows } from '../columns.ts'
-import { configOf, printJson } from '../command.ts'
+import { configFor, printJson } from '../command.ts'
 import type { Command } from '../command.ts'
 import { packsNamed } from '../pack-option.ts'
 
@@ -20,7 +20,7 @@ export const list: Command = {
     prompt: { type: 'boolean', help: 'as text for the prompt of a model; nothing where there is no skill for it' },
   },
   async run(context) {
-    const config = await configOf(context)
+    const config = await configFor(context)
     const sources: readonly string[] = sourcesOf(context.operands, config)
     const packs = packsNamed(context.values['pack'], config)
     await agreeWithDaemon(config, context.signal)

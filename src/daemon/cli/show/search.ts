@@ -11,11 +11,11 @@ import { headingsOf, searchedOf } from '../../search/search-documents.ts'
 import { readOffered } from '../../status/skill-rows.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { printRows } from '../columns.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { packsNamed } from '../pack-option.ts'
 
-export const search: Command = {
+export const searchCommand: Command = {
   name: 'search',
   summary: 'The skills that fit some words best',
   operands: { text: 'TEXT…', most: Number.POSITIVE_INFINITY, offers: [[]] },
@@ -45,7 +45,7 @@ export const search: Command = {
       throw new UsageError(`The text has ${text.length} characters, and ${MOST_CHARACTERS} are read at the most`)
     const limit = numberIn(context, 'limit', 1, MOST_HITS) ?? DEFAULT_HITS
     const maxTokens = numberIn(context, 'max-tokens', LEAST_TOKENS, Number.MAX_SAFE_INTEGER)
-    const config = await configOf(context)
+    const config = await configFor(context)
     const packs = packsNamed(context.values['pack'], config)
     await agreeWithDaemon(config, context.signal)
     const offered = await readOffered(config, packs)

@@ -1,7 +1,7 @@
 import { countOf } from '../../../base/text/plural.ts'
 import type { Contract } from '../../../sync/skill-md/contract/contract.ts'
 import { disabledText, pendingText, stateText } from '../../status/decision-text.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { theOnly } from '../../status/named-skill.ts'
 import { readRows } from '../../status/skill-rows.ts'
@@ -9,7 +9,7 @@ import type { SkillRow } from '../../status/skill-rows.ts'
 import { UNSERVED_CONTRACT } from '../../status/unserved-contract.ts'
 import { verifiedText } from '../../status/verified-files.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command } from '../command.ts'
 
 export const show: Command = {
@@ -23,7 +23,7 @@ export const show: Command = {
     const [asked] = context.operands
     if (asked === undefined)
       throw new UsageError('"show" wants the URI, path or name of a skill; skillsyncd list shows them')
-    const config = await configOf(context)
+    const config = await configFor(context)
     await agreeWithDaemon(config, context.signal)
     const row = theOnly(await readRows(config), asked)
     if (context.json) printJson(context, row)
@@ -51,21 +51,21 @@ function linesOf(row: SkillRow): string[] {
     findings,
   } = row
   return [
-    `${printable(name ?? path)} (${stateText(row)})`,
-    ...(description === undefined ? [] : [`  ${printable(description.replaceAll(/\s+/g, ' '))}`]),
+    `${printableLine(name ?? path)} (${stateText(row)})`,
+    ...(description === undefined ? [] : [`  ${printableLine(description.replaceAll(/\s+/g, ' '))}`]),
     ...(uri === undefined ? [] : [`  uri     ${uri}`]),
-    `  from    ${source}, ${path === '' ? 'the root' : printable(path)}, ${printable(ref)} at ${commit}`,
-    ...(upstream === undefined ? [] : [`  there   ${printable(upstream)}`]),
+    `  from    ${source}, ${path === '' ? 'the root' : printableLine(path)}, ${printableLine(ref)} at ${commit}`,
+    ...(upstream === undefined ? [] : [`  there   ${printableLine(upstream)}`]),
     ...(digest === undefined ? [] : [`  digest  ${digest}, ${countOf(files.length, 'file')}, ${size} bytes`]),
     ...(row.verified === undefined ? [] : [`  checked ${verifiedText(row.verified)}`]),
     ...contractLines(contract),
     ...(row.hasUnservedContract === true ? [`  - ${UNSERVED_CONTRACT}`] : []),
-    ...(disabled ? [`  ! ${printable(disabledText(source, path, row.disabledBy))}`] : []),
-    ...(pending ? [`  ! ${printable(pendingText(source, path))}`] : []),
-    ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),
+    ...(disabled ? [`  ! ${printableLine(disabledText(source, path, row.disabledBy))}`] : []),
+    ...(pending ? [`  ! ${printableLine(pendingText(source, path))}`] : []),
+    ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printableLine(at)}: ${printableLine(message)}`),
     ...files.map(
       (file) =>
-        `  ${file.digest}  ${String(file.size).padStart(9)}  ${printable(file.path)}${file.executable ? ' *' : ''}`,
+        `  ${file.digest}  ${String(file.size).padStart(9)}  ${printableLine(file.path)}${file.executable ? ' *' : ''}`,
     ),
   ]
 }
@@ -79,5 +79,5 @@ function contractLines(contract: Contract | undefined): string[] {
     ['references', references.map(({ id }) => id)],
   ]
   const parts = named.flatMap(([what, names]) => (names.length === 0 ? [] : [`${what} ${names.join(', ')}`]))
-  return [`  contract ${printable([version, ...parts].join('; '))}`]
+  return [`  contract ${printableLine([version, ...parts].join('; '))}`]
 }

@@ -5,8 +5,8 @@ import type { Tally } from '../../../sync/model/snapshot.ts'
 import type { Signers } from '../../../sync/model/signers.ts'
 import { agoText, dueText, sinceText } from '../../../base/text/age-text.ts'
 import { decisionTexts, matchedText, skillOperand } from '../../status/decision-text.ts'
-import { printable } from '../../base/log-line.ts'
-import { isFollowed, standingText } from '../../status/lock-text.ts'
+import { printableLine } from '../../base/log-line.ts'
+import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
 import { signersTexts } from '../../base/signer-text.ts'
 import type { Condition, HttpStatus, SourceFinding, SourceStatus } from '../../status/status.ts'
 import { unservedContractsText } from '../../status/unserved-contract.ts'
@@ -47,7 +47,7 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
   if (lookingSince !== undefined) lines.push(`  looking, for ${sinceText(lookingSince, now)} now`)
   else if (nextPoll !== undefined) lines.push(`  next poll ${dueText(nextPoll, now)}`)
   if (condition !== undefined)
-    lines.push(`  ! ${condition.code}: ${printable(condition.message)}`, `    ${mendLine(condition)}`)
+    lines.push(`  ! ${condition.code}: ${printableLine(condition.message)}`, `    ${mendLine(condition)}`)
   return [...lines, ...findingLines(source, all)]
 }
 
@@ -64,7 +64,7 @@ function tallyText({ seen, clean, noted, tools, withheld, links, disabled, pendi
 function movedLines({ movedTo }: SourceStatus): string[] {
   return movedTo === undefined
     ? []
-    : [`  ! source-moved: its host redirects to ${printable(movedTo)}; write that into \`url\``]
+    : [`  ! source-moved: its host redirects to ${printableLine(movedTo)}; write that into \`url\``]
 }
 
 function rebuiltLines(served: SourceStatus['served']): string[] {
@@ -108,7 +108,7 @@ function privacyLines({ isPrivate }: SourceStatus, http: HttpStatus | undefined)
 }
 
 function placeOf({ kind, url }: SourceStatus): string {
-  return kind === 'directory' ? `the folder ${printable(fileURLToPath(url))}` : url
+  return kind === 'directory' ? `the folder ${printableLine(fileURLToPath(url))}` : url
 }
 
 function disabledLines(source: SourceStatus): string[] {
@@ -121,7 +121,7 @@ function returnedLines({ id, disabled: { matching, matches } }: SourceStatus): s
   const lines = elsewhere
     .slice(0, SHOWN_DISABLED)
     .map(({ path, as, by }) =>
-      printable(`  ! disabled-returns: ${id}/${path} is out of service: ${matchedText(by)} ${as}`),
+      printableLine(`  ! disabled-returns: ${id}/${path} is out of service: ${matchedText(by)} ${as}`),
     )
   const left = matching - matches.length + elsewhere.length - lines.length
   return left > 0 ? [...lines, `  ${left} more are out of service for one that is disabled`] : lines
@@ -130,7 +130,7 @@ function returnedLines({ id, disabled: { matching, matches } }: SourceStatus): s
 function decidedLines({ id, disabled: { count, paths } }: SourceStatus): string[] {
   const lines = paths
     .slice(0, SHOWN_DISABLED)
-    .map((path) => `  disabled until skillsyncd enable ${printable(skillOperand(id, path))}`)
+    .map((path) => `  disabled until skillsyncd enable ${printableLine(skillOperand(id, path))}`)
   const left = count - lines.length
   return left > 0 ? [...lines, `  ${left} more are disabled; skillsyncd list shows them`] : lines
 }
@@ -138,7 +138,7 @@ function decidedLines({ id, disabled: { count, paths } }: SourceStatus): string[
 function pendingLines({ id, pending: { count, paths } }: SourceStatus): string[] {
   const lines = paths
     .slice(0, SHOWN_DISABLED)
-    .map((path) => `  waits for skillsyncd approve ${printable(skillOperand(id, path))}`)
+    .map((path) => `  waits for skillsyncd approve ${printableLine(skillOperand(id, path))}`)
   const left = count - lines.length
   return left > 0
     ? [...lines, `  ${left} more wait; skillsyncd list shows them, skillsyncd approve ${id}/ takes all`]
@@ -150,7 +150,8 @@ function mismatchLines({ id, mismatched: { count, paths } }: SourceStatus): stri
   const lines = paths
     .slice(0, SHOWN_DISABLED)
     .map(
-      (path) => `  ! content-mismatch: skillsyncd mirror ${printable(skillOperand(id, path))} has its files read again`,
+      (path) =>
+        `  ! content-mismatch: skillsyncd mirror ${printableLine(skillOperand(id, path))} has its files read again`,
     )
   const left = count - lines.length
   return left > 0 ? [...lines, `  ${left} more are withheld for other bytes; skillsyncd list shows them`] : lines
@@ -160,11 +161,11 @@ const SHOWN_DISABLED = 5
 
 /** The remedy for the operator, with the credential that it concerns. */
 export function mendLine({ mend, credential }: Condition): string {
-  return credential === undefined ? mend : `${mend}: ${printable(credential)}`
+  return credential === undefined ? mend : `${mend}: ${printableLine(credential)}`
 }
 
 function signerLines(signers: Signers | undefined): string[] {
-  return [...signersTexts(signers)].map((text) => `  signed: ${printable(text)}`)
+  return [...signersTexts(signers)].map((text) => `  signed: ${printableLine(text)}`)
 }
 
 /**
@@ -189,7 +190,7 @@ function freshness(source: SourceStatus, now: Date): string {
 }
 
 function lockLines({ lock }: SourceStatus): string[] {
-  const text = standingText(lock)
+  const text = lockStandingText(lock)
   return text === undefined ? [] : [`  lock: ${text}`]
 }
 
@@ -199,7 +200,7 @@ function findingLines({ findings }: SourceStatus, all: boolean): string[] {
   const isUrgent = ({ standing }: SourceFinding): boolean => standing !== 'served' && standing !== 'link'
   const shown = all ? findings : findings.filter(isUrgent).slice(0, SHOWN_FINDINGS)
   const lines = shown.map(
-    ({ standing, rule, path, message }) => `  - ${standing} ${rule} ${printable(path)}: ${printable(message)}`,
+    ({ standing, rule, path, message }) => `  - ${standing} ${rule} ${printableLine(path)}: ${printableLine(message)}`,
   )
   const left = findings.length - shown.length
   return left > 0 ? [...lines, `  ${left} more findings; --findings shows them`] : lines

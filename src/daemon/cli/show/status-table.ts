@@ -1,4 +1,4 @@
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { agoText, dueText } from '../../../base/text/age-text.ts'
 import { isFollowed } from '../../status/lock-text.ts'
 import type { Condition, SourceStatus } from '../../status/status.ts'
@@ -93,7 +93,7 @@ function cutTo(text: string, columns: number): string {
 
 function reasonOf(condition: Condition, columns: number): string[] {
   return [
-    ...wrapped(printable(condition.message), '    ', '    ', columns),
+    ...wrapped(printableLine(condition.message), '    ', '    ', columns),
     ...wrapped(mendLine(condition), '    → ', '      ', columns),
   ]
 }

@@ -2,7 +2,7 @@ import { countOf } from '../../../base/text/plural.ts'
 import { NONE_APPROVED } from '../../../sync/decisions/approvals.ts'
 import { EMPTY_CATALOG } from '../../../sync/catalog/catalog.ts'
 import { problemsOf } from '../../../sync/catalog/contract-problems.ts'
-import type { Decision } from '../../../sync/decisions/decisions.ts'
+import type { SourceDecision } from '../../../sync/decisions/decisions.ts'
 import { NO_DISABLED_SKILLS } from '../../../sync/decisions/disabled-skills.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
@@ -14,12 +14,12 @@ import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { VERSION } from '../../../serve/version.ts'
 import { OperatorError } from '../../base/operator-error.ts'
-import { holderOf, isAtWork } from '../../control/daemon-lock.ts'
+import { lockHolderOf, isAtWork } from '../../control/daemon-lock.ts'
 import { GLANCE_MS } from '../../control/lease.ts'
 import { foldersNow, isAsServed, linkCommandOf } from '../../agent-folders/folder-status.ts'
 import type { FolderNow } from '../../agent-folders/folder-status.ts'
 import { lockRead } from '../../trust/lock-rules.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { noticesOf, unlessUnreadable } from '../../status/upgrade-notices.ts'
 import { unreadyText } from '../../status/readiness.ts'
 import { request, sourcesOf } from '../../control/requests.ts'
@@ -29,10 +29,10 @@ import type { DaemonStatus, HttpStatus, SourceStatus, Status, WriterElsewhere } 
 import { agoText } from '../../../base/text/age-text.ts'
 import { systemClock } from '../../../base/clock.ts'
 import { processText } from '../../control/write-lock.ts'
-import type { Kept } from '../../status/verified-files.ts'
+import type { KeptDigests } from '../../status/verified-files.ts'
 import { URGENCIES, isUpToDate, urgencyOf } from '../../status/urgency.ts'
 import type { Urgency } from '../../status/urgency.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { paintFor } from '../colors.ts'
 import type { Paint } from '../colors.ts'
@@ -53,7 +53,7 @@ export const status: Command = {
     findings: { type: 'boolean', help: 'every finding, not only how many there are' },
   },
   async run(context) {
-    const config = await configOf(context)
+    const config = await configFor(context)
     const ids = new Set(sourcesOf(context.operands, config))
     const whole = await statusNow(context, config, context.operands.length === 0 ? undefined : ids)
     const now = systemClock.now()
@@ -134,11 +134,11 @@ async function statusNow({ signal }: Context, config: Config, about?: ReadonlySe
   const decisions = answer === undefined ? await store?.decisions.read() : undefined
   const { catalog, lost } =
     store === undefined ? { catalog: EMPTY_CATALOG, lost: [] } : await currentState(store, ids, admissionOf(config))
-  const kept: Kept = store === undefined ? new Map() : await keptOf(catalog, store)
+  const kept: KeptDigests = store === undefined ? new Map() : await keptOf(catalog, store)
   if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config, { kept, about })
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
   const lock = await lockRead(config)
-  const known = decisions ?? new Map<SourceId, Decision>()
+  const known = decisions ?? new Map<SourceId, SourceDecision>()
   const now = statusOf({
     config,
     catalog,
@@ -163,7 +163,7 @@ async function statusNow({ signal }: Context, config: Config, about?: ReadonlySe
 
 /** The writer that cannot be queried from here. */
 async function writerElsewhere({ state }: Config, signal: AbortSignal): Promise<WriterElsewhere | undefined> {
-  const holder = await holderOf(state)
+  const holder = await lockHolderOf(state)
   if (holder?.isElsewhere !== true) return undefined
   const isAlive = await isAtWork(state, holder, { clock: systemClock, signal, ms: GLANCE_MS })
   return { pid: holder.pid, command: holder.command, isAlive }
@@ -193,16 +193,16 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     head,
     `state ${now.state}`,
     ...lockLines(now),
-    ...now.notices.map(({ message }) => look.paint('yellow', `! ${printable(message)}`)),
+    ...now.notices.map(({ message }) => look.paint('yellow', `! ${printableLine(message)}`)),
     ...[clients, access, hooks].filter((line) => line !== undefined),
     ...(now.decisionsLost === undefined
       ? []
-      : [look.paint('red', printable(`! decisions-lost: ${now.decisionsLost}`))]),
-    ...now.servedLost.map(({ message }) => look.paint('red', printable(`! served-lost: ${message}`))),
-    ...(now.readOnly === undefined ? [] : [look.paint('red', printable(`read-only: ${now.readOnly.message}`))]),
+      : [look.paint('red', printableLine(`! decisions-lost: ${now.decisionsLost}`))]),
+    ...now.servedLost.map(({ message }) => look.paint('red', printableLine(`! served-lost: ${message}`))),
+    ...(now.readOnly === undefined ? [] : [look.paint('red', printableLine(`read-only: ${now.readOnly.message}`))]),
     ...(now.http?.unready ?? []).map((unready) => look.paint('red', `not ready: ${unreadyText(unready)}`)),
     ...folders.filter((folder) => !isAsServed(folder)).map(folderText),
-    ...(foldersError === undefined ? [] : [printable(foldersError)]),
+    ...(foldersError === undefined ? [] : [printableLine(foldersError)]),
     attentionLine(now.sources, attention, look.paint),
     ...sourceLines(now, look),
     ...collisionLines(now),
@@ -225,8 +225,8 @@ function modeText({ locked, offline }: DaemonStatus): string {
 /** A missing lock gets no line. A source that must follow it reports the problem itself. */
 function lockLines({ lock, sources }: Status): string[] {
   if (lock === undefined || !lock.isThere) return []
-  const file = `lock ${printable(lock.file)}`
-  if (lock.error !== undefined) return [`${file}: cannot be read: ${printable(lock.error)}`]
+  const file = `lock ${printableLine(lock.file)}`
+  if (lock.error !== undefined) return [`${file}: cannot be read: ${printableLine(lock.error)}`]
   const ignored = lock.use === 'ignore' ? ' (lock: ignore)' : ''
   return [`${file}: followed by ${lock.followed} of ${countOf(sources.length, 'source')}${ignored}`]
 }
@@ -258,7 +258,7 @@ function attentionLine(
 
 function folderText(now: FolderNow): string {
   const amiss = now.behind.length + now.gone.length + now.blocked.length
-  return printable(`${now.folder}: ${countOf(amiss, 'skill')} not as served; ${linkCommandOf(now)}`)
+  return printableLine(`${now.folder}: ${countOf(amiss, 'skill')} not as served; ${linkCommandOf(now)}`)
 }
 
 function accessText({ required, count }: HttpStatus['tokens']): string {
@@ -271,7 +271,7 @@ function accessText({ required, count }: HttpStatus['tokens']): string {
 function collisionLines({ collisions: { count, names } }: Status): string[] {
   if (count === 0) return []
   const lines = names.slice(0, SHOWN_FINDINGS).map(({ name, count: skills, uris }) => {
-    return `  - ${printable(name)}: ${printable(uris.join(', '))}${skills > uris.length ? `, ${skills - uris.length} more` : ''}`
+    return `  - ${printableLine(name)}: ${printableLine(uris.join(', '))}${skills > uris.length ? `, ${skills - uris.length} more` : ''}`
   })
   const left = count - lines.length
   return ['', 'Names that skills of different sources share:', ...lines, ...(left > 0 ? [`  ${left} more`] : [])]
@@ -280,7 +280,7 @@ function collisionLines({ collisions: { count, names } }: Status): string[] {
 function problemLines({ problems }: Status, all: boolean): string[] {
   if (problems.length === 0) return []
   const shown = all ? problems : problems.slice(0, SHOWN_FINDINGS)
-  const lines = shown.map(({ kind, message }) => `  - ${kind}: ${printable(message)}`)
+  const lines = shown.map(({ kind, message }) => `  - ${kind}: ${printableLine(message)}`)
   const left = problems.length - shown.length
   const more = left > 0 ? [`  ${left} more; --findings shows them`] : []
   return ['', 'Between skills of the contract:', ...lines, ...more]

@@ -9,7 +9,7 @@ import { OperatorError } from '../../base/operator-error.ts'
 import { decisionTexts, disabledText, pendingText, stateText } from '../../status/decision-text.ts'
 import { standingIn } from '../../trust/lock-rules.ts'
 import type { LockStanding } from '../../trust/lock-rules.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { provenanceOf } from '../../status/provenance.ts'
 import type { LockSide, LockedAs, Provenance } from '../../status/provenance.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
@@ -20,7 +20,7 @@ import type { SkillRow } from '../../status/skill-rows.ts'
 import { UNSERVED_CONTRACT } from '../../status/unserved-contract.ts'
 import { verifiedText } from '../../status/verified-files.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { configOf, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command } from '../command.ts'
 
 export const why: Command = {
@@ -34,7 +34,7 @@ export const why: Command = {
     const [asked] = context.operands
     if (asked === undefined)
       throw new UsageError('"why" wants the URI, path or name of a skill; skillsyncd list shows them')
-    const config = await configOf(context)
+    const config = await configFor(context)
     const mode = await agreeWithDaemon(config, context.signal)
     const running = mode === undefined ? config : { ...config, mode }
     const provenance = await provenanceFor(theOnly(await readRows(config), asked), running)
@@ -78,32 +78,32 @@ async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance>
 function linesOf(told: Provenance): string[] {
   const { name, path, source, url, digest, rebuiltFrom, findings } = told
   return [
-    `${printable(name ?? path)} (${stateText(told)})`,
+    `${printableLine(name ?? path)} (${stateText(told)})`,
     `  source  ${source}, ${url}`,
     `  ${revisionText(told)}`,
-    ...upstreamTexts(told.upstream).map((text) => `  server  ${printable(text)}`),
+    ...upstreamTexts(told.upstream).map((text) => `  server  ${printableLine(text)}`),
     ...(told.verified === undefined ? [] : [`  checked ${verifiedText(told.verified)}`]),
-    `  rule    ${printable(ruleText(told))}`,
+    `  rule    ${printableLine(ruleText(told))}`,
     `  update  ${updateText(told)}`,
     ...decisionTexts(told.decision, source).map((text) => `  ! ${text}`),
-    ...(told.disabled ? [`  ! ${printable(disabledText(source, path, told.disabledBy))}`] : []),
-    ...(told.pending ? [`  ! ${printable(pendingText(source, path))}`] : []),
+    ...(told.disabled ? [`  ! ${printableLine(disabledText(source, path, told.disabledBy))}`] : []),
+    ...(told.pending ? [`  ! ${printableLine(pendingText(source, path))}`] : []),
     `  lock    ${lockText(told.lock)}`,
-    ...signersTexts(told.signers).map((text) => `  signed  ${printable(text)}`),
+    ...signersTexts(told.signers).map((text) => `  signed  ${printableLine(text)}`),
     ...(rebuiltFrom === undefined
       ? []
       : [`  from    ${rebuiltFrom}, by the locked digest: the commit itself was gone`]),
     ...(digest === undefined ? [] : [`  digest  ${digest}`]),
     `  since   ${sinceText(told)}`,
     ...(told.hasUnservedContract === true ? [`  - ${UNSERVED_CONTRACT}`] : []),
-    ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printable(at)}: ${printable(message)}`),
+    ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printableLine(at)}: ${printableLine(message)}`),
   ]
 }
 
 function revisionText({ asked, ref, commit, tag }: Provenance): string {
   if (ref === FOLDER_REF) return `folder  as of content ${commit}`
   if (ref === LISTING_REF) return `listing ${commit}`
-  return `ref     ${printable(asked)} -> ${printable(ref)} -> ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`
+  return `ref     ${printableLine(asked)} -> ${printableLine(ref)} -> ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`
 }
 
 function upstreamTexts(upstream: Provenance['upstream']): string[] {

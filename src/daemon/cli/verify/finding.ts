@@ -1,5 +1,5 @@
 /** One result of a check. A note is not a fault, and does not count. */
-export interface Remark {
+export interface VerifyDiagnostic {
   readonly kind: 'finding' | 'note'
   readonly code: RemarkCode
   readonly source?: string
@@ -33,12 +33,12 @@ export type RemarkCode =
   | 'not-compared'
   | (string & {})
 
-export function finding(code: RemarkCode, message: string, where: Where = {}): Remark {
+export function finding(code: RemarkCode, message: string, where: Where = {}): VerifyDiagnostic {
   return { kind: 'finding', code, ...where, message }
 }
 
-export function note(code: RemarkCode, message: string, where: Where = {}): Remark {
+export function note(code: RemarkCode, message: string, where: Where = {}): VerifyDiagnostic {
   return { kind: 'note', code, ...where, message }
 }
 
-type Where = Pick<Remark, 'source' | 'skill' | 'path'>
+type Where = Pick<VerifyDiagnostic, 'source' | 'skill' | 'path'>

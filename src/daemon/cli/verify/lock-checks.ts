@@ -14,11 +14,11 @@ import { readLock } from '../../../sync/store/lock-file.ts'
 import type { Config } from '../../config/config.ts'
 import { followedBy, isLockHeeded, sentence } from '../../trust/lock-rules.ts'
 import { finding, note } from './finding.ts'
-import type { Remark } from './finding.ts'
+import type { VerifyDiagnostic } from './finding.ts'
 import type { Verifying } from './verify-context.ts'
 
 /** Checks that the lock can be read, fits the configuration, and matches the served content. */
-export async function* lockAgrees(verifying: Verifying): AsyncGenerator<Remark> {
+export async function* lockAgrees(verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
   const { config } = verifying
   try {
     const lock = config.lock === undefined ? undefined : await readLock(config.lock)
@@ -30,7 +30,7 @@ export async function* lockAgrees(verifying: Verifying): AsyncGenerator<Remark> 
   }
 }
 
-function* missing(config: Config): Generator<Remark> {
+function* missing(config: Config): Generator<VerifyDiagnostic> {
   for (const { source } of config.sources) {
     if (followedBy(config, source) !== undefined)
       yield finding('lock-missing', `follows the lock, and there is none; skillsyncd lock makes one`, {
@@ -39,7 +39,7 @@ function* missing(config: Config): Generator<Remark> {
   }
 }
 
-function* compared(lock: Lock, verifying: Verifying): Generator<Remark> {
+function* compared(lock: Lock, verifying: Verifying): Generator<VerifyDiagnostic> {
   const { config, snapshots, store } = verifying
   const decisions = store?.decisions.known
   const sources = config.sources.map(({ source }) => source)
@@ -66,7 +66,7 @@ function unheeded({ lockUse }: Config): string {
 /**
  * Compares the packs' choices and skills with the lock. While a source can move, the skills of a pack can change too.
  */
-function* packsCompared(lock: Lock, { config, snapshots }: Verifying): Generator<Remark> {
+function* packsCompared(lock: Lock, { config, snapshots }: Verifying): Generator<VerifyDiagnostic> {
   const remark = config.mode.locked ? finding : note
   for (const mismatch of packMismatches(lock.packs, config.packs)) yield remark('lock-mismatch', sentence(mismatch))
   const areLocked = config.sources.every(({ source }) => followedBy(config, source) !== undefined)
@@ -86,7 +86,7 @@ function heldBy({ sources }: Lock, snapshot: Snapshot): Snapshot {
 }
 
 /** A lock that is not followed can be incomplete; an entry that contradicts the configuration is always wrong. */
-function mismatchRemark(mismatch: Mismatch, lock: Lock, config: Config): Remark {
+function mismatchRemark(mismatch: Mismatch, lock: Lock, config: Config): VerifyDiagnostic {
   const configured = config.sources.find(({ source }) => source.id === mismatch.source)
   const follows = configured === undefined ? config.mode.locked : followedBy(config, configured.source) !== undefined
   const isThere = configured !== undefined && lock.sources.has(configured.source.id)
@@ -94,7 +94,11 @@ function mismatchRemark(mismatch: Mismatch, lock: Lock, config: Config): Remark 
   return remark('lock-mismatch', sentence(mismatch), { source: mismatch.source })
 }
 
-function* differences(entry: LockEntry, snapshot: Snapshot, remark: typeof finding | typeof note): Generator<Remark> {
+function* differences(
+  entry: LockEntry,
+  snapshot: Snapshot,
+  remark: typeof finding | typeof note,
+): Generator<VerifyDiagnostic> {
   const { source, revision } = snapshot
   if (snapshot.url !== entry.url)
     yield remark('lock-differs', `is served from ${snapshot.url}, locked is ${entry.url}`, { source })

@@ -3,14 +3,14 @@ import type { ObjectId } from '../../../sync/model/revision.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { proofOf } from '../../../sync/model/snapshot.ts'
 import { finding, note } from './finding.ts'
-import type { Remark } from './finding.ts'
+import type { VerifyDiagnostic } from './finding.ts'
 import type { Verifying } from './verify-context.ts'
 
 /**
  * Checks the raw objects of every kept snapshot against their ids, so that only the author of a commit can have written
  * them.
  */
-export async function* proofsHold({ store, signal }: Verifying): AsyncGenerator<Remark> {
+export async function* proofsHold({ store, signal }: Verifying): AsyncGenerator<VerifyDiagnostic> {
   for (const digest of (await store?.snapshots.digests()) ?? []) {
     signal.throwIfAborted()
     const snapshot = await store?.snapshots.readWhole(digest)
@@ -19,7 +19,7 @@ export async function* proofsHold({ store, signal }: Verifying): AsyncGenerator<
 }
 
 /** The faults in the proof of one snapshot. */
-export function* proofRemarks(snapshot: Snapshot): Generator<Remark> {
+export function* proofRemarks(snapshot: Snapshot): Generator<VerifyDiagnostic> {
   const { source, revision, tree, rebuiltFrom } = snapshot
   if (rebuiltFrom !== undefined) {
     const message = `commit ${revision.commit} was gone when its skills were had from "${rebuiltFrom}" by their locked digests`
@@ -27,7 +27,7 @@ export function* proofRemarks(snapshot: Snapshot): Generator<Remark> {
     return
   }
   const { commit, tag } = proofOf(snapshot)
-  const damaged = (message: string): Remark => finding('proof-damaged', message, { source })
+  const damaged = (message: string): VerifyDiagnostic => finding('proof-damaged', message, { source })
   if (!isOf(revision.commit, 'commit', commit))
     yield damaged(`the commit object that is kept is not ${revision.commit}`)
   else if (!Buffer.from(commit).toString('latin1').startsWith(`tree ${tree}\n`))

@@ -5,7 +5,7 @@ import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { finding, note } from './finding.ts'
-import type { Remark } from './finding.ts'
+import type { VerifyDiagnostic } from './finding.ts'
 
 /** A second opinion in the answer of the writer. */
 const OPINION = z.discriminatedUnion('kind', [
@@ -21,7 +21,7 @@ type Opinion = z.infer<typeof OPINION>
 
 /** The remarks of the second opinion on one source, and the number of compared files. */
 export interface SecondRemarks {
-  readonly remarks: readonly Remark[]
+  readonly remarks: readonly VerifyDiagnostic[]
   /** `undefined` if nothing was compared. */
   readonly files?: number
 }

@@ -7,11 +7,11 @@ import type { Store } from '../../../sync/store/store.ts'
 import type { StoredSkill } from '../../../sync/store/skills/stored-path.ts'
 import { storedOf } from '../../../sync/store/skills/stored-path.ts'
 import { finding, note } from './finding.ts'
-import type { Remark } from './finding.ts'
+import type { VerifyDiagnostic } from './finding.ts'
 import type { Verifying } from './verify-context.ts'
 
 /** Checks the operator's decisions: a hold that cannot be read has no effect. */
-export async function* decisionsAreWhole({ store }: Verifying): AsyncGenerator<Remark> {
+export async function* decisionsAreWhole({ store }: Verifying): AsyncGenerator<VerifyDiagnostic> {
   try {
     await store?.decisions.read()
     if (store?.decisions.loss !== undefined) yield finding('decisions-lost', store.decisions.loss.message)
@@ -23,7 +23,7 @@ export async function* decisionsAreWhole({ store }: Verifying): AsyncGenerator<R
 }
 
 /** Checks the served generation, and each snapshot that it refers to. */
-export async function* servedIsWhole({ store, served }: Verifying): AsyncGenerator<Remark> {
+export async function* servedIsWhole({ store, served }: Verifying): AsyncGenerator<VerifyDiagnostic> {
   if (store === undefined) return
   for (const number of await store.generations.numbers()) {
     if (number <= (served?.number ?? 0)) break
@@ -54,7 +54,7 @@ function instead(served: Generation | undefined): string {
   return served === undefined ? ', and there is no other' : `; ${served.number} is, in its place`
 }
 
-async function* damagedSnapshots(store: Store, { number, sources }: Generation): AsyncGenerator<Remark> {
+async function* damagedSnapshots(store: Store, { number, sources }: Generation): AsyncGenerator<VerifyDiagnostic> {
   for (const { source, snapshot } of sources) {
     if ((await store.snapshots.readWhole(snapshot)) !== undefined) continue
     yield finding('snapshot-damaged', `the snapshot ${snapshot} of generation ${number} is damaged or gone`, { source })
@@ -62,11 +62,11 @@ async function* damagedSnapshots(store: Store, { number, sources }: Generation):
 }
 
 /** Reads and hashes every file of the served content. */
-export async function* filesAreWhole(verifying: Verifying): AsyncGenerator<Remark> {
+export async function* filesAreWhole(verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
   for (const snapshot of verifying.snapshots) yield* inspected(snapshot, verifying)
 }
 
-async function* inspected(snapshot: Snapshot, verifying: Verifying): AsyncGenerator<Remark> {
+async function* inspected(snapshot: Snapshot, verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
   const { store, named, looked, show, signal } = verifying
   const { source } = snapshot
   if (!named.has(source)) return
@@ -89,7 +89,7 @@ async function* inspected(snapshot: Snapshot, verifying: Verifying): AsyncGenera
 }
 
 /** Checks the files of another MCP server's skill that were fetched on demand. */
-async function* keptOf(skill: UpstreamSkill, { store, looked, signal }: Verifying): AsyncGenerator<Remark> {
+async function* keptOf(skill: UpstreamSkill, { store, looked, signal }: Verifying): AsyncGenerator<VerifyDiagnostic> {
   const { source } = skill.upstream
   const place = `${source}/${skill.path}`
   if (store === undefined || looked.has(place)) return
@@ -114,7 +114,7 @@ function storedWithNames({ skills, docs }: Snapshot): (readonly [StoredSkill, { 
 const SHOWN_EVERY = 100
 
 /** Checks the other kept generations, to which a rollback can return. */
-export async function* keptAreWhole(verifying: Verifying): AsyncGenerator<Remark> {
+export async function* keptAreWhole(verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
   for await (const { generation, snapshots } of kept(verifying)) {
     if (typeof generation === 'number') {
       yield finding('generation-damaged', `generation ${generation} cannot be read`)

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { described } from '../../../sync/pull/move-policy.ts'
+import { revisionText } from '../../../sync/pull/move-policy.ts'
 import { FOLDER_REF } from '../../../sync/model/revision.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { finding, note } from './finding.ts'
-import type { Remark } from './finding.ts'
+import type { VerifyDiagnostic } from './finding.ts'
 
 const REVISION = z.object({ ref: z.string(), commit: z.string(), tag: z.string().optional() })
 
@@ -22,7 +22,7 @@ type Comparison = z.infer<typeof COMPARISON>
 export async function upstreamRemarks(
   source: SourceId,
   ask: (method: string, params: object) => Promise<unknown>,
-): Promise<Remark[]> {
+): Promise<VerifyDiagnostic[]> {
   try {
     return [...remarksOf(source, COMPARISON.parse(await ask('compare', { source })))]
   } catch (error) {
@@ -31,9 +31,9 @@ export async function upstreamRemarks(
   }
 }
 
-function* remarksOf(source: SourceId, { served, revision, relation, isGone }: Comparison): Generator<Remark> {
+function* remarksOf(source: SourceId, { served, revision, relation, isGone }: Comparison): Generator<VerifyDiagnostic> {
   if (served === undefined || (served.commit === revision.commit && served.tag === revision.tag)) return
-  const moved = `${revision.ref} is at ${described(revision)} upstream, and ${described(served)} is served`
+  const moved = `${revision.ref} is at ${revisionText(revision)} upstream, and ${revisionText(served)} is served`
   const isSameRef = served.ref === revision.ref
   if (isSameRef && served.ref === FOLDER_REF) {
     const holds = `the folder holds ${revision.commit} now, and ${served.commit} is served`

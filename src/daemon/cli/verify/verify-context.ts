@@ -3,10 +3,10 @@ import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { Store } from '../../../sync/store/store.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
-import type { Remark } from './finding.ts'
+import type { VerifyDiagnostic } from './finding.ts'
 
 /** One check of the state folder. */
-export type Check = (verifying: Verifying) => AsyncIterable<Remark>
+export type StoreCheck = (verifying: Verifying) => AsyncIterable<VerifyDiagnostic>
 
 /** The input of the checks. */
 export interface Verifying {

@@ -5,25 +5,25 @@ import { SyncError } from '../../../sync/model/sync-error.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { lockRead, standingIn } from '../../trust/lock-rules.ts'
-import { printable } from '../../base/log-line.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
 import { linksAreWhole } from './link-checks.ts'
 import { lockAgrees } from './lock-checks.ts'
 import { proofsHold } from './proof-checks.ts'
 import { finding, note } from './finding.ts'
-import type { Remark } from './finding.ts'
+import type { VerifyDiagnostic } from './finding.ts'
 import { signaturesHold } from './signature-checks.ts'
 import { decisionsAreWhole, filesAreWhole, keptAreWhole, servedIsWhole } from './store-checks.ts'
 import { secondRemarks } from './second-opinion-checks.ts'
 import { upstreamRemarks } from './upstream-checks.ts'
 import { verifyingOf } from './verify-context.ts'
-import type { Check, Verifying } from './verify-context.ts'
+import type { StoreCheck, Verifying } from './verify-context.ts'
 import { withWriter } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
-import { MODE_OPTIONS, configOf, printJson, printLines, progressOf } from '../command.ts'
+import { MODE_OPTIONS, configFor, printJson, printLines, progressOf } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 
-const CHECKS: readonly Check[] = [
+const CHECKS: readonly StoreCheck[] = [
   decisionsAreWhole,
   linksAreWhole,
   lockAgrees,
@@ -33,7 +33,7 @@ const CHECKS: readonly Check[] = [
 ]
 
 /** The checks that take long on a large state folder. */
-const DEEP_CHECKS: readonly Check[] = [keptAreWhole, proofsHold]
+const DEEP_CHECKS: readonly StoreCheck[] = [keptAreWhole, proofsHold]
 
 export const verify: Command = {
   name: 'verify',
@@ -51,7 +51,7 @@ export const verify: Command = {
     ...MODE_OPTIONS,
   },
   async run(context) {
-    const config = await configOf(context)
+    const config = await configFor(context)
     // `--locked` applies to the verdict only; the daemon need not have been started with it.
     const asking = { ...config, mode: { ...config.mode, locked: false } }
     await agreeWithDaemon(asking, context.signal)
@@ -70,15 +70,15 @@ export const verify: Command = {
   },
 }
 
-async function remarksOf(checks: readonly Check[], verifying: Verifying): Promise<Remark[]> {
-  const remarks: Remark[] = []
+async function remarksOf(checks: readonly StoreCheck[], verifying: Verifying): Promise<VerifyDiagnostic[]> {
+  const remarks: VerifyDiagnostic[] = []
   for (const check of checks) for await (const remark of check(verifying)) remarks.push(remark)
   return remarks
 }
 
 /** The outcome of the upstream queries: the remarks, and the number of files with a second opinion. */
 interface Asked {
-  readonly remarks: readonly Remark[]
+  readonly remarks: readonly VerifyDiagnostic[]
   readonly files: number
 }
 
@@ -96,7 +96,7 @@ async function upstream(context: Context, config: Config, verifying: Verifying):
   }
 }
 
-function withoutAsking(remark: Remark): Asked {
+function withoutAsking(remark: VerifyDiagnostic): Asked {
   return { remarks: [remark], files: 0 }
 }
 
@@ -131,9 +131,13 @@ function print(
   context: Context,
   { served, looked }: Verifying,
   lock: readonly object[],
-  { remarks, deep, files }: { readonly remarks: readonly Remark[]; readonly deep: boolean; readonly files: number },
+  {
+    remarks,
+    deep,
+    files,
+  }: { readonly remarks: readonly VerifyDiagnostic[]; readonly deep: boolean; readonly files: number },
 ): void {
-  const of = (wanted: Remark['kind']) =>
+  const of = (wanted: VerifyDiagnostic['kind']) =>
     remarks.filter(({ kind }) => kind === wanted).map(({ kind: _kind, ...rest }) => rest)
   const [findings, notes] = [of('finding'), of('note')]
   const checked = { generation: served?.number ?? 0, skills: looked.size, deep, ...(deep && { compared: files }) }
@@ -157,7 +161,7 @@ function second(files: number): string {
   return `, ${countOf(files, 'file')} compared with isomorphic-git`
 }
 
-function lineOf({ code, source, skill, path, message }: Omit<Remark, 'kind'>): string {
+function lineOf({ code, source, skill, path, message }: Omit<VerifyDiagnostic, 'kind'>): string {
   const place = [source, skill, path].filter((part) => part !== undefined && part !== '').join(' ')
-  return printable(`${code}${place === '' ? '' : ` ${place}`}: ${message}`)
+  return printableLine(`${code}${place === '' ? '' : ` ${place}`}: ${message}`)
 }

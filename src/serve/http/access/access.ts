@@ -1,4 +1,4 @@
-import type { Denied, Granted, Decision } from '../../access-decision.ts'
+import type { Denied, Granted, AccessDecision } from '../../access-decision.ts'
 import type { IncomingMessage } from 'node:http'
 import { opens } from '../../principal.ts'
 import type { Authenticate, Scope } from '../../principal.ts'
@@ -26,7 +26,7 @@ export interface AccessRules {
 export const OPEN_TO_ALL: AccessRules = { isTokenRequired: false }
 
 /** Decides by the head of a request alone: nothing of its body is read for one who is not let in. */
-export class Access {
+export class HttpAccess {
   readonly #rules: AccessRules
 
   constructor(rules: AccessRules) {
@@ -34,7 +34,7 @@ export class Access {
   }
 
   /** Checks the token in the `Authorization` header, the only place where MCP allows it. */
-  async decide(request: IncomingMessage, scope: Scope): Promise<Decision> {
+  async decide(request: IncomingMessage, scope: Scope): Promise<AccessDecision> {
     if (this.#rules.open?.has(scope) === true) return ANYBODY
     const { url = '/' } = request
     const door = { scope, path: url.replace(/\?.*$/s, '') }
@@ -48,7 +48,7 @@ export class Access {
   }
 
   /** Checks a token from another place, such as a cookie of ours. */
-  async decideToken(token: string | undefined, scope: Scope): Promise<Decision> {
+  async decideToken(token: string | undefined, scope: Scope): Promise<AccessDecision> {
     return this.#judge(token, { scope, path: '/' }, wellFormed)
   }
 
@@ -56,7 +56,7 @@ export class Access {
     given: string | undefined,
     door: Door,
     tokenOf: (given: string) => string | undefined,
-  ): Promise<Decision> {
+  ): Promise<AccessDecision> {
     const { authenticate, isTokenRequired } = this.#rules
     if (given === undefined || authenticate === undefined) {
       return isTokenRequired ? this.#denied(401, door, undefined, 'A token is needed') : ANYBODY

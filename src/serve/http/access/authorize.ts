@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Scope } from '../../principal.ts'
-import type { Access } from './access.ts'
+import type { HttpAccess } from './access.ts'
 import type { Denied } from '../../access-decision.ts'
-import type { HolderOf } from '../server/share-holder.ts'
+import type { ShareHolderOf } from '../server/share-holder.ts'
 import type { Site } from '../server/listener.ts'
 import { RateLimit } from './rate-limit.ts'
 import type { Rate } from './rate-limit.ts'
@@ -20,7 +20,7 @@ export function rateOf({ limits, now }: RateOptions): RateLimit | undefined {
 }
 
 /** Checks access, and then the rate. Denied requests count too, because they cost as much. */
-export function admission(access: Access, rate: RateLimit | undefined, holderOf: HolderOf): Site['admit'] {
+export function admission(access: HttpAccess, rate: RateLimit | undefined, holderOf: ShareHolderOf): Site['admit'] {
   if (rate === undefined) return async (request, scope) => access.decide(request, scope)
   return async (request: IncomingMessage, scope: Scope) => {
     const decision = await access.decide(request, scope)

@@ -2,7 +2,7 @@ import type { Authenticate, Scope } from '../../principal.ts'
 import { SCOPES } from '../../principal.ts'
 import type { AccessRules } from './access.ts'
 import { READ_METHODS } from '../server/listener.ts'
-import type { Route, Routes } from '../server/listener.ts'
+import type { HttpRoute, Routes } from '../server/listener.ts'
 import { sendJson } from '../server/response.ts'
 
 /** An authorization server whose access tokens are accepted. */
@@ -51,7 +51,7 @@ function either(first: Authenticate | undefined, second: Authenticate): Authenti
  * it.
  */
 export function metadataRoutes({ issuer, scopes }: OAuthOptions, resource: () => string): Routes {
-  const route: Route = {
+  const route: HttpRoute = {
     methods: READ_METHODS,
     async answer(_, response) {
       sendJson(response, 200, metadataOf(resource(), issuer, scopes), { 'cache-control': 'max-age=300' })

@@ -6,7 +6,7 @@ import { UNWAITED } from '../../mcp/core/audit-message.ts'
 import type { Response } from '../../mcp/core/multiplexer.ts'
 import { INTERNAL_ERROR } from '../../mcp/rpc/rpc-error.ts'
 import type { Principal } from '../../principal.ts'
-import type { HolderOf } from '../server/share-holder.ts'
+import type { ShareHolderOf } from '../server/share-holder.ts'
 import type { RateLimit } from '../access/rate-limit.ts'
 import type { RequestTurns } from '../server/request-scheduler.ts'
 import { sendError } from '../server/response.ts'
@@ -23,7 +23,7 @@ const MAX_ANSWER_BYTES = 64 * 2 ** 20
 /** The limits of batches: the message rate and the time for one batch. */
 export interface BatchBounds {
   readonly rate: RateLimit | undefined
-  readonly holderOf: HolderOf
+  readonly holderOf: ShareHolderOf
   readonly turns: Pick<RequestTurns, 'begin' | 'goOn'>
   readonly batchMs: number
   /** A monotonic clock in milliseconds. */
@@ -55,10 +55,10 @@ export function refuseBatch(
 }
 
 /** A response, or its serialized text if that exists. */
-export type Answer = Response | TextAnswer
+export type RpcAnswer = Response | TextAnswer
 
 /** The JSON of a response, in pieces. */
-export function piecesOf(answer: Answer): readonly Uint8Array[] {
+export function piecesOf(answer: RpcAnswer): readonly Uint8Array[] {
   return 'text' in answer ? answer.text : [Buffer.from(JSON.stringify(answer))]
 }
 
@@ -68,7 +68,7 @@ export interface BatchServer {
    * Serves one request, and audits what `goesOut` returns: the batch decides what is sent as soon as there is a
    * response.
    */
-  readonly serve: (request: JSONRPCRequest, goesOut: (answer: Answer) => Answer) => Promise<Answer>
+  readonly serve: (request: JSONRPCRequest, goesOut: (answer: RpcAnswer) => RpcAnswer) => Promise<RpcAnswer>
   /** Resolves at the client's turn among other clients; `undefined` if it need not wait. */
   readonly turn?: () => Promise<void> | undefined
   /** Called for each request that is not served. */
@@ -130,7 +130,7 @@ class BatchAnswer {
   }
 
   /** Adds a response. Returns the response that is sent. */
-  add(request: JSONRPCRequest, answer: Answer): Answer {
+  add(request: JSONRPCRequest, answer: RpcAnswer): RpcAnswer {
     const pieces = piecesOf(answer)
     this.#bytes += pieces.reduce((sum, { byteLength }) => sum + byteLength, 1)
     if (this.isFull) return this.refuse(request, TOO_LARGE)

@@ -14,7 +14,7 @@ import { traceIn } from '../../mcp/rpc/trace.ts'
 import { isOver } from '../../principal.ts'
 import type { Principal } from '../../principal.ts'
 import { answerBatch, piecesOf } from './batch.ts'
-import type { Answer, BatchBounds, BatchServer } from './batch.ts'
+import type { RpcAnswer, BatchBounds, BatchServer } from './batch.ts'
 import { disconnected } from '../server/client-gone.ts'
 import type { HttpAudit } from '../server/audit.ts'
 import { EventStream, refusalOfStream } from '../server/event-stream.ts'
@@ -152,7 +152,7 @@ export class LegacyEdge {
    * Uses the serialized text if it exists: to serialize a large response for each message of a batch would block others
    * too long.
    */
-  async #answer(message: JSONRPCRequest, request: IncomingMessage, asking: Asking): Promise<Answer> {
+  async #answer(message: JSONRPCRequest, request: IncomingMessage, asking: Asking): Promise<RpcAnswer> {
     const { id, method, params = {} } = message
     if (!isPlainlyAsked(method, params) || isOver(asking.principal)) return this.#serve(message, request, asking)
     try {

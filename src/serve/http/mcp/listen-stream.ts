@@ -13,7 +13,7 @@ import { servingAmong } from '../../mcp/resources/lookup.ts'
 import type { Serving } from '../../mcp/core/methods.ts'
 import { invalidParams, noRoomForSubscriptions, tooManySubscriptions } from '../../mcp/rpc/rpc-error.ts'
 import type { Principal } from '../../principal.ts'
-import type { Holder } from '../../fair-shares.ts'
+import type { ShareHolder } from '../../fair-shares.ts'
 import type { ViewName } from '../../views.ts'
 import { EventStream } from '../server/event-stream.ts'
 import type { EventStreams } from '../server/event-stream.ts'
@@ -83,7 +83,7 @@ async function servedNow(
  * the accepted filter. Every message carries the request's id. When the server ends the stream, the last message is the
  * result.
  */
-export function listen(
+export function openListenStream(
   { id }: Pick<JSONRPCRequest, 'id'>,
   { honoured, wanted }: Filter,
   hub: Hub,
@@ -114,7 +114,7 @@ export function listen(
 
 /** The listening client. */
 export interface Listening {
-  readonly holder: Holder
+  readonly holder: ShareHolder
   readonly principal: Principal | undefined
   readonly view: ViewName
 }
@@ -126,11 +126,11 @@ function partsOf(honoured: Honoured, open: ReadonlySet<ListPart>): ReadonlySet<L
 }
 
 class StreamSubscriber implements Subscriber {
-  readonly holder: Holder
+  readonly holder: ShareHolder
   readonly #stream: EventStream
   readonly #id: JSONRPCRequest['id']
 
-  constructor(stream: EventStream, id: JSONRPCRequest['id'], holder: Holder) {
+  constructor(stream: EventStream, id: JSONRPCRequest['id'], holder: ShareHolder) {
     this.holder = holder
     this.#stream = stream
     this.#id = id

@@ -11,13 +11,13 @@ import type { ViewName } from '../../views.ts'
 import type { BatchBounds } from './batch.ts'
 import { ByView } from './per-view.ts'
 import type { EventStreams } from '../server/event-stream.ts'
-import type { HolderOf } from '../server/share-holder.ts'
+import type { ShareHolderOf } from '../server/share-holder.ts'
 import type { HttpAudit } from '../server/audit.ts'
 import type { Routes } from '../server/listener.ts'
 import { LegacyEdge } from './legacy-endpoint.ts'
 import { ModernEdge } from './modern-endpoint.ts'
 import { McpEndpoint } from './endpoint.ts'
-import type { Rooms } from './view-hubs.ts'
+import type { ViewHubs } from './view-hubs.ts'
 import { sendCrowded, sendError } from '../server/response.ts'
 import type { Sessions } from './sessions.ts'
 import { Shortcut } from './fast-path.ts'
@@ -25,11 +25,11 @@ import { Shortcut } from './fast-path.ts'
 /** The parts behind the MCP routes. */
 export interface DoorParts {
   readonly serving: Serving
-  readonly rooms: Pick<Rooms, 'of'>
+  readonly rooms: Pick<ViewHubs, 'of'>
   readonly sessions: Sessions
   readonly streams: EventStreams
   readonly audit: HttpAudit
-  readonly holderOf: HolderOf
+  readonly holderOf: ShareHolderOf
   readonly bodyBytes: number
   readonly batches: BatchBounds
   /** The message of a 404. For a pack that does not exist for the caller, the message is the same. */

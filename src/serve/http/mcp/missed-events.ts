@@ -6,7 +6,7 @@ import { anySynthetics } from '../../mcp/resources/derived-resources.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { stepByStep } from '../../../base/cooperative.ts'
 import type { Serving } from '../../mcp/core/methods.ts'
-import { Turns } from '../../../base/serial-queue.ts'
+import { SerialQueue } from '../../../base/serial-queue.ts'
 import { choicesIn, WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
 import type { Mark, SessionLog } from './session-store.ts'
@@ -26,7 +26,7 @@ export interface PastParts {
  * Computes the changes since an earlier catalog. After a restart, thousands of sessions need the changes since the same
  * catalog.
  */
-export class Past {
+export class MissedEvents {
   #serving: Telling
   #packs: Serving['packs']
   readonly #view: ViewName
@@ -35,7 +35,7 @@ export class Past {
   /** The changes by the earlier catalog and its forms. All of them lead up to the catalog of one digest. */
   readonly #known = new Map<string, Promise<Events | undefined>>()
   #upTo: string | undefined
-  readonly #looking = new Turns()
+  readonly #looking = new SerialQueue()
 
   constructor({ serving, view, now, catalogOf, packs }: PastParts) {
     this.#serving = serving

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { InboundModernRoute, JSONRPCRequest } from '@modelcontextprotocol/server'
-import { whileWanted } from '../../../base/abortable.ts'
+import { abortable } from '../../../base/abortable.ts'
 import type { Response } from '../../mcp/core/multiplexer.ts'
 import type { Core } from '../../mcp/core/scoped-server.ts'
 import type { Caller } from '../../mcp/rpc/caller.ts'
@@ -17,7 +17,7 @@ import { refusalOfStream } from '../server/event-stream.ts'
 import type { BatchBounds } from './batch.ts'
 import type { EventStreams } from '../server/event-stream.ts'
 import type { HttpAudit } from '../server/audit.ts'
-import { filterOf, listen } from './listen-stream.ts'
+import { filterOf, openListenStream } from './listen-stream.ts'
 import type { Listening } from './listen-stream.ts'
 import { NO_STREAM, sendBusy, sendError, sendJson, sendNoStream, sendStatus } from '../server/response.ts'
 import { disconnected } from '../server/client-gone.ts'
@@ -99,12 +99,12 @@ export class ModernEdge {
     const { id } = message
     try {
       const gone = disconnected(response)
-      const filter = await whileWanted(filterOf(message, this.#serving, listening.principal), gone)
+      const filter = await abortable(filterOf(message, this.#serving, listening.principal), gone)
       gone.throwIfAborted()
       // From here on in one turn: the filter must match the catalog served in it.
       const refusal = this.#refusalOf(id, response, listening)
       if (refusal !== undefined) return tell({ refused: refusal })
-      listen(message, filter, this.#hub, this.#streams, response, listening)
+      openListenStream(message, filter, this.#hub, this.#streams, response, listening)
       tell(ANSWERED)
     } catch (error) {
       if (!(error instanceof RpcError)) throw error

@@ -1,5 +1,5 @@
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import type { Holder } from '../../fair-shares.ts'
+import type { ShareHolder } from '../../fair-shares.ts'
 import type { Choices, ViewName } from '../../views.ts'
 
 /** The identity of a catalog that sessions were notified of. */
@@ -13,7 +13,7 @@ export interface Mark extends Pick<Catalog, 'generation' | 'digest'> {
 }
 
 /** Returns the short form of the mark that is written for one session. */
-export function nameOf({ generation, digest, forms, packs }: Mark): Mark {
+export function markNameOf({ generation, digest, forms, packs }: Mark): Mark {
   return { generation, digest, forms, packs }
 }
 
@@ -24,7 +24,7 @@ export interface KeptSession {
   /** The owner of the session, if it is known. */
   readonly principalId?: string
   /** The network that opened the session, if the owner is unknown: the session counts for its share. */
-  readonly address?: Holder
+  readonly address?: ShareHolder
   /** The view of the session. `undefined`: everything. */
   readonly view?: ViewName
   /** Milliseconds since the last use, exact to a tenth of the idle limit. */
@@ -100,7 +100,7 @@ function keyOf({ digest, forms, packs }: Mark): string {
 
 interface Standing {
   readonly principalId?: string
-  readonly address?: Holder
+  readonly address?: ShareHolder
   readonly view?: ViewName
   idleMs: number
   readonly subscriptions: Map<string, string>

@@ -7,27 +7,27 @@ import { listPartsOf } from '../../mcp/events/list-kinds.ts'
 import type { ListPart } from '../../mcp/events/list-kinds.ts'
 import { noRoomForSubscriptions, tooManySubscriptions } from '../../mcp/rpc/rpc-error.ts'
 import { holderOf } from '../../fair-shares.ts'
-import type { Holder } from '../../fair-shares.ts'
+import type { ShareHolder } from '../../fair-shares.ts'
 import { WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
 import type { EventStream } from '../server/event-stream.ts'
 import { listsChangedOf, partsOfListChanged } from './list-changed.ts'
-import type { Past } from './missed-events.ts'
-import { nameOf } from './session-store.ts'
+import type { MissedEvents } from './missed-events.ts'
+import { markNameOf } from './session-store.ts'
 import type { KeptSession, Mark, SessionLog, SessionRecord } from './session-store.ts'
 
 /** The parts that all sessions of a view share. */
 export interface SessionTools {
   readonly hub: Hub
   readonly log: SessionLog
-  readonly past: Past
+  readonly past: MissedEvents
 }
 
 /** The owner of a session, and its view. */
 export interface Belonging {
   readonly principalId: string | undefined
   /** The network of the client, if no principal is known. */
-  readonly address?: Holder | undefined
+  readonly address?: ShareHolder | undefined
   readonly view: ViewName
 }
 
@@ -37,7 +37,7 @@ export class Session implements Subscriber, Subscriptions {
   readonly key: string
   /** The owner. For any other principal the session does not exist. */
   readonly principalId: string | undefined
-  readonly #address: Holder | undefined
+  readonly #address: ShareHolder | undefined
   /** The view of the session. */
   readonly view: ViewName
   readonly #tools: SessionTools
@@ -71,7 +71,7 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   /** The holder that the session counts for: the party that opened it, even if the session is used from elsewhere. */
-  get holder(): Holder {
+  get holder(): ShareHolder {
     return holderOf(this.principalId, this.#address)
   }
 
@@ -176,7 +176,7 @@ export class Session implements Subscriber, Subscriptions {
       idleMs,
       subscriptions: this.#subscribed,
       ...(principalId === undefined ? this.#address !== undefined && { address: this.#address } : { principalId }),
-      ...(this.#told !== undefined && { told: nameOf(this.#told) }),
+      ...(this.#told !== undefined && { told: markNameOf(this.#told) }),
     }
   }
 
@@ -188,7 +188,7 @@ export class Session implements Subscriber, Subscriptions {
   logMissed(told: Mark): void {
     if (this.#told !== undefined || this.#isUpToDate) return
     this.#told = told
-    this.#append({ kind: 'missed', key: this.key, told: nameOf(told) })
+    this.#append({ kind: 'missed', key: this.key, told: markNameOf(told) })
   }
 
   logCaughtUp(): void {

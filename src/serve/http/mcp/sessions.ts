@@ -2,9 +2,9 @@ import { hash, randomBytes } from 'node:crypto'
 import { WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
 import { NO_HOLDER, Shares, holderOf } from '../../fair-shares.ts'
-import type { Holder } from '../../fair-shares.ts'
-import type { Asking } from '../../mcp/events/subscriptions.ts'
-import type { Rooms } from './view-hubs.ts'
+import type { ShareHolder } from '../../fair-shares.ts'
+import type { SubscriptionHolder } from '../../mcp/events/subscriptions.ts'
+import type { ViewHubs } from './view-hubs.ts'
 import type { Mark, SessionLog, SessionRecord } from './session-store.ts'
 import { Session } from './session.ts'
 import type { Belonging, SessionTools } from './session.ts'
@@ -18,7 +18,7 @@ export interface SessionLimits {
 
 /** The parts of the session store. */
 export interface SessionParts {
-  readonly rooms: Pick<Rooms, 'of' | 'has' | 'admit' | 'now' | 'spent'>
+  readonly rooms: Pick<ViewHubs, 'of' | 'has' | 'admit' | 'now' | 'spent'>
   readonly limits: SessionLimits
   /** A monotonic clock in milliseconds. */
   readonly now: () => number
@@ -27,12 +27,12 @@ export interface SessionParts {
 
 /** The sessions of one view; it does not see the others. */
 export type SessionsOfView = Pick<Sessions, 'close' | 'use'> & {
-  open(principalId?: string, address?: Holder): Opened | undefined
+  open(principalId?: string, address?: ShareHolder): OpenedSession | undefined
   find(id: string, principalId?: string): Session | undefined
 }
 
 /** A new session, with the id for its client. */
-export interface Opened {
+export interface OpenedSession {
   readonly id: string
   readonly session: Session
 }
@@ -96,7 +96,7 @@ export class Sessions {
    * Opens a session. The holder with the most makes room. `undefined` if the session's own holder has its share, all in
    * use. `address`: the network of the client, if no principal is known.
    */
-  open(principalId?: string, address?: Holder, view: ViewName = WHOLE): Opened | undefined {
+  open(principalId?: string, address?: ShareHolder, view: ViewName = WHOLE): OpenedSession | undefined {
     this.#endOld()
     const holder = holderOf(principalId, address)
     while (this.#isFull) if (!this.#endOneFor(holder)) return undefined
@@ -170,7 +170,7 @@ export class Sessions {
    * Ends sessions of a holder until all subscriptions fit in the limit: those without a stream first, and never
    * `asking` itself. Sessions with a stream end only if they belong to another holder.
    */
-  freeSubscriptionsOf(holder: Holder, asking: Asking): void {
+  freeSubscriptionsOf(holder: ShareHolder, asking: SubscriptionHolder): void {
     const isOwn = holder === asking.holder
     for (const isInUse of isOwn ? [false] : [false, true]) {
       for (const session of this.#shares.placesOf(holder)) {
@@ -220,7 +220,7 @@ export class Sessions {
   }
 
   /** Ends one session to make room for another of the holder. Returns false if none may end. */
-  #endOneFor(holder: Holder): boolean {
+  #endOneFor(holder: ShareHolder): boolean {
     const session = this.#leastNeeded(holder)
     if (session !== undefined) this.close(session)
     return session !== undefined
@@ -230,7 +230,7 @@ export class Sessions {
    * Selects a session of the holder that must give one up: the least recently used without a stream. If all have
    * streams, it is the least recently used of all.
    */
-  #leastNeeded(holder: Holder): Session | undefined {
+  #leastNeeded(holder: ShareHolder): Session | undefined {
     const giver = this.#shares.giverTo(holder)
     if (giver !== undefined) return this.#idleOf(giver) ?? firstOf(this.#shares.placesOf(giver))
     if (this.#shares.countOf(holder) > 0) return this.#idleOf(holder)
@@ -239,7 +239,7 @@ export class Sessions {
     return undefined
   }
 
-  #idleOf(holder: Holder): Session | undefined {
+  #idleOf(holder: ShareHolder): Session | undefined {
     for (const session of this.#shares.placesOf(holder)) if (!session.isListening) return session
     return undefined
   }

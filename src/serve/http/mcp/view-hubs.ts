@@ -1,32 +1,32 @@
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { listenForEvents } from '../../mcp/events/events.ts'
 import type { Telling } from '../../mcp/events/events.ts'
-import { Hub, Spent } from '../../mcp/events/subscriptions.ts'
+import { Hub, SubscriptionCost } from '../../mcp/events/subscriptions.ts'
 import { servingFor } from '../../mcp/core/methods.ts'
 import type { Serving } from '../../mcp/core/methods.ts'
-import type { Holder } from '../../fair-shares.ts'
+import type { ShareHolder } from '../../fair-shares.ts'
 import { WHOLE } from '../../views.ts'
 import type { Choices, ViewName } from '../../views.ts'
-import { Past } from './missed-events.ts'
+import { MissedEvents } from './missed-events.ts'
 import type { Mark, SessionLog } from './session-store.ts'
 
 /** The notifications of one view, and the changes that its clients missed. */
 export interface Room {
   readonly hub: Hub
-  readonly past: Past
+  readonly past: MissedEvents
 }
 
 /** The serving state that the notifications are about. */
 type Told = Telling & Pick<Serving, 'packs'>
 
 /** The hubs of all views. They outlive a change of the configuration. */
-export class Rooms implements Disposable {
+export class ViewHubs implements Disposable {
   #serving: Told
   /** The selection digests that the clients were notified of; the packs may have changed already. */
   #choices: Choices | undefined
   readonly #catalogOf: SessionLog['catalogOf']
   /** The total cost of all subscriptions. */
-  readonly spent = new Spent()
+  readonly spent = new SubscriptionCost()
   readonly #rooms = new Map<ViewName, OpenRoom>()
 
   constructor(serving: Told, catalogOf: SessionLog['catalogOf']) {
@@ -42,7 +42,7 @@ export class Rooms implements Disposable {
     const known = this.#rooms.get(view)
     if (known !== undefined) return known
     const serving = servingFor(this.#serving, view)
-    const past = new Past({
+    const past = new MissedEvents({
       serving,
       view,
       now: () => this.now,
@@ -60,7 +60,7 @@ export class Rooms implements Disposable {
   }
 
   /** Returns true if the holder may use the view. Another view may be dropped to make room. */
-  admit(view: ViewName, holder: Holder): boolean {
+  admit(view: ViewName, holder: ShareHolder): boolean {
     return this.#serving.packs?.views.admit(view, holder) !== false
   }
 
@@ -110,10 +110,10 @@ export class Rooms implements Disposable {
 
 class OpenRoom implements Room, Disposable {
   readonly hub: Hub
-  readonly past: Past
+  readonly past: MissedEvents
   #telling: Disposable
 
-  constructor(hub: Hub, past: Past, serving: Telling) {
+  constructor(hub: Hub, past: MissedEvents, serving: Telling) {
     this.hub = hub
     this.past = past
     this.#telling = listenForEvents(serving, (events) => hub.tell(events))

@@ -1,5 +1,5 @@
 import { READ_METHODS } from '../server/listener.ts'
-import type { Route, Routes } from '../server/listener.ts'
+import type { HttpRoute, Routes } from '../server/listener.ts'
 import { sendJson } from '../server/response.ts'
 
 /** Reason not to send requests here, for the whole server or for one source. */
@@ -40,7 +40,7 @@ export function healthRoutes({ unready, isReadOnly, isOpen }: HealthOptions): Ro
 /** Limit of reasons in a response. If there are more, the operator reads the status. */
 const MOST_REASONS = 100
 
-function healthRoute(look: () => readonly [status: number, answer: object]): Route {
+function healthRoute(look: () => readonly [status: number, answer: object]): HttpRoute {
   return {
     methods: READ_METHODS,
     async answer(_, response) {

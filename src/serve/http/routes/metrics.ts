@@ -3,12 +3,12 @@ import type { Routes } from '../server/listener.ts'
 import { sendPieces } from '../server/response.ts'
 
 /** Renders the metrics as text, in the Prometheus format that every version reads or in OpenMetrics. */
-export type Metrics = (form: MetricsForm) => Promise<string>
+export type MetricsText = (form: MetricsForm) => Promise<string>
 
 export type MetricsForm = 'prometheus' | 'openmetrics'
 
 /** The metrics of the process. They need a token if the catalog does. */
-export function metricsRoutes(metrics: Metrics): Routes {
+export function metricsRoutes(metrics: MetricsText): Routes {
   return {
     '/metrics': {
       methods: READ_METHODS,

@@ -8,7 +8,7 @@ export type Provider = 'github' | 'gitlab' | 'gitea' | 'forgejo' | 'generic'
  * Verifies that a request comes from a sender with the secret, while the body arrives. It neither keeps nor parses the
  * body.
  */
-export interface Proof {
+export interface WebhookProof {
   take(bytes: Uint8Array): void
   /** Returns the unique id of this delivery; call it after the last byte. `undefined` if the request is not proven. */
   delivery(): string | undefined
@@ -18,7 +18,12 @@ export interface Proof {
  * Creates the proof that each provider documents. If a signature exists, the delivery id is part of the signed data: an
  * attacker who replays a request could change any other header.
  */
-export function proofOf(provider: Provider, secret: string, headers: IncomingHttpHeaders, now: Date): Proof {
+export function webhookProofOf(
+  provider: Provider,
+  secret: string,
+  headers: IncomingHttpHeaders,
+  now: Date,
+): WebhookProof {
   const header = (name: string): string => headers[name]?.toString() ?? ''
   switch (provider) {
     case 'github':
@@ -37,7 +42,7 @@ export function proofOf(provider: Provider, secret: string, headers: IncomingHtt
 }
 
 /** HMAC-SHA-256 of the body, in hex. */
-function signedBody(secret: string, prefix: string, given: string): Proof {
+function signedBody(secret: string, prefix: string, given: string): WebhookProof {
   const hmac = createHmac('sha256', secret)
   return {
     take: (bytes) => hmac.update(bytes),
@@ -57,7 +62,7 @@ const SIGNING_TOKEN = 'whsec_'
 const TOLERANCE_MS = 300_000
 
 /** HMAC-SHA-256 of id, time and body, in base64 (Standard Webhooks 1.0.0, signature scheme v1). */
-function signedMessage(secret: string, header: Header, now: Date): Proof {
+function signedMessage(secret: string, header: Header, now: Date): WebhookProof {
   const [id, timestamp] = [header('webhook-id'), header('webhook-timestamp')]
   const key = Buffer.from(secret.slice(SIGNING_TOKEN.length), 'base64')
   const hmac = createHmac('sha256', key).update(`${id}.${timestamp}.`)
@@ -78,7 +83,7 @@ function signedMessage(secret: string, header: Header, now: Date): Proof {
 }
 
 /** The secret itself as proof. It does not cover the body, so an id from another header must distinguish deliveries. */
-function plainToken(secret: string, header: Header): Proof {
+function plainToken(secret: string, header: Header): WebhookProof {
   const body = createHash('sha256')
   const isKnown = areEqual(header('x-gitlab-token'), secret)
   const id = header('idempotency-key') || header('x-gitlab-event-uuid')

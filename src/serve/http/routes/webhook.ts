@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readBody } from '../server/request-body.ts'
 import type { Routes } from '../server/listener.ts'
 import { sendError, sendStatus } from '../server/response.ts'
-import { proofOf } from './webhook-proof.ts'
+import { webhookProofOf } from './webhook-proof.ts'
 import type { Provider } from './webhook-proof.ts'
 
 /** The webhook of a source. A request only says that there may be news. */
@@ -64,7 +64,7 @@ export class WebhookEndpoint {
     const checked = webhook ?? decoy
     if (checked === undefined) return 'refused'
     const secret = await checked.secret()
-    const proof = proofOf(checked.provider, secret ?? '', request.headers, this.#now())
+    const proof = webhookProofOf(checked.provider, secret ?? '', request.headers, this.#now())
     if (!(await readBody(request, this.#bodyBytes, (bytes) => proof.take(bytes)))) return 'too-large'
     const delivery = proof.delivery()
     if (webhook === undefined || secret === undefined) return 'refused'

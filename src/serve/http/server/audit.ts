@@ -13,7 +13,7 @@ import type { TraceContext } from '../../../base/trace-context.ts'
 import type { Principal } from '../../principal.ts'
 import type { TrustedProxies } from './client-address.ts'
 import type { Answered } from './listener.ts'
-import { reasonOf } from './response.ts'
+import { refusalReasonOf } from './response.ts'
 
 /** Records and counts HTTP requests: each MCP message separately, and all else per request. */
 export class HttpAudit {
@@ -108,7 +108,7 @@ export class HttpAudit {
 
   #toldOf(told: readonly Told[], response: ServerResponse): void {
     const { audit, meter } = this.#serving
-    const why = response.destroyed ? undefined : reasonOf(response)
+    const why = response.destroyed ? undefined : refusalReasonOf(response)
     for (const { method, beganMs, end, event } of told) {
       if (event !== undefined) audit?.(why === undefined ? event : refused(event, why))
       if (meter === undefined || end === undefined) continue
@@ -167,7 +167,7 @@ function isUnwaited({ statusCode, destroyed }: ServerResponse): boolean {
 
 function whyOf(response: ServerResponse): string {
   if (isUnwaited(response)) return UNWAITED
-  return reasonOf(response) ?? `HTTP ${response.statusCode}`
+  return refusalReasonOf(response) ?? `HTTP ${response.statusCode}`
 }
 
 /** Returns no messages for a batch over the limit: none of them is served, and recording each would be costly. */

@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Shares } from '../../fair-shares.ts'
-import type { Holder } from '../../fair-shares.ts'
+import type { ShareHolder } from '../../fair-shares.ts'
 import { bareAddress, networkOf } from './client-address.ts'
 import type { TrustedProxies } from './client-address.ts'
 import type { Connections } from './connections.ts'
@@ -16,7 +16,7 @@ export class ConnectionPlaces implements Disposable {
   readonly #proxies: TrustedProxies
   readonly #connections: Pick<Connections, 'waitingOn'>
   readonly #shares = new Shares<Socket>()
-  readonly #open = new Map<Socket, Holder>()
+  readonly #open = new Map<Socket, ShareHolder>()
   /** The connections used since the last check for idle ones. */
   readonly #used = new Set<Socket>()
   readonly #timer: NodeJS.Timeout
@@ -71,7 +71,7 @@ export class ConnectionPlaces implements Disposable {
   }
 
   /** Returns true if there is a place now. */
-  #endOneFor(holder: Holder): boolean {
+  #endOneFor(holder: ShareHolder): boolean {
     const giver = this.#shares.giverTo(holder)
     const socket = this.#idleOf(giver ?? holder) ?? (giver === undefined ? undefined : this.#busyOf(giver))
     if (socket === undefined) return false
@@ -79,7 +79,7 @@ export class ConnectionPlaces implements Disposable {
     return true
   }
 
-  #idleOf(holder: Holder, isWanted: (socket: Socket) => boolean = () => true): Socket | undefined {
+  #idleOf(holder: ShareHolder, isWanted: (socket: Socket) => boolean = () => true): Socket | undefined {
     for (const socket of this.#shares.placesOf(holder)) {
       if (this.#connections.waitingOn(socket) === 0 && isWanted(socket)) return socket
     }
@@ -87,7 +87,7 @@ export class ConnectionPlaces implements Disposable {
   }
 
   /** Connections of a trusted proxy carry requests of many clients, so a busy one is never closed. */
-  #busyOf(holder: Holder): Socket | undefined {
+  #busyOf(holder: ShareHolder): Socket | undefined {
     const [first] = this.#shares.placesOf(holder)
     return this.#proxies.has(bareAddress(first?.remoteAddress)) ? undefined : first
   }

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { isOver } from '../../principal.ts'
 import type { Principal } from '../../principal.ts'
 import { NO_HOLDER, Shares } from '../../fair-shares.ts'
-import type { Holder } from '../../fair-shares.ts'
+import type { ShareHolder } from '../../fair-shares.ts'
 import type { ViewName } from '../../views.ts'
 import { hasWaited } from './connections.ts'
 
@@ -201,14 +201,14 @@ export class EventStreams implements Disposable {
    * Returns true if the holder may open another stream. If all places are taken, the holder with the most loses its
    * oldest stream.
    */
-  hasRoomFor(holder: Holder): boolean {
+  hasRoomFor(holder: ShareHolder): boolean {
     const giver = this.isFull ? this.#shares.giverTo(holder) : undefined
     if (giver !== undefined) this.#endFirstOf(giver)
     return !this.isFull
   }
 
   /** Ends streams of a holder, oldest first, while `isWanted` returns true. */
-  endThoseOf(holder: Holder, isWanted: () => boolean): void {
+  endThoseOf(holder: ShareHolder, isWanted: () => boolean): void {
     while (isWanted() && this.#shares.countOf(holder) > 0) this.#endFirstOf(holder)
   }
 
@@ -259,7 +259,7 @@ export class EventStreams implements Disposable {
     stream.end()
   }
 
-  #endFirstOf(holder: Holder): void {
+  #endFirstOf(holder: ShareHolder): void {
     for (const stream of this.#shares.placesOf(holder)) return this.#end(stream)
   }
 
@@ -278,7 +278,7 @@ const EXPIRY_CHECK_MS = 1_000
 
 /** The party that opened a stream. */
 interface Owner {
-  readonly holder?: Holder
+  readonly holder?: ShareHolder
   readonly principal?: Principal | undefined
   /** The view that the stream listens to. */
   readonly view?: ViewName | undefined
@@ -286,7 +286,7 @@ interface Owner {
 
 interface Opened {
   readonly farewell: () => void
-  readonly holder: Holder
+  readonly holder: ShareHolder
   readonly principal: Principal | undefined
   readonly view: ViewName | undefined
 }

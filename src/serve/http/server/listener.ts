@@ -3,7 +3,7 @@ import type { TraceContext } from '../../../base/trace-context.ts'
 import { traceInHeaders } from '../../mcp/rpc/trace.ts'
 import type { Socket } from 'node:net'
 import type { Principal, Scope } from '../../principal.ts'
-import type { Decision } from '../../access-decision.ts'
+import type { AccessDecision } from '../../access-decision.ts'
 import { TrustedProxies } from './client-address.ts'
 import { ConnectionPlaces } from './connection-slots.ts'
 import { Connections } from './connections.ts'
@@ -12,7 +12,7 @@ import { ClientGone } from './client-gone.ts'
 import { refusalOfHead } from './request-head.ts'
 import { PerAddress } from './connection-limit.ts'
 import { sendError } from './response.ts'
-import { Unsent } from './backpressure.ts'
+import { Backpressure } from './backpressure.ts'
 
 // An import would make Node load its `fetch` too, which takes ten times as long.
 const { createServer } = process.getBuiltinModule('node:http')
@@ -51,7 +51,7 @@ export interface Site {
   /** Returns the foreign site whose pages may read the response, if the request came from one. */
   readonly guestOf?: (request: IncomingMessage) => string | undefined
   /** Decides about a request to a route that is not public. */
-  readonly admit: (request: IncomingMessage, scope: Scope) => Promise<Decision>
+  readonly admit: (request: IncomingMessage, scope: Scope) => Promise<AccessDecision>
   /** Resolves at the turn of an admitted request, or when its client is gone; `undefined` if it need not wait. */
   readonly turnOf?: (
     request: IncomingMessage,
@@ -69,25 +69,25 @@ export interface Site {
  * The routes by path. A path that ends in a slash matches each name directly below it. A path that ends in two stars
  * matches all paths below it, which are the name then.
  */
-export type Routes = Readonly<Record<string, Route>>
+export type Routes = Readonly<Record<string, HttpRoute>>
 
-export interface Route {
+export interface HttpRoute {
   /** The accepted methods; all if absent. */
   readonly methods?: readonly string[]
   /** The required scope. Without it the route is public, or verifies its own proof. */
   readonly scope?: Scope
   /** The audited requests; by default only denials. */
   readonly audit?: 'all' | 'refusals'
-  readonly answer: (request: IncomingMessage, response: ServerResponse, asked: Asked) => Promise<void>
+  readonly answer: (request: IncomingMessage, response: ServerResponse, asked: ReceivedRequest) => Promise<void>
 }
 
-export interface Answered extends Pick<Route, 'audit'> {
+export interface Answered extends Pick<HttpRoute, 'audit'> {
   /** The key of the route; `undefined` if none matched. */
   readonly route?: string
   readonly principal?: Principal | undefined
 }
 
-export interface Asked {
+export interface ReceivedRequest {
   /** The last part of the path. */
   readonly name: string
   /** `undefined` if no token is required and none was given. */
@@ -95,7 +95,7 @@ export interface Asked {
 }
 
 /** A listening HTTP server. */
-export interface Listener extends AsyncDisposable {
+export interface HttpListener extends AsyncDisposable {
   /** The URL, with the actual port. */
   readonly url: string
   /** The bytes of responses that clients have not read yet. */
@@ -106,7 +106,7 @@ export interface Listener extends AsyncDisposable {
  * Opens a listener. Its disposal lets pending responses end, and then closes it. `siteNow` is called once per request,
  * so that a request keeps the same site to its end.
  */
-export async function openListener(siteNow: () => Site, options: ListenerOptions): Promise<Listener> {
+export async function openListener(siteNow: () => Site, options: ListenerOptions): Promise<HttpListener> {
   const server = createServer({ connectionsCheckingInterval: DEADLINE_CHECK_MS }, (request, response) => {
     const site = siteNow()
     const refusal = refusalOfHead(request)
@@ -134,7 +134,7 @@ export async function openListener(siteNow: () => Site, options: ListenerOptions
     connectionsPerAddress === undefined ? undefined : new PerAddress(server, connectionsPerAddress, proxies)
   const connections = new Connections(server)
   const places = new ConnectionPlaces(server, options.limits.connections, proxies, connections)
-  const unsent = new Unsent(server, options.limits.unsentBytes)
+  const unsent = new Backpressure(server, options.limits.unsentBytes)
   setLimits(server, options.limits)
   await listening(server, options)
   return {
@@ -214,7 +214,7 @@ function routeOf(routes: Routes, path: string): Found {
 }
 
 interface Found {
-  readonly route: Route | undefined
+  readonly route: HttpRoute | undefined
   readonly name: string
   readonly key: string
 }

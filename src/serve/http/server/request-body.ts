@@ -2,12 +2,12 @@ import type { IncomingMessage } from 'node:http'
 import { ClientGone } from './client-gone.ts'
 
 /** A parsed request body, or the reason why it was not accepted. */
-export type Body =
+export type RequestBody =
   | { readonly ok: true; readonly json: unknown }
   | { readonly ok: false; readonly why: 'too-large' | 'not-json' | 'too-deep' }
 
 /** Reads a JSON body of at most `maxBytes`. */
-export async function jsonBody(request: IncomingMessage, maxBytes: number): Promise<Body> {
+export async function jsonBody(request: IncomingMessage, maxBytes: number): Promise<RequestBody> {
   const chunks: Buffer[] = []
   if (!(await readBody(request, maxBytes, (bytes) => chunks.push(bytes)))) return { ok: false, why: 'too-large' }
   const text = Buffer.concat(chunks).toString('utf8')
@@ -73,7 +73,7 @@ export const MAX_DEPTH = 64
 const [QUOTE, BACKSLASH] = [0x22, 0x5c]
 const [BRACE, BRACE_END, BRACKET, BRACKET_END] = [0x7b, 0x7d, 0x5b, 0x5d]
 
-function parsed(text: string): Body {
+function parsed(text: string): RequestBody {
   try {
     const json: unknown = JSON.parse(text)
     return { ok: true, json }

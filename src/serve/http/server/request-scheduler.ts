@@ -1,5 +1,5 @@
-import { FairTime } from '../../fair-scheduler.ts'
-import type { Holder } from '../../fair-shares.ts'
+import { FairQueue } from '../../fair-scheduler.ts'
+import type { ShareHolder } from '../../fair-shares.ts'
 
 /**
  * Orders the work for clients on the event loop by the time that each holder has used. While several holders have
@@ -10,18 +10,18 @@ import type { Holder } from '../../fair-shares.ts'
 export class RequestTurns {
   readonly #now: () => number
   readonly #spentMs: () => number
-  readonly #waiting = new FairTime<() => void>()
-  #last: Holder | undefined
+  readonly #waiting = new FairQueue<() => void>()
+  #last: ShareHolder | undefined
   /** The time when a piece last came from another holder than the previous one. */
   #mixedMs = -Infinity
   /** The start of the first piece in this turn of the loop that did not wait. */
   #turnedMs: number | undefined
   #isGiving = false
-  #given: Holder | undefined
+  #given: ShareHolder | undefined
   /** The point up to which the used time is charged. */
   #chargedMs = 0
   /** The number of pieces per holder that arrived since the last charge. */
-  #came = new Map<Holder, number>()
+  #came = new Map<ShareHolder, number>()
 
   /** `now`: a monotonic clock in milliseconds. `spentMs`: the work time of this thread, if it is known. */
   constructor(now: () => number, spentMs = now) {
@@ -30,7 +30,7 @@ export class RequestTurns {
   }
 
   /** Resolves at the holder's turn, or when the signal aborts; `undefined` if the piece need not wait. */
-  begin(holder: Holder, signalOf: () => AbortSignal): Promise<void> | undefined {
+  begin(holder: ShareHolder, signalOf: () => AbortSignal): Promise<void> | undefined {
     const nowMs = this.#now()
     if (this.#last !== undefined && this.#last !== holder) this.#mixedMs = nowMs
     this.#last = holder
@@ -39,7 +39,7 @@ export class RequestTurns {
   }
 
   /** Works like `begin`, for a piece that continues begun work after a wait for something else. */
-  goOn(holder: Holder, signalOf: () => AbortSignal): Promise<void> | undefined {
+  goOn(holder: ShareHolder, signalOf: () => AbortSignal): Promise<void> | undefined {
     if (this.#waiting.size === 0 && !this.#isMixed(this.#now())) return undefined
     return this.#wait(holder, signalOf(), true)
   }
@@ -56,7 +56,7 @@ export class RequestTurns {
     return false
   }
 
-  #wait(holder: Holder, signal: AbortSignal, isBegun: boolean): Promise<void> | undefined {
+  #wait(holder: ShareHolder, signal: AbortSignal, isBegun: boolean): Promise<void> | undefined {
     if (signal.aborted) return undefined
     const { promise, resolve } = Promise.withResolvers<void>()
     const piece = (): void => {

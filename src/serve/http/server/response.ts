@@ -126,7 +126,7 @@ export function sendError(
 }
 
 /** Returns the error message that a response was sent with. */
-export function reasonOf(response: ServerResponse): string | undefined {
+export function refusalReasonOf(response: ServerResponse): string | undefined {
   return reasons.get(response)
 }
 

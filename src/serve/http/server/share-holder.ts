@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import type { Principal } from '../../principal.ts'
 import { holderOf } from '../../fair-shares.ts'
-import type { Holder } from '../../fair-shares.ts'
+import type { ShareHolder } from '../../fair-shares.ts'
 import { networkOf } from './client-address.ts'
 import type { TrustedProxies } from './client-address.ts'
 
 /** Returns the holder that a request counts for. */
-export type HolderOf = (request: IncomingMessage, principal: Principal | undefined) => Holder
+export type ShareHolderOf = (request: IncomingMessage, principal: Principal | undefined) => ShareHolder
 
 /** Returns the holder of each request. Trusted proxies may name the client. */
-export function holdersBehind(proxies: TrustedProxies): HolderOf {
+export function holdersBehind(proxies: TrustedProxies): ShareHolderOf {
   return (request, principal) => holderOf(principal?.id, networkOf(proxies.clientOf(request)))
 }

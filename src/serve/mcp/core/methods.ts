@@ -1,11 +1,11 @@
 import type { ServerCapabilities } from '@modelcontextprotocol/server'
 import { OMITTED_LIST } from '../../../sync/skill-md/entry-faults.ts'
 import type { Audit } from '../../audit.ts'
-import type { ReadFile, Stored } from '../../content.ts'
+import type { ReadContent, StoredLocation } from '../../content.ts'
 import type { Meter } from '../../meter.ts'
 import type { Scope } from '../../principal.ts'
 import type { Registry } from '../../registry.ts'
-import type { Holder } from '../../fair-shares.ts'
+import type { ShareHolder } from '../../fair-shares.ts'
 import { NONE, WHOLE } from '../../views.ts'
 import type { ViewName, Views } from '../../views.ts'
 import type { CacheHint, Caller } from '../rpc/caller.ts'
@@ -13,16 +13,16 @@ import type { Forms } from '../resources/compatibility.ts'
 import type { PageLimits } from '../rpc/pagination.ts'
 import { requiredUri } from '../rpc/params.ts'
 import type { Params } from '../rpc/params.ts'
-import { listResources, listTemplates, readResource, subscribe, unsubscribe } from '../resources/resources.ts'
+import { listResources, listTemplates, readResource, subscribeResource, unsubscribe } from '../resources/resources.ts'
 import { getSkill, listOmitted, listSkills, readDirectory } from '../resources/skills.ts'
 import { readingFor } from '../rpc/trace.ts'
 
 /** The state that responses are built from. */
 export interface Serving {
   readonly registry: Registry
-  readonly read: ReadFile
+  readonly read: ReadContent
   /** True if the content is refused although the catalog still lists it. Cached text of it must not be used then. */
-  readonly isRefused?: (stored: Stored) => boolean
+  readonly isRefused?: (stored: StoredLocation) => boolean
   readonly pages: PageLimits
   /** The caching hint: how long, and by which clients, a response may be cached (2026-07-28). */
   readonly cache: CacheHint
@@ -61,7 +61,7 @@ export function servingFor<Whole extends Pick<Serving, 'packs'>>(serving: Whole,
 export function viewOf(
   { packs }: Pick<Serving, 'packs'>,
   named: ReadonlySet<string> | undefined,
-  holder: Holder,
+  holder: ShareHolder,
 ): ViewName | undefined {
   if (named === undefined) return WHOLE
   const view = packs?.views.nameOf(named) ?? NONE
@@ -103,7 +103,7 @@ function skillMethodsOf({ registry, read, pages, forms }: Serving) {
     'resources/templates/list': (params) => listTemplates(registry.catalog, forms, params['cursor']),
     'resources/read': (params, caller) =>
       readResource(registry.catalog, requiredUri(params), caller, { forms, read: readingFor(caller, read) }),
-    'resources/subscribe': (params, caller) => subscribe(registry.catalog, forms, requiredUri(params), caller),
+    'resources/subscribe': (params, caller) => subscribeResource(registry.catalog, forms, requiredUri(params), caller),
     'resources/unsubscribe': (params, caller) => unsubscribe(requiredUri(params), caller),
   } as const satisfies Readonly<Record<string, Method>>
 }

@@ -8,7 +8,7 @@ import { describeContract, listedOfContract } from '../resources/contract-list.t
 import { contractTemplates } from '../resources/contract-templates.ts'
 import { indexText, missingOf, recordText } from '../resources/contract-text.ts'
 import type { Forms } from '../resources/compatibility.ts'
-import { MadeOnce } from '../../../base/memo.ts'
+import { DerivedCache } from '../../../base/memo.ts'
 
 /**
  * Returns the URIs of the contract family that were added, removed or changed. A URI that two skills claim is missing
@@ -74,7 +74,7 @@ function isSame({ contract, skill }: ContractSkill, other: ContractSkill | undef
 }
 
 /** Each contract is compared with the previous one, and later with the next one. */
-const TEXTS = new MadeOnce<Contract, string>()
+const TEXTS = new DerivedCache<Contract, string>()
 
 function textOf(contract: Contract): string {
   return TEXTS.of(contract, (from) => JSON.stringify(from))

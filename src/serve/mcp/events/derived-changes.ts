@@ -11,7 +11,7 @@ import { INDEX_URI, syntheticsOf } from '../resources/derived-resources.ts'
 import type { Synthetic } from '../resources/derived-resources.ts'
 
 /** The catalogs before and after a change, and the changed files. */
-export interface Step {
+export interface CatalogStep {
   readonly before: Catalog
   readonly after: Catalog
   readonly changes: Changes
@@ -21,7 +21,7 @@ export interface Step {
  * Returns the URIs of generated resources that were added, removed or changed. It checks only the skills that the
  * changed files belong to.
  */
-export function* changingSynthetics(step: Step, forms: Forms): Steps<readonly string[]> {
+export function* changingSynthetics(step: CatalogStep, forms: Forms): Steps<readonly string[]> {
   const skills = yield* touchingSkills(step)
   const isSame = forms.index === undefined || (yield* sameIndex(step, skills, forms))
   const uris = isSame ? [] : [INDEX_URI]
@@ -33,7 +33,7 @@ export function* changingSynthetics(step: Step, forms: Forms): Steps<readonly st
 }
 
 /** Returns the SKILL.md URIs of all skills whose generated resources may differ. */
-function* touchingSkills({ before, after, changes }: Step): Steps<readonly string[]> {
+function* touchingSkills({ before, after, changes }: CatalogStep): Steps<readonly string[]> {
   const isSkill = (uri: string): boolean => before.skills.has(uri) || after.skills.has(uri)
   const moved = [
     ...(yield* onlyIn(before, after)),
@@ -83,7 +83,7 @@ function* restanding(before: Catalog, after: Catalog): Steps<readonly string[]> 
   return uris
 }
 
-function changesOfSkill({ before, after }: Step, forms: Forms, skill: string): string[] {
+function changesOfSkill({ before, after }: CatalogStep, forms: Forms, skill: string): string[] {
   const was = syntheticsByUri(before, forms, skill)
   const is = syntheticsByUri(after, forms, skill)
   const uris = [...new Set([...was.keys(), ...is.keys()])]
@@ -103,7 +103,7 @@ function isSameSynthetic(a: Synthetic | undefined, b: Synthetic | undefined): bo
 }
 
 /** True if the index document keeps its bytes. It contains the mode of a file only through the digest of an archive. */
-function* sameIndex(step: Step, touched: readonly string[], { archives }: Forms): Steps<boolean> {
+function* sameIndex(step: CatalogStep, touched: readonly string[], { archives }: Forms): Steps<boolean> {
   const { before, after } = step
   if (before.enumerated.length !== after.enumerated.length) return false
   for (const [index, { uri }] of before.enumerated.entries()) {
@@ -117,7 +117,7 @@ function* sameIndex(step: Step, touched: readonly string[], { archives }: Forms)
   return true
 }
 
-function isSaidAlike({ before, after }: Step, uri: string, archives: Forms['archives']): boolean {
+function isSaidAlike({ before, after }: CatalogStep, uri: string, archives: Forms['archives']): boolean {
   const [was, is] = [before.skills.get(uri), after.skills.get(uri)]
   if (was === undefined || is === undefined || is.skill.standing !== 'served') return true
   if (!was.isEnumerable && !is.isEnumerable) return true

@@ -1,12 +1,12 @@
 import type { Events } from './events.ts'
 import { EVERY_PART, listPartsOf } from './list-kinds.ts'
 import type { ListPart } from './list-kinds.ts'
-import type { Holder } from '../../fair-shares.ts'
+import type { ShareHolder } from '../../fair-shares.ts'
 
 /** A target of notifications: a session, or one listen stream. */
 export interface Subscriber {
   /** The holder that its subscriptions count for. */
-  readonly holder: Holder
+  readonly holder: ShareHolder
   /**
    * Sends an update. `uri` is in this subscriber's spelling; `message` is the serialized notification, shared by all
    * subscribers with the same spelling.
@@ -21,13 +21,13 @@ export class Hub {
   /** The subscribers of each canonical URI, and the spellings that each of them used. */
   readonly #byUri = new Map<string, Map<Subscriber, Set<string>>>()
   readonly #forLists = new Map<Subscriber, ReadonlySet<ListPart>>()
-  readonly #spent: Spent
+  readonly #spent: SubscriptionCost
   #isOver = false
   #updates = 0
   #listChanges = 0
 
   /** `spent`: the costs of all hubs of the server together. */
-  constructor(spent = new Spent()) {
+  constructor(spent = new SubscriptionCost()) {
     this.#spent = spent
   }
 
@@ -59,7 +59,7 @@ export class Hub {
    * Returns true if there is room for another subscription. To make room, the holder with the most may lose some. If
    * false, the caller must refuse the subscription.
    */
-  hasRoomFor(asking: Asking): boolean {
+  hasRoomFor(asking: SubscriptionHolder): boolean {
     if (this.isFull) this.#spent.free(asking)
     return !this.isFull
   }
@@ -107,14 +107,14 @@ export class Hub {
 }
 
 /** Ends subscriptions of a holder until there is room for another one. */
-export type Free = (holder: Holder, asking: Asking) => void
+export type Free = (holder: ShareHolder, asking: SubscriptionHolder) => void
 
 /** A current or future subscriber. */
-export type Asking = Pick<Subscriber, 'holder'>
+export type SubscriptionHolder = Pick<Subscriber, 'holder'>
 
 /** The approximate cost of subscriptions, by holder. */
-export class Spent {
-  readonly #byHolder = new Map<Holder, number>()
+export class SubscriptionCost {
+  readonly #byHolder = new Map<ShareHolder, number>()
   #bytes = 0
   #free: Free = () => {}
 
@@ -122,7 +122,7 @@ export class Spent {
     return this.#bytes >= MAX_BYTES
   }
 
-  add(holder: Holder, bytes: number): void {
+  add(holder: ShareHolder, bytes: number): void {
     this.#bytes += bytes
     const held = (this.#byHolder.get(holder) ?? 0) + bytes
     if (held === 0) this.#byHolder.delete(holder)
@@ -134,7 +134,7 @@ export class Spent {
     this.#free = free
   }
 
-  free(asking: Asking): void {
+  free(asking: SubscriptionHolder): void {
     let [largest, most] = [asking.holder, this.#byHolder.get(asking.holder) ?? 0]
     for (const [holder, held] of this.#byHolder) if (held > most) [largest, most] = [holder, held]
     this.#free(largest, asking)

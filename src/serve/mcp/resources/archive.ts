@@ -7,9 +7,9 @@ import { filesOf } from '../../../sync/catalog/skill-files.ts'
 import { inSlices } from '../../../base/cooperative.ts'
 import { pathBelow } from '../../../sync/model/skill-uri.ts'
 import { bytesOf, isUnread } from '../../content.ts'
-import type { ReadFile, Unread } from '../../content.ts'
+import type { ReadContent, UnreadContent } from '../../content.ts'
 import { gzipped } from './deflate.ts'
-import { Turns } from '../../../base/serial-queue.ts'
+import { SerialQueue } from '../../../base/serial-queue.ts'
 import { tarOf, ustarNameOf } from './tar.ts'
 import type { ArchiveEntry } from './tar.ts'
 import { MAX_ZIP_ENTRIES, zipOf } from './zip.ts'
@@ -30,14 +30,14 @@ export interface Archive {
  * The available archives and their digests. An archive is built when it is read, one at a time, and is not cached: the
  * files of a skill decide every byte of it.
  */
-export class Archives {
+export class ArchiveCache {
   readonly #formats: ReadonlyMap<string, readonly ArchiveFormat[]>
   /** The digests of the archives in the last index, by content key. */
   #digests: ReadonlyMap<string, string> = new Map()
   /** Archives that are being built, or wait to be built. */
-  readonly #running = new Map<string, Promise<Buffer | Unread>>()
-  readonly #making = new Turns()
-  readonly #digesting = new Turns()
+  readonly #running = new Map<string, Promise<Buffer | UnreadContent>>()
+  readonly #making = new SerialQueue()
+  readonly #digesting = new SerialQueue()
 
   /** `formats`: the formats of each source, by its id. */
   constructor(formats: ReadonlyMap<string, readonly ArchiveFormat[]>) {
@@ -61,7 +61,7 @@ export class Archives {
    * Builds an archive; `undefined` if one of its files is damaged. Concurrent reads share one build, so the queue is
    * never longer than the number of archives.
    */
-  async bytesOf(archive: Archive, read: ReadFile): Promise<Buffer | Unread> {
+  async bytesOf(archive: Archive, read: ReadContent): Promise<Buffer | UnreadContent> {
     const content = contentKeyOf(archive)
     const running = this.#running.get(content)
     if (running !== undefined) return running
@@ -71,12 +71,12 @@ export class Archives {
   }
 
   /** Returns the digests by URI, without archives that cannot be built at the moment. */
-  async digestsOf(archives: readonly Archive[], read: ReadFile): Promise<ReadonlyMap<string, string>> {
+  async digestsOf(archives: readonly Archive[], read: ReadContent): Promise<ReadonlyMap<string, string>> {
     // The next catalog has most archives of this one: parallel work would build them twice.
     return this.#digesting.next(() => this.#digestsOf(archives, read))
   }
 
-  async #digestsOf(archives: readonly Archive[], read: ReadFile): Promise<ReadonlyMap<string, string>> {
+  async #digestsOf(archives: readonly Archive[], read: ReadContent): Promise<ReadonlyMap<string, string>> {
     const known = this.#digests
     const byContent = new Map<string, string>()
     const byUri = new Map<string, string>()
@@ -134,7 +134,7 @@ function contentKeyOf({ format, skill }: Archive): string {
   return `${format} ${digestOf(files)} ${checkedBy}`
 }
 
-async function make({ skill, format }: Archive, read: ReadFile): Promise<Buffer | Unread> {
+async function make({ skill, format }: Archive, read: ReadContent): Promise<Buffer | UnreadContent> {
   const entries: ArchiveEntry[] = []
   for (const listed of filesOf(skill)) {
     const bytes = await bytesOf(listed, read)
@@ -145,7 +145,7 @@ async function make({ skill, format }: Archive, read: ReadFile): Promise<Buffer 
   return format === 'tar.gz' ? gzipped(tarOf(entries)) : zipOf(entries, 'deflated')
 }
 
-function sha256(bytes: Buffer | Unread): string | undefined {
+function sha256(bytes: Buffer | UnreadContent): string | undefined {
   if (isUnread(bytes)) return undefined
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 }

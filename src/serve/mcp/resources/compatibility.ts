@@ -1,8 +1,8 @@
 import type { Principal } from '../../principal.ts'
-import type { Archives } from './archive.ts'
+import type { ArchiveCache } from './archive.ts'
 import type { ContractForm } from './contract.ts'
 import type { IndexDocument } from './index-document.ts'
-import type { SkillSpace } from './skill-template.ts'
+import type { OfferedTemplate } from './skill-template.ts'
 
 /** The forms of skills in addition to the newest, for clients of older revisions and of other servers. */
 export interface Forms {
@@ -10,9 +10,9 @@ export interface Forms {
   readonly digest: string
   /** `undefined` if it is disabled. */
   readonly index: IndexDocument | undefined
-  readonly archives: Archives
+  readonly archives: ArchiveCache
   /** Templates of the operator, in addition to the template of each source. */
-  readonly spaces: readonly SkillSpace[]
+  readonly spaces: readonly OfferedTemplate[]
   /** The `resource://` family. `undefined` if it is disabled, no source uses it, or the caller has no access. */
   readonly contract: ContractForm | undefined
   /** The content of `resources/list`. */

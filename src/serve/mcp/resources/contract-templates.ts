@@ -1,6 +1,6 @@
 import type { Steps } from '../../../base/cooperative.ts'
 import type { ContractFamily, ContractResource } from './contract.ts'
-import { MadeOnce } from '../../../base/memo.ts'
+import { DerivedCache } from '../../../base/memo.ts'
 import { ValueTable } from '../../../base/value-table.ts'
 import type { ValueRow } from '../../../base/value-table.ts'
 
@@ -30,7 +30,7 @@ export function contractTemplates(family: ContractFamily): readonly ContractTemp
   })
 }
 
-const TEMPLATES = new MadeOnce<ContractFamily, readonly ContractTemplate[]>()
+const TEMPLATES = new DerivedCache<ContractFamily, readonly ContractTemplate[]>()
 
 /** FastMCP and the contract write `{path*}` for `{+path}` of RFC 6570. */
 export function isSpelledAs(template: string, asked: string): boolean {

@@ -2,10 +2,10 @@ import type { ContractSkill } from '../../../sync/catalog/contract-skills.ts'
 import { contractUri } from '../../../sync/catalog/contract-uri.ts'
 import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
 import { contentIn } from '../../content.ts'
-import type { Content, ReadFile, Unread } from '../../content.ts'
+import type { ResourceContent, ReadContent, UnreadContent } from '../../content.ts'
 import { sizeOfContract } from './contract.ts'
 import type { ContractFamily, ContractResource } from './contract.ts'
-import { MadeOnce } from '../../../base/memo.ts'
+import { DerivedCache } from '../../../base/memo.ts'
 
 /**
  * Returns the content of a resource. `undefined` if the stored bytes differ from the listed ones; such bytes are never
@@ -14,8 +14,8 @@ import { MadeOnce } from '../../../base/memo.ts'
 export async function contentOfContract(
   resource: ContractResource,
   family: ContractFamily,
-  read: ReadFile,
-): Promise<Content | Unread> {
+  read: ReadContent,
+): Promise<ResourceContent | UnreadContent> {
   switch (resource.kind) {
     case 'contract-index':
       return { text: indexText(family) }
@@ -54,7 +54,7 @@ export function indexText(family: ContractFamily): string {
   )
 }
 
-const INDEX_TEXTS = new MadeOnce<ContractFamily, string>()
+const INDEX_TEXTS = new DerivedCache<ContractFamily, string>()
 
 /** Returns `resource://catalog/skills/{skill_id}`: the data of a skill, and the URIs of its other resources. */
 export function recordText(of: ContractSkill, family: ContractFamily): string {

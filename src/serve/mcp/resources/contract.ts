@@ -4,7 +4,7 @@ import type { Reference } from '../../../sync/skill-md/contract/contract.ts'
 import { contractSkills } from '../../../sync/catalog/contract-skills.ts'
 import type { ContractSkill, ContractSkills } from '../../../sync/catalog/contract-skills.ts'
 import { contractUri, isContractUri, readContractUri } from '../../../sync/catalog/contract-uri.ts'
-import { MadeInSteps } from '../../../base/incremental.ts'
+import { IncrementalCache } from '../../../base/incremental.ts'
 import { filesOf } from '../../../sync/catalog/skill-files.ts'
 import type { Steps } from '../../../base/cooperative.ts'
 import { servedDocs } from './contract-docs.ts'
@@ -43,10 +43,10 @@ export interface ContractFamily {
 
 /** Builds the family, once for each catalog. */
 export class ContractForm {
-  readonly #families: MadeInSteps<Catalog, ContractFamily>
+  readonly #families: IncrementalCache<Catalog, ContractFamily>
 
   constructor(asked: ContractAsked) {
-    this.#families = new MadeInSteps((catalog: Catalog) => makingFamily(catalog, asked))
+    this.#families = new IncrementalCache((catalog: Catalog) => makingFamily(catalog, asked))
   }
 
   of(catalog: Catalog): ContractFamily {

@@ -2,7 +2,7 @@ import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { baseName } from '../../../base/paths.ts'
 import { isUnread } from '../../content.ts'
-import type { Content, ReadFile, Unread } from '../../content.ts'
+import type { ResourceContent, ReadContent, UnreadContent } from '../../content.ts'
 import { ARCHIVE_FORMATS } from './archive.ts'
 import type { Archive } from './archive.ts'
 import type { Forms } from './compatibility.ts'
@@ -84,8 +84,8 @@ export async function contentOfSynthetic(
   synthetic: Synthetic,
   asked: string,
   catalog: Catalog,
-  { forms, read }: { readonly forms: Forms; readonly read: ReadFile },
-): Promise<Content | Unread> {
+  { forms, read }: { readonly forms: Forms; readonly read: ReadContent },
+): Promise<ResourceContent | UnreadContent> {
   switch (synthetic.kind) {
     case 'index': {
       const text = await forms.index?.text(catalog, read)

@@ -3,10 +3,10 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
 import { stepByStep } from '../../../base/cooperative.ts'
 import type { Steps } from '../../../base/cooperative.ts'
-import type { ReadFile } from '../../content.ts'
-import type { Archive, Archives } from './archive.ts'
-import { MadeOnce } from '../../../base/memo.ts'
-import { entryOf } from './skills.ts'
+import type { ReadContent } from '../../content.ts'
+import type { Archive, ArchiveCache } from './archive.ts'
+import { DerivedCache } from '../../../base/memo.ts'
+import { skillEntryOf } from './skills.ts'
 
 /** Hosts warn of any other schema, and the oldest reject a document without one. */
 const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
@@ -16,18 +16,18 @@ const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
  * `skills/list`, and is built once for each catalog.
  */
 export class IndexDocument {
-  readonly #archives: Archives
+  readonly #archives: ArchiveCache
   readonly #templates: readonly string[]
-  readonly #texts = new MadeOnce<Catalog, Promise<readonly string[]>>()
+  readonly #texts = new DerivedCache<Catalog, Promise<readonly string[]>>()
   readonly #bytes = new WeakMap<Catalog, number>()
 
   /** `templates`: templates that are listed as entries, which not every reader accepts. */
-  constructor(archives: Archives, templates: readonly string[]) {
+  constructor(archives: ArchiveCache, templates: readonly string[]) {
     this.#archives = archives
     this.#templates = templates
   }
 
-  async text(catalog: Catalog, read: ReadFile): Promise<string> {
+  async text(catalog: Catalog, read: ReadContent): Promise<string> {
     return (await this.pieces(catalog, read)).join('')
   }
 
@@ -35,7 +35,7 @@ export class IndexDocument {
    * Returns the text in pieces, because the whole is too large for one turn of the event loop. No piece ends within a
    * character.
    */
-  async pieces(catalog: Catalog, read: ReadFile): Promise<readonly string[]> {
+  async pieces(catalog: Catalog, read: ReadContent): Promise<readonly string[]> {
     return this.#texts.of(catalog, () => this.#begin(catalog, read))
   }
 
@@ -44,7 +44,7 @@ export class IndexDocument {
     return this.#bytes.get(catalog) ?? 0
   }
 
-  async #begin(catalog: Catalog, read: ReadFile): Promise<readonly string[]> {
+  async #begin(catalog: Catalog, read: ReadContent): Promise<readonly string[]> {
     try {
       const pieces = await this.#make(catalog, read)
       this.#bytes.set(catalog, await stepByStep(bytesIn(pieces)))
@@ -56,7 +56,7 @@ export class IndexDocument {
     }
   }
 
-  async #make(catalog: Catalog, read: ReadFile): Promise<readonly string[]> {
+  async #make(catalog: Catalog, read: ReadContent): Promise<readonly string[]> {
     const archives = await stepByStep(this.#archiving(catalog))
     const all = [...archives.values()].flat()
     const digests = await this.#archives.digestsOf(all, read)
@@ -115,7 +115,7 @@ function* bytesIn(pieces: readonly string[]): Steps<number> {
 const SPACE = 'Skills by the parts of their path'
 
 function documentEntry(skill: CatalogSkill, archives: readonly object[]): object {
-  const { uri, frontmatter, resources } = entryOf(skill)
+  const { uri, frontmatter, resources } = skillEntryOf(skill)
   const digest = resources.find((resource) => resource.uri === uri)?.digest
   const [name, description] = [withoutHidden(skill.name), withoutHidden(skill.description)]
   const oldest = { type: 'skill-md', name, description, url: uri, digest }

@@ -12,13 +12,13 @@ import { syntheticAt } from './derived-resources.ts'
 import type { Synthetic } from './derived-resources.ts'
 
 /** Result of the lookup of a client's URI in a catalog. */
-export type Found =
+export type LookupResult =
   | { readonly kind: 'file'; readonly uri: string; readonly file: CatalogFile }
   | { readonly kind: 'folder'; readonly uri: string; readonly children: readonly FolderChild[] }
   | { readonly kind: 'nothing'; readonly why: string }
 
 /** Finds a resource by exact lookup of the canonical URI; it never joins paths. */
-export function lookup(catalog: Catalog, raw: string): Found {
+export function lookup(catalog: Catalog, raw: string): LookupResult {
   const uri = readSkillUri(raw)
   if (!uri.ok) return { kind: 'nothing', why: uri.why }
   const children = catalog.folders.get(uri.canonical)
@@ -31,7 +31,7 @@ export function lookup(catalog: Catalog, raw: string): Found {
 
 /** Result of the lookup among all resources that can be read and subscribed to. */
 export type FoundResource =
-  | Found
+  | LookupResult
   | { readonly kind: 'synthetic'; readonly uri: string; readonly synthetic: Synthetic }
   | FoundOfContract
 

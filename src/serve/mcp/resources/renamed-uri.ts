@@ -1,7 +1,7 @@
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { foldersAbove, joinPath, relativeTo } from '../../../base/paths.ts'
 import { uriIn, uriOf } from '../../../sync/model/skill-uri.ts'
-import { MadeOnce } from '../../../base/memo.ts'
+import { DerivedCache } from '../../../base/memo.ts'
 
 /**
  * Returns the served URI for a path in the repository. A skill whose name differs from its folder is served under its
@@ -44,7 +44,7 @@ interface Renamed {
   readonly folders: ReadonlyMap<string, string>
 }
 
-const RENAMED = new MadeOnce<Catalog, ReadonlyMap<string, Renamed>>()
+const RENAMED = new DerivedCache<Catalog, ReadonlyMap<string, Renamed>>()
 
 /** Returns the renamed folders of each source that has any. */
 function renamedIn({ skills }: Catalog): ReadonlyMap<string, Renamed> {

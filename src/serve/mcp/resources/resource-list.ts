@@ -6,7 +6,7 @@ import type { Steps } from '../../../base/cooperative.ts'
 import type { ContractResource } from './contract.ts'
 import { listedOfContract } from './contract-list.ts'
 import type { Forms } from './compatibility.ts'
-import { MadeOnce } from '../../../base/memo.ts'
+import { DerivedCache } from '../../../base/memo.ts'
 import { INDEX_URI, syntheticsOf } from './derived-resources.ts'
 import type { Synthetic } from './derived-resources.ts'
 
@@ -36,7 +36,7 @@ export async function listedResources(catalog: Catalog, forms: Forms): Promise<r
 }
 
 /** The lists by the digest of the forms, because the forms of a caller are created anew for it. */
-const LISTED = new MadeOnce<Catalog, Map<string, Promise<readonly Listed[]>>>()
+const LISTED = new DerivedCache<Catalog, Map<string, Promise<readonly Listed[]>>>()
 
 function* listing(catalog: Catalog, forms: Forms): Steps<readonly Listed[]> {
   const ofSkills = yield* listingOfSkills(catalog, forms)

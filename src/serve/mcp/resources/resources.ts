@@ -3,7 +3,7 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { withHiddenEscaped, withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
 import { uriOf } from '../../../sync/model/skill-uri.ts'
 import { contentOf, inTurn, isUnread, whyUnread } from '../../content.ts'
-import type { Content, ReadFile, Unread } from '../../content.ts'
+import type { ResourceContent, ReadContent, UnreadContent } from '../../content.ts'
 import { mimeTypeOf } from '../../mime.ts'
 import type { Caller } from '../rpc/caller.ts'
 import { mimeTypeOfContract } from './contract.ts'
@@ -112,7 +112,7 @@ export async function readResource(
   catalog: Catalog,
   uri: string,
   caller: Caller,
-  making: { readonly forms: Forms; readonly read: ReadFile },
+  making: { readonly forms: Forms; readonly read: ReadContent },
 ): Promise<object> {
   const found = served(catalog, lookupResource(catalog, making.forms, uri), uri, caller)
   if (found.kind === 'folder')
@@ -140,8 +140,8 @@ async function contentFound(
   found: Exclude<Served, { readonly kind: 'folder' }>,
   asked: string,
   catalog: Catalog,
-  { turn, ...making }: { readonly forms: Forms; readonly read: ReadFile; readonly turn: Caller['turn'] },
-): Promise<{ readonly mimeType: string; readonly content: Content | Unread }> {
+  { turn, ...making }: { readonly forms: Forms; readonly read: ReadContent; readonly turn: Caller['turn'] },
+): Promise<{ readonly mimeType: string; readonly content: ResourceContent | UnreadContent }> {
   switch (found.kind) {
     case 'file':
       return {
@@ -164,7 +164,7 @@ async function contentFound(
 }
 
 /** Serves `resources/subscribe` of the 2025 era. A subscription to a folder covers everything below it. */
-export function subscribe(catalog: Catalog, forms: Forms, uri: string, caller: Caller): object {
+export function subscribeResource(catalog: Catalog, forms: Forms, uri: string, caller: Caller): object {
   const found = served(catalog, lookupResource(catalog, forms, uri), uri, caller)
   subscriptionsOf(caller).subscribe(uri, found.uri)
   return {}

@@ -1,7 +1,7 @@
 import { readSkillUri } from '../../../sync/model/skill-uri.ts'
 
 /** A template of the operator for the SKILL.md of many skills, such as `skill://docs/{product}/SKILL.md`. */
-export interface SkillSpace {
+export interface OfferedTemplate {
   readonly template: string
   readonly segments: readonly Segment[]
 }
@@ -12,7 +12,7 @@ type Segment =
   | { readonly kind: 'variable'; readonly name: string; readonly before: string; readonly after: string }
 
 /** Parses a template, or returns the reason why it is invalid. */
-export function skillSpaceOf(template: string): SkillSpace | { readonly why: string } {
+export function skillSpaceOf(template: string): OfferedTemplate | { readonly why: string } {
   const [path] = template.split('skill://').slice(1)
   if (path === undefined || !template.startsWith('skill://') || !template.endsWith('/SKILL.md'))
     return { why: 'must be a template of the form skill://…/SKILL.md' }
@@ -36,12 +36,12 @@ export function skillSpaceOf(template: string): SkillSpace | { readonly why: str
 
 const VARIABLE = /\{([A-Za-z0-9_]+)\}/g
 
-export function variablesOf({ segments }: SkillSpace): readonly string[] {
+export function variablesOf({ segments }: OfferedTemplate): readonly string[] {
   return variablesIn(segments)
 }
 
 /** Returns the values of the variables for a canonical URI; `undefined` if the template does not match it. */
-export function valuesIn({ segments }: SkillSpace, uri: string): ReadonlyMap<string, string> | undefined {
+export function valuesIn({ segments }: OfferedTemplate, uri: string): ReadonlyMap<string, string> | undefined {
   const parts = uri.slice('skill://'.length).split('/')
   if (parts.length !== segments.length) return undefined
   const values = new Map<string, string>()

@@ -32,7 +32,7 @@ interface EntryMeta {
 const SIGNERS = 'dev.skillsyncd/signers'
 
 /** Returns the entry of a skill; its resources are in catalog order. */
-export function entryOf(skill: CatalogSkill): SkillEntry {
+export function skillEntryOf(skill: CatalogSkill): SkillEntry {
   const resources = filesOf(skill).map(({ uri, file }) => ({ uri, digest: `sha256:${file.sha256}`, size: file.size }))
   const { uri, frontmatter } = skill
   const meta = metaOf(skill)
@@ -64,7 +64,7 @@ function pageOfSkills(
   limits: PageLimits,
 ): object {
   const { items, nextCursor } = pageOf(skills, listing, params['cursor'], limits, sizeOfEntry)
-  return { skills: items.map(entryOf), ...(nextCursor !== undefined && { nextCursor }) }
+  return { skills: items.map(skillEntryOf), ...(nextCursor !== undefined && { nextCursor }) }
 }
 
 /** Serves `skills/get`: the entry of any available skill, listed or not. */
@@ -72,7 +72,7 @@ export function getSkill(catalog: Catalog, params: Params): object {
   const uri = requiredUri(params)
   const skill = lookupSkill(catalog, uri)
   if ('why' in skill) throw invalidParams(`No skill at ${JSON.stringify(uri)}: ${skill.why}`, { uri })
-  return { skill: entryOf(skill) }
+  return { skill: skillEntryOf(skill) }
 }
 
 /** Serves `resources/directory/read`: the direct children of a folder. Generated resources are not children. */

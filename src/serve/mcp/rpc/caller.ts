@@ -1,6 +1,6 @@
 import type { TraceContext } from '../../../base/trace-context.ts'
 import type { Principal } from '../../principal.ts'
-import type { Holder } from '../../fair-shares.ts'
+import type { ShareHolder } from '../../fair-shares.ts'
 
 /** The two protocol eras: up to 2025-11-25 (`initialize`, sessions), and 2026-07-28 (stateless). */
 export type Era = 'legacy' | 'modern'
@@ -19,7 +19,7 @@ export interface Caller {
   /** `undefined` if any client that can connect may read everything: over stdio, and on loopback without tokens. */
   readonly principal?: Principal
   /** The holder that its places count for. `undefined` over stdio, which has one client. No response depends on it. */
-  readonly holder?: Holder
+  readonly holder?: ShareHolder
   /**
    * Resolves at its next turn, after it has waited for something; `undefined` if it need not wait. No response depends
    * on it.

@@ -9,7 +9,7 @@ export interface PageLimits {
 }
 
 /** Some items of a listing, and the cursor of the rest, if there is more. */
-export interface Page<Item> {
+export interface ListPage<Item> {
   readonly items: Item[]
   readonly nextCursor?: string
 }
@@ -24,7 +24,7 @@ export function pageOf<Item>(
   cursor: unknown,
   limits: PageLimits,
   sizeOf: (item: Item) => number,
-): Page<Item> {
+): ListPage<Item> {
   const seal = sealOf(listing.catalog, listing.of)
   const start = cursor === undefined ? 0 : offsetOf(cursor, seal, items.length)
   let bytes = 0

@@ -1,7 +1,7 @@
 import { TRACEPARENT_META_KEY, TRACESTATE_META_KEY } from '@modelcontextprotocol/server'
 import { traceContextOf } from '../../../base/trace-context.ts'
 import type { TraceContext } from '../../../base/trace-context.ts'
-import type { ReadFile } from '../../content.ts'
+import type { ReadContent } from '../../content.ts'
 import { isObject } from '../../../base/json-object.ts'
 import type { Caller } from './caller.ts'
 
@@ -24,6 +24,6 @@ export function traceInHeaders({ traceparent, tracestate }: Headers): TraceConte
 }
 
 /** Returns a reader that passes the caller's trace context on: a server that is queried for the file receives it. */
-export function readingFor({ trace }: Caller, read: ReadFile): ReadFile {
+export function readingFor({ trace }: Caller, read: ReadContent): ReadContent {
   return trace === undefined ? read : async (stored, file) => read(stored, file, trace)
 }

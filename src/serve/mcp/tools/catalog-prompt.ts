@@ -1,5 +1,5 @@
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { MadeInSteps } from '../../../base/incremental.ts'
+import { IncrementalCache } from '../../../base/incremental.ts'
 import { textingCatalog } from './catalog-text.ts'
 import type { Registry } from '../../registry.ts'
 import type { Method, Methods, Surface } from '../core/methods.ts'
@@ -58,4 +58,4 @@ export async function textingPrompt(catalog: Catalog): Promise<string> {
   return TEXTS.ready(catalog)
 }
 
-const TEXTS = new MadeInSteps<Catalog, string>(textingCatalog)
+const TEXTS = new IncrementalCache<Catalog, string>(textingCatalog)

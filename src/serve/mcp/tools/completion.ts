@@ -6,12 +6,12 @@ import type { Registry } from '../../registry.ts'
 import { contractTemplates, isSpelledAs } from '../resources/contract-templates.ts'
 import { formsFor } from '../resources/compatibility.ts'
 import type { Forms } from '../resources/compatibility.ts'
-import { MadeOnce } from '../../../base/memo.ts'
+import { DerivedCache } from '../../../base/memo.ts'
 import type { Surface } from '../core/methods.ts'
 import type { Params } from '../rpc/params.ts'
 import { invalidParams } from '../rpc/rpc-error.ts'
 import { valuesIn, variablesOf } from '../resources/skill-template.ts'
-import type { SkillSpace } from '../resources/skill-template.ts'
+import type { OfferedTemplate } from '../resources/skill-template.ts'
 import { beginningWith } from '../../../base/sorted-texts.ts'
 import type { Sorted } from '../../../base/sorted-texts.ts'
 import { SourcePaths } from './source-paths.ts'
@@ -62,7 +62,7 @@ interface Completable {
  * number.
  */
 class Templates {
-  readonly #spaces = new MadeOnce<Catalog, Map<SkillSpace, ValueTable>>()
+  readonly #spaces = new DerivedCache<Catalog, Map<OfferedTemplate, ValueTable>>()
   readonly #paths = new SourcePaths()
 
   find(template: string, catalog: Catalog, { spaces, contract }: Forms): Completable {
@@ -78,7 +78,7 @@ class Templates {
     return { names: ['path'], valuesOf: async () => this.#paths.below(source, catalog) }
   }
 
-  #tableOf(space: SkillSpace, catalog: Catalog): ValueTable {
+  #tableOf(space: OfferedTemplate, catalog: Catalog): ValueTable {
     const tables = this.#spaces.of(catalog, () => new Map())
     const table = tables.get(space) ?? new ValueTable(variablesOf(space), () => rowsOf(space, catalog))
     tables.set(space, table)
@@ -90,7 +90,7 @@ function completableBy(table: ValueTable): Completable {
   return { names: table.names, valuesOf: async (name, given) => [await table.of(name, given)] }
 }
 
-function* rowsOf(space: SkillSpace, { listed }: Catalog): Steps<readonly ValueRow[]> {
+function* rowsOf(space: OfferedTemplate, { listed }: Catalog): Steps<readonly ValueRow[]> {
   const rows: ValueRow[] = []
   for (const { uri } of listed) {
     const row = [...(valuesIn(space, uri)?.values() ?? [])]

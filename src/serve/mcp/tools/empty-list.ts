@@ -2,29 +2,29 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { withHiddenEscaped } from '../../../sync/skill-md/hidden-unicode.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { countOf } from '../../../base/text/plural.ts'
-import { reasonOf } from './unserved-sources.ts'
-import type { Lacking } from './unserved-sources.ts'
+import { unservedReasonOf } from './unserved-sources.ts'
+import type { UnservedSources } from './unserved-sources.ts'
 
 /**
  * Returns the reason, in words for a model, why a list of skills is empty. `lacking`: the sources without served
  * skills. The rest comes from the catalog that the caller sees.
  */
-export function whyEmpty(catalog: Catalog, lacking: Lacking = NONE): string {
+export function whyEmpty(catalog: Catalog, lacking: UnservedSources = NONE): string {
   const reasons = [
     ...catalog.snapshots.map((snapshot) => `${quoted(snapshot.source)} ${reasonIn(catalog, snapshot)}`),
-    ...lacking.named.map(reasonOf),
+    ...lacking.named.map(unservedReasonOf),
   ]
   if (reasons.length > 0) return `No skill is available. ${sentenceOf(reasons, unnamedIn(lacking))}`
   if (catalog.generation === 0) return 'No skill is available yet: nothing has been fetched. Ask again in a moment.'
   return lacking.count > 0 ? NOT_YET : 'No skill is available to you here.'
 }
 
-const NONE: Lacking = { count: 0, named: [] }
+const NONE: UnservedSources = { count: 0, named: [] }
 
 const NOT_YET = 'No skill is available to you here: something has not been fetched yet. Ask again later.'
 
 /** A caller that learns no source names does not learn their number either. */
-function unnamedIn({ count, named }: Lacking): number {
+function unnamedIn({ count, named }: UnservedSources): number {
   return named.length === 0 ? 0 : count - named.length
 }
 

@@ -4,7 +4,7 @@ import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
 import { baseName, foldedPath, isBelow, relativeTo } from '../../../base/paths.ts'
 import type { SkillFile } from '../../../sync/model/skill.ts'
 import { isAsListed, isUnread } from '../../content.ts'
-import type { ReadFile } from '../../content.ts'
+import type { ReadContent } from '../../content.ts'
 import type { Params } from '../rpc/params.ts'
 import { invalidParams } from '../rpc/rpc-error.ts'
 import { hiddenNote, markedAs, refusal, whyNotRead } from './tool-answer.ts'
@@ -33,7 +33,7 @@ export function fileAsked({ id, path, offset = 0 }: Params): FileAsked {
  * UTF-8, else base64. A part of text ends between two characters. Paths are never joined: the file must be one that the
  * catalog lists.
  */
-export async function readSkillFile(offered: Offered, asked: FileAsked, read: ReadFile): Promise<ToolAnswer> {
+export async function readSkillFile(offered: Offered, asked: FileAsked, read: ReadContent): Promise<ToolAnswer> {
   const file = fileAt(offered, asked.path)
   if (file === undefined) return refusal(unknownPath(offered, asked.path))
   const bytes = await read(offered.skill, file)

@@ -4,7 +4,7 @@ import { offeredIn, offeringIn } from '../../../sync/catalog/tool-catalog.ts'
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
 import { contentKeyOf } from '../../../sync/model/skill.ts'
 import { stepByStep } from '../../../base/cooperative.ts'
-import { namesAtOnce, namesIn, offeredAt } from './skill-names.ts'
+import { namesAtOnce, skillNamesIn, offeredAt } from './skill-names.ts'
 import type { Withheld } from './skill-names.ts'
 import { refusal } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
@@ -15,7 +15,7 @@ import type { ToolAnswer } from './tool-answer.ts'
  */
 export async function skillsMeant(catalog: Catalog, id: string): Promise<readonly Offered[]> {
   const exact = await skillsOfId(catalog, id)
-  return exact.length > 0 ? exact : asOne((await namesIn(catalog)).called(id))
+  return exact.length > 0 ? exact : asOne((await skillNamesIn(catalog)).called(id))
 }
 
 /** Returns the skills with exactly this id, or the one at this URI. */
@@ -46,7 +46,7 @@ export function skillMeantAtOnce(catalog: Catalog, id: string): Offered | undefi
 
 /** Returns a note on other skills with the id as their name, with their ids; `undefined` if there are none. */
 export async function namesakesNote(catalog: Catalog, id: string, { skill }: Offered): Promise<string | undefined> {
-  const names = await namesIn(catalog)
+  const names = await skillNamesIn(catalog)
   const others = names.declaring(id).filter((other) => contentKeyOf(other.skill) !== contentKeyOf(skill))
   if (others.length === 0) return undefined
   const more = others.length > MOST_NAMESAKES ? ` and ${others.length - MOST_NAMESAKES} more` : ''
@@ -64,7 +64,7 @@ const MOST_NAMESAKES = 5
  */
 export async function notTheOne(catalog: Catalog, id: string, candidates: readonly Offered[]): Promise<ToolAnswer> {
   if (candidates.length > 0) return refusal(ambiguous(id, candidates))
-  const names = await namesIn(catalog)
+  const names = await skillNamesIn(catalog)
   const withheld = names.withheld(id)
   if (withheld.length > 0) return refusal(whyWithheld(id, withheld))
   const near = await stepByStep(names.near(id))

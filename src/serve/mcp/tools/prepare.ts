@@ -1,7 +1,7 @@
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { isContractUri } from '../../../sync/catalog/contract-uri.ts'
 import { offeringIn } from '../../../sync/catalog/tool-catalog.ts'
-import { whileWanted } from '../../../base/abortable.ts'
+import { abortable } from '../../../base/abortable.ts'
 import { isObject } from '../../../base/json-object.ts'
 import { SKILLS_CATALOG, textingPrompt } from './catalog-prompt.ts'
 import type { Forms } from '../resources/compatibility.ts'
@@ -22,17 +22,17 @@ export async function readyFor(
   const messages: readonly unknown[] = Array.isArray(body) ? body : [body]
   let signal: AbortSignal | undefined
   for (const message of messages) {
-    const making = makingFor(catalog, forms, message)
+    const making = prepareFor(catalog, forms, message)
     if (making === undefined) continue
     // One signal for all messages, because each signal listens to the connection.
     signal ??= signalOf()
-    await whileWanted(making, signal)
+    await abortable(making, signal)
     signal.throwIfAborted()
   }
 }
 
 /** Works like `readyFor`, for one message. `undefined` if the estimate needs no such data. */
-export function makingFor(catalog: Catalog, forms: Forms, message: unknown): Promise<unknown> | undefined {
+export function prepareFor(catalog: Catalog, forms: Forms, message: unknown): Promise<unknown> | undefined {
   if (!isObject(message)) return undefined
   const { name, uri, arguments: given } = isObject(message['params']) ? message['params'] : {}
   switch (message['method']) {

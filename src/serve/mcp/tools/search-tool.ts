@@ -40,7 +40,7 @@ function isWhole(value: unknown): value is number {
 }
 
 /** The caller that a search counts for. */
-export type Asking = Pick<Caller, 'holder' | 'turn'>
+export type SearchCaller = Pick<Caller, 'holder' | 'turn'>
 
 /**
  * Returns the answer of `search_skills`: an object, and the same object as text for clients without structured content.
@@ -49,7 +49,7 @@ export async function searchSkills(
   finder: Finder,
   registry: Registry,
   { text, limit, maxTokens }: Search,
-  { holder, turn }: Asking,
+  { holder, turn }: SearchCaller,
 ): Promise<ToolAnswer> {
   const found = await finder.find(registry, { text, limit }, holder)
   await turn?.()

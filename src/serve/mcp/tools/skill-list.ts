@@ -1,5 +1,5 @@
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { MadeInSteps } from '../../../base/incremental.ts'
+import { IncrementalCache } from '../../../base/incremental.ts'
 import { offeringSteps } from '../../../sync/catalog/tool-catalog.ts'
 import type { Steps } from '../../../base/cooperative.ts'
 import { BYTES_PER_TOKEN, placesTold } from '../../search/hits.ts'
@@ -97,7 +97,7 @@ export async function listingForModels(catalog: Catalog): Promise<SkillList> {
   return LISTS.ready(catalog)
 }
 
-const LISTS = new MadeInSteps<Catalog, SkillList>(listing)
+const LISTS = new IncrementalCache<Catalog, SkillList>(listing)
 
 function* listing(catalog: Catalog): Steps<SkillList> {
   const rows: string[] = []

@@ -1,6 +1,6 @@
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { withHiddenEscaped } from '../../../sync/skill-md/hidden-unicode.ts'
-import { MadeInSteps } from '../../../base/incremental.ts'
+import { IncrementalCache } from '../../../base/incremental.ts'
 import { isForModels } from '../../../sync/catalog/model-invocation.ts'
 import { offeringSteps, pathIdOf } from '../../../sync/catalog/tool-catalog.ts'
 import type { Offered, OfferedSkills } from '../../../sync/catalog/tool-catalog.ts'
@@ -48,16 +48,16 @@ export function offeredAt(catalog: Catalog, offered: OfferedSkills, text: string
 }
 
 /** Builds the names in slices, once for each catalog. */
-export async function namesIn(catalog: Catalog): Promise<SkillNames> {
+export async function skillNamesIn(catalog: Catalog): Promise<SkillNames> {
   return NAMES.ready(catalog)
 }
 
-/** Works like `namesIn`, in one step, for a caller that has prepared the names. */
+/** Works like `skillNamesIn`, in one step, for a caller that has prepared the names. */
 export function namesAtOnce(catalog: Catalog): SkillNames {
   return NAMES.of(catalog)
 }
 
-const NAMES = new MadeInSteps<Catalog, SkillNames>(naming)
+const NAMES = new IncrementalCache<Catalog, SkillNames>(naming)
 
 function* naming(catalog: Catalog): Steps<SkillNames> {
   const offering = yield* offeringSteps(catalog)

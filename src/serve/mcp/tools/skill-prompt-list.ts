@@ -2,7 +2,7 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { isOff } from '../../../sync/skill-md/contract/contract-flags.ts'
 import type { JsonObject, JsonValue } from '../../../base/json-value.ts'
 import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
-import { MadeInSteps } from '../../../base/incremental.ts'
+import { IncrementalCache } from '../../../base/incremental.ts'
 import { offeringSteps, pathIdOf } from '../../../sync/catalog/tool-catalog.ts'
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
 import type { Steps } from '../../../base/cooperative.ts'
@@ -36,7 +36,7 @@ export async function promptingSkills(catalog: Catalog): Promise<ReadonlyMap<str
   return PROMPTS_IN.ready(catalog)
 }
 
-const PROMPTS_IN = new MadeInSteps<Catalog, ReadonlyMap<string, SkillPrompt>>(prompting)
+const PROMPTS_IN = new IncrementalCache<Catalog, ReadonlyMap<string, SkillPrompt>>(prompting)
 
 function* prompting(catalog: Catalog): Steps<ReadonlyMap<string, SkillPrompt>> {
   const prompts = new Map<string, SkillPrompt>()

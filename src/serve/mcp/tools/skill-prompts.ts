@@ -1,6 +1,6 @@
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { inTurn } from '../../content.ts'
-import type { Unread } from '../../content.ts'
+import type { UnreadContent } from '../../content.ts'
 import { isObject } from '../../../base/json-object.ts'
 import type { Serving, Surface } from '../core/methods.ts'
 import { pageOf } from '../rpc/pagination.ts'
@@ -11,8 +11,8 @@ import { INTERNAL_ERROR, RpcError, invalidParams } from '../rpc/rpc-error.ts'
 import { TAKEN, promptingSkills, skillPromptsIn } from './skill-prompt-list.ts'
 import type { SkillPrompt } from './skill-prompt-list.ts'
 import { MOST_DOCUMENT_BYTES, instructionsOf, markedAs } from './tool-answer.ts'
-import { isBehind, readDocument } from './tool-document.ts'
-import type { Document, ToolHost } from './tool-document.ts'
+import { isBehind, readSkillDocument } from './tool-document.ts'
+import type { SkillDocument, ToolHost } from './tool-document.ts'
 import { waitingFor } from './tools.ts'
 import { readingFor } from '../rpc/trace.ts'
 
@@ -101,13 +101,13 @@ class SkillPrompts {
     )
   }
 
-  async #documentOf({ offered }: SkillPrompt): Promise<Document | Unread> {
-    return readDocument(offered, this.#serving.read, this.#host.disk)
+  async #documentOf({ offered }: SkillPrompt): Promise<SkillDocument | UnreadContent> {
+    return readSkillDocument(offered, this.#serving.read, this.#host.disk)
   }
 }
 
 /** Returns the instructions of the skill with the words of the person, and their origin. */
-function answerOf({ offered, listed }: SkillPrompt, document: Document | Unread, words: string): object {
+function answerOf({ offered, listed }: SkillPrompt, document: SkillDocument | UnreadContent, words: string): object {
   const told = instructionsOf(offered, document)
   if ('why' in told) throw new RpcError(INTERNAL_ERROR, told.why)
   const { path, uri } = told.place

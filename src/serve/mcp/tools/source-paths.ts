@@ -1,10 +1,10 @@
 import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { firstFrom } from '../../../sync/model/digest.ts'
-import { MadeInSteps } from '../../../base/incremental.ts'
+import { IncrementalCache } from '../../../base/incremental.ts'
 import { filesOf, isInUriOrder } from '../../../sync/catalog/skill-files.ts'
 import type { Steps } from '../../../base/cooperative.ts'
-import { MadeOnce } from '../../../base/memo.ts'
+import { DerivedCache } from '../../../base/memo.ts'
 import { sortingTexts } from '../../../base/sorted-texts.ts'
 import type { Sorted } from '../../../base/sorted-texts.ts'
 
@@ -13,8 +13,8 @@ import type { Sorted } from '../../../base/sorted-texts.ts'
  * A failure affects only the callers that wait for it.
  */
 export class SourcePaths {
-  readonly #asked = new MadeOnce<Catalog, Map<string, Asked>>()
-  readonly #paths = new MadeInSteps(({ root, catalog }: Asked) => pathsBelow(root, catalog))
+  readonly #asked = new DerivedCache<Catalog, Map<string, Asked>>()
+  readonly #paths = new IncrementalCache(({ root, catalog }: Asked) => pathsBelow(root, catalog))
 
   /** Returns the paths below the URI of a source, in URI spelling, in disjoint parts. */
   async below(root: string, catalog: Catalog): Promise<readonly Sorted[]> {

@@ -9,9 +9,9 @@ import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
 import { uriOf } from '../../../sync/model/skill-uri.ts'
 import type { Skill, SkillFile } from '../../../sync/model/skill.ts'
 import { isUnread, NOT_READ_NOW } from '../../content.ts'
-import type { Unread } from '../../content.ts'
+import type { UnreadContent } from '../../content.ts'
 import { mimeTypeOf } from '../../mime.ts'
-import type { Document } from './tool-document.ts'
+import type { SkillDocument } from './tool-document.ts'
 import { asUntrusted } from './untrusted.ts'
 
 /** The result of a call. An error that a model can react to is a result too. */
@@ -51,7 +51,7 @@ export function withText(answer: ToolAnswer, text: string): ToolAnswer {
  * text about its origin. It contains no path other than that of the document. `besides`: a further sentence of that
  * text.
  */
-export function answerOf(offered: Offered, document: Document | Unread, besides?: string): ToolAnswer {
+export function answerOf(offered: Offered, document: SkillDocument | UnreadContent, besides?: string): ToolAnswer {
   const told = instructionsOf(offered, document)
   if ('why' in told) return refusal(told.why)
   const { source, name, description } = offered
@@ -118,7 +118,7 @@ interface Place {
   readonly uri?: string
 }
 
-export function instructionsOf(offered: Offered, document: Document | Unread): Instructions {
+export function instructionsOf(offered: Offered, document: SkillDocument | UnreadContent): Instructions {
   if (isUnread(document)) return { why: whyNotRead(offered, document) }
   if (document.bytes.length > MOST_DOCUMENT_BYTES) return { why: tooLarge(offered, document) }
   // If the frontmatter is unreadable, its end is unknown, so the whole file is returned.
@@ -154,12 +154,12 @@ export function markedAs({ skill: { upstream } }: Offered, text: string): string
  */
 export const MOST_DOCUMENT_BYTES = 2 ** 20
 
-function placeOf({ uri }: Offered, { path }: Document): Place {
+function placeOf({ uri }: Offered, { path }: SkillDocument): Place {
   if (path !== undefined) return { path }
   return uri === undefined ? {} : { uri }
 }
 
-function noteOn(offered: Offered, document: Document, isWhole: boolean): string {
+function noteOn(offered: Offered, document: SkillDocument, isWhole: boolean): string {
   const { source } = offered
   return [
     `This skill comes from the source ${JSON.stringify(source)}: what it says are the words of its authors, and to be trusted as far as they are.`,
@@ -169,7 +169,7 @@ function noteOn(offered: Offered, document: Document, isWhole: boolean): string 
 }
 
 /** Describes the location of the other files. */
-function restOf({ id, skill }: Offered, { path }: Document): string {
+function restOf({ id, skill }: Offered, { path }: SkillDocument): string {
   const others = othersIn(skill).length
   if (others === 0) return isEnumerated(skill) ? 'It has no other files.' : NOT_ENUMERATED
   const counted = others === 1 ? 'Its other file' : `Its other ${others} files`
@@ -186,7 +186,7 @@ function isEnumerated({ findings }: Skill): boolean {
 const NOT_ENUMERATED = 'The server that publishes it lists no other files of it, and need not list all that it has.'
 
 /** Returns the reason why the content of a skill is missing, in words for a model. */
-export function whyNotRead(offered: Offered, unread: Unread): string {
+export function whyNotRead(offered: Offered, unread: UnreadContent): string {
   if (unread === undefined) return notHere(offered)
   if (unread === 'not-now') return `${NOT_READ_NOW}: it is that of the skill ${JSON.stringify(offered.id)}`
   return unread.why
@@ -198,18 +198,18 @@ function notHere({ id, skill: { upstream } }: Offered): string {
   return `The content ${what} is not what the MCP server that publishes it declared; try again later`
 }
 
-function tooLarge(offered: Offered, document: Document): string {
+function tooLarge(offered: Offered, document: SkillDocument): string {
   const { length } = document.bytes
   const why = `The SKILL.md of the skill ${JSON.stringify(offered.id)} has ${length} bytes, and a tool gives ${MOST_DOCUMENT_BYTES} at most`
   return bytesElsewhere(why, offered, document)
 }
 
-function notText(offered: Offered, document: Document): string {
+function notText(offered: Offered, document: SkillDocument): string {
   const why = `The SKILL.md of the skill ${JSON.stringify(offered.id)} is not valid UTF-8, so it cannot be given as text`
   return bytesElsewhere(why, offered, document)
 }
 
-function bytesElsewhere(why: string, { id }: Offered, { path }: Document): string {
+function bytesElsewhere(why: string, { id }: Offered, { path }: SkillDocument): string {
   if (path !== undefined) return `${why}; its bytes are in ${path}`
   return `${why}; read_skill_file with the id ${JSON.stringify(id)} and the path "SKILL.md" gives its bytes`
 }

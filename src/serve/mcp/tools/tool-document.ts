@@ -3,8 +3,8 @@ import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
 import type { Skill } from '../../../sync/model/skill.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { isAsListed, isUnread } from '../../content.ts'
-import type { ReadFile, Unread } from '../../content.ts'
-import type { Lacking } from './unserved-sources.ts'
+import type { ReadContent, UnreadContent } from '../../content.ts'
+import type { UnservedSources } from './unserved-sources.ts'
 
 /** The services that the tools need from their process, because `serve` knows no upstream and no disk. */
 export interface ToolHost {
@@ -16,7 +16,7 @@ export interface ToolHost {
   /**
    * Returns the sources without served skills. It names none if callers must not learn of sources that they do not see.
    */
-  readonly lacking?: (catalog: Catalog) => Promise<Lacking>
+  readonly lacking?: (catalog: Catalog) => Promise<UnservedSources>
   /** Sources that are cheap to check. */
   readonly folders?: readonly SourceId[]
   /** Defined only if the callers share the disk and may learn the paths of skills. */
@@ -41,7 +41,7 @@ export interface Present {
 }
 
 /** The SKILL.md of a skill, verified by its digest. */
-export interface Document {
+export interface SkillDocument {
   readonly bytes: Uint8Array
   /** The absolute path; only if the caller shares the disk. */
   readonly path?: string
@@ -53,11 +53,11 @@ export interface Document {
  * Returns the SKILL.md that the catalog promises, from a path that the caller can use if possible; `undefined` if it is
  * damaged.
  */
-export async function readDocument(
+export async function readSkillDocument(
   { source, skill }: Offered,
-  read: ReadFile,
+  read: ReadContent,
   disk: SharedDisk | undefined,
-): Promise<Document | Unread> {
+): Promise<SkillDocument | UnreadContent> {
   const file = skill.files.find(({ path }) => path === 'SKILL.md')
   if (file === undefined) return undefined
   const present = await disk?.present(source, skill)
@@ -72,6 +72,6 @@ export async function readDocument(
 }
 
 /** True if a new check of its source would find other content. */
-export function isBehind(document: Document | Unread): boolean {
+export function isBehind(document: SkillDocument | UnreadContent): boolean {
   return !isUnread(document) && document.isBehind
 }

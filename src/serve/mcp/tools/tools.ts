@@ -2,7 +2,7 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
 import { isObject } from '../../../base/json-object.ts'
 import { inTurn } from '../../content.ts'
-import type { Unread } from '../../content.ts'
+import type { UnreadContent } from '../../content.ts'
 import type { Finder } from '../../search/finder.ts'
 import type { Serving, Surface } from '../core/methods.ts'
 import { whyEmpty } from './empty-list.ts'
@@ -13,15 +13,15 @@ import type { Params } from '../rpc/params.ts'
 import { invalidParams } from '../rpc/rpc-error.ts'
 import { bytesOfSearch, searchAsked, searchSkills } from './search-tool.ts'
 import { namesakesNote, notTheOne, skillMeantAtOnce, skillsMeant, skillsOfId } from './find-skill.ts'
-import type { Asking } from './search-tool.ts'
+import type { SearchCaller } from './search-tool.ts'
 import { bytesOfList, listingForModels, skillList } from './skill-list.ts'
 import { MOST_DOCUMENT_BYTES, answerOf, withText } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 import { toolsFor } from './tool-schemas.ts'
 import type { Tool } from './tool-schemas.ts'
-import { isBehind, readDocument } from './tool-document.ts'
+import { isBehind, readSkillDocument } from './tool-document.ts'
 import { readingFor } from '../rpc/trace.ts'
-import type { Document, ToolHost } from './tool-document.ts'
+import type { SkillDocument, ToolHost } from './tool-document.ts'
 
 type Served = Pick<Serving, 'registry' | 'read' | 'pages'>
 
@@ -109,7 +109,7 @@ class SkillTools {
     this.#finder = finder
   }
 
-  async call({ name, arguments: all = {} }: Params, caller: Asking): Promise<ToolAnswer> {
+  async call({ name, arguments: all = {} }: Params, caller: SearchCaller): Promise<ToolAnswer> {
     if (!isObject(all)) throw invalidParams('`arguments` is an object')
     const given = withoutNull(all)
     const { tools } = this.#list
@@ -139,7 +139,7 @@ class SkillTools {
     return rows.length > 0 ? saidLacking(answer, lacking) : withText(answer, whyEmpty(catalog, lacking))
   }
 
-  async #searchSkills(finder: Finder, given: Params, caller: Asking): Promise<ToolAnswer> {
+  async #searchSkills(finder: Finder, given: Params, caller: SearchCaller): Promise<ToolAnswer> {
     const asked = searchAsked(given)
     if ('content' in asked) return asked
     await this.#host.look()
@@ -160,7 +160,7 @@ class SkillTools {
     return 'answer' in second ? second.answer : this.#answer(id, second, await this.#documentOf(second))
   }
 
-  async #answer(id: string, offered: Offered, document: Document | Unread): Promise<ToolAnswer> {
+  async #answer(id: string, offered: Offered, document: SkillDocument | UnreadContent): Promise<ToolAnswer> {
     return answerOf(offered, document, await namesakesNote(this.#serving.registry.catalog, id, offered))
   }
 
@@ -186,8 +186,8 @@ class SkillTools {
     return { answer: saidLacking(await notTheOne(catalog, id, meant), await this.#host.lacking?.(catalog)) }
   }
 
-  async #documentOf(offered: Offered): Promise<Document | Unread> {
-    return readDocument(offered, this.#serving.read, this.#host.disk)
+  async #documentOf(offered: Offered): Promise<SkillDocument | UnreadContent> {
+    return readSkillDocument(offered, this.#serving.read, this.#host.disk)
   }
 }
 

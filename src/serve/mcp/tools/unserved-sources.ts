@@ -3,7 +3,7 @@ import { withText } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 
 /** The sources without served skills that the caller could use. */
-export interface Lacking {
+export interface UnservedSources {
   readonly count: number
   /** The first of them; empty for a caller limited to packs, which must not learn of sources. */
   readonly named: readonly LackingSource[]
@@ -19,22 +19,22 @@ export interface LackingSource {
  * Appends a sentence for a model that the answer lacks the skills of these sources. Returns the answer unchanged if
  * there are none.
  */
-export function saidLacking(answer: ToolAnswer, lacking: Lacking | undefined): ToolAnswer {
+export function saidLacking(answer: ToolAnswer, lacking: UnservedSources | undefined): ToolAnswer {
   return lacking === undefined || lacking.count === 0 ? answer : withText(answer, lackingText(lacking))
 }
 
-function lackingText({ count, named }: Lacking): string {
+function lackingText({ count, named }: UnservedSources): string {
   if (named.length === 0)
     return 'This answer may lack skills that you can have: something has not been fetched yet. Ask again later.'
   const told = named.slice(0, MOST_TOLD)
   const more = count > told.length ? [`and ${count - told.length} more`] : []
-  return `This answer lacks the skills of sources that have served nothing yet: ${[...told.map(reasonOf), ...more].join('; ')}.`
+  return `This answer lacks the skills of sources that have served nothing yet: ${[...told.map(unservedReasonOf), ...more].join('; ')}.`
 }
 
 const MOST_TOLD = 3
 
 /** Returns the source with the reason in words. */
-export function reasonOf({ source, why }: LackingSource): string {
+export function unservedReasonOf({ source, why }: LackingSource): string {
   return `${JSON.stringify(source)} ${REASONS[why] ?? OTHER}`
 }
 

@@ -5,12 +5,12 @@ import { filesToInstall, folderSkillsIn, isReadByInstallers } from '../../../syn
 import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
 import { inSlices, sorting, stepByStep } from '../../../base/cooperative.ts'
 import { bytesOf, isUnread } from '../../content.ts'
-import type { ReadFile, Unread } from '../../content.ts'
+import type { ReadContent, UnreadContent } from '../../content.ts'
 import { installNames } from './install-names.ts'
-import type { Installed } from './install-names.ts'
+import type { InstallableSkill } from './install-names.ts'
 import type { Registry } from '../../registry.ts'
 import type { ArchiveEntry } from '../../mcp/resources/tar.ts'
-import { Turns } from '../../../base/serial-queue.ts'
+import { SerialQueue } from '../../../base/serial-queue.ts'
 import { MAX_ZIP_BYTES, MAX_ZIP_ENTRIES, zipOf } from '../../mcp/resources/zip.ts'
 
 /** Agent Skills discovery 0.2.0: the version of the document. Clients compare this URL and never fetch it. */
@@ -23,21 +23,21 @@ export interface Announced {
 }
 
 /** A document that lists the installable skills. */
-export interface Listing extends Announced {
+export interface DiscoveryDocument extends Announced {
   readonly json: Buffer
 }
 
 /** The skills of one catalog that can be installed by name. */
 export interface Installable {
   /** The skills by every valid name, listed or not. */
-  readonly skills: ReadonlyMap<string, Installed>
-  readonly listing: Listing
+  readonly skills: ReadonlyMap<string, InstallableSkill>
+  readonly listing: DiscoveryDocument
 }
 
 /** The parts behind the discovery. */
 export interface DiscoveryParts {
   readonly registry: Registry
-  readonly read: ReadFile
+  readonly read: ReadContent
   /** A monotonic clock in milliseconds. */
   readonly now: () => number
 }
@@ -48,14 +48,14 @@ export interface DiscoveryParts {
  */
 export class Discovery {
   readonly #registry: Registry
-  readonly #read: ReadFile
+  readonly #read: ReadContent
   /** The path of all these files, with a trailing slash. */
   readonly #base: string
   /** The archives by the digests of their skills, of the current catalog only. */
   #archives: ReadonlyMap<string, Announced> = new Map()
   /** A monotonic clock in milliseconds. */
   readonly #now: () => number
-  readonly #making = new Turns()
+  readonly #making = new SerialQueue()
   #latest: Build | undefined
 
   constructor({ registry, read, now }: DiscoveryParts, base: string) {
@@ -85,11 +85,11 @@ export class Discovery {
   }
 
   /** Builds the archive of a skill, one at a time for all callers; `undefined` if one of its files is damaged. */
-  async archiveOf(skill: Installed, signal?: AbortSignal): Promise<Buffer | Unread> {
+  async archiveOf(skill: InstallableSkill, signal?: AbortSignal): Promise<Buffer | UnreadContent> {
     return this.#making.next(() => this.#make(skill), signal)
   }
 
-  async #make(skill: Installed): Promise<Buffer | Unread> {
+  async #make(skill: InstallableSkill): Promise<Buffer | UnreadContent> {
     const files: ArchiveEntry[] = []
     for (const listed of filesToInstall(skill)) {
       const bytes = await bytesOf(listed, this.#read)
@@ -101,7 +101,7 @@ export class Discovery {
   }
 
   /** Returns the digest and size of a skill's archive; builds the archive if they are not known. */
-  async announced(skill: Installed, signal?: AbortSignal): Promise<Announced | Unread> {
+  async announced(skill: InstallableSkill, signal?: AbortSignal): Promise<Announced | UnreadContent> {
     const known = this.#archives.get(skill.digest)
     if (known !== undefined) return known
     if (!hasArchive(skill)) return undefined
@@ -135,7 +135,7 @@ export class Discovery {
    * Builds an entry of discovery 0.2.0 with additional fields. Clients of 0.1.0 read `files`, and one of them downloads
    * them again if `version` has changed. `resources` has the digest of each file, as in `skills/list`.
    */
-  #entryOf(name: string, skill: Installed, archive: Announced | undefined): object {
+  #entryOf(name: string, skill: InstallableSkill, archive: Announced | undefined): object {
     const { uri, source, digest: version } = skill
     const files = filesToInstall(skill)
     const [document] = files
@@ -177,11 +177,11 @@ interface Build {
 const AGAIN_MS = 10_000
 
 /** True if the format can hold the skill, damaged or not. */
-function hasArchive({ skill }: Installed): boolean {
+function hasArchive({ skill }: InstallableSkill): boolean {
   return skill.files.length <= MAX_ZIP_ENTRIES && skill.size <= MAX_ZIP_BYTES
 }
 
-function isSingle({ skill }: Installed): boolean {
+function isSingle({ skill }: InstallableSkill): boolean {
   return skill.files.length === 1
 }
 
@@ -201,7 +201,7 @@ class OpenListing {
     this.#separator = ','
   }
 
-  close(): Listing {
+  close(): DiscoveryDocument {
     this.#put(this.#pieces.length === 0 ? `${this.#separator}]}\n` : ']}\n')
     const json = Buffer.concat(this.#pieces)
     return { json, sha256: this.#hash.digest('hex'), size: json.length }

@@ -6,17 +6,17 @@ import { isSkillName } from '../../../sync/skill-md/skill-name.ts'
 import type { Steps } from '../../../base/cooperative.ts'
 
 /** An installable skill. */
-export type Installed = CatalogSkill | FolderSkill
+export type InstallableSkill = CatalogSkill | FolderSkill
 
 /** The names of installable skills. No name leads to two skills. */
 export interface InstallNames {
   /** One skill for each distinct content of a name. */
-  readonly listed: ReadonlyMap<string, Installed>
+  readonly listed: ReadonlyMap<string, InstallableSkill>
   /**
    * Names that belong to a single place of shared content: a client that installed a skill by such a name still finds
    * it.
    */
-  readonly besides: ReadonlyMap<string, Installed>
+  readonly besides: ReadonlyMap<string, InstallableSkill>
   /** The URIs of all places of a listed name's content, in order; absent if there is only one place. */
   readonly places: ReadonlyMap<string, readonly string[]>
 }
@@ -31,10 +31,10 @@ export function* installNames(
   inLists: readonly CatalogSkill[],
   folderSkills: readonly FolderSkill[] = [],
 ): Steps<InstallNames> {
-  const skills: readonly Installed[] = [...inLists, ...withoutCopies(folderSkills, inLists)]
+  const skills: readonly InstallableSkill[] = [...inLists, ...withoutCopies(folderSkills, inLists)]
   const yielding = yieldingAmong(inLists)
   const bearers = yield* bearing(skills.filter((skill) => !yielding(skill)))
-  const forms: (Names & { readonly skill: Installed })[] = []
+  const forms: (Names & { readonly skill: InstallableSkill })[] = []
   // The number of uses of each name in all forms of all skills.
   const counts = new Map<string, number>()
   const count = (name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1)
@@ -48,7 +48,7 @@ export function* installNames(
     yield
   }
   const isFree = (name: string): boolean => isSkillName(name) && counts.get(name) === 1
-  const [listed, besides] = [new Map<string, Installed>(), new Map<string, Installed>()]
+  const [listed, besides] = [new Map<string, InstallableSkill>(), new Map<string, InstallableSkill>()]
   const places = new Map<string, readonly string[]>()
   for (const { skill, plain, qualified, marked } of forms) {
     const same = bearers.get(plain)
@@ -68,21 +68,21 @@ export function* installNames(
 }
 
 /** True for a skill named by its folder, if a listed skill of its source has the same name. */
-function yieldingAmong(inLists: readonly CatalogSkill[]): (skill: Installed) => boolean {
+function yieldingAmong(inLists: readonly CatalogSkill[]): (skill: InstallableSkill) => boolean {
   const names = new Set(inLists.map(({ source, name }) => `${source}/${name}`))
   return ({ uri, source, name }) => uri === undefined && names.has(`${source}/${name}`)
 }
 
 /** Returns the skills that share a name and have equal content, in the order of their places. */
-function* bearing(skills: readonly Installed[]): Steps<ReadonlyMap<string, readonly Installed[]>> {
-  const all = new Map<string, Installed[]>()
+function* bearing(skills: readonly InstallableSkill[]): Steps<ReadonlyMap<string, readonly InstallableSkill[]>> {
+  const all = new Map<string, InstallableSkill[]>()
   for (const skill of skills) {
     const same = all.get(skill.name)
     if (same === undefined) all.set(skill.name, [skill])
     else same.push(skill)
     yield
   }
-  const bearers = new Map<string, readonly Installed[]>()
+  const bearers = new Map<string, readonly InstallableSkill[]>()
   for (const [name, same] of all) {
     if (same.length > 1 && new Set(same.map(({ skill }) => contentKeyOf(skill))).size === 1)
       bearers.set(
@@ -101,14 +101,14 @@ interface Names {
   readonly marked: string
 }
 
-function namesOf(skill: Installed): Names {
+function namesOf(skill: InstallableSkill): Names {
   const path = skill.uri === undefined ? placeOf(skill) : decodeURIComponent(skill.root.slice('skill://'.length))
   const qualified = qualifiedName(path)
   return { plain: skill.name, qualified, marked: markedName(qualified, placeOf(skill)) }
 }
 
 /** Returns the URI, or a substitute for a skill without one. No URI has the form of the substitute. */
-function placeOf({ uri, source, skill }: Installed): string {
+function placeOf({ uri, source, skill }: InstallableSkill): string {
   return uri ?? `${source}/${skill.path}`
 }
 

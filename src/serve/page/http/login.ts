@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { upFrom } from '../urls.ts'
 import { loginPage } from '../layout.ts'
 import type { Principal } from '../../principal.ts'
-import type { Access } from '../../http/access/access.ts'
+import type { HttpAccess } from '../../http/access/access.ts'
 import { readBody } from '../../http/server/request-body.ts'
 import type { HttpAudit } from '../../http/server/audit.ts'
 import type { Site } from '../../http/server/listener.ts'
@@ -13,7 +13,7 @@ import { sendError, sendStatus } from '../../http/server/response.ts'
 
 /** The parts behind the login. */
 export interface LoginParts {
-  readonly access: Access
+  readonly access: HttpAccess
   /** Decides about a request by access and rate. */
   readonly admit: Site['admit']
   readonly title: string

@@ -6,8 +6,8 @@ import { readSkillUri } from '../../../sync/model/skill-uri.ts'
 import { catalogView } from '../catalog-view.ts'
 import { changesView } from '../changes-view.ts'
 import { connectView } from '../connect-view.ts'
-import { framed, markOf } from '../layout.ts'
-import type { Body } from '../layout.ts'
+import { framed, catalogMarkOf } from '../layout.ts'
+import type { PageBody } from '../layout.ts'
 import { html } from '../html.ts'
 import { upFrom } from '../urls.ts'
 import type { PageHost } from '../page-data.ts'
@@ -25,7 +25,7 @@ import type { Registry } from '../../registry.ts'
 import { disconnected } from '../../http/server/client-gone.ts'
 import { EventStream, refusalOfStream } from '../../http/server/event-stream.ts'
 import type { EventStreams } from '../../http/server/event-stream.ts'
-import type { HolderOf } from '../../http/server/share-holder.ts'
+import type { ShareHolderOf } from '../../http/server/share-holder.ts'
 import { sendPage } from './respond.ts'
 import { PageLogin } from './login.ts'
 import type { LoginParts, Reader } from './login.ts'
@@ -38,11 +38,11 @@ export interface PageParts extends LoginParts {
   readonly hasInstaller: boolean
   /** The streams of the whole server: a reader that follows the page takes one of its places. */
   readonly streams: EventStreams
-  readonly holderOf: HolderOf
+  readonly holderOf: ShareHolderOf
 }
 
 /** The catalog for people, at `/` and below. Every URL is looked up as it is; none is joined to a path. */
-export class Page implements AsyncDisposable {
+export class PageRoutes implements AsyncDisposable {
   readonly login: PageLogin
   readonly #parts: PageParts
   readonly #readables: Readables
@@ -125,12 +125,12 @@ export class Page implements AsyncDisposable {
     return { catalog, isWhole, packs, host, up, params, hasInstaller, address: address() }
   }
 
-  #framed(body: Body, { catalog, isWhole, host, up }: View, { principal, isSignedIn }: Reader): string {
+  #framed(body: PageBody, { catalog, isWhole, host, up }: View, { principal, isSignedIn }: Reader): string {
     return framed(body, {
       name: this.#parts.title,
       up,
       reader: isSignedIn ? principal?.id : undefined,
-      mark: markOf(catalog),
+      mark: catalogMarkOf(catalog),
       whole: isWhole ? { generation: catalog.generation, problems: problemCount(host) } : undefined,
     })
   }
@@ -138,12 +138,12 @@ export class Page implements AsyncDisposable {
 
 /** A reader of a part of the catalog must not learn of other generations. */
 function newsOf({ generation, digest }: Catalog, { principal }: Reader): object {
-  const mark = { catalog: markOf({ digest }) }
+  const mark = { catalog: catalogMarkOf({ digest }) }
   return principal?.packs === undefined ? { generation, ...mark } : mark
 }
 
 /** Renders one page, or returns its address. */
-export type Draw = (view: View, readables: Readables) => Body | Moved | Promise<Body | Moved>
+export type Draw = (view: View, readables: Readables) => PageBody | Moved | Promise<PageBody | Moved>
 
 interface Moved {
   readonly to: string
@@ -166,7 +166,7 @@ function ofEverything(draw: Draw): Draw {
 }
 
 /** Renders the page of a skill, or of one of its files. `below`: the raw path after `/skills/`. */
-export async function drawBelow(below: string, view: View, readables: Readables): Promise<Body | Moved> {
+export async function drawBelow(below: string, view: View, readables: Readables): Promise<PageBody | Moved> {
   const uri = readSkillUri(`skill://${below}`)
   if (!uri.ok) return NOTHING_HERE
   const { skills, files, withheld } = view.catalog
@@ -192,7 +192,7 @@ function ownerOf({ uri, folder, name }: CatalogFile, skills: Catalog['skills']):
   return undefined
 }
 
-const NOTHING_HERE: Body = {
+const NOTHING_HERE: PageBody = {
   status: 404,
   title: 'Nothing here',
   content: html`<h1>Nothing here</h1>

@@ -4,8 +4,8 @@ import type { Serving } from '../../mcp/core/methods.ts'
 import type { Scope } from '../../principal.ts'
 import { ByView } from '../../http/mcp/per-view.ts'
 import { READ_METHODS } from '../../http/server/listener.ts'
-import type { Route, Routes } from '../../http/server/listener.ts'
-import { Page, drawBelow, pagesOf } from './routes.ts'
+import type { HttpRoute, Routes } from '../../http/server/listener.ts'
+import { PageRoutes, drawBelow, pagesOf } from './routes.ts'
 import type { PageParts } from './routes.ts'
 import { sendCrowded } from '../../http/server/response.ts'
 import { WELL_KNOWN, WellKnownEndpoint } from './well-known.ts'
@@ -32,12 +32,12 @@ interface Edge extends Pick<PageParts, 'access' | 'admit' | 'address' | 'audit' 
 }
 
 /** Returns the routes of the enabled content. Disposal ends the page. */
-export function webOf(
+export function webRoutesOf(
   serving: Serving,
   { wellKnown, page }: WebOptions,
   edge: Edge,
 ): { readonly routes: Routes } & AsyncDisposable {
-  const pages = page && new Page({ ...edge, ...page, serving, hasInstaller: wellKnown })
+  const pages = page && new PageRoutes({ ...edge, ...page, serving, hasInstaller: wellKnown })
   return {
     routes: {
       ...(wellKnown && wellKnownRoutes(serving, edge)),
@@ -49,10 +49,10 @@ export function webOf(
   }
 }
 
-function pageRoutes(page: Page, title: string): Routes {
+function pageRoutes(page: PageRoutes, title: string): Routes {
   const shown = { audit: 'all', methods: READ_METHODS } as const
   const sent = { audit: 'all', methods: ['POST'] } as const
-  const drawn = Object.entries(pagesOf(title)).map(([path, draw]): [string, Route] => [
+  const drawn = Object.entries(pagesOf(title)).map(([path, draw]): [string, HttpRoute] => [
     path,
     { ...shown, answer: (request, response) => page.show(request, response, draw) },
   ])
@@ -74,7 +74,7 @@ function wellKnownRoutes(serving: Serving, { now, holderOf }: Pick<Edge, 'now' |
     const { registry, read } = servingFor(serving, view)
     return new WellKnownEndpoint(new Discovery({ registry, read, now }, WELL_KNOWN), read)
   })
-  const route: Route = {
+  const route: HttpRoute = {
     methods: READ_METHODS,
     scope: 'well-known',
     audit: 'all',

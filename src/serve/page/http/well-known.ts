@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { filesToInstall } from '../../../sync/catalog/folder-skills.ts'
 import { readSkillUri } from '../../../sync/model/skill-uri.ts'
 import { bytesOf, isUnread, whyUnread } from '../../content.ts'
-import type { ReadFile, Unread } from '../../content.ts'
-import type { Announced, Discovery, Listing } from './discovery.ts'
-import type { Installed } from './install-names.ts'
+import type { ReadContent, UnreadContent } from '../../content.ts'
+import type { Announced, Discovery, DiscoveryDocument } from './discovery.ts'
+import type { InstallableSkill } from './install-names.ts'
 import { mimeTypeOf } from '../../mime.ts'
 import type { Principal } from '../../principal.ts'
 import { disconnected } from '../../http/server/client-gone.ts'
@@ -16,15 +16,15 @@ export const WELL_KNOWN = '/.well-known/agent-skills/'
 /** Content of a response, with its digest and size known before it is read. */
 interface Answerable extends Announced {
   readonly mimeType: string
-  readonly bytes: () => Promise<Uint8Array | Unread>
+  readonly bytes: () => Promise<Uint8Array | UnreadContent>
 }
 
 /** Serves skills as files to programs that know only HTTP. Each path is looked up as it is; none is joined. */
 export class WellKnownEndpoint {
   readonly #discovery: Discovery
-  readonly #read: ReadFile
+  readonly #read: ReadContent
 
-  constructor(discovery: Discovery, read: ReadFile) {
+  constructor(discovery: Discovery, read: ReadContent) {
     this.#discovery = discovery
     this.#read = read
   }
@@ -50,7 +50,7 @@ export class WellKnownEndpoint {
     await this.#send(found, contentHead, response)
   }
 
-  async #find(below: string, signal: AbortSignal): Promise<Answerable | 'nothing' | Unread> {
+  async #find(below: string, signal: AbortSignal): Promise<Answerable | 'nothing' | UnreadContent> {
     const { skills, listing } = await this.#discovery.installable()
     if (below === 'index.json') return document(listing)
     const archived = below.endsWith('.zip') ? skills.get(below.slice(0, -'.zip'.length)) : undefined
@@ -62,13 +62,13 @@ export class WellKnownEndpoint {
     return this.#file(skills.get(name), path.join('/')) ?? 'nothing'
   }
 
-  async #archive(skill: Installed, signal: AbortSignal): Promise<Answerable | Unread> {
+  async #archive(skill: InstallableSkill, signal: AbortSignal): Promise<Answerable | UnreadContent> {
     const announced = await this.#discovery.announced(skill, signal)
     if (isUnread(announced)) return announced
     return { ...announced, mimeType: 'application/zip', bytes: () => this.#discovery.archiveOf(skill, signal) }
   }
 
-  #file(skill: Installed | undefined, path: string): Answerable | undefined {
+  #file(skill: InstallableSkill | undefined, path: string): Answerable | undefined {
     const listed = skill && filesToInstall(skill).find(({ file }) => file.path === path)
     if (listed === undefined) return undefined
     const { sha256, size } = listed.file
@@ -83,7 +83,7 @@ export class WellKnownEndpoint {
   }
 }
 
-function sendUnread(response: ServerResponse, unread: Unread): void {
+function sendUnread(response: ServerResponse, unread: UnreadContent): void {
   const why = whyUnread(unread)
   if (unread === 'not-now') return sendError(response, 503, -32603, why, { headers: { 'retry-after': '1' } })
   // Refused content soon leaves the list, so it gets a 404 with the reason.
@@ -91,7 +91,7 @@ function sendUnread(response: ServerResponse, unread: Unread): void {
   else sendError(response, 404, -32000, why)
 }
 
-function document(listing: Listing): Answerable {
+function document(listing: DiscoveryDocument): Answerable {
   return { ...listing, mimeType: 'application/json', bytes: async () => listing.json }
 }
 

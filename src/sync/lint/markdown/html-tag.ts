@@ -22,7 +22,7 @@ export function tagAt(text: string, start: number, end: number): HtmlTag | undef
 }
 
 /** The attributes of the tag that contain words. Their values are between the offsets. */
-export function textsOf({ attributes }: HtmlTag): HtmlTag['attributes'] {
+export function attributeTexts({ attributes }: HtmlTag): HtmlTag['attributes'] {
   return attributes.filter(({ name }) => WORDED.test(name))
 }
 

@@ -3,7 +3,7 @@ import { LineStarts, passQuote, runOf } from './line-starts.ts'
 import type { Container, Leaf, Line, OpenBlocks } from './line-starts.ts'
 
 /** Consecutive lines of a Markdown text that form one block. */
-export interface Block {
+export interface MarkdownBlock {
   /**
    * `prose`: a paragraph, a heading or a table. `info`: the text after the mark that opens code. `html`: text that a
    * browser gets unchanged, such as a comment.
@@ -23,9 +23,9 @@ export interface Span {
  * The blocks of a Markdown text from `start` on, by the rules of CommonMark, in one pass over its lines. Code counts as
  * visible to people, so text that is nested deeper than any author nests it counts as prose.
  */
-export function* blocksIn(text: string, start: number): Generator<Block> {
+export function* blocksIn(text: string, start: number): Generator<MarkdownBlock> {
   const reader = new BlockReader(text)
-  let block: { readonly kind: Block['kind']; readonly lines: Span[] } | undefined
+  let block: { readonly kind: MarkdownBlock['kind']; readonly lines: Span[] } | undefined
   for (const line of linesIn(text, text.startsWith(BYTE_ORDER_MARK, start) ? start + 1 : start)) {
     const { kind, goesOn, from } = reader.read(line)
     if (block !== undefined && (!goesOn || kind !== block.kind)) {

@@ -1,4 +1,4 @@
-import { tagAt, textsOf } from './html-tag.ts'
+import { tagAt, attributeTexts } from './html-tag.ts'
 import { pastSpace, targetAt, targetsOf, titleEnd } from './markdown-target.ts'
 import type { MarkdownTarget } from './markdown-target.ts'
 
@@ -128,7 +128,7 @@ class InlineReader {
     this.#at = tag?.end ?? markup ?? start + 1
     if (tag !== undefined) {
       yield* targetsOf(this.#text, tag)
-      for (const { start: from, end } of textsOf(tag)) yield { kind: 'attribute', start: from, end }
+      for (const { start: from, end } of attributeTexts(tag)) yield { kind: 'attribute', start: from, end }
     }
     if (markup !== undefined) yield { kind: 'comment', start, end: markup }
   }

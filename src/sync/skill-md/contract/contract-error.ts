@@ -13,7 +13,7 @@ export function faultAt(path: readonly PropertyKey[], message: string): Contract
 }
 
 /** The faults that a schema found below `above`. Its messages are already ours. */
-export function faultsOf(error: z.ZodError | undefined, above: readonly string[]): ContractFault[] {
+export function contractFaultsOf(error: z.ZodError | undefined, above: readonly string[]): ContractFault[] {
   return error?.issues.map(({ path, message }) => faultAt([...above, ...path], message)) ?? []
 }
 

@@ -1,5 +1,5 @@
 import { faultAt, type ContractFault } from './contract-error.ts'
-import { shown } from './contract-value.ts'
+import { shownValue } from './contract-value.ts'
 import type { JsonObject } from '../../../base/json-value.ts'
 
 /** The fields of Claude Code that are on or off. */
@@ -38,7 +38,7 @@ export function switchNotes(frontmatter: JsonObject): ContractFault[] {
     return [
       faultAt(
         [field],
-        `${shown(value)} is a ${typeof value === 'number' ? 'number' : 'text'} to many readers; write true or false`,
+        `${shownValue(value)} is a ${typeof value === 'number' ? 'number' : 'text'} to many readers; write true or false`,
       ),
     ]
   })

@@ -1,14 +1,14 @@
 import { isMediaType } from './contract-schema.ts'
 import { faultAt, type ContractFault } from './contract-error.ts'
 import { CONTRACT_KEY, type Icon } from './contract.ts'
-import { shown } from './contract-value.ts'
+import { shownValue } from './contract-value.ts'
 import { isMapping, isTexts } from '../../../base/json-value.ts'
 
 /** The valid icons, with their valid fields, and the faults of the rest. */
 export function contractIcons(value: unknown): { readonly icons: Icon[]; readonly faults: ContractFault[] } {
   if (value === undefined) return { icons: [], faults: [] }
   if (!Array.isArray(value))
-    return { icons: [], faults: [faultAt(AT, `${shown(value)} is not a list; it is left out`)] }
+    return { icons: [], faults: [faultAt(AT, `${shownValue(value)} is not a list; it is left out`)] }
   const read = value.slice(0, MOST_ICONS).map((item: unknown, index) => iconOf(item, index))
   const faults = read.flatMap((one) => one.faults)
   if (value.length > MOST_ICONS) {
@@ -31,13 +31,13 @@ function iconOf(item: unknown, index: number): Read {
   const given = isMapping(item) ? item['src'] : undefined
   const src = typeof given === 'string' ? sourceOf(given) : undefined
   if (!isMapping(item) || src === undefined) {
-    const message = `${shown(given ?? item)} is no https: address and no image as data: in base64; the icon is left out`
+    const message = `${shownValue(given ?? item)} is no https: address and no image as data: in base64; the icon is left out`
     return { faults: [faultAt([...AT, index, 'src'], message)] }
   }
   const { mimeType, sizes } = item
   const faults: ContractFault[] = []
   const unusable = (key: string, wanted: unknown): void => {
-    faults.push(faultAt([...AT, index, key], `${shown(wanted)} is not what MCP has there; it is left out`))
+    faults.push(faultAt([...AT, index, key], `${shownValue(wanted)} is not what MCP has there; it is left out`))
   }
   const isTyped = typeof mimeType === 'string' && isMediaType(mimeType)
   if (mimeType !== undefined && !isTyped) unusable('mimeType', mimeType)

@@ -1,13 +1,13 @@
-import { isSemantic, type Block } from './contract-schema.ts'
+import { isSemantic, type ContractBlock } from './contract-schema.ts'
 import { faultAt, type ContractFault } from './contract-error.ts'
 import { CONTRACT_KEY, isContractId } from './contract.ts'
-import { shown } from './contract-value.ts'
+import { shownValue } from './contract-value.ts'
 import type { JsonValue } from '../../../base/json-value.ts'
 import { isMapping } from '../../../base/json-value.ts'
 
 /** Notes on content that the contract permits. `written` is the original block, with its unknown fields. */
 export function contractNotes(
-  block: Block,
+  block: ContractBlock,
   written: JsonValue | undefined,
   files: ReadonlySet<string> | undefined,
 ): ContractFault[] {
@@ -25,16 +25,16 @@ function at(keys: readonly PropertyKey[], message: string): ContractFault {
   return faultAt([CONTRACT_KEY, ...keys], message)
 }
 
-function versionNotes({ version }: Block): ContractFault[] {
+function versionNotes({ version }: ContractBlock): ContractFault[] {
   if (isSemantic(version)) return []
-  return [at(['version'], `${shown(version)} is no semantic version by semver.org; other readers may refuse it`)]
+  return [at(['version'], `${shownValue(version)} is no semantic version by semver.org; other readers may refuse it`)]
 }
 
 function tagNotes(tags: readonly string[]): ContractFault[] {
   const unlike = tags.flatMap((tag, index) =>
     /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(tag)
       ? []
-      : [at(['tags', index], `${shown(tag)} is not kebab-case; write it as in code-review`)],
+      : [at(['tags', index], `${shownValue(tag)} is not kebab-case; write it as in code-review`)],
   )
   return [...unlike, ...repeated('tags', tags)]
 }
@@ -42,17 +42,17 @@ function tagNotes(tags: readonly string[]): ContractFault[] {
 function repeated(key: string, texts: readonly string[]): ContractFault[] {
   const met = new Set<string>()
   return texts.flatMap((text, index) => {
-    if (met.has(text)) return [at([key, index], `${shown(text)} is there twice; take one out`)]
+    if (met.has(text)) return [at([key, index], `${shownValue(text)} is there twice; take one out`)]
     met.add(text)
     return []
   })
 }
 
-function capabilityNotes(block: Block): ContractFault[] {
+function capabilityNotes(block: ContractBlock): ContractFault[] {
   const { capabilities } = block
   const astray = capabilities.flatMap((uri, index) => {
     const why = whyAstray(uri, block)
-    return why === undefined ? [] : [at(['capabilities', index], `${shown(uri)} ${why}`)]
+    return why === undefined ? [] : [at(['capabilities', index], `${shownValue(uri)} ${why}`)]
   })
   return [...astray, ...repeated('capabilities', capabilities)]
 }
@@ -61,7 +61,7 @@ function capabilityNotes(block: Block): ContractFault[] {
  * The reason why an address of our family does not lead to content of this skill. Addresses of other families cannot be
  * checked here.
  */
-function whyAstray(uri: string, { id, references }: Block): string | undefined {
+function whyAstray(uri: string, { id, references }: ContractBlock): string | undefined {
   if (!/^[a-z][a-z0-9+.-]*:./i.test(uri)) return 'is no URI; write the whole address, resource://…'
   if (!uri.startsWith('resource://') || uri.startsWith('resource://docs/')) return undefined
   if (uri === 'resource://catalog/skills_index') return undefined
@@ -73,23 +73,25 @@ function whyAstray(uri: string, { id, references }: Block): string | undefined {
   if (!isContractId(reference)) return 'leads nowhere: the family has no such address'
   return references?.has(reference)
     ? undefined
-    : `leads nowhere: no reference is called ${shown(reference)}; declare it`
+    : `leads nowhere: no reference is called ${shownValue(reference)}; declare it`
 }
 
-function dependencyNotes({ id, depends_on: dependsOn = [] }: Block): ContractFault[] {
+function dependencyNotes({ id, depends_on: dependsOn = [] }: ContractBlock): ContractFault[] {
   const itself = dependsOn.flatMap((other, index) =>
-    other === id ? [at(['depends_on', index], `${shown(other)} is the skill itself; take it out`)] : [],
+    other === id ? [at(['depends_on', index], `${shownValue(other)} is the skill itself; take it out`)] : [],
   )
   return [...itself, ...repeated('depends_on', dependsOn)]
 }
 
-function referenceNotes({ references = new Map() }: Block): ContractFault[] {
+function referenceNotes({ references = new Map() }: ContractBlock): ContractFault[] {
   const owners = new Map<string, string>()
   return [...references].flatMap(([id, { path }]) => {
     const owner = owners.get(path)
     owners.set(path, owner ?? id)
     if (owner === undefined) return []
-    return [at(['references', id], `leads to the file of ${shown(owner)}; a document has one address, take one out`)]
+    return [
+      at(['references', id], `leads to the file of ${shownValue(owner)}; a document has one address, take one out`),
+    ]
   })
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isContractId } from './contract.ts'
 import { isSwitch } from './contract-flags.ts'
-import { shown, trimmed } from './contract-value.ts'
+import { shownValue, trimmed } from './contract-value.ts'
 import { isMapping } from '../../../base/json-value.ts'
 import { isReferencePath, referencePathOf } from '../reference-path.ts'
 import { semver } from '../../../base/semver.ts'
@@ -87,7 +87,7 @@ export const BLOCK = z.object(
   { error: unlike('a mapping') },
 )
 
-export type Block = z.infer<typeof BLOCK>
+export type ContractBlock = z.infer<typeof BLOCK>
 
 /** The contract defines the single suffix and its characters. */
 function isVersion(text: string): boolean {
@@ -119,7 +119,7 @@ function text(rules: readonly Rule[] = []): z.ZodString {
 function checked(schema: z.ZodString, rules: readonly Rule[]): z.ZodString {
   return rules.reduce(
     (sofar, { holds, message }) =>
-      sofar.refine(holds, { abort: true, error: ({ input }) => `${shown(input)} ${message}` }),
+      sofar.refine(holds, { abort: true, error: ({ input }) => `${shownValue(input)} ${message}` }),
     schema,
   )
 }
@@ -158,6 +158,6 @@ function unlike(what: string): (issue: Pick<RawIssue, 'input'>) => string {
   return ({ input }) => {
     if (input === undefined) return `is missing; it must be ${what}`
     if (input === null) return `is empty; make it ${what}`
-    return `${shown(input)} is not ${what}`
+    return `${shownValue(input)} is not ${what}`
   }
 }

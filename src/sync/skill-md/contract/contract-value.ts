@@ -10,7 +10,7 @@ export function trimmed(text: string): string {
 const WHITE = /\p{White_Space}/u
 
 /** The value for a message: as JSON, shortened if it is long. */
-export function shown(value: unknown): string {
+export function shownValue(value: unknown): string {
   const json = JSON.stringify(value) ?? String(value)
   return json.length <= MOST_SHOWN ? json : `${json.slice(0, MOST_SHOWN).toWellFormed()}…`
 }

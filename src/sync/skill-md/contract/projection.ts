@@ -4,7 +4,7 @@ import { CONTRACT_KEY } from './contract.ts'
 import { FRONTMATTER_LIMITS, YAML_RULES, readFrontmatter, utf8 } from '../frontmatter.ts'
 import type { JsonObject, JsonValue } from '../../../base/json-value.ts'
 import { frontmatterText } from '../frontmatter-text.ts'
-import type { Form, Written } from '../frontmatter-text.ts'
+import type { YamlForm, FrontmatterText } from '../frontmatter-text.ts'
 import { isSkillName } from '../skill-name.ts'
 import { isOneTool, toolsIn } from '../tool-list.ts'
 import { isMapping, isTexts } from '../../../base/json-value.ts'
@@ -49,13 +49,13 @@ export function project(bytes: Uint8Array, profile: Profile, folder?: string): P
     ...blockFaults(block, frontmatter['name'], folder),
   ]
   if (faults.length > 0) return refused(faults)
-  const fields = new Map<string, Written>([
+  const fields = new Map<string, FrontmatterText>([
     ...standardFields(frontmatter, metadataOf(frontmatter, orderOfMetadata(bytes, bodyStart))),
     ...(profile === 'claude-code'
       ? fieldsOf(frontmatter, CLAUDE_CODE_FIELDS).filter(([, value]) => isGiven(value))
       : []),
   ])
-  const written = documentOf(fields, bytes.subarray(bodyStart))
+  const written = contractDocument(fields, bytes.subarray(bodyStart))
   if (!written.ok) return written
   const dropped = Object.keys(frontmatter).filter((name) => name !== CONTRACT_KEY && !fields.has(name))
   return { ok: true, name: textAt(frontmatter, 'name'), bytes: written.bytes, dropped }
@@ -153,7 +153,7 @@ function blockFaults(
 function standardFields(
   frontmatter: JsonObject,
   metadata: ReadonlyMap<string, string>,
-): readonly (readonly [string, Written])[] {
+): readonly (readonly [string, FrontmatterText])[] {
   const tools = frontmatter['allowed-tools']
   return [
     ...fieldsOf(frontmatter, ['name', 'description', 'license']).filter(([, value]) => isGiven(value)),
@@ -198,10 +198,10 @@ export function orderOfMetadata(bytes: Uint8Array, bodyStart: number): string[] 
 }
 
 /** The fields and the body as one file. The file is read back first: if the result differs, it is not returned. */
-export function documentOf(
-  fields: ReadonlyMap<string, Written>,
+export function contractDocument(
+  fields: ReadonlyMap<string, FrontmatterText>,
   body: Uint8Array,
-  form: Form = 'lines',
+  form: YamlForm = 'lines',
 ): { readonly ok: true; readonly bytes: Uint8Array } | { readonly ok: false; readonly faults: ProjectionFault[] } {
   const bytes = Buffer.concat([Buffer.from(`---\n${frontmatterText(fields, form)}---\n`), body])
   const back = readFrontmatter(bytes, FRONTMATTER_LIMITS)
@@ -210,9 +210,9 @@ export function documentOf(
   return refused([{ field: 'frontmatter', message: 'cannot be written again: it would be read as something else' }])
 }
 
-function plain(value: Written): unknown {
+function plain(value: FrontmatterText): unknown {
   return value instanceof Map
-    ? Object.fromEntries([...value].map(([key, member]: [string, Written]) => [key, plain(member)]))
+    ? Object.fromEntries([...value].map(([key, member]: [string, FrontmatterText]) => [key, plain(member)]))
     : value
 }
 

@@ -1,13 +1,13 @@
-import { faultAt, faultsOf } from './contract-error.ts'
+import { faultAt, contractFaultsOf } from './contract-error.ts'
 import type { ContractFault } from './contract-error.ts'
 import { contractIcons } from './contract-icons.ts'
 import { contractNotes } from './contract-notes.ts'
 import { BLOCK, STANDARD_FIELDS } from './contract-schema.ts'
-import type { Block } from './contract-schema.ts'
+import type { ContractBlock } from './contract-schema.ts'
 import { switchNotes } from './contract-flags.ts'
 import { CONTRACT_KEY, isContractId } from './contract.ts'
 import type { Contract, Reference } from './contract.ts'
-import { shown, trimmed } from './contract-value.ts'
+import { shownValue, trimmed } from './contract-value.ts'
 import type { JsonObject, JsonValue } from '../../../base/json-value.ts'
 import { isMapping } from '../../../base/json-value.ts'
 import { isReferencePath, referencePathOf } from '../reference-path.ts'
@@ -31,8 +31,8 @@ export function readContract(
   const block = BLOCK.safeParse(value)
   const held = files === undefined ? undefined : new Set(files)
   const violations = [
-    ...faultsOf(STANDARD_FIELDS.safeParse(frontmatter).error, []),
-    ...(value === undefined ? [MISSING] : faultsOf(block.error, [CONTRACT_KEY])),
+    ...contractFaultsOf(STANDARD_FIELDS.safeParse(frontmatter).error, []),
+    ...(value === undefined ? [MISSING] : contractFaultsOf(block.error, [CONTRACT_KEY])),
     ...disagreements(frontmatter, folderName),
     ...missingDocument(value),
     ...missingFiles(value, held),
@@ -46,7 +46,7 @@ export function readContract(
 
 const MISSING = faultAt([CONTRACT_KEY], 'is missing; add the block, with id, version and capabilities')
 
-function contractOf(block: Block, icons: Contract['icons']): Contract {
+function contractOf(block: ContractBlock, icons: Contract['icons']): Contract {
   const references = [...(block.references ?? [])].map(([id, entry]) => referenceOf(id, entry))
   return {
     id: block.id,
@@ -59,7 +59,7 @@ function contractOf(block: Block, icons: Contract['icons']): Contract {
   }
 }
 
-type Entry = NonNullable<Block['references']> extends ReadonlyMap<string, infer Value> ? Value : never
+type Entry = NonNullable<ContractBlock['references']> extends ReadonlyMap<string, infer Value> ? Value : never
 
 function referenceOf(id: string, { path, mime_type: mimeType = 'text/markdown', title }: Entry): Reference {
   if (title === undefined || title === null || title === '') return { id, path, mimeType }
@@ -76,11 +76,11 @@ function disagreements(frontmatter: JsonObject, folderName: string | undefined):
   const id = isMapping(block) ? textIn(block['id']) : undefined
   const faults: ContractFault[] = []
   if (typeof name === 'string' && folderName !== undefined && name !== folderName) {
-    const message = `${shown(name)} is not the name of its folder, ${shown(folderName)}; rename one of the two`
+    const message = `${shownValue(name)} is not the name of its folder, ${shownValue(folderName)}; rename one of the two`
     faults.push(faultAt(['name'], message))
   }
   if (id !== undefined && typeof name === 'string' && id !== trimmed(name)) {
-    const message = `${shown(id)} is not the name ${shown(name)}; make them the same`
+    const message = `${shownValue(id)} is not the name ${shownValue(name)}; make them the same`
     faults.push(faultAt([CONTRACT_KEY, 'id'], message))
   }
   return faults
@@ -93,7 +93,7 @@ function missingDocument(block: JsonValue | undefined): ContractFault[] {
   const document = `resource://skills/${id}/document`
   const listed: readonly JsonValue[] = block['capabilities']
   if (listed.some((uri) => textIn(uri) === document)) return []
-  return [faultAt([CONTRACT_KEY, 'capabilities'], `has no ${shown(document)}; add it`)]
+  return [faultAt([CONTRACT_KEY, 'capabilities'], `has no ${shownValue(document)}; add it`)]
 }
 
 function missingFiles(block: JsonValue | undefined, files: ReadonlySet<string> | undefined): ContractFault[] {
@@ -102,7 +102,7 @@ function missingFiles(block: JsonValue | undefined, files: ReadonlySet<string> |
   return Object.entries(references).flatMap(([id, reference]) => {
     const path = isMapping(reference) ? textIn(reference['path']) : undefined
     if (path === undefined || !isReferencePath(path) || files.has(referencePathOf(path))) return []
-    const message = `${shown(path)} is none of the skill's files; add it, or take the reference out`
+    const message = `${shownValue(path)} is none of the skill's files; add it, or take the reference out`
     return [faultAt([CONTRACT_KEY, 'references', id, 'path'], message)]
   })
 }

@@ -1,9 +1,9 @@
 import { CONTRACT_KEY } from './contract.ts'
 import { FRONTMATTER_LIMITS, readFrontmatter } from '../frontmatter.ts'
 import type { JsonObject, JsonValue } from '../../../base/json-value.ts'
-import type { Written } from '../frontmatter-text.ts'
+import type { FrontmatterText } from '../frontmatter-text.ts'
 import { isMapping } from '../../../base/json-value.ts'
-import { PROJECTED, TEXTS, documentOf, orderOfMetadata, refused } from './projection.ts'
+import { PROJECTED, TEXTS, contractDocument, orderOfMetadata, refused } from './projection.ts'
 import type { ProjectionFault } from './projection.ts'
 import { isSkillName } from '../skill-name.ts'
 
@@ -28,15 +28,15 @@ export function reconstruct(bytes: Uint8Array): Reconstruction {
   if (id !== undefined && id !== name)
     return refused([{ field: `metadata.${PROJECTED}id`, message: 'has to equal `name`: this is no projection' }])
   const [fields, body] = [fieldsOf(frontmatter, parts), bytes.subarray(bodyStart)]
-  const inLines = documentOf(fields, body)
+  const inLines = contractDocument(fields, body)
   // Content that a projection has on one line may need more space on many than a frontmatter has.
-  const written = inLines.ok ? inLines : documentOf(fields, body, 'compact')
+  const written = inLines.ok ? inLines : contractDocument(fields, body, 'compact')
   return written.ok ? { ok: true, name, bytes: written.bytes } : written
 }
 
 interface Parts {
-  readonly metadata: Map<string, Written>
-  readonly block: Map<string, Written>
+  readonly metadata: Map<string, FrontmatterText>
+  readonly block: Map<string, FrontmatterText>
   readonly faults: ProjectionFault[]
 }
 
@@ -95,9 +95,9 @@ function withoutNegativeZero(_: string, value: JsonValue): JsonValue {
 /** The standard fields come first, in their order. */
 const FIRST = ['name', 'description', 'license', 'compatibility', 'allowed-tools']
 
-function fieldsOf(frontmatter: JsonObject, parts: Parts | undefined): Map<string, Written> {
+function fieldsOf(frontmatter: JsonObject, parts: Parts | undefined): Map<string, FrontmatterText> {
   const others = Object.keys(frontmatter).filter((name) => !FIRST.includes(name) && name !== 'metadata')
-  const fields = new Map<string, Written>()
+  const fields = new Map<string, FrontmatterText>()
   for (const name of [...FIRST, ...others]) {
     const value = frontmatter[name]
     if (value !== undefined) fields.set(name, value)

@@ -11,7 +11,7 @@ import { cannot, isDiskError, unlessAbsent } from './disk-error.ts'
  * lock is held for milliseconds; one that is ten seconds old is abandoned, and another process breaks it. A process
  * that was merely stopped for so long finds out with `isOurs`.
  */
-export class Turn implements AsyncDisposable {
+export class FileLock implements AsyncDisposable {
   readonly path: string
   /** The file, open for writing. It stays open so that no other file gets its inode number. */
   readonly handle: FileHandle
@@ -22,20 +22,20 @@ export class Turn implements AsyncDisposable {
   }
 
   /** Waits until the lock is free. `now` is the wall clock, as file times are. */
-  static async take(path: string, now: () => number, signal: AbortSignal): Promise<Turn> {
+  static async take(path: string, now: () => number, signal: AbortSignal): Promise<FileLock> {
     for (;;) {
       signal.throwIfAborted()
-      const turn = await Turn.takeIfFree(path, now)
+      const turn = await FileLock.takeIfFree(path, now)
       if (turn !== undefined) return turn
       await setTimeout(PAUSE_MS, undefined, { signal })
     }
   }
 
   /** `undefined` if another process holds the lock. */
-  static async takeIfFree(path: string, now: () => number): Promise<Turn | undefined> {
+  static async takeIfFree(path: string, now: () => number): Promise<FileLock | undefined> {
     await sweep(path, now)
     const handle = (await madeAt(path)) ?? ((await isBroken(path, now)) ? await madeAt(path) : undefined)
-    return handle === undefined ? undefined : new Turn(path, handle)
+    return handle === undefined ? undefined : new FileLock(path, handle)
   }
 
   /** True if no other process has broken the lock. */

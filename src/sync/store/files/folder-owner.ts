@@ -5,7 +5,7 @@ import { SyncError } from '../../model/sync-error.ts'
 import { cannot, unlessAbsent } from './disk-error.ts'
 
 /** `asReader`: root may read the state folder of a service, but neither serves nor writes it. */
-export interface Opening {
+export interface FolderOpening {
   readonly asReader: boolean
 }
 
@@ -13,7 +13,7 @@ export interface Opening {
  * Throws if another user owns the state folder or can write to it, as ssh does with its files: an added `tokens.json`
  * would open the daemon. A system without users has no such folder.
  */
-export async function expectOwnFolder(root: string, { asReader }: Opening): Promise<void> {
+export async function expectOwnFolder(root: string, { asReader }: FolderOpening): Promise<void> {
   const [found, me] = [await foundAt(root, stat), process.getuid?.()]
   if (found === undefined || me === undefined) return
   if (!ownersOf(found, me, asReader).has(found.uid)) {
@@ -27,7 +27,7 @@ export async function expectOwnFolder(root: string, { asReader }: Opening): Prom
  * Makes the same checks at the top level of the state folder: an entry may date from a time when other users could
  * write.
  */
-export async function expectOwnEntries(root: string, { asReader }: Opening): Promise<void> {
+export async function expectOwnEntries(root: string, { asReader }: FolderOpening): Promise<void> {
   const [found, me] = [await foundAt(root, stat), process.getuid?.()]
   if (found === undefined || me === undefined) return
   const owners = ownersOf(found, me, asReader)

@@ -6,7 +6,7 @@ import { cannot } from './disk-error.ts'
 import { WIDTH, inParallel } from '../../../base/parallel.ts'
 
 /** Files and folders that were written, but may be in memory only. All are on the file system of `folder`. */
-export interface Written {
+export interface PendingFsync {
   readonly folder: string
   readonly paths: readonly string[]
 }
@@ -15,7 +15,7 @@ export interface Written {
  * Syncs everything to the disk. Many paths use one sync of the whole file system, which is faster for many paths. A few
  * are synced one by one, so that a small publish does not wait for the writes of other programs.
  */
-export async function makeDurable(written: Written, signal: AbortSignal): Promise<void> {
+export async function makeDurable(written: PendingFsync, signal: AbortSignal): Promise<void> {
   if (written.paths.length >= MANY && (await syncFileSystem(written.folder, signal))) return
   await inParallel(written.paths, WIDTH, (path) => syncPath(path).catch(cannot(`sync "${path}"`)), signal)
 }

@@ -2,7 +2,7 @@
  * Leases on recently requested or written content. A pull may be about to publish it although no generation names it
  * yet, so garbage collection leaves it alone.
  */
-export class Claims {
+export class GcLeases {
   /** The time of the claim in milliseconds by digest; oldest first. */
   readonly #claimed = new Map<string, number>()
   readonly #leaving = new Map<string, Promise<unknown>>()

@@ -85,7 +85,7 @@ export class StateFolder {
    */
   async remake(): Promise<boolean> {
     await this.expectRight()
-    const there = new Set(await namesIn(this.path))
+    const there = new Set(await fileNamesIn(this.path))
     const gone = FOLDERS.filter((folder) => !there.has(folder))
     if (gone.length === 0) return false
     // Without `format` this is no state folder any more: perhaps a disk is not mounted, and nothing must be written to
@@ -98,11 +98,11 @@ export class StateFolder {
 
   /** Removes what a killed process left incomplete. Only for the one writer, before it starts anything. */
   async sweep(): Promise<void> {
-    for (const name of await namesIn(this.at('tmp'))) await removeAll(this.at('tmp', name))
-    const upstreams = (await namesIn(this.at('upstreams'))).map((source) => this.at('upstreams', source))
+    for (const name of await fileNamesIn(this.at('tmp'))) await removeAll(this.at('tmp', name))
+    const upstreams = (await fileNamesIn(this.at('upstreams'))).map((source) => this.at('upstreams', source))
     const nested = upstreams.flatMap((folder) => [folder, join(folder, 'files')])
     for (const folder of [this.path, ...FOLDERS.map((folder) => this.at(folder)), ...nested]) {
-      for (const name of await namesIn(folder)) if (isTemporary(name)) await removeAll(join(folder, name))
+      for (const name of await fileNamesIn(folder)) if (isTemporary(name)) await removeAll(join(folder, name))
     }
   }
 
@@ -169,7 +169,7 @@ export interface Scratch extends AsyncDisposable {
 }
 
 /** Returns the names in a folder of the state folder; empty if it was removed. */
-export async function namesIn(folder: string): Promise<string[]> {
+export async function fileNamesIn(folder: string): Promise<string[]> {
   return (await unlessAbsent(readdir(folder)).catch(cannot(`list "${folder}"`))) ?? []
 }
 
@@ -200,7 +200,7 @@ function removed(root: string): SyncError {
  * would destroy the user's files.
  */
 async function checkUnused(root: string): Promise<void> {
-  const names = (await namesIn(root)).filter((name) => !isTemporary(name) && !MAY_BE_THERE.has(name))
+  const names = (await fileNamesIn(root)).filter((name) => !isTemporary(name) && !MAY_BE_THERE.has(name))
   const foreign = names.find((name) => !OURS.has(name))
   const [first] = names
   if (first === undefined) return

@@ -1,5 +1,5 @@
 import type { HiddenRun, HiddenText } from '../../skill-md/hidden-unicode.ts'
-import { isObject } from '../../../base/canonical-json.ts'
+import { isObject } from '../../../base/json-object.ts'
 
 /** Parses stored hidden characters; `undefined` for any other value. */
 export function hiddenTextIn(value: unknown): HiddenText | undefined {

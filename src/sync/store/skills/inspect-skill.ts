@@ -14,7 +14,7 @@ export interface Inspection {
 }
 
 /** Reads every file of the skill below `folder`, which is named by the digest, and lists the foreign entries. */
-export async function inspect(folder: string, skill: StoredSkill): Promise<Inspection> {
+export async function inspectSkill(folder: string, skill: StoredSkill): Promise<Inspection> {
   const damage: { path: string; problem: string }[] = []
   for (const file of skill.files) {
     const path = join(folder, skill.folderName, file.path)

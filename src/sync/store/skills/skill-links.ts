@@ -4,7 +4,7 @@ import { isSkillName } from '../../skill-md/skill-name.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { isTemporary, syncFolder, temporaryIn } from '../files/atomic.ts'
 import { cannot, unlessAbsent } from '../files/disk-error.ts'
-import { namesIn, type StateFolder } from '../files/state-folder.ts'
+import { fileNamesIn, type StateFolder } from '../files/state-folder.ts'
 import type { StoredSkill } from './stored-path.ts'
 
 /**
@@ -27,7 +27,7 @@ export class SkillLinks {
   async follow(wanted: ReadonlyMap<string, StoredSkill>): Promise<void> {
     await this.#state.expectRight()
     const folder = this.#state.at('links')
-    const there = (await namesIn(folder)).filter((name) => !isTemporary(name))
+    const there = (await fileNamesIn(folder)).filter((name) => !isTemporary(name))
     let isMoved = false
     for (const [name, skill] of wanted) if (await this.#lead(name, skill)) isMoved = true
     for (const name of there.filter((each) => !wanted.has(each))) {

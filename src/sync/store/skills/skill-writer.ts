@@ -6,27 +6,27 @@ import type { SkillFile } from '../../model/skill.ts'
 import { inSlices } from '../../../base/cooperative.ts'
 import { Damaged, SyncError } from '../../model/sync-error.ts'
 import { removeAll, syncFolder, temporaryIn } from '../files/atomic.ts'
-import type { Claims } from '../files/gc-leases.ts'
+import type { GcLeases } from '../files/gc-leases.ts'
 import { attempted, cannot, isDiskError, unlessAbsent } from '../files/disk-error.ts'
 import { makeDurable } from '../files/fsync.ts'
 import { WIDTH, inParallel } from '../../../base/parallel.ts'
 import { copyStored, writeSpooled } from './skill-file.ts'
 import { SpoolReader } from '../files/spool.ts'
-import { makeFolder, namesIn, type StateFolder } from '../files/state-folder.ts'
+import { makeFolder, fileNamesIn, type StateFolder } from '../files/state-folder.ts'
 import { calledOf, checkDigest, checkStorable, isDigest } from './stored-path.ts'
-import type { PathLimits, Place, StoredSkill } from './stored-path.ts'
+import type { PathLimits, ContentFolder, StoredSkill } from './stored-path.ts'
 
 /** The origin of a file's bytes: a range in a file of a scratch folder, or a stored file. */
-export type Origin =
+export type BytesOrigin =
   | { readonly kind: 'scratch'; readonly file: string; readonly at: number }
   | { readonly kind: 'stored'; readonly skill: StoredSkill; readonly path: string }
 
-/** The dependencies of `Keeping`. */
+/** The dependencies of `SkillWriter`. */
 export interface KeepingParts {
   /** The maximum of all bytes written. */
   readonly mostBytes: number
   readonly state: StateFolder
-  readonly claims: Claims
+  readonly claims: GcLeases
   readonly limits: PathLimits
   /** True if a skill is in its place, undamaged. */
   isWhole(skill: StoredSkill): Promise<boolean>
@@ -47,14 +47,14 @@ interface Writing {
   readonly skill: StoredSkill
   readonly file: SkillFile
   readonly path: string
-  readonly from: Origin
+  readonly from: BytesOrigin
 }
 
 /**
  * Writes skill versions into the store. Each is written as it arrives, under a temporary name that no reader opens;
  * `finish` renames them into place together. Disposal removes the versions that were written but not wanted in the end.
  */
-export class Keeping implements AsyncDisposable {
+export class SkillWriter implements AsyncDisposable {
   readonly #parts: KeepingParts
   /** The versions that are completely written, by place and digest; `undefined` for one that existed already. */
   readonly #seen = new Map<string, Draft | undefined>()
@@ -68,7 +68,7 @@ export class Keeping implements AsyncDisposable {
   /** Writes the skills that are missing or damaged; calls `bytesOf` only for these. */
   async add(
     skills: readonly StoredSkill[],
-    bytesOf: (skill: StoredSkill, file: SkillFile) => Origin,
+    bytesOf: (skill: StoredSkill, file: SkillFile) => BytesOrigin,
     signal: AbortSignal,
   ): Promise<void> {
     const drafts = (await this.#missing(skills, signal)).map((skill) => this.#begin(skill))
@@ -90,7 +90,7 @@ export class Keeping implements AsyncDisposable {
     }
     // Also for skills that existed already: the process that renamed them was perhaps killed before this sync, or is
     // still before it.
-    const places = new Set<Place>(['skills', ...wanted.map(({ place }) => place)])
+    const places = new Set<ContentFolder>(['skills', ...wanted.map(({ place }) => place)])
     for (const place of places) await syncFolder(this.#parts.state.at(place))
   }
 
@@ -122,8 +122,8 @@ export class Keeping implements AsyncDisposable {
    */
   async #thereOf(skills: ReadonlyMap<string, StoredSkill>): Promise<ReadonlySet<StoredSkill>> {
     if (skills.size < WORTH_A_LISTING) return new Set(skills.values())
-    const keys = async (place: Place): Promise<string[]> =>
-      (await namesIn(this.#parts.state.at(place))).filter(isDigest).map((digest) => keyOf({ place, digest }))
+    const keys = async (place: ContentFolder): Promise<string[]> =>
+      (await fileNamesIn(this.#parts.state.at(place))).filter(isDigest).map((digest) => keyOf({ place, digest }))
     const there = new Set([...(await keys('skills')), ...(await keys('docs'))])
     return new Set([...skills].flatMap(([key, skill]) => (there.has(key) ? [skill] : [])))
   }
@@ -158,7 +158,7 @@ export class Keeping implements AsyncDisposable {
 
   async #fill(
     drafts: readonly Draft[],
-    bytesOf: (skill: StoredSkill, file: SkillFile) => Origin,
+    bytesOf: (skill: StoredSkill, file: SkillFile) => BytesOrigin,
     signal: AbortSignal,
   ): Promise<void> {
     const folders = drafts.flatMap(({ skill, paths }) => paths.slice(skill.files.length))

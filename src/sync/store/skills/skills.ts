@@ -2,14 +2,14 @@ import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SkillFile } from '../../model/skill.ts'
 import { Damaged } from '../../model/sync-error.ts'
-import type { Claims } from '../files/gc-leases.ts'
+import type { GcLeases } from '../files/gc-leases.ts'
 import { cannot, unlessAbsent } from '../files/disk-error.ts'
-import { inspect, type Inspection } from './inspect-skill.ts'
-import { Keeping, type Origin } from './skill-writer.ts'
+import { inspectSkill, type Inspection } from './inspect-skill.ts'
+import { SkillWriter, type BytesOrigin } from './skill-writer.ts'
 import { problemOf, readVerified } from './skill-file.ts'
-import { namesIn, type StateFolder } from '../files/state-folder.ts'
+import { fileNamesIn, type StateFolder } from '../files/state-folder.ts'
 import { calledOf, checkPath, checkStorable, isDigest } from './stored-path.ts'
-import type { PathLimits, Place, StoredSkill } from './stored-path.ts'
+import type { PathLimits, ContentFolder, StoredSkill } from './stored-path.ts'
 
 /** The state of a folder. It changes if an entry comes or goes, provided that the disk's clock has advanced. */
 export interface FolderMark {
@@ -25,10 +25,10 @@ export interface FolderMark {
  */
 export class SkillStore {
   readonly #state: StateFolder
-  readonly #claims: Claims
+  readonly #claims: GcLeases
   readonly #limits: PathLimits
 
-  constructor(state: StateFolder, claims: Claims, limits: PathLimits) {
+  constructor(state: StateFolder, claims: GcLeases, limits: PathLimits) {
     this.#state = state
     this.#claims = claims
     this.#limits = limits
@@ -50,8 +50,8 @@ export class SkillStore {
   }
 
   /** Creates a writer for skills that arrive one after the other, limited to `mostBytes` in total. */
-  keeping(mostBytes = Infinity): Keeping {
-    return new Keeping({
+  keeping(mostBytes = Infinity): SkillWriter {
+    return new SkillWriter({
       mostBytes,
       state: this.#state,
       claims: this.#claims,
@@ -62,7 +62,7 @@ export class SkillStore {
   }
 
   /** Writes one skill, as `keepAll` does. */
-  async keep(skill: StoredSkill, bytesOf: (file: SkillFile) => Origin, signal: AbortSignal): Promise<void> {
+  async keep(skill: StoredSkill, bytesOf: (file: SkillFile) => BytesOrigin, signal: AbortSignal): Promise<void> {
     await this.keepAll([skill], (_, file) => bytesOf(file), signal)
   }
 
@@ -72,7 +72,7 @@ export class SkillStore {
    */
   async keepAll(
     skills: readonly StoredSkill[],
-    bytesOf: (skill: StoredSkill, file: SkillFile) => Origin,
+    bytesOf: (skill: StoredSkill, file: SkillFile) => BytesOrigin,
     signal: AbortSignal,
   ): Promise<void> {
     await using keeping = this.keeping()
@@ -90,16 +90,16 @@ export class SkillStore {
   /** Inspects everything in the skill's folder, expected or not. */
   async inspect(skill: StoredSkill): Promise<Inspection> {
     checkStorable(skill, this.#limits)
-    return inspect(this.#state.at(skill.place, skill.digest), skill)
+    return inspectSkill(this.#state.at(skill.place, skill.digest), skill)
   }
 
   /** Returns the digests of all stored skills or docs. */
-  async digests(place: Place = 'skills'): Promise<string[]> {
-    return (await namesIn(this.#state.at(place))).filter(isDigest)
+  async digests(place: ContentFolder = 'skills'): Promise<string[]> {
+    return (await fileNamesIn(this.#state.at(place))).filter(isDigest)
   }
 
   /** `undefined` if the folder of the place is gone. */
-  async mark(place: Place): Promise<FolderMark | undefined> {
+  async mark(place: ContentFolder): Promise<FolderMark | undefined> {
     const folder = this.#state.at(place)
     const found = await unlessAbsent(lstat(folder, { bigint: true })).catch(cannot(`look at "${folder}"`))
     return found && { text: `${found.ino} ${found.ctimeNs}`, changedMs: Number(found.ctimeMs) }
@@ -109,7 +109,7 @@ export class SkillStore {
    * Sets a skill aside and returns its new path, for the caller to remove. `undefined` if a pull has claimed it or if
    * it does not exist.
    */
-  async setAside(digest: string, place: Place = 'skills'): Promise<string | undefined> {
+  async setAside(digest: string, place: ContentFolder = 'skills'): Promise<string | undefined> {
     return this.#claims.remove(digest, () => this.#state.setAside(this.#state.at(place, digest)))
   }
 

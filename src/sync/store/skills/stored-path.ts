@@ -8,7 +8,7 @@ import type { Snapshot } from '../../model/snapshot.ts'
 
 /** A skill version in the store, `skills/<digest>/<folderName>/…`, or one of a docs folder, `docs/<digest>/…`. */
 export interface StoredSkill {
-  readonly place: Place
+  readonly place: ContentFolder
   readonly digest: string
   /** Empty for docs, whose files are directly below the digest. */
   readonly folderName: string
@@ -16,7 +16,7 @@ export interface StoredSkill {
 }
 
 /** A subfolder of the state folder that holds content. */
-export type Place = 'skills' | 'docs'
+export type ContentFolder = 'skills' | 'docs'
 
 /** Returns the label of the skill or docs for messages. */
 export function calledOf({ place, digest }: Pick<StoredSkill, 'place' | 'digest'>): string {

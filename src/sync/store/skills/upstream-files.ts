@@ -7,9 +7,10 @@ import { removeAll, writeWhole } from '../files/atomic.ts'
 import { cannot, unlessAbsent } from '../files/disk-error.ts'
 import { hiddenTextIn } from './hidden-text.ts'
 import { parseJson } from '../../../base/json-value.ts'
-import { canonicalJson, isObject } from '../../../base/canonical-json.ts'
+import { canonicalJson } from '../../../base/canonical-json.ts'
+import { isObject } from '../../../base/json-object.ts'
 import { readVerified } from './skill-file.ts'
-import { makeFolder, namesIn, type StateFolder } from '../files/state-folder.ts'
+import { makeFolder, fileNamesIn, type StateFolder } from '../files/state-folder.ts'
 import { isDigest } from './stored-path.ts'
 
 /** The stored state of a file. */
@@ -65,7 +66,7 @@ export class UpstreamFiles {
 
   /** Returns the digests of the stored files. */
   async kept(source: SourceId): Promise<ReadonlySet<string>> {
-    return new Set((await namesIn(this.#state.at('upstreams', source, 'files'))).filter(isDigest))
+    return new Set((await fileNamesIn(this.#state.at('upstreams', source, 'files'))).filter(isDigest))
   }
 
   /**
@@ -90,7 +91,7 @@ export class UpstreamFiles {
   async #measured(source: SourceId): Promise<number> {
     const folder = this.#state.at('upstreams', source, 'files')
     let bytes = 0
-    for (const name of await namesIn(folder)) bytes += (await sizeOf(join(folder, name))) ?? 0
+    for (const name of await fileNamesIn(folder)) bytes += (await sizeOf(join(folder, name))) ?? 0
     return bytes
   }
 
@@ -100,11 +101,11 @@ export class UpstreamFiles {
    */
   async keepOnly(wanted: ReadonlyMap<SourceId, ReadonlySet<string>>): Promise<number> {
     let bytes = 0
-    for (const source of (await namesIn(this.#state.at('upstreams'))).filter(isSourceId)) {
+    for (const source of (await fileNamesIn(this.#state.at('upstreams'))).filter(isSourceId)) {
       const read = new Set([...(await this.reads(source)).values()].flatMap(digestsOf))
       const isUnwanted = (name: string): boolean => wanted.get(source)?.has(name) !== true && !read.has(name)
       const folder = this.#state.at('upstreams', source, 'files')
-      for (const name of await namesIn(folder)) {
+      for (const name of await fileNamesIn(folder)) {
         // A file that is being written has a temporary name until it is whole.
         if (isDigest(name) && isUnwanted(name)) bytes += await removeFile(join(folder, name))
       }
@@ -198,7 +199,7 @@ export class UpstreamFiles {
   /** Removes everything from sources that are not in the set, and returns their ids. */
   async forgetOthers(sources: ReadonlySet<string>): Promise<SourceId[]> {
     await this.#state.expectRight()
-    const others = (await namesIn(this.#state.at('upstreams'))).filter((name) => !sources.has(name))
+    const others = (await fileNamesIn(this.#state.at('upstreams'))).filter((name) => !sources.has(name))
     for (const name of others) await removeAll(this.#state.at('upstreams', name))
     this.#bytes.clear()
     return others.filter(isSourceId)

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import { lstatSync, type BigIntStats } from 'node:fs'
 import { lstat, readFile } from 'node:fs/promises'
 import { Damaged } from '../../model/sync-error.ts'
-import type { Claims } from '../files/gc-leases.ts'
+import type { GcLeases } from '../files/gc-leases.ts'
 import { attempted, cannot, unlessAbsent } from '../files/disk-error.ts'
 import { writeTogether } from '../files/fsync.ts'
-import { Lately } from '../../../base/lru.ts'
-import { namesIn, type StateFolder } from '../files/state-folder.ts'
+import { RecentCache } from '../../../base/lru.ts'
+import { fileNamesIn, type StateFolder } from '../files/state-folder.ts'
 import { isDigest } from './stored-path.ts'
 
 /** The kind of files, and the name for one of them in messages. */
@@ -25,12 +25,12 @@ export interface DigestedBytes {
 /** The files that are named by the SHA-256 of their bytes. A caller never gets other bytes. */
 export class DigestFiles {
   readonly #state: StateFolder
-  readonly #claims: Claims
+  readonly #claims: GcLeases
   readonly #kind: DigestFileKind
   /** The marks of files at the time when they were written, or read and found intact. */
-  readonly #whole = new Lately<string>(MOST_MARKS)
+  readonly #whole = new RecentCache<string>(MOST_MARKS)
 
-  constructor(state: StateFolder, claims: Claims, kind: DigestFileKind) {
+  constructor(state: StateFolder, claims: GcLeases, kind: DigestFileKind) {
     this.#state = state
     this.#claims = claims
     this.#kind = kind
@@ -105,7 +105,7 @@ export class DigestFiles {
   /** Returns the digests of all stored files. */
   async digests(): Promise<string[]> {
     const { folder, extension } = this.#kind
-    const names = await namesIn(this.#state.at(folder))
+    const names = await fileNamesIn(this.#state.at(folder))
     return names
       .filter((name) => name.endsWith(extension))
       .map((name) => name.slice(0, -extension.length))

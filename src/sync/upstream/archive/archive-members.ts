@@ -3,10 +3,10 @@ import { foldedPath, foldersAbove } from '../../../base/paths.ts'
 import { shown } from '../../../base/text/printable.ts'
 import { BadArchive, badMember, called, TooLargeArchive } from './archive-error.ts'
 import { memberPath } from './member-path.ts'
-import type { MemberKind, PathLimits } from './member-path.ts'
+import type { MemberKind, MemberPathLimits } from './member-path.ts'
 
 /** Limits for the unpacked archive. */
-export interface UnpackLimits extends PathLimits {
+export interface UnpackLimits extends MemberPathLimits {
   /** Maximum bytes of all files together. */
   readonly bytes: number
   /** Maximum number of members: files, and folders that the archive names. */

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { BadArchive } from './archive-error.ts'
-import { inflated } from './inflate.ts'
+import { inflatedStream } from './inflate.ts'
 
 /**
  * Yields the bytes of a gzip file (RFC 1952) on demand, at most `most`. The checksum is verified at the end. The file
@@ -8,7 +8,7 @@ import { inflated } from './inflate.ts'
  */
 export async function* gunzipped(file: Buffer, most: number, signal: AbortSignal): AsyncGenerator<Buffer> {
   const start = startOf(file)
-  const { used, size, sum } = yield* inflated(file.subarray(start), most, 'the archive', signal)
+  const { used, size, sum } = yield* inflatedStream(file.subarray(start), most, 'the archive', signal)
   const end = start + used
   if (file.length < end + TRAILER_BYTES) throw new BadArchive('the gzip file ends early')
   if (file.readUInt32LE(end) !== sum) throw new BadArchive('the gzip file has another sum than it says')

@@ -9,7 +9,7 @@ export interface Inflated {
 }
 
 /** Yields the bytes of a raw deflate stream on demand, at most `most`. `what` starts the message. */
-export async function* inflated(
+export async function* inflatedStream(
   packed: Uint8Array,
   most: number,
   what: string,

@@ -4,7 +4,7 @@ import { badMember } from './archive-error.ts'
 export type MemberKind = 'file' | 'folder'
 
 /** Limits for the path of one member. */
-export interface PathLimits {
+export interface MemberPathLimits {
   /** The maximum number of segments. */
   readonly depth: number
   readonly pathBytes: number
@@ -15,7 +15,7 @@ export interface PathLimits {
  * Returns the path of a member's name: without the `./` that tar writes before it, and without the trailing slash of a
  * folder. Throws for a name that could lead elsewhere on any system, or that cannot be displayed.
  */
-export function memberPath(name: Buffer, kind: MemberKind, limits: PathLimits): string {
+export function memberPath(name: Buffer, kind: MemberKind, limits: MemberPathLimits): string {
   const text = name.toString('utf8')
   const why = whyNoName(name, text, limits)
   if (why !== undefined) throw badMember(text, why)
@@ -30,7 +30,7 @@ function plain(text: string, kind: MemberKind): string {
   return text === '.' ? '' : text.replace(/^\.\//, '').replace(/\/$/, '')
 }
 
-function whyNoName(name: Buffer, text: string, { pathBytes }: PathLimits): string | undefined {
+function whyNoName(name: Buffer, text: string, { pathBytes }: MemberPathLimits): string | undefined {
   if (name.length === 0) return 'has no name'
   // The dot, and a slash at either end of the path.
   if (name.length > pathBytes + 3) return `has a name over ${pathBytes} bytes`
@@ -40,7 +40,7 @@ function whyNoName(name: Buffer, text: string, { pathBytes }: PathLimits): strin
   return text.startsWith('/') ? 'has an absolute name' : undefined
 }
 
-function whyNoPath(path: string, { depth, pathBytes, segmentBytes }: PathLimits): string | undefined {
+function whyNoPath(path: string, { depth, pathBytes, segmentBytes }: MemberPathLimits): string | undefined {
   const segments = path.split('/')
   if (/^[a-z]:/i.test(path)) return 'has the letter of a drive in its name'
   if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { BadArchive, badMember, called } from './archive-error.ts'
-import { inflated } from './inflate.ts'
+import { inflatedStream } from './inflate.ts'
 import type { MemberKind } from './member-path.ts'
 import type { Members } from './archive-members.ts'
 import { readZipDirectory } from './zip-directory.ts'
@@ -99,7 +99,7 @@ function stored(packed: Buffer): Content {
 }
 
 async function deflated({ name, size }: ZipEntry, packed: Buffer, signal: AbortSignal): Promise<Content> {
-  const pieces = inflated(packed, size, called(name.toString()), signal)
+  const pieces = inflatedStream(packed, size, called(name.toString()), signal)
   const parts: Buffer[] = []
   // A `for await` loop would lose the generator's return value.
   for (let next = await pieces.next(); ; next = await pieces.next()) {

@@ -1,5 +1,5 @@
 import { SyncError } from '../../model/sync-error.ts'
-import type { Refused } from '../../model/tree.ts'
+import type { RefusedBlob } from '../../model/tree.ts'
 import { diskCodeOf, isForbidden, isGone } from './open-folder.ts'
 import { shown } from '../../../base/text/printable.ts'
 
@@ -9,13 +9,13 @@ export class FolderChanged extends Error {
 }
 
 /** The fault of one place in a folder; the rest is read all the same. */
-export type PlaceFault = Extract<Refused['reason'], 'forbidden' | 'unreadable' | 'changing'>
+export type PlaceFault = Extract<RefusedBlob['reason'], 'forbidden' | 'unreadable' | 'changing'>
 
 /**
  * Returns why a listed path cannot be read. Throws if the fault concerns more than this place. Throws a `FolderChanged`
  * if a new attempt may help, but not in the last attempt.
  */
-export function faultAt(path: string, cause: unknown, isLastAttempt: boolean): PlaceFault {
+export function folderErrorAt(path: string, cause: unknown, isLastAttempt: boolean): PlaceFault {
   if (isForbidden(cause)) return 'forbidden'
   if (cause instanceof FolderChanged || isGone(cause)) {
     if (isLastAttempt) return 'changing'
@@ -32,12 +32,14 @@ export function readFault(path: string): (cause: unknown) => never {
     const code = diskCodeOf(cause)
     if (code === undefined) throw cause
     if (isGone(cause)) throw new FolderChanged(path, { cause })
-    throw new SyncError('source-unreachable', `Cannot read ${shown(legible(path))} of the folder: ${code}`, { cause })
+    throw new SyncError('source-unreachable', `Cannot read ${shown(legiblePath(path))} of the folder: ${code}`, {
+      cause,
+    })
   }
 }
 
 /** Decodes a raw path for messages. */
-export function legible(path: string): string {
+export function legiblePath(path: string): string {
   return Buffer.from(path, 'latin1').toString('utf8')
 }
 

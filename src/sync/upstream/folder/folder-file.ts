@@ -1,8 +1,8 @@
 import type { BigIntStats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import type { ObjectId } from '../../model/revision.ts'
-import { FolderChanged, faultAt, readFault, type PlaceFault } from './folder-error.ts'
-import { markOf } from './folder-hashes.ts'
+import { FolderChanged, folderErrorAt, readFault, type PlaceFault } from './folder-error.ts'
+import { fileMarkOf } from './folder-hashes.ts'
 import type { FolderHashes } from './folder-hashes.ts'
 import type { FolderRest } from './write-settle.ts'
 import type { OpenFolder } from './open-folder.ts'
@@ -41,7 +41,7 @@ export async function hashFile(
   try {
     return await hashed(folder, name, hashing, signal)
   } catch (cause) {
-    const reason = faultAt(hashing.path, cause, hashing.isLastAttempt)
+    const reason = folderErrorAt(hashing.path, cause, hashing.isLastAttempt)
     return { executable: false, content: { reason } }
   }
 }
@@ -98,7 +98,7 @@ async function readAll(
   { path, stat }: { readonly path: string; readonly stat: BigIntStats },
 ): Promise<Buffer> {
   await using handle = await folder.file(name)
-  const isAsItWas = async (): Promise<boolean> => markOf(await handle.stat({ bigint: true })) === markOf(stat)
+  const isAsItWas = async (): Promise<boolean> => fileMarkOf(await handle.stat({ bigint: true })) === fileMarkOf(stat)
   if (!(await isAsItWas())) throw new FolderChanged(path)
   const bytes = await filled(handle, Number(stat.size))
   if (bytes === undefined || !(await isAsItWas())) throw new FolderChanged(path)

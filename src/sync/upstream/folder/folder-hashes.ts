@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import { foldersAbove } from '../../../base/paths.ts'
 import type { ObjectId } from '../../model/revision.ts'
-import { relevanceOf, type Choice } from './folder-selection.ts'
+import { relevanceOf, type FolderFilter } from './folder-selection.ts'
 
 /**
  * Caches the ids of a folder's files, so that unchanged files are not read again. One cache per folder, bounded by its
@@ -12,7 +12,7 @@ export class FolderHashes {
   #known = new Map<string, Known>()
   #seen = new Map<string, Known>()
   /** The last choice. */
-  #choice: Choice | undefined
+  #choice: FolderFilter | undefined
   /** The relevance by that choice; `undefined` if the last read failed before its choice. */
   #isOfUse: ((path: string) => boolean) | undefined
   /** The current read, until it has listed the folder. */
@@ -35,7 +35,7 @@ export class FolderHashes {
   }
 
   /** Sets the choice of the current read among the listed paths. */
-  choose(choice: Choice): void {
+  choose(choice: FolderFilter): void {
     this.#choice = choice
     this.#isOfUse = relevanceOf(choice)
     this.end()
@@ -48,7 +48,7 @@ export class FolderHashes {
   }
 
   /** True if the new choice lacks a skill of the last one, or a file that a link led to. */
-  wouldLose({ whole, files }: Choice): boolean {
+  wouldLose({ whole, files }: FolderFilter): boolean {
     if (this.#choice === undefined) return false
     const isIn = (path: string): boolean => [path, ...foldersAbove(path)].some((at) => whole.has(at))
     return (
@@ -74,7 +74,7 @@ export class FolderHashes {
 
   idOf(path: string, stat: BigIntStats): ObjectId | undefined {
     const known = this.#known.get(path) ?? this.#seen.get(path)
-    if (known === undefined || known.mark !== markOf(stat)) return undefined
+    if (known === undefined || known.mark !== fileMarkOf(stat)) return undefined
     this.#seen.set(path, known)
     return known.id
   }
@@ -86,7 +86,7 @@ export class FolderHashes {
   keep(path: string, stat: BigIntStats, id: ObjectId): boolean {
     const changedMs = Number((stat.mtimeNs > stat.ctimeNs ? stat.mtimeNs : stat.ctimeNs) / 1_000_000n)
     const isSettled = changedMs + SETTLED_MS < this.#nowMs()
-    if (isSettled) this.#seen.set(path, { mark: markOf(stat), id })
+    if (isSettled) this.#seen.set(path, { mark: fileMarkOf(stat), id })
     return isSettled
   }
 }
@@ -97,7 +97,7 @@ interface Known {
 }
 
 /** Returns a mark that changes with the file: programs cannot set the ctime. */
-export function markOf({ dev, ino, size, mode, mtimeNs, ctimeNs }: BigIntStats): string {
+export function fileMarkOf({ dev, ino, size, mode, mtimeNs, ctimeNs }: BigIntStats): string {
   return [dev, ino, size, mode, mtimeNs, ctimeNs].join(' ')
 }
 

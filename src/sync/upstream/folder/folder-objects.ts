@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto'
 import { joinPath } from '../../../base/paths.ts'
 import { isObjectId, type ObjectId } from '../../model/revision.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import type { Refused } from '../../model/tree.ts'
-import type { Choice } from './folder-selection.ts'
-import { faultAt } from './folder-error.ts'
+import type { RefusedBlob } from '../../model/tree.ts'
+import type { FolderFilter } from './folder-selection.ts'
+import { folderErrorAt } from './folder-error.ts'
 import { hashFile } from './folder-file.ts'
 import type { FolderHashes } from './folder-hashes.ts'
 import type { FolderRest } from './write-settle.ts'
 import { isUsable } from './folder-walk.ts'
 import type { FolderEntry, ListedFolder } from './folder-walk.ts'
-import { idOf } from '../git/objects/git-object.ts'
+import { objectIdOf } from '../git/objects/git-object.ts'
 import type { OpenFolder } from './open-folder.ts'
 import { namedLimit } from '../upstream.ts'
 import type { FetchLimits } from '../upstream.ts'
@@ -28,7 +28,7 @@ export type BlobPlace = { readonly path: string } | { readonly bytes: Buffer }
 /** The input for the objects. */
 export interface ChosenFolder {
   readonly listed: ListedFolder
-  readonly choice: Choice
+  readonly choice: FolderFilter
   readonly limits: FetchLimits
   readonly hashes: FolderHashes | undefined
   readonly rest: FolderRest | undefined
@@ -51,14 +51,14 @@ export async function treeObjectsOf(
  * The ids for entries without usable content. No object can have them, because an object's hash starts with another
  * header.
  */
-export const NO_CONTENT: ReadonlyMap<ObjectId, Refused['reason']> = new Map(
+export const NO_CONTENT: ReadonlyMap<ObjectId, RefusedBlob['reason']> = new Map(
   (['too-large', 'forbidden', 'unreadable', 'changing', 'too-far', 'special'] as const).map((reason) => [
     withoutContent(reason),
     reason,
   ]),
 )
 
-function withoutContent(reason: Refused['reason'] | 'unnamed'): ObjectId {
+function withoutContent(reason: RefusedBlob['reason'] | 'unnamed'): ObjectId {
   const id = createHash('sha256').update(`no content: ${reason}`).digest('hex')
   if (!isObjectId(id)) throw new TypeError(`"${id}" is no object id`)
   return id
@@ -106,7 +106,7 @@ class Hasher {
       case 'file':
         return this.#file(folder, name, path)
       case 'link': {
-        const id = idOf({ type: 'blob', bytes: entry.text }, 'sha256')
+        const id = objectIdOf({ type: 'blob', bytes: entry.text }, 'sha256')
         this.blobs.set(id, { bytes: entry.text })
         return { mode: '120000', name, id }
       }
@@ -125,7 +125,7 @@ class Hasher {
 
   async #folder(folder: OpenFolder, name: string, entry: ListedFolder, path: string, isWhole: boolean): Promise<Line> {
     const { isLastAttempt } = this.#chosen
-    const opened = await folder.folder(name).catch((cause: unknown) => faultAt(path, cause, isLastAttempt))
+    const opened = await folder.folder(name).catch((cause: unknown) => folderErrorAt(path, cause, isLastAttempt))
     if (typeof opened === 'string') return { mode: '40000', name, id: withoutContent(opened) }
     await using below = opened
     return { mode: '40000', name, id: await this.tree(below, entry, path, isWhole) }
@@ -192,7 +192,7 @@ class Hasher {
     const bytes = Buffer.concat(
       sorted.flatMap(({ mode, name, id }) => [Buffer.from(`${mode} ${name}\0`, 'latin1'), Buffer.from(id, 'hex')]),
     )
-    const id = idOf({ type: 'tree', bytes }, 'sha256')
+    const id = objectIdOf({ type: 'tree', bytes }, 'sha256')
     this.trees.set(id, bytes)
     return id
   }

@@ -2,7 +2,7 @@ import { foldersAbove, folderOf, joinPath } from '../../../base/paths.ts'
 import type { FolderEntry, ListedFolder, ListedLink } from './folder-walk.ts'
 
 /** The relevant parts of a folder: paths from its top, both raw bytes as Latin-1. */
-export interface Wanted {
+export interface FolderSelection {
   readonly root: string
   readonly docs: string | undefined
 }
@@ -11,7 +11,7 @@ export interface Wanted {
  * The paths of a listed folder that belong to skills: whole folders, single files that a SKILL.md links to, and folders
  * that stay even if they are empty.
  */
-export interface Choice {
+export interface FolderFilter {
   readonly whole: ReadonlySet<string>
   readonly files: ReadonlySet<string>
   readonly kept: ReadonlySet<string>
@@ -23,7 +23,7 @@ export interface Choice {
  * Chooses all folders with a SKILL.md at or above them, the targets of links, and the docs folder. The rest of the
  * folder is never read.
  */
-export function chooseWanted(top: ListedFolder, { root, docs }: Wanted): Choice {
+export function chooseWanted(top: ListedFolder, { root, docs }: FolderSelection): FolderFilter {
   const places = new Places(top)
   const whole = new Set<string>()
   const files = new Set<string>()
@@ -66,7 +66,7 @@ function isFileLike(entry: FolderEntry): boolean {
  * Returns a test for raw paths. It is true if a change at the path could alter the choice or the chosen content. A new
  * SKILL.md matters anywhere.
  */
-export function relevanceOf({ whole, files, kept, noted }: Choice): (path: string) => boolean {
+export function relevanceOf({ whole, files, kept, noted }: FolderFilter): (path: string) => boolean {
   const chosen = [...whole, ...files, ...kept, ...noted]
   const paths = new Set([...chosen, ...chosen.flatMap((path) => Array.from(foldersAbove(path)))])
   return (path) => isDocument(path) || paths.has(path) || [...foldersAbove(path)].some((folder) => whole.has(folder))

@@ -4,9 +4,9 @@ import { hiddenInFile } from '../../skill-md/hidden-unicode.ts'
 import { isLfsPointer } from '../../skill-md/lfs.ts'
 import { FOLDER_REF, type ObjectId, type Revision } from '../../model/revision.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import { takeEach, TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../../model/tree.ts'
+import { takeEach, TreeNotTaken, type Proof, type TakenBlob, type Tree, type TreeEntry } from '../../model/tree.ts'
 import { chooseWanted } from './folder-selection.ts'
-import { FolderChanged, legible, readFault } from './folder-error.ts'
+import { FolderChanged, legiblePath, readFault } from './folder-error.ts'
 import { readFile } from './folder-file.ts'
 import type { FolderHashes } from './folder-hashes.ts'
 import { followedLinks, type FollowedLinks } from './folder-links.ts'
@@ -130,7 +130,7 @@ async function openAt(path: string, followedIn: (real: string) => Promise<Follow
 }
 
 function changed(path: string, { message }: FolderChanged): SyncError {
-  const what = message === '' ? 'it' : shown(legible(message))
+  const what = message === '' ? 'it' : shown(legiblePath(message))
   return new SyncError('source-unreachable', `Cannot read "${path}": ${what} changes while it is read`)
 }
 
@@ -176,7 +176,7 @@ export class FolderTree implements Tree {
     })
   }
 
-  async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {
+  async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, TakenBlob>> {
     return takeEach(blobs, async (id) => this.#take(id), signal)
   }
 
@@ -188,7 +188,7 @@ export class FolderTree implements Tree {
     })
   }
 
-  async #take(id: ObjectId): Promise<Taken> {
+  async #take(id: ObjectId): Promise<TakenBlob> {
     const reason = NO_CONTENT.get(id)
     if (reason !== undefined) return { kind: 'refused', reason }
     const place = this.#objects.blobs.get(id)

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Dirent } from 'node:fs'
 import { SyncError } from '../../model/sync-error.ts'
-import { faultAt, legible, readFault, type PlaceFault } from './folder-error.ts'
+import { folderErrorAt, legiblePath, readFault, type PlaceFault } from './folder-error.ts'
 import type { FollowedLinks } from './folder-links.ts'
 import type { OpenFolder } from './open-folder.ts'
 import { isDotGit, pathTo } from '../git/objects/tree-object.ts'
@@ -10,7 +10,7 @@ import { namedLimit } from '../upstream.ts'
 import type { FetchLimits } from '../upstream.ts'
 
 /** An entry of a folder. Names are raw bytes, written as Latin-1. */
-export type FolderEntry = ListedFolder | ListedFile | ListedLink | Unopened | Unread
+export type FolderEntry = ListedFolder | WalkedFile | ListedLink | Unopened | UnreadEntry
 
 export interface ListedFolder {
   readonly kind: 'folder'
@@ -18,7 +18,7 @@ export interface ListedFolder {
 }
 
 /** A regular file, in a skill or not. It was not opened. */
-export interface ListedFile {
+export interface WalkedFile {
   readonly kind: 'file'
 }
 
@@ -33,7 +33,7 @@ export interface Unopened {
 }
 
 /** A folder or link that could not be read, or that is too deep. */
-export interface Unread {
+export interface UnreadEntry {
   readonly kind: 'unread'
   readonly isFolder: boolean
   readonly reason: PlaceFault | 'too-far'
@@ -89,7 +89,7 @@ class Walk {
   async #namesIn(folder: OpenFolder, path: string): Promise<Map<string, Dirent>> {
     const found = new Map<string, Dirent>()
     for await (const dirent of await folder.entries()) {
-      if (isPassedOver(legible(dirent.name)) || this.#passedOver.has(pathTo(path, dirent.name))) continue
+      if (isPassedOver(legiblePath(dirent.name)) || this.#passedOver.has(pathTo(path, dirent.name))) continue
       this.#signal.throwIfAborted()
       this.#count += 1
       // Checked before the next entry is read: a folder can hold millions.
@@ -112,7 +112,7 @@ class Walk {
     try {
       return { kind: 'link', text: await folder.link(name) }
     } catch (cause) {
-      return { kind: 'unread', isFolder: false, reason: faultAt(path, cause, this.#isLastAttempt) }
+      return { kind: 'unread', isFolder: false, reason: folderErrorAt(path, cause, this.#isLastAttempt) }
     }
   }
 
@@ -122,12 +122,12 @@ class Walk {
       await using below = await folder.folder(name)
       return await this.list(below, path, depth + 1)
     } catch (cause) {
-      return { kind: 'unread', isFolder: true, reason: faultAt(path, cause, this.#isLastAttempt) }
+      return { kind: 'unread', isFolder: true, reason: folderErrorAt(path, cause, this.#isLastAttempt) }
     }
   }
 
   #tooMany(path: string): SyncError {
-    const message = `Cannot take ${shown(legible(path))}: ${this.#count} is over ${namedLimit('files', this.#limits)}`
+    const message = `Cannot take ${shown(legiblePath(path))}: ${this.#count} is over ${namedLimit('files', this.#limits)}`
     return new SyncError('limit-exceeded', message)
   }
 }
@@ -140,4 +140,4 @@ export function isPassedOver(name: string): boolean {
   return name === 'node_modules' || isDotGit(name)
 }
 
-const FILE: ListedFile = { kind: 'file' }
+const FILE: WalkedFile = { kind: 'file' }

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import type { ObjectId } from '../../model/revision.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import type { Taken } from '../../model/tree.ts'
+import type { TakenBlob } from '../../model/tree.ts'
 import { readRelation } from './objects/ancestry.ts'
 import { DiskPacks } from './disk-packs.ts'
-import { idOf, type GitObject } from './objects/git-object.ts'
+import { objectIdOf, type GitObject } from './objects/git-object.ts'
 import { openLoose } from './objects/loose-object.ts'
 import { Malformed } from '../../../base/malformed.ts'
 import {
@@ -13,12 +13,12 @@ import {
   tooLarge,
   type KeepBlob,
   type LargeObject,
-  type Objects,
+  type ObjectSource,
 } from './objects/object-source.ts'
 import type { FetchLimits, Relation } from '../upstream.ts'
 
 /** The objects of a local repository, read in place. The size of each is known before it is read. */
-export class DiskObjects implements Objects {
+export class DiskObjects implements ObjectSource {
   readonly #folder: string
   readonly #blobBytes: number
   readonly #objectBytes: number
@@ -41,8 +41,8 @@ export class DiskObjects implements Objects {
     return readRelation(from, to, (id) => this.read(id))
   }
 
-  async take(blobs: readonly ObjectId[], keep: KeepBlob): Promise<ReadonlyMap<ObjectId, Taken>> {
-    const taken = new Map<ObjectId, Taken>()
+  async take(blobs: readonly ObjectId[], keep: KeepBlob): Promise<ReadonlyMap<ObjectId, TakenBlob>> {
+    const taken = new Map<ObjectId, TakenBlob>()
     for (const id of blobs) {
       const object = this.#read(id, this.#blobBytes)
       if (object?.type === 'too-large') taken.set(id, tooLarge(object.size))
@@ -58,7 +58,7 @@ export class DiskObjects implements Objects {
   #read(id: ObjectId, mostBytes: number): GitObject | LargeObject | undefined {
     try {
       const object = this.#looseObject(id, mostBytes) ?? this.#packs.read(id, mostBytes)
-      if (object === undefined || object.type === 'too-large' || idOf(object, 'sha1') === id) return object
+      if (object === undefined || object.type === 'too-large' || objectIdOf(object, 'sha1') === id) return object
     } catch (cause) {
       throw this.#failure(id, cause)
     }

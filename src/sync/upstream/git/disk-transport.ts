@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { expandRef, getConfig, listBranches, listTags, resolveRef } from 'isomorphic-git'
 import { isObjectId, type ObjectId } from '../../model/revision.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import type { GitTransport, Place } from './objects/git-transport.ts'
+import type { GitTransport, ObjectLocation } from './objects/git-transport.ts'
 import { peelObject } from './git-tree.ts'
 import { prefixOf, type Ref } from './objects/ref-rules.ts'
 import type { GitReach } from './git-reach.ts'
@@ -40,7 +40,7 @@ export class DiskTransport implements GitTransport {
     return names.flat().length === 0
   }
 
-  async locate(): Promise<Place> {
+  async locate(): Promise<ObjectLocation> {
     return { kind: 'disk', folder: this.#folder }
   }
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { GitSource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import type { GitTransport, Place } from './objects/git-transport.ts'
+import type { GitTransport, ObjectLocation } from './objects/git-transport.ts'
 import { ProgramTransport } from './program/program-transport.ts'
 import type { Ref } from './objects/ref-rules.ts'
 import type { GitReach } from './git-reach.ts'
@@ -33,7 +33,7 @@ export class FileTransport implements GitTransport {
     return this.#with((transport) => transport.isEmpty(signal))
   }
 
-  async locate(signal: AbortSignal): Promise<Place> {
+  async locate(signal: AbortSignal): Promise<ObjectLocation> {
     return this.#with((transport) => transport.locate(signal))
   }
 

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { formatOf, type ObjectId, type Revision } from '../../model/revision.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import { BLOBS_AT_ONCE, TreeNotTaken, type Proof, type Taken, type Tree, type TreeEntry } from '../../model/tree.ts'
+import { BLOBS_AT_ONCE, TreeNotTaken, type Proof, type TakenBlob, type Tree, type TreeEntry } from '../../model/tree.ts'
 import { HISTORY_LIMITS } from './objects/ancestry.ts'
 import type { OpenedTree } from './worker-protocol.ts'
-import type { Place } from './objects/git-transport.ts'
+import type { ObjectLocation } from './objects/git-transport.ts'
 import { ObjectWorker } from './worker-client.ts'
 import { ProgramEnded } from './program/program-objects.ts'
 import { ProgramSupply } from './program/object-supply.ts'
@@ -16,7 +16,7 @@ import type { GitReach } from './git-reach.ts'
 
 /** Fetches a commit with its own folder and thread. Disposal of the tree ends both. */
 export async function openGitTree(
-  place: Place,
+  place: ObjectLocation,
   revision: Revision,
   known: KnownTrees,
   reach: GitReach,
@@ -36,14 +36,14 @@ export async function openGitTree(
 }
 
 /** The commit of a repository that an object leads to, if it is a commit or a tag of one. */
-export async function peelObject(place: Place, id: ObjectId, reach: GitReach, signal: AbortSignal) {
+export async function peelObject(place: ObjectLocation, id: ObjectId, reach: GitReach, signal: AbortSignal) {
   await using fetch = await openFetch(place, reach)
   return (await fetch.ask({ kind: 'peel', id }, fetch.within(signal))).commit
 }
 
 /** Returns the relation of two commits of a repository. */
 export async function relate(
-  place: Place,
+  place: ObjectLocation,
   from: ObjectId,
   to: ObjectId,
   reach: GitReach,
@@ -83,9 +83,9 @@ class GitTree implements Tree {
     return parseTree(bytes, formatOf(tree), this.#reach.limits.segmentBytes)
   }
 
-  async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {
+  async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, TakenBlob>> {
     const wanted = [...new Set(blobs)]
-    const taken = new Map<ObjectId, Taken>()
+    const taken = new Map<ObjectId, TakenBlob>()
     const within = this.#fetch.within(signal)
     for (let from = 0; from < wanted.length; from += BLOBS_AT_ONCE) {
       const lot = wanted.slice(from, from + BLOBS_AT_ONCE)
@@ -111,12 +111,12 @@ interface Fetch extends AsyncDisposable {
   /** Makes the histories of these commits readable for the worker, if it cannot do so itself. */
   supplyHistory(commits: readonly [ObjectId, ObjectId], signal: AbortSignal): Promise<void>
   /** Makes blobs readable for the worker, and returns those that are unavailable. */
-  prepare(blobs: readonly ObjectId[], signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>>
+  prepare(blobs: readonly ObjectId[], signal: AbortSignal): Promise<ReadonlyMap<ObjectId, TakenBlob>>
   /** Combines the signal with the timeout of the whole fetch. */
   within(signal: AbortSignal): AbortSignal
 }
 
-async function openFetch(place: Place, reach: GitReach): Promise<Fetch> {
+async function openFetch(place: ObjectLocation, reach: GitReach): Promise<Fetch> {
   const { scratch, limits } = reach
   const folder = await mkdtemp(join(scratch, 'git-')).catch((cause: unknown) => {
     throw new SyncError('store-failed', `Cannot make a folder in "${scratch}"`, { cause })
@@ -160,7 +160,7 @@ async function openFetch(place: Place, reach: GitReach): Promise<Fetch> {
   }
 }
 
-const NONE: ReadonlyMap<ObjectId, Taken> = new Map()
+const NONE: ReadonlyMap<ObjectId, TakenBlob> = new Map()
 
 function treesOf({ ids, ends, bytes }: OpenedTree): ReadonlyMap<ObjectId, Uint8Array> {
   return new Map(ids.map((id, index) => [id, bytes.subarray(ends[index - 1] ?? 0, ends[index])]))

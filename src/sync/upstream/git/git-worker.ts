@@ -5,13 +5,13 @@ import { hiddenInFile } from '../../skill-md/hidden-unicode.ts'
 import { isLfsPointer } from '../../skill-md/lfs.ts'
 import type { ObjectId, Revision } from '../../model/revision.ts'
 import { isSystemError, SyncError } from '../../model/sync-error.ts'
-import type { Taken } from '../../model/tree.ts'
+import type { TakenBlob } from '../../model/tree.ts'
 import { BlobSpool } from './objects/blob-spool.ts'
 import { DiskObjects } from './disk-objects.ts'
 import { failureFrom, type OpenedTree, type WorkerAnswer, type WorkerRequest } from './worker-protocol.ts'
-import { type Place, type WorkerTask } from './objects/git-transport.ts'
+import { type ObjectLocation, type WorkerTask } from './objects/git-transport.ts'
 import { treeOfCommit, targetOfTag, type GitObject } from './objects/git-object.ts'
-import { tooLarge, type LargeObject, type Objects } from './objects/object-source.ts'
+import { tooLarge, type LargeObject, type ObjectSource } from './objects/object-source.ts'
 import { ProgramObjects } from './program/program-objects.ts'
 import { RemoteObjects } from './smart-http/remote-objects.ts'
 import { shown } from '../../../base/text/printable.ts'
@@ -113,7 +113,7 @@ function largeObject(what: string, { size }: LargeObject): SyncError {
   return new SyncError('limit-exceeded', `Cannot take ${what}: it has ${figure} by itself, over ${most}`)
 }
 
-function keepBlob(bytes: Uint8Array): Taken {
+function keepBlob(bytes: Uint8Array): TakenBlob {
   const { blobBytes, packBytes } = task.limits
   if (bytes.length > blobBytes) return tooLarge(bytes.length)
   kept += bytes.length
@@ -133,7 +133,7 @@ function keepBlob(bytes: Uint8Array): Taken {
   }
 }
 
-async function objectsAt(place: Place): Promise<Objects> {
+async function objectsAt(place: ObjectLocation): Promise<ObjectSource> {
   if (place.kind === 'remote') return new RemoteObjects(place, task)
   if (place.kind === 'program') return new ProgramObjects(process.stdin, process.stdout, task.limits)
   return new DiskObjects(place.folder, task.limits)
@@ -161,7 +161,7 @@ let kept = 0
 let queue = Promise.resolve()
 let task: WorkerTask
 let spool: BlobSpool
-let objects: Objects
+let objects: ObjectSource
 // The thread may start long before its first task.
 parentPort?.on('message', (message: WorkerTask | WorkerRequest) => {
   if ('kind' in message) take(message)

@@ -1,4 +1,4 @@
-import type { GitTransport, Place } from './objects/git-transport.ts'
+import type { GitTransport, ObjectLocation } from './objects/git-transport.ts'
 import type { Ref } from './objects/ref-rules.ts'
 
 /**
@@ -128,7 +128,7 @@ export class SharingTransport implements GitTransport {
     return this.#transport.isEmpty(signal)
   }
 
-  async locate(signal: AbortSignal): Promise<Place> {
+  async locate(signal: AbortSignal): Promise<ObjectLocation> {
     return this.#transport.locate(signal)
   }
 

@@ -1,9 +1,9 @@
 import type { ObjectId, Revision } from '../../model/revision.ts'
 import { CredentialRefused, SyncError, type SyncErrorCode } from '../../model/sync-error.ts'
-import type { Taken } from '../../model/tree.ts'
+import type { TakenBlob } from '../../model/tree.ts'
 import { ProgramEnded } from './program/program-objects.ts'
 import type { KnownTrees, Relation } from '../upstream.ts'
-import type { Way } from '../http/host-access.ts'
+import type { HostAccess } from '../http/host-access.ts'
 
 /** A request to the worker; requests run one after the other. */
 export type WorkerRequest =
@@ -11,26 +11,26 @@ export type WorkerRequest =
       readonly kind: 'open'
       readonly revision: Revision
       readonly known: KnownTrees
-      readonly way: Way
+      readonly way: HostAccess
     }
-  | { readonly kind: 'take'; readonly blobs: readonly ObjectId[]; readonly way: Way }
+  | { readonly kind: 'take'; readonly blobs: readonly ObjectId[]; readonly way: HostAccess }
   | { readonly kind: 'peel'; readonly id: ObjectId }
   | {
       readonly kind: 'relate'
       readonly from: ObjectId
       readonly to: ObjectId
-      readonly way: Way
+      readonly way: HostAccess
     }
   /** Ends the task; another may follow. */
   | { readonly kind: 'end' }
 
 export type WorkerAnswer =
   | OpenedTree
-  | { readonly kind: 'taken'; readonly blobs: ReadonlyMap<ObjectId, Taken> }
+  | { readonly kind: 'taken'; readonly blobs: ReadonlyMap<ObjectId, TakenBlob> }
   | { readonly kind: 'peeled'; readonly commit: ObjectId | undefined }
   | { readonly kind: 'related'; readonly relation: Relation }
   | { readonly kind: 'ended'; readonly isFit: boolean }
-  | { readonly kind: 'failed'; readonly failure: Failure }
+  | { readonly kind: 'failed'; readonly failure: WorkerFailure }
 
 /** The trees of a commit, concatenated in `bytes`; `ends` has the end of each. */
 export interface OpenedTree {
@@ -44,7 +44,7 @@ export interface OpenedTree {
 }
 
 /** A `SyncError` as plain data, because a transfer between threads would reduce it to a plain Error. */
-export interface Failure {
+export interface WorkerFailure {
   readonly code: SyncErrorCode
   readonly message: string
   readonly retryAfterMs: number | undefined
@@ -52,17 +52,17 @@ export interface Failure {
   readonly kind: 'plain' | 'credential-refused' | 'program-ended'
 }
 
-export function failureFrom(error: SyncError): Failure {
+export function failureFrom(error: SyncError): WorkerFailure {
   const { code, message, retryAfterMs } = error
   return { code, message, retryAfterMs, kind: kindOf(error) }
 }
 
-function kindOf(error: SyncError): Failure['kind'] {
+function kindOf(error: SyncError): WorkerFailure['kind'] {
   if (error instanceof CredentialRefused) return 'credential-refused'
   return error instanceof ProgramEnded ? 'program-ended' : 'plain'
 }
 
-export function errorOf({ code, message, retryAfterMs, kind }: Failure): SyncError {
+export function errorOf({ code, message, retryAfterMs, kind }: WorkerFailure): SyncError {
   switch (kind) {
     case 'credential-refused':
       return new CredentialRefused(message)

@@ -1,12 +1,12 @@
 /** The route to a host and the credential for it. Plain data, because the worker gets it anew with each request. */
-export interface Way {
+export interface HostAccess {
   /** The credential headers, with names in lower case. Sent only to the source's own origin. */
   readonly headers: Readonly<Record<string, string>>
-  readonly route: Route
+  readonly route: HostRoute
 }
 
 /** The proxy, the trusted certificates and the known addresses for a connection. */
-export interface Route {
+export interface HostRoute {
   /** Certificates (PEM) that are trusted in addition to those of the system. */
   readonly ca: string | undefined
   readonly proxy: Proxy | undefined
@@ -34,4 +34,4 @@ export interface Proxy {
 }
 
 /** A direct connection without a credential. */
-export const PLAIN_WAY: Way = { headers: {}, route: { ca: undefined, proxy: undefined } }
+export const PLAIN_WAY: HostAccess = { headers: {}, route: { ca: undefined, proxy: undefined } }

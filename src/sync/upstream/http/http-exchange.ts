@@ -2,22 +2,22 @@ import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import { connectionFailure, proxyRefusal } from './http-failure.ts'
 import { knownAddresses } from './known-addresses.ts'
-import type { Proxy, Route } from './host-access.ts'
+import type { Proxy, HostRoute } from './host-access.ts'
 
 // An import would make Node load its `fetch` too, which takes ten times as long.
 const { Agent: HttpAgent, request: httpRequest } = process.getBuiltinModule('node:http')
 
 /** One complete request. */
-export interface Asked {
+export interface HttpRequest {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Uint8Array
-  readonly route: Route
+  readonly route: HostRoute
   readonly signal: AbortSignal
 }
 
 /** The head of an answer; the caller must read the body or give it up. */
-export interface Answer {
+export interface HttpAnswer {
   readonly url: string
   readonly status: number
   header(name: string): string | undefined
@@ -30,7 +30,7 @@ export interface Answer {
  * Sends one request and follows no redirect. It uses Node's own client: the base of `fetch` takes longer to load than a
  * small fetch takes in total, and every worker loads it anew.
  */
-export async function exchange(url: string, asked: Asked): Promise<Answer> {
+export async function exchange(url: string, asked: HttpRequest): Promise<HttpAnswer> {
   const { proxy } = asked.route
   const isRelayed = proxy !== undefined && !isSecure(url)
   if (!isRelayed) return exchangeOnce(url, asked)
@@ -44,7 +44,7 @@ export async function exchange(url: string, asked: Asked): Promise<Answer> {
   throw proxyRefusal(answer.status, what, Object.keys(proxy.headers).length > 0)
 }
 
-async function exchangeOnce(url: string, asked: Asked): Promise<Answer> {
+async function exchangeOnce(url: string, asked: HttpRequest): Promise<HttpAnswer> {
   const outgoing = await sent(url, asked)
   try {
     return answerOf(url, await headOf(outgoing))
@@ -57,7 +57,7 @@ async function exchangeOnce(url: string, asked: Asked): Promise<Answer> {
 
 const HTTP_AGENT = new HttpAgent({ keepAlive: true })
 
-async function sent(url: string, { method, headers, body, route, signal }: Asked): Promise<ClientRequest> {
+async function sent(url: string, { method, headers, body, route, signal }: HttpRequest): Promise<ClientRequest> {
   const length = body === undefined ? {} : { 'content-length': String(body.byteLength) }
   const options = { method, headers: { ...headers, ...length }, signal }
   const outgoing = await opened(url, route, options)
@@ -83,7 +83,7 @@ interface Sending extends RequestOptions {
   readonly servername?: string
 }
 
-async function opened(url: string, route: Route, options: Sending): Promise<ClientRequest> {
+async function opened(url: string, route: HostRoute, options: Sending): Promise<ClientRequest> {
   const { proxy } = route
   if (proxy === undefined) return openedTo(url, route, options)
   const { openTunnel, serverNameOf } = await import('./http-proxy.ts')
@@ -95,7 +95,7 @@ async function opened(url: string, route: Route, options: Sending): Promise<Clie
   return (await secureRequest())(url, { ...options, createConnection: () => socket })
 }
 
-async function openedTo(url: string, route: Route, sending: Sending): Promise<ClientRequest> {
+async function openedTo(url: string, route: HostRoute, sending: Sending): Promise<ClientRequest> {
   const { ca } = route
   const options = { ...sending, ...knownAddresses(route) }
   if (!isSecure(url)) return httpRequest(url, { ...options, agent: HTTP_AGENT })
@@ -126,7 +126,7 @@ async function headOf(outgoing: ClientRequest): Promise<IncomingMessage> {
   return promise
 }
 
-function answerOf(url: string, message: IncomingMessage): Answer {
+function answerOf(url: string, message: IncomingMessage): HttpAnswer {
   const headers = Object.fromEntries(
     Object.entries(message.headers).map(([name, value]) => [
       name,

@@ -1,8 +1,8 @@
 import { CredentialRefused, SyncError } from '../../model/sync-error.ts'
-import type { Answer } from './http-exchange.ts'
+import type { HttpAnswer } from './http-exchange.ts'
 
 /** The parts of an answer that identify a failure. */
-export type Head = Pick<Answer, 'status' | 'header'>
+export type Head = Pick<HttpAnswer, 'status' | 'header'>
 
 interface Asked extends Head {
   readonly method: string

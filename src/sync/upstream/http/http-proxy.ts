@@ -8,7 +8,7 @@ import { bareHost } from '../../../base/bare-host.ts'
 import { connectionFailure, proxyRefusal } from './http-failure.ts'
 import { trustIn } from './http-trust.ts'
 import { knownAddresses } from './known-addresses.ts'
-import type { Proxy, Route } from './host-access.ts'
+import type { Proxy, HostRoute } from './host-access.ts'
 
 // An import would make Node load its `fetch` too, which takes ten times as long.
 const { request: httpRequest } = process.getBuiltinModule('node:http')
@@ -17,14 +17,14 @@ const { request: httpRequest } = process.getBuiltinModule('node:http')
  * Opens a TLS connection to the host through the proxy, which sees only the name of the host. The proxy's own answer is
  * never used as the host's answer.
  */
-export async function openTunnel(url: URL, route: Route, proxy: Proxy, signal: AbortSignal): Promise<TLSSocket> {
+export async function openTunnel(url: URL, route: HostRoute, proxy: Proxy, signal: AbortSignal): Promise<TLSSocket> {
   const socket = await connectThrough(url, route, proxy, signal)
   const host = bareHost(url)
   const context = route.ca === undefined ? {} : { secureContext: (await trustIn(route.ca)).context }
   return connectTls({ socket, host, ...(isIP(host) === 0 && { servername: host }), ...context })
 }
 
-async function connectThrough(url: URL, route: Route, proxy: Proxy, signal: AbortSignal): Promise<Socket> {
+async function connectThrough(url: URL, route: HostRoute, proxy: Proxy, signal: AbortSignal): Promise<Socket> {
   const what = `Cannot reach "${url.origin}" through the proxy "${proxy.url}"`
   const authority = `${url.hostname}:${url.port || '443'}`
   const request = new URL(proxy.url).protocol === 'https:' ? httpsRequest : httpRequest

@@ -2,7 +2,7 @@ import type { Agent } from 'node:https'
 import type { SecureContext } from 'node:tls'
 
 /** The TLS settings for certificates that are trusted in addition to those of the system. */
-export interface Trust {
+export interface TlsTrust {
   readonly context: SecureContext
   /** Keeps idle connections for a moment, as Node's own agent does. */
   readonly agent: Agent
@@ -12,7 +12,7 @@ export interface Trust {
  * Returns the settings, cached by the text of the certificates: reading the system's certificates takes longer than a
  * handshake.
  */
-export async function trustIn(ca: string): Promise<Trust> {
+export async function trustIn(ca: string): Promise<TlsTrust> {
   const known = TRUSTS.get(ca)
   if (known !== undefined) return known
   const [tls, { Agent }] = await Promise.all([import('node:tls'), import('node:https')])
@@ -31,6 +31,6 @@ export async function authoritiesWith(ca: string): Promise<string[]> {
   return [...system, ca]
 }
 
-const TRUSTS = new Map<string, Trust>()
+const TRUSTS = new Map<string, TlsTrust>()
 const MOST_TRUSTS = 32
 const IDLE_MS = 5_000

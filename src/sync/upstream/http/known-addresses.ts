@@ -1,9 +1,9 @@
 import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
-import type { Route } from './host-access.ts'
+import type { HostRoute } from './host-access.ts'
 
 /** Makes a connection use the known addresses of its host, because a DNS lookup would occupy a thread. */
-export function knownAddresses({ known }: Route): { readonly lookup?: LookupFunction } {
+export function knownAddresses({ known }: HostRoute): { readonly lookup?: LookupFunction } {
   const [first] = known?.addresses ?? []
   if (known === undefined || first === undefined) return {}
   return {

@@ -2,17 +2,17 @@ import { sha256In } from '../../model/declared-file.ts'
 import type { FindingRule } from '../../skill-md/finding.ts'
 import { isMapping } from '../../../base/json-value.ts'
 import type { SkillLimits } from '../../model/skill.ts'
-import type { Archives, Opened, ReadArchive } from './archives.ts'
+import type { UnpackedArchives, OpenedArchive, ReadArchive } from './archives.ts'
 import { fetchFile } from './fetch-file.ts'
 import { documentIn } from './unverified-skills.ts'
 import { saidIn, skillPathOf, unmade, uriOfFile } from './listing-context.ts'
-import type { Looking, Made } from './listing-context.ts'
+import type { ListingContext, MadeEntry } from './listing-context.ts'
 import type { Unusable } from './file-cache.ts'
 import { archiveFormOf, unpack, UNPACK_LIMITS } from '../archive/unpack.ts'
 import type { ArchiveForm, Unpacked } from '../archive/unpack.ts'
 
 /** A skill that an index offers only as an archive. */
-export interface Parcel {
+export interface ArchiveOffer {
   readonly url: string
   readonly form: ArchiveForm | undefined
   /** The frontmatter that the index copied from SKILL.md; `undefined` if it has none. */
@@ -27,7 +27,7 @@ export interface Parcel {
  * Returns the parcel of an entry of the first revisions, or the first parcel of a later entry with a supported archive
  * form.
  */
-export function parcelIn(item: Readonly<Record<string, unknown>>): Parcel | undefined {
+export function parcelIn(item: Readonly<Record<string, unknown>>): ArchiveOffer | undefined {
   const { type, name, description, frontmatter, archives } = item
   if (type === 'archive') return parcelOf(item, frontmatter, saidIn([name, description]))
   const offers = Array.isArray(archives) ? archives : []
@@ -39,7 +39,7 @@ function parcelOf(
   { url, mimeType, digest }: Readonly<Record<string, unknown>>,
   frontmatter: unknown,
   said: string,
-): Parcel | undefined {
+): ArchiveOffer | undefined {
   if (typeof url !== 'string') return undefined
   const form = archiveFormOf(typeof mimeType === 'string' ? mimeType : undefined, url)
   return { url, form, frontmatter, digest, said }
@@ -49,7 +49,7 @@ function parcelOf(
  * Returns the URI for the SKILL.md in an archive. No server has it; its folder is the archive's own URI without the
  * suffix.
  */
-export function packedUri({ url }: Pick<Parcel, 'url'>): string {
+export function packedUri({ url }: Pick<ArchiveOffer, 'url'>): string {
   return `${url.replace(/\.(?:tar\.gz|tgz|zip)$/i, '')}/SKILL.md`
 }
 
@@ -57,7 +57,11 @@ export function packedUri({ url }: Pick<Parcel, 'url'>): string {
  * Creates the entry of a skill in an archive. The archive's content defines the skill, and its files are never
  * requested one by one.
  */
-export async function packedSkill(parcel: Parcel, archives: Archives, looking: Looking): Promise<Made> {
+export async function packedSkill(
+  parcel: ArchiveOffer,
+  archives: UnpackedArchives,
+  looking: ListingContext,
+): Promise<MadeEntry> {
   const uri = packedUri(parcel)
   const path = skillPathOf(uri)
   // An entry with this URI is refused; the judge of entries reports the reason.
@@ -74,7 +78,11 @@ export async function packedSkill(parcel: Parcel, archives: Archives, looking: L
   return { entry, archive: parcel.url, isFirstRead: parcel.digest === undefined }
 }
 
-async function readParcel(parcel: Parcel, archives: Archives, looking: Looking): Promise<ReadArchive> {
+async function readParcel(
+  parcel: ArchiveOffer,
+  archives: UnpackedArchives,
+  looking: ListingContext,
+): Promise<ReadArchive> {
   const { url, form, digest } = parcel
   const { fileBytes } = looking.rules
   if (form === undefined) return refused('entry-refused', 'it is neither a gzipped tar nor a zip')
@@ -97,8 +105,8 @@ async function opened(
   archive: Uint8Array,
   form: ArchiveForm,
   mostBytes: number,
-  { rules, signal }: Looking,
-): Promise<Opened> {
+  { rules, signal }: ListingContext,
+): Promise<OpenedArchive> {
   const limits = { ...UNPACK_LIMITS, bytes: Math.min(mostBytes, UNPACK_LIMITS.bytes) }
   const unpacked = await unpack(archive, form, limits, signal)
   const { bytes } = unpacked

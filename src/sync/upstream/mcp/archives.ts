@@ -1,5 +1,5 @@
 import type { PackedFile } from '../../model/skill.ts'
-import type { Contents } from './contents.ts'
+import type { ResourceContents } from './contents.ts'
 import type { UnpackedFile } from '../archive/archive-members.ts'
 import type { UnreadFile, Unusable } from './file-cache.ts'
 
@@ -12,21 +12,21 @@ export type ReadArchive =
  * The cache of files from archives: each archive is unpacked once for all listings, and its files are never requested
  * one by one.
  */
-export interface Archives {
+export interface UnpackedArchives {
   /** Returns the known contents; otherwise fetches and unpacks the archive, if the budgets have room for it. */
-  read(archive: UnreadFile, opening: Opening): Promise<ReadArchive>
+  read(archive: UnreadFile, opening: ArchiveOpening): Promise<ReadArchive>
   /** Marks an archive as incomplete, because some of its files are lost: the next listing reads it again. */
   reread(uri: string): void
 }
 
 /** Functions that fetch and unpack an archive. */
-export interface Opening {
-  readonly fetch: () => Promise<Contents>
+export interface ArchiveOpening {
+  readonly fetch: () => Promise<ResourceContents>
   /** Unpacks at most `mostBytes`. */
-  readonly unpack: (archive: Uint8Array, mostBytes: number) => Promise<Opened>
+  readonly unpack: (archive: Uint8Array, mostBytes: number) => Promise<OpenedArchive>
 }
 
 /** `bytes`: the number of unpacked bytes, also for a refused archive. */
-export type Opened =
+export type OpenedArchive =
   | { readonly ok: true; readonly files: readonly UnpackedFile[]; readonly bytes: number }
   | (Unusable & { readonly bytes: number; readonly lacksRoom?: true })

@@ -1,14 +1,14 @@
 import { firstRead } from './unverified-skills.ts'
 import { isMapping } from '../../../base/json-value.ts'
 import { inSlices } from '../../../base/cooperative.ts'
-import type { Looking, Made } from './listing-context.ts'
+import type { ListingContext, MadeEntry } from './listing-context.ts'
 import { sized } from './entry-sizes.ts'
 
 /**
  * Completes an entry with what its server leaves out, if it can be found: sizes, and the present content of dynamic
  * files.
  */
-export async function wholeEntry(entry: unknown, looking: Looking): Promise<Made> {
+export async function wholeEntry(entry: unknown, looking: ListingContext): Promise<MadeEntry> {
   if (!looking.rules.takesDynamic || !isMapping(entry)) return sized(entry, looking)
   const { uri, frontmatter, resources } = entry
   if (typeof uri !== 'string' || resources !== 'dynamic') return sized(entry, looking)
@@ -19,8 +19,11 @@ export async function wholeEntry(entry: unknown, looking: Looking): Promise<Made
  * Completes all entries of a list. The loop is sliced, because most entries need no request, and an await without I/O
  * does not yield to other work.
  */
-export async function wholeEntries(entries: readonly unknown[], looking: Looking): Promise<readonly Made[]> {
-  const made: Made[] = []
+export async function wholeEntries(
+  entries: readonly unknown[],
+  looking: ListingContext,
+): Promise<readonly MadeEntry[]> {
+  const made: MadeEntry[] = []
   await inSlices(
     entries,
     async (entry) => {

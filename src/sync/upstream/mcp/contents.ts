@@ -1,7 +1,7 @@
 import { isMapping, parseJson } from '../../../base/json-value.ts'
 
 /** The bytes of a resource, or why the answer is unusable. */
-export type Contents = { readonly bytes: Uint8Array } | Unwanted
+export type ResourceContents = { readonly bytes: Uint8Array } | Unwanted
 
 /** `came`: the size of the unusable answer in bytes. */
 export interface Unwanted {
@@ -14,7 +14,7 @@ export interface Unwanted {
  * Returns the bytes of the one resource in a `resources/read` result: the text as UTF-8, or the decoded base64. Sizes
  * are checked before decoding.
  */
-export function contentsOf(result: Readonly<Record<string, unknown>>, mostBytes: number): Contents {
+export function contentsOf(result: Readonly<Record<string, unknown>>, mostBytes: number): ResourceContents {
   const { contents } = result
   const first: unknown = Array.isArray(contents) && contents.length === 1 ? contents[0] : undefined
   const { text, blob }: Readonly<Record<string, unknown>> = isMapping(first) ? first : {}
@@ -28,14 +28,14 @@ export function jsonIn(bytes: Uint8Array): unknown {
   return parseJson(Buffer.from(bytes).toString())
 }
 
-function inText(text: string, mostBytes: number): Contents {
+function inText(text: string, mostBytes: number): ResourceContents {
   const came = Buffer.byteLength(text)
   if (came > mostBytes) return tooLarge(mostBytes, came)
   if (!text.isWellFormed()) return { why: 'its text holds half of a surrogate pair', came }
   return { bytes: Buffer.from(text) }
 }
 
-function inBlob(blob: string, mostBytes: number): Contents {
+function inBlob(blob: string, mostBytes: number): ResourceContents {
   // Four characters encode three bytes, of which the last two may be padding.
   const least = Math.floor(blob.length / 4) * 3 - 2
   if (least > mostBytes) return tooLarge(mostBytes, least)

@@ -6,14 +6,14 @@ import { pathOf, readUpstreamUri } from '../../model/upstream-uri.ts'
 import { fetchFile } from './fetch-file.ts'
 import { ListedFiles } from './listed-files.ts'
 import { skillPathOf } from './listing-context.ts'
-import type { Looking, Made } from './listing-context.ts'
+import type { ListingContext, MadeEntry } from './listing-context.ts'
 
 /**
  * Adds sizes to an entry of a revision that had digests and no sizes. They come from the lists of resources or folders,
  * or from the files if the operator had that skill mirrored. Returns the entry unchanged if a size is missing: sizes
  * are never invented.
  */
-export async function sized(entry: unknown, looking: Looking): Promise<Made> {
+export async function sized(entry: unknown, looking: ListingContext): Promise<MadeEntry> {
   if (!isMapping(entry) || typeof entry['uri'] !== 'string') return { entry }
   const { uri, resources } = entry
   const { skill: limits, isWanted, isMeasured } = looking.rules
@@ -49,7 +49,7 @@ function withSizes(resources: readonly unknown[], files: ListedFiles): readonly 
 async function measuredFiles(
   resources: readonly unknown[],
   path: string,
-  looking: Looking,
+  looking: ListingContext,
 ): Promise<readonly unknown[] | { readonly finding: Finding }> {
   const { rules, shelf } = looking
   let bytesLeft = rules.skill.bytes

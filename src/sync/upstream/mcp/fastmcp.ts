@@ -5,20 +5,20 @@ import type { SyncError } from '../../model/sync-error.ts'
 import { contentsOf, jsonIn } from './contents.ts'
 import { fetchFile } from './fetch-file.ts'
 import { overLimits } from './unverified-skills.ts'
-import { legible } from './client/depth-limit.ts'
+import { withinDepth } from './client/depth-limit.ts'
 import { rootOf, skillPathOf, unmade, uriOfFile } from './listing-context.ts'
-import type { Looking, Made } from './listing-context.ts'
+import type { ListingContext, MadeEntry } from './listing-context.ts'
 import { orSilence } from './client/rpc-errors.ts'
 
 /**
  * Lists the skills of a FastMCP server: each SKILL.md among its resources that has a manifest next to it. The manifest
  * has the sizes and hashes of all files, so only SKILL.md is read. `undefined` if no skill has a manifest.
  */
-export async function byManifests(looking: Looking): Promise<readonly Made[] | SyncError | undefined> {
+export async function byManifests(looking: ListingContext): Promise<readonly MadeEntry[] | SyncError | undefined> {
   const resources = await orSilence(looking.lists.resources(looking.rules.connectMs))
   if (resources instanceof Error) return resources
   const uris = new Set([...resources].map(({ uri }) => uri).filter((uri) => /^skill:\/\/.+\/SKILL\.md$/.test(uri)))
-  const made: Made[] = []
+  const made: MadeEntry[] = []
   let isFastMcp = false
   for (const uri of uris) {
     const path = skillPathOf(uri)
@@ -37,12 +37,15 @@ interface ManifestFile {
 }
 
 /** `undefined` if there is no manifest. */
-async function manifestOf(uri: string, looking: Looking): Promise<readonly ManifestFile[] | 'broken' | undefined> {
+async function manifestOf(
+  uri: string,
+  looking: ListingContext,
+): Promise<readonly ManifestFile[] | 'broken' | undefined> {
   const { connection, budget, signal } = looking
   const reply = await connection.request('resources/read', { uri: `${rootOf(uri)}/_manifest` }, signal)
   if (!reply.ok) return undefined
   const document = contentsOf(reply.result, budget.bytes)
-  const manifest = 'why' in document ? undefined : legible(jsonIn(document.bytes))
+  const manifest = 'why' in document ? undefined : withinDepth(jsonIn(document.bytes))
   if (!isMapping(manifest) || !Array.isArray(manifest['files'])) return 'broken'
   const files: readonly unknown[] = manifest['files']
   return files.every(isManifestFile) ? files : 'broken'
@@ -56,8 +59,8 @@ async function madeOf(
   uri: string,
   path: string,
   files: readonly ManifestFile[] | 'broken' | undefined,
-  looking: Looking,
-): Promise<Made> {
+  looking: ListingContext,
+): Promise<MadeEntry> {
   if (files === undefined) return unmade('entry-refused', path, 'The server has no manifest of the skill')
   if (files === 'broken') return unmade('entry-refused', path, 'The manifest of the skill is none')
   const over = overLimits(files, path, looking)

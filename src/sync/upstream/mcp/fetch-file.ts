@@ -1,11 +1,15 @@
 import { SyncError } from '../../model/sync-error.ts'
 import { Overlong } from './client/channel.ts'
 import { contentsOf } from './contents.ts'
-import type { Contents, Unwanted } from './contents.ts'
-import type { Looking } from './listing-context.ts'
+import type { ResourceContents, Unwanted } from './contents.ts'
+import type { ListingContext } from './listing-context.ts'
 
 /** Reads a resource for the cache. A refused or unusable answer makes only this file unavailable. */
-export async function fetchFile(uri: string, mostBytes: number, { connection, signal }: Looking): Promise<Contents> {
+export async function fetchFile(
+  uri: string,
+  mostBytes: number,
+  { connection, signal }: ListingContext,
+): Promise<ResourceContents> {
   const reply = await connection.request('resources/read', { uri }, signal).catch(unusableAnswer)
   if ('why' in reply) return reply
   if (reply.ok) return contentsOf(reply.result, mostBytes)

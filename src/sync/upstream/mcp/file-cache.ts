@@ -1,5 +1,5 @@
 import type { FindingRule } from '../../skill-md/finding.ts'
-import type { Contents } from './contents.ts'
+import type { ResourceContents } from './contents.ts'
 
 /** A file whose content is known only after reading it. */
 export interface UnreadFile {
@@ -12,7 +12,7 @@ export interface UnreadFile {
 }
 
 /** The result of reading it. */
-export type ReadFile =
+export type CachedFile =
   | { readonly ok: true; readonly sha256: string; readonly size: number; readonly bytes: Uint8Array | undefined }
   | Unusable
 
@@ -24,9 +24,9 @@ export interface Unusable {
 }
 
 /** The cache of files that were read to learn their digests: a file is read once for all listings. */
-export interface Shelf {
+export interface FileCache {
   /** Returns the known file; otherwise fetches it, if the budgets have room for it. */
-  read(file: UnreadFile, wants: 'bytes' | 'digest', fetch: () => Promise<Contents>): Promise<ReadFile>
+  read(file: UnreadFile, wants: 'bytes' | 'digest', fetch: () => Promise<ResourceContents>): Promise<CachedFile>
   /** True if an earlier listing has read the file, and the server's statements about it are unchanged. */
   isKnown(file: UnreadFile): Promise<boolean>
   /** Ends a listing: removes what it did not request. */

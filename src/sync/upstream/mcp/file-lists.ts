@@ -1,4 +1,4 @@
-import { shown } from '../../skill-md/contract/contract-value.ts'
+import { shownValue } from '../../skill-md/contract/contract-value.ts'
 import { isSize } from '../../model/declared-file.ts'
 import { isMapping } from '../../../base/json-value.ts'
 import { folderOf } from '../../../base/paths.ts'
@@ -122,7 +122,7 @@ class Walk {
 
   #addStray(uri: unknown): void {
     this.#strays += 1
-    if (this.#strays <= MOST_NAMED) this.#firstStrays.push(shown(uri))
+    if (this.#strays <= MOST_NAMED) this.#firstStrays.push(shownValue(uri))
   }
 
   #isNew(path: string): boolean {

@@ -2,9 +2,9 @@ import { isMapping } from '../../../base/json-value.ts'
 import type { SyncError } from '../../model/sync-error.ts'
 import { contentsOf, jsonIn } from './contents.ts'
 import { firstRead } from './unverified-skills.ts'
-import { legible } from './client/depth-limit.ts'
+import { withinDepth } from './client/depth-limit.ts'
 import { saidIn, skillPathOf } from './listing-context.ts'
-import type { Looking, Made } from './listing-context.ts'
+import type { ListingContext, MadeEntry } from './listing-context.ts'
 import { answered, broken, over } from './pages.ts'
 import { packedSkill, packedUri, parcelIn } from './archived-skills.ts'
 import { isAbsence, orSilence } from './client/rpc-errors.ts'
@@ -19,18 +19,18 @@ const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
  * Lists the skills of `skill://index.json`, in any of its forms before `skills/list`. `undefined` if there is no index;
  * the failure if that is unknown. Throws for a broken index: then the previous listing stays.
  */
-export async function byIndex(looking: Looking): Promise<readonly Made[] | SyncError | undefined> {
+export async function byIndex(looking: ListingContext): Promise<readonly MadeEntry[] | SyncError | undefined> {
   const items = await indexItems(looking)
   if (items === undefined || items instanceof Error) return items
-  const made: Made[] = []
-  const entries = items.map(legible)
+  const made: MadeEntry[] = []
+  const entries = items.map(withinDepth)
   const taken = new Set(entries.flatMap((entry) => unpackedPathOf(entry) ?? []))
   for (const entry of entries) made.push(await madeOf(entry, taken, looking))
   return made
 }
 
 /** Returns the entries of the index as received. Same results and errors as `byIndex`. */
-export async function indexItems(looking: Looking): Promise<readonly unknown[] | SyncError | undefined> {
+export async function indexItems(looking: ListingContext): Promise<readonly unknown[] | SyncError | undefined> {
   const { connection, budget, hints, rules, signal } = looking
   const reply = await orSilence(connection.request('resources/read', { uri: INDEX }, signal, rules.connectMs))
   if (reply instanceof Error) return reply
@@ -44,20 +44,20 @@ export async function indexItems(looking: Looking): Promise<readonly unknown[] |
   return items
 }
 
-function itemsIn(bytes: Uint8Array, { rules }: Looking): readonly unknown[] {
+function itemsIn(bytes: Uint8Array, { rules }: ListingContext): readonly unknown[] {
   const document = jsonIn(bytes)
   if (!isMapping(document)) throw broken(INDEX, 'it is no JSON object')
   const { $schema, skills } = document
   if (!Array.isArray(skills)) throw broken(INDEX, 'it has no list "skills"')
   if ($schema !== undefined && $schema !== SCHEMA)
     rules.onOddity(
-      `The index names the schema ${JSON.stringify(legible($schema)).slice(0, 200)}, which is not known here`,
+      `The index names the schema ${JSON.stringify(withinDepth($schema)).slice(0, 200)}, which is not known here`,
     )
   return skills
 }
 
 /** The fields of an entry identify its revision: one document may serve readers of all revisions. */
-async function madeOf(item: unknown, taken: Set<string>, looking: Looking): Promise<Made> {
+async function madeOf(item: unknown, taken: Set<string>, looking: ListingContext): Promise<MadeEntry> {
   if (!isMapping(item)) return unusable()
   if (isPacked(item)) return madeOfParcel(item, taken, looking)
   const { type, uri, url, name, description, frontmatter, resources, digest } = item
@@ -83,8 +83,8 @@ function isPacked({ type, uri, url, archives }: Readonly<Record<string, unknown>
 async function madeOfParcel(
   item: Readonly<Record<string, unknown>>,
   taken: Set<string>,
-  looking: Looking,
-): Promise<Made> {
+  looking: ListingContext,
+): Promise<MadeEntry> {
   const { archives } = looking
   if (archives === undefined) return {}
   const parcel = parcelIn(item)
@@ -102,7 +102,7 @@ function unpackedPathOf(item: unknown): string | undefined {
   return typeof url === 'string' ? skillPathOf(url) : undefined
 }
 
-function unusable(): Made {
+function unusable(): MadeEntry {
   const message = 'An entry of the index names no skill'
   return { findings: [{ rule: 'entry-refused', path: '', message }] }
 }

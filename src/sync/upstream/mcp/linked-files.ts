@@ -3,7 +3,7 @@ import { isBelow } from '../../../base/paths.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { pathOfUri } from './listed-files.ts'
 import { skillPathOf, uriOfFile } from './listing-context.ts'
-import type { Looking } from './listing-context.ts'
+import type { ListingContext } from './listing-context.ts'
 import type { UnreadFile } from './file-cache.ts'
 
 /** Reads a file; true if the server had it. */
@@ -19,7 +19,7 @@ export class LinkedFiles {
   #isMute = false
 
   /** Reads the files that the SKILL.md at this URI links to below its folder, unless their paths conflict. */
-  async read(document: Uint8Array, uri: string, looking: Looking, read: Had): Promise<void> {
+  async read(document: Uint8Array, uri: string, looking: ListingContext, read: Had): Promise<void> {
     const { rules, signal } = looking
     const paths = await rules.reader.linkedIn(document, signal)
     const tree = new DeclaredTree()
@@ -38,7 +38,7 @@ export class LinkedFiles {
    * Reads the file; true if the server has it. An error that says nothing about the file counts only if an earlier
    * listing has read the file. For any other file, the reason for its absence does not matter.
    */
-  async #isHad(file: UnreadFile, read: Had, { shelf, signal }: Looking): Promise<boolean> {
+  async #isHad(file: UnreadFile, read: Had, { shelf, signal }: ListingContext): Promise<boolean> {
     const isKnown = await shelf.isKnown(file)
     if (this.#isMute && !isKnown) return false
     try {

@@ -7,8 +7,8 @@ import { pathOf, readUpstreamUri } from '../../model/upstream-uri.ts'
 import type { FileLists } from './file-lists.ts'
 import type { LinkedFiles } from './linked-files.ts'
 import type { Enumerating } from './pages.ts'
-import type { Archives } from './archives.ts'
-import type { Shelf } from './file-cache.ts'
+import type { UnpackedArchives } from './archives.ts'
+import type { FileCache } from './file-cache.ts'
 
 /** The operator's rules for listing one server. */
 export interface LookRules {
@@ -39,17 +39,17 @@ export interface NamedSkill {
 }
 
 /** The context of one listing of a server. */
-export interface Looking extends Enumerating {
+export interface ListingContext extends Enumerating {
   readonly rules: LookRules
-  readonly shelf: Shelf
+  readonly shelf: FileCache
   /** `undefined` if skills in archives are ignored. */
-  readonly archives: Archives | undefined
+  readonly archives: UnpackedArchives | undefined
   readonly lists: FileLists
   readonly links: LinkedFiles
 }
 
 /** The result of interpreting one skill in an older form. */
-export interface Made {
+export interface MadeEntry {
   /** Absent if no entry could be made, or if the skill is not wanted. */
   readonly entry?: unknown
   /** True if the server does not declare the digests: the files are those that were read. */
@@ -86,6 +86,6 @@ export function saidIn(values: readonly unknown[]): string {
 const MOST_SAID = 2048
 
 /** Returns a finding for a skill without an entry. */
-export function unmade(rule: FindingRule, path: string, message: string): Required<Pick<Made, 'findings'>> {
+export function unmade(rule: FindingRule, path: string, message: string): Required<Pick<MadeEntry, 'findings'>> {
   return { findings: [{ rule, path, message }] }
 }

@@ -3,11 +3,11 @@ import { isMapping } from '../../../base/json-value.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { byManifests } from './fastmcp.ts'
 import { byIndex } from './index-document.ts'
-import type { Looking, Made } from './listing-context.ts'
+import type { ListingContext, MadeEntry } from './listing-context.ts'
 import { METHOD_NOT_FOUND } from './client/message.ts'
 import { withNamed } from './named-skills.ts'
 import { omittedBy } from './omitted.ts'
-import { allOf, answered, Spent } from './pages.ts'
+import { allOf, answered, SpentBudget } from './pages.ts'
 import { orSilence } from './client/rpc-errors.ts'
 import type { Enumeration } from '../../model/server-listing.ts'
 import { declaresOmitted, declaresSkills } from './client/capabilities.ts'
@@ -17,7 +17,7 @@ import { wholeEntries } from './complete-entry.ts'
  * Lists the skills of a server, by the newest form that answers; `known` is the form that answered last. If none
  * answers and one failed, that failure is thrown: it says nothing about the skills.
  */
-export async function listingOf(looking: Looking, known: ListingForm | undefined): Promise<Enumeration> {
+export async function listingOf(looking: ListingContext, known: ListingForm | undefined): Promise<Enumeration> {
   let failure: SyncError | undefined
   for (const { form, made } of FORMS) {
     const found = await made(looking)
@@ -34,7 +34,7 @@ export async function listingOf(looking: Looking, known: ListingForm | undefined
 interface Form {
   readonly form: ListingForm
   /** Returns `undefined` if the server lacks the form, or the failure if that is unknown. */
-  readonly made: (looking: Looking) => Promise<readonly Made[] | SyncError | undefined>
+  readonly made: (looking: ListingContext) => Promise<readonly MadeEntry[] | SyncError | undefined>
 }
 
 const FORMS: readonly Form[] = [
@@ -47,10 +47,10 @@ const FORMS: readonly Form[] = [
  * Lists by `skills/list`. PHP's server declares the extension, lacks the method, and sends an answer that clients
  * cannot receive.
  */
-async function byMethod(looking: Looking): Promise<readonly Made[] | SyncError | undefined> {
+async function byMethod(looking: ListingContext): Promise<readonly MadeEntry[] | SyncError | undefined> {
   if (!declaresSkills(looking.connection)) return undefined
   const asked = { method: 'skills/list', key: 'skills', firstMs: looking.rules.connectMs }
-  const spent = new Spent(looking.budget)
+  const spent = new SpentBudget(looking.budget)
   const entries = await orSilence(allOf(asked, looking, spent))
   if (entries instanceof Error) return entries
   if ('ok' in entries) return entries.code === METHOD_NOT_FOUND ? undefined : answered('skills/list', entries)
@@ -58,10 +58,10 @@ async function byMethod(looking: Looking): Promise<readonly Made[] | SyncError |
   return declaresOmitted(looking.connection) ? [...made, ...(await omittedBy(looking, spent))] : made
 }
 
-function listingIn(form: ListingForm, made: readonly Made[]): Enumeration {
+function listingIn(form: ListingForm, made: readonly MadeEntry[]): Enumeration {
   const entries = made.flatMap((one) => ('entry' in one ? [one.entry] : []))
   const findings = made.flatMap((one) => one.findings ?? [])
-  const urisOf = (chosen: readonly Made[]): ReadonlySet<string> => new Set(chosen.flatMap(uriIn))
+  const urisOf = (chosen: readonly MadeEntry[]): ReadonlySet<string> => new Set(chosen.flatMap(uriIn))
   const firstRead = urisOf(made.filter(({ isFirstRead }) => isFirstRead === true))
   const dynamic = urisOf(made.filter(({ isDynamic }) => isDynamic === true))
   const packed = made.flatMap(({ entry, archive }): [string, string][] => {
@@ -71,6 +71,6 @@ function listingIn(form: ListingForm, made: readonly Made[]): Enumeration {
   return { form, entries, findings, firstRead, dynamic, packed: new Map(packed) }
 }
 
-function uriIn({ entry }: Made): readonly string[] {
+function uriIn({ entry }: MadeEntry): readonly string[] {
   return isMapping(entry) && typeof entry['uri'] === 'string' ? [entry['uri']] : []
 }

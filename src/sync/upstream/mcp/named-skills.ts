@@ -1,9 +1,9 @@
 import type { ListingForm } from '../../model/listing-form.ts'
 import { isMapping } from '../../../base/json-value.ts'
 import { firstRead } from './unverified-skills.ts'
-import { legible } from './client/depth-limit.ts'
+import { withinDepth } from './client/depth-limit.ts'
 import { unmade } from './listing-context.ts'
-import type { Looking, Made, NamedSkill } from './listing-context.ts'
+import type { ListingContext, MadeEntry, NamedSkill } from './listing-context.ts'
 import { METHOD_NOT_FOUND } from './client/message.ts'
 import { answered } from './pages.ts'
 import { isAbsence } from './client/rpc-errors.ts'
@@ -12,9 +12,9 @@ import { declaresSkills } from './client/capabilities.ts'
 import { wholeEntry } from './complete-entry.ts'
 
 /** Adds the skills that the operator named by URI and the server does not list. */
-export async function withNamed(listing: Enumeration, looking: Looking): Promise<Enumeration> {
+export async function withNamed(listing: Enumeration, looking: ListingContext): Promise<Enumeration> {
   const listed = new Set(listing.entries.map((entry) => (isMapping(entry) ? entry['uri'] : undefined)))
-  const made: (Made & NamedSkill)[] = []
+  const made: (MadeEntry & NamedSkill)[] = []
   for (const named of looking.rules.named().filter(({ uri }) => !listed.has(uri)))
     made.push({ ...named, ...(await namedSkill(named, listing.form, looking)) })
   const entries = made.flatMap((one) => ('entry' in one ? [one.entry] : []))
@@ -31,7 +31,7 @@ export async function withNamed(listing: Enumeration, looking: Looking): Promise
 }
 
 /** Looks up a named skill at a server that lists in this form. */
-export async function namedSkill(named: NamedSkill, form: ListingForm, looking: Looking): Promise<Made> {
+export async function namedSkill(named: NamedSkill, form: ListingForm, looking: ListingContext): Promise<MadeEntry> {
   const { uri, isUnverified } = named
   const isOfToday = form === 'skills/list' || form === 'none' || form === 'uris'
   const asked = isOfToday && declaresSkills(looking.connection) ? await byMethod(uri, looking) : undefined
@@ -46,18 +46,18 @@ export async function namedSkill(named: NamedSkill, form: ListingForm, looking: 
 }
 
 /** `undefined` if the server has no such method. */
-async function byMethod(uri: string, looking: Looking): Promise<Made | undefined> {
+async function byMethod(uri: string, looking: ListingContext): Promise<MadeEntry | undefined> {
   const { connection, hints, rules, signal } = looking
   const reply = await connection.request('skills/get', { uri }, signal, rules.connectMs)
   if (!reply.ok && reply.code === METHOD_NOT_FOUND) return undefined
   if (!reply.ok && !isAbsence(reply)) throw answered('skills/get', reply)
   if (!reply.ok) return absent(uri, `the server answers ${reply.code}, "${reply.message.slice(0, 200)}"`)
   hints.hear('skills/get', reply.result)
-  const skill = legible(reply.result['skill'])
+  const skill = withinDepth(reply.result['skill'])
   if (!isMapping(skill) || skill['uri'] !== uri) return absent(uri, 'the server answers with something else')
   return wholeEntry(skill, looking)
 }
 
-function absent(uri: string, why: string): Made {
+function absent(uri: string, why: string): MadeEntry {
   return unmade('entry-refused', '', `"${uri}" is not there: ${why}`)
 }

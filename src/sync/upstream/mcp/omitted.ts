@@ -1,9 +1,9 @@
 import { OMITTED_LIST } from '../../skill-md/entry-faults.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { unmade } from './listing-context.ts'
-import type { Looking, Made } from './listing-context.ts'
+import type { ListingContext, MadeEntry } from './listing-context.ts'
 import { allOf, answered } from './pages.ts'
-import type { Spent } from './pages.ts'
+import type { SpentBudget } from './pages.ts'
 import { wholeEntries } from './complete-entry.ts'
 
 /**
@@ -11,7 +11,7 @@ import { wholeEntries } from './complete-entry.ts'
  * becomes a finding, and the previously known skills stay. `spent`: the part of the budget used by `skills/list`, which
  * both share.
  */
-export async function omittedBy(looking: Looking, spent: Spent): Promise<readonly Made[]> {
+export async function omittedBy(looking: ListingContext, spent: SpentBudget): Promise<readonly MadeEntry[]> {
   try {
     const asked = { method: OMITTED_LIST, key: 'skills', firstMs: looking.rules.connectMs }
     const entries = await allOf(asked, looking, spent)

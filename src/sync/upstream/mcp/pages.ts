@@ -1,10 +1,10 @@
-import type { Refusal, Reply } from './client/message.ts'
+import type { RpcRefusal, Reply } from './client/message.ts'
 import type { ListingBudget } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { CacheHints } from './cache-hints.ts'
 import type { McpConnection } from './client/connection.ts'
 import { jsonWeightOf } from './client/json-size.ts'
-import { legible } from './client/depth-limit.ts'
+import { withinDepth } from './client/depth-limit.ts'
 
 /** The context of an enumeration. */
 export interface Enumerating {
@@ -15,7 +15,7 @@ export interface Enumerating {
 }
 
 /** A list of what, by which method, in which field of its answer. */
-export interface Asked {
+export interface ListRequest {
   readonly method: string
   readonly key: string
   readonly params?: { readonly uri: string }
@@ -24,7 +24,7 @@ export interface Asked {
 }
 
 /** The used part of a budget. Lists that form one enumeration share it. */
-export class Spent {
+export class SpentBudget {
   readonly #budget: ListingBudget
   #entries = 0
   #bytes = 0
@@ -50,10 +50,10 @@ export class Spent {
  * entries, bytes and time are limited.
  */
 export async function allOf(
-  asked: Asked,
+  asked: ListRequest,
   enumerating: Enumerating,
-  spent = new Spent(enumerating.budget),
-): Promise<readonly unknown[] | Refusal> {
+  spent = new SpentBudget(enumerating.budget),
+): Promise<readonly unknown[] | RpcRefusal> {
   const { method, key } = asked
   const { budget, hints, signal } = enumerating
   const overall = AbortSignal.any([signal, AbortSignal.timeout(budget.timeoutMs)])
@@ -70,7 +70,7 @@ export async function allOf(
     if (!Array.isArray(items)) throw broken(method, `its answer has no list "${key}"`)
     spent.addEntries(method, items.length)
     for (const item of items) {
-      const entry = legible(item)
+      const entry = withinDepth(item)
       entries.push(entry)
       spent.addBytes(method, entry)
     }
@@ -84,7 +84,7 @@ export async function allOf(
 }
 
 async function pageOf(
-  { method, params, firstMs }: Asked,
+  { method, params, firstMs }: ListRequest,
   cursor: string | undefined,
   { connection, budget, signal, overall }: Enumerating & { readonly overall: AbortSignal },
 ): Promise<Reply> {
@@ -98,7 +98,7 @@ async function pageOf(
 }
 
 /** Converts a refusal into an error. */
-export function answered(method: string, { code, message }: Refusal): SyncError {
+export function answered(method: string, { code, message }: RpcRefusal): SyncError {
   const said = message.slice(0, 200)
   return new SyncError('source-unreachable', `Cannot enumerate with ${method}: the server answers ${code}, "${said}"`)
 }

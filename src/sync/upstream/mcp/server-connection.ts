@@ -12,30 +12,30 @@ import { FileLists } from './file-lists.ts'
 import { LinkedFiles } from './linked-files.ts'
 import { listingOf } from './listing.ts'
 import { contentsOf } from './contents.ts'
-import type { Contents } from './contents.ts'
-import type { Archives } from './archives.ts'
-import { legible } from './client/depth-limit.ts'
+import type { ResourceContents } from './contents.ts'
+import type { UnpackedArchives } from './archives.ts'
+import { withinDepth } from './client/depth-limit.ts'
 import type { McpServer } from './server.ts'
 import type { ServerListing } from '../../model/server-listing.ts'
 import type { Watched, Waits } from './client/change-listener.ts'
-import { Listener } from './client/change-listener.ts'
-import type { Looking, LookRules, Made, NamedSkill } from './listing-context.ts'
+import { ChangeListener } from './client/change-listener.ts'
+import type { ListingContext, LookRules, MadeEntry, NamedSkill } from './listing-context.ts'
 import { namedSkill } from './named-skills.ts'
 import { isAbsence } from './client/rpc-errors.ts'
 import { declaresFolders } from './client/capabilities.ts'
-import type { Shelf } from './file-cache.ts'
+import type { FileCache } from './file-cache.ts'
 import { spacesOf } from './skill-templates.ts'
 import type { SkillSpaces } from './skill-templates.ts'
 import { wholeEntry } from './complete-entry.ts'
-import { whileWanted } from '../../../base/abortable.ts'
+import { abortable } from '../../../base/abortable.ts'
 
 export interface LinkOptions {
   /** Opens a connection: the first one, and a new one after each loss. */
   readonly open: (signal: AbortSignal) => Promise<McpConnection>
   readonly budget: ListingBudget
   readonly rules: LookRules
-  readonly shelf: Shelf
-  readonly archives: Archives | undefined
+  readonly shelf: FileCache
+  readonly archives: UnpackedArchives | undefined
   readonly clock: Waits
   /** Called after a change. `told`: the server sent a notification. `missed`: a notification may have been lost. */
   readonly onNews: (how: 'told' | 'missed') => void
@@ -45,7 +45,7 @@ export interface LinkOptions {
 export class ServerLink implements McpServer {
   readonly #options: LinkOptions
   readonly #stop = new AbortController()
-  readonly #listener: Listener
+  readonly #listener: ChangeListener
   #connection: Promise<McpConnection> | undefined
   readonly #lost = new WeakSet<McpConnection>()
   /** Settles after lost connections are disposed of. */
@@ -57,7 +57,7 @@ export class ServerLink implements McpServer {
   constructor(options: LinkOptions) {
     this.#options = options
     const connect = (signal: AbortSignal): Promise<McpConnection> => this.#connected(signal)
-    this.#listener = new Listener({ connect, clock: options.clock, onNews: options.onNews })
+    this.#listener = new ChangeListener({ connect, clock: options.clock, onNews: options.onNews })
   }
 
   async list(signal: AbortSignal): Promise<ServerListing> {
@@ -67,7 +67,7 @@ export class ServerLink implements McpServer {
     const look = this.#lastLook.then(() => this.#list(signal))
     // Only this caller sees the failure; the next listing runs regardless.
     this.#lastLook = look.catch(() => {})
-    return whileWanted(look, signal)
+    return abortable(look, signal)
   }
 
   async #list(signal: AbortSignal): Promise<ServerListing> {
@@ -89,11 +89,11 @@ export class ServerLink implements McpServer {
     }
     return this.#looking(signal, async (looking) => {
       const reply = await looking.connection.request('skills/get', { uri }, signal)
-      return reply.ok ? (await wholeEntry(legible(reply.result['skill']), looking)).entry : undefined
+      return reply.ok ? (await wholeEntry(withinDepth(reply.result['skill']), looking)).entry : undefined
     })
   }
 
-  async read(uri: string, mostBytes: number, signal: AbortSignal, trace?: TraceContext): Promise<Contents> {
+  async read(uri: string, mostBytes: number, signal: AbortSignal, trace?: TraceContext): Promise<ResourceContents> {
     return this.#using(signal, async (connection) => {
       const params = trace === undefined ? { uri } : { uri, _meta: { ...trace } }
       const reply = await connection.request('resources/read', params, signal)
@@ -101,7 +101,7 @@ export class ServerLink implements McpServer {
     })
   }
 
-  async find(named: NamedSkill, signal: AbortSignal): Promise<Made> {
+  async find(named: NamedSkill, signal: AbortSignal): Promise<MadeEntry> {
     const form = this.#form ?? (await this.list(signal)).form
     return this.#looking(signal, (looking) => namedSkill(named, form, looking))
   }
@@ -135,7 +135,7 @@ export class ServerLink implements McpServer {
     await connection?.[Symbol.asyncDispose]()
   }
 
-  async #looking<Result>(signal: AbortSignal, look: (looking: Looking) => Promise<Result>): Promise<Result> {
+  async #looking<Result>(signal: AbortSignal, look: (looking: ListingContext) => Promise<Result>): Promise<Result> {
     const { budget, rules, shelf, archives } = this.#options
     return this.#using(signal, async (connection) => {
       const enumerating = { connection, budget, hints: new CacheHints(), signal }
@@ -161,7 +161,7 @@ export class ServerLink implements McpServer {
   async #connected(signal: AbortSignal): Promise<McpConnection> {
     signal.throwIfAborted()
     this.#connection ??= this.#opened()
-    return whileWanted(this.#connection, signal)
+    return abortable(this.#connection, signal)
   }
 
   async #opened(): Promise<McpConnection> {
@@ -188,7 +188,7 @@ export class ServerLink implements McpServer {
 }
 
 /** The code of an unknown resource is -32602 since 2026-07-28; before, it was -32002. */
-function absent(uri: string, { code, message }: { readonly code: number; readonly message: string }): Contents {
+function absent(uri: string, { code, message }: { readonly code: number; readonly message: string }): ResourceContents {
   if (isAbsence({ code })) return { why: 'the server does not have it', came: 0 }
   throw new SyncError(
     'source-unreachable',

@@ -2,8 +2,8 @@ import type { ServerListing } from '../../model/server-listing.ts'
 import type { Watched } from './client/change-listener.ts'
 import type { TraceContext } from '../../../base/trace-context.ts'
 import type { Completed, Completing } from './completion.ts'
-import type { Contents } from './contents.ts'
-import type { Made, NamedSkill } from './listing-context.ts'
+import type { ResourceContents } from './contents.ts'
+import type { MadeEntry, NamedSkill } from './listing-context.ts'
 import type { SkillSpaces } from './skill-templates.ts'
 
 /** An MCP server that publishes skills, for the lifetime of its configuration. Every failure is a `SyncError`. */
@@ -16,9 +16,9 @@ export interface McpServer extends AsyncDisposable {
    * Reads a resource of at most `mostBytes`, or returns why the server lacks it. `trace`: the trace context of the
    * client's request.
    */
-  read(uri: string, mostBytes: number, signal: AbortSignal, trace?: TraceContext): Promise<Contents>
+  read(uri: string, mostBytes: number, signal: AbortSignal, trace?: TraceContext): Promise<ResourceContents>
   /** Looks up a skill by its URI, which the server need not list. */
-  find(named: NamedSkill, signal: AbortSignal): Promise<Made>
+  find(named: NamedSkill, signal: AbortSignal): Promise<MadeEntry>
   /** Returns the server's URI templates for skills. */
   spaces(signal: AbortSignal): Promise<SkillSpaces>
   /** Returns the server's suggestions for a template variable. */

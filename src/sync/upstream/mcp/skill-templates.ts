@@ -1,15 +1,15 @@
-import { shown } from '../../skill-md/contract/contract-value.ts'
+import { shownValue } from '../../skill-md/contract/contract-value.ts'
 import { isMapping } from '../../../base/json-value.ts'
 import type { ListingForm } from '../../model/listing-form.ts'
 import { indexItems } from './index-document.ts'
-import { legible } from './client/depth-limit.ts'
-import type { Looking } from './listing-context.ts'
+import { withinDepth } from './client/depth-limit.ts'
+import type { ListingContext } from './listing-context.ts'
 import { allOf, answered } from './pages.ts'
 import { isAbsence, orSilence } from './client/rpc-errors.ts'
 import { readTemplate } from './template.ts'
 
 /** A server's URI template for the SKILL.md of many skills, which it need not list. */
-export interface SkillSpace {
+export interface ServerTemplate {
   readonly template: string
   readonly variables: readonly string[]
   readonly name?: string
@@ -18,16 +18,16 @@ export interface SkillSpace {
 
 /** The valid templates of a server, and the invalid ones with the reason. */
 export interface SkillSpaces {
-  readonly spaces: readonly SkillSpace[]
+  readonly spaces: readonly ServerTemplate[]
   readonly refused: readonly { readonly template: string; readonly why: string }[]
 }
 
 /** Collects the templates of SKILL.md files from the server's list and from an index of the first revisions. */
-export async function spacesOf(looking: Looking, form: ListingForm | undefined): Promise<SkillSpaces> {
+export async function spacesOf(looking: ListingContext, form: ListingForm | undefined): Promise<SkillSpaces> {
   const offered = [...(await listedTemplates(looking)), ...(form === 'skills/list' ? [] : await indexed(looking))]
   const met = new Map<string, Offered>()
   for (const one of offered) if (!met.has(one.template)) met.set(one.template, one)
-  const spaces: SkillSpace[] = []
+  const spaces: ServerTemplate[] = []
   const refused: { readonly template: string; readonly why: string }[] = []
   for (const one of met.values()) {
     const judged = spaceOf(one)
@@ -48,7 +48,7 @@ interface Offered {
 }
 
 /** Returns only the templates of skills; others lead to arbitrary resources. */
-async function listedTemplates(looking: Looking): Promise<readonly Offered[]> {
+async function listedTemplates(looking: ListingContext): Promise<readonly Offered[]> {
   const asked = { method: 'resources/templates/list', key: 'resourceTemplates', firstMs: looking.rules.connectMs }
   const items = await orSilence(allOf(asked, looking))
   // Some servers answer an unknown method in a way that clients cannot receive.
@@ -64,11 +64,11 @@ async function listedTemplates(looking: Looking): Promise<readonly Offered[]> {
 }
 
 /** Returns nothing if the index is unavailable now: other templates are still shown. */
-async function indexed(looking: Looking): Promise<readonly Offered[]> {
+async function indexed(looking: ListingContext): Promise<readonly Offered[]> {
   const items = await indexItems(looking)
   if (items === undefined || items instanceof Error) return []
   return items
-    .map(legible)
+    .map(withinDepth)
     .filter(isMapping)
     .flatMap(({ type, url, name, description }) => {
       const isTemplate = type === 'mcp-resource-template' && typeof url === 'string'
@@ -76,9 +76,9 @@ async function indexed(looking: Looking): Promise<readonly Offered[]> {
     })
 }
 
-function spaceOf({ template, name, description }: Offered): SkillSpace | { template: string; why: string } {
+function spaceOf({ template, name, description }: Offered): ServerTemplate | { template: string; why: string } {
   const read = readTemplate(template)
-  if (!read.ok) return { template: shown(template), why: read.why }
+  if (!read.ok) return { template: shownValue(template), why: read.why }
   const { variables } = read.template
   return {
     template,
@@ -88,7 +88,7 @@ function spaceOf({ template, name, description }: Offered): SkillSpace | { templ
   }
 }
 
-function overMost({ length }: readonly SkillSpace[]): readonly { template: string; why: string }[] {
+function overMost({ length }: readonly ServerTemplate[]): readonly { template: string; why: string }[] {
   if (length <= MOST_SPACES) return []
   return [{ template: `${length - MOST_SPACES} more`, why: `a server has at most ${MOST_SPACES} here` }]
 }

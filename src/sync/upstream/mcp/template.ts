@@ -1,4 +1,4 @@
-import { shown } from '../../skill-md/contract/contract-value.ts'
+import { shownValue } from '../../skill-md/contract/contract-value.ts'
 import { readUpstreamUri } from '../../model/upstream-uri.ts'
 
 /** A URI template of skills: level 1 of RFC 6570, only `{variable}`. */
@@ -53,7 +53,7 @@ export function expanded({ variables, parts }: Template, values: ReadonlyMap<str
   }
   const uri = textOf(parts, (name) => encoded(values.get(name) ?? ''))
   const read = readUpstreamUri(uri)
-  return read.ok ? { ok: true, uri } : refused(`it comes to ${shown(uri)}, which is refused: ${read.why}`)
+  return read.ok ? { ok: true, uri } : refused(`it comes to ${shownValue(uri)}, which is refused: ${read.why}`)
 }
 
 function literal(text: string): Part | Refused {
@@ -63,7 +63,9 @@ function literal(text: string): Part | Refused {
 /** RFC 6570, 2.3: names are letters, digits and "_", with dots between. */
 function variable(name: string): Part | Refused {
   const isPlain = /^[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*$/.test(name)
-  return isPlain ? { kind: 'variable', name } : refused(`${shown(`{${name}}`)} is no plain variable such as {product}`)
+  return isPlain
+    ? { kind: 'variable', name }
+    : refused(`${shownValue(`{${name}}`)} is no plain variable such as {product}`)
 }
 
 function textOf(parts: readonly Part[], valueOf: (name: string) => string): string {

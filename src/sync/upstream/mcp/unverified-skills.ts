@@ -8,8 +8,8 @@ import { fetchFile } from './fetch-file.ts'
 import type { Strays } from './file-lists.ts'
 import type { ListedFile } from './listed-files.ts'
 import { skillPathOf, unmade } from './listing-context.ts'
-import type { Looking, Made } from './listing-context.ts'
-import type { ReadFile, UnreadFile } from './file-cache.ts'
+import type { ListingContext, MadeEntry } from './listing-context.ts'
+import type { CachedFile, UnreadFile } from './file-cache.ts'
 
 /** An index entry of one of the first revisions. */
 export interface Outline {
@@ -26,7 +26,7 @@ export interface Outline {
  * Creates the entry of a skill whose files the server does not declare: finds them, and reads them to learn their
  * digests. Declared sizes are checked against the limits before anything is read.
  */
-export async function firstRead(outline: Outline, looking: Looking): Promise<Made> {
+export async function firstRead(outline: Outline, looking: ListingContext): Promise<MadeEntry> {
   const { uri, digest } = outline
   const { skill: limits, isWanted } = looking.rules
   const path = skillPathOf(uri)
@@ -59,8 +59,8 @@ function messageOf({ first, count }: Strays): string {
 export function overLimits(
   files: readonly { readonly size?: number | undefined }[],
   path: string,
-  { rules }: Looking,
-): Made | undefined {
+  { rules }: ListingContext,
+): MadeEntry | undefined {
   const { files: mostFiles, bytes: mostBytes } = rules.skill
   if (files.length > mostFiles)
     return unmade('limit-files', path, `The skill has ${files.length} files, over the limit of ${mostFiles}`)
@@ -85,10 +85,10 @@ interface Resource {
 class FirstReading {
   readonly #outline: Outline
   readonly #path: string
-  readonly #looking: Looking
+  readonly #looking: ListingContext
   #bytesLeft: number
 
-  constructor(outline: Outline, path: string, looking: Looking) {
+  constructor(outline: Outline, path: string, looking: ListingContext) {
     this.#outline = outline
     this.#path = path
     this.#looking = looking
@@ -96,7 +96,7 @@ class FirstReading {
   }
 
   /** `isLinked`: also request the files that the links of SKILL.md name. */
-  async of(files: readonly ListedFile[], sha256: string | undefined, isLinked: boolean): Promise<Made> {
+  async of(files: readonly ListedFile[], sha256: string | undefined, isLinked: boolean): Promise<MadeEntry> {
     const resources: Resource[] = []
     let frontmatter: JsonObject | undefined
     for (const file of files) {
@@ -126,12 +126,12 @@ class FirstReading {
     return found
   }
 
-  #resource(uri: string, { sha256, size }: Extract<ReadFile, { ok: true }>): Resource {
+  #resource(uri: string, { sha256, size }: Extract<CachedFile, { ok: true }>): Resource {
     this.#bytesLeft -= size
     return { uri, digest: `sha256:${sha256}`, size }
   }
 
-  async #read(file: UnreadFile, isDocument: boolean): Promise<ReadFile> {
+  async #read(file: UnreadFile, isDocument: boolean): Promise<CachedFile> {
     const { rules, shelf } = this.#looking
     const most = Math.min(file.size ?? rules.fileBytes, this.#bytesLeft)
     return shelf.read(file, isDocument ? 'bytes' : 'digest', () => fetchFile(file.uri, most, this.#looking))
@@ -142,14 +142,14 @@ class FirstReading {
   }
 }
 
-type Document = { readonly frontmatter: JsonObject } | Required<Pick<Made, 'findings'>>
+type Document = { readonly frontmatter: JsonObject } | Required<Pick<MadeEntry, 'findings'>>
 
 /** Parses the frontmatter of SKILL.md, and verifies it against the index. */
 export async function documentIn(
   bytes: Uint8Array,
   inIndex: unknown,
   path: string,
-  { rules, signal }: Looking,
+  { rules, signal }: ListingContext,
 ): Promise<Document> {
   const read = await frontmatterBy(rules.reader, bytes, rules.frontmatter, signal)
   if (!read.ok) return unmade(read.rule, path, read.message)

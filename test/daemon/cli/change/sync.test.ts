@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import type { Context } from '../../../../src/daemon/cli/command.ts'
 import { sync } from '../../../../src/daemon/cli/change/sync.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
-import { holderOf } from '../../../../src/daemon/control/daemon-lock.ts'
+import { lockHolderOf } from '../../../../src/daemon/control/daemon-lock.ts'
 import { Redactor } from '../../../../src/daemon/base/redactor.ts'
 import { GitServer, type Fault } from '../../../support/git-server.ts'
 import { Home } from '../../../support/program.ts'
@@ -26,7 +26,7 @@ test('a sync that is stopped while it takes the lock pulls nothing, and gives th
 
   await expect(ended).rejects.toMatchObject({ name: 'AbortError' })
   expect(git.requests).toEqual([])
-  expect(await holderOf(state)).toBeUndefined()
+  expect(await lockHolderOf(state)).toBeUndefined()
 })
 
 test('a sync that is stopped while it pulls ends', async () => {

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../../src/daemon/config/config.ts'
-import type { Check, Checked, Ground } from '../../../../src/daemon/cli/doctor/check.ts'
+import type { DoctorCheck, CheckResult, Ground } from '../../../../src/daemon/cli/doctor/check.ts'
 import { credentialChecks } from '../../../../src/daemon/cli/doctor/credential-checks.ts'
 import { folderChecks } from '../../../../src/daemon/cli/doctor/folder-checks.ts'
 import { hostChecks } from '../../../../src/daemon/cli/doctor/host-checks.ts'
@@ -154,7 +154,7 @@ test('decisions are looked at: whole, had from their copy, or lost, each with wh
   await using folder = await temporaryFolder()
   const { decisions } = await Store.open(folder.path)
   await decisions.disable(sourceId('team'), 'a', true)
-  const judged = async (): Promise<Partial<Checked> | undefined> =>
+  const judged = async (): Promise<Partial<CheckResult> | undefined> =>
     (await looked(stateChecks(inState(folder.path)))).find(({ check }) => check === 'decisions')
 
   const whole = await judged()
@@ -222,7 +222,7 @@ test('a lock is told by what became of its holder: gone, silent, or there and sa
   await using folder = await temporaryFolder()
   const socket = join(folder.path, 's')
   const holder = { socket, command: 'start', nonce: '0'.repeat(16) }
-  const ask = async (pid: number): Promise<Checked | undefined> => {
+  const ask = async (pid: number): Promise<CheckResult | undefined> => {
     await writeFile(join(folder.path, 'daemon.lock'), JSON.stringify({ ...holder, pid }))
     return (await looked(writerChecks(inState(folder.path))))[1]
   }
@@ -301,7 +301,7 @@ test('an address that other machines reach needs a token', async () => {
 })
 
 test('more connections than files can be open are warned of', async () => {
-  const judged = async (connections: number): Promise<Checked | undefined> =>
+  const judged = async (connections: number): Promise<CheckResult | undefined> =>
     (await looked(listenChecks(ground([...NONE, `limits: { http: { connections: ${connections} } }`])))).at(-1)
 
   expect(await judged(1)).toMatchObject({ check: 'descriptors', state: 'ok' })
@@ -383,7 +383,7 @@ test('what is wrong on the way to a host is told by its class, each with its own
   await using behind = await answering((_, response) => void response.writeHead(200).end())
   await using proxy = await ProxyServer.start(behind.origin)
   proxy.access = 'Basic nobody'
-  const at = async (url: string, ...more: string[]): Promise<Checked | undefined> =>
+  const at = async (url: string, ...more: string[]): Promise<CheckResult | undefined> =>
     (await looked(hostChecks(ground(['  - id: a', `    url: ${url}/a.git`, ...more]))))[0]
 
   const found = {
@@ -429,7 +429,7 @@ test('a host for ssh is told by its greeting', async () => {
     createPlainServer((socket) => socket.end('HTTP/1.1 400 Bad\r\n')),
     0,
   )
-  const at = async (server: Held): Promise<Checked | undefined> => {
+  const at = async (server: Held): Promise<CheckResult | undefined> => {
     const url = `ssh://git@127.0.0.1:${portOf(server).port}/team.git`
     return (await looked(hostChecks(ground(['  - id: a', `    url: ${url}`]))))[0]
   }
@@ -444,7 +444,7 @@ test('folders are looked at, and counted against what the system watches for one
   await mkdir(join(skills, 'a', 'b'), { recursive: true })
   await mkdir(limits)
   await symlink(skills, join(skills, 'loop'))
-  const judged = async (watches: number): Promise<Checked[]> => {
+  const judged = async (watches: number): Promise<CheckResult[]> => {
     await writeFile(join(limits, 'max_user_watches'), `${watches}\n`)
     await writeFile(join(limits, 'max_user_instances'), '128\n')
     return looked(folderChecks(ground(['  - id: a', `    path: ${skills}`]), limits))
@@ -502,12 +502,12 @@ function inState(state: string, lines: readonly string[] = []): Ground {
   return ground([...NONE, ...lines, `state: ${state}`])
 }
 
-async function looked(checks: readonly Check[]): Promise<Checked[]> {
+async function looked(checks: readonly DoctorCheck[]): Promise<CheckResult[]> {
   return (await Promise.all(checks.map(async (check) => check.look(NEVER).catch(failedAs(check))))).flat()
 }
 
 /** What examine makes of it. */
-function failedAs({ name, subject }: Check): (error: unknown) => Checked[] {
+function failedAs({ name, subject }: DoctorCheck): (error: unknown) => CheckResult[] {
   return (error) => [
     { check: name, ...(subject !== undefined && { subject }), state: 'fail', message: String(error), mend: '' },
   ]

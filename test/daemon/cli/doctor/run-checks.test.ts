@@ -1,22 +1,22 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { verdicts } from '../../../../src/daemon/cli/doctor/check.ts'
-import type { Check } from '../../../../src/daemon/cli/doctor/check.ts'
+import type { DoctorCheck } from '../../../../src/daemon/cli/doctor/check.ts'
 import { examine } from '../../../../src/daemon/cli/doctor/run-checks.ts'
 import { SyncError, mendOf } from '../../../../src/sync/model/sync-error.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
 const NEVER = new AbortController().signal
-const WELL: Check = { name: 'node', look: async () => [verdicts('node').ok('well')] }
+const WELL: DoctorCheck = { name: 'node', look: async () => [verdicts('node').ok('well')] }
 
 test('a check that breaks is told as what it is, and hides no other', async () => {
-  const failing: Check = {
+  const failing: DoctorCheck = {
     name: 'lock',
     look: async () => {
       throw new SyncError('store-failed', 'Cannot read the lock')
     },
   }
-  const broken: Check = {
+  const broken: DoctorCheck = {
     name: 'disk',
     subject: '/state',
     look: async () => {
@@ -36,7 +36,7 @@ test('a check that breaks is told as what it is, and hides no other', async () =
 test('a check that hangs is given up after ten seconds, and told to stop', async () => {
   const clock = new FakeClock()
   const signals: AbortSignal[] = []
-  const hanging: Check = {
+  const hanging: DoctorCheck = {
     name: 'host',
     subject: 'far',
     look: async (signal) => {
@@ -60,7 +60,7 @@ test('a check that hangs is given up after ten seconds, and told to stop', async
 
 test('hundreds of checks take turns, and none is lost', async () => {
   let [under, most] = [0, 0]
-  const checks = Array.from({ length: 300 }, (_, index): Check => {
+  const checks = Array.from({ length: 300 }, (_, index): DoctorCheck => {
     return {
       name: 'host',
       subject: String(index),
@@ -81,7 +81,7 @@ test('hundreds of checks take turns, and none is lost', async () => {
 
 test('whoever stops it gets no half of a result', async () => {
   const stop = new AbortController()
-  const hanging: Check = { name: 'host', look: async () => new Promise<never>(() => {}) }
+  const hanging: DoctorCheck = { name: 'host', look: async () => new Promise<never>(() => {}) }
   const examined = examine([WELL, hanging], { wait: waitForStop }, stop.signal).catch((error: unknown) => error)
 
   stop.abort()

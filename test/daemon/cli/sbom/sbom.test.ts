@@ -2,7 +2,7 @@ import { Spec, Validation } from '@cyclonedx/cyclonedx-library'
 import * as fc from 'fast-check'
 import { PackageURL } from 'packageurl-js'
 import { expect, test } from 'vitest'
-import { bareAddress } from '../../../../src/daemon/cli/sbom/address.ts'
+import { addressWithoutSecrets } from '../../../../src/daemon/cli/sbom/address.ts'
 import { billOf, uuidOf } from '../../../../src/daemon/cli/sbom/bill.ts'
 import { cycloneDxOf } from '../../../../src/daemon/cli/sbom/cyclonedx.ts'
 import { licenseOf } from '../../../../src/daemon/cli/sbom/license.ts'
@@ -28,7 +28,7 @@ test.each([
   ['program:npx server --token secret', undefined],
   ['nothing', undefined],
 ])('the address of %s is told without what lets anybody in', (text, address) => {
-  expect(bareAddress(text)).toBe(address)
+  expect(addressWithoutSecrets(text)).toBe(address)
 })
 
 test.each([

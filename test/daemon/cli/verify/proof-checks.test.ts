@@ -2,12 +2,12 @@ import { expect, test } from 'vitest'
 import { proofRemarks } from '../../../../src/daemon/cli/verify/proof-checks.ts'
 import { isObjectId, type ObjectId } from '../../../../src/sync/model/revision.ts'
 import type { Snapshot } from '../../../../src/sync/model/snapshot.ts'
-import { idOf } from '../../../../src/sync/upstream/git/objects/git-object.ts'
+import { objectIdOf } from '../../../../src/sync/upstream/git/objects/git-object.ts'
 import { sourceId } from '../../../sync/store/samples.ts'
 
 const TREE = id('a'.repeat(40))
 const COMMIT = Buffer.from(`tree ${TREE}\nauthor A <a@example.com> 1 +0000\n\nm\n`)
-const TAG = Buffer.from(`object ${idOf({ type: 'commit', bytes: COMMIT }, 'sha1')}\ntype commit\ntag v1\n\nm\n`)
+const TAG = Buffer.from(`object ${objectIdOf({ type: 'commit', bytes: COMMIT }, 'sha1')}\ntype commit\ntag v1\n\nm\n`)
 
 const codesOf = (snapshot: Snapshot): string[] => [...proofRemarks(snapshot)].map(({ code }) => code)
 
@@ -32,8 +32,8 @@ test('that there is no commit object of what was had from a fallback is a note',
 })
 
 function snapshot({ kept = COMMIT, tag, keptTag = tag }: { kept?: Buffer; tag?: Buffer; keptTag?: Buffer }): Snapshot {
-  const commit = idOf({ type: 'commit', bytes: COMMIT }, 'sha1')
-  const tagId = tag && idOf({ type: 'tag', bytes: tag }, 'sha1')
+  const commit = objectIdOf({ type: 'commit', bytes: COMMIT }, 'sha1')
+  const tagId = tag && objectIdOf({ type: 'tag', bytes: tag }, 'sha1')
   return {
     source: sourceId('team'),
     url: 'https://git.example.com/team.git',

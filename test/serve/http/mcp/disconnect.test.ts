@@ -4,9 +4,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
 import { openListener } from '../../../../src/serve/http/server/listener.ts'
 import type { Site } from '../../../../src/serve/http/server/listener.ts'
-import type { ReadFile } from '../../../../src/serve/content.ts'
-import { webOf } from '../../../../src/serve/page/http/web-routes.ts'
-import { ANYBODY, Access, OPEN_TO_ALL } from '../../../../src/serve/http/access/access.ts'
+import type { ReadContent } from '../../../../src/serve/content.ts'
+import { webRoutesOf } from '../../../../src/serve/page/http/web-routes.ts'
+import { ANYBODY, HttpAccess, OPEN_TO_ALL } from '../../../../src/serve/http/access/access.ts'
 import { NO_HOLDER } from '../../../../src/serve/fair-shares.ts'
 import { EventStreams } from '../../../../src/serve/http/server/event-stream.ts'
 import { disconnected } from '../../../../src/serve/http/server/client-gone.ts'
@@ -81,7 +81,7 @@ async function openScene(samples: readonly Sample[]) {
   let gate = Promise.withResolvers<void>()
   let begun = Promise.withResolvers<void>()
   let reads = 0
-  const read: ReadFile = async (stored, { path }) => {
+  const read: ReadContent = async (stored, { path }) => {
     const name = 'kind' in stored ? '' : stored.name
     reads += 1
     begun.resolve()
@@ -90,11 +90,11 @@ async function openScene(samples: readonly Sample[]) {
   }
   const serving = { registry, read, forms: formsOf(), ...UNUSED }
   const admit = async () => ANYBODY
-  const { routes } = webOf(
+  const { routes } = webRoutesOf(
     serving,
     { wellKnown: true, page: undefined, open: new Set() },
     {
-      access: new Access(OPEN_TO_ALL),
+      access: new HttpAccess(OPEN_TO_ALL),
       admit,
       address: () => '',
       now: () => 0,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Past } from '../../../../src/serve/http/mcp/missed-events.ts'
+import { MissedEvents } from '../../../../src/serve/http/mcp/missed-events.ts'
 import type { Mark } from '../../../../src/serve/http/mcp/session-store.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
 import { formsOf } from '../../../support/forms.ts'
@@ -16,7 +16,7 @@ test.each<[boolean, string, Partial<Mark>]>([
   [false, 'the catalog is another', { digest: 'before' }],
   [false, 'the forms are others', { forms: 'few' }],
 ])('%s: who sees a pack was told of everything where %s since', (isNow, _, then) => {
-  const past = new Past({
+  const past = new MissedEvents({
     serving: { registry: new Registry(), forms: formsOf() },
     view: 'alpha',
     now: () => NOW,

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { proofOf } from '../../../../src/serve/http/routes/webhook-proof.ts'
+import { webhookProofOf } from '../../../../src/serve/http/routes/webhook-proof.ts'
 import type { Provider } from '../../../../src/serve/http/routes/webhook-proof.ts'
 
 /** What the documentation of the providers gives as examples; for Gitea and Forgejo, which give none, RFC 4231, test case 2. */
@@ -167,7 +167,7 @@ test('deliveries with a plain token are told apart by their id and their body', 
 })
 
 function deliveryOf(signed: Signed, pieces?: readonly Uint8Array[], now = SIGNED_AT): string | undefined {
-  const proof = proofOf(signed.provider, signed.secret, signed.headers, now)
+  const proof = webhookProofOf(signed.provider, signed.secret, signed.headers, now)
   for (const piece of pieces ?? [Buffer.from(signed.body)]) proof.take(piece)
   return proof.delivery()
 }

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { OPEN_TO_ALL } from '../../../../src/serve/http/access/access.ts'
 import { serveOperations } from '../../../../src/serve/http/operations-server.ts'
-import type { Listener } from '../../../../src/serve/http/server/listener.ts'
+import type { HttpListener } from '../../../../src/serve/http/server/listener.ts'
 import { WebhookEndpoint } from '../../../../src/serve/http/routes/webhook.ts'
 import type { Webhook } from '../../../../src/serve/http/routes/webhook.ts'
 
@@ -186,7 +186,7 @@ class Host implements AsyncDisposable {
   readonly refused: string[] = []
   readonly read: string[] = []
   readonly #agent = new Agent({ keepAlive: true })
-  #listener!: Listener
+  #listener!: HttpListener
 
   static async open({ provider = 'generic' }: Partial<Pick<Webhook, 'provider'>> = {}): Promise<Host> {
     const host = new Host()

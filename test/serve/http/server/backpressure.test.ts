@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { AuditEvent } from '../../../../src/serve/audit.ts'
 import { sendJsonText } from '../../../../src/serve/http/server/response.ts'
-import { Unsent } from '../../../../src/serve/http/server/backpressure.ts'
+import { Backpressure } from '../../../../src/serve/http/server/backpressure.ts'
 import { INITIALIZE, exchange, legacy, modern } from '../../../conformance/exchange.ts'
 import { Repository } from '../../../support/repository.ts'
 import { serve } from '../../../support/served.ts'
@@ -184,7 +184,7 @@ async function answersOn(socket: Socket, most: number): Promise<number> {
 }
 
 interface Pair extends AsyncDisposable {
-  readonly unsent: Unsent
+  readonly unsent: Backpressure
   readonly client: Socket
   readonly response: ServerResponse
 }
@@ -192,7 +192,7 @@ interface Pair extends AsyncDisposable {
 /** A client that reads nothing, and the answer that it was sent. */
 async function stuckPair(text: string): Promise<Pair> {
   const server = createServer()
-  const unsent = new Unsent(server)
+  const unsent = new Backpressure(server)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const { port } = server.address() as AddressInfo
   const client = connect(port, '127.0.0.1')

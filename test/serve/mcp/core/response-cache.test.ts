@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { ReadFile } from '../../../../src/serve/content.ts'
+import type { ReadContent } from '../../../../src/serve/content.ts'
 import { Answers } from '../../../../src/serve/mcp/core/response-cache.ts'
 import { readResource } from '../../../../src/serve/mcp/resources/resources.ts'
 import { TextCache } from '../../../../src/serve/mcp/rpc/text-cache.ts'
@@ -17,7 +17,7 @@ const CACHE = { ttlMs: 0, cacheScope: 'private' } as const
 const DOCUMENT = 'skill://team/a/SKILL.md'
 
 /** Answers from the catalog of one skill, whose files are read by this. */
-async function answersFrom(read: ReadFile) {
+async function answersFrom(read: ReadContent) {
   const registry = new Registry()
   const [catalog, next] = await catalogsOf([
     { 'a/SKILL.md': skillText('a'), 'a/big.bin': 'x'.repeat(2 ** 20 + 1) },

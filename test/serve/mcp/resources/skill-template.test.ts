@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { skillSpaceOf, valuesIn, variablesOf } from '../../../../src/serve/mcp/resources/skill-template.ts'
-import type { SkillSpace } from '../../../../src/serve/mcp/resources/skill-template.ts'
+import type { OfferedTemplate } from '../../../../src/serve/mcp/resources/skill-template.ts'
 import { skillUri } from '../../../../src/sync/model/skill-uri.ts'
 
 describe('a template', () => {
@@ -53,7 +53,7 @@ test('whatever values a template is expanded with, they are read from the URI ag
   )
 })
 
-function spaceOf(template: string): SkillSpace {
+function spaceOf(template: string): OfferedTemplate {
   const space = skillSpaceOf(template)
   if ('why' in space) throw new Error(space.why)
   return space

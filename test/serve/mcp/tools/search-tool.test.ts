@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { ReadFile } from '../../../../src/serve/content.ts'
+import type { ReadContent } from '../../../../src/serve/content.ts'
 import { announcedBytes } from '../../../../src/serve/mcp/tools/response-size.ts'
 import { skillTools } from '../../../../src/serve/mcp/tools/tools.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
-import type { Finder, Found } from '../../../../src/serve/search/finder.ts'
+import type { Finder, SearchResult } from '../../../../src/serve/search/finder.ts'
 import { tokensIn } from '../../../../src/serve/search/hits.ts'
 import { offeredIn } from '../../../../src/sync/catalog/tool-catalog.ts'
 import { formsOf } from '../../../support/forms.ts'
@@ -102,7 +102,7 @@ describe('search_skills', () => {
     const finder: Finder = {
       find: async () => {
         asked.resolve()
-        return new Promise<Found>(() => {})
+        return new Promise<SearchResult>(() => {})
       },
     }
     const answer = call({ query: 'pdf' }, registryWith({ team: [PDF] }), finder, leaving.signal)
@@ -180,7 +180,7 @@ function registryWith(sources: Readonly<Record<string, readonly Sample[]>>): Reg
 }
 
 function servingOf(registry: Registry) {
-  const read: ReadFile = async () => expect.unreachable('Nothing is read for a search')
+  const read: ReadContent = async () => expect.unreachable('Nothing is read for a search')
   return { registry, read, pages: { entries: 1_000, bytes: 2 ** 20 } }
 }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { ReadFile } from '../../../../src/serve/content.ts'
+import type { ReadContent } from '../../../../src/serve/content.ts'
 import { announcedBytes } from '../../../../src/serve/mcp/tools/response-size.ts'
 import { listenForEvents } from '../../../../src/serve/mcp/events/events.ts'
 import { INIT_SKILLS, PROMPTS } from '../../../../src/serve/mcp/tools/prompts.ts'
@@ -331,7 +331,7 @@ class Scene {
   }
 
   async #ask(method: string, params: Readonly<Record<string, unknown>>): Promise<any> {
-    const read: ReadFile = async ({ digest }, { path }) => (this.stored ?? this.#bytes.get(digest))?.bytes.get(path)
+    const read: ReadContent = async ({ digest }, { path }) => (this.stored ?? this.#bytes.get(digest))?.bytes.get(path)
     const host: ToolHost = {
       look: async (source) => {
         this.looks.push(source)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ReadFile } from '../../../../src/serve/content.ts'
+import type { ReadContent } from '../../../../src/serve/content.ts'
 import { announcedBytes } from '../../../../src/serve/mcp/tools/response-size.ts'
 import type { Present, SharedDisk, ToolHost } from '../../../../src/serve/mcp/tools/tool-document.ts'
 import type { Surface } from '../../../../src/serve/mcp/core/methods.ts'
@@ -155,7 +155,7 @@ test('a call of which the caller has left waits for nothing and reads nothing', 
   const { registry } = new Scene(OLD)
   const leaving = new AbortController()
   const never = new Promise<never>(() => {})
-  const read: ReadFile = async () => expect.unreachable('Nobody waits for it')
+  const read: ReadContent = async () => expect.unreachable('Nobody waits for it')
   const call = skillTools({ registry, read, pages: PAGES }, { look: () => never }).methods({})['tools/call']!
 
   const params = { name: 'get_skill', arguments: { id: 'alpha' } }
@@ -222,7 +222,7 @@ class Scene {
   }
 
   async call(name: string, id = 'alpha'): Promise<any> {
-    const read: ReadFile = async (_, { path }) => {
+    const read: ReadContent = async (_, { path }) => {
       this.reads += 1
       return this.stored === 'not-now' ? 'not-now' : (this.stored ?? this.#served)?.bytes.get(path)
     }

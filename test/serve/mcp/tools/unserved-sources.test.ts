@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { whyEmpty } from '../../../../src/serve/mcp/tools/empty-list.ts'
 import { saidLacking } from '../../../../src/serve/mcp/tools/unserved-sources.ts'
-import type { Lacking } from '../../../../src/serve/mcp/tools/unserved-sources.ts'
+import type { UnservedSources } from '../../../../src/serve/mcp/tools/unserved-sources.ts'
 import { catalogOf } from '../../../sync/catalog/catalogs.ts'
 
-const FORTY: Lacking = {
+const FORTY: UnservedSources = {
   count: 40,
   named: Array.from({ length: 16 }, (_, index) => ({ source: `s${index}`, why: 'dns-failed' })),
 }
-const NONE: Lacking = { count: 0, named: [] }
+const NONE: UnservedSources = { count: 0, named: [] }
 
 test('of many sources that are missing three are named, and the others counted', () => {
   const { content } = saidLacking({ content: [] }, FORTY)

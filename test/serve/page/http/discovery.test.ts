@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ReadFile } from '../../../../src/serve/content.ts'
+import type { ReadContent } from '../../../../src/serve/content.ts'
 import { Discovery } from '../../../../src/serve/page/http/discovery.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
 import { buildCatalog } from '../../../../src/sync/catalog/catalog.ts'
@@ -115,7 +115,7 @@ function openScene(samples: readonly Sample[]) {
   registry.publish(buildCatalog(generation, [{ ...snapshotOf(...samples), source }]))
   const [damaged, failing, busy] = [new Set<string>(), new Set<string>(), new Set<string>()]
   const reads: string[] = []
-  const read: ReadFile = async (stored, { path }) => {
+  const read: ReadContent = async (stored, { path }) => {
     const name = 'kind' in stored ? '' : (stored.name ?? '')
     reads.push(name)
     if (failing.has(name)) throw new Error('The disk is gone')

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { installNames } from '../../../../src/serve/page/http/install-names.ts'
-import type { Installed } from '../../../../src/serve/page/http/install-names.ts'
+import type { InstallableSkill } from '../../../../src/serve/page/http/install-names.ts'
 import { atOnce } from '../../../../src/base/cooperative.ts'
 import { isSkillName } from '../../../../src/sync/skill-md/skill-name.ts'
 import { uriOf } from '../../../../src/sync/model/skill-uri.ts'
@@ -15,7 +15,7 @@ function skillAt(source: string, path: string, digest?: string): CatalogSkill {
   return { source, name, root, uri: `${root}/SKILL.md`, digest: skill.digest, skill } as CatalogSkill
 }
 
-function rootOf(skill: Installed): string {
+function rootOf(skill: InstallableSkill): string {
   return skill.uri === undefined ? `${skill.source}/${skill.skill.path}` : skill.root
 }
 

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { Turn } from '../../../../src/sync/store/files/file-lock.ts'
+import { FileLock } from '../../../../src/sync/store/files/file-lock.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 
 const CHILD = fileURLToPath(new URL('turn-child.mjs', import.meta.url))
@@ -24,7 +24,7 @@ beforeEach(async () => {
 test('of many that wait for what one left that was killed, two never have the turn', async () => {
   let [inside, most] = [0, 0]
   const passThrough = async (): Promise<void> => {
-    await using turn = await Turn.take(path, Date.now, signal)
+    await using turn = await FileLock.take(path, Date.now, signal)
     most = Math.max(most, (inside += 1))
     for (let steps = 0; steps < 3; steps += 1) await setImmediate()
     inside -= 1
@@ -53,7 +53,7 @@ test('of several processes, some of which are killed, two never have the turn', 
 test('a file that is from the future, by a clock that was set back, is as old as one from the past', async () => {
   await leftBehind(new Date(Date.now() + 3_600_000))
 
-  await using turn = await Turn.take(path, Date.now, signal)
+  await using turn = await FileLock.take(path, Date.now, signal)
 
   expect(await turn.isOurs()).toBe(true)
 })
@@ -67,17 +67,17 @@ test('who waits stops waiting when it is told to', async () => {
     return Date.now()
   }
 
-  const waiting = Turn.take(path, looking, stop.signal)
+  const waiting = FileLock.take(path, looking, stop.signal)
 
   await expect(waiting).rejects.toMatchObject({ name: 'AbortError' })
 })
 
 test('who was stopped while it had the turn finds it taken away, and leaves that of another alone', async () => {
-  const stopped = await Turn.takeIfFree(path, Date.now)
+  const stopped = await FileLock.takeIfFree(path, Date.now)
   await utimes(path, new Date(0), new Date(0))
 
-  const second = await Turn.takeIfFree(path, Date.now)
-  const third = await Turn.takeIfFree(path, Date.now)
+  const second = await FileLock.takeIfFree(path, Date.now)
+  const third = await FileLock.takeIfFree(path, Date.now)
 
   expect([await stopped?.isOurs(), await second?.isOurs(), third]).toEqual([false, true, undefined])
   await stopped?.[Symbol.asyncDispose]()
@@ -93,10 +93,10 @@ test.each([true, false])(
     await mkdir(`${path}.broken`)
     await writeFile(join(`${path}.broken`, 'turn'), '')
 
-    const during = await Turn.takeIfFree(path, Date.now)
+    const during = await FileLock.takeIfFree(path, Date.now)
     await during?.[Symbol.asyncDispose]()
     await utimes(`${path}.broken`, new Date(0), new Date(0))
-    const after = await Turn.takeIfFree(path, Date.now)
+    const after = await FileLock.takeIfFree(path, Date.now)
     await after?.[Symbol.asyncDispose]()
 
     expect([during === undefined, after === undefined]).toEqual([isThere, false])
@@ -108,7 +108,7 @@ test("what is no file is nobody's turn: it is neither waited for nor removed", a
   await mkdir(path)
   await utimes(path, new Date(0), new Date(0))
 
-  const taken = Turn.take(path, Date.now, signal)
+  const taken = FileLock.take(path, Date.now, signal)
 
   await expect(taken).rejects.toMatchObject({ code: 'store-failed' })
   expect(await readdir(folder)).toEqual([basename(path)])

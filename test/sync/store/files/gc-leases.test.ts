@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { CLAIM_MS, Claims } from '../../../../src/sync/store/files/gc-leases.ts'
+import { CLAIM_MS, GcLeases } from '../../../../src/sync/store/files/gc-leases.ts'
 
 test('what was claimed is not removed for an hour, counted from the last claim', async () => {
   let elapsedMs = 0
-  const claims = new Claims(() => elapsedMs)
+  const claims = new GcLeases(() => elapsedMs)
   await claims.claim('a')
   elapsedMs = CLAIM_MS - 1
   await claims.claim('a')
@@ -17,7 +17,7 @@ test('what was claimed is not removed for an hour, counted from the last claim',
 })
 
 test('a claim waits for a removal that is under way, and only for one of the same digest', async () => {
-  const claims = new Claims(() => 0)
+  const claims = new GcLeases(() => 0)
   const { promise: removed, resolve } = Promise.withResolvers<string>()
   const order: string[] = []
   const removing = claims.remove('a', () => removed).then(() => order.push('removed'))
@@ -32,7 +32,7 @@ test('a claim waits for a removal that is under way, and only for one of the sam
 })
 
 test('a removal that fails is told to the remover and lets the claim go on', async () => {
-  const claims = new Claims(() => 0)
+  const claims = new GcLeases(() => 0)
   const { promise: removed, reject } = Promise.withResolvers<string>()
   const removing = claims.remove('a', () => removed)
   const claiming = claims.claim('a')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { SkillFile } from '../../../../src/sync/model/skill.ts'
 import { Damaged } from '../../../../src/sync/model/sync-error.ts'
-import type { Origin } from '../../../../src/sync/store/skills/skill-writer.ts'
+import type { BytesOrigin } from '../../../../src/sync/store/skills/skill-writer.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import type { StoredSkill } from '../../../../src/sync/store/skills/stored-path.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
@@ -73,7 +73,7 @@ test('what fails in the middle is not there to be finished, and leaves nothing b
   const bytesOf = await fetched(scratch.path, [good, bad])
   {
     await using keeping = store.skills.keeping()
-    const elsewhere = (skill: StoredSkill, file: SkillFile): Origin =>
+    const elsewhere = (skill: StoredSkill, file: SkillFile): BytesOrigin =>
       skill === bad.stored ? { kind: 'scratch', file: join(scratch.path, 'gone'), at: 0 } : bytesOf(skill, file)
 
     await expect(keeping.add([good.stored, bad.stored], elsewhere, never())).rejects.toMatchObject({

@@ -13,7 +13,7 @@ import type { Skill } from '../../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../../src/sync/model/snapshot.ts'
 import type { DirectorySource } from '../../../../src/sync/model/source.ts'
 import { survey } from '../../../../src/sync/survey/survey.ts'
-import type { Choice } from '../../../../src/sync/upstream/folder/folder-selection.ts'
+import type { FolderFilter } from '../../../../src/sync/upstream/folder/folder-selection.ts'
 import { FolderHashes } from '../../../../src/sync/upstream/folder/folder-hashes.ts'
 import type { FolderReading } from '../../../../src/sync/upstream/folder/folder-tree.ts'
 import { readFolder } from '../../../../src/sync/upstream/folder/folder-tree.ts'
@@ -901,7 +901,7 @@ class Listed extends FolderHashes {
     super(() => 0)
   }
 
-  override wouldLose(choice: Choice): boolean {
+  override wouldLose(choice: FolderFilter): boolean {
     this.onListed()
     return super.wouldLose(choice)
   }

@@ -6,7 +6,7 @@ import { READ_HERE } from '../../../../src/sync/survey/document-reading.ts'
 import type { McpAddress, McpLimits } from '../../../../src/sync/upstream/mcp/client/address.ts'
 import { ServerLink } from '../../../../src/sync/upstream/mcp/server-connection.ts'
 import type { Waits } from '../../../../src/sync/upstream/mcp/client/change-listener.ts'
-import type { Shelf } from '../../../../src/sync/upstream/mcp/file-cache.ts'
+import type { FileCache } from '../../../../src/sync/upstream/mcp/file-cache.ts'
 import {
   connect,
   error,
@@ -156,7 +156,7 @@ class ImpatientClock implements Waits {
   }
 }
 
-const NO_SHELF: Shelf = {
+const NO_SHELF: FileCache = {
   read: async () => ({ ok: false, rule: 'not-read', why: 'nobody looks here' }),
   isKnown: async () => false,
   settle: async () => {},

@@ -16,7 +16,7 @@ import { Server, createMcpHandler } from '@modelcontextprotocol/server'
 import type { HttpAddress, McpLimits, ProgramAddress } from '../../../../src/sync/upstream/mcp/client/address.ts'
 import { MCP_LIMITS } from '../../../../src/sync/upstream/mcp/client/address.ts'
 import { McpConnection } from '../../../../src/sync/upstream/mcp/client/connection.ts'
-import { PLAIN_WAY, type Way } from '../../../../src/sync/upstream/http/host-access.ts'
+import { PLAIN_WAY, type HostAccess } from '../../../../src/sync/upstream/http/host-access.ts'
 
 /** A request as it came, and the answer that is still to be given. */
 export interface Heard {
@@ -250,7 +250,7 @@ export function node(args: readonly string[], env: Readonly<Record<string, strin
 export function connect(
   address: HttpAddress | ProgramAddress,
   limits: Partial<McpLimits> = {},
-  way: () => Promise<Way> = async () => PLAIN_WAY,
+  way: () => Promise<HostAccess> = async () => PLAIN_WAY,
 ): Promise<McpConnection> {
   return McpConnection.open(address, { way, limits: { ...MCP_LIMITS, ...limits }, version: '1.2.3' }, NEVER)
 }

@@ -1,6 +1,6 @@
 import type { ObjectId } from '../../../model/revision.ts'
 import { parentsOf } from './git-object.ts'
-import type { Objects } from './object-source.ts'
+import type { ObjectSource } from './object-source.ts'
 import type { Relation } from '../../upstream.ts'
 
 /** The commits that were read, with their parents; each was verified against its id. */
@@ -18,7 +18,7 @@ export function relationIn(parents: Parents, from: ObjectId, to: ObjectId): Rela
   return [...behind].every((id) => parents.has(id) || before.has(id)) ? 'rewritten' : 'unknown'
 }
 
-type ReadObject = Objects['read']
+type ReadObject = ObjectSource['read']
 
 /** Returns the relation of two commits if objects can be read one by one. Reads no more than needed. */
 export async function readRelation(from: ObjectId, to: ObjectId, read: ReadObject): Promise<Relation> {

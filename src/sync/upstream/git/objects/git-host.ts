@@ -1,4 +1,4 @@
-import type { Way } from '../../http/host-access.ts'
+import type { HostAccess } from '../../http/host-access.ts'
 import type { FetchLimits } from '../../upstream.ts'
 
 /** The context in which a git transport reaches its host. */
@@ -7,7 +7,7 @@ export interface GitHost {
   readonly scratch: string
   readonly limits: FetchLimits
   /** Credentials, proxy and trust for the host. Called before each use. */
-  readonly way: (signal: AbortSignal) => Promise<Way>
+  readonly way: (signal: AbortSignal) => Promise<HostAccess>
   /** Called with the address that answered, the source's own or the target of a redirect, for each listing over HTTP. */
   readonly onAddress?: (url: string) => void
   readonly programs: Programs
@@ -27,7 +27,7 @@ export interface Programs {
 /** The credentials of the daemon over ssh, and the host keys that it accepts. */
 export interface SshAccess {
   /** Without one, what the user of this process would use: the agent, and the keys in `~/.ssh`. */
-  readonly key: SshKey | undefined
+  readonly key: SshPrivateKey | undefined
   readonly passphrase: string | undefined
   /** The socket of the user's agent. Not used beside a key. */
   readonly agent: string | undefined
@@ -38,6 +38,6 @@ export interface SshAccess {
 }
 
 /** A private key, with its name for people: as a file that ssh reads itself, or as text. */
-export type SshKey =
+export type SshPrivateKey =
   | { readonly kind: 'file'; readonly path: string; readonly name: string }
   | { readonly kind: 'text'; readonly text: string; readonly name: string }

@@ -13,7 +13,7 @@ export interface GitObject {
 export const ID_BYTES: Readonly<Record<ObjectFormat, number>> = { sha1: 20, sha256: 32 }
 
 /** Returns the id of the object. */
-export function idOf({ type, bytes }: GitObject, format: ObjectFormat): ObjectId {
+export function objectIdOf({ type, bytes }: GitObject, format: ObjectFormat): ObjectId {
   const hash = createObjectHash(type, bytes.length, format)
   return hash.update(bytes).objectId()
 }

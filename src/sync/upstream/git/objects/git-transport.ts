@@ -10,7 +10,7 @@ export interface GitTransport {
   /** True if the repository has no branch and no tag. */
   isEmpty(signal: AbortSignal): Promise<boolean>
   /** The location of the objects, for a worker. */
-  locate(signal: AbortSignal): Promise<Place>
+  locate(signal: AbortSignal): Promise<ObjectLocation>
   /** A fetch failed: what was remembered of the other side may be why. */
   forget(): void
 }
@@ -22,7 +22,7 @@ export type ProgramTarget =
   | { readonly kind: 'disk'; readonly folder: string }
 
 /** The location of the objects of a repository. */
-export type Place =
+export type ObjectLocation =
   | { readonly kind: 'remote'; readonly url: string; readonly server: Server }
   | { readonly kind: 'disk'; readonly folder: string }
   /** With the git program, whose objects the worker reads over its own standard input and output. */
@@ -30,7 +30,7 @@ export type Place =
 
 /** The first message of a fetch. `scratch` is a folder that this fetch alone writes to. */
 export interface WorkerTask {
-  readonly place: Place
+  readonly place: ObjectLocation
   readonly scratch: string
   readonly limits: FetchLimits
 }

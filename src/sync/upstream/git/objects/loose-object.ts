@@ -2,7 +2,7 @@ import { closeSync, fstatSync, readSync } from 'node:fs'
 import { constants, inflateSync } from 'node:zlib'
 import type { GitObject, ObjectType } from './git-object.ts'
 import { Malformed } from '../../../../base/malformed.ts'
-import { inflated, mostBytes, openedToRead } from './pack-file.ts'
+import { inflatedObject, mostBytes, openedToRead } from './pack-file.ts'
 
 /** A loose object whose header was read. */
 export interface LooseObject extends Disposable {
@@ -58,7 +58,7 @@ function contentOf(handle: number, headerBytes: number, size: number): Buffer {
     if (read === 0) throw new Malformed('a loose object ends early')
     at += read
   }
-  const result = inflated(packed, whole)
+  const result = inflatedObject(packed, whole)
   if (result === undefined) throw new Malformed('a loose object ends early')
   return result.bytes.subarray(headerBytes)
 }

@@ -1,19 +1,19 @@
 import type { ObjectId, Revision } from '../../../model/revision.ts'
-import type { Taken } from '../../../model/tree.ts'
+import type { TakenBlob } from '../../../model/tree.ts'
 import type { GitObject } from './git-object.ts'
 import type { FetchLimits, KnownTrees, Relation } from '../../upstream.ts'
-import type { Way } from '../../http/host-access.ts'
+import type { HostAccess } from '../../http/host-access.ts'
 
 /** The objects of one repository for the worker. Every returned object is verified against its id. */
-export interface Objects extends Partial<Disposable> {
+export interface ObjectSource extends Partial<Disposable> {
   /** Makes the commit, its tag and its trees readable; known trees may stay unreadable. */
-  open(revision: Revision, known: KnownTrees, way: Way): Promise<void>
+  open(revision: Revision, known: KnownTrees, way: HostAccess): Promise<void>
   /** Returns an object; `undefined` if it is absent. Of a too large object only the header is read. */
   read(id: ObjectId): Promise<GitObject | LargeObject | undefined>
   /** Returns the relation of two commits. Reads as many commits as needed, within `HISTORY_LIMITS`. */
-  relation(from: ObjectId, to: ObjectId, way: Way): Promise<Relation>
+  relation(from: ObjectId, to: ObjectId, way: HostAccess): Promise<Relation>
   /** Passes each available blob to `keep`. The result has an entry for each blob, with the reason for a missing one. */
-  take(blobs: readonly ObjectId[], keep: KeepBlob, way: Way): Promise<ReadonlyMap<ObjectId, Taken>>
+  take(blobs: readonly ObjectId[], keep: KeepBlob, way: HostAccess): Promise<ReadonlyMap<ObjectId, TakenBlob>>
 }
 
 /** An object that exceeds the size limit for commits, tags and trees. */
@@ -36,10 +36,10 @@ const LEAST_OBJECT_BYTES = 2 ** 24
 const TREE_ENTRY_BYTES = 40
 
 /** Returns the refusal of a blob that is too large. */
-export function tooLarge(size: number | undefined): Taken {
+export function tooLarge(size: number | undefined): TakenBlob {
   return { kind: 'refused', reason: 'too-large', ...(size !== undefined && { size }) }
 }
 
-export const ABSENT: Taken = { kind: 'refused', reason: 'absent' }
+export const ABSENT: TakenBlob = { kind: 'refused', reason: 'absent' }
 
-export type KeepBlob = (bytes: Uint8Array) => Taken
+export type KeepBlob = (bytes: Uint8Array) => TakenBlob

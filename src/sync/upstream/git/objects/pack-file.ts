@@ -6,7 +6,7 @@ import { Malformed } from '../../../../base/malformed.ts'
 
 /** The header of one object in a pack: its storage form, its inflated size, and the offset of its compressed bytes. */
 export interface PackHeader {
-  readonly stored: Stored
+  readonly stored: PackedObject
   readonly size: number
   readonly at: number
 }
@@ -15,7 +15,7 @@ export interface PackHeader {
 type Arrived = (end: number) => Promise<void>
 
 /** A whole object, or a delta whose base is earlier in the pack or named by its id. */
-export type Stored =
+export type PackedObject =
   | { readonly kind: 'whole'; readonly type: ObjectType }
   | { readonly kind: 'delta'; readonly base: number | ObjectId }
 
@@ -92,7 +92,7 @@ export class PackFile implements Disposable {
     const most = mostBytes(size)
     for (let need = usualBytes(size); ; need = Math.min(need * 2, most)) {
       const packed = this.#bytes(at, Math.min(need, this.end - at))
-      const result = inflated(packed, size)
+      const result = inflatedObject(packed, size)
       if (result !== undefined) return { bytes: result.bytes, next: at + result.used }
       if (need >= most || need >= this.end - at) throw new Malformed('an object ends early')
     }
@@ -106,7 +106,7 @@ export class PackFile implements Disposable {
     const { at, size } = header
     const usual = usualBytes(size)
     await arrived(at + usual)
-    const result = inflated(this.#bytes(at, Math.min(usual, this.end - at)), size)
+    const result = inflatedObject(this.#bytes(at, Math.min(usual, this.end - at)), size)
     if (result !== undefined) return { bytes: result.bytes, next: at + result.used }
     await arrived(at + mostBytes(size))
     return this.inflate(header)
@@ -211,7 +211,10 @@ function byteAt(bytes: Buffer, at: number): number {
 }
 
 /** `undefined` if the compressed data continues beyond the given bytes. */
-export function inflated(packed: Buffer, size: number): { readonly bytes: Buffer; readonly used: number } | undefined {
+export function inflatedObject(
+  packed: Buffer,
+  size: number,
+): { readonly bytes: Buffer; readonly used: number } | undefined {
   const options = { info: true, chunkSize: Math.max(size + 1, 64), maxOutputLength: Math.max(size, 1) }
   try {
     const result: unknown = inflateSync(packed, options)

@@ -1,6 +1,6 @@
 import type { ObjectFormat, ObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
-import { createObjectHash, idOf, type GitObject } from './git-object.ts'
+import { createObjectHash, objectIdOf, type GitObject } from './git-object.ts'
 import { Malformed } from '../../../../base/malformed.ts'
 import { OBJECT_HEADER_BYTES, PackFile, type PackHeader } from './pack-file.ts'
 import { PackObjects } from './pack-objects.ts'
@@ -27,7 +27,7 @@ export class LargeInPack extends Error {
 }
 
 /** Called for each object that fits into memory. */
-export type Found = (id: ObjectId, object: GitObject) => void
+export type ObjectSink = (id: ObjectId, object: GitObject) => void
 
 /** Reads a pack in bounded memory. Every id is computed from the bytes, never taken from the server. */
 export class PackReader implements Disposable {
@@ -59,7 +59,7 @@ export class PackReader implements Disposable {
     path: string,
     format: ObjectFormat,
     limits: PackLimits,
-    found: Found = () => {},
+    found: ObjectSink = () => {},
   ): Promise<PackReader> {
     await using spool = new PackSpool(chunks, path, format)
     while (spool.bytes < LEAST_PACK_BYTES && (await spool.more()));
@@ -98,7 +98,7 @@ export class PackReader implements Disposable {
     return this.#tooLarge.has(id) || (this.#hasUnknown && !this.#offsets.has(id))
   }
 
-  async #scan(found: Found): Promise<void> {
+  async #scan(found: ObjectSink): Promise<void> {
     const { count, start } = this.#file
     const waiting = new Map<ObjectId, number[]>()
     let at = start
@@ -136,13 +136,13 @@ export class PackReader implements Disposable {
   }
 
   /** Adds an object whose base is known; returns `undefined` if it is too large to be held. */
-  #enter(offset: number, header: PackHeader, bytes: Buffer, found: Found): ObjectId | undefined {
+  #enter(offset: number, header: PackHeader, bytes: Buffer, found: ObjectSink): ObjectId | undefined {
     const object = this.#objects.enter(offset, header, bytes)
     if (object === undefined) {
       this.#hasUnknown = true
       return undefined
     }
-    const id = idOf(object, this.#format)
+    const id = objectIdOf(object, this.#format)
     this.#offsets.set(id, offset)
     found(id, object)
     return id
@@ -152,7 +152,7 @@ export class PackReader implements Disposable {
    * Adds the deltas whose base came after them. Each is processed once, because repeated scans would take quadratic
    * time.
    */
-  #enterLate(waiting: Map<ObjectId, number[]>, found: Found): void {
+  #enterLate(waiting: Map<ObjectId, number[]>, found: ObjectSink): void {
     const bases = [...waiting.keys()].filter((id) => this.#offsets.has(id))
     for (let base = bases.pop(); base !== undefined; base = bases.pop()) {
       const offsets = waiting.get(base) ?? []

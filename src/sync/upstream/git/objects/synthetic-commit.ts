@@ -1,5 +1,5 @@
 import type { ObjectId } from '../../../model/revision.ts'
-import { idOf } from './git-object.ts'
+import { objectIdOf } from './git-object.ts'
 
 /** A synthetic commit object for content without a real commit, and its id. */
 export interface PlainCommit {
@@ -11,5 +11,5 @@ export interface PlainCommit {
 export function plainCommit(tree: ObjectId, message: string): PlainCommit {
   const nobody = 'skillsyncd <> 0 +0000'
   const bytes = Buffer.from(`tree ${tree}\nauthor ${nobody}\ncommitter ${nobody}\n\n${message}\n`)
-  return { bytes, id: idOf({ type: 'commit', bytes }, 'sha256') }
+  return { bytes, id: objectIdOf({ type: 'commit', bytes }, 'sha256') }
 }

@@ -4,7 +4,7 @@ import { SyncError } from '../../../model/sync-error.ts'
 import { credentialHeaders } from '../../http/credential-headers.ts'
 import { authoritiesWith } from '../../http/http-trust.ts'
 import type { FetchLimits } from '../../upstream.ts'
-import type { Proxy, Way } from '../../http/host-access.ts'
+import type { Proxy, HostAccess } from '../../http/host-access.ts'
 
 /** The parameters of a git request over http(s). */
 export interface HttpAsked {
@@ -12,7 +12,7 @@ export interface HttpAsked {
   readonly url: string
   /** The target of a redirect within the same origin; otherwise the URL itself. */
   readonly base: string
-  readonly way: Way
+  readonly way: HostAccess
   readonly limits: Pick<FetchLimits, 'idleMs'>
 }
 
@@ -84,7 +84,7 @@ function withUser({ url: address, headers }: Proxy, url: string): string {
 }
 
 /** Writes the CA file, which holds no secret. git uses this file instead of the system's CAs, so it contains both. */
-async function trustSettings(folder: string, { route: { ca } }: Way): Promise<Setting[]> {
+async function trustSettings(folder: string, { route: { ca } }: HostAccess): Promise<Setting[]> {
   if (ca === undefined) return []
   const file = join(folder, 'authorities.pem')
   await writeFile(file, (await authoritiesWith(ca)).join('\n'))

@@ -2,7 +2,7 @@ import type { ProgramTarget } from '../objects/git-transport.ts'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SyncError } from '../../../model/sync-error.ts'
-import { ChildGroup, runToEnd, type Bounds, type Ended, type Start } from './process-group.ts'
+import { ChildGroup, runToEnd, type ProcessBounds, type Ended, type Start } from './process-group.ts'
 import { gitVersionIn, obeysNoLazyFetch } from './git-version.ts'
 import { gitFailureOf } from '../../http/http-failure.ts'
 import { isRedirect, MAX_REDIRECTS, redirectOf, baseOf, tooManyRedirects } from '../../http/http-redirect.ts'
@@ -16,7 +16,7 @@ import type { GitHost } from '../objects/git-host.ts'
 export interface GitRun {
   readonly args: readonly string[]
   readonly input?: string
-  readonly bounds?: Partial<Bounds>
+  readonly bounds?: Partial<ProcessBounds>
   readonly fileBytes?: number
   /** Variables that override those of the same name. */
   readonly env?: Readonly<Record<string, string>>
@@ -143,7 +143,7 @@ export class GitProgram implements AsyncDisposable {
     return { command: this.#reach.programs.git, args, cwd: this.folder, env: { ...this.#env, ...env }, fileBytes }
   }
 
-  #bounds(): Bounds {
+  #bounds(): ProcessBounds {
     const { connectMs, idleMs } = this.#reach.limits
     // Connect, key exchange and first answer follow one another, and git reports nothing in between.
     return { firstMs: connectMs + idleMs, idleMs, outputBytes: OUTPUT_BYTES }

@@ -1,7 +1,7 @@
 import { chmod, open, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SyncError } from '../../../model/sync-error.ts'
-import type { GitHost, SshAccess, SshKey } from '../objects/git-host.ts'
+import type { GitHost, SshAccess, SshPrivateKey } from '../objects/git-host.ts'
 
 /**
  * Writes the files that ssh needs into its working folder, and returns the environment that makes git use them. Secrets
@@ -72,7 +72,7 @@ function optionsFor(access: SshAccess, { connectMs, idleMs }: GitHost['limits'])
   return ['-F', 'none', '-E', LOG, ...options, ...(access.key === undefined ? [] : ['-i', KEY])]
 }
 
-async function writeKey(folder: string, key: SshKey): Promise<void> {
+async function writeKey(folder: string, key: SshPrivateKey): Promise<void> {
   const file = join(folder, KEY)
   if (key.kind === 'text') {
     const text = key.text.endsWith('\n') ? key.text : `${key.text}\n`

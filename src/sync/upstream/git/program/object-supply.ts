@@ -2,13 +2,13 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { formatOf, isObjectId, type ObjectFormat, type ObjectId, type Revision } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
-import type { Taken } from '../../../model/tree.ts'
+import type { TakenBlob } from '../../../model/tree.ts'
 import type { ChildGroup } from './process-group.ts'
 import { HISTORY_LIMITS } from '../objects/ancestry.ts'
 import { GitProgram, scratchFailure } from './git-program.ts'
 import { type ProgramTarget } from '../objects/git-transport.ts'
 import { ABSENT, tooLarge } from '../objects/object-source.ts'
-import { Refused } from './program-failure.ts'
+import { ObjectsRefused } from './program-failure.ts'
 import type { ProgramEnded } from './program-objects.ts'
 import { namedLimit } from '../../upstream.ts'
 import type { GitHost } from '../objects/git-host.ts'
@@ -67,7 +67,7 @@ export class ProgramSupply implements AsyncDisposable {
   }
 
   /** Makes blobs readable. Returns the unavailable ones, with the reason. */
-  async prepare(blobs: readonly ObjectId[], signal: AbortSignal): Promise<ReadonlyMap<ObjectId, Taken>> {
+  async prepare(blobs: readonly ObjectId[], signal: AbortSignal): Promise<ReadonlyMap<ObjectId, TakenBlob>> {
     let sizes = await this.#sizesOf(blobs, signal)
     // An id of the other format is no id here: git would interpret it as a ref name.
     const missing = blobs.filter((id) => !sizes.has(id) && formatOf(id) === this.#format)
@@ -83,7 +83,7 @@ export class ProgramSupply implements AsyncDisposable {
     await this.#git[Symbol.asyncDispose]()
   }
 
-  #refusedOf(id: ObjectId, size: number | undefined): readonly (readonly [ObjectId, Taken])[] {
+  #refusedOf(id: ObjectId, size: number | undefined): readonly (readonly [ObjectId, TakenBlob])[] {
     if (size === undefined) return [[id, ABSENT]]
     return size > this.#reach.limits.blobBytes ? [[id, tooLarge(size)]] : []
   }
@@ -154,12 +154,12 @@ export class ProgramSupply implements AsyncDisposable {
     }
   }
 
-  async #refusedLot(ids: readonly ObjectId[], signal: AbortSignal): Promise<Refused | undefined> {
+  async #refusedLot(ids: readonly ObjectId[], signal: AbortSignal): Promise<ObjectsRefused | undefined> {
     try {
       await this.#fetch(ids, [], this.#fetching('the files'), signal)
       return undefined
     } catch (error) {
-      if (error instanceof Refused) return error
+      if (error instanceof ObjectsRefused) return error
       throw error
     }
   }
@@ -201,7 +201,7 @@ export class ProgramSupply implements AsyncDisposable {
 }
 
 function unlessRefused(cause: unknown): void {
-  if (!(cause instanceof Refused)) throw cause
+  if (!(cause instanceof ObjectsRefused)) throw cause
 }
 
 async function inScratch<T>(work: Promise<T>): Promise<T> {

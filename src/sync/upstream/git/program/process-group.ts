@@ -24,7 +24,7 @@ export interface Ended {
 }
 
 /** Limits of one run, enforced by this process: the programs themselves wait forever. */
-export interface Bounds {
+export interface ProcessBounds {
   /** Timeout until the first output. */
   readonly firstMs: number
   /** Timeout between two outputs. */
@@ -121,7 +121,7 @@ export class ChildGroup implements AsyncDisposable {
 export async function runToEnd(
   start: Start,
   input: string,
-  bounds: Bounds,
+  bounds: ProcessBounds,
   what: string,
   signal: AbortSignal,
 ): Promise<Ended & { readonly stdout: Buffer }> {
@@ -208,7 +208,7 @@ class Silence implements Disposable {
   #idle: NodeJS.Timeout | undefined
   readonly #over: (ms: number) => void
 
-  constructor({ firstMs, idleMs }: Bounds, over: (ms: number) => void) {
+  constructor({ firstMs, idleMs }: ProcessBounds, over: (ms: number) => void) {
     this.#over = over
     this.#idleMs = idleMs
     this.#timer = setTimeout(() => over(firstMs), firstMs)

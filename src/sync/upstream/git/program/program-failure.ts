@@ -6,7 +6,7 @@ import { printable } from '../../../../base/text/printable.ts'
 import { knownHostLines } from './git-ssh-config.ts'
 import { namedLimit } from '../../upstream.ts'
 import type { GitHost } from '../objects/git-host.ts'
-import type { Way } from '../../http/host-access.ts'
+import type { HostAccess } from '../../http/host-access.ts'
 
 /** The facts about a failed run of git. */
 export interface FailedRun {
@@ -17,7 +17,7 @@ export interface FailedRun {
   /** The log of ssh, which the remote cannot influence. */
   readonly ssh: string
   /** The request and the answers over http(s). */
-  readonly http: { readonly way: Way; readonly trace: HttpTrace } | undefined
+  readonly http: { readonly way: HostAccess; readonly trace: HttpTrace } | undefined
   /** The working directory. */
   readonly folder: string
   readonly reach: GitHost
@@ -52,7 +52,7 @@ function answerFailure(run: FailedRun): SyncError | undefined {
   return failures.find((failure) => failure !== undefined)
 }
 
-function failureIn(answer: Traced, { headers, route: { proxy } }: Way, run: FailedRun): SyncError | undefined {
+function failureIn(answer: Traced, { headers, route: { proxy } }: HostAccess, run: FailedRun): SyncError | undefined {
   const isOfProxy = answer.method === 'CONNECT' || (proxy !== undefined && answer.status === 407)
   if (!isOfProxy) return gitFailureOf(answer, run.what, Object.keys(headers).length > 0)
   if (answer.status === 200) return undefined
@@ -169,7 +169,7 @@ const OF_GIT: readonly Reading[] = [
 ]
 
 /** The remote lacks these objects, or refuses to serve them. */
-export class Refused extends SyncError {
+export class ObjectsRefused extends SyncError {
   readonly ids: readonly string[]
   /** True if the remote serves only objects that a ref points to, so it may have them. */
   readonly isUnadvertised: boolean
@@ -181,7 +181,7 @@ export class Refused extends SyncError {
   }
 }
 
-function refusal({ what, stderr }: FailedRun): Refused | undefined {
+function refusal({ what, stderr }: FailedRun): ObjectsRefused | undefined {
   const found = [
     ...stderr.matchAll(/(not our ref|unadvertised object|couldn't find remote ref) ([0-9a-f]{64}|[0-9a-f]{40})\b/g),
   ]
@@ -189,7 +189,7 @@ function refusal({ what, stderr }: FailedRun): Refused | undefined {
   const ids = found.map(([, , id = '']) => id)
   const isUnadvertised = found.some(([, why]) => why === 'unadvertised object')
   const why = isUnadvertised ? 'hands out nothing by its id but what a branch or a tag points to' : 'does not have it'
-  return new Refused(`${what}: the server ${why} (${ids[0]})`, ids, isUnadvertised)
+  return new ObjectsRefused(`${what}: the server ${why} (${ids[0]})`, ids, isUnadvertised)
 }
 
 function missingOf({ status, stderr, ssh, reach: { programs } }: FailedRun): string | undefined {

@@ -1,20 +1,20 @@
 import { formatOf, type ObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
-import type { Taken } from '../../../model/tree.ts'
+import type { TakenBlob } from '../../../model/tree.ts'
 import { readRelation } from '../objects/ancestry.ts'
-import { idOf, type GitObject, type ObjectType } from '../objects/git-object.ts'
+import { objectIdOf, type GitObject, type ObjectType } from '../objects/git-object.ts'
 import {
   ABSENT,
   objectBytesOf,
   tooLarge,
   type KeepBlob,
   type LargeObject,
-  type Objects,
+  type ObjectSource,
 } from '../objects/object-source.ts'
 import type { FetchLimits, Relation } from '../../upstream.ts'
 
 /** The objects that `git cat-file --batch` prints. `ProgramSupply` has fetched them and checked their sizes before. */
-export class ProgramObjects implements Objects {
+export class ProgramObjects implements ObjectSource {
   readonly #from: Printed
   readonly #to: NodeJS.WritableStream
   readonly #most: number
@@ -36,8 +36,8 @@ export class ProgramObjects implements Objects {
     return readRelation(from, to, (id) => this.read(id))
   }
 
-  async take(blobs: readonly ObjectId[], keep: KeepBlob): Promise<ReadonlyMap<ObjectId, Taken>> {
-    const taken = new Map<ObjectId, Taken>()
+  async take(blobs: readonly ObjectId[], keep: KeepBlob): Promise<ReadonlyMap<ObjectId, TakenBlob>> {
+    const taken = new Map<ObjectId, TakenBlob>()
     // Requested together and read one by one: git waits while the worker writes files.
     if (blobs.length > 0) this.#to.write(blobs.map((id) => `${id}\n`).join(''))
     for (const id of blobs) {
@@ -63,7 +63,7 @@ export class ProgramObjects implements Objects {
     const object = { type, bytes }
     // A name that is not an id of the repository can still lead git to an object.
     if (found !== id) return undefined
-    if (idOf(object, formatOf(id)) !== id) throw damaged(id)
+    if (objectIdOf(object, formatOf(id)) !== id) throw damaged(id)
     return object
   }
 }

@@ -1,6 +1,6 @@
 import { isObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
-import type { GitTransport, Place } from '../objects/git-transport.ts'
+import type { GitTransport, ObjectLocation } from '../objects/git-transport.ts'
 import { GitProgram } from './git-program.ts'
 import { type ProgramTarget } from '../objects/git-transport.ts'
 import { prefixOf, type Ref } from '../objects/ref-rules.ts'
@@ -46,7 +46,7 @@ export class ProgramTransport implements GitTransport {
     return ref
   }
 
-  async locate(): Promise<Place> {
+  async locate(): Promise<ObjectLocation> {
     return { kind: 'program', target: this.#target }
   }
 

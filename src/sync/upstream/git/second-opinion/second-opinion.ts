@@ -6,13 +6,13 @@ import { formatOf, type Revision } from '../../../model/revision.ts'
 import type { SkillFile } from '../../../model/skill.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import { THREAD_HEAP_MB } from '../fetch-threads.ts'
-import { errorOf, type Failure } from '../worker-protocol.ts'
+import { errorOf, type WorkerFailure } from '../worker-protocol.ts'
 import type { FetchLimits } from '../../upstream.ts'
 import type { GitReach } from '../git-reach.ts'
-import type { Way } from '../../http/host-access.ts'
+import type { HostAccess } from '../../http/host-access.ts'
 
 /** The served files of one skill, or of the docs folder. */
-export interface Claim {
+export interface ServedClaim {
   /** The true path of the skill; `undefined` for the docs folder. */
   readonly skill?: string
   /** The path from the root of the repository. */
@@ -53,17 +53,17 @@ interface NotCompared {
 /** The task of the thread, as plain data. */
 export interface SecondTask {
   readonly place:
-    | { readonly kind: 'remote'; readonly url: string; readonly way: Way }
+    | { readonly kind: 'remote'; readonly url: string; readonly way: HostAccess }
     | { readonly kind: 'disk'; readonly folder: string }
   readonly revision: Revision
-  readonly claims: readonly Claim[]
+  readonly claims: readonly ServedClaim[]
   /** `packBytes` is the maximum that is read. */
   readonly limits: FetchLimits
   /** An empty folder. */
   readonly scratch: string
 }
 
-export type SecondAnswer = SecondOpinion | { readonly kind: 'failed'; readonly failure: Failure }
+export type SecondAnswer = SecondOpinion | { readonly kind: 'failed'; readonly failure: WorkerFailure }
 
 /**
  * Fetches a commit once more, with isomorphic-git only, and compares its served files. Over http(s), isomorphic-git

@@ -3,10 +3,10 @@ import { Errors, readBlob, readCommit, readTree, type FsClient, type TreeEntry }
 import { isLfsPointer } from '../../../skill-md/lfs.ts'
 import { joinPath } from '../../../../base/paths.ts'
 import type { ObjectId } from '../../../model/revision.ts'
-import type { Claim, ClaimedFile, Difference, SecondOpinion } from './second-opinion.ts'
+import type { ServedClaim, ClaimedFile, Difference, SecondOpinion } from './second-opinion.ts'
 
 /** The repository that isomorphic-git reads. */
-export interface Objects {
+export interface ComparedRepository {
   readonly fs: FsClient
   readonly gitdir: string
   readonly cache: object
@@ -14,9 +14,9 @@ export interface Objects {
 
 /** Compares the claims about a commit with what isomorphic-git reads. None of our own git code takes part. */
 export async function compareClaims(
-  objects: Objects,
+  objects: ComparedRepository,
   commit: ObjectId,
-  claims: readonly Claim[],
+  claims: readonly ServedClaim[],
   place: 'remote' | 'disk',
 ): Promise<SecondOpinion> {
   const files = new CommitFiles(objects, commit)
@@ -47,7 +47,7 @@ class Comparison {
     return { kind: 'compared', files: this.#files, differences: this.#differences, more: this.#more }
   }
 
-  async add({ skill, folder, files, lacksPointers }: Claim): Promise<void> {
+  async add({ skill, folder, files, lacksPointers }: ServedClaim): Promise<void> {
     const about = skill === undefined ? {} : { skill }
     const claimed = new Set<string>()
     for (const file of files) {
@@ -125,11 +125,11 @@ class Lacking extends Error {
 
 /** The files of one commit by path, following links. */
 class CommitFiles {
-  readonly #objects: Objects
+  readonly #objects: ComparedRepository
   readonly #commit: ObjectId
   readonly #trees = new Map<string, ReadonlyMap<string, TreeEntry>>()
 
-  constructor(objects: Objects, commit: ObjectId) {
+  constructor(objects: ComparedRepository, commit: ObjectId) {
     this.#objects = objects
     this.#commit = commit
   }

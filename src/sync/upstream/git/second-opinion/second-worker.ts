@@ -9,7 +9,7 @@ import { failureFrom } from '../worker-protocol.ts'
 import { GitHttp } from '../smart-http/git-http.ts'
 import { inflatedWithin, weighPack } from './pack-weight.ts'
 import { ServerRefusal } from '../smart-http/pkt-line.ts'
-import { compareClaims, type Objects } from './second-reader.ts'
+import { compareClaims, type ComparedRepository } from './second-reader.ts'
 import type { SecondAnswer, SecondOpinion, SecondTask } from './second-opinion.ts'
 import { namedLimit } from '../../upstream.ts'
 
@@ -24,7 +24,7 @@ async function opinion({ place, revision, claims }: SecondTask): Promise<SecondO
     const refusal = await fetched(place, disk, gitdir, revision.tag ?? revision.commit)
     if (refusal !== undefined) return { kind: 'not-compared', why: refusal }
   }
-  const at: Objects = { fs: disk, gitdir, cache: {} }
+  const at: ComparedRepository = { fs: disk, gitdir, cache: {} }
   return compareClaims(at, revision.commit, claims, place.kind)
 }
 

@@ -1,18 +1,18 @@
 import { SyncError } from '../../../model/sync-error.ts'
 import { credentialHeaders } from '../../http/credential-headers.ts'
 import { exchange } from '../../http/http-exchange.ts'
-import type { Answer } from '../../http/http-exchange.ts'
+import type { HttpAnswer } from '../../http/http-exchange.ts'
 import { connectionFailure, gitFailureOf } from '../../http/http-failure.ts'
 import { baseOf, isRedirect, MAX_REDIRECTS, redirectOf, tooManyRedirects } from '../../http/http-redirect.ts'
 import { guarded } from './pkt-line.ts'
 import type { FetchLimits } from '../../upstream.ts'
-import type { Way } from '../../http/host-access.ts'
+import type { HostAccess } from '../../http/host-access.ts'
 
 /** The limits of one exchange with a host. All its requests share `bytes`, which counts down. */
 export interface HttpAllowance {
   readonly limits: Pick<FetchLimits, 'connectMs' | 'idleMs' | 'totalMs'>
   readonly bytes: ByteBudget
-  readonly way: Way
+  readonly way: HostAccess
   readonly signal: AbortSignal
 }
 
@@ -72,7 +72,7 @@ export class GitHttp {
     }
   }
 
-  async #ask(method: string, call: GitCall, watch: Watch): Promise<Answer> {
+  async #ask(method: string, call: GitCall, watch: Watch): Promise<HttpAnswer> {
     const headers = this.#headers(call)
     const { route } = this.#allowance.way
     if (call.body !== undefined) {
@@ -103,7 +103,7 @@ export class GitHttp {
     return { ...headers, ...credentialHeaders(this.#allowance.way, call.url, this.#url) }
   }
 
-  async *#read(answer: Answer, watch: Watch): AsyncGenerator<Uint8Array> {
+  async *#read(answer: HttpAnswer, watch: Watch): AsyncGenerator<Uint8Array> {
     const { bytes } = this.#allowance
     try {
       for await (const chunk of answer.body) {

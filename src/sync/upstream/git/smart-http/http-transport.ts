@@ -1,5 +1,5 @@
 import { GitHttp } from './git-http.ts'
-import type { GitTransport, Place } from '../objects/git-transport.ts'
+import type { GitTransport, ObjectLocation } from '../objects/git-transport.ts'
 import { discover } from './discover.ts'
 import { RedirectRefused } from '../../http/http-redirect.ts'
 import { listRefs } from './protocol.ts'
@@ -45,7 +45,7 @@ export class HttpTransport implements GitTransport {
     return (await this.list(ANY, signal)).length === 0
   }
 
-  async locate(signal: AbortSignal): Promise<Place> {
+  async locate(signal: AbortSignal): Promise<ObjectLocation> {
     const server = SERVERS.get(this.#url) ?? (await this.#server(await this.#open(signal)))
     this.#reach.onAddress?.(server.base)
     return { kind: 'remote', url: this.#url, server }

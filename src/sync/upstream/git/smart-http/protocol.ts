@@ -16,7 +16,7 @@ export async function listRefs(http: GitHttp, server: Server, prefixes: readonly
 }
 
 /** The requested objects. With `depth`, a commit comes with its content; without it, each object comes alone. */
-export interface Wanted {
+export interface PackRequest {
   readonly ids: readonly ObjectId[]
   /** The depth of the history, in commits. */
   readonly depth?: number
@@ -30,7 +30,7 @@ export interface Wanted {
 }
 
 /** Returns the bytes of a pack with the wanted objects. */
-export async function* requestPack(http: GitHttp, server: Server, wanted: Wanted): AsyncGenerator<Uint8Array> {
+export async function* requestPack(http: GitHttp, server: Server, wanted: PackRequest): AsyncGenerator<Uint8Array> {
   let isPack = server.version === 1
   for await (const line of server.version === 1 ? askVersion1(http, server, wanted) : askPack(http, server, wanted)) {
     if (typeof line === 'string') continue
@@ -40,7 +40,7 @@ export async function* requestPack(http: GitHttp, server: Server, wanted: Wanted
   }
 }
 
-function askPack(http: GitHttp, server: Server, { ids, depth, filter, have }: Wanted) {
+function askPack(http: GitHttp, server: Server, { ids, depth, filter, have }: PackRequest) {
   const wants = ids.map((id) => `want ${id}\n`)
   const bounds = [
     ...(depth === undefined ? [] : [`deepen ${depth}\n`]),
@@ -56,7 +56,7 @@ function ask(http: GitHttp, server: Server, command: string, lines: readonly str
   return post(http, server, [packet(command), ...format, DELIMITER, ...lines.map(packet), FLUSH])
 }
 
-function askVersion1(http: GitHttp, server: Server, { ids, depth }: Wanted) {
+function askVersion1(http: GitHttp, server: Server, { ids, depth }: PackRequest) {
   const format = server.format === 'sha1' ? '' : ` object-format=${server.format}`
   const asked = ` side-band-64k ofs-delta no-progress${format}`
   const wants = ids.map((id, index) => `want ${id}${index === 0 ? asked : ''}\n`)

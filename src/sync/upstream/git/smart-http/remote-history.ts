@@ -3,8 +3,8 @@ import { SyncError } from '../../../model/sync-error.ts'
 import { HISTORY_LIMITS, relationIn, type Parents } from '../objects/ancestry.ts'
 import type { ByteBudget } from './git-http.ts'
 import { parentsOf } from '../objects/git-object.ts'
-import type { Wanted } from './protocol.ts'
-import type { Found, PackLimits, PackReader } from '../objects/pack-reader.ts'
+import type { PackRequest } from './protocol.ts'
+import type { ObjectSink, PackLimits, PackReader } from '../objects/pack-reader.ts'
 import { ServerRefusal } from './pkt-line.ts'
 import type { Relation } from '../../upstream.ts'
 
@@ -14,7 +14,7 @@ export interface Allowance {
   readonly pack: PackLimits
 }
 
-type FetchPack = (wanted: Wanted, found: Found, allowance: Allowance) => Promise<PackReader>
+type FetchPack = (wanted: PackRequest, found: ObjectSink, allowance: Allowance) => Promise<PackReader>
 
 /**
  * Returns the relation of two commits of a repository over http(s), from packs of commits only. The server leaves out
@@ -27,7 +27,7 @@ export async function askRelation(from: ObjectId, to: ObjectId, fetch: FetchPack
     pack: { objects: commits, objectBytes: commitBytes },
   }
   const history = new History()
-  const learn = async (wanted: Wanted): Promise<Relation> => {
+  const learn = async (wanted: PackRequest): Promise<Relation> => {
     using _ = await fetch({ ...wanted, filter: 'tree:0' }, history.found, allowance)
     return relationIn(history.parents, from, to)
   }
@@ -54,7 +54,7 @@ class History {
     return this.#parents
   }
 
-  readonly found: Found = (id, { type, bytes }) => {
+  readonly found: ObjectSink = (id, { type, bytes }) => {
     if (type !== 'commit' || this.#parents.has(id)) return
     const parents = parentsOf(bytes)
     this.#named += parents.length

@@ -2,11 +2,11 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatOf, isIdOf, type ObjectId, type Revision } from '../../../model/revision.ts'
 import { isSystemError, SyncError, type SyncErrorCode } from '../../../model/sync-error.ts'
-import type { Taken } from '../../../model/tree.ts'
+import type { TakenBlob } from '../../../model/tree.ts'
 import { GitHttp } from './git-http.ts'
-import type { Place, WorkerTask } from '../objects/git-transport.ts'
+import type { ObjectLocation, WorkerTask } from '../objects/git-transport.ts'
 import { treeOfCommit, type GitObject } from '../objects/git-object.ts'
-import { requestPack, type Wanted } from './protocol.ts'
+import { requestPack, type PackRequest } from './protocol.ts'
 import { lackingTrees, outermost } from '../objects/known-trees.ts'
 import {
   ABSENT,
@@ -14,21 +14,21 @@ import {
   tooLarge,
   type KeepBlob,
   type LargeObject,
-  type Objects,
+  type ObjectSource,
 } from '../objects/object-source.ts'
-import { LargeInPack, PackReader, type Found } from '../objects/pack-reader.ts'
+import { LargeInPack, PackReader, type ObjectSink } from '../objects/pack-reader.ts'
 import { ServerRefusal } from './pkt-line.ts'
 import { askRelation, type Allowance } from './remote-history.ts'
 import { namedLimit } from '../../upstream.ts'
 import type { KnownTrees, Relation } from '../../upstream.ts'
-import type { Way } from '../../http/host-access.ts'
+import type { HostAccess } from '../../http/host-access.ts'
 
 /**
  * The objects of a repository over http(s). One pack has the commit and its trees, and all blobs if the server cannot
  * filter. Then each batch of blobs has a pack. An update leaves out known trees.
  */
-export class RemoteObjects implements Objects {
-  readonly #place: Extract<Place, { kind: 'remote' }>
+export class RemoteObjects implements ObjectSource {
+  readonly #place: Extract<ObjectLocation, { kind: 'remote' }>
   readonly #task: WorkerTask
   readonly #allowance: Allowance
   #snapshot: PackReader | undefined
@@ -38,7 +38,7 @@ export class RemoteObjects implements Objects {
   #refusals = 0
   #stops = 0
 
-  constructor(place: Extract<Place, { kind: 'remote' }>, task: WorkerTask) {
+  constructor(place: Extract<ObjectLocation, { kind: 'remote' }>, task: WorkerTask) {
     const { packBytes, blobBytes, files } = task.limits
     const objectBytes = Math.max(blobBytes, objectBytesOf(task.limits))
     this.#place = place
@@ -51,7 +51,7 @@ export class RemoteObjects implements Objects {
     }
   }
 
-  async open(revision: Revision, known: KnownTrees, way: Way): Promise<void> {
+  async open(revision: Revision, known: KnownTrees, way: HostAccess): Promise<void> {
     const { format } = this.#place.server
     if (formatOf(revision.commit) !== format) {
       const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": its ids are ${format}`
@@ -89,7 +89,7 @@ export class RemoteObjects implements Objects {
    * Fetches what is not in the known trees, and known trees that have moved. Returns false if everything must be
    * fetched.
    */
-  async #update(wanted: Wanted, commit: ObjectId, known: KnownTrees, way: Way): Promise<boolean> {
+  async #update(wanted: PackRequest, commit: ObjectId, known: KnownTrees, way: HostAccess): Promise<boolean> {
     // A server without filters would also leave out the files of known trees, and they could not be fetched later.
     const have = this.#place.server.filters ? outermost(known) : undefined
     if (have === undefined) return false
@@ -111,8 +111,8 @@ export class RemoteObjects implements Objects {
     return false
   }
 
-  async take(blobs: readonly ObjectId[], keep: KeepBlob, way: Way) {
-    const taken = new Map<ObjectId, Taken>()
+  async take(blobs: readonly ObjectId[], keep: KeepBlob, way: HostAccess) {
+    const taken = new Map<ObjectId, TakenBlob>()
     for (const id of blobs) {
       const object = this.#snapshot?.read(id)
       if (object?.type === 'blob') taken.set(id, keep(object.bytes))
@@ -132,7 +132,7 @@ export class RemoteObjects implements Objects {
     if (lot.length === 0) return
     const { keep, taken, way } = taking
     const wanted = new Set(lot)
-    const found: Found = (id, { type, bytes }) => {
+    const found: ObjectSink = (id, { type, bytes }) => {
       if (type === 'blob' && wanted.has(id)) taken.set(id, keep(bytes))
     }
     try {
@@ -175,11 +175,16 @@ export class RemoteObjects implements Objects {
       : { bytes, pack: { ...pack, stopBytes: this.#task.limits.blobBytes } }
   }
 
-  async relation(from: ObjectId, to: ObjectId, way: Way): Promise<Relation> {
+  async relation(from: ObjectId, to: ObjectId, way: HostAccess): Promise<Relation> {
     return askRelation(from, to, (wanted, found, allowance) => this.#fetch(wanted, way, found, allowance))
   }
 
-  async #fetch(wanted: Wanted, way: Way, found?: Found, allowance = this.#allowance): Promise<PackReader> {
+  async #fetch(
+    wanted: PackRequest,
+    way: HostAccess,
+    found?: ObjectSink,
+    allowance = this.#allowance,
+  ): Promise<PackReader> {
     const { server, url } = this.#place
     const { limits, scratch } = this.#task
     const http = new GitHttp(url, { limits, bytes: allowance.bytes, way, signal: NEVER })
@@ -207,8 +212,8 @@ function removeName(file: string): void {
 /** The state of one `take`: the sink for blobs, and the results so far. */
 interface Taking {
   readonly keep: KeepBlob
-  readonly taken: Map<ObjectId, Taken>
-  readonly way: Way
+  readonly taken: Map<ObjectId, TakenBlob>
+  readonly way: HostAccess
 }
 
 /** Maximum trees in one request. If more have moved, all trees of the commit are fetched. */

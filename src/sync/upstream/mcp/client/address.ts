@@ -1,4 +1,4 @@
-import type { Way } from '../../http/host-access.ts'
+import type { HostAccess } from '../../http/host-access.ts'
 
 /** The address of an MCP server. */
 export type McpAddress = HttpAddress | ProgramAddress
@@ -44,7 +44,7 @@ export const MCP_LIMITS: McpLimits = {
 /** The options of a connection. */
 export interface ConnectionOptions {
   /** Returns the route to the server's host and the headers to send. Called again before each use. */
-  readonly way: (signal: AbortSignal) => Promise<Way>
+  readonly way: (signal: AbortSignal) => Promise<HostAccess>
   readonly limits: McpLimits
   /** The version of this program, which servers receive. */
   readonly version: string

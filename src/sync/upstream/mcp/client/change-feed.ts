@@ -6,7 +6,7 @@ export interface Wish {
   readonly uris: readonly string[]
 }
 
-export type Notice = { readonly kind: 'updated'; readonly uri: string } | { readonly kind: 'list' }
+export type ChangeNotice = { readonly kind: 'updated'; readonly uri: string } | { readonly kind: 'list' }
 
 /** A subscription that the server accepted. */
 export interface Watch extends AsyncDisposable {
@@ -16,7 +16,7 @@ export interface Watch extends AsyncDisposable {
 }
 
 /** The watch for a server that sends no notifications. */
-export const UNHEARD: Watch = {
+export const NO_WATCH: Watch = {
   honoured: { list: false, uris: [] },
   ended: Promise.resolve(),
   [Symbol.asyncDispose]: () => Promise.resolve(),
@@ -31,7 +31,7 @@ export function noticeIn(
   { method, params }: Notification,
   honoured: ReadonlySet<string>,
   list: boolean,
-): Notice | undefined {
+): ChangeNotice | undefined {
   if (method === 'notifications/resources/list_changed') return list ? { kind: 'list' } : undefined
   if (method !== 'notifications/resources/updated') return undefined
   const { uri } = params

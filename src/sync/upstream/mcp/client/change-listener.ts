@@ -11,7 +11,7 @@ export interface Waits {
   wait(ms: number, signal: AbortSignal): Promise<void>
 }
 
-export interface ListenerOptions {
+export interface ChangeListenerOptions {
   readonly connect: (signal: AbortSignal) => Promise<McpConnection>
   readonly clock: Waits
   /** Called after a change. `told`: the server sent a notification. `missed`: a notification may have been lost. */
@@ -26,8 +26,8 @@ const INDEX = 'skill://index.json'
  * That counts as news, because notifications may be lost meanwhile. If a server sends none, the scheduled listing still
  * finds the changes.
  */
-export class Listener implements AsyncDisposable {
-  readonly #options: ListenerOptions
+export class ChangeListener implements AsyncDisposable {
+  readonly #options: ChangeListenerOptions
   readonly #stop = new AbortController()
   #wanted: Watched = { uris: [], omitted: [] }
   /** Ends the stream, so that one with other URIs can open. */
@@ -38,7 +38,7 @@ export class Listener implements AsyncDisposable {
   /** The connection that delivered the last news. */
   #heardOver: McpConnection | undefined
 
-  constructor(options: ListenerOptions) {
+  constructor(options: ChangeListenerOptions) {
     this.#options = options
   }
 

@@ -8,7 +8,7 @@ export interface Channel extends AsyncDisposable {
   /** True if each request has its own stream, and closing that stream cancels the request. */
   readonly isByRequest: boolean
   /** Sets the listener. Called once, before anything is sent. */
-  hear(ears: Ears): void
+  hear(ears: ChannelListener): void
   /** Rejects with a `SyncError` if the message could not be sent, or if the channel knows that no answer will come. */
   send(message: Outgoing, sending: Sending): Promise<void>
   /** Sets the protocol version of all messages from now on. */
@@ -31,7 +31,7 @@ export interface ServerStream {
 }
 
 /** The listener of a channel. */
-export interface Ears {
+export interface ChannelListener {
   /** Receives a message, not yet validated. */
   heard(message: unknown): void
   /** Called if a request will not be answered, with the reason. */

@@ -1,18 +1,18 @@
 import type { JsonObject } from '../../../../base/json-value.ts'
-import { shown } from '../../../skill-md/contract/contract-value.ts'
+import { shownValue } from '../../../skill-md/contract/contract-value.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import { printable } from '../../../../base/text/printable.ts'
 import type { ConnectionOptions, McpAddress } from './address.ts'
 import type { Channel } from './channel.ts'
 import { Dialogue } from './json-rpc.ts'
-import { discover, initialize, type Greeting } from './handshake.ts'
+import { discoverServer, initialize, type Greeting } from './handshake.ts'
 import { HttpChannel } from './http-channel.ts'
 import type { Reply } from './message.ts'
 import { ProgramChannel } from './program-channel.ts'
-import { legible } from './depth-limit.ts'
-import { listen } from './listen-stream.ts'
-import { subscribe } from './resource-subscriptions.ts'
-import type { Notice, Watch, Wish } from './change-feed.ts'
+import { withinDepth } from './depth-limit.ts'
+import { listenToServer } from './listen-stream.ts'
+import { subscribeToResources } from './resource-subscriptions.ts'
+import type { ChangeNotice, Watch, Wish } from './change-feed.ts'
 
 /**
  * A connection to one MCP server, in either era of the protocol. Results are returned as received, unvalidated;
@@ -54,11 +54,11 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /** Subscribes to the wished notifications. A server without notifications is no error: it honors nothing. */
-  async watch(wish: Wish, heard: (notice: Notice) => void, signal: AbortSignal): Promise<Watch> {
+  async watch(wish: Wish, heard: (notice: ChangeNotice) => void, signal: AbortSignal): Promise<Watch> {
     const { requestMs } = this.#options.limits
     const { era, capabilities } = this.greeting
-    if (era === 'modern') return listen(this.#dialogue, wish, heard, requestMs, signal)
-    return subscribe(this.#dialogue, { wish, capabilities, requestMs }, heard, signal)
+    if (era === 'modern') return listenToServer(this.#dialogue, wish, heard, requestMs, signal)
+    return subscribeToResources(this.#dialogue, { wish, capabilities, requestMs }, heard, signal)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -74,7 +74,7 @@ async function greeted(
   const { limits } = options
   const dialogue = new Dialogue(await channelTo(address, options))
   try {
-    const found = await discover(dialogue, options, signal)
+    const found = await discoverServer(dialogue, options, signal)
     if (found !== 'older' && found !== 'mute') return [found, dialogue]
     // The state of a program after a message that it did not understand is unknown, so it is restarted.
     if (found === 'older' || address.kind === 'http') {
@@ -120,5 +120,5 @@ function expectComplete(result: JsonObject, what: string): void {
   if (resultType === 'input_required') {
     throw new SyncError('unsupported', `${what}: it wants input first, and nobody is here to give it`)
   }
-  throw new SyncError('unsupported', `${what}: its type is ${printable(shown(legible(resultType)))}`)
+  throw new SyncError('unsupported', `${what}: its type is ${printable(shownValue(withinDepth(resultType)))}`)
 }

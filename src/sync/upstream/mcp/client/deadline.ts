@@ -3,7 +3,7 @@ import { connectionFailure } from '../../http/http-failure.ts'
 import { Unanswered } from './channel.ts'
 
 /** The timer of one exchange: a timeout ends the exchange with a reason. */
-export class Patience {
+export class Deadline {
   /** Aborted with the caller's signal or by a timeout. */
   readonly signal: AbortSignal
   readonly #what: string

@@ -1,7 +1,7 @@
 /**
  * Returns the value, or null if it is nested too deeply: `JSON.parse` accepts any depth, but `JSON.stringify` does not.
  */
-export function legible(value: unknown): unknown {
+export function withinDepth(value: unknown): unknown {
   return isWithin(value, MOST_LEVELS) ? value : null
 }
 

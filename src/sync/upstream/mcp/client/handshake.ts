@@ -22,7 +22,7 @@ const MODERN = '2026-07-28'
  * Detects a server of the modern era and returns its greeting. `older`: it speaks the legacy era. `mute`: it gave no
  * answer; a program cannot be used after that.
  */
-export async function discover(
+export async function discoverServer(
   dialogue: Dialogue,
   { limits, version }: ConnectionOptions,
   signal: AbortSignal,

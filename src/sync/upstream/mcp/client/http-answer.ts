@@ -1,13 +1,13 @@
 import { ReadableStream } from 'node:stream/web'
 import { parseJson } from '../../../../base/json-value.ts'
 import { SyncError } from '../../../model/sync-error.ts'
-import type { Answer } from '../../http/http-exchange.ts'
+import type { HttpAnswer } from '../../http/http-exchange.ts'
 import { isWebPage } from '../../http/http-failure.ts'
 import { readMessage } from './message.ts'
 
 /** Converts the answer for the SDK. The caller has bounded the body; some statuses allow none. */
 export function responseOf(
-  answer: Answer,
+  answer: HttpAnswer,
   body: AsyncIterable<Uint8Array> | undefined,
   status = answer.status,
 ): Response {
@@ -20,7 +20,7 @@ export function responseOf(
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
 
 /** Returns why an answer is unreadable, whatever its status. */
-export function unreadable(answer: Answer, what: string): SyncError | undefined {
+export function unreadable(answer: HttpAnswer, what: string): SyncError | undefined {
   const encoding = answer.header('content-encoding') ?? 'identity'
   if (encoding.toLowerCase() !== 'identity') {
     return new SyncError('source-unreachable', `${what}: it answers in an encoding that was not asked for`)
@@ -33,9 +33,9 @@ export function unreadable(answer: Answer, what: string): SyncError | undefined 
 }
 
 /** Returns why a redirect is refused: it leads to another origin, or would change the request. */
-export function refusedRedirect(answer: Answer, method: string, what: string): SyncError | undefined {
+export function refusedRedirect(answer: HttpAnswer, method: string, what: string): SyncError | undefined {
   const { status, url } = answer
-  if (!isRedirect(answer)) return undefined
+  if (!isRedirectStatus(answer)) return undefined
   const next = URL.parse(answer.header('location') ?? '', url)
   const refused = (why: string) =>
     new SyncError('source-unreachable', `${what}: its redirect (${status}) is refused, ${why}`)
@@ -45,17 +45,17 @@ export function refusedRedirect(answer: Answer, method: string, what: string): S
   return undefined
 }
 
-export function isRedirect({ status }: Answer): boolean {
+export function isRedirectStatus({ status }: HttpAnswer): boolean {
   return status >= 300 && status < 400 && status !== 304
 }
 
-export function isEventStream(answer: Answer): boolean {
+export function isEventStream(answer: HttpAnswer): boolean {
   return mediaTypeOf(answer) === 'text/event-stream'
 }
 
 /** Returns the JSON-RPC error in an HTTP error answer, if it belongs to the request with this id. */
 export async function replyIn(
-  answer: Answer,
+  answer: HttpAnswer,
   body: AsyncIterable<Uint8Array>,
   id: string | number,
 ): Promise<{ readonly code: number; readonly response: Response } | undefined> {
@@ -68,6 +68,6 @@ export async function replyIn(
   return { code: message.reply.code, response: new Response(text, { headers: { 'content-type': 'application/json' } }) }
 }
 
-function mediaTypeOf(answer: Answer): string | undefined {
+function mediaTypeOf(answer: HttpAnswer): string | undefined {
   return (answer.header('content-type') ?? '').split(';')[0]?.trim().toLowerCase()
 }

@@ -1,7 +1,7 @@
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { SyncError } from '../../../model/sync-error.ts'
 import type { ConnectionOptions, HttpAddress } from './address.ts'
-import { Unanswered, type Channel, type Ears, type Sending, type ServerStream } from './channel.ts'
+import { Unanswered, type Channel, type ChannelListener, type Sending, type ServerStream } from './channel.ts'
 import { HttpFetch } from './http-fetch.ts'
 import type { Outgoing } from './message.ts'
 
@@ -32,7 +32,7 @@ export class HttpChannel implements Channel {
     return new HttpChannel(name, fetch, transport)
   }
 
-  hear(ears: Ears): void {
+  hear(ears: ChannelListener): void {
     this.#transport.onmessage = (message) => ears.heard(message)
     this.#fetch.hear(ears)
   }

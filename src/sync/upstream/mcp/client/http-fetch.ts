@@ -1,15 +1,15 @@
 import { SyncError } from '../../../model/sync-error.ts'
 import { credentialHeaders } from '../../http/credential-headers.ts'
-import { exchange, type Answer } from '../../http/http-exchange.ts'
+import { exchange, type HttpAnswer } from '../../http/http-exchange.ts'
 import { statusFailure } from '../../http/http-failure.ts'
-import type { Way } from '../../http/host-access.ts'
+import type { HostAccess } from '../../http/host-access.ts'
 import type { ConnectionOptions } from './address.ts'
-import { Overlong, Unanswered, type Ears } from './channel.ts'
-import { isEventStream, isRedirect, refusedRedirect, replyIn, responseOf, unreadable } from './http-answer.ts'
+import { Overlong, Unanswered, type ChannelListener } from './channel.ts'
+import { isEventStream, isRedirectStatus, refusedRedirect, replyIn, responseOf, unreadable } from './http-answer.ts'
 import { callOf, isLasting, type HttpCall } from './http-call.ts'
 import { JsonWeight } from './json-size.ts'
 import { METHOD_NOT_FOUND } from './message.ts'
-import { Patience } from './deadline.ts'
+import { Deadline } from './deadline.ts'
 import { ServerStreams } from './server-streams.ts'
 
 /**
@@ -21,7 +21,7 @@ export class HttpFetch {
   readonly streams: ServerStreams
   readonly #name: string
   readonly #options: ConnectionOptions
-  #ears: Ears | undefined
+  #ears: ChannelListener | undefined
 
   constructor(name: string, options: ConnectionOptions) {
     this.streams = new ServerStreams(2 * options.limits.connectMs)
@@ -29,14 +29,14 @@ export class HttpFetch {
     this.#options = options
   }
 
-  hear(ears: Ears): void {
+  hear(ears: ChannelListener): void {
     this.#ears = ears
   }
 
   async fetch(url: string, init: RequestInit): Promise<Response> {
     const call = callOf(url, init)
     if (call.isServerStream) this.streams.expect()
-    const patience = new Patience(this.#what, call.signal)
+    const patience = new Deadline(this.#what, call.signal)
     try {
       const response = await this.#answered(call, patience)
       // The SDK opens the stream by itself after this point.
@@ -53,7 +53,7 @@ export class HttpFetch {
     return `Cannot reach "${this.#name}"`
   }
 
-  async #answered(call: HttpCall, patience: Patience): Promise<Response> {
+  async #answered(call: HttpCall, patience: Deadline): Promise<Response> {
     // The answer to a request may take long, so its caller sets the timeout.
     if (call.id === undefined) patience.expect(this.#options.limits.connectMs)
     const way = await this.#options.way(patience.signal)
@@ -62,7 +62,7 @@ export class HttpFetch {
     const failure = refusedRedirect(answer, call.method, this.#what) ?? unreadable(answer, this.#what)
     if (failure !== undefined) throw failure
     // The SDK follows the remaining redirects, and understands 405.
-    if (isRedirect(answer)) return responseOf(answer, undefined)
+    if (isRedirectStatus(answer)) return responseOf(answer, undefined)
     if (call.isServerStream) return this.#stream(answer, call, patience)
     if (answer.status === METHOD_NOT_ALLOWED && call.method !== 'POST') return responseOf(answer, undefined)
     const bounded = this.#bounded(answer, call, patience)
@@ -71,7 +71,7 @@ export class HttpFetch {
     return (await this.#replyIn(answer, body, call)) ?? this.#refuse(answer, call, way)
   }
 
-  async #exchange(call: HttpCall, way: Way, { signal }: Patience): Promise<Answer> {
+  async #exchange(call: HttpCall, way: HostAccess, { signal }: Deadline): Promise<HttpAnswer> {
     const { url, method, body } = call
     const headers = {
       ...call.headers,
@@ -84,14 +84,14 @@ export class HttpFetch {
   }
 
   /** The modern era sends JSON-RPC errors with an HTTP error status: they are answers too. */
-  async #replyIn(answer: Answer, body: AsyncIterable<Uint8Array>, call: HttpCall): Promise<Response | undefined> {
+  async #replyIn(answer: HttpAnswer, body: AsyncIterable<Uint8Array>, call: HttpCall): Promise<Response | undefined> {
     if (call.id === undefined || !ANSWERING.has(answer.status)) return undefined
     const reply = await replyIn(answer, body, call.id)
     // In the legacy era a bare 404 means that the session is over.
     return reply === undefined || (isOver(answer, call) && reply.code !== METHOD_NOT_FOUND) ? undefined : reply.response
   }
 
-  #refuse(answer: Answer, call: HttpCall, way: Way): never {
+  #refuse(answer: HttpAnswer, call: HttpCall, way: HostAccess): never {
     const failure = statusFailure(answer, this.#what, Object.keys(way.headers).length > 0)
     const { code, message, retryAfterMs } = failure
     if (code === 'credentials-rejected' || code === 'rate-limited') throw failure
@@ -102,7 +102,7 @@ export class HttpFetch {
     throw why
   }
 
-  #stream(answer: Answer, call: HttpCall, patience: Patience): Response {
+  #stream(answer: HttpAnswer, call: HttpCall, patience: Deadline): Response {
     if (answer.status !== 200 || !isEventStream(answer)) {
       patience.stop()
       this.streams.refused()
@@ -129,7 +129,7 @@ export class HttpFetch {
     yield ANSWERED
   }
 
-  async *#bounded(answer: Answer, call: HttpCall, patience: Patience): AsyncGenerator<Uint8Array> {
+  async *#bounded(answer: HttpAnswer, call: HttpCall, patience: Deadline): AsyncGenerator<Uint8Array> {
     const { answerBytes, idleMs } = this.#options.limits
     const weight = new JsonWeight()
     try {
@@ -166,7 +166,7 @@ async function* inWholeLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<Ui
 
 const [LINE_FEED, RETURN] = [0x0a, 0x0d]
 
-function isOver({ status }: Answer, { headers }: HttpCall): boolean {
+function isOver({ status }: HttpAnswer, { headers }: HttpCall): boolean {
   return status === 404 && headers['mcp-session-id'] !== undefined
 }
 
@@ -174,7 +174,7 @@ function isOver({ status }: Answer, { headers }: HttpCall): boolean {
  * True for a 400 with a session. Servers built after the examples of the SDK report an unknown session so, with an
  * error without a request id.
  */
-function isUnknownSession({ status }: Answer, { headers, rpc }: HttpCall): boolean {
+function isUnknownSession({ status }: HttpAnswer, { headers, rpc }: HttpCall): boolean {
   return status === 400 && headers['mcp-session-id'] !== undefined && rpc !== 'initialize'
 }
 

@@ -1,18 +1,18 @@
 import { isMapping, isTexts } from '../../../../base/json-value.ts'
 import type { Begun, Dialogue } from './json-rpc.ts'
 import type { Notification } from './message.ts'
-import { UNHEARD, isUnheard, noticeIn, type Notice, type Watch, type Wish } from './change-feed.ts'
+import { NO_WATCH, isUnheard, noticeIn, type ChangeNotice, type Watch, type Wish } from './change-feed.ts'
 
 /** Subscribes to a server of the modern era with one `subscriptions/listen`. */
-export async function listen(
+export async function listenToServer(
   dialogue: Dialogue,
   wish: Wish,
-  heard: (notice: Notice) => void,
+  heard: (notice: ChangeNotice) => void,
   ackMs: number,
   signal: AbortSignal,
 ): Promise<Watch> {
   signal.throwIfAborted()
-  if (isUnheard(wish)) return UNHEARD
+  if (isUnheard(wish)) return NO_WATCH
   const listening = new Listening(dialogue, wish, heard)
   const leave = () => listening.close()
   const timer = setTimeout(leave, ackMs)
@@ -22,7 +22,7 @@ export async function listen(
     signal.throwIfAborted()
     if (isHonoured) return listening
     listening.close()
-    return UNHEARD
+    return NO_WATCH
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', leave)
@@ -35,12 +35,12 @@ class Listening implements Watch {
   readonly ended: Promise<void>
   readonly #acknowledged = Promise.withResolvers<boolean>()
   readonly #begun: Begun
-  readonly #heard: (notice: Notice) => void
+  readonly #heard: (notice: ChangeNotice) => void
   readonly #wish: Wish
   #honoured: Wish = { list: false, uris: [] }
   #uris: ReadonlySet<string> = new Set()
 
-  constructor(dialogue: Dialogue, wish: Wish, heard: (notice: Notice) => void) {
+  constructor(dialogue: Dialogue, wish: Wish, heard: (notice: ChangeNotice) => void) {
     this.acknowledged = this.#acknowledged.promise
     this.#wish = wish
     this.#heard = heard

@@ -48,4 +48,4 @@ function replyIn({ result, error }: JsonObject): Reply | undefined {
   return { ok: false, code, message: text, ...(data !== undefined && { data }) }
 }
 
-export type Refusal = Extract<Reply, { readonly ok: false }>
+export type RpcRefusal = Extract<Reply, { readonly ok: false }>

@@ -3,7 +3,7 @@ import { SyncError } from '../../../model/sync-error.ts'
 import { ChildGroup, type Ended } from '../../git/program/process-group.ts'
 import { printable } from '../../../../base/text/printable.ts'
 import type { ConnectionOptions, ProgramAddress } from './address.ts'
-import { Overlong, Unanswered, type Channel, type Ears, type ServerStream } from './channel.ts'
+import { Overlong, Unanswered, type Channel, type ChannelListener, type ServerStream } from './channel.ts'
 import { LineFrames } from './line-frames.ts'
 import type { Outgoing } from './message.ts'
 
@@ -29,7 +29,7 @@ export class ProgramChannel implements Channel {
     return new ProgramChannel(command, group, limits.answerBytes)
   }
 
-  hear(ears: Ears): void {
+  hear(ears: ChannelListener): void {
     const frames = new LineFrames(
       this.#limit,
       // Other output of the program parses to `undefined` and is ignored.
@@ -64,7 +64,7 @@ export class ProgramChannel implements Channel {
     await this.#group[Symbol.asyncDispose]()
   }
 
-  #refuse(id: number | undefined, came: number, ears: Ears): void {
+  #refuse(id: number | undefined, came: number, ears: ChannelListener): void {
     const refusal = new Overlong(`Cannot read from "${this.name}": an answer is over ${this.#limit} bytes`, came)
     if (id === undefined) ears.lost(refusal)
     else ears.failed(id, refusal)

@@ -3,7 +3,7 @@ import { isMapping } from '../../../../base/json-value.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import type { ServerStream } from './channel.ts'
 import type { Dialogue } from './json-rpc.ts'
-import { UNHEARD, isUnheard, noticeIn, type Notice, type Watch, type Wish } from './change-feed.ts'
+import { NO_WATCH, isUnheard, noticeIn, type ChangeNotice, type Watch, type Wish } from './change-feed.ts'
 
 /** The requested subscriptions and their limits. */
 export interface Subscription {
@@ -16,21 +16,21 @@ export interface Subscription {
 /**
  * Subscribes to a server of the legacy era: one `resources/subscribe` per URI, and the notifications for every session.
  */
-export async function subscribe(
+export async function subscribeToResources(
   dialogue: Dialogue,
   { wish, capabilities, requestMs }: Subscription,
-  heard: (notice: Notice) => void,
+  heard: (notice: ChangeNotice) => void,
   signal: AbortSignal,
 ): Promise<Watch> {
   signal.throwIfAborted()
   const offered = isMapping(capabilities['resources']) ? capabilities['resources'] : {}
   const list = wish.list && offered['listChanged'] === true
   const uris = offered['subscribe'] === true ? wish.uris : []
-  if (isUnheard({ list, uris })) return UNHEARD
+  if (isUnheard({ list, uris })) return NO_WATCH
   const stream = await dialogue.channel.listen(signal)
   if (stream === undefined) {
     await probe(dialogue, requestMs, signal)
-    return UNHEARD
+    return NO_WATCH
   }
   const watch = new Subscribed(dialogue, stream, { list, requestMs }, heard)
   try {
@@ -41,7 +41,7 @@ export async function subscribe(
     throw error
   }
   await watch[Symbol.asyncDispose]()
-  return UNHEARD
+  return NO_WATCH
 }
 
 /**
@@ -65,7 +65,7 @@ class Subscribed implements Watch {
     dialogue: Dialogue,
     stream: ServerStream,
     bounds: { readonly list: boolean; readonly requestMs: number },
-    heard: (notice: Notice) => void,
+    heard: (notice: ChangeNotice) => void,
   ) {
     this.#dialogue = dialogue
     this.#bounds = bounds

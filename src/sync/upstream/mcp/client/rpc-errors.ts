@@ -1,10 +1,10 @@
 import type { SyncError } from '../../../model/sync-error.ts'
 import { Unanswered } from './channel.ts'
 import { METHOD_NOT_FOUND } from './message.ts'
-import type { Refusal } from './message.ts'
+import type { RpcRefusal } from './message.ts'
 
 /** True if the server reports that it lacks the method or, by the codes of both eras, the resource. */
-export function isAbsence({ code }: Pick<Refusal, 'code'>): boolean {
+export function isAbsence({ code }: Pick<RpcRefusal, 'code'>): boolean {
   return code === METHOD_NOT_FOUND || code === -32602 || code === -32002
 }
 

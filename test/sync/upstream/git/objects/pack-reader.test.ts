@@ -12,7 +12,7 @@ import { Malformed } from '../../../../../src/base/malformed.ts'
 import {
   LargeInPack,
   PackReader,
-  type Found,
+  type ObjectSink,
   type PackLimits,
 } from '../../../../../src/sync/upstream/git/objects/pack-reader.ts'
 import { cpuSeconds } from '../../../../support/effort.ts'
@@ -287,7 +287,7 @@ async function received(
   pack: Buffer,
   format: ObjectFormat,
   limits: PackLimits,
-  found?: Found,
+  found?: ObjectSink,
   size = 10_000,
 ): Promise<PackReader> {
   const file = join(folder, `${(files += 1)}.pack`)

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { ObjectId } from '../../../../../src/sync/model/revision.ts'
 import { SyncError } from '../../../../../src/sync/model/sync-error.ts'
-import { idOf } from '../../../../../src/sync/upstream/git/objects/git-object.ts'
+import { objectIdOf } from '../../../../../src/sync/upstream/git/objects/git-object.ts'
 import { parseTree } from '../../../../../src/sync/upstream/git/objects/tree-object.ts'
 import { walkTrees } from '../../../../../src/sync/upstream/git/objects/tree-walk.ts'
 import { FETCH_LIMITS } from '../../../../../src/sync/upstream/upstream.ts'
@@ -117,7 +117,7 @@ test('a message shows no character that could move a cursor', () => {
 function storeFolder(folder: Folder, store: Map<ObjectId, Buffer>): ObjectId {
   const entries = Object.entries(folder).map(([name, inner]) => entry('40000', name, storeFolder(inner, store)))
   const bytes = Buffer.concat([...entries, entry('100644', 'z', '1'.repeat(40))])
-  const id = idOf({ type: 'tree', bytes }, 'sha1')
+  const id = objectIdOf({ type: 'tree', bytes }, 'sha1')
   store.set(id, bytes)
   return id
 }

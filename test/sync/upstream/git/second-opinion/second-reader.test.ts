@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
-import type { Claim, ClaimedFile } from '../../../../../src/sync/upstream/git/second-opinion/second-opinion.ts'
+import type { ServedClaim, ClaimedFile } from '../../../../../src/sync/upstream/git/second-opinion/second-opinion.ts'
 import { compareClaims } from '../../../../../src/sync/upstream/git/second-opinion/second-reader.ts'
 import { Repository } from '../../../../support/repository.ts'
 import { objectId } from '../../reached.ts'
@@ -53,7 +53,7 @@ function file(path: string, { executable = false } = {}): ClaimedFile {
 }
 
 /** The differences between a commit, which has an executable and a plain file in one skill, and the files that are claimed of it. */
-async function differencesOf(files: Claim['files']): Promise<unknown> {
+async function differencesOf(files: ServedClaim['files']): Promise<unknown> {
   await using repository = await Repository.create()
   const commit = await repository.commit({ 'alpha/run.sh': { executable: TEXT }, 'alpha/notes.md': TEXT })
   const objects = { fs, gitdir: repository.folder, cache: {} }

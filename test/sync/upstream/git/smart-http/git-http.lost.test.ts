@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { Taken } from '../../../../../src/sync/model/tree.ts'
+import type { TakenBlob } from '../../../../../src/sync/model/tree.ts'
 import type { Repository } from '../../../../support/repository.ts'
 import { startFront } from '../../front.ts'
 import { blobsOf, reach, STEADY } from '../../reached.ts'
@@ -58,7 +58,7 @@ async function commitWithLost(repository: Repository, count = 3): Promise<string
   return lost.sort()
 }
 
-function refusedOf(taken: ReadonlyMap<string, Taken>): (readonly [string, string])[] {
+function refusedOf(taken: ReadonlyMap<string, TakenBlob>): (readonly [string, string])[] {
   const refused = [...taken].flatMap(([id, blob]) => (blob.kind === 'refused' ? [[id, blob.reason] as const] : []))
   return refused.sort(([a], [b]) => (a < b ? -1 : 1))
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { McpConnection } from '../../../../../src/sync/upstream/mcp/client/connection.ts'
-import type { Notice, Watch, Wish } from '../../../../../src/sync/upstream/mcp/client/change-feed.ts'
+import type { ChangeNotice, Watch, Wish } from '../../../../../src/sync/upstream/mcp/client/change-feed.ts'
 import {
   NEVER,
   connect,
@@ -182,7 +182,7 @@ function tell({ response }: Heard, method: string, params: unknown): void {
 }
 
 class Hearing {
-  readonly notices: Notice[] = []
+  readonly notices: ChangeNotice[] = []
   readonly #awaited = new Map<number, () => void>()
 
   at(connection: McpConnection, wish: Wish): Promise<Watch> {
@@ -197,7 +197,7 @@ class Hearing {
     await promise
   }
 
-  #take(notice: Notice): void {
+  #take(notice: ChangeNotice): void {
     this.notices.push(notice)
     this.#awaited.get(this.notices.length)?.()
   }
