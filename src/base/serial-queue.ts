@@ -14,4 +14,9 @@ export class SerialQueue {
     this.#last = done.catch(() => {})
     return done
   }
+
+  /** Resolves as soon as all work that was queued before this call has ended, successful or not. */
+  async idle(): Promise<void> {
+    await this.#last
+  }
 }

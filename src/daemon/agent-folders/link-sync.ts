@@ -1,3 +1,4 @@
+import { SerialQueue } from '../../base/serial-queue.ts'
 import type { Registry } from '../../serve/registry.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { StoredSkill } from '../../sync/store/skills/stored-path.ts'
@@ -17,7 +18,7 @@ export class Linking {
   readonly #registry: Registry
   #links: Links = NO_LINKS
   #failure: SyncError | undefined
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #queue = new SerialQueue()
 
   constructor(parts: Pick<DaemonContext, 'store' | 'log'>, registry: Registry) {
     this.#parts = parts
@@ -58,7 +59,7 @@ export class Linking {
 
   /** Resolves when the links lead to everything that was served at the time of the call. */
   async settled(): Promise<void> {
-    await this.#last
+    await this.#queue.idle()
   }
 
   /** Records content that is about to be put into an agent's folder, and points its links at the served skills. */
@@ -104,8 +105,6 @@ export class Linking {
   }
 
   async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const turn = this.#last.then(work)
-    this.#last = turn.catch(() => {}) // The next in the queue ignores this error; the caller of this one gets it.
-    return turn
+    return this.#queue.next(work)
   }
 }

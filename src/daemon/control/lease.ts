@@ -1,3 +1,4 @@
+import { SerialQueue } from '../../base/serial-queue.ts'
 import { randomBytes } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { SyncError } from '../../sync/model/sync-error.ts'
@@ -74,7 +75,7 @@ export class Renewal implements AsyncDisposable {
   readonly #clock: Watching['clock']
   readonly #over = new AbortController()
   readonly #renewing: Promise<void>
-  #last: Promise<void> = Promise.resolve()
+  readonly #queue = new SerialQueue()
   #renewedMs: number
 
   /**
@@ -106,9 +107,7 @@ export class Renewal implements AsyncDisposable {
   async #once(): Promise<void> {
     const beforeMs = this.#renewedMs
     // The previous one in the queue may have renewed it.
-    const turn = this.#last.then(async () => (this.#renewedMs === beforeMs ? this.#renewNow() : undefined))
-    this.#last = turn.catch(() => {}) // The next in the queue ignores this error; the caller of this one gets it.
-    await turn
+    await this.#queue.next(async () => (this.#renewedMs === beforeMs ? this.#renewNow() : undefined))
   }
 
   async #renewNow(): Promise<void> {

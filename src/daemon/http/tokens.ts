@@ -1,3 +1,4 @@
+import { SerialQueue } from '../../base/serial-queue.ts'
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -79,7 +80,7 @@ export class Tokens {
   readonly #expectRight: () => Promise<void>
   #known: readonly Known[] = []
   #failure: SyncError | undefined
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #queue = new SerialQueue()
 
   /** `expectRight` throws if writes are not allowed. */
   constructor(statePath: string, now: () => Date, expectRight: () => Promise<void> = async () => {}) {
@@ -177,9 +178,7 @@ export class Tokens {
   }
 
   async #change(change: (before: readonly Known[]) => readonly Known[]): Promise<void> {
-    const turn = this.#last.then(() => this.#write(change))
-    this.#last = turn.catch(() => {}) // The next in the queue ignores this error; the caller of this one gets it.
-    return turn
+    return this.#queue.next(async () => this.#write(change))
   }
 
   async #write(change: (before: readonly Known[]) => readonly Known[]): Promise<void> {

@@ -1,3 +1,4 @@
+import { SerialQueue } from '../../base/serial-queue.ts'
 import { z } from 'zod'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { idsOf } from '../config/config.ts'
@@ -39,7 +40,7 @@ export interface ReloadParts {
 /** Applies the current configuration as a whole or not at all: a refused one leaves everything unchanged. */
 export class Reload {
   readonly #parts: ReloadParts
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #queue = new SerialQueue()
 
   constructor(parts: ReloadParts) {
     this.#parts = parts
@@ -56,9 +57,7 @@ export class Reload {
    * other.
    */
   async again(asked?: string): Promise<Reloaded> {
-    const reloaded = this.#last.then(async () => this.#reload(asked))
-    this.#last = reloaded.catch(() => {})
-    return reloaded
+    return this.#queue.next(async () => this.#reload(asked))
   }
 
   async #reload(asked: string | undefined): Promise<Reloaded> {

@@ -1,3 +1,4 @@
+import { SerialQueue } from '../../base/serial-queue.ts'
 import { pendingIn } from '../decisions/approvals.ts'
 import type { Approvals } from '../decisions/approvals.ts'
 import { catalogAfter } from '../catalog/catalog-update.ts'
@@ -43,7 +44,7 @@ export class Publisher {
   /** The last built catalog, whatever was decided since. */
   #before: Catalog = EMPTY_CATALOG
   #built: { readonly disabled: DisabledSkills; readonly approvals: Approvals; readonly catalog: Catalog } | undefined
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #queue = new SerialQueue()
 
   private constructor(
     store: Store,
@@ -192,20 +193,12 @@ export class Publisher {
   }
 
   async #inTurn<Done>(signal: AbortSignal, work: () => Promise<Done>): Promise<Done> {
-    const previous = this.#last
-    const done = (async () => {
-      await previous
-      signal.throwIfAborted()
-      return work()
-    })()
-    // The next work waits for the end of this one, not for its success.
-    this.#last = done.catch(() => {})
-    return done
+    return this.#queue.next(work, signal)
   }
 
   /** Resolves when everything that was to be published so far is on the disk, or has failed. */
   async settled(): Promise<void> {
-    await this.#last
+    await this.#queue.idle()
   }
 
   async #publish(changed: Changed, cause: GenerationCause, now: Date): Promise<Catalog> {

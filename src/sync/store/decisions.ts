@@ -1,3 +1,4 @@
+import { SerialQueue } from '../../base/serial-queue.ts'
 import { withApproval } from '../decisions/approvals.ts'
 import type { Approval, Approvals } from '../decisions/approvals.ts'
 import { UNDECIDED } from '../decisions/decisions.ts'
@@ -31,7 +32,7 @@ export class DecisionStore {
   #loss: SyncError | undefined
   #damage: SyncError | undefined
   #wasRead = false
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #queue = new SerialQueue()
 
   constructor(state: StateFolder) {
     this.#files = new DecisionFiles(state)
@@ -102,9 +103,7 @@ export class DecisionStore {
 
   /** Reads the decisions. The writer calls this once before anything else, and again after a failure. */
   async read(): Promise<Decisions> {
-    const turn = this.#last.then(async () => this.#read())
-    this.#last = turn.catch(() => {}) // Only this caller sees the failure; the next turn runs regardless.
-    return turn
+    return this.#queue.next(async () => this.#read())
   }
 
   async #read(): Promise<Decisions> {
@@ -212,12 +211,10 @@ export class DecisionStore {
   }
 
   async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const turn = this.#last.then(async () => {
+    return this.#queue.next(async () => {
       if (this.#failure !== undefined) throw this.#failure
       return work()
     })
-    this.#last = turn.catch(() => {}) // Only this caller sees the failure; the next turn runs regardless.
-    return turn
   }
 
   async #write(after: StoredDecisions): Promise<void> {

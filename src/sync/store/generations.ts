@@ -1,3 +1,4 @@
+import { SerialQueue } from '../../base/serial-queue.ts'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { GenerationCause, Trigger, Generation, HeldSnapshot } from '../model/generation.ts'
@@ -17,7 +18,7 @@ import { isDigest } from './skills/stored-path.ts'
 export class GenerationStore {
   readonly #state: StateFolder
   readonly #snapshots: SnapshotStore
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #queue = new SerialQueue()
 
   constructor(state: StateFolder, snapshots: SnapshotStore) {
     this.#state = state
@@ -84,9 +85,7 @@ export class GenerationStore {
 
   /** Runs the work while no publish runs. Calls run one after the other. */
   async exclusively<Done>(work: () => Promise<Done>): Promise<Done> {
-    const turn = this.#last.then(work)
-    this.#last = turn.catch(() => {}) // Only this caller sees the failure; the next turn runs regardless.
-    return turn
+    return this.#queue.next(work)
   }
 
   /** Sets a generation aside and returns its new path, for the caller to remove. */

@@ -1,3 +1,4 @@
+import { SerialQueue } from '../../../base/serial-queue.ts'
 import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HiddenText } from '../../skill-md/hidden-unicode.ts'
@@ -46,7 +47,7 @@ export class UpstreamFiles {
   readonly #state: StateFolder
   /** The bytes of each source's files, as soon as they are measured. */
   readonly #bytes = new Map<SourceId, number>()
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #queue = new SerialQueue()
 
   constructor(state: StateFolder) {
     this.#state = state
@@ -137,10 +138,7 @@ export class UpstreamFiles {
   }
 
   async #putMismatch(source: SourceId, declaration: string, now: readonly Mismatch[]): Promise<void> {
-    const put = this.#last.then(() => this.#writeMismatch(source, declaration, now))
-    // Only this caller sees the failure; the next write runs regardless.
-    this.#last = put.catch(() => {})
-    await put
+    await this.#queue.next(async () => this.#writeMismatch(source, declaration, now))
   }
 
   async #writeMismatch(source: SourceId, declaration: string, now: readonly Mismatch[]): Promise<void> {
@@ -167,10 +165,7 @@ export class UpstreamFiles {
 
   /** Adds a finding, and drops the oldest if there are too many: the next read finds that one again. */
   async addText(source: SourceId, key: string, hidden: HiddenText): Promise<void> {
-    const added = this.#last.then(() => this.#writeText(source, key, hidden))
-    // Only this caller sees the failure; the next write runs regardless.
-    this.#last = added.catch(() => {})
-    await added
+    await this.#queue.next(async () => this.#writeText(source, key, hidden))
   }
 
   async #writeText(source: SourceId, key: string, hidden: HiddenText): Promise<void> {
