@@ -1,11 +1,11 @@
 import { isObject } from '../../base/json-object.ts'
-import { accessFaults, authMisuse, timeFaults } from './auth-rules.ts'
-import { backendFaults } from './backend-rules.ts'
-import { fallbackFaults } from './fallback-rules.ts'
+import type { Fault, KeyPath } from './config-error.ts'
+import { hasMatch, accessFaults, authMisuse, timeFaults } from './auth-rules.ts'
+import { withDefaults } from './defaults.ts'
+import { isSshAddress } from './scalars.ts'
 import { laterFaults } from './unsupported-keys.ts'
 import { isLoopbackUrl } from './loopback.ts'
 import { keyText, looksLikeSecret } from './config-error.ts'
-import type { Fault, KeyPath } from './config-error.ts'
 
 /**
  * Finds faults between keys. It works on the plain value, so that it finds them in the same pass even if single keys
@@ -209,4 +209,58 @@ function inlineSecrets(value: unknown, path: KeyPath): Fault[] {
   }
   if (Array.isArray(value)) return value.flatMap((entry, index) => inlineSecrets(entry, [...path, index]))
   return isObject(value) ? Object.entries(value).flatMap(([key, below]) => inlineSecrets(below, [...path, key])) : []
+}
+
+/** Finds addresses that their `backend` cannot serve, whether the source or `defaults` sets it. */
+function backendFaults(sources: readonly unknown[], defaults: readonly unknown[]): Fault[] {
+  const usable = defaults.filter(hasMatch)
+  return sources.flatMap((source, index): Fault[] => {
+    const url = isObject(source) ? source['url'] : undefined
+    if (!isObject(source) || typeof url !== 'string') return []
+    const { backend, proxy }: Said = withDefaults(source, url, usable)
+    const misuse = misuseOf(backend, url, proxy)
+    if (misuse === undefined) return []
+    const path = ['sources', index]
+    if (Object.hasOwn(source, 'backend')) return [{ path: [...path, 'backend'], message: misuse }]
+    return [{ path: [...path, 'url'], message: `is given a \`backend\` by \`defaults\` that ${misuse}` }]
+  })
+}
+
+interface Said {
+  readonly backend?: unknown
+  readonly proxy?: unknown
+}
+
+function misuseOf(backend: unknown, url: string, proxy: unknown): string | undefined {
+  if (backend === 'embedded' && isSshAddress(url)) {
+    return 'cannot be embedded for an address of ssh, which the git program alone can reach; use auto or system'
+  }
+  if (backend === 'system' && /^https?:/i.test(url) && isOwnHeader(proxy)) {
+    return 'cannot be system beside `proxy.auth.header`: the git program sends a proxy a user name and a password alone'
+  }
+  return undefined
+}
+
+function isOwnHeader(proxy: unknown): boolean {
+  return isObject(proxy) && isObject(proxy['auth']) && Object.hasOwn(proxy['auth'], 'header')
+}
+
+/**
+ * Checks the preconditions of a fallback: the source's skills are locked, and the fallback is an enabled MCP server.
+ */
+function fallbackFaults(sources: readonly unknown[]): Fault[] {
+  const servers = new Set(sources.filter(isServer).map(({ id }) => id))
+  return sources.flatMap((source, index): Fault[] => {
+    if (!isObject(source) || source['fallback'] === undefined || !Object.hasOwn(source, 'url')) return []
+    const path = ['sources', index, 'fallback']
+    if (!servers.has(source['fallback']))
+      return [{ path, message: 'must be the id of a source with `mcp` that is not disabled' }]
+    if (source['update'] !== 'locked')
+      return [{ path, at: 'key', message: 'goes with `update: locked` alone: only what is locked can be known again' }]
+    return []
+  })
+}
+
+function isServer(source: unknown): source is Readonly<Record<string, unknown>> {
+  return isObject(source) && Object.hasOwn(source, 'mcp') && source['enabled'] !== false
 }

@@ -4,7 +4,6 @@ import { ignoreAbort } from '../../base/abort-error.ts'
 import { codeOf } from '../../base/error-code.ts'
 import type { Log } from '../base/log.ts'
 import type { NotifySocket } from './notify-socket.ts'
-import { pingWatchdog } from './watchdog.ts'
 
 /** The parts for notifying the service manager. */
 export interface ManagerParts {
@@ -120,3 +119,25 @@ export class ServiceNotifier implements AsyncDisposable {
 
 /** It also limits the rate: several changes within this time are reported as one. */
 const STATUS_MS = 10_000
+
+/**
+ * Pings while this thread's event loop keeps time, until the signal. If a timer fires late by more than its own period,
+ * the event loop was blocked, and no ping is sent. A loop that blocks repeatedly counts as dead, as it is for clients.
+ * Other threads and processes, and the duration of pulls, have no influence.
+ */
+async function pingWatchdog(
+  watchdogMs: number,
+  clock: Pick<Clock, 'monotonicMs' | 'wait'>,
+  ping: () => void,
+  signal: AbortSignal,
+): Promise<never> {
+  const periodMs = watchdogMs / PINGS_IN_TIME
+  for (;;) {
+    const due = clock.monotonicMs() + periodMs
+    await clock.wait(periodMs, signal)
+    if (clock.monotonicMs() - due <= periodMs) ping()
+  }
+}
+
+/** Enough for one ping to be skipped and another one to be slow. */
+const PINGS_IN_TIME = 4

@@ -3,7 +3,6 @@ import { isIP } from 'node:net'
 import { join } from 'node:path'
 import type { ListenAddress } from '../config/config.ts'
 import type { ProgramFiles } from '../program-files.ts'
-import { commandLine, unitPath, withValues } from './unit-text.ts'
 
 /** A file for a service manager, and the path where the manager expects it. */
 export interface ServiceFile {
@@ -71,4 +70,24 @@ function addressText({ host, port }: ListenAddress): string | undefined {
   const address = host === 'localhost' ? '127.0.0.1' : host
   if (port === 0 || isIP(address) === 0) return undefined
   return isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`
+}
+
+/** The text of a unit with new values for these keys. Each key must appear in it exactly once. */
+function withValues(unit: string, values: Readonly<Record<string, string>>): string {
+  return Object.entries(values).reduce((text, [key, value]) => {
+    const line = new RegExp(`^${key}=.*$`, 'm')
+    if (!line.test(text)) throw new TypeError(`The template has no ${key}=`)
+    return text.replace(line, () => `${key}=${value}`)
+  }, unit)
+}
+
+/** A command line of a unit. Specifiers and variables in it are escaped, so systemd does not expand them. */
+export function commandLine([program = '', ...args]: readonly string[]): string {
+  return [unitPath(program), ...args.map((arg) => unitPath(arg).replaceAll('$', '$$$$'))].join(' ')
+}
+
+/** A path or another word in the syntax of units. Its specifiers are escaped, and it stays one word. */
+function unitPath(text: string): string {
+  const plain = text.replaceAll('%', '%%')
+  return /^[\w/.,:=@%+-]+$/.test(plain) ? plain : `"${plain.replaceAll(/["\\]/g, String.raw`\$&`)}"`
 }

@@ -1,3 +1,10 @@
+import { hasEntryFault } from '../skill-md/entry-faults.ts'
+import { EXECUTABLES, isOfUpstream } from '../model/skill.ts'
+import type { UpstreamSkill, Skill } from '../model/skill.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import { upstreamUriOf } from '../model/upstream-uri.ts'
+import { isObject } from '../../base/json-object.ts'
+import type { Listing } from '../upstream/upstream.ts'
 import { knownOf, withMismatch } from '../survey/listing-mismatches.ts'
 import { withTexts } from '../survey/listing-hidden-text.ts'
 import { declaredSkills } from '../survey/listing-skills.ts'
@@ -5,13 +12,9 @@ import { firstFindings } from '../survey/cap-findings.ts'
 import { READ_HERE } from '../survey/document-reading.ts'
 import { frontmatterBy } from '../skill-md/document-reader.ts'
 import type { Finding } from '../skill-md/finding.ts'
-import type { Skill } from '../model/skill.ts'
-import type { Snapshot } from '../model/snapshot.ts'
-import { omittedBefore } from './earlier-omitted.ts'
 import type { Mismatches } from '../store/skills/upstream-files.ts'
 import { rulesOf } from '../survey/survey-rules.ts'
 import type { Pull } from './pull-context.ts'
-import type { Listing } from '../upstream/upstream.ts'
 import { mismatchOf } from '../survey/verify-listing.ts'
 
 /** Makes the snapshot of an MCP server's listing. Requests no file: the snapshot has what the server declares. */
@@ -89,4 +92,29 @@ async function mismatchIn(
   const kept = await store.upstreams.read(skill.upstream.source, document)
   if (kept.kind !== 'whole') return undefined
   return mismatchOf(skill, document, kept.bytes, (bytes) => frontmatterBy(reader, bytes, limits.frontmatter, signal))
+}
+
+/**
+ * The entries of an earlier listing that `skills/list` leaves out, if this listing could not learn which they are.
+ * Excludes skills whose files may differ at each read.
+ */
+function omittedBefore(earlier: Snapshot | undefined, { entries, findings }: Listing): readonly unknown[] {
+  if (!findings.some(({ rule }) => rule === 'listing-incomplete')) return []
+  const listed = new Set(entries.map((entry) => (isObject(entry) ? entry['uri'] : undefined)))
+  const isOmitted = (skill: UpstreamSkill): boolean =>
+    skill.digest !== undefined &&
+    hasEntryFault(skill) &&
+    !listed.has(skill.upstream.uri) &&
+    !skill.findings.some(({ rule }) => rule === 'not-verifiable')
+  return (earlier?.skills ?? []).filter(isOfUpstream).filter(isOmitted).map(entryOf)
+}
+
+/** The entry from which the skill was judged. */
+function entryOf(skill: UpstreamSkill): object {
+  const { frontmatter, files, upstream } = skill
+  const resources = files.map((file) => {
+    return { uri: upstreamUriOf(skill, file), digest: `sha256:${file.sha256}`, size: file.size }
+  })
+  const meta = upstream.executables && { _meta: { [EXECUTABLES]: upstream.executables } }
+  return { uri: upstream.uri, frontmatter, resources, ...meta }
 }

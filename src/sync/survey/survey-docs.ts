@@ -1,3 +1,5 @@
+import { contractUri, readContractUri } from '../catalog/contract-uri.ts'
+import { baseName, isBelow, joinPath, relativeTo } from '../../base/paths.ts'
 import { firstFindings } from './cap-findings.ts'
 import { docsTree, findDocs } from './find-docs.ts'
 import type { FoundDocs } from './find-docs.ts'
@@ -5,12 +7,10 @@ import type { FoundLink } from './find-skills.ts'
 import { judgeHidden } from './hidden-findings.ts'
 import { LinkPlaces, follow } from './links.ts'
 import { digestOf, inPathOrder } from '../model/digest.ts'
-import { whyUnaddressed } from '../catalog/doc-path.ts'
 import type { DocFile, Docs, DocsFolder } from '../model/docs-folder.ts'
 import type { Finding, FindingRule } from '../skill-md/finding.ts'
 import { hiddenIn } from '../skill-md/hidden-unicode.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
-import { isBelow, joinPath, relativeTo } from '../../base/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { SkillLimits } from '../model/skill.ts'
 import type { Selection } from '../model/source.ts'
@@ -256,3 +256,13 @@ function docAgain(file: DocFile): ResolvedDoc {
 
 /** The number of files in one request. */
 const LOT = 256
+
+/**
+ * The reason why no URI below `resource://docs/` leads to a path, for the author of the file; `undefined` if one does.
+ */
+function whyUnaddressed(path: string): string | undefined {
+  if (path.includes('\\')) return 'The path holds a backslash, which no URI may carry'
+  if (/\p{Cc}/u.test(path)) return 'The path holds a control character, and nobody would see what its URI names'
+  if (baseName(path) === '.md') return 'The file has an ending and no name before it'
+  return readContractUri(contractUri({ kind: 'doc', path })).ok ? undefined : 'No URI can name the file'
+}

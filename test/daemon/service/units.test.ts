@@ -4,9 +4,8 @@ import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { analyze } from '../../../src/daemon/service/analyze.ts'
 import { launchAgent } from '../../../src/daemon/service/launch-agent.ts'
 import { programFiles } from '../../../src/daemon/program-files.ts'
-import { systemUnits, userUnits } from '../../../src/daemon/service/units.ts'
+import { systemUnits, userUnits, commandLine } from '../../../src/daemon/service/units.ts'
 import type { Service, ServiceFile } from '../../../src/daemon/service/units.ts'
-import { commandLine } from '../../../src/daemon/service/unit-text.ts'
 
 const HAS_SYSTEMD = spawnSync('systemd-analyze', ['--version']).status === 0
 const ENVIRONMENT = environmentOf({ PATH: process.env['PATH'] }, '/')

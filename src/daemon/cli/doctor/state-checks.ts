@@ -7,7 +7,6 @@ import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.
 import { syncPath, temporaryIn } from '../../../sync/store/files/atomic.ts'
 import { openExistingState } from '../../../sync/store/files/state-folder.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
-import { bytesText } from '../../../base/text/bytes-text.ts'
 import { verdicts } from './check.ts'
 import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 
@@ -181,3 +180,12 @@ async function whyNoFolder(folder: string): Promise<string | undefined> {
     return error.code === 'ENOENT' ? 'the system makes no folders there' : whyNotUsed(error)
   }
 }
+
+/** A human-readable size: `512 B`, `1.5 GiB`. */
+function bytesText(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(bytes) / 10))
+  const count = bytes / 1024 ** power
+  return `${power === 0 || count >= 100 ? Math.round(count) : count.toFixed(1)} ${UNITS[power]}`
+}
+
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const

@@ -1,3 +1,6 @@
+import { z } from 'zod'
+import type { Completing } from '../../../sync/upstream/mcp/completion.ts'
+import type { AskWriter } from '../daemon-client.ts'
 import { shownValue } from '../../../sync/skill-md/contract/contract-value.ts'
 import { readTemplate } from '../../../sync/upstream/mcp/template.ts'
 import { OperatorError } from '../../base/operator-error.ts'
@@ -5,11 +8,9 @@ import { Prompt } from '../ask.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { ADDITION, UNVERIFIED, printAdded } from './addition-output.ts'
 import { withWriter } from '../daemon-client.ts'
-import type { AskWriter } from '../daemon-client.ts'
 import { configFor } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { SPACES } from './templates.ts'
-import { valueFor } from './template-values.ts'
 
 export const resolve: Command = {
   name: 'resolve',
@@ -99,3 +100,23 @@ async function allValues(
   }
   return Object.fromEntries(values)
 }
+
+/** Has a person choose a value for a variable among those that the server offers, or enter one if it offers none. */
+async function valueFor(
+  asked: Completing & { readonly source: string },
+  questions: Prompt,
+  ask: AskWriter,
+): Promise<string | undefined> {
+  const { variable } = asked
+  const { values, hasMore } = COMPLETED.parse(await ask('complete', asked))
+  if (values.length === 0) return questions.ask(`${variable}:`)
+  for (const [index, value] of values.entries()) questions.tell(`  ${index + 1}  ${value}`)
+  for (;;) {
+    const answer = await questions.ask(`${variable}, by number or in full${hasMore ? '; there are more' : ''}:`)
+    const value = values.find((one) => one === answer) ?? values[Number(answer) - 1]
+    if (value !== undefined || hasMore || answer === undefined) return value ?? answer
+    questions.tell(`"${answer}" is none of them; an empty line cancels`)
+  }
+}
+
+const COMPLETED = z.object({ values: z.array(z.string()), hasMore: z.boolean() })

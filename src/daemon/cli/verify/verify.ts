@@ -1,23 +1,23 @@
+import { refusalOf } from '../../trust/serving-policy.ts'
+import { finding, note } from './finding.ts'
+import type { VerifyDiagnostic } from './finding.ts'
+import type { Verifying, StoreCheck } from './verify-context.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { readLinks } from '../../agent-folders/links-file.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { Store } from '../../../sync/store/store.ts'
-import { SyncError } from '../../../sync/model/sync-error.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { lockRead, standingIn } from '../../trust/lock-rules.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
-import { linksAreWhole } from './link-checks.ts'
 import { lockAgrees } from './lock-checks.ts'
 import { proofsHold } from './proof-checks.ts'
-import { finding, note } from './finding.ts'
-import type { VerifyDiagnostic } from './finding.ts'
-import { signaturesHold } from './signature-checks.ts'
 import { decisionsAreWhole, filesAreWhole, keptAreWhole, servedIsWhole } from './store-checks.ts'
 import { secondRemarks } from './second-opinion-checks.ts'
 import { upstreamRemarks } from './upstream-checks.ts'
 import { verifyingOf } from './verify-context.ts'
-import type { StoreCheck, Verifying } from './verify-context.ts'
 import { withWriter } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
 import { MODE_OPTIONS, configFor, printJson, printLines, progressOf } from '../command.ts'
@@ -164,4 +164,23 @@ function second(files: number): string {
 function lineOf({ code, source, skill, path, message }: Omit<VerifyDiagnostic, 'kind'>): string {
   const place = [source, skill, path].filter((part) => part !== undefined && part !== '').join(' ')
   return printableLine(`${code}${place === '' ? '' : ` ${place}`}: ${message}`)
+}
+
+/** Checks the record of what was put into agents' folders: without it, that content cannot be removed again. */
+async function* linksAreWhole({ config }: Verifying): AsyncGenerator<VerifyDiagnostic> {
+  try {
+    await readLinks(config.state)
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    yield finding('links-damaged', error.message)
+  }
+}
+
+/** Checks the required signatures of the served content with the keys that are trusted now. */
+async function* signaturesHold({ config, snapshots }: Verifying): AsyncGenerator<VerifyDiagnostic> {
+  for (const snapshot of snapshots) {
+    const refusal = await refusalOf(config, snapshot)
+    if (refusal?.code === 'revision-unverified')
+      yield finding(refusal.code, refusal.message, { source: snapshot.source })
+  }
 }

@@ -1,12 +1,13 @@
 import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { filesOf } from '../../../sync/catalog/skill-files.ts'
+import { pathBelow } from '../../../sync/model/skill-uri.ts'
 import { baseName } from '../../../base/paths.ts'
 import { isUnread } from '../../content.ts'
 import type { ResourceContent, ReadContent, UnreadContent } from '../../content.ts'
 import { ARCHIVE_FORMATS } from './archive.ts'
 import type { Archive } from './archive.ts'
 import type { Forms } from './compatibility.ts'
-import { manifestText, manifestUriOf, manifestedSkill } from './manifest.ts'
 
 /**
  * The URI of the index for clients of revisions before July 2026. No source can have this name, because an id contains
@@ -100,4 +101,27 @@ export async function contentOfSynthetic(
     default:
       return synthetic satisfies never
   }
+}
+
+const SUFFIX = '/_manifest'
+
+/** Returns the URI at which FastMCP's client reads the list of a skill's files. */
+export function manifestUriOf({ root }: CatalogSkill): string {
+  return root + SUFFIX
+}
+
+/** Returns the skill of a manifest URI, listed or not. */
+function manifestedSkill(catalog: Catalog, uri: string): CatalogSkill | undefined {
+  return uri.endsWith(SUFFIX) ? catalog.skills.get(`${uri.slice(0, -SUFFIX.length)}/SKILL.md`) : undefined
+}
+
+/** Returns the manifest of a skill. It names the skill in the client's spelling; its paths are not encoded. */
+export function manifestText(skill: CatalogSkill, asked: string): string {
+  const name = asked.slice('skill://'.length, asked.lastIndexOf('/'))
+  const entries = filesOf(skill).map(({ uri, file }) => ({
+    path: pathBelow(skill.root, uri),
+    size: file.size,
+    hash: `sha256:${file.sha256}`,
+  }))
+  return JSON.stringify({ skill: name, files: entries })
 }

@@ -1,15 +1,14 @@
+import type { HiddenRun, HiddenText } from '../../skill-md/hidden-unicode.ts'
+import { isObject } from '../../../base/json-object.ts'
 import { SerialQueue } from '../../../base/serial-queue.ts'
 import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { HiddenText } from '../../skill-md/hidden-unicode.ts'
 import type { PackedFile, SkillFile } from '../../model/skill.ts'
 import { isSourceId, type SourceId } from '../../model/source-id.ts'
 import { removeAll, writeWhole } from '../files/atomic.ts'
 import { cannot, unlessAbsent } from '../files/disk-error.ts'
-import { hiddenTextIn } from './hidden-text.ts'
 import { parseJson } from '../../../base/json-value.ts'
 import { canonicalJson } from '../../../base/canonical-json.ts'
-import { isObject } from '../../../base/json-object.ts'
 import { readVerified } from './skill-file.ts'
 import { makeFolder, fileNamesIn, type StateFolder } from '../files/state-folder.ts'
 import { isDigest } from './stored-path.ts'
@@ -250,3 +249,22 @@ export const MOST_MISMATCHES = 1_024
 
 /** The limit per source: some 300 bytes each. */
 const MOST_TEXTS = 1_024
+
+/** Parses stored hidden characters; `undefined` for any other value. */
+function hiddenTextIn(value: unknown): HiddenText | undefined {
+  if (!isObject(value)) return undefined
+  const { count, runs, deceit } = value
+  if (!isCount(count) || !Array.isArray(runs) || !runs.every(isRun)) return undefined
+  if (deceit === undefined) return { count, runs }
+  return deceit === 'smuggled' || deceit === 'disguised' ? { count, runs, deceit } : undefined
+}
+
+function isRun(value: unknown): value is HiddenRun {
+  if (!isObject(value)) return false
+  const { line, column, codePoints, length } = value
+  return [line, column, length].every(isCount) && Array.isArray(codePoints) && codePoints.every(isCount)
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}

@@ -1,8 +1,6 @@
 import { BadArchive, badMember } from './archive-error.ts'
 import type { MemberKind } from './member-path.ts'
 import type { Members } from './archive-members.ts'
-import { paxRecords } from './pax.ts'
-import { PieceReader } from './piece-reader.ts'
 import { BLOCK_BYTES, readTarHeader } from './tar-header.ts'
 import type { TarHeader } from './tar-header.ts'
 
@@ -131,4 +129,62 @@ async function checkEnd(reader: PieceReader): Promise<void> {
 
 function isZero(bytes: Buffer): boolean {
   return bytes.every((byte) => byte === 0)
+}
+
+/** Parses the records of a pax header: consecutive `<length of the record> <key>=<value>\n`. */
+function paxRecords(bytes: Buffer): ReadonlyMap<string, Buffer> {
+  const records = new Map<string, Buffer>()
+  for (let at = 0; at < bytes.length;) {
+    const [written, digits] = /^([1-9]\d{0,5}) /.exec(bytes.toString('latin1', at, at + 7)) ?? ['', '0']
+    const end = at + Number(digits)
+    const equals = bytes.indexOf('=', at + written.length)
+    const isWhole = end <= bytes.length && equals > at + written.length && equals < end && bytes[end - 1] === NEWLINE
+    if (written === '' || !isWhole) throw new BadArchive('a pax header of the tar is malformed')
+    const key = bytes.toString('utf8', at + written.length, equals)
+    if (records.has(key)) throw new BadArchive('a pax header of the tar says something twice')
+    if (key.startsWith('GNU.sparse.')) throw new BadArchive('the tar has a file with holes')
+    records.set(key, bytes.subarray(equals + 1, end - 1))
+    at = end
+  }
+  return records
+}
+
+const NEWLINE = 10
+
+/** Reads exact lengths from pieces of any length. Allocates nothing for bytes that did not arrive. */
+class PieceReader implements AsyncDisposable {
+  readonly #pieces: AsyncGenerator<Buffer>
+  /** The received bytes that were not taken yet. */
+  #rest: Buffer = Buffer.alloc(0)
+
+  constructor(pieces: AsyncGenerator<Buffer>) {
+    this.#pieces = pieces
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pieces.return(undefined)
+  }
+
+  /** Returns a copy of the next bytes; `undefined` if the pieces end before. */
+  async take(length: number): Promise<Buffer | undefined> {
+    const parts: Buffer[] = []
+    for (let missing = length; missing > 0;) {
+      const piece = await this.next()
+      if (piece === undefined) return undefined
+      const part = piece.subarray(0, missing)
+      this.#rest = piece.subarray(part.length)
+      missing -= part.length
+      parts.push(part)
+    }
+    return Buffer.concat(parts, length)
+  }
+
+  /** Returns the available bytes; `undefined` at the end. */
+  async next(): Promise<Buffer | undefined> {
+    const rest = this.#rest
+    this.#rest = rest.subarray(rest.length)
+    if (rest.length > 0) return rest
+    const next = await this.#pieces.next()
+    return next.done === true ? undefined : next.value
+  }
 }

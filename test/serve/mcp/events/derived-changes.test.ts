@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { manifestText, manifestUriOf } from '../../../../src/serve/mcp/resources/manifest.ts'
-import { INDEX_URI } from '../../../../src/serve/mcp/resources/derived-resources.ts'
+import { manifestText, manifestUriOf, INDEX_URI } from '../../../../src/serve/mcp/resources/derived-resources.ts'
 import { changingSynthetics } from '../../../../src/serve/mcp/events/derived-changes.ts'
 import { atOnce } from '../../../../src/base/cooperative.ts'
 import type { CatalogSkill } from '../../../../src/sync/catalog/catalog-entry.ts'

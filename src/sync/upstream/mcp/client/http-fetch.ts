@@ -1,3 +1,4 @@
+import { readMessage, METHOD_NOT_FOUND } from './message.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import { credentialHeaders } from '../../http/credential-headers.ts'
 import { exchange, type HttpAnswer } from '../../http/http-exchange.ts'
@@ -6,9 +7,7 @@ import type { HostAccess } from '../../http/host-access.ts'
 import type { ConnectionOptions } from './address.ts'
 import { Overlong, Unanswered, type ChannelListener } from './channel.ts'
 import { isEventStream, isRedirectStatus, refusedRedirect, replyIn, responseOf, unreadable } from './http-answer.ts'
-import { callOf, isLasting, type HttpCall } from './http-call.ts'
 import { JsonWeight } from './json-size.ts'
-import { METHOD_NOT_FOUND } from './message.ts'
 import { Deadline } from './deadline.ts'
 import { ServerStreams } from './server-streams.ts'
 
@@ -181,3 +180,41 @@ function isUnknownSession({ status }: HttpAnswer, { headers, rpc }: HttpCall): b
 const ANSWERING: ReadonlySet<number> = new Set([400, 404])
 const METHOD_NOT_ALLOWED = 405
 const ANSWERED = Buffer.from('\n\ndata: {"jsonrpc":"2.0","id":"none","result":{}}\n\n')
+
+/** The parts of a request by the SDK's transport that matter for its exchange. */
+interface HttpCall {
+  readonly url: string
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array | undefined
+  readonly signal: AbortSignal
+  /** The id of the JSON-RPC request in the body; `undefined` if there is none. */
+  readonly id: string | number | undefined
+  /** The method of the request or notification. */
+  readonly rpc: string | undefined
+  /** True if it opens the stream for messages that the server initiates. */
+  readonly isServerStream: boolean
+}
+
+function callOf(url: string, init: RequestInit): HttpCall {
+  const method = init.method ?? 'GET'
+  const headers = Object.fromEntries(new Headers(init.headers))
+  const text = typeof init.body === 'string' ? init.body : undefined
+  const message = text === undefined ? undefined : readMessage(JSON.parse(text))
+  return {
+    url,
+    method,
+    headers,
+    body: text === undefined ? undefined : Buffer.from(text),
+    signal: init.signal ?? new AbortController().signal,
+    id: message?.kind === 'request' ? message.id : undefined,
+    rpc: message?.kind === 'request' ? message.method : message?.kind === 'notice' ? message.notice.method : undefined,
+    // With a last event id, it resumes the answer to a request.
+    isServerStream: method === 'GET' && headers['last-event-id'] === undefined,
+  }
+}
+
+/** True if the stream delivers events as they happen, so that silence is normal. */
+function isLasting({ method, rpc }: HttpCall): boolean {
+  return method === 'GET' || rpc === 'subscriptions/listen'
+}
