@@ -15,7 +15,7 @@ export interface Ask {
 }
 
 /**
- * Sends a request to the daemon that listens on the socket. Rejects with a `ControlError`, or with the signal's reason.
+ * Sends a request to the daemon that listens on the socket. Rejects with a `OperatorError`, or with the signal's reason.
  */
 export async function askDaemon(socketPath: string, method: string, params: unknown, ask: Ask): Promise<ControlAnswer> {
   ask.signal.throwIfAborted()

@@ -11,7 +11,7 @@ import { codeOf } from '../../base/error-code.ts'
 
 /**
  * Answers one method of the control socket. The signal is aborted when the client disconnects. An expected failure is a
- * `SyncError` or a `ControlError` and is sent to the client; any other error ends the process.
+ * `SyncError` or a `OperatorError` and is sent to the client; any other error ends the process.
  */
 export type ControlHandler = (params: unknown, send: (event: unknown) => void, signal: AbortSignal) => Promise<unknown>
 
