@@ -91,8 +91,8 @@ async function keep(
   await using keeping = store.skills.keeping(io.limits.disk.bytes)
   const keepFresh = freshKeeper({ earlier, served }, keeping)
   const before = { earlier: earlierIn(store, earlier), served: earlierIn(store, served), reader: io.reader }
-  const onRead: Surroundings['onRead'] = async (skills, fetchSnapshot, within) =>
-    void (await keepFresh({ skills, taken: fetchSnapshot }, within))
+  const onRead: Surroundings['onRead'] = async (skills, taken, within) =>
+    void (await keepFresh({ skills, taken }, within))
   // A survey may refuse the whole commit, or find that a skill is a file of another one: then nothing is written before
   // its end.
   const isLikelyKept = !source.strict && source.nested === 'as-skills'
@@ -195,8 +195,8 @@ function placeOf({ place, digest, folderName }: StoredSkill): string {
 }
 
 function originOf(file: SkillFile, brought: Survey['taken'], stored: ReadonlyMap<ObjectId, BytesOrigin>): BytesOrigin {
-  const fetchSnapshot = brought.get(file.blob)
-  if (fetchSnapshot?.kind === 'blob') return { kind: 'scratch', file: fetchSnapshot.file, at: fetchSnapshot.at }
+  const taken = brought.get(file.blob)
+  if (taken?.kind === 'blob') return { kind: 'scratch', file: taken.file, at: taken.at }
   const known = stored.get(file.blob)
   if (known === undefined)
     throw new SyncError('store-failed', `Cannot keep "${file.path}": nobody has the blob ${file.blob}`)
