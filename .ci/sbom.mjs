@@ -1,11 +1,11 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 // Writes what the program is made of, as CycloneDX 1.6: each package that users install, with its license, address and digest.
 // The same lock gives the same bytes. (`npm sbom --omit=dev` leaves out what a package for development needs as well.)
 import { ComponentType, HashAlgorithm } from '@cyclonedx/cyclonedx-library/Enums'
 import { Bom, Component, HashDictionary, LicenseExpression, Metadata } from '@cyclonedx/cyclonedx-library/Models'
 import { JSON as AsJson, JsonSerializer } from '@cyclonedx/cyclonedx-library/Serialize'
 import { Spec1dot6 } from '@cyclonedx/cyclonedx-library/Spec'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
 
 const SORTED = { sortLists: true, space: 2 }
 const [output = 'dist/sbom.cdx.json'] = process.argv.slice(2)

@@ -1,6 +1,6 @@
 import './run-the-build.ts'
-import { once } from 'node:events'
 import { fork, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'

@@ -2,8 +2,8 @@ import './run-the-build.ts'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { answerParent } from './child.ts'
-import { measuredOptions } from './http-options.ts'
 import { timed } from './figure.ts'
+import { measuredOptions } from './http-options.ts'
 import { openSearchGround } from './search-ground.ts'
 
 const { serveHttp } = await import('../src/serve/http/server.ts')

@@ -1,5 +1,5 @@
-import { median } from './figure.ts'
 import type { Content } from '../test/support/repository.ts'
+import { median } from './figure.ts'
 
 /** The files of a repository of skills: the same for the same count, on each machine. */
 export interface Skills {

@@ -1,12 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
-import { NO_PROGRAMS } from '../test/support/no-programs.ts'
 import type { ObjectId } from '../src/sync/model/revision.ts'
 import type { GitSource, Source } from '../src/sync/model/source.ts'
 import type { Tree } from '../src/sync/model/tree.ts'
-import type { TreeUpstream } from '../src/sync/upstream/upstream.ts'
 import type { Programs } from '../src/sync/upstream/git/objects/git-host.ts'
+import type { TreeUpstream } from '../src/sync/upstream/upstream.ts'
+import { NO_PROGRAMS } from '../test/support/no-programs.ts'
 import './run-the-build.ts'
 
 const { configOfSources } = await import('../src/daemon/config/command-line-config.ts')

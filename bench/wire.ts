@@ -1,6 +1,6 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
-import { once } from 'node:events'
 
 /** One connection. It writes bytes that were made before, and looks at no more of an answer than where it ends. */
 export class Wire implements Disposable {

@@ -1,5 +1,5 @@
-import { readFile, readdir } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
+import { readFile, readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'

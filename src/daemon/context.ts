@@ -1,10 +1,10 @@
+import type { Clock } from '../base/clock.ts'
 import type { SyncError } from '../sync/model/sync-error.ts'
 import type { Store } from '../sync/store/store.ts'
 import type { OpenUpstream } from '../sync/upstream/open.ts'
-import type { Clock } from '../base/clock.ts'
-import type { Environment } from './config/environment.ts'
 import type { Log } from './base/log.ts'
 import type { Redactor } from './base/redactor.ts'
+import type { Environment } from './config/environment.ts'
 
 /** The parts that the daemon is built from. */
 export interface DaemonContext {

@@ -1,9 +1,9 @@
+import { stepByStep } from '../base/cooperative.ts'
+import type { Steps } from '../base/cooperative.ts'
 import { EMPTY_CATALOG } from '../sync/catalog/catalog.ts'
 import type { Catalog } from '../sync/catalog/catalog.ts'
 import { diff, diffing, isEmpty } from '../sync/catalog/changes.ts'
 import type { Changes } from '../sync/catalog/changes.ts'
-import { stepByStep } from '../base/cooperative.ts'
-import type { Steps } from '../base/cooperative.ts'
 
 /** Receives every change of the catalog, after the catalog is served. */
 export type ChangesListener = (changes: Changes, catalog: Catalog, before: Catalog) => void

@@ -1,13 +1,13 @@
-import type { Catalog } from '../sync/catalog/catalog.ts'
-import { packingCatalog } from '../sync/catalog/catalog-packs.ts'
-import { canHold, choicesDigestOf } from '../sync/catalog/pack.ts'
-import type { Pack } from '../sync/catalog/pack.ts'
 import { atOnce } from '../base/cooperative.ts'
 import type { Steps } from '../base/cooperative.ts'
+import { packingCatalog } from '../sync/catalog/catalog-packs.ts'
+import type { Catalog } from '../sync/catalog/catalog.ts'
+import { canHold, choicesDigestOf } from '../sync/catalog/pack.ts'
+import type { Pack } from '../sync/catalog/pack.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
-import { Registry } from './registry.ts'
 import { NO_HOLDER, Shares } from './fair-shares.ts'
 import type { ShareHolder } from './fair-shares.ts'
+import { Registry } from './registry.ts'
 
 /** The set of visible packs as one string: their ids in order. The empty string means everything, in packs or not. */
 export type ViewName = string

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { IncrementalCache } from '../../src/base/incremental.ts'
 import type { Steps } from '../../src/base/cooperative.ts'
+import { IncrementalCache } from '../../src/base/incremental.ts'
 
 test('a thing is made once for all that ask meanwhile, and is there from then on', async () => {
   const making = new Making()

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { HostileServer } from '../support/hostile-server.ts'
 import { RpcFault } from '../support/hostile-answer.ts'
+import { HostileServer } from '../support/hostile-server.ts'
 import { stdio } from '../support/peer.ts'
 import { Home } from '../support/program.ts'
 

@@ -3,15 +3,15 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readProperties, validate } from 'skills-ref'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { FRONTMATTER_LIMITS, readFrontmatter } from '../../src/sync/skill-md/frontmatter.ts'
 import type { JsonObject } from '../../src/base/json-value.ts'
+import { FRONTMATTER_LIMITS, readFrontmatter } from '../../src/sync/skill-md/frontmatter.ts'
+import { modernHttp } from '../support/peer.ts'
 import { Home } from '../support/program.ts'
 import type { Ended } from '../support/program.ts'
 import { Repository } from '../support/repository.ts'
 import { serve } from '../support/served.ts'
 import { strictFaults } from '../support/strict-reader.ts'
 import { digestOf, resultOf } from './peers.ts'
-import { modernHttp } from '../support/peer.ts'
 
 const EXAMPLES = fileURLToPath(new URL('../../examples/skills', import.meta.url))
 

@@ -1,7 +1,7 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { PromptListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AuditEvent } from '../../src/serve/audit.ts'
 import type { Scope } from '../../src/serve/principal.ts'

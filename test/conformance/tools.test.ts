@@ -9,9 +9,9 @@ import { Repository } from '../support/repository.ts'
 import { serve } from '../support/served.ts'
 import { INITIALIZE, exchange, legacy, modern } from './exchange.ts'
 import type { Answer } from './exchange.ts'
+import { readByTool } from './file-by-tool.ts'
 import { KINDS, expectInvalidParams, itemsOf, openPeer, openScene, resultOf, walkPages } from './peers.ts'
 import type { Scene } from './peers.ts'
-import { readByTool } from './file-by-tool.ts'
 import { openSmall, skillOf } from './small.ts'
 
 let fx: Scene

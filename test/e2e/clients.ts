@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto'
 import { EventEmitter, on } from 'node:events'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import type { VersionNegotiationMode } from '@modelcontextprotocol/client'
+import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -7,10 +11,6 @@ import {
   ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import type { VersionNegotiationMode } from '@modelcontextprotocol/client'
-import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { z } from 'zod'
 
 /** Where a client finds skillsyncd: at an address, or by running it. */

@@ -1,8 +1,8 @@
 import { lstat, mkdir, readFile, readdir, readlink, realpath, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { World, skill } from './world.ts'
 import type { Ended, Home } from '../support/program.ts'
+import { World, skill } from './world.ts'
 
 const CLAUDE = '.claude/skills'
 

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
+import { ask } from '../serve/http/ask.ts'
 import { legacyHttp, modernHttp } from '../support/peer.ts'
 import { Figures, HAS_PROMTOOL, promtool } from '../support/prometheus.ts'
-import { ask } from '../serve/http/ask.ts'
 import { World, skill } from './world.ts'
 
 /** The page of a daemon that has served, been refused and failed. */

@@ -6,11 +6,11 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { looksLikeSecret } from '../../src/daemon/config/config-error.ts'
 import { VERSION } from '../../src/serve/version.ts'
+import { lockedPackages } from '../support/npm-lock.ts'
+import { NpmRegistry, publishing } from '../support/npm-registry.ts'
 import { modernHttp } from '../support/peer.ts'
 import { Home, Program } from '../support/program.ts'
 import { Repository } from '../support/repository.ts'
-import { lockedPackages } from '../support/npm-lock.ts'
-import { NpmRegistry, publishing } from '../support/npm-registry.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
 const run = promisify(execFile)

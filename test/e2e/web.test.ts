@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { TokenIssuer } from '../support/issuer.ts'
 import { ask } from '../serve/http/ask.ts'
+import { TokenIssuer } from '../support/issuer.ts'
 import { World } from './world.ts'
 
 const INDEX = '/.well-known/agent-skills/index.json'

@@ -1,13 +1,13 @@
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
+import { skill } from '../e2e/world.ts'
+import { isListing } from '../scenarios/hub.ts'
 import type { Identity } from '../support/certificates.ts'
 import { GitServer } from '../support/git-server.ts'
 import { Home } from '../support/program.ts'
 import type { Program } from '../support/program.ts'
 import { Repository } from '../support/repository.ts'
-import { isListing } from '../scenarios/hub.ts'
-import { skill } from '../e2e/world.ts'
 import { Witness } from './witness.ts'
 
 /** A daemon that polls the source `team` each second, the git server behind it, and a witness of what it serves. */

@@ -1,7 +1,7 @@
 import type { Skill, SkillFile } from '../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../src/sync/model/snapshot.ts'
-import { Store } from '../../src/sync/store/store.ts'
 import { storedOf } from '../../src/sync/store/skills/stored-path.ts'
+import { Store } from '../../src/sync/store/store.ts'
 
 /** Each file of what the state folder serves, as `path=text`. Throws where one cannot be read, or has other bytes than it should. */
 export async function servedFiles(state: string): Promise<readonly string[]> {

@@ -2,9 +2,9 @@ import { chmod, chown, cp, readFile, readdir, rename, rm, writeFile } from 'node
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
+import { filesIn } from '../scenarios/hub.ts'
 import { Home } from '../support/program.ts'
 import type { Program } from '../support/program.ts'
-import { filesIn } from '../scenarios/hub.ts'
 import { Scene } from './scene.ts'
 import { listingAt } from './witness.ts'
 

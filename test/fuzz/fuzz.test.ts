@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { SyncError } from '../../src/sync/model/sync-error.ts'
 import { Malformed } from '../../src/base/malformed.ts'
+import { SyncError } from '../../src/sync/model/sync-error.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { corpusIn, inputOf } from './corpus.ts'
 import { isRefusal, KINDS, readHostile, type TargetKind } from './targets.ts'

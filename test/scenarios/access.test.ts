@@ -1,9 +1,9 @@
 import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { World } from '../e2e/world.ts'
 import { exchange, modern } from '../conformance/exchange.ts'
 import type { Answer } from '../conformance/exchange.ts'
+import { World } from '../e2e/world.ts'
 import type { Program } from '../support/program.ts'
 
 const NAME = 'hub.example.com'

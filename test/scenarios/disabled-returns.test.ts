@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Desk, TEAM } from './desk.ts'
 import { Repository } from '../support/repository.ts'
 import { skillText } from '../support/scripted-upstream.ts'
+import { Desk, TEAM } from './desk.ts'
 
 const BAD = skillText('pdf')
 const SIDE = { 'skills/pdf/run.sh': 'echo one\n' }

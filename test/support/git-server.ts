@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
-import { askBackend, passAnswer, type Answer, type Call } from './git-backend.ts'
 import type { Identity } from './certificates.ts'
+import { askBackend, passAnswer, type Answer, type Call } from './git-backend.ts'
 import type { Repository } from './repository.ts'
 
 /** How requests are answered wrongly. `on` and `of` narrow the fault to one kind of request, or repository; others are answered well. */

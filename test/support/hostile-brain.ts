@@ -1,4 +1,3 @@
-import { dressed, ordinaryResult } from './hostile-answers.ts'
 import {
   INTERNAL_ERROR,
   METHOD_NOT_FOUND,
@@ -10,6 +9,7 @@ import {
   resultReply,
 } from './hostile-answer.ts'
 import type { Answer, Answerer, Reply } from './hostile-answer.ts'
+import { dressed, ordinaryResult } from './hostile-answers.ts'
 import { Offer } from './hostile-offer.ts'
 import { Requests, VERSION_KEY } from './hostile-request.ts'
 import type { Recorded } from './hostile-request.ts'

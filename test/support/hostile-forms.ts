@@ -1,6 +1,6 @@
+import type { Enumeration, Offer } from './hostile-offer.ts'
 import { contentOf, digestOf } from './hostile-skills.ts'
 import type { Entry, OfferedSkill, SkillsOnOffer } from './hostile-skills.ts'
-import type { Enumeration, Offer } from './hostile-offer.ts'
 
 const INDEX = 'skill://index.json'
 const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'

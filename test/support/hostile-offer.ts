@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { RawBody } from './hostile-answer.ts'
+import type { Era } from './hostile-request.ts'
 import { SkillsOnOffer } from './hostile-skills.ts'
 import type { Filter } from './hostile-streams.ts'
-import type { Era } from './hostile-request.ts'
 
 /** How skills can be enumerated: by the extension's methods, an index in one of its forms, as FastMCP has them, or not at all. */
 export type Enumeration = 'skills-list' | 'index-r0' | 'index-r1' | 'index-r2' | 'index-r4' | 'fastmcp' | 'nothing'

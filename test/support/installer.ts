@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { once } from 'node:events'
 import { temporaryFolder } from './temporary.ts'
 
 const SKILLS = fileURLToPath(new URL('../../node_modules/skills/bin/cli.mjs', import.meta.url))

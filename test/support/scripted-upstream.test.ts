@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { readSpooled } from '../../src/sync/store/files/spool.ts'
 import { TreeNotTaken, type Tree } from '../../src/sync/model/tree.ts'
+import { readSpooled } from '../../src/sync/store/files/spool.ts'
 import { NOTHING_KNOWN, type KnownTrees, type TreeUpstream } from '../../src/sync/upstream/upstream.ts'
 import { blobsOf, linesOf, reach, STEADY } from '../sync/upstream/reached.ts'
 import { Repository, type Content } from './repository.ts'

@@ -1,5 +1,3 @@
-import { hiddenInFile } from '../../src/sync/skill-md/hidden-unicode.ts'
-import { isLfsPointer } from '../../src/sync/skill-md/lfs.ts'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, writeFile } from 'node:fs/promises'
@@ -7,8 +5,10 @@ import { join } from 'node:path'
 import { isObjectId, type ObjectId, type Revision } from '../../src/sync/model/revision.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
 import { TreeNotTaken, type TakenBlob, type Tree, type TreeEntry } from '../../src/sync/model/tree.ts'
-import { FETCH_LIMITS, type KnownTrees, type Relation, type TreeUpstream } from '../../src/sync/upstream/upstream.ts'
+import { hiddenInFile } from '../../src/sync/skill-md/hidden-unicode.ts'
+import { isLfsPointer } from '../../src/sync/skill-md/lfs.ts'
 import type { Reach } from '../../src/sync/upstream/open.ts'
+import { FETCH_LIMITS, type KnownTrees, type Relation, type TreeUpstream } from '../../src/sync/upstream/upstream.ts'
 import type { Content } from './repository.ts'
 
 /** What a repository holds, by path from its root: what a `Repository` commits, and links whose text is none. */

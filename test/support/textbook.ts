@@ -12,8 +12,8 @@ import {
 } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { methodsOf } from '../../src/serve/mcp/core/methods.ts'
-import type { Caller, Era } from '../../src/serve/mcp/rpc/caller.ts'
 import type { Serving } from '../../src/serve/mcp/core/methods.ts'
+import type { Caller, Era } from '../../src/serve/mcp/rpc/caller.ts'
 import { VERSION } from '../../src/serve/version.ts'
 
 /** What a reader of the SDK's documentation would write: our methods behind the SDK's own HTTP edge, for both eras. */

@@ -1,15 +1,15 @@
 import { hash, randomBytes } from 'node:crypto'
 import { lstat, readdir, readlink, rename, rmdir, symlink, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Linkable } from './linkable-skills.ts'
 import { digestOf } from '../../sync/model/digest.ts'
 import type { DigestedFile } from '../../sync/model/digest.ts'
+import type { SkillLimits } from '../../sync/model/skill.ts'
 import { removeAll } from '../../sync/store/files/atomic.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
-import type { SkillLimits } from '../../sync/model/skill.ts'
 import { FolderFault, filesAsUsed, isLeaving } from '../base/folder-files.ts'
 import type { FolderFile } from '../base/folder-files.ts'
 import type { LinkEntry } from './link-record.ts'
+import type { Linkable } from './linkable-skills.ts'
 
 /** The content at a skill's path in an agent's folder. */
 export type AgentFolderEntry =

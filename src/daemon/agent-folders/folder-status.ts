@@ -9,8 +9,8 @@ import { planOf } from './folder-plan.ts'
 import type { PlanStep } from './folder-plan.ts'
 import { linkedState } from './link-context.ts'
 import type { LinkedState } from './link-context.ts'
-import { readLinks } from './links-file.ts'
 import type { LinkedFolder, Only, Use } from './link-record.ts'
+import { readLinks } from './links-file.ts'
 
 /** The state of one linked folder compared with the served skills. */
 export interface FolderNow {

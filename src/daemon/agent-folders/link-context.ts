@@ -1,17 +1,17 @@
-import { currentCatalog } from '../../sync/pull/publisher.ts'
-import type { Linkable } from './linkable-skills.ts'
 import { offeredIn } from '../../sync/catalog/tool-catalog.ts'
 import type { OfferedSkills } from '../../sync/catalog/tool-catalog.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
+import { currentCatalog } from '../../sync/pull/publisher.ts'
 import { Store } from '../../sync/store/store.ts'
-import { admissionOf } from '../trust/serving-policy.ts'
 import { idsOf } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
+import { admissionOf } from '../trust/serving-policy.ts'
+import type { Links, Only } from './link-record.ts'
+import type { Linkable } from './linkable-skills.ts'
+import { LinkTargets, linkableIn } from './linkable-skills.ts'
+import { readLinks } from './links-file.ts'
 import { leftOutOf, upstreamIn } from './unlinkable-skills.ts'
 import type { LeftOut } from './unlinkable-skills.ts'
-import { readLinks } from './links-file.ts'
-import type { Links, Only } from './link-record.ts'
-import { LinkTargets, linkableIn } from './linkable-skills.ts'
 
 /** The served skills and the links at one moment. */
 export interface LinkedState {

@@ -3,11 +3,11 @@ import type { Registry } from '../../serve/registry.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { StoredSkill } from '../../sync/store/skills/stored-path.ts'
 import { storedSkill } from '../../sync/store/skills/stored-path.ts'
-import { readLinks, writeLinks } from './links-file.ts'
+import type { DaemonContext } from '../context.ts'
 import { NO_LINKS, withDropped, withPut } from './link-record.ts'
 import type { Drop, Links, Put, NameTaken } from './link-record.ts'
 import { LinkTargets, linkableIn } from './linkable-skills.ts'
-import type { DaemonContext } from '../context.ts'
+import { readLinks, writeLinks } from './links-file.ts'
 
 /**
  * Keeps `links/` pointed at the served skills. Changes nothing in agents' folders: their links lead here, and the

@@ -1,6 +1,6 @@
-import type { Linkable } from './linkable-skills.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { LinkedSkill } from './link-record.ts'
+import type { Linkable } from './linkable-skills.ts'
 
 /** The skills that get the names in one folder. */
 export interface NameChoice {

@@ -1,10 +1,10 @@
 import { open, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { cannot, isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
-import { makeFolder } from '../../sync/store/files/state-folder.ts'
 import { FileLock } from '../../sync/store/files/file-lock.ts'
-import { AuditFile } from './audit-file.ts'
+import { makeFolder } from '../../sync/store/files/state-folder.ts'
 import type { AuditConfig } from '../config/config.ts'
+import { AuditFile } from './audit-file.ts'
 
 /** The current file of reads. Earlier files are `audit-<number>.jsonl`; the highest number is the youngest. */
 export const AUDIT_FILE = 'audit.jsonl'

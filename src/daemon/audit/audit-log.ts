@@ -1,18 +1,18 @@
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
+import { ignoreAbort } from '../../base/abort-error.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { AuditEvent } from '../../serve/audit.ts'
 import type { Serving } from '../../serve/mcp/core/methods.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
-import { ignoreAbort } from '../../base/abort-error.ts'
+import type { Log } from '../base/log.ts'
+import type { AuditConfig, Config } from '../config/config.ts'
 import { AuditFiles } from './audit-files.ts'
 import type { AuditName } from './audit-files.ts'
 import { AuditRate } from './audit-rate.ts'
 import type { CountedEvent } from './audit-rate.ts'
 import { AuditSpool } from './audit-spool.ts'
-import type { Clock } from '../../base/clock.ts'
-import type { AuditConfig, Config } from '../config/config.ts'
-import type { Log } from '../base/log.ts'
 
 /** The transport of the clients. Clients over stdio are identified by the process and its user. */
 export type Via = { readonly via: 'http' } | { readonly via: 'stdio'; readonly user: string; readonly pid: number }

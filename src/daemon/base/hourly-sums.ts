@@ -1,5 +1,5 @@
-import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Clock } from '../../base/clock.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 
 /** The bytes of each source that were counted in the last hour, to within a second. */
 export class HourlySums {

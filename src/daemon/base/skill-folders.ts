@@ -4,8 +4,8 @@ import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { comparePaths } from '../../sync/model/digest.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
 import { isPassedOver } from '../../sync/upstream/folder/folder-walk.ts'
-import { UsageError } from './usage-error.ts'
 import { whyNotUsed } from './disk-error-text.ts'
+import { UsageError } from './usage-error.ts'
 
 /** The skills below a path that was named on the command line. */
 export interface SkillFolders {

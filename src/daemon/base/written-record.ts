@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { utf8 } from '../../sync/skill-md/frontmatter.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { unlessAbsent } from '../../sync/store/files/disk-error.ts'
-import { UsageError } from './usage-error.ts'
 import { readBounded } from './plain-file.ts'
+import { UsageError } from './usage-error.ts'
 
 /**
  * Maps each name to the digests of what was written to an output folder. Usually one; two while a folder is being

@@ -1,16 +1,16 @@
 import { inspect, parseArgs } from 'node:util'
+import { isAbortError } from '../../base/abort-error.ts'
 import { VERSION } from '../../serve/version.ts'
 import { SyncError, mendOf, unsuppressed } from '../../sync/model/sync-error.ts'
+import { printableLine } from '../base/log-line.ts'
+import { isLogLevel } from '../base/log.ts'
+import { OperatorError } from '../base/operator-error.ts'
+import { Redactor } from '../base/redactor.ts'
 import { UsageError } from '../base/usage-error.ts'
-import type { Command, Commands, Context, ExitStatus, Streams } from './command.ts'
-import { isAbortError } from '../../base/abort-error.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { processEnvironment } from '../config/process-environment.ts'
-import { OperatorError } from '../base/operator-error.ts'
+import type { Command, Commands, Context, ExitStatus, Streams } from './command.ts'
 import { helpOf, helpOfCommand, optionsOf } from './help/help.ts'
-import { isLogLevel } from '../base/log.ts'
-import { printableLine } from '../base/log-line.ts'
-import { Redactor } from '../base/redactor.ts'
 
 /**
  * All commands, in the order of the help. Each is loaded on demand, because loading takes most of the time of a short

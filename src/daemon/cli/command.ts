@@ -1,11 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { FORMS, configOfSources, isForm } from '../config/command-line-config.ts'
-import type { SourceForm } from '../config/command-line-config.ts'
-import type { Environment } from '../config/environment.ts'
-import { readConfig } from '../config/config.ts'
-import type { Config } from '../config/config.ts'
 import { systemClock } from '../../base/clock.ts'
 import { codeOf } from '../../base/error-code.ts'
 import { isJournalStream } from '../base/journal-stream.ts'
@@ -15,6 +10,11 @@ import { createProgress } from '../base/progress.ts'
 import type { Progress } from '../base/progress.ts'
 import type { Redactor } from '../base/redactor.ts'
 import { UsageError } from '../base/usage-error.ts'
+import { FORMS, configOfSources, isForm } from '../config/command-line-config.ts'
+import type { SourceForm } from '../config/command-line-config.ts'
+import { readConfig } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import type { Environment } from '../config/environment.ts'
 
 /** One command of the command line. */
 export interface Command {

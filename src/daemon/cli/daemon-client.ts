@@ -1,6 +1,6 @@
 import { systemClock } from '../../base/clock.ts'
-import type { Config } from '../config/config.ts'
 import { OperatorError } from '../base/operator-error.ts'
+import type { Config } from '../config/config.ts'
 import type { ControlHandler } from '../control/control.ts'
 import { lockHolderOf, isListening } from '../control/daemon-lock.ts'
 import { configDigest, request, requestHandlers } from '../control/requests.ts'

@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { countOf } from '../../base/text/plural.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
-import { isFollowed } from '../status/lock-text.ts'
 import { printableLine } from '../base/log-line.ts'
+import { isFollowed } from '../status/lock-text.ts'
 import { SYNC_END } from '../status/pull-result.ts'
 import type { SyncEnd } from '../status/pull-result.ts'
-import type { AskWriter } from './daemon-client.ts'
 import { progressOf } from './command.ts'
 import type { Context, ExitStatus } from './command.ts'
+import type { AskWriter } from './daemon-client.ts'
 
 /** The outcome of each source, in their order, and the problems between skills that involve them. */
 export interface Pulled {

@@ -1,8 +1,8 @@
 import { isObject } from '../../base/json-object.ts'
-import { normal, withDefaults } from './defaults.ts'
-import { isLoopbackUrl } from './loopback.ts'
 import { keyText } from './config-error.ts'
 import type { Fault, KeyPath } from './config-error.ts'
+import { normal, withDefaults } from './defaults.ts'
+import { isLoopbackUrl } from './loopback.ts'
 import { isSshAddress } from './scalars.ts'
 
 /** Finds the faults in how sources are accessed, including the settings from `defaults`. */

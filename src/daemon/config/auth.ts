@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { utf8 } from '../../sync/skill-md/frontmatter.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
+import { utf8 } from '../../sync/skill-md/frontmatter.ts'
 import type { SshAccess, SshPrivateKey } from '../../sync/upstream/git/objects/git-host.ts'
 import { whyNotOpened } from '../base/disk-error-text.ts'
 import { readBounded } from '../base/plain-file.ts'

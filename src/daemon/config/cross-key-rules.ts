@@ -1,11 +1,11 @@
 import { isObject } from '../../base/json-object.ts'
-import type { Fault, KeyPath } from './config-error.ts'
 import { hasMatch, accessFaults, authMisuse, timeFaults } from './auth-rules.ts'
+import type { Fault, KeyPath } from './config-error.ts'
+import { keyText, looksLikeSecret } from './config-error.ts'
 import { withDefaults } from './defaults.ts'
+import { isLoopbackUrl } from './loopback.ts'
 import { isSshAddress } from './scalars.ts'
 import { laterFaults } from './unsupported-keys.ts'
-import { isLoopbackUrl } from './loopback.ts'
-import { keyText, looksLikeSecret } from './config-error.ts'
 
 /**
  * Finds faults between keys. It works on the plain value, so that it finds them in the same pass even if single keys

@@ -1,6 +1,6 @@
 import type { WebConfig } from '../../serve/page/http/web-routes.ts'
-import type { FormsConfig, HttpListenAddress, ServeConfig } from './config.ts'
 import type { OAuthConfig } from './auth.ts'
+import type { FormsConfig, HttpListenAddress, ServeConfig } from './config.ts'
 import type { ConfigFile } from './schema.ts'
 
 type ServeEntry = ConfigFile['serve']

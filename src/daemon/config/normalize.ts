@@ -6,12 +6,12 @@ import type { AskedRef } from '../../sync/model/revision.ts'
 import type { Brakes, Budgets, McpPlace, McpSource, Schedule, Source } from '../../sync/model/source.ts'
 import type { ProxyChoice, HostAuth, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './auth.ts'
 import { TOKEN_USERNAME } from './auth.ts'
+import type { AuditConfig, Config, ConfiguredSource, HttpLimitsConfig, Limits, Mode, SignedBy } from './config.ts'
 import { withDefaults } from './defaults.ts'
 import type { Environment } from './environment.ts'
 import { gateOf } from './gate.ts'
-import type { ConfigFile } from './schema.ts'
 import { formsOf, httpAddressOf, modelSurfacesOf, oauthConfigOf, webConfigOf } from './normalize-serve.ts'
-import type { AuditConfig, Config, ConfiguredSource, HttpLimitsConfig, Limits, Mode, SignedBy } from './config.ts'
+import type { ConfigFile } from './schema.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
 type AuthEntry = NonNullable<SourceEntry['auth']>

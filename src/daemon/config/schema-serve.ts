@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { skillSpaceOf } from '../../serve/mcp/resources/skill-template.ts'
-import { SECRET } from './schema-access.ts'
 import { duration, host, line, path, port, prose, webUrl } from './scalars.ts'
+import { SECRET } from './schema-access.ts'
 
 // `serve`: the addresses and forms in which skills are served.
 

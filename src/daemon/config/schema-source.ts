@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/archive.ts'
-import { HIDDEN_POLICIES } from '../../sync/skill-md/hidden-unicode.ts'
 import { isVersionRange } from '../../sync/model/tag-range.ts'
-import { AUTH, PROGRAM, PROXY_AUTH, SECRET } from './schema-access.ts'
+import { HIDDEN_POLICIES } from '../../sync/skill-md/hidden-unicode.ts'
 import {
   bytes,
   count,
@@ -19,6 +18,7 @@ import {
   skillUriScalar,
   webUrl,
 } from './scalars.ts'
+import { AUTH, PROGRAM, PROXY_AUTH, SECRET } from './schema-access.ts'
 
 // One entry of `sources`, including the keys of later versions: the name of a key never changes.
 

@@ -1,9 +1,9 @@
 import { z } from 'zod'
+import { addressPrefix, bytes, count, duration, id, line, path, prose, webUrl } from './scalars.ts'
 import { GATE_AUTH, oneOf, PROGRAM } from './schema-access.ts'
 import { KEPT, LIMITS } from './schema-limits.ts'
 import { SERVE } from './schema-serve.ts'
 import { SHARED, SOURCE } from './schema-source.ts'
-import { addressPrefix, bytes, count, duration, id, line, path, prose, webUrl } from './scalars.ts'
 
 // Every key of skillsyncd.yaml, including those of later versions. `config/skillsyncd.schema.json` is generated from
 // this.

@@ -1,8 +1,8 @@
 import { SyncError } from '../../sync/model/sync-error.ts'
+import type { HostRoute } from '../../sync/upstream/http/host-access.ts'
 import { exchange, type HttpAnswer } from '../../sync/upstream/http/http-exchange.ts'
 import { connectionFailure } from '../../sync/upstream/http/http-failure.ts'
 import { responseOf } from '../../sync/upstream/mcp/client/http-answer.ts'
-import type { HostRoute } from '../../sync/upstream/http/host-access.ts'
 
 /** The last answer that was not a success: it identifies most causes. */
 export interface HttpRefusal {

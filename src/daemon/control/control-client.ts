@@ -1,8 +1,8 @@
-import { OperatorError, operatorErrorCodeOf } from '../base/operator-error.ts'
 import { connect, type Socket } from 'node:net'
-import { isObject } from '../../base/json-object.ts'
-import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
 import { codeOf } from '../../base/error-code.ts'
+import { isObject } from '../../base/json-object.ts'
+import { OperatorError, operatorErrorCodeOf } from '../base/operator-error.ts'
+import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
 
 /** The result of a request to the daemon. Kind `no-daemon`: no daemon listens. */
 export type ControlAnswer = { readonly kind: 'answered'; readonly result: unknown } | { readonly kind: 'no-daemon' }

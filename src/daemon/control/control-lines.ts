@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
-import { parseJson } from '../../base/json-value.ts'
 import { isObject } from '../../base/json-object.ts'
+import { parseJson } from '../../base/json-value.ts'
 
 /** The longest line that either end of the control socket accepts, including its newline. */
 export const LINE_BYTES = 1_048_576

@@ -4,10 +4,10 @@ import type { Stats } from 'node:fs'
 import { lstat, rm, rmdir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
+import { codeOf } from '../../base/error-code.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { makeFolders } from '../../sync/store/files/make-folders.ts'
-import { codeOf } from '../../base/error-code.ts'
 
 /**
  * The path for a daemon of the state folder to listen on from now on. Without a runtime folder it is a new path each

@@ -1,13 +1,13 @@
 import { chmod, lstat, rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
-import { SyncError, unsuppressed } from '../../sync/model/sync-error.ts'
 import { isAbortError } from '../../base/abort-error.ts'
-import { answers } from './control-client.ts'
+import { codeOf } from '../../base/error-code.ts'
+import { SyncError, unsuppressed } from '../../sync/model/sync-error.ts'
 import { OperatorError } from '../base/operator-error.ts'
+import { answers } from './control-client.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
 import { isSocketThere, makeSocketFolder, removeSocketFolder } from './control-path.ts'
-import { codeOf } from '../../base/error-code.ts'
 
 /**
  * Answers one method of the control socket. The signal is aborted when the client disconnects. An expected failure is a

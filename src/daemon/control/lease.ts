@@ -1,10 +1,10 @@
-import { SerialQueue } from '../../base/serial-queue.ts'
 import { randomBytes } from 'node:crypto'
 import { open } from 'node:fs/promises'
-import { SyncError } from '../../sync/model/sync-error.ts'
-import { unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { ignoreAbort } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
+import { SerialQueue } from '../../base/serial-queue.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { unlessAbsent } from '../../sync/store/files/disk-error.ts'
 
 /** Milliseconds between two renewals of a lease. */
 const RENEW_MS = 2_000

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { ControlHandlers } from './control.ts'
-import { ENTRY, LINKED_SKILL, NAME, ONLY, USE } from '../agent-folders/links-file.ts'
 import type { Linking } from '../agent-folders/link-sync.ts'
+import { ENTRY, LINKED_SKILL, NAME, ONLY, USE } from '../agent-folders/links-file.ts'
+import type { ControlHandlers } from './control.ts'
 import { parsed } from './request-params.ts'
 
 /** The requests of a running daemon about agents' folders. `check` validates each request. */

@@ -1,12 +1,12 @@
-import { utf8 } from '../../sync/skill-md/frontmatter.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
+import { utf8 } from '../../sync/skill-md/frontmatter.ts'
+import type { Redactor } from '../base/redactor.ts'
+import { ProgramFailure, runProgram } from '../base/run-program.ts'
+import type { ProgramEnd } from '../base/run-program.ts'
 import { basicOf } from '../config/auth.ts'
 import type { CredentialHelper } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
 import { programVariables } from './program-variables.ts'
-import { ProgramFailure, runProgram } from '../base/run-program.ts'
-import type { ProgramEnd } from '../base/run-program.ts'
-import type { Redactor } from '../base/redactor.ts'
 
 // Calls a helper as git does: an operation as its last argument, attributes as lines on its standard input. The
 // protocol is that of gitcredentials(7) and git-credential(1).

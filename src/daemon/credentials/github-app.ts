@@ -1,17 +1,17 @@
 import { createPrivateKey, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
+import type { Clock } from '../../base/clock.ts'
+import { isObject } from '../../base/json-object.ts'
+import { parseJson } from '../../base/json-value.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
+import type { HostRoute } from '../../sync/upstream/http/host-access.ts'
 import { exchange } from '../../sync/upstream/http/http-exchange.ts'
 import type { HttpAnswer } from '../../sync/upstream/http/http-exchange.ts'
 import { connectionFailure, failureOf } from '../../sync/upstream/http/http-failure.ts'
-import type { HostRoute } from '../../sync/upstream/http/host-access.ts'
-import { parseJson } from '../../base/json-value.ts'
-import { isObject } from '../../base/json-object.ts'
-import type { Clock } from '../../base/clock.ts'
+import type { Redactor } from '../base/redactor.ts'
 import { secretNameOf, readSecret } from '../config/auth.ts'
 import type { GitHubApp } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
-import type { Redactor } from '../base/redactor.ts'
 
 /** The dependencies of the app tokens. */
 export interface AppTokensOptions {

@@ -1,11 +1,11 @@
 import { lookup as lookUpInSystem } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { SyncError } from '../../sync/model/sync-error.ts'
-import { connectionFailure } from '../../sync/upstream/http/http-failure.ts'
-import type { Address } from '../../sync/upstream/http/host-access.ts'
 import type { Clock } from '../../base/clock.ts'
-import { THREADS } from '../config/process-environment.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import type { Address } from '../../sync/upstream/http/host-access.ts'
+import { connectionFailure } from '../../sync/upstream/http/http-failure.ts'
 import { HostSemaphore } from '../base/host-semaphore.ts'
+import { THREADS } from '../config/process-environment.ts'
 
 /** Asks the system's resolver for all addresses of a name; it cannot be aborted. */
 export type LookUp = (name: string) => Promise<readonly Address[]>

@@ -1,7 +1,7 @@
+import type { Redactor } from '../base/redactor.ts'
 import { readSecret } from '../config/auth.ts'
 import type { ProgramValue } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
-import type { Redactor } from '../base/redactor.ts'
 
 /** The environment of a program: PATH, HOME and the operator's variables. Secrets are read at each call. */
 export async function programVariables(

@@ -1,11 +1,11 @@
-import { inPathOrder } from '../../sync/model/digest.ts'
 import { docsChange } from '../../sync/decisions/lock.ts'
-import type { Finding } from '../../sync/skill-md/finding.ts'
+import { inPathOrder } from '../../sync/model/digest.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
-import { storedOf } from '../../sync/store/skills/stored-path.ts'
+import type { Finding } from '../../sync/skill-md/finding.ts'
 import type { SkillStore } from '../../sync/store/skills/skills.ts'
+import { storedOf } from '../../sync/store/skills/stored-path.ts'
 
 /**
  * The document that a gate judges: the next content of one source, compared with what it serves now. `docs/gate.md` is

@@ -1,14 +1,14 @@
-import { SyncError } from '../../sync/model/sync-error.ts'
 import { ignoreAbort } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { printableLine } from '../base/log-line.ts'
+import type { Redactor } from '../base/redactor.ts'
 import type { Environment } from '../config/environment.ts'
 import type { GateConfig } from '../config/gate.ts'
 import type { GateCandidate } from './candidate.ts'
 import { askAddress } from './http.ts'
 import { askProgram } from './program.ts'
 import { GateUnanswered } from './unanswered.ts'
-import { printableLine } from '../base/log-line.ts'
-import type { Redactor } from '../base/redactor.ts'
 
 /**
  * The decision about a candidate. `unanswered` is the reason why the gate gave no answer, if the operator configured to

@@ -1,11 +1,11 @@
+import { codeOf } from '../../base/error-code.ts'
 import { isObject } from '../../base/json-object.ts'
+import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'
 import { exchange } from '../../sync/upstream/http/http-exchange.ts'
 import type { HttpAnswer } from '../../sync/upstream/http/http-exchange.ts'
-import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'
 import { textWithin } from '../base/response-text.ts'
 import { headersOf, readSecret } from '../config/auth.ts'
 import type { GateAccess, GateAddress } from '../config/gate.ts'
-import { codeOf } from '../../base/error-code.ts'
 import type { Gate, Verdict } from './gate.ts'
 import { GateUnanswered } from './unanswered.ts'
 

@@ -1,11 +1,11 @@
-import type { HttpOptions } from '../../serve/http/server.ts'
-import type { OAuthOptions } from '../../serve/http/access/protected-resource.ts'
 import type { Clock } from '../../base/clock.ts'
-import { isLoopback, isLoopbackUrl } from '../config/loopback.ts'
+import { threadMs } from '../../base/thread-time.ts'
+import type { OAuthOptions } from '../../serve/http/access/protected-resource.ts'
+import type { HttpOptions } from '../../serve/http/server.ts'
 import type { Config, ListenAddress } from '../config/config.ts'
+import { isLoopback, isLoopbackUrl } from '../config/loopback.ts'
 import type { PageData } from './page-data.ts'
 import type { Tokens } from './tokens.ts'
-import { threadMs } from '../../base/thread-time.ts'
 
 /** Milliseconds between two keep-alive comments on an idle stream. */
 const KEEP_ALIVE_MS = 15_000

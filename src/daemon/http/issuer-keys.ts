@@ -1,13 +1,13 @@
 import { createLocalJWKSet } from 'jose'
 import type { LocalJWKSet } from 'jose'
 import { z } from 'zod'
-import { parseJson } from '../../base/json-value.ts'
-import { exchange } from '../../sync/upstream/http/http-exchange.ts'
-import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'
-import { textWithin } from '../base/response-text.ts'
 import type { Clock } from '../../base/clock.ts'
-import { isLoopbackUrl } from '../config/loopback.ts'
 import { codeOf } from '../../base/error-code.ts'
+import { parseJson } from '../../base/json-value.ts'
+import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'
+import { exchange } from '../../sync/upstream/http/http-exchange.ts'
+import { textWithin } from '../base/response-text.ts'
+import { isLoopbackUrl } from '../config/loopback.ts'
 
 /** The known keys of a token issuer. */
 export interface IssuerKeys {

@@ -1,15 +1,15 @@
-import type { OAuthConfig } from '../config/auth.ts'
 import { createHash } from 'node:crypto'
 import { errors, jwtVerify } from 'jose'
 import type { JWTPayload, JWTVerifyOptions, JWTVerifyResult } from 'jose'
+import type { Clock } from '../../base/clock.ts'
 import { openedBy } from '../../serve/http/access/protected-resource.ts'
 import type { OAuthOptions } from '../../serve/http/access/protected-resource.ts'
 import type { Principal } from '../../serve/principal.ts'
 import { isPackId } from '../../sync/catalog/pack.ts'
-import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import type { OAuthConfig } from '../config/auth.ts'
 import { Issuer } from './issuer-keys.ts'
 import type { IssuerKeys } from './issuer-keys.ts'
-import type { Log } from '../base/log.ts'
 
 export interface OAuthParts {
   readonly clock: Clock

@@ -1,4 +1,6 @@
 import { fileURLToPath } from 'node:url'
+import { matcher } from '../../base/globs.ts'
+import { SideThread } from '../../base/worker-client.ts'
 import type {
   HubAlarm,
   Misfit,
@@ -9,24 +11,22 @@ import type {
   SourceChange,
   SourceHealth,
 } from '../../serve/page/page-data.ts'
-import { SideThread } from '../../base/worker-client.ts'
 import type { Registry } from '../../serve/registry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { ContractProblem } from '../../sync/catalog/contract-problems.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import { matcher } from '../../base/globs.ts'
+import { signersTexts } from '../base/signer-text.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
+import type { DaemonContext } from '../context.ts'
 import { decisionTexts } from '../status/decision-text.ts'
 import type { SourceMove, StoredGeneration as Past } from '../status/history.ts'
-import type { PastAnswer, PastQuestion } from './history-worker.ts'
-import { alarmsOf } from './hub-alarms.ts'
 import { isFollowed, lockStandingText } from '../status/lock-text.ts'
-import { isBelowGlobs, misfitsIn, skillProblemsOf } from './page-problems.ts'
-import type { Around } from './page-problems.ts'
-import type { DaemonContext } from '../context.ts'
-import { signersTexts } from '../base/signer-text.ts'
 import type { SourceStatus, Status } from '../status/status.ts'
 import { isFixed } from '../status/urgency.ts'
+import type { PastAnswer, PastQuestion } from './history-worker.ts'
+import { alarmsOf } from './hub-alarms.ts'
+import { isBelowGlobs, misfitsIn, skillProblemsOf } from './page-problems.ts'
+import type { Around } from './page-problems.ts'
 
 /** The parts of the daemon that the web page shows. */
 export interface NewsParts extends Pick<DaemonContext, 'store' | 'clock' | 'redactor'> {

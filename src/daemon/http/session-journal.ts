@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { Clock } from '../../base/clock.ts'
 import { sessionsAfter } from '../../serve/http/mcp/session-store.ts'
 import type { KeptSession, Mark, SessionLog, SessionRecord } from '../../serve/http/mcp/session-store.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
@@ -6,7 +7,6 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import { pastCatalog } from '../../sync/pull/publisher.ts'
 import { Journal, readJournal } from '../../sync/store/files/journal.ts'
 import type { Store } from '../../sync/store/store.ts'
-import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { sessionLineOf, recordIn } from './session-line.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { SessionRecord } from '../../serve/http/mcp/session-store.ts'
 import { parseJson } from '../../base/json-value.ts'
+import type { SessionRecord } from '../../serve/http/mcp/session-store.ts'
 
 /** The record as one line of JSON. Durations become points in time. */
 export function sessionLineOf(record: SessionRecord, now: Date): string {

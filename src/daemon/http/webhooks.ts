@@ -1,11 +1,11 @@
 import type { Webhook, Webhooks } from '../../serve/http/routes/webhook.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import { secretOf } from '../config/auth.ts'
-import type { Environment } from '../config/environment.ts'
-import type { Config, ConfiguredSource } from '../config/config.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Log } from '../base/log.ts'
 import type { Redactor } from '../base/redactor.ts'
+import { secretOf } from '../config/auth.ts'
+import type { Config, ConfiguredSource } from '../config/config.ts'
+import type { Environment } from '../config/environment.ts'
 
 export interface WebhookParts {
   readonly environment: Environment

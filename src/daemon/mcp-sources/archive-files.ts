@@ -4,11 +4,11 @@ import type { McpSource } from '../../sync/model/source.ts'
 import type { KnownRead, UpstreamFiles } from '../../sync/store/skills/upstream-files.ts'
 import type { UnpackedArchives, OpenedArchive, ArchiveOpening, ReadArchive } from '../../sync/upstream/mcp/archives.ts'
 import type { UnreadFile, Unusable } from '../../sync/upstream/mcp/file-cache.ts'
-import type { KnownReads } from './first-read-record.ts'
 import { overBudget } from './budgeted-read.ts'
 import type { MeteredReads } from './budgeted-read.ts'
 import { UNPACKED_BYTES } from './fetch-budget.ts'
 import type { FetchBudget } from './fetch-budget.ts'
+import type { KnownReads } from './first-read-record.ts'
 import type { UpstreamTexts } from './hidden-text.ts'
 
 export interface PackedReadsParts {

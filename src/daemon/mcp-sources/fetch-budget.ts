@@ -1,8 +1,8 @@
-import type { McpSource } from '../../sync/model/source.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import type { McpSource } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { UpstreamFiles } from '../../sync/store/skills/upstream-files.ts'
-import type { Clock } from '../../base/clock.ts'
 import type { FetchedBytes } from '../base/fetched-bytes.ts'
 import { HourlySums } from '../base/hourly-sums.ts'
 

@@ -1,7 +1,7 @@
+import type { Clock } from '../../base/clock.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import type { KnownRead, UpstreamFiles } from '../../sync/store/skills/upstream-files.ts'
 import type { UnreadFile } from '../../sync/upstream/mcp/file-cache.ts'
-import type { Clock } from '../../base/clock.ts'
 import { periodMs } from '../schedule/poller.ts'
 
 export interface KnownReadsParts {

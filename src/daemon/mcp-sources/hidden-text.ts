@@ -1,11 +1,11 @@
-import { refusalIn, textKeyOf } from '../../sync/survey/listing-hidden-text.ts'
-import type { KnownTexts } from '../../sync/survey/listing-hidden-text.ts'
+import type { SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import type { McpSource } from '../../sync/model/source.ts'
 import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
 import type { Finding } from '../../sync/skill-md/finding.ts'
 import type { HiddenText } from '../../sync/skill-md/hidden-unicode.ts'
-import type { SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
-import type { McpSource } from '../../sync/model/source.ts'
-import type { SourceId } from '../../sync/model/source-id.ts'
+import { refusalIn, textKeyOf } from '../../sync/survey/listing-hidden-text.ts'
+import type { KnownTexts } from '../../sync/survey/listing-hidden-text.ts'
 import type { DaemonContext } from '../context.ts'
 
 export interface UpstreamTextsParts extends Pick<DaemonContext, 'store' | 'log'> {

@@ -1,10 +1,10 @@
-import { READ_HERE } from '../../sync/survey/document-reading.ts'
+import type { SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
 import { frontmatterBy } from '../../sync/skill-md/document-reader.ts'
 import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
 import type { FrontmatterReading } from '../../sync/skill-md/frontmatter.ts'
-import type { SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
-import type { Store } from '../../sync/store/store.ts'
 import type { KeptFile } from '../../sync/store/skills/upstream-files.ts'
+import type { Store } from '../../sync/store/store.ts'
+import { READ_HERE } from '../../sync/survey/document-reading.ts'
 import { mismatchOf } from '../../sync/survey/verify-listing.ts'
 import type { Config } from '../config/config.ts'
 

@@ -2,8 +2,8 @@ import type { McpSource } from '../../sync/model/source.ts'
 import type { KnownRead, UpstreamFiles } from '../../sync/store/skills/upstream-files.ts'
 import type { ResourceContents } from '../../sync/upstream/mcp/contents.ts'
 import type { CachedFile, FileCache, UnreadFile } from '../../sync/upstream/mcp/file-cache.ts'
-import type { KnownReads } from './first-read-record.ts'
 import type { MeteredReads } from './budgeted-read.ts'
+import type { KnownReads } from './first-read-record.ts'
 import type { UpstreamTexts } from './hidden-text.ts'
 
 export interface FirstReadsParts {

@@ -1,11 +1,11 @@
-import type { Approvals } from '../../sync/decisions/approvals.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
+import type { Approvals } from '../../sync/decisions/approvals.ts'
+import { pendingPaths } from '../../sync/decisions/approvals.ts'
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
 import type { DisabledSkills } from '../../sync/decisions/disabled-skills.ts'
 import { tallyOf } from '../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { ConfiguredSource } from '../config/config.ts'
-import { pendingPaths } from '../../sync/decisions/approvals.ts'
 import type { Family, Sample } from './family.ts'
 import { single } from './family.ts'
 

@@ -1,6 +1,6 @@
-import type { HttpFigures } from '../../serve/http/server.ts'
-import type { MetricsForm } from '../../serve/http/routes/metrics.ts'
 import type { Unready } from '../../serve/http/routes/health.ts'
+import type { MetricsForm } from '../../serve/http/routes/metrics.ts'
+import type { HttpFigures } from '../../serve/http/server.ts'
 import type { Config } from '../config/config.ts'
 import { catalogFamilies } from './catalog-families.ts'
 import type { CatalogInput } from './catalog-families.ts'

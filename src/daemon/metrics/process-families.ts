@@ -1,6 +1,6 @@
 import { readFile, readdir } from 'node:fs/promises'
-import { VERSION } from '../../serve/version.ts'
 import { codeOf } from '../../base/error-code.ts'
+import { VERSION } from '../../serve/version.ts'
 import type { Family } from './family.ts'
 import { single } from './family.ts'
 

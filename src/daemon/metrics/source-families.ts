@@ -1,8 +1,8 @@
 import type { Outcome } from '../../sync/model/outcome.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
-import type { Age } from '../schedule/staleness.ts'
 import type { Pulls } from '../base/pull-counts.ts'
+import type { Age } from '../schedule/staleness.ts'
 import type { Family, Sample } from './family.ts'
 
 /** The figures of one source. */

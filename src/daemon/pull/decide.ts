@@ -1,7 +1,7 @@
-import { revisionText } from '../../sync/pull/move-policy.ts'
 import { identityOf, isAbout, type SourceDecision } from '../../sync/decisions/decisions.ts'
 import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
+import { revisionText } from '../../sync/pull/move-policy.ts'
 import { OperatorError } from '../base/operator-error.ts'
 
 /** The decisions that an operator can make about a source. */

@@ -1,13 +1,13 @@
+import { abortable } from '../../base/abortable.ts'
 import { SideThread } from '../../base/worker-client.ts'
 import type { ThreadLimits } from '../../base/worker-client.ts'
-import { hiddenInText } from '../../sync/survey/listing-hidden-text.ts'
-import { documentReading, linkedPathsIn } from '../../sync/survey/document-reading.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
 import type { DocumentReader, DocumentReading } from '../../sync/skill-md/document-reader.ts'
 import { frontmatterBlock } from '../../sync/skill-md/frontmatter.ts'
 import type { FrontmatterLimits } from '../../sync/skill-md/frontmatter.ts'
 import type { HiddenText } from '../../sync/skill-md/hidden-unicode.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
-import { abortable } from '../../base/abortable.ts'
+import { documentReading, linkedPathsIn } from '../../sync/survey/document-reading.ts'
+import { hiddenInText } from '../../sync/survey/listing-hidden-text.ts'
 import type { DocumentAnswer, DocumentQuestion } from './document-worker.ts'
 
 /**

@@ -1,9 +1,9 @@
 import { parentPort } from 'node:worker_threads'
-import { documentReading, linkedPathsIn } from '../../sync/survey/document-reading.ts'
-import { hiddenInText } from '../../sync/survey/listing-hidden-text.ts'
 import type { DocumentReading } from '../../sync/skill-md/document-reader.ts'
 import type { FrontmatterLimits } from '../../sync/skill-md/frontmatter.ts'
 import type { HiddenText } from '../../sync/skill-md/hidden-unicode.ts'
+import { documentReading, linkedPathsIn } from '../../sync/survey/document-reading.ts'
+import { hiddenInText } from '../../sync/survey/listing-hidden-text.ts'
 
 // The worker thread that reads foreign documents that are long or have much frontmatter.
 

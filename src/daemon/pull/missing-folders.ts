@@ -1,8 +1,8 @@
-import type { SourceId } from '../../sync/model/source-id.ts'
+import type { Clock } from '../../base/clock.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SkillStore } from '../../sync/store/skills/skills.ts'
-import type { Clock } from '../../base/clock.ts'
 
 /**
  * Detects whether the folder of served content is gone from the store. Each pull checks that; damage inside files is

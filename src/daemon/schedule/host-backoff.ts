@@ -1,7 +1,7 @@
-import type { Source } from '../../sync/model/source.ts'
-import type { SourceId } from '../../sync/model/source-id.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Clock } from '../../base/clock.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import type { Source } from '../../sync/model/source.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
 
 /** The hosts that requested a backoff, and its end. It applies to all of their sources, for any trigger. */
 export class HostBackoff {

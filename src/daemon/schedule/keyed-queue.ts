@@ -1,5 +1,5 @@
-import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Clock } from '../../base/clock.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
 import { HostSemaphore, type HostPermit, type PlaceLimits } from '../base/host-semaphore.ts'
 
 export interface LaneLimits {

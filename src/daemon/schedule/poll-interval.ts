@@ -1,5 +1,5 @@
-import type { Schedule } from '../../sync/model/source.ts'
 import type { Clock } from '../../base/clock.ts'
+import type { Schedule } from '../../sync/model/source.ts'
 import { lastPeriod, type LastPeriod } from './poller.ts'
 
 /**

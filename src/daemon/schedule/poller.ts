@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { CronTime } from 'cron'
-import type { Schedule } from '../../sync/model/source.ts'
-import type { SourceId } from '../../sync/model/source-id.ts'
-import { isPassing, type SyncErrorCode } from '../../sync/model/sync-error.ts'
 import { isAbortError } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import type { Schedule } from '../../sync/model/source.ts'
+import { isPassing, type SyncErrorCode } from '../../sync/model/sync-error.ts'
 import { cronTimeOf } from '../base/cron-time.ts'
 import type { HostBackoff } from './host-backoff.ts'
 

@@ -1,5 +1,5 @@
-import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Clock } from '../../base/clock.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 
 /** Tracks the times of pulls, and possible changes since. */
 export class PullActivity {

@@ -1,6 +1,6 @@
-import type { SourceId } from '../../sync/model/source-id.ts'
 import { ignoreAbort } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 
 /** A pull of a source that runs or will run soon. */
 export interface Look {

@@ -1,10 +1,10 @@
-import type { Source } from '../../sync/model/source.ts'
-import type { SourceId } from '../../sync/model/source-id.ts'
 import { ignoreAbort } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
-import { RefreshCoalescer, type Look } from './refresh-coalescer.ts'
-import { Periods } from './poll-interval.ts'
 import { waitAtMost } from '../../base/wait-at-most.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import type { Source } from '../../sync/model/source.ts'
+import { Periods } from './poll-interval.ts'
+import { RefreshCoalescer, type Look } from './refresh-coalescer.ts'
 
 export interface FreshnessOptions {
   readonly clock: Clock

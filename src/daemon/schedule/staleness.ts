@@ -1,9 +1,9 @@
+import type { Clock } from '../../base/clock.ts'
 import type { Decisions } from '../../sync/decisions/decisions.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 import { isAway } from '../../sync/model/source.ts'
 import type { Source } from '../../sync/model/source.ts'
-import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
-import type { Clock } from '../../base/clock.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
 import { Periods } from './poll-interval.ts'
 

@@ -1,9 +1,9 @@
 import { lstat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { watch, type FSWatcher } from 'chokidar'
+import { codeOf } from '../../base/error-code.ts'
 import { isPassedOver } from '../../sync/upstream/folder/folder-walk.ts'
 import { undefinedIfAway } from '../../sync/upstream/folder/open-folder.ts'
-import { codeOf } from '../../base/error-code.ts'
 
 export interface TreeWatchOptions {
   /** A folder, by its real path. */

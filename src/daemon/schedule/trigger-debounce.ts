@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import type { SourceId } from '../../sync/model/source-id.ts'
 import { isAbortError } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 
 export interface NudgeOptions {
   readonly clock: Clock

@@ -1,13 +1,13 @@
+import { HEADED_BYTES, headingsIn } from '../../serve/search/headings.ts'
+import { searchableOf } from '../../serve/search/searchable.ts'
+import type { Searchable } from '../../serve/search/searchable.ts'
 import type { Offered } from '../../sync/catalog/tool-catalog.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { SkillFile } from '../../sync/model/skill.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import type { Store } from '../../sync/store/store.ts'
 import type { StoredSkill } from '../../sync/store/skills/stored-path.ts'
 import { storedOf } from '../../sync/store/skills/stored-path.ts'
-import { HEADED_BYTES, headingsIn } from '../../serve/search/headings.ts'
-import { searchableOf } from '../../serve/search/searchable.ts'
-import type { Searchable } from '../../serve/search/searchable.ts'
+import type { Store } from '../../sync/store/store.ts'
 
 /** A skill as it is searched, with the place of its headings. Plain data. */
 export interface Searched {

@@ -1,13 +1,13 @@
 import { parentPort } from 'node:worker_threads'
-import { SkillIndex } from '../../serve/search/skill-index.ts'
-import type { SkillQuery } from '../../serve/search/query.ts'
+import { threadMs } from '../../base/thread-time.ts'
 import type { ShareHolder } from '../../serve/fair-shares.ts'
+import type { SkillQuery } from '../../serve/search/query.ts'
+import { SkillIndex } from '../../serve/search/skill-index.ts'
 import { Store } from '../../sync/store/store.ts'
-import { SearchQueue } from './search-queue.ts'
-import type { SearchEnd } from './search-queue.ts'
 import { headingsOf } from './search-documents.ts'
 import type { Searched } from './search-documents.ts'
-import { threadMs } from '../../base/thread-time.ts'
+import { SearchQueue } from './search-queue.ts'
+import type { SearchEnd } from './search-queue.ts'
 
 // The thread that holds the indexes. Adding thousands of skills to an index takes a second, and the time of a query
 // depends on its words. The thread has normal priority: a search answers a client just as a read does. On busy cores, a

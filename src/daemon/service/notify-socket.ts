@@ -1,5 +1,5 @@
-import type { Environment } from '../config/environment.ts'
 import { ProgramFailure, runProgram } from '../base/run-program.ts'
+import type { Environment } from '../config/environment.ts'
 
 /** Sends lines `NAME=value` to the service manager as one message (sd_notify). Rejects with a `ProgramFailure`. */
 export interface NotifySocket {

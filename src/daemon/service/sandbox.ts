@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Config } from '../config/config.ts'
 import { UsageError } from '../base/usage-error.ts'
+import type { Config } from '../config/config.ts'
 import type { Service } from './units.ts'
 
 /**

@@ -1,8 +1,8 @@
-import type { Clock } from '../../base/clock.ts'
-import type { ManagerVariables } from '../config/environment.ts'
 import { ignoreAbort } from '../../base/abort-error.ts'
+import type { Clock } from '../../base/clock.ts'
 import { codeOf } from '../../base/error-code.ts'
 import type { Log } from '../base/log.ts'
+import type { ManagerVariables } from '../config/environment.ts'
 import type { NotifySocket } from './notify-socket.ts'
 
 /** The parts for notifying the service manager. */

@@ -1,14 +1,14 @@
+import { hunksOf } from '../../base/text/text-diff.ts'
 import type { PageSkillChange, SourceChange, TextDiff } from '../../serve/page/page-data.ts'
-import type { Generation } from '../../sync/model/generation.ts'
 import { skillChanges, skillsToLock } from '../../sync/decisions/lock.ts'
+import type { Generation } from '../../sync/model/generation.ts'
 import { isInLists, isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { Damaged } from '../../sync/model/sync-error.ts'
-import type { Store } from '../../sync/store/store.ts'
 import { storedSkill } from '../../sync/store/skills/stored-path.ts'
-import { hunksOf } from '../../base/text/text-diff.ts'
+import type { Store } from '../../sync/store/store.ts'
 
 /** A source to compare, and whether to include its texts. */
 export interface Compared {

@@ -1,6 +1,6 @@
+import { spanText } from '../../base/text/age-text.ts'
 import type { Unready } from '../../serve/http/routes/health.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
-import { spanText } from '../../base/text/age-text.ts'
 import type { Age } from '../schedule/staleness.ts'
 
 /** The reasons to send requests elsewhere. Empty if each required source is served and fresh enough. */

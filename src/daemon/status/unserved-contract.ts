@@ -1,7 +1,7 @@
 import { countOf } from '../../base/text/plural.ts'
-import { CONTRACT_KEY } from '../../sync/skill-md/contract/contract.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { Source } from '../../sync/model/source.ts'
+import { CONTRACT_KEY } from '../../sync/skill-md/contract/contract.ts'
 
 /**
  * True for a skill that has the contract block although its source does not use the contract, so that the block is not

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Decisions } from '../../sync/decisions/decisions.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import type { Store } from '../../sync/store/store.ts'

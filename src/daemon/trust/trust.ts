@@ -1,10 +1,10 @@
-import type { SignedBy } from '../config/config.ts'
-import { utf8 } from '../../sync/skill-md/frontmatter.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
 import { TRUST_LIMITS } from '../../sync/model/signers.ts'
 import type { TrustedSigners } from '../../sync/model/signers.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { utf8 } from '../../sync/skill-md/frontmatter.ts'
 import { whyNotOpened } from '../base/disk-error-text.ts'
 import { readBounded } from '../base/plain-file.ts'
+import type { SignedBy } from '../config/config.ts'
 
 /**
  * Reads the files. Called before each use, so that a removed key no longer counts. An unreadable file is

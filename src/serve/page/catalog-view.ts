@@ -1,17 +1,17 @@
+import { countOf } from '../../base/text/plural.ts'
 import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
-import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Revision } from '../../sync/model/revision.ts'
-import { countOf } from '../../base/text/plural.ts'
-import { skillAddress } from './urls.ts'
-import type { PageBody } from './layout.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { refText, shortCommit, sizeText } from './format.ts'
 import { html, EMPTY_HTML, isolated } from './html.ts'
 import type { Html } from './html.ts'
-import { copyLink, placesIn } from './skill-copies.ts'
+import type { PageBody } from './layout.ts'
 import { queryOf, searchPage } from './search.ts'
 import type { SearchPage, Query } from './search.ts'
+import { copyLink, placesIn } from './skill-copies.ts'
+import { skillAddress } from './urls.ts'
 import type { View } from './view.ts'
-import { refText, shortCommit, sizeText } from './format.ts'
 
 /** Renders the served skills, or the results of a search. */
 export function catalogView(view: View, name: string): PageBody {

@@ -1,11 +1,11 @@
 import { countOf } from '../../base/text/plural.ts'
-import { skillAddress } from './urls.ts'
-import type { PageBody } from './layout.ts'
+import { minute, shortCommit } from './format.ts'
 import { html, EMPTY_HTML, isolated, visible } from './html.ts'
 import type { Html } from './html.ts'
+import type { PageBody } from './layout.ts'
 import type { PageGeneration, PageMove, PageSkillChange, SourceChange, TextDiff } from './page-data.ts'
+import { skillAddress } from './urls.ts'
 import type { View } from './view.ts'
-import { minute, shortCommit } from './format.ts'
 
 /** Renders the stored generations, or the changes between two of them. */
 export async function changesView(view: View): Promise<PageBody> {

@@ -1,9 +1,9 @@
-import type { PageBody } from './layout.ts'
-import { html, EMPTY_HTML, isolated } from './html.ts'
-import type { Html } from './html.ts'
 import { shellWord } from '../../base/text/shell-word.ts'
 import { clientWays } from './client-setup.ts'
 import type { ClientWay } from './client-setup.ts'
+import { html, EMPTY_HTML, isolated } from './html.ts'
+import type { Html } from './html.ts'
+import type { PageBody } from './layout.ts'
 import type { View } from './view.ts'
 
 /** Renders the setup of clients for this server, ready to copy. */

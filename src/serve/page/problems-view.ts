@@ -1,12 +1,12 @@
 import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import { skillAddress } from './urls.ts'
-import type { PageBody } from './layout.ts'
 import { html, EMPTY_HTML, isolated, visible } from './html.ts'
 import type { Html } from './html.ts'
+import type { PageBody } from './layout.ts'
 import type { HubAlarm, Misfit, Problem, SourceHealth } from './page-data.ts'
 import { countText, entriesIn } from './problem-entries.ts'
 import type { ProblemEntry } from './problem-entries.ts'
+import { skillAddress } from './urls.ts'
 import type { View } from './view.ts'
 
 /** Renders the problems of the hub, its sources and their skills, each with its fix. It shows no content of skills. */

@@ -1,16 +1,16 @@
+import { SideThread } from '../../base/worker-client.ts'
 import type { CatalogFile, CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
-import { frontmatterBlock, utf8 } from '../../sync/skill-md/frontmatter.ts'
 import { filesOf } from '../../sync/catalog/skill-files.ts'
 import { pathBelow } from '../../sync/model/skill-uri.ts'
+import { frontmatterBlock, utf8 } from '../../sync/skill-md/frontmatter.ts'
 import { bytesOf, isUnread } from '../content.ts'
 import type { NotNow, ReadContent, RefusedFile } from '../content.ts'
 import { TextCache } from '../mcp/rpc/text-cache.ts'
 import { mimeTypeOf } from '../mime.ts'
-import { SideThread } from '../../base/worker-client.ts'
 import { escapedText } from './html.ts'
 import type { Html } from './html.ts'
-import type { MarkdownDocument } from './markdown.ts'
 import type { Question } from './markdown-worker.ts'
+import type { MarkdownDocument } from './markdown.ts'
 
 /** A file for people to read. `document`: rendered Markdown. `text`: the plain text, or its beginning if it is long. */
 export type Readable =

@@ -1,9 +1,9 @@
 import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { contentKeyOf } from '../../sync/model/skill.ts'
-import { skillAddress } from './urls.ts'
 import { html, isolated } from './html.ts'
 import type { Html } from './html.ts'
+import { skillAddress } from './urls.ts'
 
 /** The places of a catalog's listed skills: entries with equal name and content are one skill. */
 export interface SkillCopies {

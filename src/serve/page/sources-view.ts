@@ -1,10 +1,10 @@
 import { countOf } from '../../base/text/plural.ts'
-import type { PageBody } from './layout.ts'
+import { ago, refText, shortCommit } from './format.ts'
 import { html, EMPTY_HTML, isolated, visible } from './html.ts'
 import type { Html } from './html.ts'
+import type { PageBody } from './layout.ts'
 import type { SourceHealth } from './page-data.ts'
 import type { View } from './view.ts'
-import { ago, refText, shortCommit } from './format.ts'
 
 /** Renders the sources: the served revision of each, its age, its errors and their fixes. */
 export function sourcesView(view: View): PageBody {

@@ -1,7 +1,7 @@
-import { CONTRACT_KEY } from '../../sync/skill-md/contract/contract.ts'
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isMapping } from '../../base/json-value.ts'
 import type { Offered } from '../../sync/catalog/tool-catalog.ts'
+import { CONTRACT_KEY } from '../../sync/skill-md/contract/contract.ts'
 
 /** The searched texts of a skill. It is plain data, because it is sent to the thread that holds the index. */
 export interface Searchable {

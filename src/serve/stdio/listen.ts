@@ -1,8 +1,8 @@
 import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { servedAmong } from '../mcp/resources/lookup.ts'
 import type { Serving } from '../mcp/core/methods.ts'
+import { servedAmong } from '../mcp/resources/lookup.ts'
 
 /** The URIs of the open listen requests, in the client's spelling and in canonical form. */
 export interface Listens {

@@ -1,8 +1,8 @@
+import { firstFrom } from '../model/digest.ts'
+import { decodedSegment, uriIn } from '../model/skill-uri.ts'
 import type { CatalogFile, FolderChild, FolderChildren } from './catalog-entry.ts'
 import type { CatalogFolders, SkillsByUri } from './catalog-folders.ts'
-import { firstFrom } from '../model/digest.ts'
 import { fileBelow, filesOf } from './skill-files.ts'
-import { decodedSegment, uriIn } from '../model/skill-uri.ts'
 
 /**
  * All files by canonical URI. A lookup goes through the skill or the folder: a map of all files would be as large as

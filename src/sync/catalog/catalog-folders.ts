@@ -1,6 +1,6 @@
+import { folderUrisAbove } from '../model/skill-uri.ts'
 import type { CatalogSkill, FolderChildren } from './catalog-entry.ts'
 import { childrenBelow, folderUrisOf } from './skill-files.ts'
-import { folderUrisAbove } from '../model/skill-uri.ts'
 
 /** The skills of a catalog by the URI of their SKILL.md. */
 export type SkillsByUri = ReadonlyMap<string, CatalogSkill>

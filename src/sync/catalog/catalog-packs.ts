@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
+import type { Steps } from '../../base/cooperative.ts'
+import { renamedFolders } from '../model/serving-paths.ts'
+import type { Skill } from '../model/skill.ts'
+import type { Snapshot } from '../model/snapshot.ts'
 import { CatalogBuilder } from './catalog.ts'
 import type { Catalog } from './catalog.ts'
 import { packedIn } from './pack.ts'
 import type { Pack } from './pack.ts'
-import { renamedFolders } from '../model/serving-paths.ts'
-import type { Skill } from '../model/skill.ts'
-import type { Steps } from '../../base/cooperative.ts'
-import type { Snapshot } from '../model/snapshot.ts'
 
 /**
  * The catalog for clients that see only these packs. It depends only on the skills of the packs and on their revisions.

@@ -1,14 +1,14 @@
-import { buildingCatalog, catalogEntryOf, headOf, splitListed, type Indexed } from './catalog.ts'
-import type { CatalogSkill } from './catalog-entry.ts'
-import { CatalogFiles } from './catalog-files.ts'
-import type { Catalog } from './catalog.ts'
+import type { Steps } from '../../base/cooperative.ts'
 import { NONE_DISABLED, type Disabled } from '../decisions/disabled-skills.ts'
 import type { Generation } from '../model/generation.ts'
 import { renamedFolders } from '../model/serving-paths.ts'
 import { uriOf } from '../model/skill-uri.ts'
 import type { Skill } from '../model/skill.ts'
-import type { Steps } from '../../base/cooperative.ts'
 import type { Snapshot } from '../model/snapshot.ts'
+import type { CatalogSkill } from './catalog-entry.ts'
+import { CatalogFiles } from './catalog-files.ts'
+import { buildingCatalog, catalogEntryOf, headOf, splitListed, type Indexed } from './catalog.ts'
+import type { Catalog } from './catalog.ts'
 
 /**
  * Builds the result of `buildCatalog` from the previous catalog. If only the content of a few skills changed, only

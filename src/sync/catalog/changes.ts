@@ -1,9 +1,9 @@
+import type { Steps } from '../../base/cooperative.ts'
+import { MadeBetween } from '../../base/incremental.ts'
 import type { CatalogFile, CatalogSkill } from './catalog-entry.ts'
 import type { Catalog } from './catalog.ts'
-import { MadeBetween } from '../../base/incremental.ts'
-import { offeringSteps } from './tool-catalog.ts'
 import { filesOf } from './skill-files.ts'
-import type { Steps } from '../../base/cooperative.ts'
+import { offeringSteps } from './tool-catalog.ts'
 
 /** The difference between two catalogs, in canonical URIs of files. */
 export interface Changes {

@@ -1,10 +1,10 @@
-import type { Catalog } from './catalog.ts'
-import { comparePaths } from '../model/digest.ts'
-import { findingCycles } from './dependencies.ts'
-import { shownValue } from '../skill-md/contract/contract-value.ts'
-import { joinPath } from '../../base/paths.ts'
 import { atOnce } from '../../base/cooperative.ts'
 import type { Steps } from '../../base/cooperative.ts'
+import { joinPath } from '../../base/paths.ts'
+import { comparePaths } from '../model/digest.ts'
+import { shownValue } from '../skill-md/contract/contract-value.ts'
+import type { Catalog } from './catalog.ts'
+import { findingCycles } from './dependencies.ts'
 
 /** The part of a contract skill that concerns its neighbors. */
 export interface ContractNeighbor {

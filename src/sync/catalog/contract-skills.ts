@@ -1,7 +1,7 @@
+import { comparePaths } from '../model/digest.ts'
+import type { Contract } from '../skill-md/contract/contract.ts'
 import type { CatalogSkill } from './catalog-entry.ts'
 import type { Catalog } from './catalog.ts'
-import type { Contract } from '../skill-md/contract/contract.ts'
-import { comparePaths } from '../model/digest.ts'
 
 /** A skill that keeps the contract, with the contract that it declares. */
 export interface ContractSkill {

@@ -1,14 +1,14 @@
-import { CatalogFile } from './catalog-entry.ts'
-import type { CatalogSkill, FolderSkill } from './catalog-entry.ts'
-import type { Catalog } from './catalog.ts'
-import { comparePaths } from '../model/digest.ts'
-import { isYaml } from '../skill-md/entry-faults.ts'
 import { baseName } from '../../base/paths.ts'
-import { filesOf } from './skill-files.ts'
-import { isSkillName } from '../skill-md/skill-name.ts'
+import { comparePaths } from '../model/digest.ts'
 import { contentKeyOf, isInLists } from '../model/skill.ts'
 import type { Skill } from '../model/skill.ts'
 import type { SourceId } from '../model/source-id.ts'
+import { isYaml } from '../skill-md/entry-faults.ts'
+import { isSkillName } from '../skill-md/skill-name.ts'
+import { CatalogFile } from './catalog-entry.ts'
+import type { CatalogSkill, FolderSkill } from './catalog-entry.ts'
+import type { Catalog } from './catalog.ts'
+import { filesOf } from './skill-files.ts'
 
 /** The tools-only skills whose folder gives them a name, in the order of the sources and their paths. */
 export function folderSkillsIn({ snapshots, sources }: Pick<Catalog, 'snapshots' | 'sources'>): readonly FolderSkill[] {

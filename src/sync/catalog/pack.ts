@@ -1,16 +1,16 @@
-import { CONTRACT_KEY } from '../skill-md/contract/contract.ts'
+import { createHash } from 'node:crypto'
+import { matcher, nameMatcher } from '../../base/globs.ts'
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isMapping } from '../../base/json-value.ts'
-import { createHash } from 'node:crypto'
-import { comparePaths } from '../model/digest.ts'
-import { matcher, nameMatcher } from '../../base/globs.ts'
+import { foldersAbove, isBelow, relativeTo } from '../../base/paths.ts'
 import { setDigestOf } from '../decisions/lock.ts'
 import type { Lock, LockedPack, LockedSkill, Mismatch } from '../decisions/lock.ts'
-import { foldersAbove, isBelow, relativeTo } from '../../base/paths.ts'
+import { comparePaths } from '../model/digest.ts'
 import { isLockable } from '../model/skill.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
+import { CONTRACT_KEY } from '../skill-md/contract/contract.ts'
 
 /** A named selection of skills across sources, as the operator wrote it. */
 export interface Pack {

@@ -1,9 +1,9 @@
-import { CatalogFile, type CatalogFolder, type CatalogSkill, type FolderChild } from './catalog-entry.ts'
-import { comparePaths, firstFrom } from '../model/digest.ts'
 import { baseName, folderOf, joinPath } from '../../base/paths.ts'
+import { comparePaths, firstFrom } from '../model/digest.ts'
 import { servedPathOf } from '../model/serving-paths.ts'
 import { decodedSegment, uriIn, uriOf } from '../model/skill-uri.ts'
 import type { SkillFile } from '../model/skill.ts'
+import { CatalogFile, type CatalogFolder, type CatalogSkill, type FolderChild } from './catalog-entry.ts'
 
 /** The files of a skill, with those of nested skills: SKILL.md first, then by URI. Each call makes them anew. */
 export function filesOf(skill: CatalogSkill): readonly CatalogFile[] {

@@ -1,15 +1,15 @@
-import type { Catalog } from './catalog.ts'
-import { comparePaths } from '../model/digest.ts'
-import { withHiddenEscaped, withoutHidden } from '../skill-md/hidden-unicode.ts'
+import { sorting } from '../../base/cooperative.ts'
+import type { Steps } from '../../base/cooperative.ts'
 import { IncrementalCache } from '../../base/incremental.ts'
-import { isForModels } from './model-invocation.ts'
 import { baseName } from '../../base/paths.ts'
+import { comparePaths } from '../model/digest.ts'
 import { uriOf } from '../model/skill-uri.ts'
 import { contentKeyOf, isInLists } from '../model/skill.ts'
 import type { Skill } from '../model/skill.ts'
-import { sorting } from '../../base/cooperative.ts'
-import type { Steps } from '../../base/cooperative.ts'
 import type { SourceId } from '../model/source-id.ts'
+import { withHiddenEscaped, withoutHidden } from '../skill-md/hidden-unicode.ts'
+import type { Catalog } from './catalog.ts'
+import { isForModels } from './model-invocation.ts'
 
 /** A skill as tools offer it. */
 export interface Offered {

@@ -1,3 +1,8 @@
+import { atOnce, type Steps } from '../../base/cooperative.ts'
+import { baseName } from '../../base/paths.ts'
+import type { Skill } from '../model/skill.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import type { SourceId } from '../model/source-id.ts'
 import { disabledIn, findingDisabled, keyOf, type DisabledMatch, type DisabledMatches } from './disabled-matches.ts'
 import {
   MOST_PLACES,
@@ -6,11 +11,6 @@ import {
   type DisabledSkill,
   type DisabledSkills,
 } from './disabled-skills.ts'
-import { baseName } from '../../base/paths.ts'
-import type { Skill } from '../model/skill.ts'
-import { atOnce, type Steps } from '../../base/cooperative.ts'
-import type { Snapshot } from '../model/snapshot.ts'
-import type { SourceId } from '../model/source-id.ts'
 
 /** Makes the entry of a skill that is being disabled, from the snapshots. The skill need not be in any of them. */
 export function disabledEntryOf(

@@ -1,9 +1,9 @@
-import type { DisabledSkill, DisabledSkills } from './disabled-skills.ts'
+import { atOnce, type Steps } from '../../base/cooperative.ts'
 import { baseName, foldedPath, foldersAbove, isBelow, relativeTo } from '../../base/paths.ts'
 import type { Skill } from '../model/skill.ts'
-import { atOnce, type Steps } from '../../base/cooperative.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
+import type { DisabledSkill, DisabledSkills } from './disabled-skills.ts'
 
 /** The reason why a skill is out of service: the entry that it matches, and the property that matches. */
 export interface DisabledMatch {

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
-import { comparePaths } from '../model/digest.ts'
-import { asJudgedBefore } from './earlier-judgement.ts'
 import type { JsonObject } from '../../base/json-value.ts'
+import { comparePaths } from '../model/digest.ts'
 import { askedText, isSameAsked, type AskedRef, type ObjectId, type Revision } from '../model/revision.ts'
+import type { Signers } from '../model/signers.ts'
 import { isLockable } from '../model/skill.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
-import type { Source } from '../model/source.ts'
 import type { SourceId } from '../model/source-id.ts'
-import type { Signers } from '../model/signers.ts'
+import type { Source } from '../model/source.ts'
+import { asJudgedBefore } from './earlier-judgement.ts'
 
 /**
  * The agreed state: for each source, the commit and the skills that are served of it. Contains no time and nothing

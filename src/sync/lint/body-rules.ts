@@ -1,6 +1,6 @@
 import { joinPath } from '../../base/paths.ts'
-import type { Authored } from './lint-input.ts'
 import type { Flaw } from './diagnostic.ts'
+import type { Authored } from './lint-input.ts'
 
 /** The specification's advice: under 500 lines and under 5,000 tokens. */
 const MOST_LINES = 500

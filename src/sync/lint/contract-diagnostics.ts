@@ -1,14 +1,14 @@
+import { baseName, joinPath } from '../../base/paths.ts'
 import type { ContractFault } from '../skill-md/contract/contract-error.ts'
 import { CONTRACT_KEY } from '../skill-md/contract/contract.ts'
-import { baseName, joinPath } from '../../base/paths.ts'
 import { readContract } from '../skill-md/contract/read-contract.ts'
 import type { ContractReading } from '../skill-md/contract/read-contract.ts'
-import type { Authored } from './lint-input.ts'
 import { contractKeyOf } from './contract-key.ts'
-import { START } from './position.ts'
-import type { TextPosition } from './position.ts'
 import type { Flaw } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
+import type { Authored } from './lint-input.ts'
+import { START } from './position.ts'
+import type { TextPosition } from './position.ts'
 
 /** A contract skill, with the places of its id and its dependencies. */
 export interface Declaration {

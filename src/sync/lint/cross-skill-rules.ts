@@ -1,7 +1,7 @@
 import { problemsAmong } from '../catalog/contract-problems.ts'
 import type { ContractProblem } from '../catalog/contract-problems.ts'
-import { inOrder } from './lint-skill.ts'
 import type { Flaw } from './diagnostic.ts'
+import { inOrder } from './lint-skill.ts'
 import type { Judged, Validation } from './lint.ts'
 
 /** A validated folder, with its name in messages. */

@@ -1,9 +1,9 @@
 import { isMap, isNode, isScalar, isSeq } from 'yaml'
 import type { Document } from 'yaml'
-import { frontmatterBlock, parseYaml } from '../skill-md/frontmatter.ts'
-import type { FrontmatterLimits } from '../skill-md/frontmatter.ts'
 import { lenientText } from '../../base/text/lenient-text.ts'
 import type { LenientText } from '../../base/text/lenient-text.ts'
+import { frontmatterBlock, parseYaml } from '../skill-md/frontmatter.ts'
+import type { FrontmatterLimits } from '../skill-md/frontmatter.ts'
 import { Lines, START } from './position.ts'
 import type { TextPosition } from './position.ts'
 

@@ -1,10 +1,10 @@
-import { kindOf } from '../skill-md/entry-faults.ts'
 import type { JsonValue } from '../../base/json-value.ts'
 import { joinPath } from '../../base/paths.ts'
+import { kindOf } from '../skill-md/entry-faults.ts'
 import { xmlTagIn } from '../skill-md/xml-tag.ts'
-import type { Authored } from './lint-input.ts'
 import type { Flaw, Rule } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
+import type { Authored } from './lint-input.ts'
 
 /**
  * Checks the optional fields of the specification, which a survey leaves to the readers of the skill. `contract`: the

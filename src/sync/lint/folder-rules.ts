@@ -1,8 +1,8 @@
 import { baseName, joinPath } from '../../base/paths.ts'
+import type { Flaw, Rule } from './diagnostic.ts'
 import type { Authored } from './lint-input.ts'
 import { isMarkdown } from './markdown/markdown-file.ts'
 import { START } from './position.ts'
-import type { Flaw, Rule } from './diagnostic.ts'
 
 /**
  * Finds files in folders with another purpose: scripts are run, references are read, assets are copied into the output.

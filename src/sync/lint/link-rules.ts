@@ -1,12 +1,12 @@
 import { folderOf, foldedPath, foldersAbove, joinPath } from '../../base/paths.ts'
-import type { Authored } from './lint-input.ts'
-import { uriOfSource } from './other-skills.ts'
-import type { Elsewhere } from './other-skills.ts'
 import { isAbsolute, linkedPath, resolved } from '../skill-md/linked-path.ts'
+import type { Flaw } from './diagnostic.ts'
+import type { Authored } from './lint-input.ts'
 import { isMarkdown } from './markdown/markdown-file.ts'
 import { linksIn } from './markdown/markdown-links.ts'
+import { uriOfSource } from './other-skills.ts'
+import type { Elsewhere } from './other-skills.ts'
 import { Lines } from './position.ts'
-import type { Flaw } from './diagnostic.ts'
 
 /** Finds links of the skill's documents that lead nowhere after the skill is taken out of its original folder. */
 export function linkFlaws(skill: Authored, elsewhere: Elsewhere): Flaw[] {

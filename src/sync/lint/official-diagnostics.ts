@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
-import { shownValue } from '../skill-md/contract/contract-value.ts'
 import { joinPath } from '../../base/paths.ts'
-import type { Authored } from './lint-input.ts'
-import type { TextPosition } from './position.ts'
+import { shownValue } from '../skill-md/contract/contract-value.ts'
 import type { Flaw } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
+import type { Authored } from './lint-input.ts'
+import type { TextPosition } from './position.ts'
 
 /** Reads the frontmatter of a document like the official MCP client. */
 export type OfficialReader = (document: string) => Promise<OfficialReading>

@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises'
-import { skillDocumentIn } from '../survey/find-skills.ts'
 import { foldersAbove, isBelow, joinPath } from '../../base/paths.ts'
+import { lenientText } from '../../base/text/lenient-text.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
 import type { TakenBlob, Tree, TreeEntry } from '../model/tree.ts'
 import { cannot } from '../store/files/disk-error.ts'
+import { skillDocumentIn } from '../survey/find-skills.ts'
 import type { Rules } from '../survey/survey-rules.ts'
-import type { Authored } from './lint-input.ts'
-import { lenientText } from '../../base/text/lenient-text.ts'
-import { isMarkdown } from './markdown/markdown-file.ts'
 import { writtenOf } from './document-positions.ts'
+import type { Authored } from './lint-input.ts'
+import { isMarkdown } from './markdown/markdown-file.ts'
 
 /** All skills of the survey, and its inputs. */
 interface Surveyed {

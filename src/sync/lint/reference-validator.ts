@@ -1,11 +1,11 @@
 import { isAlias, isCollection, isNode, visit } from 'yaml'
 import { joinPath } from '../../base/paths.ts'
 import { AGENT_SKILLS_FIELDS } from '../skill-md/standard-fields.ts'
+import type { Flaw, Rule } from './diagnostic.ts'
+import { positionOf } from './document-positions.ts'
 import type { Authored } from './lint-input.ts'
 import { START } from './position.ts'
 import type { TextPosition } from './position.ts'
-import type { Flaw, Rule } from './diagnostic.ts'
-import { positionOf } from './document-positions.ts'
 
 /**
  * The additional refusals of skills-ref, the reference validator, beyond the specification: its YAML dialect has no

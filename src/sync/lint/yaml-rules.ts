@@ -1,9 +1,9 @@
 import { isMap, isScalar, isSeq } from 'yaml'
 import type { Scalar, YAMLMap, YAMLSeq } from 'yaml'
 import { joinPath } from '../../base/paths.ts'
-import type { Authored } from './lint-input.ts'
 import type { AuthorRule, Flaw } from './diagnostic.ts'
 import type { FrontmatterPath } from './document-positions.ts'
+import type { Authored } from './lint-input.ts'
 
 /**
  * Finds plain values and keys of the frontmatter that readers interpret differently. Clients use parsers of YAML 1.1

@@ -1,9 +1,9 @@
-import type { TrackedRef } from './tracked-ref.ts'
 import type { HeldSnapshot } from './generation.ts'
-import type { Moved } from './skill-delta.ts'
 import type { Revision } from './revision.ts'
+import type { Moved } from './skill-delta.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { SyncError, SyncErrorCode } from './sync-error.ts'
+import type { TrackedRef } from './tracked-ref.ts'
 
 /** The result of a pull. */
 export type Outcome = Unchanged | Updated | Waiting | Failed

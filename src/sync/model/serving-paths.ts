@@ -1,10 +1,10 @@
-import { comparePaths } from './digest.ts'
-import type { Finding } from '../skill-md/finding.ts'
-import { baseName, foldedPath, folderOf, foldersAbove, joinPath, relativeTo } from '../../base/paths.ts'
-import { isSkillName } from '../skill-md/skill-name.ts'
-import type { Skill } from './skill.ts'
 import { sorting } from '../../base/cooperative.ts'
 import type { Steps } from '../../base/cooperative.ts'
+import { baseName, foldedPath, folderOf, foldersAbove, joinPath, relativeTo } from '../../base/paths.ts'
+import type { Finding } from '../skill-md/finding.ts'
+import { isSkillName } from '../skill-md/skill-name.ts'
+import { comparePaths } from './digest.ts'
+import type { Skill } from './skill.ts'
 
 /** The placement settings of a source. */
 export interface PlacementRules {

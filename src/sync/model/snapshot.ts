@@ -1,12 +1,12 @@
-import type { Docs, DocsFolder } from './docs-folder.ts'
-import type { Finding } from '../skill-md/finding.ts'
-import type { ListingForm } from './listing-form.ts'
 import { baseName } from '../../base/paths.ts'
+import type { Finding } from '../skill-md/finding.ts'
+import type { Docs, DocsFolder } from './docs-folder.ts'
+import type { HeldSnapshot } from './generation.ts'
+import type { ListingForm } from './listing-form.ts'
 import type { ObjectId, Revision } from './revision.ts'
+import type { Signers } from './signers.ts'
 import type { Skill } from './skill.ts'
 import type { SourceId } from './source-id.ts'
-import type { Signers } from './signers.ts'
-import type { HeldSnapshot } from './generation.ts'
 import type { Proof } from './tree.ts'
 
 /** The content found in one revision of one source. Plain data: a round trip through JSON changes nothing. */

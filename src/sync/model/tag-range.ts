@@ -1,6 +1,6 @@
 import type { Range, SemVer } from 'semver'
-import type { TagRange } from './revision.ts'
 import { semver } from '../../base/semver.ts'
+import type { TagRange } from './revision.ts'
 
 /** True if the text is a range of versions. */
 export function isVersionRange(text: string): boolean {

@@ -1,7 +1,7 @@
 import type { Revision } from '../model/revision.ts'
+import type { Signers } from '../model/signers.ts'
 import { SignedLate, undefinedIfDamaged } from '../model/sync-error.ts'
 import type { Tree } from '../model/tree.ts'
-import type { Signers } from '../model/signers.ts'
 import type { Pull } from './pull-context.ts'
 
 /**

@@ -1,5 +1,5 @@
-import { digestOf } from '../model/digest.ts'
 import type { LockEntry } from '../decisions/lock.ts'
+import { digestOf } from '../model/digest.ts'
 import { isOfUpstream } from '../model/skill.ts'
 import type { Skill, SkillFile, UpstreamSkill } from '../model/skill.ts'
 import type { SourceId } from '../model/source-id.ts'

@@ -1,13 +1,13 @@
 import { isAbout, isWanted, type SourceDecision } from '../decisions/decisions.ts'
-import { askedText, isObjectId, isSameAsked, isSameRevision, type Revision } from '../model/revision.ts'
-import type { Skill } from '../model/skill.ts'
-import type { TrackedRef } from '../model/tracked-ref.ts'
 import { followed } from '../decisions/disabled-entries.ts'
 import { MOST_PLACES, type DisabledSkills } from '../decisions/disabled-skills.ts'
+import { askedText, isObjectId, isSameAsked, isSameRevision, type Revision } from '../model/revision.ts'
+import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Source } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { isOlder } from '../model/tag-range.ts'
+import type { TrackedRef } from '../model/tracked-ref.ts'
 import type { Relation } from '../upstream/upstream.ts'
 
 /** The state before a move: the served revision, and the target of the ref when it was last followed. */

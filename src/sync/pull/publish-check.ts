@@ -1,10 +1,10 @@
-import { holdReasonOf } from '../model/outcome.ts'
 import { isWanted } from '../decisions/decisions.ts'
-import { UNMOVED, movedBetween } from '../model/skill-delta.ts'
+import { holdReasonOf } from '../model/outcome.ts'
 import type { Updated, Waiting } from '../model/outcome.ts'
 import type { Revision } from '../model/revision.ts'
-import type { Snapshot } from '../model/snapshot.ts'
 import { isSameSigners, type Signers } from '../model/signers.ts'
+import { UNMOVED, movedBetween } from '../model/skill-delta.ts'
+import type { Snapshot } from '../model/snapshot.ts'
 import { proofOf } from '../model/snapshot.ts'
 import type { Pull } from './pull-context.ts'
 

@@ -1,14 +1,14 @@
-import { findLockedSkills } from './fallback-source.ts'
-import type { Fallback } from './fallback-source.ts'
+import { joinPath } from '../../base/paths.ts'
 import { isLocked } from '../decisions/lock.ts'
 import type { LockEntry } from '../decisions/lock.ts'
-import { joinPath } from '../../base/paths.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { RebuiltTree } from './rebuilt-tree.ts'
+import type { TreeUpstream } from '../upstream/upstream.ts'
+import { findLockedSkills } from './fallback-source.ts'
+import type { Fallback } from './fallback-source.ts'
 import { fetchSnapshot } from './fetch-snapshot.ts'
 import type { Pull } from './pull-context.ts'
-import type { TreeUpstream } from '../upstream/upstream.ts'
+import { RebuiltTree } from './rebuilt-tree.ts'
 
 /** The lock entry to rebuild, its fallback, and an existing folder for it. */
 export interface Rebuild {

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Fallback, FoundSkill } from './fallback-source.ts'
-import { comparePaths } from '../model/digest.ts'
-import { hiddenInFile } from '../skill-md/hidden-unicode.ts'
-import { isLfsPointer } from '../skill-md/lfs.ts'
 import { joinPath } from '../../base/paths.ts'
+import { comparePaths } from '../model/digest.ts'
 import { isObjectId } from '../model/revision.ts'
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { SkillFile } from '../model/skill.ts'
 import { takeEach, TreeNotTaken } from '../model/tree.ts'
 import type { Proof, TakenBlob, Tree, TreeEntry } from '../model/tree.ts'
+import { hiddenInFile } from '../skill-md/hidden-unicode.ts'
+import { isLfsPointer } from '../skill-md/lfs.ts'
 import { cannot } from '../store/files/disk-error.ts'
+import type { Fallback, FoundSkill } from './fallback-source.ts'
 
 /** The identity of a rebuilt tree, and the origin of its files. */
 export interface Rebuilding {

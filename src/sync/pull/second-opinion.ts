@@ -2,8 +2,8 @@ import { joinPath } from '../../base/paths.ts'
 import { isOfUpstream } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Selection, Source } from '../model/source.ts'
-import type { ServedClaim, SecondOpinion } from '../upstream/git/second-opinion/second-opinion.ts'
 import type { GitHost } from '../upstream/git/objects/git-host.ts'
+import type { ServedClaim, SecondOpinion } from '../upstream/git/second-opinion/second-opinion.ts'
 
 /**
  * Compares a served commit with isomorphic-git's fetch of the same commit; `not-compared` with the reason if that is

@@ -1,7 +1,7 @@
+import { Unproven } from '../model/signers.ts'
 import { expectSignedBy, isKeyType, readKeyFields, readSshKey } from './ssh-key.ts'
 import type { SshPublicKey, Touch } from './ssh-key.ts'
 import { MalformedSsh, SshReader } from './ssh-wire.ts'
-import { Unproven } from '../model/signers.ts'
 
 /** An authority's statement about a key. Nothing in it is proved before `expectCertified`. */
 export interface SshCertificate {

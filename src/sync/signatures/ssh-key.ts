@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import type { JsonWebKey, KeyObject } from 'node:crypto'
-import { MalformedSsh, SshReader, sshStrings } from './ssh-wire.ts'
 import { Unproven } from '../model/signers.ts'
+import { MalformedSsh, SshReader, sshStrings } from './ssh-wire.ts'
 
 /** A public SSH key of one of the types whose signatures we check. */
 export interface SshPublicKey {

@@ -1,7 +1,7 @@
-import { dateText } from './allowed-signers.ts'
 import { Late, Unproven } from '../model/signers.ts'
 import type { Proven, Signed, Signer, TrustedSigners } from '../model/signers.ts'
 import type { Proof } from '../model/tree.ts'
+import { dateText } from './allowed-signers.ts'
 import { openpgpSignerOf } from './openpgp-signature.ts'
 import { claimOfCommit, claimOfTag, nameOfTag } from './signed-object.ts'
 import { sshSignerOf } from './ssh-signature.ts'

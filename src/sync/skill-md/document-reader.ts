@@ -1,8 +1,8 @@
 import { frontmatterBlock } from './frontmatter.ts'
 import type { FrontmatterLimits, FrontmatterReading } from './frontmatter.ts'
+import type { Unrendered } from './hidden-markdown.ts'
 import type { HiddenText } from './hidden-unicode.ts'
 import type { LookAlikes } from './look-alikes.ts'
-import type { Unrendered } from './hidden-markdown.ts'
 
 /** The content of one SKILL.md, regardless of other files. */
 export interface DocumentReading {

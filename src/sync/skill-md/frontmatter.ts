@@ -1,6 +1,6 @@
-import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { Composer, isScalar, Lexer, Parser, visit, YAMLParseError } from 'yaml'
 import type { CST, Document, ErrorCode } from 'yaml'
+import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import type { FindingRule } from './finding.ts'
 import { quoted } from './unquoted-text.ts'
 

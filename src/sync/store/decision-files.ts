@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { canonicalJson } from '../../base/canonical-json.ts'
 import { NONE_APPROVED } from '../decisions/approvals.ts'
 import { NO_DISABLED_SKILLS } from '../decisions/disabled-skills.ts'
 import { NONE_NAMED } from '../model/named-uris.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { writeWhole } from './files/atomic.ts'
 import { parseDecisions, textForm } from './decisions-text.ts'
 import type { StoredDecisions } from './decisions-text.ts'
+import { writeWhole } from './files/atomic.ts'
 import { cannot, isDiskError, unlessAbsent } from './files/disk-error.ts'
-import { canonicalJson } from '../../base/canonical-json.ts'
 import type { StateFolder } from './files/state-folder.ts'
 
 /**

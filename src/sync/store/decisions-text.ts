@@ -1,3 +1,6 @@
+import { isTime } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
+import { parseJson } from '../../base/json-value.ts'
 import type { Approval, Approvals } from '../decisions/approvals.ts'
 import type { SourceDecision, Decisions } from '../decisions/decisions.ts'
 import {
@@ -9,9 +12,6 @@ import {
 import type { Naming, Namings } from '../model/named-uris.ts'
 import { isObjectId } from '../model/revision.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
-import { parseJson } from '../../base/json-value.ts'
-import { isTime } from '../../base/canonical-json.ts'
-import { isObject } from '../../base/json-object.ts'
 import { isDigest } from './skills/stored-path.ts'
 
 /** All decisions in the file. */

@@ -1,3 +1,5 @@
+import { canonicalJson } from '../../base/canonical-json.ts'
+import { stepByStep } from '../../base/cooperative.ts'
 import { SerialQueue } from '../../base/serial-queue.ts'
 import { withApproval } from '../decisions/approvals.ts'
 import type { Approval, Approvals } from '../decisions/approvals.ts'
@@ -7,14 +9,12 @@ import { enabledAt, disabledEntryOf, following, type FollowedEntries } from '../
 import { withEntry, type DisabledSkills } from '../decisions/disabled-skills.ts'
 import { withNaming } from '../model/named-uris.ts'
 import type { Naming, Namings } from '../model/named-uris.ts'
-import { stepByStep } from '../../base/cooperative.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { DecisionFiles, NO_DECISIONS } from './decision-files.ts'
 import { textForm } from './decisions-text.ts'
 import type { StoredDecisions } from './decisions-text.ts'
-import { canonicalJson } from '../../base/canonical-json.ts'
 import type { StateFolder } from './files/state-folder.ts'
 
 /** Details of a skill that is being disabled or enabled. */

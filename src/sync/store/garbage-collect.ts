@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import type { Generation } from '../model/generation.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { removeAll } from './files/atomic.ts'
-import { SnapshotContents, partPlace, contentPlaceOf, type SnapshotPiece } from './snapshot-contents.ts'
 import { cannot } from './files/disk-error.ts'
 import type { GenerationStore } from './generations.ts'
 import type { SkillStore } from './skills/skills.ts'
-import type { SnapshotStore } from './snapshots.ts'
 import type { ContentFolder } from './skills/stored-path.ts'
 import type { UpstreamFiles } from './skills/upstream-files.ts'
+import { SnapshotContents, partPlace, contentPlaceOf, type SnapshotPiece } from './snapshot-contents.ts'
+import type { SnapshotStore } from './snapshots.ts'
 
 /**
  * The retention policy. It keeps the newest `generations` and all younger than `youngerThanMs`, if they fit into

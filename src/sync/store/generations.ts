@@ -1,18 +1,18 @@
-import { SerialQueue } from '../../base/serial-queue.ts'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { canonicalJson, isTime } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
+import { parseJson } from '../../base/json-value.ts'
+import { SerialQueue } from '../../base/serial-queue.ts'
 import type { GenerationCause, Trigger, Generation, HeldSnapshot } from '../model/generation.ts'
 import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { writeWhole } from './files/atomic.ts'
 import { cannot, unlessAbsent } from './files/disk-error.ts'
-import { parseJson } from '../../base/json-value.ts'
-import { canonicalJson, isTime } from '../../base/canonical-json.ts'
-import { isObject } from '../../base/json-object.ts'
-import type { SnapshotStore } from './snapshots.ts'
 import { fileNamesIn, type StateFolder } from './files/state-folder.ts'
 import { isDigest } from './skills/stored-path.ts'
+import type { SnapshotStore } from './snapshots.ts'
 
 /** The generations, `generations/<n>.json`. The file `current` holds the number of the served one. */
 export class GenerationStore {

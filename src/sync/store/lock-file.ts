@@ -4,8 +4,8 @@ import { EMPTY_LOCK, type Lock } from '../decisions/lock.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { syncFolder } from './files/atomic.ts'
 import { cannot, unlessAbsent } from './files/disk-error.ts'
-import { lockText, readLockText } from './lock-text.ts'
 import { FileLock } from './files/file-lock.ts'
+import { lockText, readLockText } from './lock-text.ts'
 
 /** The maximum size of a lock; it is enough for some 200,000 skills. */
 const MOST_BYTES = 2 ** 26

@@ -1,10 +1,10 @@
-import { isOfUpstream } from '../model/skill.ts'
 import { inSlices } from '../../base/cooperative.ts'
+import { isOfUpstream } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { undefinedIfDamaged } from '../model/sync-error.ts'
-import type { SnapshotStore } from './snapshots.ts'
 import type { ContentFolder } from './skills/stored-path.ts'
+import type { SnapshotStore } from './snapshots.ts'
 
 /** Caches the contents of snapshots. Each snapshot and each part is read once, even if several generations name it. */
 export class SnapshotContents {

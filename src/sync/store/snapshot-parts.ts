@@ -1,8 +1,8 @@
+import { canonicalJson } from '../../base/canonical-json.ts'
 import { inSlices } from '../../base/cooperative.ts'
+import { WIDTH, inParallel } from '../../base/parallel.ts'
 import type { Skill } from '../model/skill.ts'
 import { sha256Of, type DigestedBytes, type DigestFiles } from './skills/verified-files.ts'
-import { canonicalJson } from '../../base/canonical-json.ts'
-import { WIDTH, inParallel } from '../../base/parallel.ts'
 
 /**
  * Cuts the skills of a snapshot, which are sorted by path, into parts. A skill's own path decides if a part ends there,

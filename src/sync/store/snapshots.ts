@@ -1,11 +1,11 @@
+import { canonicalJson } from '../../base/canonical-json.ts'
+import { RecentCache } from '../../base/lru.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { undefinedIfDamaged } from '../model/sync-error.ts'
 import type { GcLeases } from './files/gc-leases.ts'
-import { DigestFiles, sha256Of } from './skills/verified-files.ts'
-import { canonicalJson } from '../../base/canonical-json.ts'
-import { RecentCache } from '../../base/lru.ts'
-import { cut, SnapshotParts } from './snapshot-parts.ts'
 import type { StateFolder } from './files/state-folder.ts'
+import { DigestFiles, sha256Of } from './skills/verified-files.ts'
+import { cut, SnapshotParts } from './snapshot-parts.ts'
 
 /**
  * The snapshots, `snapshots/<digest>.json`; the name is the SHA-256 of the bytes. A snapshot with many skills names its

@@ -1,14 +1,14 @@
-import { GcLeases } from './files/gc-leases.ts'
-import { collect, type Collected, type Retention } from './garbage-collect.ts'
 import { DecisionStore } from './decisions.ts'
+import { GcLeases } from './files/gc-leases.ts'
+import { openExistingState, openState, type Scratch, type StateFolder } from './files/state-folder.ts'
+import { collect, type Collected, type Retention } from './garbage-collect.ts'
 import { GenerationStore } from './generations.ts'
 import { SkillLinks } from './skills/skill-links.ts'
 import { SkillStore } from './skills/skills.ts'
+import { PATH_LIMITS, type PathLimits } from './skills/stored-path.ts'
+import { UpstreamFiles } from './skills/upstream-files.ts'
 import { SnapshotStore } from './snapshots.ts'
 import { SourceRecords } from './source-records.ts'
-import { openExistingState, openState, type Scratch, type StateFolder } from './files/state-folder.ts'
-import { UpstreamFiles } from './skills/upstream-files.ts'
-import { PATH_LIMITS, type PathLimits } from './skills/stored-path.ts'
 
 /** Options that override the defaults of a store. */
 export interface StoreOptions {

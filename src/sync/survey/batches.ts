@@ -1,5 +1,5 @@
-import type { ResolvedCandidate } from './read-skill.ts'
 import { BLOBS_AT_ONCE } from '../model/tree.ts'
+import type { ResolvedCandidate } from './read-skill.ts'
 
 /**
  * Splits skills, in their order, into lots whose files fit one request. A skill with more files is a lot of its own.

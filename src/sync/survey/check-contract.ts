@@ -1,7 +1,7 @@
-import type { ContractFault } from '../skill-md/contract/contract-error.ts'
-import { CONTRACT_KEY, type Contract } from '../skill-md/contract/contract.ts'
 import type { JsonObject } from '../../base/json-value.ts'
 import { baseName } from '../../base/paths.ts'
+import type { ContractFault } from '../skill-md/contract/contract-error.ts'
+import { CONTRACT_KEY, type Contract } from '../skill-md/contract/contract.ts'
 import { readContract } from '../skill-md/contract/read-contract.ts'
 
 /**

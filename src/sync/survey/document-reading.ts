@@ -1,11 +1,11 @@
-import { isAbsolute, linkedPath, resolved } from '../skill-md/linked-path.ts'
 import { linksIn } from '../lint/markdown/markdown-links.ts'
-import { hiddenInText } from './listing-hidden-text.ts'
 import type { DocumentReader, DocumentReading } from '../skill-md/document-reader.ts'
 import { readFrontmatterAsMeant } from '../skill-md/frontmatter.ts'
 import type { FrontmatterLimits } from '../skill-md/frontmatter.ts'
 import { hiddenInDocument } from '../skill-md/hidden-unicode.ts'
+import { isAbsolute, linkedPath, resolved } from '../skill-md/linked-path.ts'
 import { lookAlikesIn } from '../skill-md/look-alikes.ts'
+import { hiddenInText } from './listing-hidden-text.ts'
 import { documentParts, unrenderedIn } from './unrendered-text.ts'
 
 /** Reads on the caller's thread, for a process without other waiting clients. */

@@ -1,10 +1,10 @@
-import type { FoundFile, FoundLink } from './find-skills.ts'
-import type { Finding } from '../skill-md/finding.ts'
 import { joinPath } from '../../base/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
-import { unusableFinding } from './read-skill.ts'
+import type { Finding } from '../skill-md/finding.ts'
+import type { FoundFile, FoundLink } from './find-skills.ts'
 import { submoduleFinding } from './link-resolver.ts'
+import { unusableFinding } from './read-skill.ts'
 
 /** The result of one walk over the docs folder: only names and ids, no content. Paths are relative to the folder. */
 export interface FoundDocs {

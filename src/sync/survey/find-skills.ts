@@ -1,13 +1,13 @@
-import { folderOf, foldersAbove, joinPath } from '../../base/paths.ts'
-import type { ObjectId } from '../model/revision.ts'
-import type { Skill } from '../model/skill.ts'
 import { sorting } from '../../base/cooperative.ts'
 import type { Steps } from '../../base/cooperative.ts'
-import type { Finding } from '../skill-md/finding.ts'
+import { folderOf, foldersAbove, joinPath } from '../../base/paths.ts'
+import { comparePaths } from '../model/digest.ts'
+import type { ObjectId } from '../model/revision.ts'
+import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
-import { comparePaths } from '../model/digest.ts'
+import type { Finding } from '../skill-md/finding.ts'
 
 /** The result of one walk over a tree: only names and ids, no content. */
 export interface FoundSkills {

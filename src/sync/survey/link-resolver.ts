@@ -1,15 +1,15 @@
+import { isBelow, joinPath } from '../../base/paths.ts'
+import type { ObjectId } from '../model/revision.ts'
+import type { Tree, TreeEntry } from '../model/tree.ts'
+import type { Finding } from '../skill-md/finding.ts'
+import { utf8 } from '../skill-md/frontmatter.ts'
+import { attempted } from '../store/files/disk-error.ts'
+import { readSpooled } from '../store/files/spool.ts'
 import { skillDocumentIn } from './find-skills.ts'
 import type { SkillCandidate, FoundLink, Gatherer } from './find-skills.ts'
 import { LinkPlaces, follow } from './links.ts'
 import type { TextOf } from './links.ts'
-import type { Finding } from '../skill-md/finding.ts'
-import { utf8 } from '../skill-md/frontmatter.ts'
-import { isBelow, joinPath } from '../../base/paths.ts'
-import type { ObjectId } from '../model/revision.ts'
-import type { Tree, TreeEntry } from '../model/tree.ts'
 import type { ResolvedCandidate, ResolvedFile } from './read-skill.ts'
-import { attempted } from '../store/files/disk-error.ts'
-import { readSpooled } from '../store/files/spool.ts'
 
 /** The text of a link is a path; git itself allows no longer one. */
 const LINK_BYTES = 4096

@@ -1,13 +1,13 @@
-import { isSize, sha256In } from '../model/declared-file.ts'
-import { DeclaredTree } from '../model/listing-paths.ts'
-import { inPathOrder } from '../model/digest.ts'
-import type { Finding, FindingRule } from '../skill-md/finding.ts'
-import { shownValue } from '../skill-md/contract/contract-value.ts'
+import { isObject } from '../../base/json-object.ts'
 import { joinPath } from '../../base/paths.ts'
+import { isSize, sha256In } from '../model/declared-file.ts'
+import { inPathOrder } from '../model/digest.ts'
+import { DeclaredTree } from '../model/listing-paths.ts'
 import type { SkillFile } from '../model/skill.ts'
 import { pathOf, plainUpstreamUri, readUpstreamUri } from '../model/upstream-uri.ts'
+import { shownValue } from '../skill-md/contract/contract-value.ts'
+import type { Finding, FindingRule } from '../skill-md/finding.ts'
 import type { SurveyLimits } from './read-skill.ts'
-import { isObject } from '../../base/json-object.ts'
 
 /** The files that an entry declares, or the first reason why the skill cannot be served whole. */
 export type FileSet =

@@ -3,9 +3,9 @@ import { matcher } from '../../base/globs.ts'
 import { isBelow, joinPath } from '../../base/paths.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Selection } from '../model/source.ts'
-import type { SurveyLimits } from './read-skill.ts'
 import { NOTHING_KNOWN } from '../upstream/upstream.ts'
 import type { KnownTrees } from '../upstream/upstream.ts'
+import type { SurveyLimits } from './read-skill.ts'
 
 /** Increased if a tree would be judged otherwise than before: earlier surveys then no longer count. */
 const SURVEY_VERSION = 12

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { shownValue } from '../skill-md/contract/contract-value.ts'
-import type { FrontmatterReading } from '../skill-md/frontmatter.ts'
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isMapping } from '../../base/json-value.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
+import { shownValue } from '../skill-md/contract/contract-value.ts'
+import type { FrontmatterReading } from '../skill-md/frontmatter.ts'
 
 /**
  * The reason why these bytes are not the file that the skill declares; `undefined` if they are. The length is checked

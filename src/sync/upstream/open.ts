@@ -1,17 +1,17 @@
 import type { DirectorySource, GitSource, Source } from '../model/source.ts'
 import { DirectoryUpstream } from './folder/directory.ts'
+import type { FolderReach } from './folder/directory.ts'
 import { FileTransport } from './git/file-transport.ts'
+import type { GitReach } from './git/git-reach.ts'
 import { GitUpstream } from './git/git.ts'
 import { type GitTransport } from './git/objects/git-transport.ts'
+import { patternsOf, revisionOfCommit } from './git/objects/ref-rules.ts'
+import { ProgramTransport } from './git/program/program-transport.ts'
+import { SharingTransport } from './git/shared-ls-refs.ts'
 import { HttpTransport } from './git/smart-http/http-transport.ts'
 import { McpUpstream } from './mcp/mcp-upstream.ts'
-import { patternsOf, revisionOfCommit } from './git/objects/ref-rules.ts'
-import { SharingTransport } from './git/shared-ls-refs.ts'
-import { ProgramTransport } from './git/program/program-transport.ts'
-import type { TreeUpstream, Upstream } from './upstream.ts'
-import type { GitReach } from './git/git-reach.ts'
-import type { FolderReach } from './folder/directory.ts'
 import type { McpReach } from './mcp/mcp-upstream.ts'
+import type { TreeUpstream, Upstream } from './upstream.ts'
 
 /** The context of an upstream of any kind. */
 export type Reach = GitReach & FolderReach & McpReach

@@ -1,6 +1,6 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
-import type { Proof, Tree } from '../model/tree.ts'
 import type { ServerListing } from '../model/server-listing.ts'
+import type { Proof, Tree } from '../model/tree.ts'
 
 /** The transport to one source. Every failure is a `SyncError`. */
 export type Upstream = TreeUpstream | ListingUpstream

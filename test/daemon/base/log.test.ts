@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { createLog, type Log, type LogOptions } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
 import { cpuSeconds } from '../../support/effort.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
 
 test('a line is a JSON object with the time, the level, the event and its fields', () => {
   const { log, lines } = logged()

@@ -4,8 +4,8 @@ import { mkdir, readFile, readdir, rm, stat, symlink, utimes, writeFile } from '
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { OutputFolder } from '../../../src/daemon/base/output-folder.ts'
 import type { FolderFile } from '../../../src/daemon/base/folder-files.ts'
+import { OutputFolder } from '../../../src/daemon/base/output-folder.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 const CHILD = fileURLToPath(new URL('output-child.mjs', import.meta.url))

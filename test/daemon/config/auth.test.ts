@@ -1,11 +1,11 @@
+import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { execFile } from 'node:child_process'
 import { expect, test } from 'vitest'
+import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { type FixedAccess, headersOf, sshAccessOf } from '../../../src/daemon/config/auth.ts'
 import { type Environment, environmentOf } from '../../../src/daemon/config/environment.ts'
-import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 

@@ -5,9 +5,9 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { configOfSources } from '../../../src/daemon/config/command-line-config.ts'
-import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { ConfigError, type ConfigProblem } from '../../../src/daemon/config/config-error.ts'
 import { type Config, findConfig, parseConfig, readConfig } from '../../../src/daemon/config/config.ts'
+import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 const ENVIRONMENT = environmentOf({}, '/home/ada')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { parseConfig, type Config } from '../../../src/daemon/config/config.ts'
+import { environmentOf } from '../../../src/daemon/config/environment.ts'
 
 const ENVIRONMENT = environmentOf({}, '/home/ada')
 

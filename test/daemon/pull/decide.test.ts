@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { decisionAfter, decisionAfterRollback, isWaiting, type Verb } from '../../../src/daemon/pull/decide.ts'
-import { isSameRevision, isObjectId, type ObjectId, type Revision } from '../../../src/sync/model/revision.ts'
 import type { SourceDecision } from '../../../src/sync/decisions/decisions.ts'
+import { isSameRevision, isObjectId, type ObjectId, type Revision } from '../../../src/sync/model/revision.ts'
 
 const A = revision('a')
 const B = revision('b')

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { LostFolders } from '../../../src/daemon/pull/missing-folders.ts'
 import { Store } from '../../../src/sync/store/store.ts'
-import { keepSamples, numbered, sampleDocs, snapshotOf, type Sample } from '../../sync/store/samples.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
+import { keepSamples, numbered, sampleDocs, snapshotOf, type Sample } from '../../sync/store/samples.ts'
 
 /** By which nothing changed lately. */
 const LATER = { now: () => new Date(Date.now() + 3_600_000) }

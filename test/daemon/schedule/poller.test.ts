@@ -5,8 +5,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { HostBackoff } from '../../../src/daemon/schedule/host-backoff.ts'
 import { lastPeriod, nextAt, Poller, type PollEnd, type Polled } from '../../../src/daemon/schedule/poller.ts'
-import type { Schedule } from '../../../src/sync/model/source.ts'
 import { isSourceId, type SourceId } from '../../../src/sync/model/source-id.ts'
+import type { Schedule } from '../../../src/sync/model/source.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 const SECOND = 1_000

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import type { Steps } from '../../../src/base/cooperative.ts'
 import { SearchQueue } from '../../../src/daemon/search/search-queue.ts'
 import type { SearchEnd } from '../../../src/daemon/search/search-queue.ts'
-import type { Steps } from '../../../src/base/cooperative.ts'
 
 test('a holder whose searches take ten times as long has one done where another has ten', () => {
   const scene = new Scene()

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { NotifySocket } from '../../../src/daemon/service/notify-socket.ts'
-import { ServiceNotifier } from '../../../src/daemon/service/systemd.ts'
 import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
+import type { NotifySocket } from '../../../src/daemon/service/notify-socket.ts'
+import { ServiceNotifier } from '../../../src/daemon/service/systemd.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 test('it says that it is ready, how it stands, and that it stops', async () => {

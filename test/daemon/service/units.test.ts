@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
+import { programFiles } from '../../../src/daemon/program-files.ts'
 import { analyze } from '../../../src/daemon/service/analyze.ts'
 import { launchAgent } from '../../../src/daemon/service/launch-agent.ts'
-import { programFiles } from '../../../src/daemon/program-files.ts'
 import { systemUnits, userUnits, commandLine } from '../../../src/daemon/service/units.ts'
 import type { Service, ServiceFile } from '../../../src/daemon/service/units.ts'
 

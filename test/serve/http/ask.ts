@@ -1,7 +1,7 @@
+import { once } from 'node:events'
 import { request } from 'node:http'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { once } from 'node:events'
 
 export interface Answer {
   readonly status: number | undefined

@@ -1,13 +1,13 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
 import { listResources } from '../../../src/serve/mcp/resources/resources.ts'
+import { pageOf, type PageLimits } from '../../../src/serve/mcp/rpc/pagination.ts'
+import { RpcError } from '../../../src/serve/mcp/rpc/rpc-error.ts'
+import { EMPTY_CATALOG } from '../../../src/sync/catalog/catalog.ts'
 import { formsOf } from '../../support/forms.ts'
 import { skillText } from '../../support/scripted-upstream.ts'
 import { catalogOf } from '../../sync/catalog/catalogs.ts'
 import { surveyed } from '../../sync/survey/surveyed.ts'
-import * as fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
-import { pageOf, type PageLimits } from '../../../src/serve/mcp/rpc/pagination.ts'
-import { RpcError } from '../../../src/serve/mcp/rpc/rpc-error.ts'
-import { EMPTY_CATALOG } from '../../../src/sync/catalog/catalog.ts'
 
 /** Numbers that are as large as they say. */
 const sizeOf = (item: number): number => item

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import type { JsonObject } from '../../../src/base/json-value.ts'
 import { headingsIn } from '../../../src/serve/search/headings.ts'
 import { searchableOf } from '../../../src/serve/search/searchable.ts'
-import type { JsonObject } from '../../../src/base/json-value.ts'
 import { offeredIn } from '../../../src/sync/catalog/tool-catalog.ts'
 import { catalogWith, saying } from '../../support/searchable-skills.ts'
 

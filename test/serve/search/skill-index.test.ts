@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { SkillIndex } from '../../../src/serve/search/skill-index.ts'
 import type { Searchable } from '../../../src/serve/search/searchable.ts'
+import { SkillIndex } from '../../../src/serve/search/skill-index.ts'
 
 const LIBRARY = [
   skill('pdf-processing', { description: 'Extract text and tables from documents, fill forms' }),

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { comparePaths } from '../../../src/sync/model/digest.ts'
 import { skillText } from '../../support/scripted-upstream.ts'
-import { catalogOf, catalogsOf, holdsForCatalogs } from './catalogs.ts'
 import { surveyed } from '../survey/surveyed.ts'
+import { catalogOf, catalogsOf, holdsForCatalogs } from './catalogs.ts'
 
 const MINUTE = 120_000
 

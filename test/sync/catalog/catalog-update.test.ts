@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { atOnce } from '../../../src/base/cooperative.ts'
 import { catalogAfter } from '../../../src/sync/catalog/catalog-update.ts'
 import { buildCatalog, EMPTY_CATALOG, type Catalog } from '../../../src/sync/catalog/catalog.ts'
-import { atOnce } from '../../../src/base/cooperative.ts'
 import { skillText, type Files } from '../../support/scripted-upstream.ts'
-import { catalogOf, catalogsOf, generationOf, holdsForCatalogs } from './catalogs.ts'
 import type { Edited } from '../survey/surveyed.ts'
+import { catalogOf, catalogsOf, generationOf, holdsForCatalogs } from './catalogs.ts'
 
 const MINUTE = 120_000
 

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { EMPTY_CATALOG, buildCatalog, type Catalog } from '../../../src/sync/catalog/catalog.ts'
-import { comparePaths } from '../../../src/sync/model/digest.ts'
 import { filesOf } from '../../../src/sync/catalog/skill-files.ts'
+import { comparePaths } from '../../../src/sync/model/digest.ts'
 import { readSkillUri } from '../../../src/sync/model/skill-uri.ts'
 import { tallyOf } from '../../../src/sync/model/snapshot.ts'
 import { skillText } from '../../support/scripted-upstream.ts'
-import { catalogOf, catalogsOf, holdsForCatalogs } from './catalogs.ts'
-import { surveyed } from '../survey/surveyed.ts'
 import { sourceId } from '../store/samples.ts'
+import { surveyed } from '../survey/surveyed.ts'
+import { catalogOf, catalogsOf, holdsForCatalogs } from './catalogs.ts'
 
 const MINUTE = 120_000
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { describeFile } from '../../../src/serve/mcp/resources/resources.ts'
 import type { Catalog } from '../../../src/sync/catalog/catalog.ts'
 import { diff, isEmpty, type Changes } from '../../../src/sync/catalog/changes.ts'
-import { describeFile } from '../../../src/serve/mcp/resources/resources.ts'
 import { skillText } from '../../support/scripted-upstream.ts'
-import { catalogOf, catalogsOf, holdsForCatalogs } from './catalogs.ts'
 import { surveyed } from '../survey/surveyed.ts'
+import { catalogOf, catalogsOf, holdsForCatalogs } from './catalogs.ts'
 
 const MINUTE = 120_000
 

@@ -1,13 +1,13 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { atOnce } from '../../../src/base/cooperative.ts'
 import { contractProblems, problemsAmong, type ContractNeighbor } from '../../../src/sync/catalog/contract-problems.ts'
 import { findingCycles, type Dependencies } from '../../../src/sync/catalog/dependencies.ts'
-import { atOnce } from '../../../src/base/cooperative.ts'
 import { contractFrontmatter, documentOf } from '../../support/contract-fixture.ts'
 import { catalogOfWorld } from '../../support/contract-world.ts'
-import { catalogOf } from './catalogs.ts'
 import { sourceId } from '../store/samples.ts'
 import { surveyed } from '../survey/surveyed.ts'
+import { catalogOf } from './catalogs.ts'
 
 const skill = (id: string, dependsOn: readonly string[] = [], source = 'team', path = id): ContractNeighbor => ({
   id,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { folderSkillsIn, isReadByInstallers } from '../../../src/sync/catalog/folder-skills.ts'
-import { catalogOf } from './catalogs.ts'
 import { surveyed } from '../survey/surveyed.ts'
+import { catalogOf } from './catalogs.ts'
 
 const FILES = {
   'pdf/SKILL.md': document('Reads', 'has the URI'),

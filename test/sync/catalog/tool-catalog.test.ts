@@ -5,9 +5,9 @@ import { offeredIn, type Offered } from '../../../src/sync/catalog/tool-catalog.
 import type { Skill, Standing } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import { skillText } from '../../support/scripted-upstream.ts'
-import { catalogOf } from './catalogs.ts'
 import { snapshotOf, sourceId } from '../store/samples.ts'
 import { surveyed, type Edited } from '../survey/surveyed.ts'
+import { catalogOf } from './catalogs.ts'
 
 /** The files as those of a source. */
 async function from(source: string, files: Readonly<Record<string, string>>, edit: Edited = {}): Promise<Snapshot> {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { disabledIn } from '../../../src/sync/decisions/disabled-matches.ts'
 import { disabledEntryOf, followed } from '../../../src/sync/decisions/disabled-entries.ts'
+import { disabledIn } from '../../../src/sync/decisions/disabled-matches.ts'
 import { MOST_PLACES, NO_DISABLED_SKILLS, withEntry } from '../../../src/sync/decisions/disabled-skills.ts'
 import type { DisabledSkills } from '../../../src/sync/decisions/disabled-skills.ts'
 import type { Skill } from '../../../src/sync/model/skill.ts'

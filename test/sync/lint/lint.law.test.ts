@@ -1,13 +1,13 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { writtenOf } from '../../../src/sync/lint/document-positions.ts'
 import type { Authored } from '../../../src/sync/lint/lint-input.ts'
 import { judge } from '../../../src/sync/lint/lint-skill.ts'
 import { Lines } from '../../../src/sync/lint/position.ts'
 import { allRules, sheetOf } from '../../../src/sync/lint/rules.ts'
-import { writtenOf } from '../../../src/sync/lint/document-positions.ts'
+import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import type { Finding, FindingRule } from '../../../src/sync/skill-md/finding.ts'
 import { FRONTMATTER_LIMITS, readFrontmatter } from '../../../src/sync/skill-md/frontmatter.ts'
-import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import { flawsOf } from './linted.ts'
 
 /** Pieces that YAML is made of, and what breaks it. */

@@ -1,7 +1,7 @@
-import type { Level } from '../../../src/sync/lint/lint-skill.ts'
 import { readOfficially } from '../../../src/serve/official-reader.ts'
 import { withNeighbours } from '../../../src/sync/lint/cross-skill-rules.ts'
 import type { Flaw } from '../../../src/sync/lint/diagnostic.ts'
+import type { Level } from '../../../src/sync/lint/lint-skill.ts'
 import { validate } from '../../../src/sync/lint/lint.ts'
 import { readFolder } from '../../../src/sync/upstream/folder/folder-tree.ts'
 import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isObjectId } from '../../../src/sync/model/revision.ts'
-import { isSkillName } from '../../../src/sync/skill-md/skill-name.ts'
 import { isSourceId } from '../../../src/sync/model/source-id.ts'
 import { isSyncErrorCode, mendOf } from '../../../src/sync/model/sync-error.ts'
+import { isSkillName } from '../../../src/sync/skill-md/skill-name.ts'
 
 describe.each([
   ['a skill', isSkillName],

@@ -1,19 +1,19 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Fallback } from '../../../src/sync/pull/fallback-source.ts'
-import { digestOf } from '../../../src/sync/model/digest.ts'
 import { lockEntryOf, isLocked } from '../../../src/sync/decisions/lock.ts'
 import type { LockEntry } from '../../../src/sync/decisions/lock.ts'
+import { digestOf } from '../../../src/sync/model/digest.ts'
 import type { Skill } from '../../../src/sync/model/skill.ts'
 import type { GitSource } from '../../../src/sync/model/source.ts'
 import { NotSigned, SyncError } from '../../../src/sync/model/sync-error.ts'
+import type { Fallback } from '../../../src/sync/pull/fallback-source.ts'
 import type { PullContext } from '../../../src/sync/pull/pull-context.ts'
 import { storedSkill } from '../../../src/sync/store/skills/stored-path.ts'
 import { histories } from '../../support/random-files.ts'
 import { skillText, type Files } from '../../support/scripted-upstream.ts'
-import { FOLLOW, Scene, sourceWith } from './pulled.ts'
 import { sourceId } from '../store/samples.ts'
 import { objectId } from '../upstream/reached.ts'
+import { FOLLOW, Scene, sourceWith } from './pulled.ts'
 
 const HUB = sourceId('hub')
 

@@ -1,17 +1,17 @@
-import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { Outcome } from '../../../src/sync/model/outcome.ts'
+import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { DirectorySource } from '../../../src/sync/model/source.ts'
 import { DirectoryUpstream } from '../../../src/sync/upstream/folder/directory.ts'
+import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
 import type { TreeUpstream } from '../../../src/sync/upstream/upstream.ts'
 import { asNobody, fillFolder } from '../../support/folder.ts'
 import { skillText, type Files } from '../../support/scripted-upstream.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
-import { Scene, sourceWith } from './pulled.ts'
 import { noted, skillAt, type Edited } from '../survey/surveyed.ts'
+import { Scene, sourceWith } from './pulled.ts'
 
 const FILES: Files = {
   'a/SKILL.md': skillText('a'),

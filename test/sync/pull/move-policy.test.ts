@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { holdOnMove, massDeletion, followedIn } from '../../../src/sync/pull/move-policy.ts'
 import type { SourceDecision } from '../../../src/sync/decisions/decisions.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../../../src/sync/model/revision.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { GitSource, Source } from '../../../src/sync/model/source.ts'
+import { holdOnMove, massDeletion, followedIn } from '../../../src/sync/pull/move-policy.ts'
 import type { Relation } from '../../../src/sync/upstream/upstream.ts'
 import { sourceId } from '../store/samples.ts'
 

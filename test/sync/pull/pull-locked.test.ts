@@ -4,9 +4,9 @@ import type { Skill } from '../../../src/sync/model/skill.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { rulesOf } from '../../../src/sync/survey/survey-rules.ts'
 import { contractFrontmatter, documentOf } from '../../support/contract-fixture.ts'
-import { Scene, sourceWith } from './pulled.ts'
-import { objectId } from '../upstream/reached.ts'
 import { rulesWith, skillAt, type Edited } from '../survey/surveyed.ts'
+import { objectId } from '../upstream/reached.ts'
+import { Scene, sourceWith } from './pulled.ts'
 
 const FILES = { 'pdf/SKILL.md': documentOf(contractFrontmatter('pdf')) }
 

@@ -1,10 +1,10 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
-import { sshSignerOf } from '../../../src/sync/signatures/ssh-signature.ts'
-import { fingerprintOf, readSshKey } from '../../../src/sync/signatures/ssh-key.ts'
-import { sshStrings } from '../../../src/sync/signatures/ssh-wire.ts'
 import { claimOfCommit } from '../../../src/sync/signatures/signed-object.ts'
+import { fingerprintOf, readSshKey } from '../../../src/sync/signatures/ssh-key.ts'
+import { sshSignerOf } from '../../../src/sync/signatures/ssh-signature.ts'
+import { sshStrings } from '../../../src/sync/signatures/ssh-wire.ts'
 import { DAY, NOON, SigningWorld } from '../../support/signing.ts'
 import type { Signing, SshKeyFile } from '../../support/signing.ts'
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { readAllowedSigners } from '../../../src/sync/signatures/allowed-signers.ts'
 import type { TrustedSigners } from '../../../src/sync/model/signers.ts'
+import { readAllowedSigners } from '../../../src/sync/signatures/allowed-signers.ts'
 import { prove } from '../../../src/sync/signatures/verify-signature.ts'
 import { SigningWorld } from '../../support/signing.ts'
 

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Document, type YAMLError, Composer, isCollection, parseDocument, Parser, stringify, visit } from 'yaml'
+import { canonicalJson } from '../../../src/base/canonical-json.ts'
 import {
   FRONTMATTER_LIMITS,
   readFrontmatter,
@@ -9,7 +10,6 @@ import {
   type FrontmatterLimits,
   type FrontmatterReading,
 } from '../../../src/sync/skill-md/frontmatter.ts'
-import { canonicalJson } from '../../../src/base/canonical-json.ts'
 import { cpuSeconds } from '../../support/effort.ts'
 
 function read(content: string | Uint8Array, limits: FrontmatterLimits = FRONTMATTER_LIMITS) {

@@ -9,8 +9,8 @@ import type { Skill, SkillFile } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import { isSourceId, type SourceId } from '../../../src/sync/model/source-id.ts'
 import type { BytesOrigin } from '../../../src/sync/store/skills/skill-writer.ts'
-import type { Store } from '../../../src/sync/store/store.ts'
 import { folderNameOf, type StoredSkill } from '../../../src/sync/store/skills/stored-path.ts'
+import type { Store } from '../../../src/sync/store/store.ts'
 
 /** A skill and the bytes of its files, by path. */
 export interface Sample {

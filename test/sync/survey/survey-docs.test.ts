@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { DOCS_LIMITS } from '../../../src/sync/survey/survey-docs.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
+import { DOCS_LIMITS } from '../../../src/sync/survey/survey-docs.ts'
 import { blobId, skillText, treeId, type Files } from '../../support/scripted-upstream.ts'
 import { Surveys, noted, rulesWith, surveyed } from './surveyed.ts'
 

@@ -1,6 +1,6 @@
-import { readSpooled } from '../../../src/sync/store/files/spool.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
+import { readSpooled } from '../../../src/sync/store/files/spool.ts'
 import { GitServer } from '../../support/git-server.ts'
 import { Repository } from '../../support/repository.ts'
 import { blobsOf, reach, STEADY, type Reached } from './reached.ts'

@@ -1,13 +1,13 @@
 import { realpath, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
-import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { AGENTS } from '../../agent-folders/agents.ts'
 import type { Agent } from '../../agent-folders/agents.ts'
 import type { Recording } from '../../agent-folders/apply-plan.ts'
+import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import type { AskWriter } from '../daemon-client.ts'
 import type { Context, Operands, Option } from '../command.ts'
+import type { AskWriter } from '../daemon-client.ts'
 
 export const AGENT_OPERANDS: Operands = {
   text: '[AGENT…]',

@@ -1,7 +1,7 @@
 import { countOf } from '../../../base/text/plural.ts'
 import type { Done } from '../../agent-folders/apply-plan.ts'
-import type { LeftOut } from '../../agent-folders/unlinkable-skills.ts'
 import type { LinkedSkill, Use } from '../../agent-folders/link-record.ts'
+import type { LeftOut } from '../../agent-folders/unlinkable-skills.ts'
 import { printableLine } from '../../base/log-line.ts'
 import type { ExitStatus } from '../command.ts'
 

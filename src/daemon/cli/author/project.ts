@@ -1,18 +1,18 @@
 import { join, relative, resolve } from 'node:path'
+import { systemClock } from '../../../base/clock.ts'
 import type { Profile } from '../../../sync/skill-md/contract/projection.ts'
 import { utf8 } from '../../../sync/skill-md/frontmatter.ts'
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
-import { systemClock } from '../../../base/clock.ts'
-import { printableLine } from '../../base/log-line.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
-import { futurePath } from '../../base/resolve-path.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { OutputFolder } from '../../base/output-folder.ts'
-import { copyTo, projectedDocument } from './project-skill.ts'
-import type { Copy, ProjectedSkill, ProjectionFailed, ProjectionResult, Projecting } from './project-skill.ts'
+import { futurePath } from '../../base/resolve-path.ts'
 import { isWithin, skillFoldersAt } from '../../base/skill-folders.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
+import { copyTo, projectedDocument } from './project-skill.ts'
+import type { Copy, ProjectedSkill, ProjectionFailed, ProjectionResult, Projecting } from './project-skill.ts'
 
 /** Projections of skills, on stdout or in a folder of their own, and the way back. */
 export const projectCommand: Command = {

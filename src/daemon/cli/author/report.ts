@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import type { Flaw, Rule, RuleSheet } from '../../../sync/lint/diagnostic.ts'
-import { sheetOf } from '../../../sync/lint/rules.ts'
 import { withNeighbours } from '../../../sync/lint/cross-skill-rules.ts'
+import type { Flaw, Rule, RuleSheet } from '../../../sync/lint/diagnostic.ts'
 import type { Validation } from '../../../sync/lint/lint.ts'
+import { sheetOf } from '../../../sync/lint/rules.ts'
 import type { Root } from './roots.ts'
 
 /** The findings in all validated folders. */

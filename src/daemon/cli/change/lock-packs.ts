@@ -1,12 +1,12 @@
+import { systemClock } from '../../../base/clock.ts'
 import { countOf } from '../../../base/text/plural.ts'
-import { asLocked } from '../../../sync/decisions/lock.ts'
-import type { Lock, LockedPack } from '../../../sync/decisions/lock.ts'
 import { canHold, lockedPackOf } from '../../../sync/catalog/pack.ts'
 import type { Pack } from '../../../sync/catalog/pack.ts'
+import { asLocked } from '../../../sync/decisions/lock.ts'
+import type { Lock, LockedPack } from '../../../sync/decisions/lock.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { changeLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
-import { systemClock } from '../../../base/clock.ts'
 import type { Config } from '../../config/config.ts'
 
 /**

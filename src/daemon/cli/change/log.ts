@@ -1,10 +1,10 @@
 import { Store } from '../../../sync/store/store.ts'
+import { printableLine } from '../../base/log-line.ts'
+import { UsageError } from '../../base/usage-error.ts'
 import type { Config } from '../../config/config.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
 import { historyOf } from '../../status/history.ts'
 import type { StoredGeneration, SourceMove } from '../../status/history.ts'
-import { printableLine } from '../../base/log-line.ts'
-import { agreeWithDaemon } from '../../control/requests.ts'
-import { UsageError } from '../../base/usage-error.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 

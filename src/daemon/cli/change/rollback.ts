@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { printableLine } from '../../base/log-line.ts'
-import { sourcesOf } from '../../control/requests.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { withWriter } from '../daemon-client.ts'
+import { sourcesOf } from '../../control/requests.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
+import { withWriter } from '../daemon-client.ts'
 import { commitNamed } from './commit-operand.ts'
 import { SHOWN_MOMENTS, linesOfMoment, momentsOf } from './log.ts'
 

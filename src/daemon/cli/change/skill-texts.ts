@@ -1,10 +1,10 @@
+import { hunksOf } from '../../../base/text/text-diff.ts'
 import { isOfUpstream } from '../../../sync/model/skill.ts'
 import type { Skill, SkillFile, UpstreamSkill } from '../../../sync/model/skill.ts'
 import { Damaged } from '../../../sync/model/sync-error.ts'
-import type { Store } from '../../../sync/store/store.ts'
 import { storedSkill } from '../../../sync/store/skills/stored-path.ts'
+import type { Store } from '../../../sync/store/store.ts'
 import { printableText } from '../../base/log-line.ts'
-import { hunksOf } from '../../../base/text/text-diff.ts'
 
 /** The limit above which a SKILL.md is reported, but not compared line by line. */
 const MOST_BYTES = 2 ** 20

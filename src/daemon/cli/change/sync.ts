@@ -1,7 +1,7 @@
 import { sourcesOf } from '../../control/requests.ts'
-import { withWriter } from '../daemon-client.ts'
 import { MODE_OPTIONS, configFor, printJson, printLines } from '../command.ts'
 import type { Command } from '../command.ts'
+import { withWriter } from '../daemon-client.ts'
 import { exitOfPulls, linesOfProblems, linesOfPull, pulled } from '../pull-results.ts'
 
 export const sync: Command = {

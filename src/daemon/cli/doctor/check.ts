@@ -1,7 +1,7 @@
 import type { Clock } from '../../../base/clock.ts'
-import type { Environment } from '../../config/environment.ts'
-import type { Config } from '../../config/config.ts'
 import type { Redactor } from '../../base/redactor.ts'
+import type { Config } from '../../config/config.ts'
+import type { Environment } from '../../config/environment.ts'
 
 /** One check of this machine. An error that it throws counts as a finding. */
 export interface DoctorCheck {

@@ -1,15 +1,15 @@
-import type { Config } from '../../config/config.ts'
-import { connect, tokenFor, type EraEnd } from '../../connect/connect.ts'
-import { OperatorError } from '../../base/operator-error.ts'
 import { systemClock } from '../../../base/clock.ts'
-import { verdicts } from './check.ts'
-import type { CheckResult } from './check.ts'
-import { request } from '../../control/requests.ts'
 import { isObject } from '../../../base/json-object.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
+import type { Config } from '../../config/config.ts'
+import { connect, tokenFor, type EraEnd } from '../../connect/connect.ts'
+import { request } from '../../control/requests.ts'
 import { configFor, progressOf } from '../command.ts'
 import type { Context } from '../command.ts'
+import { verdicts } from './check.ts'
+import type { CheckResult } from './check.ts'
 
 /** The outcome for the clients of both eras, as data and as checks. */
 export interface Connected {

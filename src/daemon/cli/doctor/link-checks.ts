@@ -1,7 +1,7 @@
 import { countOf } from '../../../base/text/plural.ts'
-import type { Config } from '../../config/config.ts'
 import { foldersNow, isAsServed, linkCommandOf } from '../../agent-folders/folder-status.ts'
 import type { FolderNow } from '../../agent-folders/folder-status.ts'
+import type { Config } from '../../config/config.ts'
 import { verdicts } from './check.ts'
 import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 

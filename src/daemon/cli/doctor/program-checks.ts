@@ -3,12 +3,12 @@ import { access, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SyncError } from '../../../sync/model/sync-error.ts'
-import { runToEnd } from '../../../sync/upstream/git/program/process-group.ts'
 import {
   gitVersionIn,
   obeysNoLazyFetch,
   readsConfigFromEnvironment,
 } from '../../../sync/upstream/git/program/git-version.ts'
+import { runToEnd } from '../../../sync/upstream/git/program/process-group.ts'
 import type { ConfiguredSource } from '../../config/config.ts'
 import { verdicts } from './check.ts'
 import type { DoctorCheck, CheckResult, Ground } from './check.ts'

@@ -1,6 +1,6 @@
-import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
-import { inParallel } from '../../../base/parallel.ts'
 import type { Clock } from '../../../base/clock.ts'
+import { inParallel } from '../../../base/parallel.ts'
+import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
 import { verdicts } from './check.ts'
 import type { DoctorCheck, CheckResult } from './check.ts'
 

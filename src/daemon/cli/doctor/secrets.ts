@@ -1,7 +1,7 @@
 import { secretNameOf } from '../../config/auth.ts'
 import type { HostAuth, ProgramValue, SecretReference } from '../../config/auth.ts'
-import type { GateConfig } from '../../config/gate.ts'
 import type { Config, ConfiguredSource } from '../../config/config.ts'
+import type { GateConfig } from '../../config/gate.ts'
 
 /** One secret that the configuration names, and its users. */
 export interface NamedSecret {

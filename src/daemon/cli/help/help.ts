@@ -1,5 +1,5 @@
-import { FORMS } from '../../config/command-line-config.ts'
 import { VERSION } from '../../../serve/version.ts'
+import { FORMS } from '../../config/command-line-config.ts'
 import type { Command, Option, Options } from '../command.ts'
 
 /** The output of `skillsyncd --help`. */

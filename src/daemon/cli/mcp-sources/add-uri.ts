@@ -1,10 +1,10 @@
-import type { Addition } from '../../mcp-sources/named-skills.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { ADDITION, UNVERIFIED, printAdded } from './addition-output.ts'
-import { withWriter } from '../daemon-client.ts'
+import type { Addition } from '../../mcp-sources/named-skills.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
+import { withWriter } from '../daemon-client.ts'
+import { ADDITION, UNVERIFIED, printAdded } from './addition-output.ts'
 
 export const addUri: Command = {
   name: 'add-uri',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Addition } from '../../mcp-sources/named-skills.ts'
 import { printableLine } from '../../base/log-line.ts'
+import type { Addition } from '../../mcp-sources/named-skills.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Context, Option } from '../command.ts'
 

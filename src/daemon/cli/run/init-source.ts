@@ -3,15 +3,15 @@ import { join, resolve } from 'node:path'
 import { isObjectId } from '../../../sync/model/revision.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
+import type { Redactor } from '../../base/redactor.ts'
+import { addressOf, idFrom } from '../../config/command-line-config.ts'
 import { parseConfig } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
-import { addressOf, idFrom } from '../../config/command-line-config.ts'
 import type { Environment } from '../../config/environment.ts'
 import { startingText } from '../../config/init-template.ts'
 import type { Seen, StartingSource } from '../../config/init-template.ts'
 import { firstLook } from './init-probe.ts'
 import type { FirstLook } from './init-probe.ts'
-import type { Redactor } from '../../base/redactor.ts'
 
 /** A requested source without an id. */
 export type FoundSource = Omit<StartingSource, 'id'>

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { VERSION } from '../../../serve/version.ts'
 import { baseName } from '../../../base/paths.ts'
+import { VERSION } from '../../../serve/version.ts'
 import type { Generation } from '../../../sync/model/generation.ts'
 import type { Skill } from '../../../sync/model/skill.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'

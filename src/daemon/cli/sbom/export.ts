@@ -1,13 +1,13 @@
 import { resolve } from 'node:path'
 import { writeWhole } from '../../../sync/store/files/atomic.ts'
 import { Store } from '../../../sync/store/store.ts'
-import type { Config } from '../../config/config.ts'
 import { OperatorError } from '../../base/operator-error.ts'
-import { billOf } from './bill.ts'
-import type { Bill } from './bill.ts'
 import { UsageError } from '../../base/usage-error.ts'
+import type { Config } from '../../config/config.ts'
 import { configFor, logOf } from '../command.ts'
 import type { Command, Context } from '../command.ts'
+import { billOf } from './bill.ts'
+import type { Bill } from './bill.ts'
 
 /** Each format is loaded on demand. */
 const FORMATS: ReadonlyMap<string, () => Promise<(bill: Bill) => string>> = new Map([

@@ -1,17 +1,17 @@
 import { fileURLToPath } from 'node:url'
+import { agoText, dueText, sinceText } from '../../../base/text/age-text.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import type { ListingForm } from '../../../sync/model/listing-form.ts'
-import type { Tally } from '../../../sync/model/snapshot.ts'
 import type { Signers } from '../../../sync/model/signers.ts'
-import { agoText, dueText, sinceText } from '../../../base/text/age-text.ts'
-import { decisionTexts, matchedText, skillOperand } from '../../status/decision-text.ts'
+import type { Tally } from '../../../sync/model/snapshot.ts'
 import { printableLine } from '../../base/log-line.ts'
-import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
 import { signersTexts } from '../../base/signer-text.ts'
+import { decisionTexts, matchedText, skillOperand } from '../../status/decision-text.ts'
+import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
 import type { Condition, HttpStatus, SourceFinding, SourceStatus } from '../../status/status.ts'
 import { unservedContractsText } from '../../status/unserved-contract.ts'
-import { verifiedText } from '../../status/verified-files.ts'
 import { isFixed, isKept, isUpToDate } from '../../status/urgency.ts'
+import { verifiedText } from '../../status/verified-files.ts'
 
 export interface BlockLook {
   readonly now: Date

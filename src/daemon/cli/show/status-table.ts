@@ -1,5 +1,5 @@
-import { printableLine } from '../../base/log-line.ts'
 import { agoText, dueText } from '../../../base/text/age-text.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { isFollowed } from '../../status/lock-text.ts'
 import type { Condition, SourceStatus } from '../../status/status.ts'
 import { isFixed, isKept, isUpToDate, urgencyOf } from '../../status/urgency.ts'

@@ -1,3 +1,4 @@
+import { choicesDigestOf, packDigestOf, packMismatches } from '../../../sync/catalog/pack.ts'
 import {
   asLocked,
   docsChange,
@@ -7,7 +8,6 @@ import {
   skillsToLock,
 } from '../../../sync/decisions/lock.ts'
 import type { Lock, LockEntry, Mismatch } from '../../../sync/decisions/lock.ts'
-import { choicesDigestOf, packDigestOf, packMismatches } from '../../../sync/catalog/pack.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'

@@ -1,5 +1,5 @@
-import type { Denied, Granted, AccessDecision } from '../../access-decision.ts'
 import type { IncomingMessage } from 'node:http'
+import type { Denied, Granted, AccessDecision } from '../../access-decision.ts'
 import { opens } from '../../principal.ts'
 import type { Authenticate, Scope } from '../../principal.ts'
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
-import type { Scope } from '../../principal.ts'
-import type { HttpAccess } from './access.ts'
 import type { Denied } from '../../access-decision.ts'
-import type { ShareHolderOf } from '../server/share-holder.ts'
+import type { Scope } from '../../principal.ts'
 import type { Site } from '../server/listener.ts'
+import type { ShareHolderOf } from '../server/share-holder.ts'
+import type { HttpAccess } from './access.ts'
 import { RateLimit } from './rate-limit.ts'
 import type { Rate } from './rate-limit.ts'
 

@@ -1,9 +1,9 @@
 import type { Authenticate, Scope } from '../../principal.ts'
 import { SCOPES } from '../../principal.ts'
-import type { AccessRules } from './access.ts'
 import { READ_METHODS } from '../server/listener.ts'
 import type { HttpRoute, Routes } from '../server/listener.ts'
 import { sendJson } from '../server/response.ts'
+import type { AccessRules } from './access.ts'
 
 /** An authorization server whose access tokens are accepted. */
 export interface OAuthOptions {

@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
-import type { TextAnswer } from '../../mcp/core/response-cache.ts'
 import { UNWAITED } from '../../mcp/core/audit-message.ts'
 import type { Response } from '../../mcp/core/multiplexer.ts'
+import type { TextAnswer } from '../../mcp/core/response-cache.ts'
 import { INTERNAL_ERROR } from '../../mcp/rpc/rpc-error.ts'
 import type { Principal } from '../../principal.ts'
-import type { ShareHolderOf } from '../server/share-holder.ts'
 import type { RateLimit } from '../access/rate-limit.ts'
 import type { RequestTurns } from '../server/request-scheduler.ts'
 import { sendError } from '../server/response.ts'
+import type { ShareHolderOf } from '../server/share-holder.ts'
 
 /** Limit of messages in one batch. Only revision 2025-03-26 has batches. */
 const MAX_BATCH = 100

@@ -3,16 +3,16 @@ import { classifyInboundRequest, isJsonContentType } from '@modelcontextprotocol
 import type { InboundLadderRejection } from '@modelcontextprotocol/server'
 import { isOver } from '../../principal.ts'
 import type { Principal } from '../../principal.ts'
+import type { HttpAudit } from '../server/audit.ts'
+import { disconnected } from '../server/client-gone.ts'
 import { MAX_DEPTH, jsonBody } from '../server/request-body.ts'
+import { hasRoom, sendBusy, sendError } from '../server/response.ts'
 import { refuseBatch } from './batch.ts'
 import type { BatchBounds } from './batch.ts'
-import { disconnected } from '../server/client-gone.ts'
-import type { HttpAudit } from '../server/audit.ts'
+import type { Shortcut } from './fast-path.ts'
 import type { LegacyEdge } from './legacy-endpoint.ts'
 import type { ModernEdge } from './modern-endpoint.ts'
 import { PlainRequests, routeOf } from './plain-request.ts'
-import { hasRoom, sendBusy, sendError } from '../server/response.ts'
-import type { Shortcut } from './fast-path.ts'
 
 /** The single endpoint of both eras. The body decides the era; headers only have to agree with it. */
 export class McpEndpoint {

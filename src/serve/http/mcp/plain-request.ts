@@ -7,10 +7,10 @@ import {
   classifyInboundRequest,
 } from '@modelcontextprotocol/server'
 import type { InboundLegacyRoute, InboundModernRoute, JSONRPCRequest } from '@modelcontextprotocol/server'
-import type { Era } from '../../mcp/rpc/caller.ts'
-import { MODERN_REVISION } from '../../mcp/core/sdk-server.ts'
-import type { Params } from '../../mcp/rpc/params.ts'
 import { isObject } from '../../../base/json-object.ts'
+import { MODERN_REVISION } from '../../mcp/core/sdk-server.ts'
+import type { Era } from '../../mcp/rpc/caller.ts'
+import type { Params } from '../../mcp/rpc/params.ts'
 
 /** A request that passed a fast check of everything that the SDK's classifier would check. */
 export interface PlainRequest {

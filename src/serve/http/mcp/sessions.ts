@@ -1,13 +1,13 @@
 import { hash, randomBytes } from 'node:crypto'
-import { WHOLE } from '../../views.ts'
-import type { ViewName } from '../../views.ts'
 import { NO_HOLDER, Shares, holderOf } from '../../fair-shares.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 import type { SubscriptionHolder } from '../../mcp/events/subscriptions.ts'
-import type { ViewHubs } from './view-hubs.ts'
+import { WHOLE } from '../../views.ts'
+import type { ViewName } from '../../views.ts'
 import type { Mark, SessionLog, SessionRecord } from './session-store.ts'
 import { Session } from './session.ts'
 import type { Belonging, SessionTools } from './session.ts'
+import type { ViewHubs } from './view-hubs.ts'
 
 /** The limits on the number and idle time of sessions. */
 export interface SessionLimits {

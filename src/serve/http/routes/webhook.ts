@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { readBody } from '../server/request-body.ts'
 import type { Routes } from '../server/listener.ts'
+import { readBody } from '../server/request-body.ts'
 import { sendError, sendStatus } from '../server/response.ts'
 import { webhookProofOf } from './webhook-proof.ts'
 import type { Provider } from './webhook-proof.ts'

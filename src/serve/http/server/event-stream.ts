@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
-import { isOver } from '../../principal.ts'
-import type { Principal } from '../../principal.ts'
 import { NO_HOLDER, Shares } from '../../fair-shares.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
+import { isOver } from '../../principal.ts'
+import type { Principal } from '../../principal.ts'
 import type { ViewName } from '../../views.ts'
 import { hasWaited } from './connections.ts'
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import type { Principal } from '../../principal.ts'
 import { holderOf } from '../../fair-shares.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
+import type { Principal } from '../../principal.ts'
 import { networkOf } from './client-address.ts'
 import type { TrustedProxies } from './client-address.ts'
 

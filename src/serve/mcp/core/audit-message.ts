@@ -1,6 +1,6 @@
+import { isObject } from '../../../base/json-object.ts'
 import type { Audit, AuditEvent } from '../../audit.ts'
 import { remembered, rememberedUri } from '../../audit.ts'
-import { isObject } from '../../../base/json-object.ts'
 import { METERED_METHODS } from '../../meter.ts'
 import type { MessageEnd, MeteredMethod } from '../../meter.ts'
 import type { Serving } from './methods.ts'

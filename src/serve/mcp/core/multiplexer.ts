@@ -10,8 +10,8 @@ import type {
   Transport,
 } from '@modelcontextprotocol/server'
 import type { Caller, Era } from '../rpc/caller.ts'
-import { MODERN_REVISION } from './sdk-server.ts'
 import { withEraCode } from '../rpc/error-codes.ts'
+import { MODERN_REVISION } from './sdk-server.ts'
 
 /** The response to one request. */
 export type Response = JSONRPCResultResponse | JSONRPCErrorResponse

@@ -1,11 +1,11 @@
+import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import type { Principal, Scope } from '../../principal.ts'
-import type { Caller, Era } from '../rpc/caller.ts'
-import { buildServer } from './sdk-server.ts'
 import { formsFor } from '../resources/compatibility.ts'
+import type { Caller, Era } from '../rpc/caller.ts'
 import type { Serving } from './methods.ts'
 import { multiplexerFor } from './multiplexer.ts'
 import type { Multiplexer, Response } from './multiplexer.ts'
-import type { JSONRPCRequest } from '@modelcontextprotocol/server'
+import { buildServer } from './sdk-server.ts'
 
 /** Serves the requests of one era. */
 export type Core = Pick<Multiplexer, 'serve'>

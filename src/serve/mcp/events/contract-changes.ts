@@ -1,14 +1,14 @@
-import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import type { Contract } from '../../../sync/skill-md/contract/contract.ts'
-import type { ContractSkill } from '../../../sync/catalog/contract-skills.ts'
 import type { Steps } from '../../../base/cooperative.ts'
-import { sizeOfContract } from '../resources/contract.ts'
-import type { ContractFamily, ContractResource } from '../resources/contract.ts'
+import { DerivedCache } from '../../../base/memo.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import type { ContractSkill } from '../../../sync/catalog/contract-skills.ts'
+import type { Contract } from '../../../sync/skill-md/contract/contract.ts'
+import type { Forms } from '../resources/compatibility.ts'
 import { describeContract, listedOfContract } from '../resources/contract-list.ts'
 import { contractTemplates } from '../resources/contract-templates.ts'
 import { indexText, missingOf, recordText } from '../resources/contract-text.ts'
-import type { Forms } from '../resources/compatibility.ts'
-import { DerivedCache } from '../../../base/memo.ts'
+import { sizeOfContract } from '../resources/contract.ts'
+import type { ContractFamily, ContractResource } from '../resources/contract.ts'
 
 /**
  * Returns the URIs of the contract family that were added, removed or changed. A URI that two skills claim is missing

@@ -1,6 +1,6 @@
 import type { Principal } from '../../principal.ts'
-import type { Events } from './events.ts'
 import { opensContract, opensPrompts } from '../resources/compatibility.ts'
+import type { Events } from './events.ts'
 
 /**
  * The lists that a notification can be about. `skills`: the list of resources for all clients. `contract`: the part of

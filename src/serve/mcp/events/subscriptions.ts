@@ -1,7 +1,7 @@
+import type { ShareHolder } from '../../fair-shares.ts'
 import type { Events } from './events.ts'
 import { EVERY_PART, listPartsOf } from './list-kinds.ts'
 import type { ListPart } from './list-kinds.ts'
-import type { ShareHolder } from '../../fair-shares.ts'
 
 /** A target of notifications: a session, or one listen stream. */
 export interface Subscriber {

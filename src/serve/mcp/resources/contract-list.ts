@@ -1,10 +1,10 @@
+import { baseName } from '../../../base/paths.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { Contract, Icon } from '../../../sync/skill-md/contract/contract.ts'
 import { withHiddenEscaped, withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
-import { baseName } from '../../../base/paths.ts'
+import type { Forms } from './compatibility.ts'
 import { mimeTypeOfContract } from './contract.ts'
 import type { ContractResource } from './contract.ts'
-import type { Forms } from './compatibility.ts'
 
 /**
  * Returns the family for `resources/list`: everything of the skills in the index, but docs only if every file is

@@ -1,3 +1,4 @@
+import { DerivedCache } from '../../../base/memo.ts'
 import type { ContractSkill } from '../../../sync/catalog/contract-skills.ts'
 import { contractUri } from '../../../sync/catalog/contract-uri.ts'
 import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
@@ -5,7 +6,6 @@ import { contentIn } from '../../content.ts'
 import type { ResourceContent, ReadContent, UnreadContent } from '../../content.ts'
 import { sizeOfContract } from './contract.ts'
 import type { ContractFamily, ContractResource } from './contract.ts'
-import { DerivedCache } from '../../../base/memo.ts'
 
 /**
  * Returns the content of a resource. `undefined` if the stored bytes differ from the listed ones; such bytes are never

@@ -1,11 +1,11 @@
+import { stepByStep } from '../../../base/cooperative.ts'
+import type { Steps } from '../../../base/cooperative.ts'
+import { DerivedCache } from '../../../base/memo.ts'
 import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
-import { stepByStep } from '../../../base/cooperative.ts'
-import type { Steps } from '../../../base/cooperative.ts'
 import type { ReadContent } from '../../content.ts'
 import type { Archive, ArchiveCache } from './archive.ts'
-import { DerivedCache } from '../../../base/memo.ts'
 import { skillEntryOf } from './skills.ts'
 
 /** Hosts warn of any other schema, and the oldest reject a document without one. */

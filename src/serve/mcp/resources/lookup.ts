@@ -1,15 +1,15 @@
+import { atOnce } from '../../../base/cooperative.ts'
+import type { Steps } from '../../../base/cooperative.ts'
 import type { CatalogFile, CatalogSkill, FolderChild } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { isContractUri } from '../../../sync/catalog/contract-uri.ts'
 import { readSkillUri } from '../../../sync/model/skill-uri.ts'
-import { atOnce } from '../../../base/cooperative.ts'
-import type { Steps } from '../../../base/cooperative.ts'
+import type { Forms } from './compatibility.ts'
 import { contractAt } from './contract.ts'
 import type { FoundOfContract } from './contract.ts'
-import type { Forms } from './compatibility.ts'
-import { renamedUri } from './renamed-uri.ts'
 import { syntheticAt } from './derived-resources.ts'
 import type { Synthetic } from './derived-resources.ts'
+import { renamedUri } from './renamed-uri.ts'
 
 /** Result of the lookup of a client's URI in a catalog. */
 export type LookupResult =

@@ -1,17 +1,17 @@
+import type { JsonObject } from '../../../base/json-value.ts'
 import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { OMITTED_LIST } from '../../../sync/skill-md/entry-faults.ts'
-import type { JsonObject } from '../../../base/json-value.ts'
 import { filesOf } from '../../../sync/catalog/skill-files.ts'
-import { EXECUTABLES } from '../../../sync/model/skill.ts'
 import type { Signers } from '../../../sync/model/signers.ts'
-import { lookup, lookupSkill } from './lookup.ts'
+import { EXECUTABLES } from '../../../sync/model/skill.ts'
+import { OMITTED_LIST } from '../../../sync/skill-md/entry-faults.ts'
 import { pageOf } from '../rpc/pagination.ts'
 import type { PageLimits } from '../rpc/pagination.ts'
 import { requiredUri } from '../rpc/params.ts'
 import type { Params } from '../rpc/params.ts'
-import { describeFile, describeFolder } from './resources.ts'
 import { invalidParams } from '../rpc/rpc-error.ts'
+import { lookup, lookupSkill } from './lookup.ts'
+import { describeFile, describeFolder } from './resources.ts'
 
 /** SEP-2640: the entry of a skill in `skills/list` and `skills/get`. */
 export interface SkillEntry {

@@ -1,6 +1,6 @@
 import type { TraceContext } from '../../../base/trace-context.ts'
-import type { Principal } from '../../principal.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
+import type { Principal } from '../../principal.ts'
 
 /** The two protocol eras: up to 2025-11-25 (`initialize`, sessions), and 2026-07-28 (stateless). */
 export type Era = 'legacy' | 'modern'

@@ -1,8 +1,8 @@
 import { TRACEPARENT_META_KEY, TRACESTATE_META_KEY } from '@modelcontextprotocol/server'
+import { isObject } from '../../../base/json-object.ts'
 import { traceContextOf } from '../../../base/trace-context.ts'
 import type { TraceContext } from '../../../base/trace-context.ts'
 import type { ReadContent } from '../../content.ts'
-import { isObject } from '../../../base/json-object.ts'
 import type { Caller } from './caller.ts'
 
 /** Headers of the request with the message; empty if there is no request. */

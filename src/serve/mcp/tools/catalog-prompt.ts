@@ -1,9 +1,9 @@
-import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { IncrementalCache } from '../../../base/incremental.ts'
-import { textingCatalog } from './catalog-text.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { Registry } from '../../registry.ts'
 import type { Method, Methods, Surface } from '../core/methods.ts'
 import type { Params } from '../rpc/params.ts'
+import { textingCatalog } from './catalog-text.ts'
 import { before, COMPLETE, noValues, promptIn } from './prompts.ts'
 
 /**

@@ -1,9 +1,9 @@
-import { offeringSteps } from '../../../sync/catalog/tool-catalog.ts'
-import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
-import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
 import { atOnce } from '../../../base/cooperative.ts'
 import type { Steps } from '../../../base/cooperative.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { offeringSteps } from '../../../sync/catalog/tool-catalog.ts'
+import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
+import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
 
 /**
  * Returns the skills that models may see, as text for a prompt. Empty if there are none, because a model gets no empty

@@ -1,8 +1,8 @@
 import { isObject } from '../../../base/json-object.ts'
-import { INSTRUCTIONS } from './instructions.ts'
 import type { Method, Methods, Surface } from '../core/methods.ts'
 import type { Params } from '../rpc/params.ts'
 import { invalidParams } from '../rpc/rpc-error.ts'
+import { INSTRUCTIONS } from './instructions.ts'
 
 /** The prompt `init-skills`: background on working with skills, for the start of a conversation. */
 export const PROMPTS: Surface = {

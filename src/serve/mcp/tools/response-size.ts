@@ -1,13 +1,13 @@
-import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { bytesOfPrompt } from './catalog-prompt.ts'
-import type { Params } from '../rpc/params.ts'
-import { bytesOfContract } from '../resources/contract-text.ts'
-import type { Forms } from '../resources/compatibility.ts'
-import { lookupResource } from '../resources/lookup.ts'
-import { bytesOfSkillPrompt } from './skill-prompts.ts'
-import { bytesOfSynthetic } from '../resources/derived-resources.ts'
-import { bytesOfCall } from './tools.ts'
 import { isObject } from '../../../base/json-object.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import type { Forms } from '../resources/compatibility.ts'
+import { bytesOfContract } from '../resources/contract-text.ts'
+import { bytesOfSynthetic } from '../resources/derived-resources.ts'
+import { lookupResource } from '../resources/lookup.ts'
+import type { Params } from '../rpc/params.ts'
+import { bytesOfPrompt } from './catalog-prompt.ts'
+import { bytesOfSkillPrompt } from './skill-prompts.ts'
+import { bytesOfCall } from './tools.ts'
 
 /** A value above the limit for the responses of a batch; the requests after that cost nothing. */
 const MOST_BYTES = 64 * 2 ** 20

@@ -1,7 +1,7 @@
-import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
-import { editDistance } from '../../../base/text/edit-distance.ts'
-import { baseName } from '../../../base/paths.ts'
 import type { Steps } from '../../../base/cooperative.ts'
+import { baseName } from '../../../base/paths.ts'
+import { editDistance } from '../../../base/text/edit-distance.ts'
+import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
 
 /** A skill that models may see, with its names. */
 export interface Told {

@@ -1,20 +1,20 @@
+import { isObject } from '../../../base/json-object.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { inTurn } from '../../content.ts'
 import type { UnreadContent } from '../../content.ts'
-import { isObject } from '../../../base/json-object.ts'
 import type { Serving, Surface } from '../core/methods.ts'
 import { pageOf } from '../rpc/pagination.ts'
 import type { PageLimits } from '../rpc/pagination.ts'
 import type { Params } from '../rpc/params.ts'
-import { before, COMPLETE, noValues, promptIn } from './prompts.ts'
 import { INTERNAL_ERROR, RpcError, invalidParams } from '../rpc/rpc-error.ts'
+import { readingFor } from '../rpc/trace.ts'
+import { before, COMPLETE, noValues, promptIn } from './prompts.ts'
 import { TAKEN, promptingSkills, skillPromptsIn } from './skill-prompt-list.ts'
 import type { SkillPrompt } from './skill-prompt-list.ts'
 import { MOST_DOCUMENT_BYTES, instructionsOf, markedAs } from './tool-answer.ts'
 import { isBehind, readSkillDocument } from './tool-document.ts'
 import type { SkillDocument, ToolHost } from './tool-document.ts'
 import { waitingFor } from './tools.ts'
-import { readingFor } from '../rpc/trace.ts'
 
 /**
  * Skills as prompts, in addition to the known prompts: a person starts a skill by its name. The server only delivers

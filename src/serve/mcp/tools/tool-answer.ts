@@ -1,3 +1,6 @@
+import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
+import { uriOf } from '../../../sync/model/skill-uri.ts'
+import type { Skill, SkillFile } from '../../../sync/model/skill.ts'
 import { bodyOf, utf8 } from '../../../sync/skill-md/frontmatter.ts'
 import {
   describeHidden,
@@ -5,9 +8,6 @@ import {
   withDeceitEscaped,
   withHiddenEscaped,
 } from '../../../sync/skill-md/hidden-unicode.ts'
-import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
-import { uriOf } from '../../../sync/model/skill-uri.ts'
-import type { Skill, SkillFile } from '../../../sync/model/skill.ts'
 import { isUnread, NOT_READ_NOW } from '../../content.ts'
 import type { UnreadContent } from '../../content.ts'
 import { mimeTypeOf } from '../../mime.ts'

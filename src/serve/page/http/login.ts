@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { upFrom } from '../urls.ts'
-import { loginPage } from '../layout.ts'
-import type { Principal } from '../../principal.ts'
 import type { HttpAccess } from '../../http/access/access.ts'
-import { readBody } from '../../http/server/request-body.ts'
 import type { HttpAudit } from '../../http/server/audit.ts'
 import type { Site } from '../../http/server/listener.ts'
-import { sendPage } from './respond.ts'
+import { readBody } from '../../http/server/request-body.ts'
+import { sendError, sendStatus } from '../../http/server/response.ts'
+import type { Principal } from '../../principal.ts'
+import { loginPage } from '../layout.ts'
+import { upFrom } from '../urls.ts'
 import { PAGE_SESSION_S } from './login-sessions.ts'
 import type { PageSessions } from './login-sessions.ts'
-import { sendError, sendStatus } from '../../http/server/response.ts'
+import { sendPage } from './respond.ts'
 
 /** The parts behind the login. */
 export interface LoginParts {

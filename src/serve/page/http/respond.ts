@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { PAGE_POLICY } from '../layout.ts'
 import { sendPieces } from '../../http/server/response.ts'
+import { PAGE_POLICY } from '../layout.ts'
 
 /** Sends a page that runs and loads only our own script and style. */
 export function sendPage(

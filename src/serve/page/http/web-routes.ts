@@ -1,13 +1,13 @@
-import { Discovery } from './discovery.ts'
-import { servingFor, viewOf } from '../../mcp/core/methods.ts'
-import type { Serving } from '../../mcp/core/methods.ts'
-import type { Scope } from '../../principal.ts'
 import { ByView } from '../../http/mcp/per-view.ts'
 import { READ_METHODS } from '../../http/server/listener.ts'
 import type { HttpRoute, Routes } from '../../http/server/listener.ts'
+import { sendCrowded } from '../../http/server/response.ts'
+import { servingFor, viewOf } from '../../mcp/core/methods.ts'
+import type { Serving } from '../../mcp/core/methods.ts'
+import type { Scope } from '../../principal.ts'
+import { Discovery } from './discovery.ts'
 import { PageRoutes, drawBelow, pagesOf } from './routes.ts'
 import type { PageParts } from './routes.ts'
-import { sendCrowded } from '../../http/server/response.ts'
 import { WELL_KNOWN, WellKnownEndpoint } from './well-known.ts'
 
 /** The operator's configuration of HTTP content for clients without MCP. */

@@ -1,6 +1,6 @@
+import type { JsonObject } from '../../../base/json-value.ts'
 import { faultAt, type ContractFault } from './contract-error.ts'
 import { shownValue } from './contract-value.ts'
-import type { JsonObject } from '../../../base/json-value.ts'
 
 /** The fields of Claude Code that are on or off. */
 const SWITCHES = ['disable-model-invocation', 'user-invocable'] as const

@@ -1,8 +1,8 @@
-import { isMediaType } from './contract-schema.ts'
-import { faultAt, type ContractFault } from './contract-error.ts'
-import { CONTRACT_KEY, type Icon } from './contract.ts'
-import { shownValue } from './contract-value.ts'
 import { isMapping, isTexts } from '../../../base/json-value.ts'
+import { faultAt, type ContractFault } from './contract-error.ts'
+import { isMediaType } from './contract-schema.ts'
+import { shownValue } from './contract-value.ts'
+import { CONTRACT_KEY, type Icon } from './contract.ts'
 
 /** The valid icons, with their valid fields, and the faults of the rest. */
 export function contractIcons(value: unknown): { readonly icons: Icon[]; readonly faults: ContractFault[] } {

@@ -1,9 +1,9 @@
-import { isSemantic, type ContractBlock } from './contract-schema.ts'
-import { faultAt, type ContractFault } from './contract-error.ts'
-import { CONTRACT_KEY, isContractId } from './contract.ts'
-import { shownValue } from './contract-value.ts'
 import type { JsonValue } from '../../../base/json-value.ts'
 import { isMapping } from '../../../base/json-value.ts'
+import { faultAt, type ContractFault } from './contract-error.ts'
+import { isSemantic, type ContractBlock } from './contract-schema.ts'
+import { shownValue } from './contract-value.ts'
+import { CONTRACT_KEY, isContractId } from './contract.ts'
 
 /** Notes on content that the contract permits. `written` is the original block, with its unknown fields. */
 export function contractNotes(

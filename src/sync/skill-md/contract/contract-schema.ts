@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { isContractId } from './contract.ts'
-import { isSwitch } from './contract-flags.ts'
-import { shownValue, trimmed } from './contract-value.ts'
 import { isMapping } from '../../../base/json-value.ts'
-import { isReferencePath, referencePathOf } from '../reference-path.ts'
 import { semver } from '../../../base/semver.ts'
+import { isReferencePath, referencePathOf } from '../reference-path.ts'
 import { isSkillName } from '../skill-name.ts'
 import type { StandardField } from '../standard-fields.ts'
 import { xmlTagIn } from '../xml-tag.ts'
+import { isSwitch } from './contract-flags.ts'
+import { shownValue, trimmed } from './contract-value.ts'
+import { isContractId } from './contract.ts'
 
 /** A further check of a text. The message follows the value. */
 interface Rule {

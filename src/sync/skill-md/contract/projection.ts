@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isMap, isScalar, parseDocument } from 'yaml'
-import { CONTRACT_KEY } from './contract.ts'
-import { FRONTMATTER_LIMITS, YAML_RULES, readFrontmatter, utf8 } from '../frontmatter.ts'
 import type { JsonObject, JsonValue } from '../../../base/json-value.ts'
+import { isMapping, isTexts } from '../../../base/json-value.ts'
 import { frontmatterText } from '../frontmatter-text.ts'
 import type { YamlForm, FrontmatterText } from '../frontmatter-text.ts'
+import { FRONTMATTER_LIMITS, YAML_RULES, readFrontmatter, utf8 } from '../frontmatter.ts'
 import { isSkillName } from '../skill-name.ts'
-import { isOneTool, toolsIn } from '../tool-list.ts'
-import { isMapping, isTexts } from '../../../base/json-value.ts'
 import { CLAUDE_CODE_FIELDS, COMPATIBILITY_CHARACTERS, DESCRIPTION_CHARACTERS } from '../standard-fields.ts'
+import { isOneTool, toolsIn } from '../tool-list.ts'
+import { CONTRACT_KEY } from './contract.ts'
 
 /**
  * The readers of a projection: those that accept only the standard fields, or Claude Code, which has some of its own.

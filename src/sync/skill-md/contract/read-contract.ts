@@ -1,16 +1,16 @@
+import type { JsonObject, JsonValue } from '../../../base/json-value.ts'
+import { isMapping } from '../../../base/json-value.ts'
+import { isReferencePath, referencePathOf } from '../reference-path.ts'
 import { faultAt, contractFaultsOf } from './contract-error.ts'
 import type { ContractFault } from './contract-error.ts'
+import { switchNotes } from './contract-flags.ts'
 import { contractIcons } from './contract-icons.ts'
 import { contractNotes } from './contract-notes.ts'
 import { BLOCK, STANDARD_FIELDS } from './contract-schema.ts'
 import type { ContractBlock } from './contract-schema.ts'
-import { switchNotes } from './contract-flags.ts'
+import { shownValue, trimmed } from './contract-value.ts'
 import { CONTRACT_KEY, isContractId } from './contract.ts'
 import type { Contract, Reference } from './contract.ts'
-import { shownValue, trimmed } from './contract-value.ts'
-import type { JsonObject, JsonValue } from '../../../base/json-value.ts'
-import { isMapping } from '../../../base/json-value.ts'
-import { isReferencePath, referencePathOf } from '../reference-path.ts'
 
 /** The result of checking one frontmatter against the contract. A violation breaks the contract; a note does not. */
 export type ContractReading =

@@ -1,11 +1,11 @@
-import { CONTRACT_KEY } from './contract.ts'
-import { FRONTMATTER_LIMITS, readFrontmatter } from '../frontmatter.ts'
 import type { JsonObject, JsonValue } from '../../../base/json-value.ts'
-import type { FrontmatterText } from '../frontmatter-text.ts'
 import { isMapping } from '../../../base/json-value.ts'
+import type { FrontmatterText } from '../frontmatter-text.ts'
+import { FRONTMATTER_LIMITS, readFrontmatter } from '../frontmatter.ts'
+import { isSkillName } from '../skill-name.ts'
+import { CONTRACT_KEY } from './contract.ts'
 import { PROJECTED, TEXTS, contractDocument, orderOfMetadata, refused } from './projection.ts'
 import type { ProjectionFault } from './projection.ts'
-import { isSkillName } from '../skill-name.ts'
 
 /** The author's original SKILL.md, or the reason why it cannot be restored from this one. */
 export type Reconstruction =

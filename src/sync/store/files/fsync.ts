@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { WIDTH, inParallel } from '../../../base/parallel.ts'
 import { syncFolder, syncPath, temporaryIn } from './atomic.ts'
 import { cannot } from './disk-error.ts'
-import { WIDTH, inParallel } from '../../../base/parallel.ts'
 
 /** Files and folders that were written, but may be in memory only. All are on the file system of `folder`. */
 export interface PendingFsync {

@@ -1,10 +1,10 @@
-import { digestOf } from '../../model/digest.ts'
 import { foldedPath, foldersAbove } from '../../../base/paths.ts'
-import type { Skill, SkillFile } from '../../model/skill.ts'
-import { isSkillName } from '../../skill-md/skill-name.ts'
-import { SyncError } from '../../model/sync-error.ts'
+import { digestOf } from '../../model/digest.ts'
 import type { Docs } from '../../model/docs-folder.ts'
+import type { Skill, SkillFile } from '../../model/skill.ts'
 import type { Snapshot } from '../../model/snapshot.ts'
+import { SyncError } from '../../model/sync-error.ts'
+import { isSkillName } from '../../skill-md/skill-name.ts'
 
 /** A skill version in the store, `skills/<digest>/<folderName>/…`, or one of a docs folder, `docs/<digest>/…`. */
 export interface StoredSkill {

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { lstatSync, type BigIntStats } from 'node:fs'
 import { lstat, readFile } from 'node:fs/promises'
+import { RecentCache } from '../../../base/lru.ts'
 import { Damaged } from '../../model/sync-error.ts'
-import type { GcLeases } from '../files/gc-leases.ts'
 import { attempted, cannot, unlessAbsent } from '../files/disk-error.ts'
 import { writeTogether } from '../files/fsync.ts'
-import { RecentCache } from '../../../base/lru.ts'
+import type { GcLeases } from '../files/gc-leases.ts'
 import { fileNamesIn, type StateFolder } from '../files/state-folder.ts'
 import { isDigest } from './stored-path.ts'
 

@@ -1,6 +1,6 @@
-import { comparePaths } from '../../model/digest.ts'
 import { foldedPath, foldersAbove } from '../../../base/paths.ts'
 import { shown } from '../../../base/text/printable.ts'
+import { comparePaths } from '../../model/digest.ts'
 import { BadArchive, badMember, called, TooLargeArchive } from './archive-error.ts'
 import { memberPath } from './member-path.ts'
 import type { MemberKind, MemberPathLimits } from './member-path.ts'

@@ -1,6 +1,6 @@
 import { BadArchive, badMember } from './archive-error.ts'
-import type { MemberKind } from './member-path.ts'
 import type { Members } from './archive-members.ts'
+import type { MemberKind } from './member-path.ts'
 import { BLOCK_BYTES, readTarHeader } from './tar-header.ts'
 import type { TarHeader } from './tar-header.ts'
 

@@ -1,7 +1,7 @@
 import { BadArchive, TooLargeArchive } from './archive-error.ts'
-import { gunzipped } from './gunzip.ts'
 import { Members } from './archive-members.ts'
 import type { UnpackedFile, UnpackLimits } from './archive-members.ts'
+import { gunzipped } from './gunzip.ts'
 import { untar } from './tar.ts'
 import { unzip } from './zip.ts'
 

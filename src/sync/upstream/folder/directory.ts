@@ -2,9 +2,9 @@ import type { ObjectId, Revision } from '../../model/revision.ts'
 import type { DirectorySource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { Tree } from '../../model/tree.ts'
-import { readFolder, type FolderTree } from './folder-tree.ts'
 import type { FetchLimits, KnownTrees, Relation, TreeUpstream } from '../upstream.ts'
 import type { FolderHashes } from './folder-hashes.ts'
+import { readFolder, type FolderTree } from './folder-tree.ts'
 import type { RestClock } from './write-settle.ts'
 
 /** The context of the upstream of a folder. */

@@ -1,7 +1,7 @@
+import { shown } from '../../../base/text/printable.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { RefusedBlob } from '../../model/tree.ts'
 import { diskCodeOf, isForbidden, isGone } from './open-folder.ts'
-import { shown } from '../../../base/text/printable.ts'
 
 /** The folder has changed during the read. A new attempt would see its new state. */
 export class FolderChanged extends Error {

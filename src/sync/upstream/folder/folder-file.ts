@@ -1,12 +1,12 @@
 import type { BigIntStats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import type { ObjectId } from '../../model/revision.ts'
+import { pacedBlobId } from '../git/objects/paced-hash.ts'
 import { FolderChanged, folderErrorAt, readFault, type PlaceFault } from './folder-error.ts'
 import { fileMarkOf } from './folder-hashes.ts'
 import type { FolderHashes } from './folder-hashes.ts'
-import type { FolderRest } from './write-settle.ts'
 import type { OpenFolder } from './open-folder.ts'
-import { pacedBlobId } from '../git/objects/paced-hash.ts'
+import type { FolderRest } from './write-settle.ts'
 
 /** The id of a file's content, or why it cannot be taken; and its executable bit. */
 export interface HashedFile {

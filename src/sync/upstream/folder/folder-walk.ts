@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import type { Dirent } from 'node:fs'
+import { shown } from '../../../base/text/printable.ts'
 import { SyncError } from '../../model/sync-error.ts'
+import { isDotGit, pathTo } from '../git/objects/tree-object.ts'
+import { namedLimit } from '../upstream.ts'
+import type { FetchLimits } from '../upstream.ts'
 import { folderErrorAt, legiblePath, readFault, type PlaceFault } from './folder-error.ts'
 import type { FollowedLinks } from './folder-links.ts'
 import type { OpenFolder } from './open-folder.ts'
-import { isDotGit, pathTo } from '../git/objects/tree-object.ts'
-import { shown } from '../../../base/text/printable.ts'
-import { namedLimit } from '../upstream.ts'
-import type { FetchLimits } from '../upstream.ts'
 
 /** An entry of a folder. Names are raw bytes, written as Latin-1. */
 export type FolderEntry = ListedFolder | WalkedFile | ListedLink | Unopened | UnreadEntry

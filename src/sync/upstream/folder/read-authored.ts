@@ -4,10 +4,10 @@ import { isBelow } from '../../../base/paths.ts'
 import type { Skill, SkillFile } from '../../model/skill.ts'
 import type { DirectorySource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
+import { pacedDigest } from '../git/objects/paced-hash.ts'
 import { FolderChanged } from './folder-error.ts'
 import { readFile } from './folder-file.ts'
 import { diskCodeOf, isForbidden, isGone, OpenFolder } from './open-folder.ts'
-import { pacedDigest } from '../git/objects/paced-hash.ts'
 
 /** The present SKILL.md in the author's folder, which may be newer than the served one. */
 export interface AuthoredDocument {

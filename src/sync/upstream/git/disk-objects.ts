@@ -1,12 +1,13 @@
 import { join } from 'node:path'
+import { Malformed } from '../../../base/malformed.ts'
 import type { ObjectId } from '../../model/revision.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { TakenBlob } from '../../model/tree.ts'
-import { readRelation } from './objects/ancestry.ts'
+import type { FetchLimits, Relation } from '../upstream.ts'
 import { DiskPacks } from './disk-packs.ts'
+import { readRelation } from './objects/ancestry.ts'
 import { objectIdOf, type GitObject } from './objects/git-object.ts'
 import { openLoose } from './objects/loose-object.ts'
-import { Malformed } from '../../../base/malformed.ts'
 import {
   ABSENT,
   objectBytesOf,
@@ -15,7 +16,6 @@ import {
   type LargeObject,
   type ObjectSource,
 } from './objects/object-source.ts'
-import type { FetchLimits, Relation } from '../upstream.ts'
 
 /** The objects of a local repository, read in place. The size of each is known before it is read. */
 export class DiskObjects implements ObjectSource {

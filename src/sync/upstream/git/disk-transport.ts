@@ -4,10 +4,10 @@ import { join, resolve } from 'node:path'
 import { expandRef, getConfig, listBranches, listTags, resolveRef } from 'isomorphic-git'
 import { isObjectId, type ObjectId } from '../../model/revision.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import type { GitTransport, ObjectLocation } from './objects/git-transport.ts'
-import { peelObject } from './git-tree.ts'
-import { prefixOf, type Ref } from './objects/ref-rules.ts'
 import type { GitReach } from './git-reach.ts'
+import { peelObject } from './git-tree.ts'
+import type { GitTransport, ObjectLocation } from './objects/git-transport.ts'
+import { prefixOf, type Ref } from './objects/ref-rules.ts'
 
 /** A local repository that our own reader supports. Nothing is written to it. */
 export class DiskTransport implements GitTransport {

@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import type { GitSource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import type { GitTransport, ObjectLocation } from './objects/git-transport.ts'
-import { ProgramTransport } from './program/program-transport.ts'
-import type { Ref } from './objects/ref-rules.ts'
 import type { GitReach } from './git-reach.ts'
+import type { GitTransport, ObjectLocation } from './objects/git-transport.ts'
+import type { Ref } from './objects/ref-rules.ts'
+import { ProgramTransport } from './program/program-transport.ts'
 
 /**
  * A local repository. Our own reader reads it; the git program does if the repository needs it or the source demands

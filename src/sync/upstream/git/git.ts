@@ -1,12 +1,12 @@
-import type { GitTransport } from './objects/git-transport.ts'
 import { formatOf, type ObjectId, type Revision } from '../../model/revision.ts'
 import type { GitSource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { Tree } from '../../model/tree.ts'
-import { openGitTree, relate } from './git-tree.ts'
-import { chooseRef, patternsOf, refNotFound, revisionOf, revisionOfCommit, type Ref } from './objects/ref-rules.ts'
 import type { KnownTrees, Relation, TreeUpstream } from '../upstream.ts'
 import type { GitReach } from './git-reach.ts'
+import { openGitTree, relate } from './git-tree.ts'
+import type { GitTransport } from './objects/git-transport.ts'
+import { chooseRef, patternsOf, refNotFound, revisionOf, revisionOfCommit, type Ref } from './objects/ref-rules.ts'
 
 /** A git repository as a source. */
 export class GitUpstream implements TreeUpstream {

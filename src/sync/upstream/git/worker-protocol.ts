@@ -1,9 +1,9 @@
 import type { ObjectId, Revision } from '../../model/revision.ts'
 import { CredentialRefused, SyncError, type SyncErrorCode } from '../../model/sync-error.ts'
 import type { TakenBlob } from '../../model/tree.ts'
-import { ProgramEnded } from './program/program-objects.ts'
-import type { KnownTrees, Relation } from '../upstream.ts'
 import type { HostAccess } from '../http/host-access.ts'
+import type { KnownTrees, Relation } from '../upstream.ts'
+import { ProgramEnded } from './program/program-objects.ts'
 
 /** A request to the worker; requests run one after the other. */
 export type WorkerRequest =

@@ -1,8 +1,8 @@
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Proxy, HostRoute } from './host-access.ts'
 import { connectionFailure, proxyRefusal } from './http-failure.ts'
 import { knownAddresses } from './known-addresses.ts'
-import type { Proxy, HostRoute } from './host-access.ts'
 
 // An import would make Node load its `fetch` too, which takes ten times as long.
 const { Agent: HttpAgent, request: httpRequest } = process.getBuiltinModule('node:http')

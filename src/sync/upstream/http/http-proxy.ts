@@ -5,10 +5,10 @@ import type { Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { TLSSocket } from 'node:tls'
 import { bareHost } from '../../../base/bare-host.ts'
+import type { Proxy, HostRoute } from './host-access.ts'
 import { connectionFailure, proxyRefusal } from './http-failure.ts'
 import { trustIn } from './http-trust.ts'
 import { knownAddresses } from './known-addresses.ts'
-import type { Proxy, HostRoute } from './host-access.ts'
 
 // An import would make Node load its `fetch` too, which takes ten times as long.
 const { request: httpRequest } = process.getBuiltinModule('node:http')

@@ -1,15 +1,15 @@
-import { sha256In } from '../../model/declared-file.ts'
-import type { FindingRule } from '../../skill-md/finding.ts'
 import { isMapping } from '../../../base/json-value.ts'
+import { sha256In } from '../../model/declared-file.ts'
 import type { SkillLimits } from '../../model/skill.ts'
-import type { UnpackedArchives, OpenedArchive, ReadArchive } from './archives.ts'
-import { fetchFile } from './fetch-file.ts'
-import { documentIn } from './unverified-skills.ts'
-import { saidIn, skillPathOf, unmade, uriOfFile } from './listing-context.ts'
-import type { ListingContext, MadeEntry } from './listing-context.ts'
-import type { Unusable } from './file-cache.ts'
+import type { FindingRule } from '../../skill-md/finding.ts'
 import { archiveFormOf, unpack, UNPACK_LIMITS } from '../archive/unpack.ts'
 import type { ArchiveForm, Unpacked } from '../archive/unpack.ts'
+import type { UnpackedArchives, OpenedArchive, ReadArchive } from './archives.ts'
+import { fetchFile } from './fetch-file.ts'
+import type { Unusable } from './file-cache.ts'
+import { saidIn, skillPathOf, unmade, uriOfFile } from './listing-context.ts'
+import type { ListingContext, MadeEntry } from './listing-context.ts'
+import { documentIn } from './unverified-skills.ts'
 
 /** A skill that an index offers only as an archive. */
 export interface ArchiveOffer {

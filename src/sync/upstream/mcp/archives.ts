@@ -1,6 +1,6 @@
 import type { PackedFile } from '../../model/skill.ts'
-import type { ResourceContents } from './contents.ts'
 import type { UnpackedFile } from '../archive/archive-members.ts'
+import type { ResourceContents } from './contents.ts'
 import type { UnreadFile, Unusable } from './file-cache.ts'
 
 /** The contents of an archive, or the reason for a refusal. */

@@ -1,8 +1,8 @@
-import { firstRead } from './unverified-skills.ts'
-import { isMapping } from '../../../base/json-value.ts'
 import { inSlices } from '../../../base/cooperative.ts'
-import type { ListingContext, MadeEntry } from './listing-context.ts'
+import { isMapping } from '../../../base/json-value.ts'
 import { sized } from './entry-sizes.ts'
+import type { ListingContext, MadeEntry } from './listing-context.ts'
+import { firstRead } from './unverified-skills.ts'
 
 /**
  * Completes an entry with what its server leaves out, if it can be found: sizes, and the present content of dynamic

@@ -1,14 +1,14 @@
-import { isSize, sha256In } from '../../model/declared-file.ts'
-import { frontmatterBy } from '../../skill-md/document-reader.ts'
 import { isMapping } from '../../../base/json-value.ts'
+import { isSize, sha256In } from '../../model/declared-file.ts'
 import type { SyncError } from '../../model/sync-error.ts'
+import { frontmatterBy } from '../../skill-md/document-reader.ts'
+import { withinDepth } from './client/depth-limit.ts'
+import { orSilence } from './client/rpc-errors.ts'
 import { contentsOf, jsonIn } from './contents.ts'
 import { fetchFile } from './fetch-file.ts'
-import { overLimits } from './unverified-skills.ts'
-import { withinDepth } from './client/depth-limit.ts'
 import { rootOf, skillPathOf, unmade, uriOfFile } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
-import { orSilence } from './client/rpc-errors.ts'
+import { overLimits } from './unverified-skills.ts'
 
 /**
  * Lists the skills of a FastMCP server: each SKILL.md among its resources that has a manifest next to it. The manifest

@@ -1,13 +1,13 @@
-import { shownValue } from '../../skill-md/contract/contract-value.ts'
-import { isSize } from '../../model/declared-file.ts'
 import { isMapping } from '../../../base/json-value.ts'
 import { folderOf } from '../../../base/paths.ts'
+import { isSize } from '../../model/declared-file.ts'
+import { shownValue } from '../../skill-md/contract/contract-value.ts'
+import { isAbsence } from './client/rpc-errors.ts'
 import { ListedFiles, pathOfUri } from './listed-files.ts'
 import type { ListedFile } from './listed-files.ts'
 import { rootOf, saidIn } from './listing-context.ts'
 import { allOf, answered } from './pages.ts'
 import type { Enumerating } from './pages.ts'
-import { isAbsence } from './client/rpc-errors.ts'
 
 /** The files of a skill, or why they cannot be listed. */
 export type FileList =

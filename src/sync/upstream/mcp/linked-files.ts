@@ -1,10 +1,10 @@
-import { DeclaredTree } from '../../model/listing-paths.ts'
 import { isBelow } from '../../../base/paths.ts'
+import { DeclaredTree } from '../../model/listing-paths.ts'
 import { SyncError } from '../../model/sync-error.ts'
+import type { UnreadFile } from './file-cache.ts'
 import { pathOfUri } from './listed-files.ts'
 import { skillPathOf, uriOfFile } from './listing-context.ts'
 import type { ListingContext } from './listing-context.ts'
-import type { UnreadFile } from './file-cache.ts'
 
 /** Reads a file; true if the server had it. */
 type Had = (file: UnreadFile) => Promise<boolean>

@@ -1,5 +1,5 @@
-import { firstFrom, inPathOrder } from '../../model/digest.ts'
 import { isBelow } from '../../../base/paths.ts'
+import { firstFrom, inPathOrder } from '../../model/digest.ts'
 import { pathOf, readUpstreamUri } from '../../model/upstream-uri.ts'
 
 /** A file in a list of resources. */

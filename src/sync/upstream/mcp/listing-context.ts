@@ -1,14 +1,14 @@
-import type { DocumentReader } from '../../skill-md/document-reader.ts'
-import type { Finding, FindingRule } from '../../skill-md/finding.ts'
-import type { FrontmatterLimits } from '../../skill-md/frontmatter.ts'
 import { folderOf } from '../../../base/paths.ts'
 import type { SkillLimits } from '../../model/skill.ts'
 import { pathOf, readUpstreamUri } from '../../model/upstream-uri.ts'
+import type { DocumentReader } from '../../skill-md/document-reader.ts'
+import type { Finding, FindingRule } from '../../skill-md/finding.ts'
+import type { FrontmatterLimits } from '../../skill-md/frontmatter.ts'
+import type { UnpackedArchives } from './archives.ts'
+import type { FileCache } from './file-cache.ts'
 import type { FileLists } from './file-lists.ts'
 import type { LinkedFiles } from './linked-files.ts'
 import type { Enumerating } from './pages.ts'
-import type { UnpackedArchives } from './archives.ts'
-import type { FileCache } from './file-cache.ts'
 
 /** The operator's rules for listing one server. */
 export interface LookRules {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
-import { isObjectId, LISTING_REF, type ObjectId, type Revision } from '../../model/revision.ts'
 import { inSlices } from '../../../base/cooperative.ts'
+import { isObjectId, LISTING_REF, type ObjectId, type Revision } from '../../model/revision.ts'
+import type { ServerListing } from '../../model/server-listing.ts'
 import type { McpSource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import type { McpServer } from './server.ts'
 import { plainCommit } from '../git/objects/synthetic-commit.ts'
 import type { Listing, ListingUpstream, Relation } from '../upstream.ts'
-import type { ServerListing } from '../../model/server-listing.ts'
+import type { McpServer } from './server.ts'
 
 /** The context of the upstream of an MCP source. */
 export interface McpReach {

@@ -1,15 +1,15 @@
-import type { ListingForm } from '../../model/listing-form.ts'
 import { isMapping } from '../../../base/json-value.ts'
-import { firstRead } from './unverified-skills.ts'
-import { withinDepth } from './client/depth-limit.ts'
-import { unmade } from './listing-context.ts'
-import type { ListingContext, MadeEntry, NamedSkill } from './listing-context.ts'
-import { METHOD_NOT_FOUND } from './client/message.ts'
-import { answered } from './pages.ts'
-import { isAbsence } from './client/rpc-errors.ts'
+import type { ListingForm } from '../../model/listing-form.ts'
 import type { Enumeration } from '../../model/server-listing.ts'
 import { declaresSkills } from './client/capabilities.ts'
+import { withinDepth } from './client/depth-limit.ts'
+import { METHOD_NOT_FOUND } from './client/message.ts'
+import { isAbsence } from './client/rpc-errors.ts'
 import { wholeEntry } from './complete-entry.ts'
+import { unmade } from './listing-context.ts'
+import type { ListingContext, MadeEntry, NamedSkill } from './listing-context.ts'
+import { answered } from './pages.ts'
+import { firstRead } from './unverified-skills.ts'
 
 /** Adds the skills that the operator named by URI and the server does not list. */
 export async function withNamed(listing: Enumeration, looking: ListingContext): Promise<Enumeration> {

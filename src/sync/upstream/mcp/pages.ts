@@ -1,10 +1,10 @@
-import type { RpcRefusal, Reply } from './client/message.ts'
 import type { ListingBudget } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { CacheHints } from './cache-hints.ts'
 import type { McpConnection } from './client/connection.ts'
-import { jsonWeightOf } from './client/json-size.ts'
 import { withinDepth } from './client/depth-limit.ts'
+import { jsonWeightOf } from './client/json-size.ts'
+import type { RpcRefusal, Reply } from './client/message.ts'
 
 /** The context of an enumeration. */
 export interface Enumerating {

@@ -1,6 +1,6 @@
+import type { TraceContext } from '../../../base/trace-context.ts'
 import type { ServerListing } from '../../model/server-listing.ts'
 import type { Watched } from './client/change-listener.ts'
-import type { TraceContext } from '../../../base/trace-context.ts'
 import type { Completed, Completing } from './completion.ts'
 import type { ResourceContents } from './contents.ts'
 import type { MadeEntry, NamedSkill } from './listing-context.ts'

@@ -1,11 +1,11 @@
-import { shownValue } from '../../skill-md/contract/contract-value.ts'
 import { isMapping } from '../../../base/json-value.ts'
 import type { ListingForm } from '../../model/listing-form.ts'
-import { indexItems } from './index-document.ts'
+import { shownValue } from '../../skill-md/contract/contract-value.ts'
 import { withinDepth } from './client/depth-limit.ts'
+import { isAbsence, orSilence } from './client/rpc-errors.ts'
+import { indexItems } from './index-document.ts'
 import type { ListingContext } from './listing-context.ts'
 import { allOf, answered } from './pages.ts'
-import { isAbsence, orSilence } from './client/rpc-errors.ts'
 import { readTemplate } from './template.ts'
 
 /** A server's URI template for the SKILL.md of many skills, which it need not list. */

@@ -1,5 +1,5 @@
-import { shownValue } from '../../skill-md/contract/contract-value.ts'
 import { readUpstreamUri } from '../../model/upstream-uri.ts'
+import { shownValue } from '../../skill-md/contract/contract-value.ts'
 
 /** A URI template of skills: level 1 of RFC 6570, only `{variable}`. */
 interface Template {

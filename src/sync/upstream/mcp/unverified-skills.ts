@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { JsonObject } from '../../../base/json-value.ts'
 import { sha256In } from '../../model/declared-file.ts'
 import { frontmatterBy } from '../../skill-md/document-reader.ts'
 import type { Finding } from '../../skill-md/finding.ts'
 import { frontmatterOf } from '../../skill-md/frontmatter.ts'
-import type { JsonObject } from '../../../base/json-value.ts'
 import { fetchFile } from './fetch-file.ts'
+import type { CachedFile, UnreadFile } from './file-cache.ts'
 import type { Strays } from './file-lists.ts'
 import type { ListedFile } from './listed-files.ts'
 import { skillPathOf, unmade } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
-import type { CachedFile, UnreadFile } from './file-cache.ts'
 
 /** An index entry of one of the first revisions. */
 export interface Outline {

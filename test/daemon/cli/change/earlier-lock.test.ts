@@ -1,11 +1,11 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { World, skill } from '../../../e2e/world.ts'
-import { skillAt } from '../../../sync/survey/surveyed.ts'
+import type { Standing } from '../../../../src/sync/model/skill.ts'
 import { lockText, readLockText } from '../../../../src/sync/store/lock-text.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
-import type { Standing } from '../../../../src/sync/model/skill.ts'
+import { World, skill } from '../../../e2e/world.ts'
+import { skillAt } from '../../../sync/survey/surveyed.ts'
 
 /** What is offered only since, with the entry of a lock as the version before wrote it of the same files. */
 interface Case {

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { Home } from '../../../support/program.ts'
 import { World, skill } from '../../../e2e/world.ts'
+import { Home } from '../../../support/program.ts'
 
 test('where all is well nothing is found, with a daemon and without one, and each check says what it saw', async () => {
   await using world = await World.create()

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { World } from '../../../e2e/world.ts'
 import { exchange, modern } from '../../../conformance/exchange.ts'
+import { World } from '../../../e2e/world.ts'
 
 test('add prints the token once, and what is kept is a hash of it, readable by its owner alone', async () => {
   await using world = await World.create()

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { tableOf } from '../../../../src/daemon/cli/show/status-table.ts'
-import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../../src/daemon/config/config.ts'
+import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { statusOf } from '../../../../src/daemon/status/status.ts'
 import type { SourceStatus } from '../../../../src/daemon/status/status.ts'
 import { urgencyOf } from '../../../../src/daemon/status/urgency.ts'
 import { EMPTY_CATALOG } from '../../../../src/sync/catalog/catalog.ts'
 import { mendOf } from '../../../../src/sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../../../src/sync/model/sync-error.ts'
-import { objectId } from '../../../sync/upstream/reached.ts'
 import { sourceId } from '../../../sync/store/samples.ts'
+import { objectId } from '../../../sync/upstream/reached.ts'
 
 const NOW = new Date('2026-06-15T12:00:00.000Z')
 const PINNED = objectId('1'.repeat(40))

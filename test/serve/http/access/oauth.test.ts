@@ -1,11 +1,11 @@
 import { ClientCredentialsProvider, Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newToken } from '../../../../src/daemon/http/tokens.ts'
+import { modern } from '../../../conformance/exchange.ts'
 import { CLIENT, TokenIssuer } from '../../../support/issuer.ts'
 import { Repository } from '../../../support/repository.ts'
 import { serve } from '../../../support/served.ts'
 import type { Served } from '../../../support/served.ts'
-import { modern } from '../../../conformance/exchange.ts'
 import { ask } from '../ask.ts'
 import type { Answer } from '../ask.ts'
 

@@ -5,9 +5,9 @@ import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { OPEN_TO_ALL } from '../../../../src/serve/http/access/access.ts'
 import { serveOperations } from '../../../../src/serve/http/operations-server.ts'
-import type { HttpListener } from '../../../../src/serve/http/server/listener.ts'
 import { WebhookEndpoint } from '../../../../src/serve/http/routes/webhook.ts'
 import type { Webhook } from '../../../../src/serve/http/routes/webhook.ts'
+import type { HttpListener } from '../../../../src/serve/http/server/listener.ts'
 
 const SECRET = 'hook-secret-canary'
 const MIB = 2 ** 20

@@ -5,11 +5,11 @@ import { Answers } from '../../../../src/serve/mcp/core/response-cache.ts'
 import { readResource } from '../../../../src/serve/mcp/resources/resources.ts'
 import { TextCache } from '../../../../src/serve/mcp/rpc/text-cache.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
-import { catalogsOf } from '../../../sync/catalog/catalogs.ts'
-import { skillText } from '../../../support/scripted-upstream.ts'
 import { formsOf } from '../../../support/forms.ts'
 import { turnsDuring } from '../../../support/loop-turns.ts'
+import { skillText } from '../../../support/scripted-upstream.ts'
 import { catalogWith, saying } from '../../../support/searchable-skills.ts'
+import { catalogsOf } from '../../../sync/catalog/catalogs.ts'
 
 const INDEX = 'skill://index.json'
 const PAGES = { entries: 10, bytes: 2 ** 20 }

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Hub, type Subscriber } from '../../../../src/serve/mcp/events/subscriptions.ts'
 import { NO_HOLDER } from '../../../../src/serve/fair-shares.ts'
 import type { ListPart } from '../../../../src/serve/mcp/events/list-kinds.ts'
+import { Hub, type Subscriber } from '../../../../src/serve/mcp/events/subscriptions.ts'
 
 /** A subscriber that remembers what it was told. */
 class Listening implements Subscriber {

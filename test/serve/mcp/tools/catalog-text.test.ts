@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { atOnce } from '../../../../src/base/cooperative.ts'
 import { textingCatalog } from '../../../../src/serve/mcp/tools/catalog-text.ts'
 import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
-import { atOnce } from '../../../../src/base/cooperative.ts'
 import { catalogWith, saying } from '../../../support/searchable-skills.ts'
 
 test('each skill is told with its source, and with an id where its name is not enough', () => {

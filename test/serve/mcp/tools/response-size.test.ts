@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { announcedBytes } from '../../../../src/serve/mcp/tools/response-size.ts'
 import { readResource } from '../../../../src/serve/mcp/resources/resources.ts'
+import { announcedBytes } from '../../../../src/serve/mcp/tools/response-size.ts'
 import { catalogOfWorld, readWorld } from '../../../support/contract-world.ts'
 import { formsOf } from '../../../support/forms.ts'
 

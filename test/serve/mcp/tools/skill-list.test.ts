@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { skillList } from '../../../../src/serve/mcp/tools/skill-list.ts'
 import type { PageLimits } from '../../../../src/serve/mcp/rpc/pagination.ts'
+import { skillList } from '../../../../src/serve/mcp/tools/skill-list.ts'
 import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
 import { catalogWith, saying } from '../../../support/searchable-skills.ts'
 

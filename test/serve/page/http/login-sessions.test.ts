@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Principal } from '../../../../src/serve/principal.ts'
 import { PageSessions } from '../../../../src/serve/page/http/login-sessions.ts'
+import type { Principal } from '../../../../src/serve/principal.ts'
 
 test('a login of another principal ends no session while there is room for a thousand', () => {
   const sessions = new PageSessions(() => 0)

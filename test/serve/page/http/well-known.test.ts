@@ -9,7 +9,6 @@ import { Discovery } from '../../../../src/serve/page/http/discovery.ts'
 import { WellKnownEndpoint } from '../../../../src/serve/page/http/well-known.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
 import { buildCatalog } from '../../../../src/sync/catalog/catalog.ts'
-
 import { buildFixture } from '../../../support/fixture.ts'
 import type { Fixture } from '../../../support/fixture.ts'
 import { Repository } from '../../../support/repository.ts'

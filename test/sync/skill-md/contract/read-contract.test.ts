@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
-import { stringify } from 'yaml'
 import { describe, expect, test } from 'vitest'
-import { FRONTMATTER_LIMITS, readFrontmatter } from '../../../../src/sync/skill-md/frontmatter.ts'
+import { stringify } from 'yaml'
 import { type JsonObject } from '../../../../src/base/json-value.ts'
 import { readContract, type ContractReading } from '../../../../src/sync/skill-md/contract/read-contract.ts'
+import { FRONTMATTER_LIMITS, readFrontmatter } from '../../../../src/sync/skill-md/frontmatter.ts'
 import { isSkillName } from '../../../../src/sync/skill-md/skill-name.ts'
 import { contractFrontmatter, documentOf } from '../../../support/contract-fixture.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { SyncError } from '../../../../src/sync/model/sync-error.ts'
 import { isObjectId } from '../../../../src/sync/model/revision.ts'
+import { SyncError } from '../../../../src/sync/model/sync-error.ts'
 import type { Ref } from '../../../../src/sync/upstream/git/objects/ref-rules.ts'
 import { SharedListings } from '../../../../src/sync/upstream/git/shared-ls-refs.ts'
 

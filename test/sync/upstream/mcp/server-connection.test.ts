@@ -4,9 +4,9 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { READ_HERE } from '../../../../src/sync/survey/document-reading.ts'
 import type { McpAddress, McpLimits } from '../../../../src/sync/upstream/mcp/client/address.ts'
-import { ServerLink } from '../../../../src/sync/upstream/mcp/server-connection.ts'
 import type { Waits } from '../../../../src/sync/upstream/mcp/client/change-listener.ts'
 import type { FileCache } from '../../../../src/sync/upstream/mcp/file-cache.ts'
+import { ServerLink } from '../../../../src/sync/upstream/mcp/server-connection.ts'
 import {
   connect,
   error,

@@ -13,10 +13,10 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { ServerCapabilities, ServerResult } from '@modelcontextprotocol/sdk/types.js'
 import { Server, createMcpHandler } from '@modelcontextprotocol/server'
+import { PLAIN_WAY, type HostAccess } from '../../../../src/sync/upstream/http/host-access.ts'
 import type { HttpAddress, McpLimits, ProgramAddress } from '../../../../src/sync/upstream/mcp/client/address.ts'
 import { MCP_LIMITS } from '../../../../src/sync/upstream/mcp/client/address.ts'
 import { McpConnection } from '../../../../src/sync/upstream/mcp/client/connection.ts'
-import { PLAIN_WAY, type HostAccess } from '../../../../src/sync/upstream/http/host-access.ts'
 
 /** A request as it came, and the answer that is still to be given. */
 export interface Heard {

@@ -1,7 +1,7 @@
 import type { ObjectId } from '../../../model/revision.ts'
+import type { Relation } from '../../upstream.ts'
 import { parentsOf } from './git-object.ts'
 import type { ObjectSource } from './object-source.ts'
-import type { Relation } from '../../upstream.ts'
 
 /** The commits that were read, with their parents; each was verified against its id. */
 export type Parents = ReadonlyMap<ObjectId, readonly ObjectId[]>

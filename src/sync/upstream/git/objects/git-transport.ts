@@ -1,5 +1,5 @@
-import type { Ref, Server } from './ref-rules.ts'
 import type { FetchLimits } from '../../upstream.ts'
+import type { Ref, Server } from './ref-rules.ts'
 
 /** The transport to a git repository. It knows no rule about refs, and keeps nothing of the repository. */
 export interface GitTransport {

@@ -1,8 +1,8 @@
 import { isBelow } from '../../../../base/paths.ts'
 import type { ObjectId } from '../../../model/revision.ts'
+import type { KnownTrees } from '../../upstream.ts'
 import type { GitObject } from './git-object.ts'
 import { walkTrees, type TreeLimits } from './tree-walk.ts'
-import type { KnownTrees } from '../../upstream.ts'
 
 /**
  * Returns the known tree that contains all other known trees. A server that gets it as a `have` leaves out its content.

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, readSync } from 'node:fs'
 import { constants, inflateSync } from 'node:zlib'
-import type { GitObject, ObjectType } from './git-object.ts'
 import { Malformed } from '../../../../base/malformed.ts'
+import type { GitObject, ObjectType } from './git-object.ts'
 import { inflatedObject, mostBytes, openedToRead } from './pack-file.ts'
 
 /** A loose object whose header was read. */

@@ -1,8 +1,8 @@
 import type { ObjectId, Revision } from '../../../model/revision.ts'
 import type { TakenBlob } from '../../../model/tree.ts'
-import type { GitObject } from './git-object.ts'
-import type { FetchLimits, KnownTrees, Relation } from '../../upstream.ts'
 import type { HostAccess } from '../../http/host-access.ts'
+import type { FetchLimits, KnownTrees, Relation } from '../../upstream.ts'
+import type { GitObject } from './git-object.ts'
 
 /** The objects of one repository for the worker. Every returned object is verified against its id. */
 export interface ObjectSource extends Partial<Disposable> {

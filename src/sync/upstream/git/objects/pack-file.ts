@@ -1,8 +1,8 @@
 import { closeSync, constants as flags, fstatSync, openSync, readSync } from 'node:fs'
 import { constants, createInflate, inflateSync } from 'node:zlib'
+import { Malformed } from '../../../../base/malformed.ts'
 import { isObjectId, type ObjectFormat, type ObjectId } from '../../../model/revision.ts'
 import { ID_BYTES, type ObjectType } from './git-object.ts'
-import { Malformed } from '../../../../base/malformed.ts'
 
 /** The header of one object in a pack: its storage form, its inflated size, and the offset of its compressed bytes. */
 export interface PackHeader {

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, readSync } from 'node:fs'
+import { Malformed } from '../../../../base/malformed.ts'
 import type { ObjectId } from '../../../model/revision.ts'
 import { ID_BYTES } from './git-object.ts'
-import { Malformed } from '../../../../base/malformed.ts'
 import { openedToRead } from './pack-file.ts'
 
 /**

@@ -1,7 +1,7 @@
-import type { GitObject } from './git-object.ts'
+import { Malformed } from '../../../../base/malformed.ts'
 import type { ObjectId } from '../../../model/revision.ts'
 import { applyDelta, deltaSizes } from './delta.ts'
-import { Malformed } from '../../../../base/malformed.ts'
+import type { GitObject } from './git-object.ts'
 import type { PackFile, PackHeader } from './pack-file.ts'
 
 /** The objects of one pack by offset. Deltas are applied to their bases in bounded memory. */

@@ -1,7 +1,7 @@
+import { Malformed } from '../../../../base/malformed.ts'
 import type { ObjectFormat, ObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import { createObjectHash, objectIdOf, type GitObject } from './git-object.ts'
-import { Malformed } from '../../../../base/malformed.ts'
 import { OBJECT_HEADER_BYTES, PackFile, type PackHeader } from './pack-file.ts'
 import { PackObjects } from './pack-objects.ts'
 import { PackSpool } from './pack-spool.ts'

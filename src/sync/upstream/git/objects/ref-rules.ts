@@ -1,7 +1,7 @@
 import { askedText, isObjectId, type AskedRef, type ObjectId, type Revision } from '../../../model/revision.ts'
+import type { ObjectFormat } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import { highestTags } from '../../../model/tag-range.ts'
-import type { ObjectFormat } from '../../../model/revision.ts'
 
 /** A ref of a repository and the object it points to. */
 export interface Ref {

@@ -1,5 +1,5 @@
-import { shown } from '../../../../base/text/printable.ts'
 import { isUtf8 } from 'node:buffer'
+import { shown } from '../../../../base/text/printable.ts'
 import { isObjectId, type ObjectFormat } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import type { TreeEntry } from '../../../model/tree.ts'

@@ -1,11 +1,11 @@
 import { foldersAbove, isBelow } from '../../../../base/paths.ts'
+import { shown } from '../../../../base/text/printable.ts'
 import { formatOf, type ObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import type { TreeEntry } from '../../../model/tree.ts'
-import { parseTree, pathTo } from './tree-object.ts'
-import { shown } from '../../../../base/text/printable.ts'
 import { namedLimit } from '../../upstream.ts'
 import type { FetchLimits, KnownTrees } from '../../upstream.ts'
+import { parseTree, pathTo } from './tree-object.ts'
 
 export type TreeLimits = Pick<FetchLimits, 'files' | 'segmentBytes' | 'pathBytes' | 'depth'>
 

@@ -2,9 +2,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SyncError } from '../../../model/sync-error.ts'
 import { credentialHeaders } from '../../http/credential-headers.ts'
+import type { Proxy, HostAccess } from '../../http/host-access.ts'
 import { authoritiesWith } from '../../http/http-trust.ts'
 import type { FetchLimits } from '../../upstream.ts'
-import type { Proxy, HostAccess } from '../../http/host-access.ts'
 
 /** The parameters of a git request over http(s). */
 export interface HttpAsked {

@@ -1,16 +1,16 @@
-import type { ProgramTarget } from '../objects/git-transport.ts'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SyncError } from '../../../model/sync-error.ts'
-import { ChildGroup, runToEnd, type ProcessBounds, type Ended, type Start } from './process-group.ts'
-import { gitVersionIn, obeysNoLazyFetch } from './git-version.ts'
 import { gitFailureOf } from '../../http/http-failure.ts'
 import { isRedirect, MAX_REDIRECTS, redirectOf, baseOf, tooManyRedirects } from '../../http/http-redirect.ts'
-import { httpEnvironment } from './git-http-config.ts'
 import { HttpTrace, type Traced } from '../../http/http-trace.ts'
-import { programFailure, type FailedRun } from './program-failure.ts'
-import { sshLog, writeSsh } from './git-ssh-config.ts'
 import type { GitHost } from '../objects/git-host.ts'
+import type { ProgramTarget } from '../objects/git-transport.ts'
+import { httpEnvironment } from './git-http-config.ts'
+import { sshLog, writeSsh } from './git-ssh-config.ts'
+import { gitVersionIn, obeysNoLazyFetch } from './git-version.ts'
+import { ChildGroup, runToEnd, type ProcessBounds, type Ended, type Start } from './process-group.ts'
+import { programFailure, type FailedRun } from './program-failure.ts'
 
 /** One run of git. `bounds` defaults to the limits of the fetch. */
 export interface GitRun {

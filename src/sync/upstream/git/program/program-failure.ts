@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
+import { printable } from '../../../../base/text/printable.ts'
 import { SyncError, type SyncErrorCode } from '../../../model/sync-error.ts'
+import type { HostAccess } from '../../http/host-access.ts'
 import { gitFailureOf, proxyRefusal } from '../../http/http-failure.ts'
 import type { HttpTrace, Traced } from '../../http/http-trace.ts'
-import { printable } from '../../../../base/text/printable.ts'
-import { knownHostLines } from './git-ssh-config.ts'
 import { namedLimit } from '../../upstream.ts'
 import type { GitHost } from '../objects/git-host.ts'
-import type { HostAccess } from '../../http/host-access.ts'
+import { knownHostLines } from './git-ssh-config.ts'
 
 /** The facts about a failed run of git. */
 export interface FailedRun {

@@ -1,6 +1,7 @@
 import { formatOf, type ObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import type { TakenBlob } from '../../../model/tree.ts'
+import type { FetchLimits, Relation } from '../../upstream.ts'
 import { readRelation } from '../objects/ancestry.ts'
 import { objectIdOf, type GitObject, type ObjectType } from '../objects/git-object.ts'
 import {
@@ -11,7 +12,6 @@ import {
   type LargeObject,
   type ObjectSource,
 } from '../objects/object-source.ts'
-import type { FetchLimits, Relation } from '../../upstream.ts'
 
 /** The objects that `git cat-file --batch` prints. `ProgramSupply` has fetched them and checked their sizes before. */
 export class ProgramObjects implements ObjectSource {

@@ -1,10 +1,10 @@
 import { isObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
+import type { GitHost } from '../objects/git-host.ts'
 import type { GitTransport, ObjectLocation } from '../objects/git-transport.ts'
-import { GitProgram } from './git-program.ts'
 import { type ProgramTarget } from '../objects/git-transport.ts'
 import { prefixOf, type Ref } from '../objects/ref-rules.ts'
-import type { GitHost } from '../objects/git-host.ts'
+import { GitProgram } from './git-program.ts'
 
 /** A repository that the git program reads: over ssh or http(s), or local. */
 export class ProgramTransport implements GitTransport {

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { inflateSync } from 'node:zlib'
 import { SyncError } from '../../../model/sync-error.ts'
-import { LargeInPack, PackReader } from '../objects/pack-reader.ts'
 import type { FetchLimits } from '../../upstream.ts'
+import { LargeInPack, PackReader } from '../objects/pack-reader.ts'
 
 /**
  * Scans a pack in bounded memory, on behalf of a reader without limits. Throws `source-unreachable` if it is damaged,

@@ -1,15 +1,15 @@
 import { lstat, readdir } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { formatOf, type Revision } from '../../../model/revision.ts'
 import type { SkillFile } from '../../../model/skill.ts'
 import { SyncError } from '../../../model/sync-error.ts'
-import { THREAD_HEAP_MB } from '../fetch-threads.ts'
-import { errorOf, type WorkerFailure } from '../worker-protocol.ts'
-import type { FetchLimits } from '../../upstream.ts'
-import type { GitReach } from '../git-reach.ts'
 import type { HostAccess } from '../../http/host-access.ts'
+import type { FetchLimits } from '../../upstream.ts'
+import { THREAD_HEAP_MB } from '../fetch-threads.ts'
+import type { GitReach } from '../git-reach.ts'
+import { errorOf, type WorkerFailure } from '../worker-protocol.ts'
 
 /** The served files of one skill, or of the docs folder. */
 export interface ServedClaim {

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { Errors, readBlob, readCommit, readTree, type FsClient, type TreeEntry } from 'isomorphic-git'
-import { isLfsPointer } from '../../../skill-md/lfs.ts'
 import { joinPath } from '../../../../base/paths.ts'
 import type { ObjectId } from '../../../model/revision.ts'
+import { isLfsPointer } from '../../../skill-md/lfs.ts'
 import type { ServedClaim, ClaimedFile, Difference, SecondOpinion } from './second-opinion.ts'
 
 /** The repository that isomorphic-git reads. */

@@ -1,11 +1,11 @@
+import { printable } from '../../../../base/text/printable.ts'
 import type { ObjectFormat } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
-import type { GitHttp } from './git-http.ts'
-import { checkedRef } from './protocol.ts'
 import { type Server } from '../objects/ref-rules.ts'
-import { packets } from './pkt-line.ts'
-import { printable } from '../../../../base/text/printable.ts'
 import type { Ref } from '../objects/ref-rules.ts'
+import type { GitHttp } from './git-http.ts'
+import { packets } from './pkt-line.ts'
+import { checkedRef } from './protocol.ts'
 
 /** Sends the first request to a server. A repository whose ids are neither SHA-1 nor SHA-256 is `unsupported`. */
 export async function discover(http: GitHttp, url: string): Promise<Server> {

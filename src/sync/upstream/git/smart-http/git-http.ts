@@ -1,12 +1,12 @@
 import { SyncError } from '../../../model/sync-error.ts'
 import { credentialHeaders } from '../../http/credential-headers.ts'
+import type { HostAccess } from '../../http/host-access.ts'
 import { exchange } from '../../http/http-exchange.ts'
 import type { HttpAnswer } from '../../http/http-exchange.ts'
 import { connectionFailure, gitFailureOf } from '../../http/http-failure.ts'
 import { baseOf, isRedirect, MAX_REDIRECTS, redirectOf, tooManyRedirects } from '../../http/http-redirect.ts'
-import { guarded } from './pkt-line.ts'
 import type { FetchLimits } from '../../upstream.ts'
-import type { HostAccess } from '../../http/host-access.ts'
+import { guarded } from './pkt-line.ts'
 
 /** The limits of one exchange with a host. All its requests share `bytes`, which counts down. */
 export interface HttpAllowance {

@@ -1,10 +1,10 @@
-import { GitHttp } from './git-http.ts'
-import type { GitTransport, ObjectLocation } from '../objects/git-transport.ts'
-import { discover } from './discover.ts'
 import { RedirectRefused } from '../../http/http-redirect.ts'
-import { listRefs } from './protocol.ts'
-import { type Server, prefixOf, type Ref } from '../objects/ref-rules.ts'
 import type { GitHost } from '../objects/git-host.ts'
+import type { GitTransport, ObjectLocation } from '../objects/git-transport.ts'
+import { type Server, prefixOf, type Ref } from '../objects/ref-rules.ts'
+import { discover } from './discover.ts'
+import { GitHttp } from './git-http.ts'
+import { listRefs } from './protocol.ts'
 
 /** A repository over http(s). */
 export class HttpTransport implements GitTransport {

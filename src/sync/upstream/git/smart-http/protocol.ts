@@ -1,6 +1,6 @@
-import type { Server, Ref } from '../objects/ref-rules.ts'
 import { isIdOf, type ObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
+import type { Server, Ref } from '../objects/ref-rules.ts'
 import type { GitHttp } from './git-http.ts'
 import { DELIMITER, FLUSH, packet, packets } from './pkt-line.ts'
 

@@ -1,12 +1,12 @@
 import type { ObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
-import { HISTORY_LIMITS, relationIn, type Parents } from '../objects/ancestry.ts'
-import type { ByteBudget } from './git-http.ts'
-import { parentsOf } from '../objects/git-object.ts'
-import type { PackRequest } from './protocol.ts'
-import type { ObjectSink, PackLimits, PackReader } from '../objects/pack-reader.ts'
-import { ServerRefusal } from './pkt-line.ts'
 import type { Relation } from '../../upstream.ts'
+import { HISTORY_LIMITS, relationIn, type Parents } from '../objects/ancestry.ts'
+import { parentsOf } from '../objects/git-object.ts'
+import type { ObjectSink, PackLimits, PackReader } from '../objects/pack-reader.ts'
+import type { ByteBudget } from './git-http.ts'
+import { ServerRefusal } from './pkt-line.ts'
+import type { PackRequest } from './protocol.ts'
 
 /** Limits for requests of packs. */
 export interface Allowance {

@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import { formatOf, isIdOf, type ObjectId, type Revision } from '../../../model/revision.ts'
 import { isSystemError, SyncError, type SyncErrorCode } from '../../../model/sync-error.ts'
 import type { TakenBlob } from '../../../model/tree.ts'
-import { GitHttp } from './git-http.ts'
-import type { ObjectLocation, WorkerTask } from '../objects/git-transport.ts'
+import type { HostAccess } from '../../http/host-access.ts'
+import { namedLimit } from '../../upstream.ts'
+import type { KnownTrees, Relation } from '../../upstream.ts'
 import { treeOfCommit, type GitObject } from '../objects/git-object.ts'
-import { requestPack, type PackRequest } from './protocol.ts'
+import type { ObjectLocation, WorkerTask } from '../objects/git-transport.ts'
 import { lackingTrees, outermost } from '../objects/known-trees.ts'
 import {
   ABSENT,
@@ -17,11 +18,10 @@ import {
   type ObjectSource,
 } from '../objects/object-source.ts'
 import { LargeInPack, PackReader, type ObjectSink } from '../objects/pack-reader.ts'
+import { GitHttp } from './git-http.ts'
 import { ServerRefusal } from './pkt-line.ts'
+import { requestPack, type PackRequest } from './protocol.ts'
 import { askRelation, type Allowance } from './remote-history.ts'
-import { namedLimit } from '../../upstream.ts'
-import type { KnownTrees, Relation } from '../../upstream.ts'
-import type { HostAccess } from '../../http/host-access.ts'
 
 /**
  * The objects of a repository over http(s). One pack has the commit and its trees, and all blobs if the server cannot

@@ -1,5 +1,5 @@
-import { OMITTED } from '../../../skill-md/entry-faults.ts'
 import { isMapping } from '../../../../base/json-value.ts'
+import { OMITTED } from '../../../skill-md/entry-faults.ts'
 import type { McpConnection } from './connection.ts'
 
 /** The name of the extension in a server's capabilities. */

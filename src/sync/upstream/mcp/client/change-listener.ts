@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { SyncError } from '../../../model/sync-error.ts'
-import type { McpConnection } from './connection.ts'
 import { declaresOmitted } from './capabilities.ts'
 import { isUnheard } from './change-feed.ts'
 import type { Watch } from './change-feed.ts'
+import type { McpConnection } from './connection.ts'
 
 /** The process clock, which measures pauses and the age of a stream. */
 export interface Waits {

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../../base/json-value.ts'
 import { isMapping, isTexts } from '../../../../base/json-value.ts'
-import { SyncError } from '../../../model/sync-error.ts'
 import { printable } from '../../../../base/text/printable.ts'
+import { SyncError } from '../../../model/sync-error.ts'
 import type { ConnectionOptions } from './address.ts'
 import { Unanswered } from './channel.ts'
 import type { Dialogue } from './json-rpc.ts'

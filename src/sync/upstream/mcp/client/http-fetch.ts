@@ -1,14 +1,14 @@
-import { readMessage, METHOD_NOT_FOUND } from './message.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import { credentialHeaders } from '../../http/credential-headers.ts'
+import type { HostAccess } from '../../http/host-access.ts'
 import { exchange, type HttpAnswer } from '../../http/http-exchange.ts'
 import { statusFailure } from '../../http/http-failure.ts'
-import type { HostAccess } from '../../http/host-access.ts'
 import type { ConnectionOptions } from './address.ts'
 import { Overlong, Unanswered, type ChannelListener } from './channel.ts'
+import { Deadline } from './deadline.ts'
 import { isEventStream, isRedirectStatus, refusedRedirect, replyIn, responseOf, unreadable } from './http-answer.ts'
 import { JsonWeight } from './json-size.ts'
-import { Deadline } from './deadline.ts'
+import { readMessage, METHOD_NOT_FOUND } from './message.ts'
 import { ServerStreams } from './server-streams.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { isMapping, isTexts } from '../../../../base/json-value.ts'
+import { NO_WATCH, isUnheard, noticeIn, type ChangeNotice, type Watch, type Wish } from './change-feed.ts'
 import type { Begun, Dialogue } from './json-rpc.ts'
 import type { Notification } from './message.ts'
-import { NO_WATCH, isUnheard, noticeIn, type ChangeNotice, type Watch, type Wish } from './change-feed.ts'
 
 /** Subscribes to a server of the modern era with one `subscriptions/listen`. */
 export async function listenToServer(

@@ -1,7 +1,7 @@
 import { parseJson } from '../../../../base/json-value.ts'
+import { printable } from '../../../../base/text/printable.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import { ChildGroup, type Ended } from '../../git/program/process-group.ts'
-import { printable } from '../../../../base/text/printable.ts'
 import type { ConnectionOptions, ProgramAddress } from './address.ts'
 import { Overlong, Unanswered, type Channel, type ChannelListener, type ServerStream } from './channel.ts'
 import { LineFrames } from './line-frames.ts'

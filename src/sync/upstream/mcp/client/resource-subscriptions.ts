@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../../../base/json-value.ts'
 import { isMapping } from '../../../../base/json-value.ts'
 import { SyncError } from '../../../model/sync-error.ts'
+import { NO_WATCH, isUnheard, noticeIn, type ChangeNotice, type Watch, type Wish } from './change-feed.ts'
 import type { ServerStream } from './channel.ts'
 import type { Dialogue } from './json-rpc.ts'
-import { NO_WATCH, isUnheard, noticeIn, type ChangeNotice, type Watch, type Wish } from './change-feed.ts'
 
 /** The requested subscriptions and their limits. */
 export interface Subscription {

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { deflateSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { Malformed } from '../../../../../src/base/malformed.ts'
 import type { ObjectFormat, ObjectId } from '../../../../../src/sync/model/revision.ts'
 import { SyncError } from '../../../../../src/sync/model/sync-error.ts'
 import { applyDelta } from '../../../../../src/sync/upstream/git/objects/delta.ts'
 import type { GitObject } from '../../../../../src/sync/upstream/git/objects/git-object.ts'
-import { Malformed } from '../../../../../src/base/malformed.ts'
 import {
   LargeInPack,
   PackReader,

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { printable } from '../../../../../src/base/text/printable.ts'
 import {
   DELIMITER,
   FLUSH,
@@ -9,7 +10,6 @@ import {
   ServerRefusal,
   type Packet,
 } from '../../../../../src/sync/upstream/git/smart-http/pkt-line.ts'
-import { printable } from '../../../../../src/base/text/printable.ts'
 
 test('lines come out as they went in, however the bytes are cut', async () => {
   const line = fc.oneof(fc.string({ maxLength: 50 }), fc.constant(FLUSH), fc.constant(DELIMITER))

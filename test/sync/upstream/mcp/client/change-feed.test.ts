@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { McpConnection } from '../../../../../src/sync/upstream/mcp/client/connection.ts'
 import type { ChangeNotice, Watch, Wish } from '../../../../../src/sync/upstream/mcp/client/change-feed.ts'
+import type { McpConnection } from '../../../../../src/sync/upstream/mcp/client/connection.ts'
 import {
   NEVER,
   connect,
