@@ -19,11 +19,11 @@ import type { DaemonContext } from '../context.ts'
 import type { Keyring } from '../credentials/keyring.ts'
 import { McpConnections } from './connections.ts'
 import type { ServersParts } from './connections.ts'
-import { UpstreamContents } from './content-reader.ts'
 import { FetchBudget } from './fetch-budget.ts'
 import { UpstreamTexts } from './hidden-text.ts'
-import { UpstreamMismatches } from './mismatches.ts'
+import { UpstreamMismatches } from './known-mismatches.ts'
 import { Additions } from './named-skills.ts'
+import { UpstreamContents } from './verified-read.ts'
 
 export interface UpstreamsParts extends DaemonContext {
   readonly config: Config

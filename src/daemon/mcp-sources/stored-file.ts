@@ -5,7 +5,7 @@ import type { FrontmatterReading } from '../../sync/skill-md/frontmatter.ts'
 import type { KeptFile } from '../../sync/store/skills/upstream-files.ts'
 import type { Store } from '../../sync/store/store.ts'
 import { READ_HERE } from '../../sync/survey/document-reading.ts'
-import { mismatchOf } from '../../sync/survey/verify-listing.ts'
+import { mismatchOf } from '../../sync/survey/verify-file.ts'
 import type { Config } from '../config/config.ts'
 
 /**

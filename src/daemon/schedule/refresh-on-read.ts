@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import { waitAtMost } from '../../base/wait-at-most.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
-import { Periods } from './poll-interval.ts'
+import { Periods } from './period-cache.ts'
 import { RefreshCoalescer, type Look } from './refresh-coalescer.ts'
 
 export interface FreshnessOptions {

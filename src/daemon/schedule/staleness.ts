@@ -5,7 +5,7 @@ import { isAway } from '../../sync/model/source.ts'
 import type { Source } from '../../sync/model/source.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
-import { Periods } from './poll-interval.ts'
+import { Periods } from './period-cache.ts'
 
 /** The time since the last success of a source, and its limit. */
 export interface Age {

@@ -14,7 +14,7 @@ import { officialFlaws, type OfficialReader } from './official-diagnostics.ts'
 import { Elsewhere } from './other-skills.ts'
 import { START } from './position.ts'
 import { AuthoredReader } from './read-lint-input.ts'
-import { sheetOf } from './rules.ts'
+import { sheetOf } from './rule-texts.ts'
 
 /** A validated skill, with its flaws. */
 export interface Judged {

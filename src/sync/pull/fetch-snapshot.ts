@@ -1,5 +1,5 @@
 import { foldersAbove } from '../../base/paths.ts'
-import { sheetOf } from '../lint/rules.ts'
+import { sheetOf } from '../lint/rule-texts.ts'
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { Signers } from '../model/signers.ts'
 import { othersThan } from '../model/skill-delta.ts'

@@ -13,7 +13,7 @@ import { withTexts } from '../survey/listing-hidden-text.ts'
 import { knownOf, withMismatch } from '../survey/listing-mismatches.ts'
 import { declaredSkills } from '../survey/listing-skills.ts'
 import { rulesOf } from '../survey/survey-rules.ts'
-import { mismatchOf } from '../survey/verify-listing.ts'
+import { mismatchOf } from '../survey/verify-file.ts'
 import type { Listing } from '../upstream/upstream.ts'
 import type { Pull } from './pull-context.ts'
 

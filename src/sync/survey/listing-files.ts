@@ -1,6 +1,6 @@
 import { isObject } from '../../base/json-object.ts'
 import { joinPath } from '../../base/paths.ts'
-import { isSize, sha256In } from '../model/declared-file.ts'
+import { isSize, sha256In } from '../model/declared-digest.ts'
 import { inPathOrder } from '../model/digest.ts'
 import { DeclaredTree } from '../model/listing-paths.ts'
 import type { SkillFile } from '../model/skill.ts'

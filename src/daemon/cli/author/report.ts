@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { withNeighbours } from '../../../sync/lint/cross-skill-rules.ts'
 import type { Flaw, Rule, RuleSheet } from '../../../sync/lint/diagnostic.ts'
 import type { Validation } from '../../../sync/lint/lint.ts'
-import { sheetOf } from '../../../sync/lint/rules.ts'
+import { sheetOf } from '../../../sync/lint/rule-texts.ts'
 import type { Root } from './roots.ts'
 
 /** The findings in all validated folders. */

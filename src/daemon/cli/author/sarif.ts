@@ -2,7 +2,7 @@ import { isAbsolute, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { VERSION } from '../../../serve/version.ts'
 import type { Rule } from '../../../sync/lint/diagnostic.ts'
-import { allRules, sheetOf } from '../../../sync/lint/rules.ts'
+import { allRules, sheetOf } from '../../../sync/lint/rule-texts.ts'
 import type { ValidationReport, Reported } from './report.ts'
 
 /** The report as SARIF 2.1.0, which code hosts show beside the lines, with paths relative to the working folder. */

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { unsentOf } from './backpressure.ts'
+import { unsentOf } from './response-backpressure.ts'
 
 /** Sends a value as JSON. */
 export function sendJson(response: ServerResponse, status: number, value: unknown, headers: Headers = {}): void {

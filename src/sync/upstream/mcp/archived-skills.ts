@@ -1,5 +1,5 @@
 import { isMapping } from '../../../base/json-value.ts'
-import { sha256In } from '../../model/declared-file.ts'
+import { sha256In } from '../../model/declared-digest.ts'
 import type { SkillLimits } from '../../model/skill.ts'
 import type { FindingRule } from '../../skill-md/finding.ts'
 import { archiveFormOf, unpack, UNPACK_LIMITS } from '../archive/unpack.ts'

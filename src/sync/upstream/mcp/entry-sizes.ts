@@ -1,6 +1,6 @@
 import { isMapping } from '../../../base/json-value.ts'
 import { isBelow } from '../../../base/paths.ts'
-import { sha256In } from '../../model/declared-file.ts'
+import { sha256In } from '../../model/declared-digest.ts'
 import { pathOf, readUpstreamUri } from '../../model/upstream-uri.ts'
 import type { Finding } from '../../skill-md/finding.ts'
 import { fetchFile } from './fetch-file.ts'

@@ -1,5 +1,5 @@
 import { isMapping } from '../../../base/json-value.ts'
-import { isSize, sha256In } from '../../model/declared-file.ts'
+import { isSize, sha256In } from '../../model/declared-digest.ts'
 import type { SyncError } from '../../model/sync-error.ts'
 import { frontmatterBy } from '../../skill-md/document-reader.ts'
 import { withinDepth } from './client/depth-limit.ts'

@@ -1,6 +1,6 @@
 import { isMapping } from '../../../base/json-value.ts'
 import { folderOf } from '../../../base/paths.ts'
-import { isSize } from '../../model/declared-file.ts'
+import { isSize } from '../../model/declared-digest.ts'
 import { shownValue } from '../../skill-md/contract/contract-value.ts'
 import { isAbsence } from './client/rpc-errors.ts'
 import { ListedFiles, pathOfUri } from './listed-files.ts'

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject } from '../../../base/json-value.ts'
-import { sha256In } from '../../model/declared-file.ts'
+import { sha256In } from '../../model/declared-digest.ts'
 import { frontmatterBy } from '../../skill-md/document-reader.ts'
 import type { Finding } from '../../skill-md/finding.ts'
 import { frontmatterOf } from '../../skill-md/frontmatter.ts'

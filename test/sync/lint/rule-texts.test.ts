@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Rule } from '../../../src/sync/lint/diagnostic.ts'
-import { allRules } from '../../../src/sync/lint/rules.ts'
+import { allRules } from '../../../src/sync/lint/rule-texts.ts'
 import type { Files } from '../../support/scripted-upstream.ts'
 import { DESCRIPTION, flawsOf, shortOf, skillMd, sound } from './linted.ts'
 import type { Looked } from './linted.ts'

@@ -9,7 +9,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { Damaged, SyncError } from '../../sync/model/sync-error.ts'
 import { storedOf } from '../../sync/store/skills/stored-path.ts'
 import type { DaemonContext } from '../context.ts'
-import type { UpstreamContents } from '../mcp-sources/content-reader.ts'
+import type { UpstreamContents } from '../mcp-sources/verified-read.ts'
 
 /** The recovery of a source's damaged files. */
 export interface Mending {
