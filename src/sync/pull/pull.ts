@@ -184,7 +184,9 @@ async function takenOrMended(one: Pull, revision: Revision, upstream: Upstream):
   } catch (error) {
     // These errors are caused by the commit or its signatures; any other failure would affect the served one as well.
     const isOfCommit = error instanceof SyncError && OF_THE_COMMIT.has(error.code)
-    const mended = isOfCommit ? await servedAnew(one, { error, newest: revision }, upstream) : undefined
+    const mended = isOfCommit
+      ? await servedAnew(one, { error: holdReasonOf(error), newest: revision }, upstream)
+      : undefined
     if (mended === undefined) throw error
     return mended
   }
