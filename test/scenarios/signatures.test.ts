@@ -1,7 +1,7 @@
 import { copyFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { skillEntryOf } from '../../src/serve/mcp/resources/skills.ts'
+import { skillEntryOf } from '../../src/serve/mcp/resources/files/skill-entry.ts'
 import { World } from '../e2e/world.ts'
 import { Home } from '../support/program.ts'
 import { runGit } from '../support/repository.ts'

@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/archive.ts'
+import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/derived/archive.ts'
 import type { PackSelection, Pack } from '../../sync/catalog/pack.ts'
 import type { AskedRef } from '../../sync/model/revision.ts'
 import type { Brakes, Budgets, McpPlace, McpSource, Schedule, Source } from '../../sync/model/source.ts'

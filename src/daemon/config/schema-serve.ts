@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { skillSpaceOf } from '../../serve/mcp/resources/skill-template.ts'
+import { skillSpaceOf } from '../../serve/mcp/resources/files/skill-template.ts'
 import { duration, host, line, path, port, prose, webUrl } from './scalars.ts'
 import { SECRET } from './schema-access.ts'
 

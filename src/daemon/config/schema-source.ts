@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/archive.ts'
+import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/derived/archive.ts'
 import { isVersionRange } from '../../sync/model/tag-range.ts'
 import { HIDDEN_POLICIES } from '../../sync/skill-md/hidden-unicode.ts'
 import {

@@ -1,4 +1,4 @@
-import { whyNoArchive } from '../../serve/mcp/resources/archive.ts'
+import { whyNoArchive } from '../../serve/mcp/resources/derived/archive.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { ConfiguredSource } from '../config/config.ts'
 import type { SourceFinding } from './status.ts'

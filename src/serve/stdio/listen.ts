@@ -2,7 +2,7 @@ import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { Serving } from '../mcp/core/methods.ts'
-import { servedAmong } from '../mcp/resources/lookup.ts'
+import { servedAmong } from '../mcp/resources/find-resource.ts'
 
 /** The URIs of the open listen requests, in the client's spelling and in canonical form. */
 export interface Listens {

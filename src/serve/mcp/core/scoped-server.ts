@@ -1,6 +1,6 @@
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import type { Principal, Scope } from '../../principal.ts'
-import { formsFor } from '../resources/compatibility.ts'
+import { formsFor } from '../resources/forms.ts'
 import type { Caller, Era } from '../rpc/caller.ts'
 import type { Serving } from './methods.ts'
 import { multiplexerFor } from './multiplexer.ts'

@@ -6,11 +6,11 @@ import { diffing } from '../../../sync/catalog/changes.ts'
 import type { Changes } from '../../../sync/catalog/changes.ts'
 import { folderUrisAbove } from '../../../sync/model/skill-uri.ts'
 import type { Serving } from '../core/methods.ts'
-import type { Forms } from '../resources/compatibility.ts'
+import { changingContract, isContractListChanged } from '../resources/contract/contract-changes.ts'
+import { changingSynthetics } from '../resources/derived/derived-changes.ts'
+import type { Forms } from '../resources/forms.ts'
 import { areSameLists } from '../resources/resource-list.ts'
 import { areSamePrompts } from '../tools/skill-prompt-list.ts'
-import { changingContract, isContractListChanged } from './contract-changes.ts'
-import { changingSynthetics } from './derived-changes.ts'
 
 /** The events of one change of the catalog. */
 export interface Events {

@@ -1,5 +1,5 @@
 import type { Principal } from '../../principal.ts'
-import { opensContract, opensPrompts } from '../resources/compatibility.ts'
+import { opensContract, opensPrompts } from '../resources/forms.ts'
 import type { Events } from './events.ts'
 
 /**

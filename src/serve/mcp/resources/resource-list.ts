@@ -4,11 +4,11 @@ import { DerivedCache } from '../../../base/memo.ts'
 import type { CatalogFile } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { filesOf } from '../../../sync/catalog/skill-files.ts'
-import type { Forms } from './compatibility.ts'
-import { listedOfContract } from './contract-list.ts'
-import type { ContractResource } from './contract.ts'
-import { INDEX_URI, syntheticsOf } from './derived-resources.ts'
-import type { Synthetic } from './derived-resources.ts'
+import { listedOfContract } from './contract/contract-list.ts'
+import type { ContractResource } from './contract/contract.ts'
+import { INDEX_URI, syntheticsOf } from './derived/derived-resources.ts'
+import type { Synthetic } from './derived/derived-resources.ts'
+import type { Forms } from './forms.ts'
 
 /** One resource of `resources/list`. */
 export type Listed = OfSkills | ContractResource

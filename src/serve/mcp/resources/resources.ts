@@ -1,54 +1,23 @@
-import type { CatalogFile, CatalogFolder } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { uriOf } from '../../../sync/model/skill-uri.ts'
-import { withHiddenEscaped, withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
 import { contentOf, inTurn, isUnread, whyUnread } from '../../content.ts'
 import type { ResourceContent, ReadContent, UnreadContent } from '../../content.ts'
-import { mimeTypeOf } from '../../mime.ts'
 import type { Caller } from '../rpc/caller.ts'
 import { pageOf } from '../rpc/pagination.ts'
 import type { PageLimits } from '../rpc/pagination.ts'
 import { INTERNAL_ERROR, RpcError, invalidParams, resourceNotFound } from '../rpc/rpc-error.ts'
-import type { Forms } from './compatibility.ts'
-import { describeContract } from './contract-list.ts'
-import { contractTemplates } from './contract-templates.ts'
-import { contentOfContract } from './contract-text.ts'
-import { mimeTypeOfContract } from './contract.ts'
-import { contentOfSynthetic, describeSynthetic, mimeTypeOfSynthetic } from './derived-resources.ts'
-import { lookupResource } from './lookup.ts'
-import type { FoundResource } from './lookup.ts'
+import { describeContract } from './contract/contract-list.ts'
+import { contractTemplates } from './contract/contract-templates.ts'
+import { contentOfContract } from './contract/contract-text.ts'
+import { mimeTypeOfContract } from './contract/contract.ts'
+import { contentOfSynthetic, describeSynthetic, mimeTypeOfSynthetic } from './derived/derived-resources.ts'
+import { describeFile } from './files/file-entry.ts'
+import { lookupResource } from './find-resource.ts'
+import type { FoundResource } from './find-resource.ts'
+import type { Forms } from './forms.ts'
 import { listedResources } from './resource-list.ts'
 import type { Listed } from './resource-list.ts'
 import { nearUris } from './similar-uris.ts'
-
-/** The list entry of a file. A SKILL.md has the name and description of its skill (SEP-2640). */
-export interface ResourceDescription {
-  readonly uri: string
-  readonly name: string
-  readonly description?: string
-  readonly mimeType: string
-  readonly size: number
-}
-
-/** Returns the list entry of one file. */
-export function describeFile(file: CatalogFile): ResourceDescription {
-  const { uri, documents } = file
-  const name = withHiddenEscaped(file.name)
-  const { size } = file.file
-  if (documents === undefined) return { uri, name, mimeType: mimeTypeOf(file.name), size }
-  return {
-    uri,
-    name: withoutHidden(documents.name),
-    description: withoutHidden(documents.description),
-    mimeType: 'text/markdown',
-    size,
-  }
-}
-
-/** Returns the entry of a folder, without a trailing slash in its URI, and with the media type of SEP-2640. */
-export function describeFolder(folder: CatalogFolder): object {
-  return { uri: folder.uri, name: folder.name, mimeType: 'inode/directory' }
-}
 
 /** Serves `resources/list`: the SKILL.md of every listed skill, and the additions of the operator's configuration. */
 export async function listResources(

@@ -1,51 +1,14 @@
-import type { JsonObject } from '../../../base/json-value.ts'
 import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { filesOf } from '../../../sync/catalog/skill-files.ts'
-import type { Signers } from '../../../sync/model/signers.ts'
-import { EXECUTABLES } from '../../../sync/model/skill.ts'
 import { OMITTED_LIST } from '../../../sync/skill-md/entry-faults.ts'
 import { pageOf } from '../rpc/pagination.ts'
 import type { PageLimits } from '../rpc/pagination.ts'
 import { requiredUri } from '../rpc/params.ts'
 import type { Params } from '../rpc/params.ts'
 import { invalidParams } from '../rpc/rpc-error.ts'
-import { lookup, lookupSkill } from './lookup.ts'
-import { describeFile, describeFolder } from './resources.ts'
-
-/** SEP-2640: the entry of a skill in `skills/list` and `skills/get`. */
-export interface SkillEntry {
-  readonly uri: string
-  readonly frontmatter: JsonObject
-  readonly resources: readonly { readonly uri: string; readonly digest: string; readonly size: number }[]
-  readonly _meta?: EntryMeta
-}
-
-/** Data in addition to SEP-2640, if there is any. */
-interface EntryMeta {
-  /** The signers of the commit and the tag of a skill: scheme, principal and fingerprint of each. */
-  readonly [SIGNERS]?: Signers
-  /** The paths of files that are executable in the repository: the content digest covers that. */
-  readonly [EXECUTABLES]?: readonly string[]
-}
-
-const SIGNERS = 'dev.skillsyncd/signers'
-
-/** Returns the entry of a skill; its resources are in catalog order. */
-export function skillEntryOf(skill: CatalogSkill): SkillEntry {
-  const resources = filesOf(skill).map(({ uri, file }) => ({ uri, digest: `sha256:${file.sha256}`, size: file.size }))
-  const { uri, frontmatter } = skill
-  const meta = metaOf(skill)
-  return { uri, frontmatter, resources, ...(Object.keys(meta).length > 0 && { _meta: meta }) }
-}
-
-function metaOf({ signers, skill: { files, upstream } }: CatalogSkill): EntryMeta {
-  const executables = upstream?.executables ?? files.flatMap(({ path, executable }) => (executable ? [path] : []))
-  return {
-    ...(signers !== undefined && { [SIGNERS]: signers }),
-    ...(executables.length > 0 && { [EXECUTABLES]: executables }),
-  }
-}
+import { describeFile, describeFolder } from './files/file-entry.ts'
+import { lookup, lookupSkill } from './files/lookup.ts'
+import { sizeOfEntry, skillEntryOf } from './files/skill-entry.ts'
 
 /** Serves `skills/list`: one page of the enumerated skills, all pages from one catalog. */
 export function listSkills(catalog: Catalog, params: Params, limits: PageLimits): object {
@@ -94,15 +57,3 @@ export function readDirectory(catalog: Catalog, params: Params, limits: PageLimi
   )
   return { resources: items, ...(nextCursor !== undefined && { nextCursor }) }
 }
-
-/**
- * Estimates the size of an entry. It is exact enough for a page limit without serializing every entry twice:
- * frontmatter is small, resources are alike.
- */
-function sizeOfEntry(skill: CatalogSkill): number {
-  const resources = filesOf(skill).reduce((sum, file) => sum + file.uri.length + RESOURCE_BYTES, 0)
-  return resources + JSON.stringify([skill.uri, skill.frontmatter, metaOf(skill)]).length
-}
-
-/** Bytes of a resource in JSON in addition to its URI: the keys, a digest of 71 characters and the size. */
-const RESOURCE_BYTES = 120

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Method } from '../../../../src/serve/mcp/core/methods.ts'
-import { valuesIn } from '../../../../src/serve/mcp/resources/skill-template.ts'
+import { valuesIn } from '../../../../src/serve/mcp/resources/files/skill-template.ts'
 import { templateCompletion } from '../../../../src/serve/mcp/tools/completion.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
 import { buildCatalog } from '../../../../src/sync/catalog/catalog.ts'

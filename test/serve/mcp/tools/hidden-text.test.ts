@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { atOnce } from '../../../../src/base/cooperative.ts'
-import { describeFile } from '../../../../src/serve/mcp/resources/resources.ts'
+import { describeFile } from '../../../../src/serve/mcp/resources/files/file-entry.ts'
 import { textingCatalog } from '../../../../src/serve/mcp/tools/catalog-text.ts'
 import { skillList } from '../../../../src/serve/mcp/tools/skill-list.ts'
 import { skillPromptsIn } from '../../../../src/serve/mcp/tools/skill-prompt-list.ts'

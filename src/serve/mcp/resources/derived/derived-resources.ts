@@ -1,19 +1,26 @@
-import { baseName } from '../../../base/paths.ts'
-import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
-import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { filesOf } from '../../../sync/catalog/skill-files.ts'
-import { pathBelow } from '../../../sync/model/skill-uri.ts'
-import { isUnread } from '../../content.ts'
-import type { ResourceContent, ReadContent, UnreadContent } from '../../content.ts'
+import { baseName } from '../../../../base/paths.ts'
+import type { CatalogSkill } from '../../../../sync/catalog/catalog-entry.ts'
+import type { Catalog } from '../../../../sync/catalog/catalog.ts'
+import { filesOf } from '../../../../sync/catalog/skill-files.ts'
+import { pathBelow } from '../../../../sync/model/skill-uri.ts'
+import { isUnread } from '../../../content.ts'
+import type { ResourceContent, ReadContent, UnreadContent } from '../../../content.ts'
 import { ARCHIVE_FORMATS } from './archive.ts'
-import type { Archive } from './archive.ts'
-import type { Forms } from './compatibility.ts'
+import type { Archive, ArchiveCache } from './archive.ts'
+import type { IndexDocument } from './index-document.ts'
 
 /**
  * The URI of the index for clients of revisions before July 2026. No source can have this name, because an id contains
  * no dot.
  */
 export const INDEX_URI = 'skill://index.json'
+
+/** The parts that the configuration enables. */
+export interface DerivedForms {
+  /** `undefined` if it is disabled. */
+  readonly index: IndexDocument | undefined
+  readonly archives: ArchiveCache
+}
 
 /** A resource that is generated from the files of skills. It is not a child of a folder and not in any entry. */
 export type Synthetic =
@@ -22,7 +29,7 @@ export type Synthetic =
   | { readonly kind: 'archive'; readonly uri: string; readonly archive: Archive }
 
 /** Returns the generated resource at a canonical URI. The caller must prefer a real file or folder at that URI. */
-export function syntheticAt(catalog: Catalog, forms: Forms, uri: string): Synthetic | undefined {
+export function syntheticAt(catalog: Catalog, forms: DerivedForms, uri: string): Synthetic | undefined {
   if (uri === INDEX_URI) return forms.index && { kind: 'index', uri }
   const skill = manifestedSkill(catalog, uri)
   if (skill !== undefined) return { kind: 'manifest', uri, skill }
@@ -31,7 +38,11 @@ export function syntheticAt(catalog: Catalog, forms: Forms, uri: string): Synthe
 }
 
 /** Returns the generated resources of one skill that no real file or folder hides. */
-export function syntheticsOf(catalog: Catalog, forms: Pick<Forms, 'archives'>, skill: CatalogSkill): Synthetic[] {
+export function syntheticsOf(
+  catalog: Catalog,
+  forms: Pick<DerivedForms, 'archives'>,
+  skill: CatalogSkill,
+): Synthetic[] {
   const uri = manifestUriOf(skill)
   const isFree = !catalog.files.has(uri) && !catalog.folders.has(uri)
   const archives = forms.archives.of(catalog, skill)
@@ -64,7 +75,11 @@ export function describeSynthetic(synthetic: Synthetic): object {
 }
 
 /** Estimates the size of the content. An archive is at most slightly larger than its files. */
-export function bytesOfSynthetic(synthetic: Synthetic, catalog: Catalog, { index }: Pick<Forms, 'index'>): number {
+export function bytesOfSynthetic(
+  synthetic: Synthetic,
+  catalog: Catalog,
+  { index }: Pick<DerivedForms, 'index'>,
+): number {
   switch (synthetic.kind) {
     case 'index':
       return index?.bytesOf(catalog) ?? 0
@@ -85,7 +100,7 @@ export async function contentOfSynthetic(
   synthetic: Synthetic,
   asked: string,
   catalog: Catalog,
-  { forms, read }: { readonly forms: Forms; readonly read: ReadContent },
+  { forms, read }: { readonly forms: DerivedForms; readonly read: ReadContent },
 ): Promise<ResourceContent | UnreadContent> {
   switch (synthetic.kind) {
     case 'index': {

@@ -1,7 +1,7 @@
-import { DerivedCache } from '../../../base/memo.ts'
-import { foldersAbove, joinPath, relativeTo } from '../../../base/paths.ts'
-import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { uriIn, uriOf } from '../../../sync/model/skill-uri.ts'
+import { DerivedCache } from '../../../../base/memo.ts'
+import { foldersAbove, joinPath, relativeTo } from '../../../../base/paths.ts'
+import type { Catalog } from '../../../../sync/catalog/catalog.ts'
+import { uriIn, uriOf } from '../../../../sync/model/skill-uri.ts'
 
 /**
  * Returns the served URI for a path in the repository. A skill whose name differs from its folder is served under its

@@ -1,7 +1,7 @@
-import type { Steps } from '../../../base/cooperative.ts'
-import { DerivedCache } from '../../../base/memo.ts'
-import { ValueTable } from '../../../base/value-table.ts'
-import type { ValueRow } from '../../../base/value-table.ts'
+import type { Steps } from '../../../../base/cooperative.ts'
+import { DerivedCache } from '../../../../base/memo.ts'
+import { ValueTable } from '../../../../base/value-table.ts'
+import type { ValueRow } from '../../../../base/value-table.ts'
 import type { ContractFamily, ContractResource } from './contract.ts'
 
 /** A template of the family, and the values of its variables that lead to a listed resource. */

@@ -1,14 +1,14 @@
-import type { Steps } from '../../../base/cooperative.ts'
-import { DerivedCache } from '../../../base/memo.ts'
-import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import type { ContractSkill } from '../../../sync/catalog/contract-skills.ts'
-import type { Contract } from '../../../sync/skill-md/contract/contract.ts'
-import type { Forms } from '../resources/compatibility.ts'
-import { describeContract, listedOfContract } from '../resources/contract-list.ts'
-import { contractTemplates } from '../resources/contract-templates.ts'
-import { indexText, missingOf, recordText } from '../resources/contract-text.ts'
-import { sizeOfContract } from '../resources/contract.ts'
-import type { ContractFamily, ContractResource } from '../resources/contract.ts'
+import type { Steps } from '../../../../base/cooperative.ts'
+import { DerivedCache } from '../../../../base/memo.ts'
+import type { Catalog } from '../../../../sync/catalog/catalog.ts'
+import type { ContractSkill } from '../../../../sync/catalog/contract-skills.ts'
+import type { Contract } from '../../../../sync/skill-md/contract/contract.ts'
+import type { ContractForms } from './contract-list.ts'
+import { describeContract, listedOfContract } from './contract-list.ts'
+import { contractTemplates } from './contract-templates.ts'
+import { indexText, missingOf, recordText } from './contract-text.ts'
+import { sizeOfContract } from './contract.ts'
+import type { ContractFamily, ContractResource } from './contract.ts'
 
 /**
  * Returns the URIs of the contract family that were added, removed or changed. A URI that two skills claim is missing
@@ -17,7 +17,7 @@ import type { ContractFamily, ContractResource } from '../resources/contract.ts'
 export function* changingContract(
   before: Catalog,
   after: Catalog,
-  { contract }: Pick<Forms, 'contract'>,
+  { contract }: Pick<ContractForms, 'contract'>,
 ): Steps<readonly string[]> {
   if (contract === undefined) return []
   const [was, is] = [yield* contract.steps(before), yield* contract.steps(after)]
@@ -30,7 +30,7 @@ export function* changingContract(
 }
 
 /** True if the lists of resources and of templates differ in the contract family. */
-export function isContractListChanged(before: Catalog, after: Catalog, forms: Forms): boolean {
+export function isContractListChanged(before: Catalog, after: Catalog, forms: ContractForms): boolean {
   if (forms.contract === undefined) return false
   const [was, is] = [listedOfContract(before, forms), listedOfContract(after, forms)]
   if (was.length !== is.length || was.some((resource, index) => !saysAlike(resource, is[index]))) return true

@@ -1,19 +1,21 @@
-import { baseName } from '../../../base/paths.ts'
-import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import type { Contract, Icon } from '../../../sync/skill-md/contract/contract.ts'
-import { withHiddenEscaped, withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
-import type { Forms } from './compatibility.ts'
+import { baseName } from '../../../../base/paths.ts'
+import type { Catalog } from '../../../../sync/catalog/catalog.ts'
+import type { Contract, Icon } from '../../../../sync/skill-md/contract/contract.ts'
+import { withHiddenEscaped, withoutHidden } from '../../../../sync/skill-md/hidden-unicode.ts'
 import { mimeTypeOfContract } from './contract.ts'
-import type { ContractResource } from './contract.ts'
+import type { ContractForm, ContractResource } from './contract.ts'
+
+/** The parts that the configuration enables. */
+export interface ContractForms {
+  readonly contract: ContractForm | undefined
+  readonly resources: { readonly list: 'skills' | 'files' }
+}
 
 /**
  * Returns the family for `resources/list`: everything of the skills in the index, but docs only if every file is
  * listed.
  */
-export function listedOfContract(
-  catalog: Catalog,
-  { contract, resources }: Pick<Forms, 'contract' | 'resources'>,
-): ContractResource[] {
+export function listedOfContract(catalog: Catalog, { contract, resources }: ContractForms): ContractResource[] {
   const all = contract?.of(catalog).resources.values() ?? []
   return [...all].filter((resource) => {
     if (resource.kind === 'contract-index') return true

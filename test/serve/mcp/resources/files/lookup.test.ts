@@ -1,11 +1,12 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { lookup, lookupSkill, servedAmong } from '../../../../src/serve/mcp/resources/lookup.ts'
-import { nearUris } from '../../../../src/serve/mcp/resources/similar-uris.ts'
-import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
-import { formsOf } from '../../../support/forms.ts'
-import { skillText } from '../../../support/scripted-upstream.ts'
-import { catalogOf } from '../../../sync/catalog/catalogs.ts'
-import { surveyed } from '../../../sync/survey/surveyed.ts'
+import { lookup, lookupSkill } from '../../../../../src/serve/mcp/resources/files/lookup.ts'
+import { servedAmong } from '../../../../../src/serve/mcp/resources/find-resource.ts'
+import { nearUris } from '../../../../../src/serve/mcp/resources/similar-uris.ts'
+import type { Catalog } from '../../../../../src/sync/catalog/catalog.ts'
+import { formsOf } from '../../../../support/forms.ts'
+import { skillText } from '../../../../support/scripted-upstream.ts'
+import { catalogOf } from '../../../../sync/catalog/catalogs.ts'
+import { surveyed } from '../../../../sync/survey/surveyed.ts'
 
 let catalog: Catalog
 

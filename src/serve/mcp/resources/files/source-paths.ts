@@ -1,12 +1,12 @@
-import type { Steps } from '../../../base/cooperative.ts'
-import { IncrementalCache } from '../../../base/incremental.ts'
-import { DerivedCache } from '../../../base/memo.ts'
-import { sortingTexts } from '../../../base/sorted-texts.ts'
-import type { Sorted } from '../../../base/sorted-texts.ts'
-import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
-import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { filesOf, isInUriOrder } from '../../../sync/catalog/skill-files.ts'
-import { firstFrom } from '../../../sync/model/digest.ts'
+import type { Steps } from '../../../../base/cooperative.ts'
+import { IncrementalCache } from '../../../../base/incremental.ts'
+import { DerivedCache } from '../../../../base/memo.ts'
+import { sortingTexts } from '../../../../base/sorted-texts.ts'
+import type { Sorted } from '../../../../base/sorted-texts.ts'
+import type { CatalogSkill } from '../../../../sync/catalog/catalog-entry.ts'
+import type { Catalog } from '../../../../sync/catalog/catalog.ts'
+import { filesOf, isInUriOrder } from '../../../../sync/catalog/skill-files.ts'
+import { firstFrom } from '../../../../sync/model/digest.ts'
 
 /**
  * The file paths of listed skills, by source. They are built in slices for the first caller, and once for each catalog.

@@ -1,15 +1,19 @@
 import { expect, test } from 'vitest'
-import { atOnce } from '../../../../src/base/cooperative.ts'
-import { changingSynthetics } from '../../../../src/serve/mcp/events/derived-changes.ts'
-import { manifestText, manifestUriOf, INDEX_URI } from '../../../../src/serve/mcp/resources/derived-resources.ts'
-import type { CatalogSkill } from '../../../../src/sync/catalog/catalog-entry.ts'
-import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
-import { diff } from '../../../../src/sync/catalog/changes.ts'
-import { filesOf } from '../../../../src/sync/catalog/skill-files.ts'
-import { formsOf } from '../../../support/forms.ts'
-import { skillText } from '../../../support/scripted-upstream.ts'
-import { catalogOf, holdsForCatalogs } from '../../../sync/catalog/catalogs.ts'
-import { surveyed } from '../../../sync/survey/surveyed.ts'
+import { atOnce } from '../../../../../src/base/cooperative.ts'
+import { changingSynthetics } from '../../../../../src/serve/mcp/resources/derived/derived-changes.ts'
+import {
+  manifestText,
+  manifestUriOf,
+  INDEX_URI,
+} from '../../../../../src/serve/mcp/resources/derived/derived-resources.ts'
+import type { CatalogSkill } from '../../../../../src/sync/catalog/catalog-entry.ts'
+import type { Catalog } from '../../../../../src/sync/catalog/catalog.ts'
+import { diff } from '../../../../../src/sync/catalog/changes.ts'
+import { filesOf } from '../../../../../src/sync/catalog/skill-files.ts'
+import { formsOf } from '../../../../support/forms.ts'
+import { skillText } from '../../../../support/scripted-upstream.ts'
+import { catalogOf, holdsForCatalogs } from '../../../../sync/catalog/catalogs.ts'
+import { surveyed } from '../../../../sync/survey/surveyed.ts'
 
 test('index, manifests and archives are told exactly where their bytes are others, whatever the repository', async () => {
   const pairs: (readonly [Catalog, Catalog])[] = []

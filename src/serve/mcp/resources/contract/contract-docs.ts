@@ -1,9 +1,9 @@
-import { baseName, folderOf, foldersAbove, isBelow, joinPath } from '../../../base/paths.ts'
-import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import type { DocFile, Docs } from '../../../sync/model/docs-folder.ts'
-import type { Skill, SkillFile, Standing } from '../../../sync/model/skill.ts'
-import type { Snapshot } from '../../../sync/model/snapshot.ts'
-import type { SourceId } from '../../../sync/model/source-id.ts'
+import { baseName, folderOf, foldersAbove, isBelow, joinPath } from '../../../../base/paths.ts'
+import type { Catalog } from '../../../../sync/catalog/catalog.ts'
+import type { DocFile, Docs } from '../../../../sync/model/docs-folder.ts'
+import type { Skill, SkillFile, Standing } from '../../../../sync/model/skill.ts'
+import type { Snapshot } from '../../../../sync/model/snapshot.ts'
+import type { SourceId } from '../../../../sync/model/source-id.ts'
 
 /** The source of `resource://docs/`, and the folders of its docs and its skills in its repository. */
 export interface DocsOwner {

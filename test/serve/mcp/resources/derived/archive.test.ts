@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { gzipped } from '../../../../src/serve/mcp/resources/deflate.ts'
-import { tarOf, ustarNameOf } from '../../../../src/serve/mcp/resources/tar.ts'
-import type { ArchiveEntry } from '../../../../src/serve/mcp/resources/tar.ts'
-import { zipOf } from '../../../../src/serve/mcp/resources/zip.ts'
-import { untar, unzip } from '../../../support/unpack.ts'
-import type { Member } from '../../../support/unpack.ts'
+import { gzipped } from '../../../../../src/serve/mcp/resources/derived/deflate.ts'
+import { tarOf, ustarNameOf } from '../../../../../src/serve/mcp/resources/derived/tar.ts'
+import type { ArchiveEntry } from '../../../../../src/serve/mcp/resources/derived/tar.ts'
+import { zipOf } from '../../../../../src/serve/mcp/resources/derived/zip.ts'
+import { untar, unzip } from '../../../../support/unpack.ts'
+import type { Member } from '../../../../support/unpack.ts'
 
 const KINDS = {
   'tar.gz': { pack: async (entries: readonly ArchiveEntry[]) => gzipped(tarOf(entries)), unpack: untar },

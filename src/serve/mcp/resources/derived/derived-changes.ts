@@ -1,14 +1,13 @@
-import type { Steps } from '../../../base/cooperative.ts'
-import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
-import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import type { Changes } from '../../../sync/catalog/changes.ts'
-import { filesOf } from '../../../sync/catalog/skill-files.ts'
-import { folderUrisAbove } from '../../../sync/model/skill-uri.ts'
-import { ARCHIVE_FORMATS } from '../resources/archive.ts'
-import type { Archive } from '../resources/archive.ts'
-import type { Forms } from '../resources/compatibility.ts'
-import { INDEX_URI, syntheticsOf } from '../resources/derived-resources.ts'
-import type { Synthetic } from '../resources/derived-resources.ts'
+import type { Steps } from '../../../../base/cooperative.ts'
+import type { CatalogSkill } from '../../../../sync/catalog/catalog-entry.ts'
+import type { Catalog } from '../../../../sync/catalog/catalog.ts'
+import type { Changes } from '../../../../sync/catalog/changes.ts'
+import { filesOf } from '../../../../sync/catalog/skill-files.ts'
+import { folderUrisAbove } from '../../../../sync/model/skill-uri.ts'
+import { ARCHIVE_FORMATS } from './archive.ts'
+import type { Archive } from './archive.ts'
+import { INDEX_URI, syntheticsOf } from './derived-resources.ts'
+import type { DerivedForms, Synthetic } from './derived-resources.ts'
 
 /** The catalogs before and after a change, and the changed files. */
 export interface CatalogStep {
@@ -21,7 +20,7 @@ export interface CatalogStep {
  * Returns the URIs of generated resources that were added, removed or changed. It checks only the skills that the
  * changed files belong to.
  */
-export function* changingSynthetics(step: CatalogStep, forms: Forms): Steps<readonly string[]> {
+export function* changingSynthetics(step: CatalogStep, forms: DerivedForms): Steps<readonly string[]> {
   const skills = yield* touchingSkills(step)
   const isSame = forms.index === undefined || (yield* sameIndex(step, skills, forms))
   const uris = isSame ? [] : [INDEX_URI]
@@ -83,14 +82,14 @@ function* restanding(before: Catalog, after: Catalog): Steps<readonly string[]> 
   return uris
 }
 
-function changesOfSkill({ before, after }: CatalogStep, forms: Forms, skill: string): string[] {
+function changesOfSkill({ before, after }: CatalogStep, forms: DerivedForms, skill: string): string[] {
   const was = syntheticsByUri(before, forms, skill)
   const is = syntheticsByUri(after, forms, skill)
   const uris = [...new Set([...was.keys(), ...is.keys()])]
   return uris.filter((uri) => !isSameSynthetic(was.get(uri), is.get(uri)))
 }
 
-function syntheticsByUri(catalog: Catalog, forms: Forms, uri: string): ReadonlyMap<string, Synthetic> {
+function syntheticsByUri(catalog: Catalog, forms: DerivedForms, uri: string): ReadonlyMap<string, Synthetic> {
   const skill = catalog.skills.get(uri)
   const synthetics = skill === undefined ? [] : syntheticsOf(catalog, forms, skill)
   return new Map(synthetics.map((synthetic) => [synthetic.uri, synthetic]))
@@ -103,7 +102,7 @@ function isSameSynthetic(a: Synthetic | undefined, b: Synthetic | undefined): bo
 }
 
 /** True if the index document keeps its bytes. It contains the mode of a file only through the digest of an archive. */
-function* sameIndex(step: CatalogStep, touched: readonly string[], { archives }: Forms): Steps<boolean> {
+function* sameIndex(step: CatalogStep, touched: readonly string[], { archives }: DerivedForms): Steps<boolean> {
   const { before, after } = step
   if (before.enumerated.length !== after.enumerated.length) return false
   for (const [index, { uri }] of before.enumerated.entries()) {
@@ -117,7 +116,7 @@ function* sameIndex(step: CatalogStep, touched: readonly string[], { archives }:
   return true
 }
 
-function isSaidAlike({ before, after }: CatalogStep, uri: string, archives: Forms['archives']): boolean {
+function isSaidAlike({ before, after }: CatalogStep, uri: string, archives: DerivedForms['archives']): boolean {
   const [was, is] = [before.skills.get(uri), after.skills.get(uri)]
   if (was === undefined || is === undefined || is.skill.standing !== 'served') return true
   if (!was.isEnumerable && !is.isEnumerable) return true

@@ -1,8 +1,8 @@
 import type { Principal } from '../../principal.ts'
-import type { ArchiveCache } from './archive.ts'
-import type { ContractForm } from './contract.ts'
-import type { IndexDocument } from './index-document.ts'
-import type { OfferedTemplate } from './skill-template.ts'
+import type { ContractForm } from './contract/contract.ts'
+import type { ArchiveCache } from './derived/archive.ts'
+import type { IndexDocument } from './derived/index-document.ts'
+import type { OfferedTemplate } from './files/skill-template.ts'
 
 /** The forms of skills in addition to the newest, for clients of older revisions and of other servers. */
 export interface Forms {
