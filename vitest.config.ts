@@ -4,6 +4,12 @@ import { defineConfig } from 'vitest/config'
 const src = fileURLToPath(new URL('./src/', import.meta.url))
 const dist = fileURLToPath(new URL('./dist/', import.meta.url))
 
+/** Tests that inject faults, or need root. */
+export const FAULTS = ['test/faults/**/*.test.ts', 'test/systemd/**/*.test.ts', 'test/**/*.faults.test.ts']
+
+/** Tests that run third-party clients and programs. */
+export const PEERS = ['test/peers/**/*.test.ts']
+
 export default defineConfig({
   plugins: [
     {
@@ -21,8 +27,8 @@ export default defineConfig({
   ],
   test: {
     include: ['test/**/*.test.ts'],
-    // A lane of its own: vitest.faults.config.ts.
-    exclude: ['test/faults/**'],
+    // Lanes of their own: vitest.faults.config.ts and vitest.peers.config.ts.
+    exclude: [...FAULTS, ...PEERS],
     // The build is JavaScript that Node loads by itself: to transform it once more would take a second in each file.
     server: { deps: { external: [/\/dist\//] } },
     // They end what hangs, and judge nothing: a busy machine may take a minute for what takes a second elsewhere.
