@@ -321,6 +321,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/folder',
     'daemon/base',
     'daemon/config',
+    'daemon/context',
   ],
   'daemon/mcp-sources': [
     'base',
@@ -387,6 +388,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/http/routes',
     'daemon/base',
     'daemon/config',
+    'daemon/context',
     'daemon/trust',
     'daemon/schedule',
   ],
@@ -426,6 +428,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/http',
     'daemon/base',
     'daemon/config',
+    'daemon/context',
     'daemon/schedule',
   ],
   'daemon/audit': [
@@ -472,10 +475,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   daemon: [
     'sync/model',
-    'sync/decisions',
     'sync/catalog',
-    'sync/store',
-    'sync/upstream/git/second-opinion',
     'sync/pull',
     'serve',
     'serve/mcp/core',

@@ -117,7 +117,7 @@ export class Mirror implements AsyncDisposable {
   async approve(id: string, path: string): Promise<boolean> {
     const snapshot = this.daemon.registry.catalog.snapshots.find(({ source }) => source === id)
     const skill = snapshot?.skills.find((candidate) => candidate.path === path)
-    return this.daemon.upstreams.approve(idOf(id), path, (skill && declarationOf(skill)) ?? 'none')
+    return this.daemon.mcpDecisions.approve(idOf(id), path, (skill && declarationOf(skill)) ?? 'none')
   }
 
   /** Resolves when a line with this event was logged `times` times. */
@@ -158,7 +158,7 @@ async function daemonOf(config: Config, lines: string[], clock: Clock): Promise<
 
 async function httpOf(daemon: Daemon, config: Config): Promise<HttpServer> {
   const listen = { host: config.serve.http.host, port: 0 }
-  const { tokens, oauth, news } = daemon
+  const { tokens, oauth, page: news } = daemon
   return serveHttp(
     daemon.serving,
     httpOptionsOf(config, {

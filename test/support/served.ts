@@ -106,7 +106,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     listen: { host: config.serve.http.host, port: 0 },
     tokens: daemon.tokens,
     oauth: daemon.oauth,
-    news: daemon.news,
+    news: daemon.page,
     clock: { monotonicMs: options.now ?? (() => systemClock.monotonicMs()) },
     onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
   })

@@ -79,6 +79,20 @@ export function configuredIn({ sources }: Config, id: SourceId): ConfiguredSourc
   return found
 }
 
+/** Equal for sources that share the same repository with the same access. */
+export function repositoryOf({ source, access, ca, proxy }: ConfiguredSource): string {
+  const backend = source.kind === 'git' ? source.backend : undefined
+  return JSON.stringify([source.url, backend, access, ca, proxy])
+}
+
+/**
+ * The folders in which this program keeps copies of skills: its state folder, and the default state folder, where other
+ * daemons of this user keep theirs.
+ */
+export function ownFolders(config: Config, environment: Environment): readonly string[] {
+  return [config.state, environment.state]
+}
+
 export interface ConfiguredSource {
   readonly source: Source
   readonly access: HostAuth

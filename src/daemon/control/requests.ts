@@ -65,13 +65,13 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     async bring(params, _, signal) {
       ofReader(params)
       const { source, path, file } = parsed(BRING, params)
-      await abortable(daemon.upstreams.bring(idOf(source, config), path, file), signal)
+      await abortable(daemon.mcpDecisions.bring(idOf(source, config), path, file), signal)
       return null
     },
     async recheck(params) {
       checked(params)
       const { source, path } = parsed(RECHECK, params)
-      await daemon.upstreams.recheck(idOf(source, config), path)
+      await daemon.mcpDecisions.recheck(idOf(source, config), path)
       return null
     },
     async waiting(params) {
@@ -93,31 +93,31 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     async 'approve-skill'(params) {
       checked(params)
       const { source, path, declaration } = parsed(APPROVE_SKILL, params)
-      return { isNew: await daemon.upstreams.approve(idOf(source, config), path, declaration) }
+      return { isNew: await daemon.mcpDecisions.approve(idOf(source, config), path, declaration) }
     },
     ...linkHandlers(daemon.linking, checked),
-    ...additionHandlers(daemon.upstreams.additions, (params) => {
+    ...additionHandlers(daemon.mcpDecisions.additions, (params) => {
       checked(params)
       return idOf(parsed(OF_SOURCE, params).source, config)
     }),
     async revision(params, _, signal) {
       checked(params)
-      return daemon.revision(idOf(parsed(CANDIDATE, params).source, config), signal)
+      return daemon.candidates.revision(idOf(parsed(CANDIDATE, params).source, config), signal)
     },
     async compare(params, _, signal) {
       checked(params)
-      return daemon.compare(idOf(parsed(CANDIDATE, params).source, config), signal)
+      return daemon.candidates.compare(idOf(parsed(CANDIDATE, params).source, config), signal)
     },
     async 'second-opinion'(params, _, signal) {
       checked(params)
-      return daemon.secondOpinion(idOf(parsed(OF_SOURCE, params).source, config), signal)
+      return daemon.candidates.secondOpinion(idOf(parsed(OF_SOURCE, params).source, config), signal)
     },
     async candidate(params, _, signal) {
       checked(params)
       const { source, commit } = parsed(CANDIDATE, params)
       if (commit !== undefined && !isObjectId(commit))
         throw new OperatorError('unknown-commit', `"${commit}" is no full commit id`)
-      return (await daemon.candidate(idOf(source, config), commit, signal)).held
+      return (await daemon.candidates.take(idOf(source, config), commit, signal)).held
     },
     async rollback(params, _, signal) {
       checked(params)

@@ -27,17 +27,21 @@ export interface ServersParts extends Pick<DaemonContext, 'store' | 'clock' | 'l
   readonly limits: Config['limits']
   readonly reader: DocumentReader
   readonly texts: UpstreamTexts
-  /** Called when a server notified of a change. */
-  readonly onNews: (id: SourceId) => void
 }
 
 /** The connections to the MCP servers that are sources, each opened at its first use. */
 export class McpConnections implements AsyncDisposable {
   readonly #parts: ServersParts
   readonly #servers = new Map<SourceId, McpServer>()
+  #onNews: (id: SourceId) => void = () => {}
 
   constructor(parts: ServersParts) {
     this.#parts = parts
+  }
+
+  /** Calls `listener` from now on when a server notifies of a change. */
+  onNews(listener: (id: SourceId) => void): void {
+    this.#onNews = listener
   }
 
   at(configured: ConfiguredSource, source: McpSource): McpServer {
@@ -51,7 +55,7 @@ export class McpConnections implements AsyncDisposable {
   }
 
   #linkTo(configured: ConfiguredSource, source: McpSource): McpServer {
-    const { store, keyring, spendings, limits, texts, clock, onNews } = this.#parts
+    const { store, keyring, spendings, limits, texts, clock } = this.#parts
     const { connectMs, idleMs, totalMs } = limits.fetch
     const requestMs = Math.min(MCP_LIMITS.requestMs, totalMs)
     const way = keyring.wayTo(configured)
@@ -68,7 +72,7 @@ export class McpConnections implements AsyncDisposable {
       clock,
       onNews: (how) => {
         if (how === 'told') known.expire()
-        onNews(source.id)
+        this.#onNews(source.id)
       },
     })
   }

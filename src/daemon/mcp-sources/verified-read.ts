@@ -5,7 +5,8 @@ import type { TraceContext } from '../../base/trace-context.ts'
 import type { StoredLocation, UnreadContent } from '../../serve/content.ts'
 import { declarationOf } from '../../sync/decisions/approvals.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
-import type { SkillFile, UpstreamNames, UpstreamSkill } from '../../sync/model/skill.ts'
+import type { SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { upstreamUriOf } from '../../sync/model/upstream-uri.ts'
@@ -34,8 +35,6 @@ export interface UpstreamContentsParts extends Pick<DaemonContext, 'store' | 'lo
   readonly spendings: FetchBudget
   readonly texts: UpstreamTexts
   readonly mismatches: UpstreamMismatches
-  /** Pulls the source again: its declaration has changed, or its content does not match the declaration. */
-  readonly retake: (source: UpstreamNames['source']) => Promise<unknown>
   /** Applies the findings in the files of the source to the served skills. */
   readonly judge: (source: McpSource) => Promise<void>
 }
@@ -54,8 +53,18 @@ export class UpstreamContents {
   /** The failed fetches, each with the time until which its error is the answer. */
   readonly #denied = new Map<string, { readonly untilMs: number; readonly error: SyncError }>()
 
+  #refetch: (source: SourceId) => Promise<unknown> = async () => undefined
+
   constructor(parts: UpstreamContentsParts) {
     this.#parts = parts
+  }
+
+  /**
+   * Calls `refetch` from now on if a source is to be pulled again: its declaration has changed, or its content does not
+   * match the declaration. Resolves when that pull has ended.
+   */
+  onOutdated(refetch: (source: SourceId) => Promise<unknown>): void {
+    this.#refetch = refetch
   }
 
   /** True for a skill whose files are not given out, by what is known at this moment. */
@@ -201,13 +210,13 @@ export class UpstreamContents {
 
   /** Reads the archive again, because the server offers the file only in the archive. */
   async #reread(skill: UpstreamSkill, file: SkillFile, archive: string, server: McpServer): Promise<Uint8Array> {
-    const { log, retake } = this.#parts
+    const { log } = this.#parts
     const { source } = skill.upstream
     await server.reread(archive, this.#stop.signal)
     const kept = await readKept(skill, file, this.#parts, this.#stop.signal)
     if (kept.kind !== 'whole') {
       // The caller does not wait for this; the outcome is reported like any other.
-      void retake(source).catch(ignoreAbort)
+      void this.#refetch(source).catch(ignoreAbort)
       throw notGiven(skill, `"${file.path}" could not be had from its archive again`)
     }
     log.recovery('content-not-fetched', source)
@@ -226,9 +235,9 @@ export class UpstreamContents {
 
   /** Clears the mismatch if the listing was outdated, that is, if the server now declares what it sent. */
   async #explained(skill: UpstreamSkill, file: SkillFile, at: Asked, came: Came): Promise<void> {
-    const { mismatches, retake } = this.#parts
+    const { mismatches } = this.#parts
     if (await this.#isSame(skill, at).catch(unlessSyncError)) return
-    await retake(skill.upstream.source)
+    await this.#refetch(skill.upstream.source)
     await mismatches.forgetExplained(skill, file, came)
   }
 
@@ -240,7 +249,7 @@ export class UpstreamContents {
     // A listing for each such answer would be one a second, as long as requests arrive.
     if (await this.#isSame(skill, at)) return notGiven(skill, why)
     // The caller does not wait for this; the outcome is reported like any other.
-    void this.#parts.retake(at.source.id).catch(ignoreAbort)
+    void this.#refetch(at.source.id).catch(ignoreAbort)
     return notGiven(skill, why)
   }
 

@@ -100,7 +100,7 @@ function expectSomebodyKnown({ config, tokens, oauth }: Daemon, listen: ListenAd
   )
 }
 
-function edgeOptions({ config, tokens, oauth, news }: Daemon, listen: ListenAddress, log: Log): HttpOptions {
+function edgeOptions({ config, tokens, oauth, page: news }: Daemon, listen: ListenAddress, log: Log): HttpOptions {
   const onError: HttpOptions['onError'] = (error, trace) => logFailed(log, error, trace)
   return httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, news, onError })
 }

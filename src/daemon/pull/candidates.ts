@@ -3,6 +3,7 @@ import { UNDECIDED } from '../../sync/decisions/decisions.ts'
 import type { ObjectId, Revision } from '../../sync/model/revision.ts'
 import { isSameRevision } from '../../sync/model/revision.ts'
 import type { Snapshot, Current } from '../../sync/model/snapshot.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 import { isAway, type Source } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { fetchSnapshot } from '../../sync/pull/fetch-snapshot.ts'
@@ -11,6 +12,7 @@ import { secondLook } from '../../sync/pull/second-opinion.ts'
 import { isByRules, knownTrees } from '../../sync/survey/survey-rules.ts'
 import type { SecondOpinion } from '../../sync/upstream/git/second-opinion/second-opinion.ts'
 import type { Relation, TreeUpstream } from '../../sync/upstream/upstream.ts'
+import { configuredIn } from '../config/config.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
 import type { HostNames } from '../credentials/host-names.ts'
 import { Keyring } from '../credentials/keyring.ts'
@@ -29,43 +31,41 @@ export interface Comparison {
   readonly isGone?: boolean
 }
 
+export interface CandidatesParts extends ReachingParts {
+  readonly config: Config
+  readonly served: { currentOf(id: SourceId): Current | undefined }
+  readonly hosts: HostBackoff
+  readonly names: HostNames
+}
+
 /** Inspects the upstream for a decision by the operator. Nothing is served as a result. */
 export class Candidates {
   readonly #config: Config
-  readonly #parts: ReachingParts
+  readonly #parts: CandidatesParts
   readonly #keyring: Keyring
-  readonly #hosts: HostBackoff
   readonly #places: PQueue
   /** Runs one at a time: each holds a whole repository in memory. */
   readonly #secondPlace = new PQueue({ concurrency: 1 })
 
-  constructor(config: Config, parts: ReachingParts, { hosts, names }: { hosts: HostBackoff; names: HostNames }) {
-    const { environment, redactor, clock } = parts
+  constructor(parts: CandidatesParts) {
+    const { config } = parts
     // A separate keyring: a pull of the same source may be running with the answer of its helper.
-    this.#keyring = new Keyring({ environment, redactor, clock, names, fetchMs: config.limits.fetch.totalMs })
-    this.#hosts = hosts
+    this.#keyring = new Keyring({ ...parts, fetchMs: config.limits.fetch.totalMs })
     this.#config = config
     this.#parts = parts
     this.#places = new PQueue({ concurrency: config.limits.fetches.concurrency })
   }
 
-  /** The revision that the ref of a source points to now. */
-  async revision(configured: ConfiguredSource, signal: AbortSignal): Promise<Revision> {
-    return this.#looking(configured, undefined, signal, async (one, scratch) =>
-      one.io.open(one.source, scratch).resolve(signal),
-    )
+  /** The revision that the ref of a source points to now. Changes nothing. */
+  async revision(id: SourceId, signal: AbortSignal): Promise<Revision> {
+    return this.#inspect(id, signal, async (one, scratch) => one.io.open(one.source, scratch).resolve(signal))
   }
 
-  /** Stores a snapshot of the upstream now, or of one commit. `current` is what is served meanwhile. */
-  async take(
-    configured: ConfiguredSource,
-    current: Current | undefined,
-    precise: ObjectId | undefined,
-    signal: AbortSignal,
-  ): Promise<Current> {
-    const { source } = configured
-    return this.#looking(configured, current, signal, async (one, scratch) => {
-      const upstream = one.io.open(one.source, scratch)
+  /** Fetches the current upstream, or one commit, into the store, to be inspected or locked. It is not served. */
+  async take(id: SourceId, precise: ObjectId | undefined, signal: AbortSignal): Promise<Current> {
+    return this.#inspect(id, signal, async (one, scratch) => {
+      const { source, current } = one
+      const upstream = one.io.open(source, scratch)
       const revision =
         precise === undefined ? await upstream.resolve(signal) : { asked: source.ref, ref: precise, commit: precise }
       if (current !== undefined && this.#isSame(current.snapshot, source, revision)) return current
@@ -80,44 +80,46 @@ export class Candidates {
     return isByThese && snapshot.url === source.url && isSameRevision(snapshot.revision, revision)
   }
 
-  /** Compares the upstream now with what is served. */
-  async compare(configured: ConfiguredSource, current: Current | undefined, signal: AbortSignal): Promise<Comparison> {
-    return this.#looking(configured, current, signal, async (one, scratch) => {
-      const upstream = one.io.open(one.source, scratch)
+  /** Compares the upstream now with what is served. Changes nothing. */
+  async compare(id: SourceId, signal: AbortSignal): Promise<Comparison> {
+    return this.#inspect(id, signal, async (one, scratch) => {
+      const { source, current } = one
+      const upstream = one.io.open(source, scratch)
       const revision = await upstream.resolve(signal)
       if (current === undefined) return { served: undefined, revision }
       const served = current.snapshot.revision
       if (served.commit === revision.commit) return { served, revision }
       const relation = await upstream.relation(served.commit, revision.commit, signal)
       // A folder or a server never keeps previous revisions: nothing is lost by that.
-      const isKept = relation === 'descends' || upstream.kind === 'listing' || configured.source.kind === 'directory'
+      const isKept = relation === 'descends' || upstream.kind === 'listing' || source.kind === 'directory'
       const isGone = !isKept && (await this.#isGone(one, current, upstream))
       return { served, revision, relation, isGone }
     })
   }
 
-  /** Compares the served commit with the same commit fetched by isomorphic-git. */
-  async secondOpinion(
-    configured: ConfiguredSource,
-    { snapshot }: Current,
-    signal: AbortSignal,
-  ): Promise<SecondOpinion> {
+  /** Compares the served commit with the same commit fetched by isomorphic-git; `undefined` if nothing is served. */
+  async secondOpinion(id: SourceId, signal: AbortSignal): Promise<SecondOpinion | undefined> {
+    const snapshot = this.#parts.served.currentOf(id)?.snapshot
+    return snapshot && this.#secondPlace.add(() => this.#compareAgain(id, snapshot, signal), { signal })
+  }
+
+  async #compareAgain(id: SourceId, snapshot: Snapshot, signal: AbortSignal): Promise<SecondOpinion> {
+    const configured = configuredIn(this.#config, id)
     const { source } = configured
-    const manners = { source: source.id, host: hostOf(source), hosts: this.#hosts }
-    const way = this.#keyring.wayTo(configured)
+    const manners = { source: id, host: hostOf(source), hosts: this.#parts.hosts }
     const { fetch: limits } = this.#config.limits
-    return this.#secondPlace.add(
-      () =>
-        this.#looking(configured, undefined, signal, (_, scratch) =>
-          step(manners, () => secondLook(source, snapshot, { way, limits, scratch }, signal)),
-        ),
-      { signal },
-    )
+    return this.#inspect(id, signal, (_, scratch) => {
+      // Made here, in the slot: a way of the same source that was made before it loses the answer of its helper.
+      const way = this.#keyring.wayTo(configured)
+      return step(manners, () => secondLook(source, snapshot, { way, limits, scratch }, signal))
+    })
   }
 
   /** The objection of the gate against serving a candidate. */
-  async vetoOf(configured: ConfiguredSource, candidate: Current, current: Current | undefined, signal: AbortSignal) {
-    return this.#pullingOf(configured).gate?.(candidate.snapshot, current?.snapshot, signal)
+  async vetoOf({ snapshot }: Current, signal: AbortSignal): Promise<SyncError | undefined> {
+    const configured = configuredIn(this.#config, snapshot.source)
+    const current = this.#parts.served.currentOf(snapshot.source)
+    return this.#pullingOf(configured).gate?.(snapshot, current?.snapshot, signal)
   }
 
   /** Fetches only the commit: its trees are known. */
@@ -137,26 +139,27 @@ export class Candidates {
   #pullingOf(configured: ConfiguredSource): PullContext {
     const io = pullingOf(configured, this.#config, this.#parts, this.#keyring)
     const host = hostOf(configured.source)
-    const manners = { source: configured.source.id, host, hosts: this.#hosts, fetching: async () => {} }
+    const manners = { source: configured.source.id, host, hosts: this.#parts.hosts, fetching: async () => {} }
     return { ...io, open: (source, scratch) => throttled(io.open(source, scratch), manners) }
   }
 
-  async #looking<Seen>(
-    configured: ConfiguredSource,
-    current: Current | undefined,
+  async #inspect<Seen>(
+    id: SourceId,
     signal: AbortSignal,
-    look: (one: Pull, scratch: string) => Promise<Seen>,
+    inspect: (one: Pull, scratch: string) => Promise<Seen>,
   ): Promise<Seen> {
+    const configured = configuredIn(this.#config, id)
     const { source } = configured
     if (this.#config.mode.offline && isAway(source))
-      throw new SyncError('source-unreachable', `Cannot look at "${source.id}": --offline lets nobody be asked`)
+      throw new SyncError('source-unreachable', `Cannot look at "${id}": --offline lets nobody be asked`)
     const io = this.#pullingOf(configured)
+    const current = this.#parts.served.currentOf(id)
     const one: Pull = { source, current, orders: { decision: UNDECIDED, offline: false }, io, signal }
     return this.#places.add(
       async () => {
         await using scratch = await this.#parts.store.scratch()
         try {
-          const seen = await look(one, scratch.path)
+          const seen = await inspect(one, scratch.path)
           await this.#keyring.heard(configured, { kind: 'unchanged', revision: undefined }, signal)
           return seen
         } catch (error) {

@@ -6,9 +6,8 @@ import { openUpstream } from '../../sync/upstream/open.ts'
 import type { Reach } from '../../sync/upstream/open.ts'
 import type { Redactor } from '../base/redactor.ts'
 import { sshAccessOf } from '../config/auth.ts'
-import { configuredIn } from '../config/config.ts'
+import { configuredIn, ownFolders } from '../config/config.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
-import type { Environment } from '../config/environment.ts'
 import type { GateConfig } from '../config/gate.ts'
 import type { DaemonContext } from '../context.ts'
 import type { Keyring } from '../credentials/keyring.ts'
@@ -53,14 +52,6 @@ function openerOf(
     const server = source.kind === 'mcp' ? servers.at(configuredIn(config, source.id), source) : undefined
     return open(source, { ...reach, scratch, apart, ...(server !== undefined && { server }) })
   }
-}
-
-/**
- * The folders in which this program keeps copies of skills: its state folder, and the default state folder, where other
- * daemons of this user keep theirs.
- */
-export function ownFolders(config: Config, environment: Environment): readonly string[] {
-  return [config.state, environment.state]
 }
 
 /** The operator's gate, as a step of a pull. */

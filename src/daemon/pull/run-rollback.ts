@@ -13,6 +13,7 @@ import { decisionAfterRollback } from './decide.ts'
 import type { Puller } from './puller.ts'
 import { fullCommit, heldAtCommit, heldInGeneration } from './rollback.ts'
 import type { RollbackTarget, RolledBack } from './rollback.ts'
+import type { ServedCatalog } from './served-catalog.ts'
 
 /** The error for a rollback that the lock would undo at the next pull: it must be permanent or refused. */
 function broughtBack(config: Config, id: SourceId, refusal: NotLocked): SyncError {
@@ -22,22 +23,26 @@ function broughtBack(config: Config, id: SourceId, refusal: NotLocked): SyncErro
   return new NotLocked(`${refusal.message}, which the next pull would bring back; ${tries}`)
 }
 
+export interface RollbacksParts extends Pick<DaemonContext, 'store'> {
+  readonly config: Config
+  readonly served: ServedCatalog
+  readonly puller: Puller
+  readonly candidates: Candidates
+}
+
 /** Rolls back to previously served content, and stores that decision. */
 export class Rollbacks {
   readonly #config: Config
-  readonly #parts: Pick<DaemonContext, 'store'>
-  readonly #puller: Puller
-  readonly #candidates: Candidates
+  readonly #parts: RollbacksParts
 
-  constructor(config: Config, parts: Pick<DaemonContext, 'store'>, puller: Puller, candidates: Candidates) {
-    this.#config = config
+  constructor(parts: RollbacksParts) {
+    this.#config = parts.config
     this.#parts = parts
-    this.#puller = puller
-    this.#candidates = candidates
   }
 
   /** Returns the effect on each source. The signal aborts only before the first source is changed. */
   async to(target: RollbackTarget, hold: boolean, signal: AbortSignal): Promise<readonly RolledBack[]> {
+    const { store, served, puller } = this.#parts
     const back = await this.#backAt(target, signal)
     if (back.size === 0)
       throw new OperatorError('nothing-to-decide', 'There is nothing to go back to: that is what is served')
@@ -51,21 +56,21 @@ export class Rollbacks {
     const done: RolledBack[] = []
     for (const [id, { snapshot }] of back) {
       // A running pull would publish the revision that is being left.
-      await this.#puller.stop(id)
-      const from = this.#puller.currentOf(id)?.snapshot.revision
+      await puller.stop(id)
+      const from = served.currentOf(id)?.snapshot.revision
       const to = snapshot.revision
       const after = (before: SourceDecision): SourceDecision => decisionAfterRollback(before, from, to, hold)
-      done.push({ source: id, from, to, decision: await this.#parts.store.decisions.change(id, after) })
+      done.push({ source: id, from, to, decision: await store.decisions.change(id, after) })
     }
     const source = target.kind === 'commit' ? { source: target.source } : {}
     // A change that must reach the disk is not interrupted.
-    await this.#puller.publish(back, { action: 'rollback', trigger: 'command', ...source })
+    await served.publish(back, { action: 'rollback', trigger: 'command', ...source })
     return done
   }
 
   async #backAt(target: RollbackTarget, signal: AbortSignal): Promise<ReadonlyMap<SourceId, Current>> {
-    const { store } = this.#parts
-    const currentOf = (id: SourceId): Current | undefined => this.#puller.currentOf(id)
+    const { store, served } = this.#parts
+    const currentOf = (id: SourceId): Current | undefined => served.currentOf(id)
     if (target.kind === 'generation') {
       const sources = this.#config.sources.map(({ source }) => source)
       return heldInGeneration(store, target.number, currentOf, sources)
@@ -78,10 +83,9 @@ export class Rollbacks {
 
   /** Content that was never served is checked by the gate first, for any caller. */
   async #vetted(source: SourceId, commit: string, signal: AbortSignal): Promise<Current> {
-    const configured = configuredIn(this.#config, source)
-    const current = this.#puller.currentOf(source)
-    const candidate = await this.#candidates.take(configured, current, fullCommit(source, commit), signal)
-    const veto = await this.#candidates.vetoOf(configured, candidate, this.#puller.currentOf(source), signal)
+    const { candidates } = this.#parts
+    const candidate = await candidates.take(source, fullCommit(source, commit), signal)
+    const veto = await candidates.vetoOf(candidate, signal)
     // The gate wants an operator to decide, and an operator is deciding.
     if (veto !== undefined && veto.code !== 'awaiting-approval') throw veto
     return candidate

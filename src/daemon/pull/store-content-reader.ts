@@ -11,35 +11,29 @@ import { storedOf } from '../../sync/store/skills/stored-path.ts'
 import type { DaemonContext } from '../context.ts'
 import type { UpstreamContents } from '../mcp-sources/verified-read.ts'
 
-/** The recovery of a source's damaged files. */
-export interface Mending {
-  /** Marks a stored file of the source as damaged. Returns true if that was not known yet. */
-  markDamaged(source: SourceId): boolean
-  pull(source: SourceId): Promise<unknown>
+export interface StoreContentReaderParts extends Pick<DaemonContext, 'store' | 'log'> {
+  readonly registry: Registry
+  readonly puller: {
+    /** Marks a stored file of the source as damaged. Returns true if that was not known yet. */
+    markDamaged(source: SourceId): boolean
+    /** Pulls the source, because the client that requested the file found the damage. */
+    request(source: SourceId, trigger: 'call'): Promise<unknown>
+  }
+  /** The files of skills of other MCP servers. */
+  readonly upstream: UpstreamContents
 }
 
 /** Reads the files of the store for clients. */
 export class StoreContentReader {
-  readonly #parts: Pick<DaemonContext, 'store' | 'log'>
-  readonly #registry: Registry
-  readonly #mending: Mending
-  readonly #upstream: UpstreamContents
+  readonly #parts: StoreContentReaderParts
 
-  constructor(
-    parts: Pick<DaemonContext, 'store' | 'log'>,
-    registry: Registry,
-    mending: Mending,
-    upstream: UpstreamContents,
-  ) {
+  constructor(parts: StoreContentReaderParts) {
     this.#parts = parts
-    this.#registry = registry
-    this.#mending = mending
-    this.#upstream = upstream
   }
 
   /** Reads and verifies the bytes. A damaged file is fetched again. */
   async read(kept: StoredLocation, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | UnreadContent> {
-    if (isOfUpstream(kept)) return this.#upstream.read(kept, file, trace)
+    if (isOfUpstream(kept)) return this.#parts.upstream.read(kept, file, trace)
     try {
       return await readStored(kept, file, this.#parts)
     } catch (error) {
@@ -52,12 +46,13 @@ export class StoreContentReader {
   /** A stored file is damaged: its sources are pulled as if nothing were known of them. */
   #mend(kept: StoredLocation, error: SyncError): void {
     const what = 'kind' in kept ? {} : { skill: kept.path }
-    for (const snapshot of this.#registry.catalog.snapshots) {
+    const { registry, puller, log } = this.#parts
+    for (const snapshot of registry.catalog.snapshots) {
       const { source } = snapshot
-      if (!holds(snapshot, kept) || !this.#mending.markDamaged(source)) continue
-      this.#parts.log.warn('content-damaged', { source, ...what, message: error.message })
+      if (!holds(snapshot, kept) || !puller.markDamaged(source)) continue
+      log.warn('content-damaged', { source, ...what, message: error.message })
       // The client is not kept waiting; the outcome is reported like any other.
-      void this.#mending.pull(source).catch(ignoreAbort)
+      void puller.request(source, 'call').catch(ignoreAbort)
     }
   }
 }

@@ -98,6 +98,11 @@ export class DecisionStore {
   /** Throws if the decisions could not be read: a hold must not be forgotten. */
   of(source: SourceId): SourceDecision {
     if (this.#failure !== undefined) throw this.#failure
+    return this.knownOf(source)
+  }
+
+  /** The decision about a source, as this process last read or wrote it. */
+  knownOf(source: SourceId): SourceDecision {
     return this.known.get(source) ?? UNDECIDED
   }
 
@@ -124,7 +129,7 @@ export class DecisionStore {
   /** Changes and writes the decision about a source; it is on the disk when this returns. Only for the one writer. */
   async change(source: SourceId, change: (decision: SourceDecision) => SourceDecision): Promise<SourceDecision> {
     return this.#inTurn(async () => {
-      const decision = change(this.known.get(source) ?? UNDECIDED)
+      const decision = change(this.knownOf(source))
       const after = new Map(this.known).set(source, decision)
       if (Object.keys(decision).length === 0) after.delete(source)
       await this.#write({ ...this.#written, sources: after })

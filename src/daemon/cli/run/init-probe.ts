@@ -9,10 +9,11 @@ import type { Tree } from '../../../sync/model/tree.ts'
 import { openUpstream } from '../../../sync/upstream/open.ts'
 import { NOTHING_KNOWN } from '../../../sync/upstream/upstream.ts'
 import { sshAccessOf } from '../../config/auth.ts'
+import { ownFolders } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import type { DaemonContext } from '../../context.ts'
 import { Keyring } from '../../credentials/keyring.ts'
-import { cleanedError, ownFolders } from '../../pull/pull-context.ts'
+import { cleanedError } from '../../pull/pull-context.ts'
 
 /** The content of a source before anything of it is stored. */
 export interface FirstLook {

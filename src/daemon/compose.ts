@@ -1,0 +1,104 @@
+import type { SourceId } from '../sync/model/source-id.ts'
+import type { Fallback } from '../sync/pull/fallback-source.ts'
+import type { Publisher } from '../sync/pull/publisher.ts'
+import { foldersIn } from './config/config.ts'
+import type { Config } from './config/config.ts'
+import type { DaemonContext } from './context.ts'
+import { Keyring } from './credentials/keyring.ts'
+import { PageData } from './http/page-data.ts'
+import { McpDecisions } from './mcp-sources/mcp-decisions.ts'
+import { McpSources } from './mcp-sources/mcp-sources.ts'
+import { Candidates } from './pull/candidates.ts'
+import { DocumentThread } from './pull/document-thread.ts'
+import { OperatorDecisions } from './pull/operator-decisions.ts'
+import { Puller } from './pull/puller.ts'
+import { Rollbacks } from './pull/run-rollback.ts'
+import { ServedCatalog } from './pull/served-catalog.ts'
+import { StoreContentReader } from './pull/store-content-reader.ts'
+import type { ReloadState } from './reload-state.ts'
+import { PullActivity } from './schedule/pull-activity.ts'
+import { PullScheduler } from './schedule/pull-scheduler.ts'
+import { Searching } from './search/search-service.ts'
+import type { PullReport } from './status/report.ts'
+import { StatusReader } from './status/status-reader.ts'
+import type { KnownLock } from './trust/known-lock.ts'
+import { isBound } from './trust/lock-rules.ts'
+
+/** The parts of a daemon that were read from its state folder, or that its predecessor passed on. */
+export interface LoadedParts extends DaemonContext, ReloadState {
+  readonly config: Config
+  readonly publisher: Publisher
+  readonly report: PullReport
+  readonly lock: KnownLock
+}
+
+/** The parts of a running daemon. */
+export type Composition = ReturnType<typeof compose>
+
+/**
+ * Builds a daemon bottom-up: each part is given parts that were built before it. A lower part reaches a higher one only
+ * through the two subscriptions at the end.
+ */
+export function compose(loaded: LoadedParts) {
+  const { config, clock, contract } = loaded
+  const keyring = new Keyring({ ...loaded, fetchMs: config.limits.fetch.totalMs })
+  const activity = new PullActivity(foldersIn(config), clock)
+  const reader = new DocumentThread()
+  const served = new ServedCatalog(loaded)
+  const base = { ...loaded, keyring, activity, reader, served }
+
+  const mcp = new McpSources(base)
+  const servers = mcp.connections
+  const candidates = new Candidates({ ...base, servers })
+  const fallbackTo = (id: SourceId): Fallback => fallbackOf(id, candidates, mcp)
+  const puller = new Puller({ ...base, servers, fallbackTo, fetchAll: mcp.fetchAll.bind(mcp) })
+  const scheduler = new PullScheduler({ ...base, puller })
+
+  const decisions = new OperatorDecisions({ ...base, puller })
+  const rollbacks = new Rollbacks({ ...base, puller, candidates })
+  const mcpDecisions = new McpDecisions({ ...base, sources: mcp, puller })
+
+  const contents = new StoreContentReader({ ...base, puller, upstream: mcp.contents })
+  const search = new Searching({ ...loaded, state: config.state })
+  const pendingOf = (id: SourceId): readonly string[] => decisions.pendingOf(id)
+  const fetchedFrom = (id: SourceId): number => mcp.fetchedFrom(id)
+  const status = new StatusReader({ ...base, scheduler, pendingOf, fetchedFrom })
+  const page = new PageData({
+    ...loaded,
+    pendingOf,
+    status: () => status.status(true),
+    isBound: (id) => isBound(status.besidePull(id).lock),
+    contractProblems: () => contract.known,
+  })
+
+  servers.onNews((id) => {
+    activity.heard(id)
+    scheduler.trigger(id)
+  })
+  mcp.contents.onOutdated(async (id) => puller.refetch(id))
+  return {
+    activity,
+    candidates,
+    contents,
+    decisions,
+    mcp,
+    mcpDecisions,
+    page,
+    puller,
+    reader,
+    rollbacks,
+    scheduler,
+    search,
+    served,
+    status,
+  }
+}
+
+/** Reads the locked skills of a source from another server, if their commit vanished from its own. */
+function fallbackOf(id: SourceId, candidates: Candidates, { contents }: McpSources): Fallback {
+  return {
+    id,
+    list: async (signal) => (await candidates.take(id, undefined, signal)).snapshot.skills,
+    read: async (skill, file) => contents.bring(skill, file),
+  }
+}

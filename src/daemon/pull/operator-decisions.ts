@@ -1,0 +1,88 @@
+import type { Registry } from '../../serve/registry.ts'
+import { pendingPaths } from '../../sync/decisions/approvals.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { configuredIn } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import type { DaemonContext } from '../context.ts'
+import { disablementIn, keptOut, type Disablement } from '../status/disablement.ts'
+import type { PullReport } from '../status/report.ts'
+import { decisionAfter, expectWaiting, isWaiting } from './decide.ts'
+import type { HeldRevision, NamedRevision, Situation, Verb } from './decide.ts'
+import { followDisabled } from './load-decisions.ts'
+import type { Puller } from './puller.ts'
+import type { ServedCatalog } from './served-catalog.ts'
+
+export interface OperatorDecisionsParts extends Pick<DaemonContext, 'store' | 'log'> {
+  readonly config: Config
+  readonly registry: Registry
+  readonly served: ServedCatalog
+  readonly report: PullReport
+  readonly puller: Puller
+}
+
+/** The operator's decisions about sources and their skills, each on the disk before it has an effect. */
+export class OperatorDecisions {
+  readonly #parts: OperatorDecisionsParts
+
+  constructor(parts: OperatorDecisionsParts) {
+    this.#parts = parts
+  }
+
+  /** The revision of a source that waits for a decision, and the reason. Throws if nothing waits. */
+  waiting(id: SourceId, verb: 'approve' | 'reject'): HeldRevision {
+    const { config, store, report } = this.#parts
+    const revision = expectWaiting(this.#situation(id), store.decisions.of(id).frozen, verb)
+    const { condition } = report.recordOf(configuredIn(config, id).source)
+    if (condition === undefined) throw new TypeError('What waits does so under a condition')
+    return { revision, ...condition }
+  }
+
+  /** Stores the decision about a source. The next pull follows it. */
+  async decide(id: SourceId, verb: Verb, named: NamedRevision): Promise<void> {
+    const { store, log, puller } = this.#parts
+    // A running pull would follow the previous decision.
+    await puller.stop(id)
+    const situation = { ...this.#situation(id), ...named }
+    await store.decisions.change(id, (before) => decisionAfter(verb, before, situation))
+    const { commit, tag } = named
+    const about = { ...(commit !== undefined && { commit }), ...(tag !== undefined && { tag }) }
+    log.info('decided', { source: id, decision: verb, ...about })
+  }
+
+  /**
+   * Takes a skill out of service at once, or brings it back; the skill need not exist. The change is written to disk
+   * first: a client that was notified of the removal must not find the skill again after a kill.
+   */
+  async disable(id: SourceId, path: string, disabled: boolean, sourceOnly: boolean): Promise<Disablement> {
+    const { store, log, served } = this.#parts
+    const snapshots = served.current.map(({ snapshot }) => snapshot)
+    const before = store.decisions.disabled
+    const isNew = await store.decisions.disable(id, path, disabled, { snapshots, sourceOnly })
+    if (isNew && disabled) await followDisabled(snapshots, this.#parts)
+    await served.serveInSlices()
+    if (isNew) log.info(disabled ? 'skill-disabled' : 'skill-enabled', { source: id, skill: path })
+    const after = store.decisions.disabled
+    const still = disabled ? undefined : keptOut(snapshots, after, { source: id, path })
+    return { isNew, ...disablementIn(snapshots, before, after), ...(still !== undefined && { still }) }
+  }
+
+  /** The paths of the skills of a source that wait for approval. */
+  pendingOf(id: SourceId): readonly string[] {
+    const { config, store, registry } = this.#parts
+    const snapshot = registry.catalog.snapshots.find(({ source }) => source === id)
+    return pendingPaths(configuredIn(config, id).source, snapshot, store.decisions.approvals)
+  }
+
+  /** The facts that a decision about a source depends on, except those that the operator names. */
+  #situation(id: SourceId): Omit<Situation, keyof NamedRevision> {
+    const { config, report, served } = this.#parts
+    const { condition, revision } = report.recordOf(configuredIn(config, id).source)
+    const waiting = isWaiting(condition?.code) ? revision : undefined
+    return {
+      source: id,
+      served: served.currentOf(id)?.snapshot.revision,
+      waiting,
+      pending: this.pendingOf(id).length,
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Registry } from '../../serve/registry.ts'
+import type { GenerationCause, Trigger } from '../../sync/model/generation.ts'
+import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import type { McpSource } from '../../sync/model/source.ts'
+import type { Changed, Loss, Publisher } from '../../sync/pull/publisher.ts'
+import { snapshotWithTexts } from '../../sync/survey/listing-hidden-text.ts'
+import { snapshotWithMismatches } from '../../sync/survey/listing-mismatches.ts'
+import type { Config } from '../config/config.ts'
+import type { DaemonContext } from '../context.ts'
+import { followDisabled } from './load-decisions.ts'
+
+export interface ServedCatalogParts extends Pick<DaemonContext, 'store' | 'clock' | 'log'> {
+  readonly config: Config
+  readonly registry: Registry
+  readonly publisher: Publisher
+}
+
+/** The served content of each source. Each change is a new generation on the disk before clients see it. */
+export class ServedCatalog {
+  readonly #parts: ServedCatalogParts
+  readonly #publisher: Publisher
+
+  constructor(parts: ServedCatalogParts) {
+    this.#parts = parts
+    this.#publisher = parts.publisher
+  }
+
+  currentOf(source: SourceId): Current | undefined {
+    return this.#publisher.currentOf(source)
+  }
+
+  /** The served content of all sources that have any, in their order. */
+  get current(): readonly Current[] {
+    return this.#parts.config.sources.flatMap(({ source }) => this.currentOf(source.id) ?? [])
+  }
+
+  /** The sources whose served content is lost on disk, until it is restored. */
+  get lost(): readonly Loss[] {
+    return this.#publisher.lost
+  }
+
+  /** Creates a generation of the changes and serves it. Without a signal it is never interrupted. */
+  async publish(changed: Changed, cause: GenerationCause, signal: AbortSignal = NEVER): Promise<void> {
+    await followDisabled(
+      [...changed.values()].flatMap((current) => current?.snapshot ?? []),
+      this.#parts,
+    )
+    await this.#publisher.publish(changed, cause, this.#parts.clock.now(), signal)
+    // Adds findings that the snapshot lacks: those made while it was built, and those since it was last served.
+    for (const { source } of this.#parts.config.sources)
+      if (source.kind === 'mcp' && changed.has(source.id)) await this.#isAmended(source, cause.trigger)
+    // Building a catalog of thousands of skills takes long, and so does notifying of the changes: pending requests are
+    // answered first. The first turn ends in the same round of the event loop, which reads no new input.
+    await turn()
+    await turn()
+    await this.serveInSlices()
+  }
+
+  /**
+   * Applies the findings in fetched files of an MCP server to what is served. It does not wait for a pull: a server
+   * that hangs must not keep a skill in service.
+   */
+  async applyFindings(source: McpSource, trigger: Trigger): Promise<void> {
+    if (await this.#isAmended(source, trigger)) await this.serveInSlices()
+  }
+
+  /** Returns true if that created a generation to serve. */
+  async #isAmended({ id, hiddenUnicode }: McpSource, trigger: Trigger): Promise<boolean> {
+    const { store, clock } = this.#parts
+    const change = async (snapshot: Snapshot): Promise<Snapshot> => {
+      const found = snapshotWithMismatches(snapshot, await store.upstreams.mismatches(id))
+      return snapshotWithTexts(found, await store.upstreams.texts(id), hiddenUnicode)
+    }
+    return this.#publisher.amend(id, change, { action: 'update', trigger, source: id }, clock.now())
+  }
+
+  /**
+   * Rewrites from memory what the disk has lost of a source since: a restart must find what is served now. Returns true
+   * if it was lost.
+   */
+  async mend(id: SourceId, trigger: Trigger, signal: AbortSignal): Promise<boolean> {
+    const cause: GenerationCause = { action: 'update', trigger, source: id }
+    const isMended = await this.#publisher.mend(id, cause, this.#parts.clock.now(), signal)
+    if (isMended) this.serve()
+    return isMended
+  }
+
+  /**
+   * Like `serve`, but first builds the catalog and its changes in slices, so that other clients are served meanwhile.
+   */
+  async serveInSlices(): Promise<void> {
+    await this.#parts.registry.prepare(await this.#publisher.readied())
+    this.serve()
+  }
+
+  /** Serves the newest generation, without the skills that are disabled now. */
+  serve(): void {
+    // Never a catalog that was built before a wait: the operator may have disabled one of its skills meanwhile.
+    this.#parts.registry.publish(this.#publisher.catalog)
+  }
+
+  /** Resolves when everything that was to be published so far is on the disk, or has failed. */
+  async settled(): Promise<void> {
+    await this.#publisher.settled()
+  }
+}
+
+const NEVER = new AbortController().signal

@@ -1,0 +1,111 @@
+import type { Unready } from '../../serve/http/routes/health.ts'
+import type { Registry } from '../../serve/registry.ts'
+import type { Current } from '../../sync/model/snapshot.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import type { Source } from '../../sync/model/source.ts'
+import type { Loss } from '../../sync/pull/publisher.ts'
+import type { SourceRecord } from '../../sync/store/source-records.ts'
+import { configuredIn, idsOf } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import type { DaemonContext } from '../context.ts'
+import type { PullActivity } from '../schedule/pull-activity.ts'
+import type { PullScheduler } from '../schedule/pull-scheduler.ts'
+import type { KnownLock } from '../trust/known-lock.ts'
+import type { Beside } from './pull-result.ts'
+import { unreadyIn } from './readiness.ts'
+import type { PullReport } from './report.ts'
+import { statusLine } from './status-line.ts'
+import { statusOf } from './status.ts'
+import type { HttpStatus, Status } from './status.ts'
+import type { UpgradeNotice } from './upgrade-notices.ts'
+
+export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'readOnly'> {
+  readonly config: Config
+  readonly registry: Registry
+  readonly report: PullReport
+  readonly scheduler: PullScheduler
+  readonly activity: PullActivity
+  readonly lock: KnownLock
+  readonly served: { readonly lost: readonly Loss[]; currentOf(id: SourceId): Current | undefined }
+  /** The bytes of files that came from an MCP source in the last hour. */
+  readonly fetchedFrom: (id: SourceId) => number
+  /** The paths of the skills of a source that wait for approval. */
+  readonly pendingOf: (id: SourceId) => readonly string[]
+  readonly notices: readonly UpgradeNotice[]
+  readonly startedAt: Date
+}
+
+/** The status of a daemon, in its forms. */
+export class StatusReader {
+  readonly #parts: StatusReaderParts
+  #http: (() => HttpStatus) | undefined
+
+  constructor(parts: StatusReaderParts) {
+    this.#parts = parts
+  }
+
+  /** Adds the HTTP side from now on. */
+  isServedBy(http: () => HttpStatus): void {
+    this.#http = http
+  }
+
+  /** `leavesFindings` leaves out the findings in skills, which take longest to collect. */
+  status(leavesFindings: boolean): Status {
+    const { config, registry, report, scheduler, activity, lock, served, store, readOnly } = this.#parts
+    const { fetchedFrom, notices, startedAt } = this.#parts
+    const { known, disabled, loss, approvals } = store.decisions
+    return statusOf({
+      leavesFindings,
+      config,
+      catalog: registry.catalog,
+      recordOf: (source) => report.recordOf(source),
+      decisions: known,
+      disabled,
+      loss,
+      lost: served.lost,
+      approvals,
+      nextPolls: scheduler.nextPolls(),
+      lookingSince: activity.lookingSince,
+      fetchedFrom,
+      lock: lock.known,
+      notices,
+      startedAt,
+      readOnly: readOnly?.(),
+      http: this.#http?.(),
+    })
+  }
+
+  /** The status in one line, for a service manager. It is sent often, so it must be cheap. */
+  get line(): string {
+    const { config, registry, readOnly } = this.#parts
+    const { generation, listed } = registry.catalog
+    return statusLine({
+      isReadOnly: readOnly?.() !== undefined,
+      generation,
+      skills: listed.length,
+      sources: idsOf(config),
+      recordOf: (id) => this.#recordOf(id),
+    })
+  }
+
+  /** The reasons why requests should not be sent to this daemon; empty if it is ready. */
+  get unready(): readonly Unready[] {
+    const { registry, scheduler } = this.#parts
+    return unreadyIn(registry.catalog, scheduler.ages())
+  }
+
+  /** The facts about a source that are reported in addition to the outcome of its pull. */
+  besidePull(id: SourceId): Beside {
+    const { lock, served, store, pendingOf } = this.#parts
+    const standing = lock.standingOf(this.#sourceOf(id), store.decisions.knownOf(id))
+    return { pending: pendingOf(id), served: served.currentOf(id)?.snapshot.revision, lock: standing }
+  }
+
+  #recordOf(id: SourceId): SourceRecord {
+    return this.#parts.report.recordOf(this.#sourceOf(id))
+  }
+
+  #sourceOf(id: SourceId): Source {
+    return configuredIn(this.#parts.config, id).source
+  }
+}
