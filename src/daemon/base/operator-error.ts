@@ -1,7 +1,7 @@
 import { isSyncErrorCode } from '../../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 
-/** The closed family of errors that commands and the control socket give to an operator. Its message says what to try. */
+/** The codes of all errors that commands and the control socket give to an operator. */
 export type OperatorErrorCode = SyncErrorCode | keyof typeof EXIT_STATUS
 
 /** The exit status of a command that fails with the code; 2 if the request contradicts the configuration. */
@@ -42,7 +42,7 @@ const EXIT_STATUS = {
   withheld: 1,
 } as const
 
-/** A request of an operator that failed. */
+/** A request of an operator that failed. The message says what to try. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
   readonly code: OperatorErrorCode

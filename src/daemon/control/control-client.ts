@@ -15,7 +15,7 @@ export interface Ask {
 }
 
 /**
- * Sends a request to the daemon that listens on the socket. Rejects with a `OperatorError`, or with the signal's reason.
+ * Sends a request to the daemon that listens on the socket. Rejects with an `OperatorError`, or with the signal's reason.
  */
 export async function askDaemon(socketPath: string, method: string, params: unknown, ask: Ask): Promise<ControlAnswer> {
   ask.signal.throwIfAborted()
@@ -82,7 +82,10 @@ function readReply(line: string, onEvent: (event: unknown) => void): ControlAnsw
 
 function toldError(error: unknown): OperatorError {
   const { code, message } = isObject(error) ? error : {}
-  return new OperatorError(operatorErrorCodeOf(String(code)), String(message))
+  const known = operatorErrorCodeOf(String(code))
+  // The daemon may be of a newer version: its code still tells the operator more than ours.
+  const said = known === code ? String(message) : `${String(message)} (${String(code)})`
+  return new OperatorError(known, said)
 }
 
 /** The connection fails this way if the socket is gone, or was left by a process that has ended. */

@@ -11,7 +11,7 @@ import { isSocketThere, makeSocketFolder, removeSocketFolder } from './control-p
 
 /**
  * Answers one method of the control socket. The signal is aborted when the client disconnects. An expected failure is a
- * `SyncError` or a `OperatorError` and is sent to the client; any other error ends the process.
+ * `SyncError` or an `OperatorError` and is sent to the client; any other error ends the process.
  */
 export type ControlHandler = (params: unknown, send: (event: unknown) => void, signal: AbortSignal) => Promise<unknown>
 

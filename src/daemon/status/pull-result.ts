@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { identityOf } from '../../sync/decisions/decisions.ts'
+import { holdReasonOf } from '../../sync/model/outcome.ts'
 import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId } from '../../sync/model/revision.ts'
 import type { Revision } from '../../sync/model/revision.ts'
@@ -55,7 +56,7 @@ export interface Beside {
 export function syncEndOf(source: string, outcome: Outcome, { pending, served, lock }: Beside): SyncEnd {
   switch (outcome.kind) {
     case 'failed':
-      return { source, outcome: 'failed', lock, ...toldOf(source, outcome.error) }
+      return { source, outcome: 'failed', lock, ...toldOf(source, holdReasonOf(outcome.error)) }
     case 'held': {
       const { revision, reason } = outcome
       return { source, outcome: 'held', ...placeOf(revision), lock, ...toldOf(source, reason, revision) }

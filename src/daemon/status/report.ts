@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { identityOf } from '../../sync/decisions/decisions.ts'
+import { holdReasonOf } from '../../sync/model/outcome.ts'
 import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from '../../sync/model/revision.ts'
 import type { Moved } from '../../sync/model/skill-delta.ts'
@@ -183,7 +184,7 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
   const looked = { ...previous, lastAttempt: now }
   switch (outcome.kind) {
     case 'failed':
-      return { ...looked, condition: conditionOf(outcome.error) }
+      return { ...looked, condition: conditionOf(holdReasonOf(outcome.error)) }
     case 'held':
       if (outcome.revision === undefined) return { ...previous, condition: conditionOf(outcome.reason) }
       return { ...looked, lastSuccess: now, condition: conditionOf(outcome.reason), revision: outcome.revision }

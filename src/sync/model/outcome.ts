@@ -48,13 +48,15 @@ export interface Updated {
   readonly drift?: Drift
 }
 
-/** Why a pull holds what it found: the code, and a message for people. */
+/** The reason why a pull holds its candidate, or serves another revision than the newest. */
 export interface HoldReason {
   readonly code: SyncErrorCode
   readonly message: string
+  /** An error is no reason: JSON and spreads lose its message. */
+  readonly name?: never
 }
 
-/** The part of an error that an outcome has: a value that JSON preserves. */
+/** The parts of an error that a hold or a drift keeps: a value that JSON preserves. */
 export function holdReasonOf({ code, message }: SyncError): HoldReason {
   return { code, message }
 }

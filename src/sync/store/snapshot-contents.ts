@@ -95,12 +95,12 @@ function countPlaces({ places }: SnapshotPiece, counted: Set<string>): number {
   return bytes
 }
 
-/** Returns the key of a part in `Piece.places`. */
+/** Returns the key of a part in `SnapshotPiece.places`. */
 export function partPlace(digest: string): string {
   return `parts/${digest}`
 }
 
-/** Returns the key of a skill or docs in `Piece.places`. */
+/** Returns the key of a skill or docs in `SnapshotPiece.places`. */
 export function contentPlaceOf(place: ContentFolder, digest: string): string {
   return `${place}/${digest}`
 }

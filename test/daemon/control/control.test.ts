@@ -81,6 +81,20 @@ test('a method with a name of almost 1 MiB is refused like any other', async () 
   await expect(ask(daemon.path, '"'.repeat(2 ** 18))).rejects.toMatchObject({ code: 'unknown-method' })
 })
 
+test('the code of a daemon of a newer version is in the message', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'control.sock')
+  const newer = createServer((socket) => {
+    socket.end(`${JSON.stringify({ error: { code: 'from-next-year', message: 'Cannot sync: ask next year' } })}\n`)
+  })
+  await once(newer.listen(path), 'listening')
+
+  const error = await ask(path, 'sync').catch((error: unknown) => error)
+
+  newer.close()
+  expect(error).toMatchObject({ code: 'internal', message: 'Cannot sync: ask next year (from-next-year)' })
+})
+
 test('a failure that nobody expects is told without its words, and ends the process', async () => {
   await using folder = await temporaryFolder()
   const path = join(folder.path, 'control.sock')

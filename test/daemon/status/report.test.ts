@@ -43,7 +43,7 @@ test('a success is remembered with its time and what it saw, also by the next pr
 test('of what is served instead of the newest commit, the newest is remembered as what upstream has', async () => {
   await using desk = await Desk.open()
   const newest = { ...updated().revision, commit: objectId('9'.repeat(40)) }
-  const drift = { error: new SyncError('mass-deletion', 'Cannot follow'), newest }
+  const drift = { error: { code: 'mass-deletion', message: 'Cannot follow' }, newest } as const
 
   await desk.report.outcome(TEAM, { ...updated(), drift }, 1)
 

@@ -227,8 +227,8 @@ export class Sessions {
   }
 
   /**
-   * Selects a session of the holder that must give one up: the least recently used without a stream. If all have
-   * streams, it is the least recently used of all.
+   * Selects a session of the holder that must give one up: the least recently used without a stream, or else the least
+   * recently used of all. If no holder must, one without a stream: of this holder, or if it has none, of any.
    */
   #leastNeeded(holder: ShareHolder): Session | undefined {
     const giver = this.#shares.giverTo(holder)

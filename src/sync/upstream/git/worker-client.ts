@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { isSystemError, SyncError } from '../../model/sync-error.ts'
 import { startThread, THREAD_HEAP_MB, type FetchThreads } from './fetch-threads.ts'
-import { type WorkerTask } from './objects/git-transport.ts'
+import type { WorkerTask } from './objects/git-transport.ts'
 import type { ChildGroup } from './program/process-group.ts'
 import { errorOf, type WorkerAnswer, type WorkerRequest } from './worker-protocol.ts'
 

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { abortable } from '../../../base/abortable.ts'
 import { isMapping } from '../../../base/json-value.ts'
+import { SerialQueue } from '../../../base/serial-queue.ts'
 import type { TraceContext } from '../../../base/trace-context.ts'
 import type { ListingForm } from '../../model/listing-form.ts'
 import type { ServerListing } from '../../model/server-listing.ts'
@@ -50,7 +51,7 @@ export class ServerLink implements McpServer {
   readonly #lost = new WeakSet<McpConnection>()
   /** Settles after lost connections are disposed of. */
   #leaving: Promise<unknown> = Promise.resolve()
-  #lastLook: Promise<unknown> = Promise.resolve()
+  readonly #listings = new SerialQueue()
   /** The form of the last listing. */
   #form: ListingForm | undefined
 
@@ -64,10 +65,10 @@ export class ServerLink implements McpServer {
     signal.throwIfAborted()
     // Listings run one after the other. A listing removes from the cache what it did not request, so concurrent ones
     // would remove each other's files.
-    const look = this.#lastLook.then(() => this.#list(signal))
-    // Only this caller sees the failure; the next listing runs regardless.
-    this.#lastLook = look.catch(() => {})
-    return abortable(look, signal)
+    return abortable(
+      this.#listings.next(() => this.#list(signal)),
+      signal,
+    )
   }
 
   async #list(signal: AbortSignal): Promise<ServerListing> {

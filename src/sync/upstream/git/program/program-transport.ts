@@ -1,8 +1,7 @@
 import { isObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import type { GitHost } from '../objects/git-host.ts'
-import type { GitTransport, ObjectLocation } from '../objects/git-transport.ts'
-import { type ProgramTarget } from '../objects/git-transport.ts'
+import type { GitTransport, ObjectLocation, ProgramTarget } from '../objects/git-transport.ts'
 import { prefixOf, type Ref } from '../objects/ref-rules.ts'
 import { GitProgram } from './git-program.ts'
 

@@ -1,7 +1,7 @@
 import { printable } from '../../../../base/text/printable.ts'
 import type { ObjectFormat } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
-import { type Server } from '../objects/ref-rules.ts'
+import type { Server } from '../objects/ref-rules.ts'
 import type { Ref } from '../objects/ref-rules.ts'
 import type { GitHttp } from './git-http.ts'
 import { packets } from './pkt-line.ts'
