@@ -27,7 +27,7 @@ import type { Candidates } from './pull/candidates.ts'
 import type { HeldRevision, NamedRevision, Verb } from './pull/decide.ts'
 import { mendDecisions, readDecisions, recogniseDisabled } from './pull/load-decisions.ts'
 import type { RollbackTarget, RolledBack } from './pull/rollback.ts'
-import { lastingFor } from './reload-state.ts'
+import { newReloadState } from './reload-state.ts'
 import type { ReloadState } from './reload-state.ts'
 import type { Disablement } from './status/disablement.ts'
 import { tellLosses } from './status/lost-sources.ts'
@@ -56,12 +56,12 @@ export class Daemon implements AsyncDisposable {
   /** The links from the folders of agents. */
   readonly linking: Linking
   readonly #loaded: LoadedParts
-  readonly #lasting: ReloadState
+  readonly #reloadState: ReloadState
   readonly #parts: Composition
   /** Lets MCP servers that are sources notify the daemon of changes in what is served. */
   #watching: Disposable | undefined
 
-  private constructor(loaded: LoadedParts, lasting: ReloadState) {
+  private constructor(loaded: LoadedParts, reloadState: ReloadState) {
     const { config, registry, tokens, oauth, lock, linking } = loaded
     this.config = config
     this.registry = registry
@@ -70,7 +70,7 @@ export class Daemon implements AsyncDisposable {
     this.lock = lock
     this.linking = linking
     this.#loaded = loaded
-    this.#lasting = lasting
+    this.#reloadState = reloadState
     this.#parts = compose(loaded)
   }
 
@@ -88,14 +88,16 @@ export class Daemon implements AsyncDisposable {
     await recogniseDisabled(publisher.catalog.snapshots, context)
     const { catalog } = publisher
     const isLess = before?.registry.catalog.snapshots.some(({ source }) => !ids.includes(source)) === true
-    const lasting =
-      before === undefined ? await lastingFor(config, context, await noticesAtStart(config, context)) : before.#lasting
-    const report = await PullReport.open(context.store.records, ids, { ...context, counts: lasting.pulls })
+    const reloadState =
+      before === undefined
+        ? await newReloadState(config, context, await noticesAtStart(config, context))
+        : before.#reloadState
+    const report = await PullReport.open(context.store.records, ids, { ...context, counts: reloadState.pulls })
     const lock = new KnownLock(config)
-    const daemon = new Daemon({ ...lasting, ...context, config, publisher, report, lock }, lasting)
+    const daemon = new Daemon({ ...reloadState, ...context, config, publisher, report, lock }, reloadState)
     await daemon.linking.read()
     await daemon.lock.read()
-    lasting.views.define(config.packs)
+    reloadState.views.define(config.packs)
     daemon.registry.publish(catalog)
     tellLosses(publisher.lost, context.log)
     await daemon.linking.settled()

@@ -37,7 +37,7 @@ export interface ReloadState {
   readonly startedAt: Date
 }
 
-export async function lastingFor(
+export async function newReloadState(
   { state, limits, serve: { oauth } }: Config,
   parts: DaemonContext,
   notices: readonly UpgradeNotice[],

@@ -67,7 +67,7 @@ export class McpConnections implements AsyncDisposable {
       open: async (signal) => McpConnection.open(address, options, signal),
       budget: source.budgets.listing,
       rules: this.#rulesOf(source),
-      shelf: new FirstReads(source, reading),
+      fileCache: new FirstReads(source, reading),
       archives: source.packed === 'read' ? new PackedReads(source, { ...reading, spendings }) : undefined,
       clock,
       onNews: (how) => {

@@ -106,12 +106,12 @@ export class Candidates {
   async #compareAgain(id: SourceId, snapshot: Snapshot, signal: AbortSignal): Promise<SecondOpinion> {
     const configured = configuredIn(this.#config, id)
     const { source } = configured
-    const manners = { source: id, host: hostOf(source), hosts: this.#parts.hosts }
+    const throttle = { source: id, host: hostOf(source), hosts: this.#parts.hosts }
     const { fetch: limits } = this.#config.limits
     return this.#inspect(id, signal, (_, scratch) => {
       // Made here, in the slot: a way of the same source that was made before it loses the answer of its helper.
       const way = this.#keyring.wayTo(configured)
-      return step(manners, () => secondLook(source, snapshot, { way, limits, scratch }, signal))
+      return step(throttle, () => secondLook(source, snapshot, { way, limits, scratch }, signal))
     })
   }
 
@@ -139,8 +139,8 @@ export class Candidates {
   #pullingOf(configured: ConfiguredSource): PullContext {
     const io = pullingOf(configured, this.#config, this.#parts, this.#keyring)
     const host = hostOf(configured.source)
-    const manners = { source: configured.source.id, host, hosts: this.#parts.hosts, fetching: async () => {} }
-    return { ...io, open: (source, scratch) => throttled(io.open(source, scratch), manners) }
+    const throttle = { source: configured.source.id, host, hosts: this.#parts.hosts, fetching: async () => {} }
+    return { ...io, open: (source, scratch) => throttled(io.open(source, scratch), throttle) }
   }
 
   async #inspect<Seen>(

@@ -181,10 +181,10 @@ export class Puller implements AsyncDisposable {
     const reach = { ...this.#reachOf(source), threads, ...(listing && { listing }) }
     const context = pullingOf(configured, this.#config, this.#parts, this.#parts.keyring, reach)
     const onBytes = (bytes: number): void => this.#parts.fetched.add(source.id, bytes)
-    const manners = { source: source.id, host: hostOf(source), hosts: this.#parts.hosts, fetching, onBytes }
+    const throttle = { source: source.id, host: hostOf(source), hosts: this.#parts.hosts, fetching, onBytes }
     return {
       ...context,
-      open: (opened, scratch) => throttled(context.open(opened, scratch), manners),
+      open: (opened, scratch) => throttled(context.open(opened, scratch), throttle),
       onFetchExpected: () => threads.prepare(),
       onResolved: (revision) => this.#parts.report.resolved(source, revision),
       ...(fallback !== undefined && { fallback: this.#parts.fallbackTo(fallback) }),

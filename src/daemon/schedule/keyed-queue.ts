@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { HostSemaphore, type HostPermit, type PlaceLimits } from '../base/host-semaphore.ts'
 
-export interface LaneLimits {
+export interface KeyedQueueLimits {
   /** The slots in which runs begin. */
   readonly looking: PlaceLimits
   /** A run exchanges its slot for one of these when it has something to fetch. */
@@ -21,14 +21,14 @@ export type Run<Result> = (signal: AbortSignal, fetching: () => Promise<void>) =
 
 /** A queue per key: one run at a time and at most one waiting, however many are requested. */
 export class KeyedQueue<Result> implements AsyncDisposable {
-  readonly #limits: LaneLimits
+  readonly #limits: KeyedQueueLimits
   readonly #clock: Clock
   readonly #looking: HostSemaphore
   readonly #fetching: HostSemaphore
-  readonly #lanes = new Map<string, Lane<Result>>()
+  readonly #queues = new Map<string, Lane<Result>>()
   #closed = false
 
-  constructor(limits: LaneLimits, clock: Clock) {
+  constructor(limits: KeyedQueueLimits, clock: Clock) {
     this.#limits = limits
     this.#clock = clock
     this.#looking = new HostSemaphore(limits.looking, clock)
@@ -51,7 +51,7 @@ export class KeyedQueue<Result> implements AsyncDisposable {
    * Aborts the running and the waiting run of the key. Resolves when they have ended, or when the grace period is over.
    */
   async stop(key: string): Promise<void> {
-    const lane = this.#lanes.get(key)
+    const lane = this.#queues.get(key)
     if (lane === undefined) return
     const controllers = [lane.waiting?.controller, lane.running]
     // A later request must not join a run that is being stopped.
@@ -63,14 +63,14 @@ export class KeyedQueue<Result> implements AsyncDisposable {
   /** Stops all keys permanently. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
-    await Promise.all([...this.#lanes.keys()].map((key) => this.stop(key)))
+    await Promise.all([...this.#queues.keys()].map((key) => this.stop(key)))
   }
 
   #laneOf(key: string): Lane<Result> {
-    const known = this.#lanes.get(key)
+    const known = this.#queues.get(key)
     if (known !== undefined) return known
     const lane = { waiting: undefined, running: undefined, last: Promise.resolve(), unended: new Set<Promise<void>>() }
-    this.#lanes.set(key, lane)
+    this.#queues.set(key, lane)
     return lane
   }
 

@@ -21,11 +21,11 @@ export interface Throttle {
  * have received one meanwhile. A backoff that the host requests applies to all its sources at once. Nothing is fetched
  * without a slot.
  */
-export function throttled(upstream: Upstream, manners: Throttle): Upstream {
+export function throttled(upstream: Upstream, throttle: Throttle): Upstream {
   const common = {
-    resolve: async (signal: AbortSignal) => step(manners, () => upstream.resolve(signal)),
+    resolve: async (signal: AbortSignal) => step(throttle, () => upstream.resolve(signal)),
     relation: async (from: ObjectId, to: ObjectId, signal: AbortSignal) =>
-      step(manners, () => upstream.relation(from, to, signal)),
+      step(throttle, () => upstream.relation(from, to, signal)),
   }
   switch (upstream.kind) {
     case 'tree':
@@ -33,30 +33,30 @@ export function throttled(upstream: Upstream, manners: Throttle): Upstream {
         kind: 'tree',
         ...common,
         fetch: async (revision, known, signal) => {
-          await manners.fetching()
-          return treeOf(await step(manners, () => upstream.fetch(revision, known, signal)), manners)
+          await throttle.fetching()
+          return treeOf(await step(throttle, () => upstream.fetch(revision, known, signal)), throttle)
         },
       }
     case 'listing':
       return {
         kind: 'listing',
         ...common,
-        list: async (revision, signal) => step(manners, () => upstream.list(revision, signal)),
+        list: async (revision, signal) => step(throttle, () => upstream.list(revision, signal)),
       }
     default:
       return upstream satisfies never
   }
 }
 
-function treeOf(tree: Tree, manners: Throttle): Tree {
+function treeOf(tree: Tree, throttle: Throttle): Tree {
   return {
     revision: tree.revision,
     root: tree.root,
     proof: tree.proof,
     list: (id) => tree.list(id),
     take: async (blobs, until) => {
-      const taken = await step(manners, () => tree.take(blobs, until))
-      if (manners.onBytes !== undefined) manners.onBytes(bytesOf(taken))
+      const taken = await step(throttle, () => tree.take(blobs, until))
+      if (throttle.onBytes !== undefined) throttle.onBytes(bytesOf(taken))
       return taken
     },
     [Symbol.asyncDispose]: () => tree[Symbol.asyncDispose](),

@@ -3,7 +3,7 @@ import { isAbortError } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 
-export interface NudgeOptions {
+export interface TriggerDebounceOptions {
   readonly clock: Clock
   /** The remaining backoff of the host of a source. */
   readonly closedMs: (id: SourceId) => number
@@ -16,12 +16,12 @@ export interface NudgeOptions {
  * during a backoff of the host. Any number of triggers meanwhile leads to one more pull.
  */
 export class TriggerDebounce implements Disposable {
-  readonly #options: NudgeOptions
+  readonly #options: TriggerDebounceOptions
   readonly #stop = new AbortController()
   /** The sources that are being pulled, or in their gap. `isDue` is true if a trigger came since the pull began. */
   readonly #followed = new Map<SourceId, { isDue: boolean }>()
 
-  constructor(options: NudgeOptions) {
+  constructor(options: TriggerDebounceOptions) {
     this.#options = options
   }
 

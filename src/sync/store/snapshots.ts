@@ -1,5 +1,5 @@
 import { canonicalJson } from '../../base/canonical-json.ts'
-import { RecentCache } from '../../base/lru.ts'
+import { RecentCache } from '../../base/recent-cache.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { undefinedIfDamaged } from '../model/sync-error.ts'
 import type { GcLeases } from './files/gc-leases.ts'

@@ -1,12 +1,12 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { KeyedQueue, type LaneLimits, type Run } from '../../../src/daemon/schedule/keyed-queue.ts'
+import { KeyedQueue, type KeyedQueueLimits, type Run } from '../../../src/daemon/schedule/keyed-queue.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 const PLACES = { concurrency: 4, perHost: 2 }
 const ONE = { concurrency: 1, perHost: 1 }
-const LIMITS: LaneLimits = { looking: PLACES, fetching: PLACES, timeoutMs: 60_000, graceMs: 60_000 }
+const LIMITS: KeyedQueueLimits = { looking: PLACES, fetching: PLACES, timeoutMs: 60_000, graceMs: 60_000 }
 
 test('a request for an idle key runs at once and gets its result', async () => {
   await using lanes = new KeyedQueue<string>(LIMITS, new FakeClock())

@@ -47,7 +47,7 @@ export const preview: Command = {
 }
 
 /** The name of the command in other programs. */
-export const previewSkill: Command = { ...preview, name: 'inspect', summary: 'The same as preview' }
+export const inspectCommand: Command = { ...preview, name: 'inspect', summary: 'The same as preview' }
 
 type Found = Awaited<ReturnType<typeof readSkillRows>>[number]
 

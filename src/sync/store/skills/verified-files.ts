@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { lstatSync, type BigIntStats } from 'node:fs'
 import { lstat, readFile } from 'node:fs/promises'
-import { RecentCache } from '../../../base/lru.ts'
+import { RecentCache } from '../../../base/recent-cache.ts'
 import { Damaged } from '../../model/sync-error.ts'
 import { attempted, cannot, unlessAbsent } from '../files/disk-error.ts'
 import { writeTogether } from '../files/fsync.ts'

@@ -6,7 +6,7 @@ import type { Ref } from './objects/ref-rules.ts'
  * A pull that is requested later gets a new listing: the older one could miss the commit that the pull is about.
  */
 export class SharedListings {
-  readonly #desks = new Map<string, Desk>()
+  readonly #groups = new Map<string, RequestGroup>()
   #moments = 0
 
   /**
@@ -14,27 +14,27 @@ export class SharedListings {
    * soon as all its requests are disposed.
    */
   request(key: string, names: readonly string[]): RequestedListing {
-    const desk = this.#desks.get(key) ?? { requests: new Set(), last: undefined }
-    this.#desks.set(key, desk)
+    const group = this.#groups.get(key) ?? { requests: new Set(), last: undefined }
+    this.#groups.set(key, group)
     const request: Request = { names, at: (this.#moments += 1) }
-    desk.requests.add(request)
+    group.requests.add(request)
     return {
-      list: (wanted, list, signal) => this.#list(desk, request, wanted, list, signal),
+      list: (wanted, list, signal) => this.#list(group, request, wanted, list, signal),
       [Symbol.dispose]: () => {
-        desk.requests.delete(request)
-        if (desk.requests.size === 0 && this.#desks.get(key) === desk) this.#desks.delete(key)
+        group.requests.delete(request)
+        if (group.requests.size === 0 && this.#groups.get(key) === group) this.#groups.delete(key)
       },
     }
   }
 
-  #list(desk: Desk, request: Request, wanted: readonly string[], list: List, signal: AbortSignal) {
-    const { last } = desk
+  #list(group: RequestGroup, request: Request, wanted: readonly string[], list: List, signal: AbortSignal) {
+    const { last } = group
     if (last !== undefined && last.at > request.at && last.isOf(wanted)) return last.result(signal)
-    const names = new Set([wanted, ...[...desk.requests].map((other) => other.names)].flat())
+    const names = new Set([wanted, ...[...group.requests].map((other) => other.names)].flat())
     const listing = new Listing((this.#moments += 1), names, list, () => {
-      if (desk.last === listing) desk.last = undefined
+      if (group.last === listing) group.last = undefined
     })
-    desk.last = listing
+    group.last = listing
     return listing.result(signal)
   }
 }
@@ -48,7 +48,7 @@ export interface RequestedListing extends Disposable {
 type List = GitTransport['list']
 
 /** The pulls that share listings, and the last listing that began. */
-interface Desk {
+interface RequestGroup {
   readonly requests: Set<Request>
   last: Listing | undefined
 }

@@ -51,7 +51,7 @@ async function measuredFiles(
   path: string,
   looking: ListingContext,
 ): Promise<readonly unknown[] | { readonly finding: Finding }> {
-  const { rules, shelf } = looking
+  const { rules, fileCache } = looking
   let bytesLeft = rules.skill.bytes
   const measured: unknown[] = []
   for (const one of resources) {
@@ -60,7 +60,7 @@ async function measuredFiles(
     if (typeof uri !== 'string' || !isInside(uri, path) || sha256 === undefined) return resources
     const most = Math.min(rules.fileBytes, bytesLeft)
     const file = { uri, said: '', sha256, size: undefined }
-    const read = await shelf.read(file, 'digest', () => fetchFile(uri, most, looking))
+    const read = await fileCache.read(file, 'digest', () => fetchFile(uri, most, looking))
     if (!read.ok) {
       const message = `"${uri}" cannot be read to learn its size: ${read.why}`
       return { finding: { rule: read.rule, path, message } }

@@ -71,7 +71,7 @@ async function madeOf(
     return unmade('entry-refused', path, 'The manifest of the skill has no SKILL.md with its size and its SHA-256')
   const { size } = document
   const file = { uri, said: '', sha256, size }
-  const read = await looking.shelf.read(file, 'bytes', () => fetchFile(uri, size, looking))
+  const read = await looking.fileCache.read(file, 'bytes', () => fetchFile(uri, size, looking))
   if (!read.ok) return unmade(read.rule, path, `SKILL.md is not what its manifest says: ${read.why}`)
   const { rules, signal } = looking
   const found = await frontmatterBy(rules.reader, read.bytes ?? new Uint8Array(), rules.frontmatter, signal)

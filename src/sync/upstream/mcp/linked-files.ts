@@ -38,8 +38,8 @@ export class LinkedFiles {
    * Reads the file; true if the server has it. An error that says nothing about the file counts only if an earlier
    * listing has read the file. For any other file, the reason for its absence does not matter.
    */
-  async #isHad(file: UnreadFile, read: Had, { shelf, signal }: ListingContext): Promise<boolean> {
-    const isKnown = await shelf.isKnown(file)
+  async #isHad(file: UnreadFile, read: Had, { fileCache, signal }: ListingContext): Promise<boolean> {
+    const isKnown = await fileCache.isKnown(file)
     if (this.#isMute && !isKnown) return false
     try {
       return await read(file)

@@ -41,7 +41,7 @@ export interface NamedSkill {
 /** The context of one listing of a server. */
 export interface ListingContext extends Enumerating {
   readonly rules: LookRules
-  readonly shelf: FileCache
+  readonly fileCache: FileCache
   /** `undefined` if skills in archives are ignored. */
   readonly archives: UnpackedArchives | undefined
   readonly lists: FileLists

@@ -35,7 +35,7 @@ export interface LinkOptions {
   readonly open: (signal: AbortSignal) => Promise<McpConnection>
   readonly budget: ListingBudget
   readonly rules: LookRules
-  readonly shelf: FileCache
+  readonly fileCache: FileCache
   readonly archives: UnpackedArchives | undefined
   readonly clock: Waits
   /** Called after a change. `told`: the server sent a notification. `missed`: a notification may have been lost. */
@@ -75,7 +75,7 @@ export class ServerLink implements McpServer {
     return this.#looking(signal, async (looking) => {
       const listing = await listingOf(looking, this.#form)
       this.#form = listing.form
-      await looking.shelf.settle()
+      await looking.fileCache.settle()
       const { ttlMs, isPrivate } = looking.hints
       return { ...listing, ttlMs, isPrivate }
     })
@@ -137,11 +137,11 @@ export class ServerLink implements McpServer {
   }
 
   async #looking<Result>(signal: AbortSignal, look: (looking: ListingContext) => Promise<Result>): Promise<Result> {
-    const { budget, rules, shelf, archives } = this.#options
+    const { budget, rules, fileCache, archives } = this.#options
     return this.#using(signal, async (connection) => {
       const enumerating = { connection, budget, hints: new CacheHints(), signal }
       const lists = new FileLists(enumerating, declaresFolders(connection))
-      return look({ ...enumerating, rules, shelf, archives, lists, links: new LinkedFiles() })
+      return look({ ...enumerating, rules, fileCache, archives, lists, links: new LinkedFiles() })
     })
   }
 

@@ -132,9 +132,9 @@ class FirstReading {
   }
 
   async #read(file: UnreadFile, isDocument: boolean): Promise<CachedFile> {
-    const { rules, shelf } = this.#looking
+    const { rules, fileCache } = this.#looking
     const most = Math.min(file.size ?? rules.fileBytes, this.#bytesLeft)
-    return shelf.read(file, isDocument ? 'bytes' : 'digest', () => fetchFile(file.uri, most, this.#looking))
+    return fileCache.read(file, isDocument ? 'bytes' : 'digest', () => fetchFile(file.uri, most, this.#looking))
   }
 
   async #documentIn(bytes: Uint8Array): Promise<Document> {

@@ -156,7 +156,7 @@ class ImpatientClock implements Waits {
   }
 }
 
-const NO_SHELF: FileCache = {
+const NO_CACHE: FileCache = {
   read: async () => ({ ok: false, rule: 'not-read', why: 'nobody looks here' }),
   isKnown: async () => false,
   settle: async () => {},
@@ -183,7 +183,7 @@ function linkTo(
       takesDynamic: false,
       onOddity: () => {},
     },
-    shelf: NO_SHELF,
+    fileCache: NO_CACHE,
     archives: undefined,
     clock,
     onNews,

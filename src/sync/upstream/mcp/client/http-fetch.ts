@@ -20,7 +20,7 @@ export class HttpFetch {
   readonly streams: ServerStreams
   readonly #name: string
   readonly #options: ConnectionOptions
-  #ears: ChannelListener | undefined
+  #listener: ChannelListener | undefined
 
   constructor(name: string, options: ConnectionOptions) {
     this.streams = new ServerStreams(2 * options.limits.connectMs)
@@ -28,8 +28,8 @@ export class HttpFetch {
     this.#options = options
   }
 
-  hear(ears: ChannelListener): void {
-    this.#ears = ears
+  hear(listener: ChannelListener): void {
+    this.#listener = listener
   }
 
   async fetch(url: string, init: RequestInit): Promise<Response> {
@@ -97,7 +97,7 @@ export class HttpFetch {
     const why = isOver(answer, call)
       ? new Unanswered(`${this.#what}: the session is over`)
       : new Unanswered(message, { code, ...(retryAfterMs !== undefined && { retryAfterMs }) })
-    if (isOver(answer, call) || isUnknownSession(answer, call)) this.#ears?.lost(why)
+    if (isOver(answer, call) || isUnknownSession(answer, call)) this.#listener?.lost(why)
     throw why
   }
 
@@ -143,7 +143,7 @@ export class HttpFetch {
     } catch (cause) {
       const why = patience.explain(cause)
       // The SDK swallows errors of an event stream.
-      if (call.id !== undefined && why instanceof SyncError) this.#ears?.failed(call.id, why)
+      if (call.id !== undefined && why instanceof SyncError) this.#listener?.failed(call.id, why)
       throw why
     } finally {
       patience.stop()

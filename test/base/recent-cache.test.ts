@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RecentCache } from '../../src/base/lru.ts'
+import { RecentCache } from '../../src/base/recent-cache.ts'
 
 test('what was set last is remembered, and no more than so much', () => {
   const lately = new RecentCache<number>(2)
