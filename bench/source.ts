@@ -11,7 +11,7 @@ import './run-the-build.ts'
 
 const { configOfSources } = await import('../src/daemon/config/command-line-config.ts')
 const { Publisher } = await import('../src/sync/pull/publisher.ts')
-const { pull } = await import('../src/sync/pull/pull.ts')
+const { pullSource } = await import('../src/sync/pull/pull.ts')
 const { inParallel } = await import('../src/base/parallel.ts')
 const { Store } = await import('../src/sync/store/store.ts')
 const { storedSkill } = await import('../src/sync/store/skills/stored-path.ts')
@@ -63,7 +63,8 @@ export async function openSources(urls: readonly string[], state: string, reache
       let updated = 0
       const wanted = url === undefined ? sources : sources.filter((source) => source.url === url)
       const pullOne = async (source: GitSource): Promise<void> => {
-        const outcome = await pull(source, publisher.currentOf(source.id), ORDERS, io, signal)
+        const current = publisher.currentOf(source.id)
+        const outcome = await pullSource({ source, current, orders: ORDERS, io, signal })
         if (outcome.kind === 'unchanged') return
         if (outcome.kind !== 'updated') throw new Error(`The pull of "${source.url}" ended so: ${inspect(outcome)}`)
         const { held, snapshot } = outcome

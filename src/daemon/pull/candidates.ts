@@ -69,7 +69,7 @@ export class Candidates {
       const revision =
         precise === undefined ? await upstream.resolve(signal) : { asked: source.ref, ref: precise, commit: precise }
       if (current !== undefined && this.#isSame(current.snapshot, source, revision)) return current
-      const snapshot = await fetchSnapshot(one, revision, upstream)
+      const snapshot = await fetchSnapshot({ ...one, revision, upstream })
       const held = { source: source.id, snapshot: await this.#parts.store.snapshots.keep(snapshot, signal) }
       return { held, snapshot }
     })

@@ -6,7 +6,7 @@ import type { McpSource, Source } from '../../sync/model/source.ts'
 import { SyncError, unsuppressed } from '../../sync/model/sync-error.ts'
 import type { Fallback } from '../../sync/pull/fallback-source.ts'
 import type { PullContext } from '../../sync/pull/pull-context.ts'
-import { pull } from '../../sync/pull/pull.ts'
+import { pullSource } from '../../sync/pull/pull.ts'
 import { FolderHashes } from '../../sync/upstream/folder/folder-hashes.ts'
 import { FetchThreads } from '../../sync/upstream/git/fetch-threads.ts'
 import { SharedListings, type RequestedListing } from '../../sync/upstream/git/shared-ls-refs.ts'
@@ -213,7 +213,8 @@ export class Puller implements AsyncDisposable {
     const ended = { ...turn, source }
     if ('kind' in orders) return this.#applier.apply(orders, ended)
     const current = this.#parts.served.currentOf(source.id)
-    const pulled = await pull(source, current, orders, this.#contextOf(configured, turn, listing), signal)
+    const io = this.#contextOf(configured, turn, listing)
+    const pulled = await pullSource({ source, current, orders, io, signal })
     await this.#parts.keyring.heard(configured, pulled, signal)
     signal.throwIfAborted()
     return this.#applier.apply(pulled, ended)

@@ -1,53 +1,36 @@
 import { isWanted } from '../decisions/decisions.ts'
 import { holdReasonOf } from '../model/outcome.ts'
 import type { Updated, Waiting } from '../model/outcome.ts'
-import type { Revision } from '../model/revision.ts'
-import { isSameSigners, type Signers } from '../model/signers.ts'
-import { UNMOVED, movedBetween } from '../model/skill-delta.ts'
-import type { Snapshot } from '../model/snapshot.ts'
-import { proofOf } from '../model/snapshot.ts'
-import type { Pull } from './pull-context.ts'
+import { movedBetween } from '../model/skill-delta.ts'
+import type { SurveyedPull } from './pull-context.ts'
 
-/** Runs the final check, and stores the snapshot so that it can be served. */
-export async function gateAndStore(
-  one: Pull,
-  snapshot: Snapshot,
-  rewritten: boolean | undefined,
-): Promise<Updated | Waiting> {
-  const { source, current, io, signal } = one
+/** Runs the operator's own check on a snapshot, and stores the snapshot so that it can be served. */
+export async function gateAndStore(pull: SurveyedPull): Promise<Updated | Waiting> {
+  return (await judgeByGate(pull)) ?? storeSnapshot(pull)
+}
+
+/** Throws if the gate refuses the snapshot; holds it if a person decides, and has not approved this revision yet. */
+export async function judgeByGate(pull: SurveyedPull): Promise<Waiting | undefined> {
+  const { current, orders, io, snapshot, signal } = pull
   const { revision } = snapshot
   const veto = await io.gate?.(snapshot, current?.snapshot, signal)
-  if (veto?.code === 'awaiting-approval' && !isApproved(one, revision))
+  if (veto?.code === 'awaiting-approval' && !isWanted(orders.decision, revision))
     return { kind: 'held', revision, reason: holdReasonOf(veto) }
   if (veto !== undefined && veto.code !== 'awaiting-approval') throw veto
+  return undefined
+}
+
+/** Stores the snapshot. Nothing serves it before a generation names it. */
+export async function storeSnapshot({
+  source,
+  current,
+  io,
+  snapshot,
+  rewritten,
+  signal,
+}: SurveyedPull): Promise<Updated> {
+  const { revision } = snapshot
   const held = { source: source.id, snapshot: await io.store.snapshots.keep(snapshot, signal) }
   const moved = movedBetween(current?.snapshot, snapshot)
   return { kind: 'updated', revision, snapshot, held, from: current?.snapshot.revision, moved, rewritten }
-}
-
-/** True if the operator approved exactly this revision. */
-export function isApproved({ orders }: Pull, revision: Revision): boolean {
-  return isWanted(orders.decision, revision)
-}
-
-/**
- * Verifies the held snapshot again with the currently trusted keys: removing a key from the list takes what it signed
- * out of service. Another signer gives another snapshot, of the same files.
- */
-export async function resigned({ current, io, source, signal }: Pull): Promise<Updated | undefined> {
-  if (current === undefined) return undefined
-  const { snapshot } = current
-  const signers = await io.prove?.(proofOf(snapshot), snapshot.revision, 'again')
-  if (isSameSigners(signers, snapshot.proof.signers)) return undefined
-  const next = withSigners(snapshot, signers)
-  const held = { source: source.id, snapshot: await io.store.snapshots.keep(next, signal) }
-  const { revision } = snapshot
-  const same = { from: revision, moved: UNMOVED, rewritten: false, isFromStore: true } as const
-  return { kind: 'updated', revision, snapshot: next, held, ...same }
-}
-
-/** The snapshot with its signers by the current trust. */
-export function withSigners(snapshot: Snapshot, signers: Signers | undefined): Snapshot {
-  const { signers: _old, ...proof } = snapshot.proof
-  return { ...snapshot, proof: { ...proof, ...(signers !== undefined && { signers }) } }
 }

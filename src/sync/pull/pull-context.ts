@@ -1,6 +1,6 @@
 import type { SourceDecision } from '../decisions/decisions.ts'
 import type { LockEntry } from '../decisions/lock.ts'
-import type { Waiting } from '../model/outcome.ts'
+import type { Updated, Waiting } from '../model/outcome.ts'
 import type { Revision } from '../model/revision.ts'
 import type { Signers } from '../model/signers.ts'
 import type { Current, Snapshot } from '../model/snapshot.ts'
@@ -13,8 +13,12 @@ import type { Store } from '../store/store.ts'
 import type { SurveyLimits } from '../survey/read-skill.ts'
 import type { Rules } from '../survey/survey-rules.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import type { Sight } from './check-signers.ts'
 import type { Fallback } from './fallback-source.ts'
+
+/**
+ * `first`: a revision is judged by what its keys may sign now. `again`: by what they were allowed to sign at the time.
+ */
+export type Sight = 'first' | 'again'
 
 /** The context of a pull. */
 export interface PullContext {
@@ -30,9 +34,9 @@ export interface PullContext {
   readonly prove?: (proof: Proof, revision: Revision, sight: Sight) => Promise<Signers>
   /** Has the skills of a locked commit that upstream does not have any more. */
   readonly fallback?: Fallback
-  /** Asked before a candidate may be served; why not, where it may not. It lies in the store, whole. */
+  /** Returns the operator's reason not to serve a candidate. All skills of the candidate are in the store. */
   readonly gate?: (next: Snapshot, earlier: Snapshot | undefined, signal: AbortSignal) => Promise<SyncError | undefined>
-  /** Told of a revision that is not the one held, before anything of it is fetched. */
+  /** Called with a revision that is not the served one, before anything of it is fetched. */
   readonly onResolved?: (revision: Revision) => void
 }
 
@@ -41,11 +45,11 @@ export interface PullOrders {
   readonly decision: SourceDecision
   /** The only thing that may be taken. */
   readonly locked?: LockEntry
-  /** True where the daemon withdraws what is served and not locked, though the locked commit cannot be had. */
+  /** True if content that is not locked is withdrawn even when the locked commit is unavailable. */
   readonly isLockDemanded?: boolean
-  /** No host is asked anything. */
+  /** No request leaves the machine. */
   readonly offline: boolean
-  /** Something of what is stored is damaged: what is served is taken anew, although it is known. */
+  /** A stored file is damaged: the served revision is taken again, although it is known. */
   readonly isDamaged?: boolean
   /** The target of the ref at the last pull that followed it. */
   readonly followed?: TrackedRef | undefined
@@ -53,7 +57,10 @@ export interface PullOrders {
   readonly waiting?: Waiting | undefined
 }
 
-/** One pull: what it is about, and what it works with. */
+/**
+ * One pull, and what it works with. A step takes the pull with what earlier steps found. It adds what it finds itself,
+ * or returns the outcome that ends the pull; a step that only judges returns `undefined` to go on.
+ */
 export interface Pull {
   readonly source: Source
   readonly current: Current | undefined
@@ -61,6 +68,37 @@ export interface Pull {
   readonly io: PullContext
   readonly signal: AbortSignal
 }
+
+/** A pull with its upstream open. */
+export interface OpenPull extends Pull {
+  readonly upstream: Upstream
+}
+
+/** A pull of a locked commit. */
+export interface LockedPull extends Pull {
+  readonly entry: LockEntry
+}
+
+/** A pull with the revision to take. */
+export interface RevisionPull extends OpenPull {
+  readonly revision: Revision
+}
+
+/** A pull with the revision that the source should have. */
+export interface ResolvedPull extends RevisionPull {
+  /** True if upstream reported the revision as the target of the ref. False for a commit where the operator froze it. */
+  readonly isSeen: boolean
+}
+
+/** A pull with the snapshot of its revision, whose skills are in the store. */
+export interface SurveyedPull extends Pull {
+  readonly snapshot: Snapshot
+  /** True if the served commit is no ancestor of the snapshot's; `undefined` if that is unknown. */
+  readonly rewritten: boolean | undefined
+}
+
+/** Takes one revision, by the same steps whichever road chose it. */
+export type Take = (pull: RevisionPull) => Promise<Updated | Waiting>
 
 /** The rules of a pull, from the present configuration. */
 export function rulesFor({ source, io }: Pick<Pull, 'source' | 'io'>): Rules {

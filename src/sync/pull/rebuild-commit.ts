@@ -1,18 +1,16 @@
 import { joinPath } from '../../base/paths.ts'
 import { isLocked } from '../decisions/lock.ts'
-import type { LockEntry } from '../decisions/lock.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { TreeUpstream } from '../upstream/upstream.ts'
 import { findLockedSkills } from './fallback-source.ts'
 import type { Fallback } from './fallback-source.ts'
 import { fetchSnapshot } from './fetch-snapshot.ts'
-import type { Pull } from './pull-context.ts'
+import type { LockedPull } from './pull-context.ts'
 import { RebuiltTree } from './rebuilt-tree.ts'
 
-/** The lock entry to rebuild, its fallback, and an existing folder for it. */
+/** The server that a locked commit is rebuilt from, and an existing folder for it. */
 export interface Rebuild {
-  readonly entry: LockEntry
   readonly fallback: Fallback
   readonly scratch: string
 }
@@ -21,14 +19,14 @@ export interface Rebuild {
  * Rebuilds the locked commit of a source from another server's copies of the locked skills, or returns the reason why
  * that fails. The digests prove the skills, but nothing proves the commit: only the lock says that it had them.
  */
-export async function rebuilt(one: Pull, rebuild: Rebuild): Promise<Snapshot | { readonly why: string }> {
+export async function rebuildCommit(pull: LockedPull, rebuild: Rebuild): Promise<Snapshot | { readonly why: string }> {
   const name = `its fallback "${rebuild.fallback.id}"`
-  if (one.io.prove !== undefined)
+  if (pull.io.prove !== undefined)
     return { why: `${name} is no way for a source with \`signed\`: it has no commit that somebody signed` }
-  if (rebuild.entry.docs !== undefined)
+  if (pull.entry.docs !== undefined)
     return { why: `${name} is no way for a source with \`docs\`: they are locked, and no server lists them` }
   try {
-    return await fromListing(one, rebuild)
+    return await fromListing(pull, rebuild)
   } catch (error) {
     // A failure of our own disk is temporary, and no reason to report a problem of the lock.
     if (error instanceof SyncError && error.code !== 'store-failed')
@@ -38,15 +36,17 @@ export async function rebuilt(one: Pull, rebuild: Rebuild): Promise<Snapshot | {
 }
 
 async function fromListing(
-  one: Pull,
-  { entry, fallback, scratch }: Rebuild,
+  pull: LockedPull,
+  { fallback, scratch }: Rebuild,
 ): Promise<Snapshot | { readonly why: string }> {
+  const { entry, signal } = pull
   const { id } = fallback
-  const { skills, missing } = findLockedSkills(entry, await fallback.list(one.signal))
-  if (missing.length > 0) return { why: `its fallback "${id}" lists nothing with the digest of ${listed(missing)}` }
+  const { skills, missing } = findLockedSkills(entry, await fallback.list(signal))
+  if (missing.length > 0)
+    return { why: `its fallback "${id}" lists nothing with the digest of ${quotedPaths(missing)}` }
   const placed = new Map([...skills].map(([path, found]) => [joinPath(entry.root, path), found]))
   const tree = new RebuiltTree({ revision: entry.revision, root: entry.tree, fallback, scratch }, placed)
-  const snapshot = await fetchSnapshot(one, entry.revision, upstreamOf(tree))
+  const snapshot = await fetchSnapshot({ ...pull, revision: entry.revision, upstream: upstreamOf(tree) })
   // Without tree ids, so that no pull reuses this result for an equal tree of another commit: withheld content is
   // missing here.
   const whole: Snapshot = { ...snapshot, folders: {}, rebuiltFrom: id }
@@ -64,7 +64,7 @@ function upstreamOf(tree: RebuiltTree): TreeUpstream {
   }
 }
 
-function listed(paths: readonly string[]): string {
+function quotedPaths(paths: readonly string[]): string {
   const some = paths.slice(0, MOST_NAMED).map((path) => `"${path}"`)
   const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : ''
   return `${some.join(', ')}${more}`

@@ -18,7 +18,7 @@ import type { Listing } from '../upstream/upstream.ts'
 import type { Pull } from './pull-context.ts'
 
 /** Makes the snapshot of an MCP server's listing. Requests no file: the snapshot has what the server declares. */
-export async function takeListing(listing: Listing, { source, current, io, signal }: Pull): Promise<Snapshot> {
+export async function surveyListing(listing: Listing, { source, current, io, signal }: Pull): Promise<Snapshot> {
   const rules = { selection: source, limits: io.limits }
   const earlier = current?.snapshot.url === source.url ? current.snapshot : undefined
   const entries = [...listing.entries, ...omittedBefore(earlier, listing)]
@@ -38,7 +38,7 @@ export async function takeListing(listing: Listing, { source, current, io, signa
     tree: root,
     rules: rulesOf(rules),
     skills: checked,
-    findings: [...findings, ...toldOf(listing.findings)],
+    findings: [...findings, ...firstListed(listing.findings)],
     form,
     ...(isPrivate && { isPrivate: true as const }),
     folders: {},
@@ -47,7 +47,7 @@ export async function takeListing(listing: Listing, { source, current, io, signa
 }
 
 /** A server may have thousands. */
-function toldOf(findings: readonly Finding[]): readonly Finding[] {
+function firstListed(findings: readonly Finding[]): readonly Finding[] {
   return firstFindings(findings, MOST_TOLD, (left) => {
     return { path: '', message: `${left} more skills of the server have no entry` }
   })

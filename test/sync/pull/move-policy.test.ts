@@ -3,7 +3,9 @@ import type { SourceDecision } from '../../../src/sync/decisions/decisions.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../../../src/sync/model/revision.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { GitSource, Source } from '../../../src/sync/model/source.ts'
-import { holdOnMove, massDeletion, followedIn } from '../../../src/sync/pull/move-policy.ts'
+import { followedIn } from '../../../src/sync/pull/followed-ref.ts'
+import { holdOnMove } from '../../../src/sync/pull/move-policy.ts'
+import { massDeletion } from '../../../src/sync/pull/snapshot-policy.ts'
 import type { Relation } from '../../../src/sync/upstream/upstream.ts'
 import { sourceId } from '../store/samples.ts'
 
@@ -44,7 +46,7 @@ async function codeOf(
   found: Revision,
   { decision = {}, relation = 'unknown' }: { decision?: SourceDecision; relation?: Relation } = {},
 ): Promise<string | undefined> {
-  return (await holdOnMove(of, { served: held, followed: held }, found, decision, async () => relation))?.code
+  return (await holdOnMove({ source: of, served: held, followed: held, found, decision }, async () => relation))?.code
 }
 
 const MAIN = 'refs/heads/main'
@@ -91,7 +93,10 @@ test('with update: review the first commit waits too, and one that is served alr
   const review = source('main', { update: 'review' })
   const found = at(MAIN, A, 'main')
   const first = async (served?: Revision, decision: SourceDecision = {}): Promise<string | undefined> => {
-    const hold = await holdOnMove(review, { served, followed: undefined }, found, decision, async () => 'unknown')
+    const hold = await holdOnMove(
+      { source: review, served, followed: undefined, found, decision },
+      async () => 'unknown',
+    )
     return hold?.code
   }
 

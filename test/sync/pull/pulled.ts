@@ -4,7 +4,7 @@ import type { Outcome } from '../../../src/sync/model/outcome.ts'
 import { type Current } from '../../../src/sync/model/snapshot.ts'
 import type { GitSource } from '../../../src/sync/model/source.ts'
 import { type PullOrders, type PullContext } from '../../../src/sync/pull/pull-context.ts'
-import { pull } from '../../../src/sync/pull/pull.ts'
+import { pullSource } from '../../../src/sync/pull/pull.ts'
 import { storedSkill } from '../../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { ScriptedUpstream, skillText, type Files } from '../../support/scripted-upstream.ts'
@@ -42,11 +42,11 @@ export class Scene implements AsyncDisposable {
     signal = never(),
   ): Promise<Outcome> {
     const { limits, ...source } = edit
-    const outcome = await pull(
-      sourceWith(source),
-      this.current,
-      this.orders,
-      {
+    const outcome = await pullSource({
+      source: sourceWith(source),
+      current: this.current,
+      orders: this.orders,
+      io: {
         store: this.store,
         open: (_, scratch) => this.upstream.open({ scratch }),
         limits: {
@@ -57,7 +57,7 @@ export class Scene implements AsyncDisposable {
         ...io,
       },
       signal,
-    )
+    })
     // Through the disk: what the next pull is given was JSON in between.
     if (outcome.kind === 'updated') {
       this.current = { held: outcome.held, snapshot: await this.store.snapshots.read(outcome.held.snapshot) }

@@ -1,0 +1,56 @@
+import { isAbout } from '../decisions/decisions.ts'
+import { holdReasonOf } from '../model/outcome.ts'
+import type { Outcome, Waiting } from '../model/outcome.ts'
+import type { Revision } from '../model/revision.ts'
+import { SyncError } from '../model/sync-error.ts'
+import { moveHold } from './judge-move.ts'
+import type { ResolvedPull, RevisionPull, Take } from './pull-context.ts'
+import { withDrift } from './repair-served.ts'
+import { withSeen } from './resolve.ts'
+
+/**
+ * Takes the approved revision even if the branch has moved on from it to one that is held: otherwise a branch that
+ * moves all the time would never be served.
+ */
+export async function takeApproved(pull: ResolvedPull, held: Waiting, take: Take): Promise<Outcome> {
+  const { revision: found } = pull
+  const approved = approvedApart(pull)
+  if (approved === undefined) return held
+  try {
+    if (!(await isBelow(pull, approved))) return notTaken(held, approved, `${found.ref} does not lead to it`)
+    return withSeen(await takeBelow(pull, approved, take), found)
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    // The waiting revision can be approved instead: a failure would hide it.
+    return notTaken(held, approved, error.message)
+  }
+}
+
+/** The approved revision, if it is neither the one that was found nor the served one. */
+function approvedApart({ current, orders, revision: found }: ResolvedPull): Revision | undefined {
+  const { approved, frozen } = orders.decision
+  if (approved === undefined || frozen !== undefined || isAbout(approved, found)) return undefined
+  if (isAbout(approved, current?.snapshot.revision ?? found)) return undefined
+  return { asked: found.asked, ref: found.ref, commit: approved.commit }
+}
+
+/** True if the branch leads from the approved commit to the one that was found. */
+async function isBelow(
+  { orders, revision: found, upstream, signal }: RevisionPull,
+  { commit }: Revision,
+): Promise<boolean> {
+  if (orders.decision.approved?.tag !== undefined || !found.ref.startsWith('refs/heads/')) return false
+  return (await upstream.relation(commit, found.commit, signal)) === 'descends'
+}
+
+/** Takes the approved revision, with the reason why the newer one is not served. */
+async function takeBelow(pull: RevisionPull, approved: Revision, take: Take): Promise<Outcome> {
+  const outcome = await take({ ...pull, revision: approved })
+  const hold = await moveHold(pull, { served: approved, followed: approved })
+  return hold === undefined ? outcome : withDrift(outcome, { error: holdReasonOf(hold), newest: pull.revision })
+}
+
+function notTaken({ reason, ...held }: Waiting, { commit }: Revision, why: string): Waiting {
+  const message = `${reason.message}; what was approved is not taken, ${commit}: ${why}`
+  return { ...held, reason: { code: reason.code, message } }
+}
