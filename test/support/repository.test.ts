@@ -50,6 +50,26 @@ test('the same commits have the same ids, whatever the machine is configured to'
   expect(await twoCommits(one)).toEqual(await twoCommits(other))
 })
 
+test.each(['sha1', 'sha256'] as const)(
+  'files written a few at a time are what git makes of all of them, in %s',
+  async (objectFormat) => {
+    await using one = await Repository.create({ objectFormat })
+    await using other = await Repository.create({ objectFormat })
+    const files = Object.fromEntries(
+      Array.from({ length: 60 }, (_, index) => [`a${'/.-b0'[index % 5]}${index}`, `${index}`]),
+    )
+    const entries = Object.entries(files)
+
+    await one.commit(files)
+    await other.commit({ a: 'a file', 'a.1': 'old', 'b/gone': '' })
+    await other.commit({ b: null })
+    for (const half of [entries.slice(0, 30), entries.slice(30)]) await other.commit(Object.fromEntries(half))
+
+    expect(await other.git('rev-parse', 'main^{tree}')).toBe(await one.git('rev-parse', 'main^{tree}'))
+    expect(await other.git('fsck', '--strict', '--no-progress')).toBe('')
+  },
+)
+
 test('commits of one tree differ', async () => {
   await using repository = await Repository.create()
 

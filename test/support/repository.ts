@@ -1,5 +1,10 @@
 import { spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
 import { buffer, text } from 'node:stream/consumers'
+import { commitLines, commitStream, PERSON, type CommitPlan } from './fast-import.ts'
+import { commitOf, isId, LooseObjects, treeOf, writeRef, type Files, type ObjectType } from './loose-objects.ts'
 import { temporaryFolder } from './temporary.ts'
 
 /** What stands at a path of a commit: a file's bytes, or what else git can hold there. */
@@ -33,16 +38,25 @@ interface CommitOptions {
   readonly orphan?: boolean
 }
 
-/** A bare git repository made by plumbing, the same ids on each machine. One change at a time: await each. */
+/**
+ * A bare git repository, the same ids on each machine. One change at a time: await each. What is small is written as
+ * git writes it but without git, because tests make thousands of repositories and each process takes its time.
+ */
 export class Repository implements AsyncDisposable {
   readonly folder: string
   readonly #branch: string
   readonly #temporary: AsyncDisposable | undefined
+  readonly #format: Format
+  readonly #objects: LooseObjects
+  /** The files of the commits that were written here. */
+  readonly #snapshots = new Map<string, Snapshot>()
   #seconds = 1_750_000_000
 
-  private constructor(folder: string, branch: string, temporary: AsyncDisposable | undefined) {
+  private constructor(folder: string, branch: string, format: Format, temporary: AsyncDisposable | undefined) {
     this.folder = folder
     this.#branch = branch
+    this.#format = format
+    this.#objects = new LooseObjects(folder, format)
     this.#temporary = temporary
   }
 
@@ -51,15 +65,19 @@ export class Repository implements AsyncDisposable {
     const { branch = 'main', filter = true, objectFormat = 'sha1' } = options
     const temporary = options.folder === undefined ? await temporaryFolder() : undefined
     const folder = options.folder ?? temporary!.path
-    const init = ['init', '--quiet', '--bare', '--template=', `--object-format=${objectFormat}`]
-    await runGit([...init, `--initial-branch=${branch}`, folder])
-    const repository = new Repository(folder, branch, temporary)
-    await repository.git('config', 'uploadpack.allowFilter', String(filter))
-    await repository.git('config', 'uploadpack.allowAnySHA1InWant', 'true')
-    await repository.git('config', 'http.receivepack', 'true')
-    // Packing in the background would outlive the test.
-    await repository.git('config', 'gc.auto', '0')
-    return repository
+    await writeLayout(folder, await (layouts[objectFormat] ??= layoutOf(objectFormat)))
+    await writeFile(join(folder, 'HEAD'), `ref: refs/heads/${branch}\n`)
+    await writeFile(join(folder, 'config'), settingsOf(filter), { flag: 'a' })
+    return new Repository(folder, branch, objectFormat, temporary)
+  }
+
+  /** Makes another of the same objects and refs, in a temporary folder. */
+  async copy(): Promise<Repository> {
+    const temporary = await temporaryFolder()
+    await cp(this.folder, temporary.path, { recursive: true })
+    const copy = new Repository(temporary.path, this.#branch, this.#format, temporary)
+    copy.#seconds = this.#seconds
+    return copy
   }
 
   /**
@@ -70,7 +88,10 @@ export class Repository implements AsyncDisposable {
     const { branch = this.#branch, message = 'change', orphan = false } = options
     const ref = `refs/heads/${branch}`
     const parent = orphan ? undefined : await this.#idOf(ref)
-    const stream = Buffer.concat(commitStream({ ref, parent, message, seconds: this.#tick(), files }))
+    const plan = { ref, parent, message, seconds: this.#tick(), files }
+    const before = parent === undefined ? EMPTY : this.#snapshots.get(parent)
+    if (before !== undefined && Object.keys(files).length <= FEW) return this.#write(plan, before)
+    const stream = Buffer.concat(commitStream(plan))
     return (await this.#run(['fast-import', '--quiet', '--force', '--done'], stream)).toString().trim()
   }
 
@@ -86,13 +107,16 @@ export class Repository implements AsyncDisposable {
   /** Sets a tag, moving it if it exists. Returns the id of the tag object if annotated, else of the commit. */
   async tag(name: string, options: { commit?: string; annotated?: boolean } = {}): Promise<string> {
     const { commit = `refs/heads/${this.#branch}`, annotated = false } = options
+    const ref = `refs/tags/${name}`
     this.#tick()
-    await this.git('tag', '--force', ...(annotated ? ['--annotate', '--message', name] : []), name, commit)
-    return this.git('rev-parse', '--verify', `refs/tags/${name}`)
+    if (annotated) await this.git('tag', '--force', '--annotate', '--message', name, name, commit)
+    else await this.setRef(ref, (await this.#idOf(commit)) ?? commit)
+    return (await this.#idOf(ref)) ?? ''
   }
 
   async setRef(ref: string, commit: string): Promise<void> {
-    await this.git('update-ref', ref, commit)
+    if (isId(commit) && ref.startsWith('refs/')) writeRef(this.folder, ref, commit)
+    else await this.git('update-ref', ref, commit)
   }
 
   async deleteRef(ref: string): Promise<void> {
@@ -101,7 +125,7 @@ export class Repository implements AsyncDisposable {
 
   /** Writes a tree of the entries as given, in the order given: for names that git itself would refuse. */
   async rawTree(entries: readonly RawEntry[]): Promise<string> {
-    return this.object('tree', Buffer.concat(entries.flatMap(entryBytes)))
+    return this.object('tree', treeOf(entries))
   }
 
   /** Commits a tree object on top of the branch and moves the branch there. Returns the commit id. */
@@ -109,8 +133,7 @@ export class Repository implements AsyncDisposable {
     const { branch = this.#branch, message = 'change' } = options
     const ref = `refs/heads/${branch}`
     const parent = await this.#idOf(ref)
-    this.#tick()
-    const commit = await this.git('commit-tree', ...(parent === undefined ? [] : ['-p', parent]), '-m', message, tree)
+    const commit = this.#objects.write('commit', commitOf(tree, parent, `${message}\n`, this.#tick()))
     await this.setRef(ref, commit)
     return commit
   }
@@ -120,9 +143,8 @@ export class Repository implements AsyncDisposable {
   }
 
   /** Writes an object of the type with exactly these bytes, checked by nobody. Returns its id. */
-  async object(type: 'blob' | 'tree' | 'commit' | 'tag', bytes: string | Uint8Array): Promise<string> {
-    const id = await this.#run(['hash-object', '-t', type, '-w', '--stdin', '--literally'], bytes)
-    return id.toString().trim()
+  async object(type: ObjectType, bytes: string | Uint8Array): Promise<string> {
+    return this.#objects.write(type, bytes)
   }
 
   /** Runs git on the repository. Returns what it printed, trimmed. */
@@ -134,7 +156,20 @@ export class Repository implements AsyncDisposable {
     await this.#temporary?.[Symbol.asyncDispose]()
   }
 
+  async #write({ ref, parent, message, seconds, files }: CommitPlan, before: Snapshot): Promise<string> {
+    const after = { files: this.#objects.changed(before.files, files), trees: new Set(before.trees) }
+    const tree = this.#objects.writeTrees(after.files, after.trees)
+    const commit = this.#objects.write('commit', commitOf(tree, parent, message, seconds))
+    this.#snapshots.set(commit, after)
+    await this.setRef(ref, commit)
+    return commit
+  }
+
   async #idOf(ref: string): Promise<string | undefined> {
+    if (isId(ref)) return ref
+    const loose = await readFile(join(this.folder, ref), 'utf8').catch(() => undefined)
+    if (loose !== undefined && isId(loose.trim())) return loose.trim()
+    if (loose === undefined && !existsSync(join(this.folder, 'packed-refs'))) return undefined
     const id = await this.git('for-each-ref', '--format=%(objectname)', ref)
     return id === '' ? undefined : id
   }
@@ -185,61 +220,48 @@ export async function runGit(
   return stdout
 }
 
-const PERSON = { name: 'Ada Author', email: 'ada@example.com' }
-
-interface CommitPlan {
-  readonly ref: string
-  readonly parent: string | undefined
-  readonly message: string
-  readonly seconds: number
-  readonly files: Readonly<Record<string, Content | null>>
+/** The files of a commit, and the ids of its trees and of those of commits before it. */
+interface Snapshot {
+  readonly files: Files
+  readonly trees: ReadonlySet<string>
 }
 
-/** The whole commit in the language of `git fast-import`, which then prints the commit's id. */
-function commitStream(plan: CommitPlan): Uint8Array[] {
-  const files = Object.entries(plan.files)
-  return [
-    ...commitLines(plan, plan.parent),
-    // Removed first, so that one commit can put a file where a folder was.
-    ...files.flatMap(([path, content]) => (content === null ? [Buffer.from(`D ${quoted(path)}\n`)] : [])),
-    ...files.flatMap(([path, content]) => (content === null ? [] : change(path, content))),
-    Buffer.from('\nget-mark :1\ndone\n'),
-  ]
+const EMPTY: Snapshot = { files: new Map(), trees: new Set() }
+
+/** The most files that a commit is written with here. Of more, git makes one pack. */
+const FEW = 50
+
+type Format = 'sha1' | 'sha256'
+
+/** The folders and files of an empty bare repository: git makes them once for each format. */
+interface Layout {
+  readonly folders: readonly string[]
+  readonly files: ReadonlyMap<string, string>
 }
 
-function commitLines(
-  { ref, message, seconds }: Pick<CommitPlan, 'ref' | 'message' | 'seconds'>,
-  parent: string | undefined,
-): Uint8Array[] {
-  const person = `${PERSON.name} <${PERSON.email}> ${seconds} +0000`
-  return [
-    Buffer.from(`commit ${ref}\nmark :1\nauthor ${person}\ncommitter ${person}\n`),
-    ...data(message),
-    Buffer.from(parent === undefined ? '' : `from ${parent}\n`),
-  ]
+const layouts: Partial<Record<Format, Promise<Layout>>> = {}
+
+async function layoutOf(format: Format): Promise<Layout> {
+  await using folder = await temporaryFolder()
+  await runGit(['init', '--quiet', '--bare', '--template=', `--object-format=${format}`, folder.path])
+  const entries = await readdir(folder.path, { recursive: true, withFileTypes: true })
+  const pathOf = (entry: (typeof entries)[number]) => join(entry.parentPath, entry.name)
+  const files = entries.filter((entry) => entry.isFile()).map(pathOf)
+  const inside = (path: string) => relative(folder.path, path)
+  return {
+    folders: entries.filter((entry) => entry.isDirectory()).map((entry) => inside(pathOf(entry))),
+    files: new Map(files.map((path) => [inside(path), readFileSync(path, 'utf8')])),
+  }
 }
 
-function change(path: string, content: Content): Uint8Array[] {
-  if (typeof content === 'string' || content instanceof Uint8Array) return file('100644', path, content)
-  if ('executable' in content) return file('100755', path, content.executable)
-  if ('link' in content) return file('120000', path, content.link)
-  return [Buffer.from(`M 160000 ${content.submodule} ${quoted(path)}\n`)]
+async function writeLayout(folder: string, { folders, files }: Layout): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  for (const path of folders) await mkdir(join(folder, path), { recursive: true })
+  for (const [path, text] of files) await writeFile(join(folder, path), text)
 }
 
-function file(mode: string, path: string, bytes: string | Uint8Array): Uint8Array[] {
-  return [Buffer.from(`M ${mode} inline ${quoted(path)}\n`), ...data(bytes)]
-}
-
-function data(bytes: string | Uint8Array): Uint8Array[] {
-  return [Buffer.from(`data ${Buffer.byteLength(bytes)}\n`), Buffer.from(bytes), Buffer.from('\n')]
-}
-
-/** A path in C-style quotes, as fast-import reads them. */
-function quoted(path: string): string {
-  const escapes: Record<string, string> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' }
-  return `"${path.replaceAll(/[\\"\n]/g, (letter) => escapes[letter] ?? letter)}"`
-}
-
-function entryBytes(entry: RawEntry): Uint8Array[] {
-  return [Buffer.from(`${entry.mode} `), Buffer.from(entry.name), Buffer.from([0]), Buffer.from(entry.id, 'hex')]
+/** Packing in the background would outlive the test. */
+function settingsOf(filter: boolean): string {
+  const lines = ['[uploadpack]', `allowFilter = ${filter}`, 'allowAnySHA1InWant = true', '[http]', 'receivepack = true']
+  return [...lines, '[gc]', 'auto = 0', ''].join('\n')
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { afterAll } from 'vitest'
 import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
 import { Repository, type Content } from '../../support/repository.ts'
 
@@ -25,8 +26,18 @@ export const FILES: Readonly<Record<string, Content>> = {
   ),
 }
 
-/** A repository with one of everything, in one pack. */
+/** A repository with one of everything, in one pack: a copy of one that is made once. */
 export async function sample(objectFormat: ObjectFormat): Promise<Repository> {
+  return (await (samples[objectFormat] ??= packed(objectFormat))).copy()
+}
+
+const samples: Partial<Record<ObjectFormat, Promise<Repository>>> = {}
+
+afterAll(async () => {
+  for (const made of Object.values(samples)) await (await made)[Symbol.asyncDispose]()
+})
+
+async function packed(objectFormat: ObjectFormat): Promise<Repository> {
   const repository = await Repository.create({ objectFormat })
   await repository.commit({ 'README.md': 'old\n' })
   await repository.commit({ ...FILES, module: { submodule: ABSENT[objectFormat] } })
