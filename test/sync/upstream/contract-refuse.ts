@@ -4,7 +4,7 @@ import { Repository } from '../../support/repository.ts'
 import { linesOf, objectId, reach, type Open } from './reached.ts'
 import { ABSENT } from './sample.ts'
 
-/** Commits that are taken from nobody. */
+/** Trees that are taken from nobody. */
 export function refuses(open: Open, objectFormat: ObjectFormat): void {
   test.each(['..', '.', '.git', '.GIT', '.git ', '.git::$DATA', 'git~1', 'a/b', '.g\u200cit'])(
     'a commit with the name %j is refused',
@@ -115,7 +115,10 @@ export function refuses(open: Open, objectFormat: ObjectFormat): void {
 
     await expect(reached.tree()).rejects.toMatchObject({ code: 'limit-exceeded' })
   })
+}
 
+/** Commits that the repository does not have. */
+export function lacks(open: Open, objectFormat: ObjectFormat): void {
   test('a commit id that is the id of something else is refused', async () => {
     await using repository = await Repository.create({ objectFormat })
     await repository.commit({ 'a.md': 'a' })

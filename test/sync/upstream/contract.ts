@@ -1,30 +1,32 @@
 import { describe } from 'vitest'
 import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
 import { fetches } from './contract-fetch.ts'
-import { refuses } from './contract-refuse.ts'
-import { relates, relatesNothing } from './contract-relation.ts'
+import { lacks, refuses } from './contract-refuse.ts'
+import { relates, relatesAnyHistory } from './contract-relation.ts'
 import { resolves } from './contract-resolve.ts'
 import { stops } from './contract-stop.ts'
 import { takes } from './contract-take.ts'
 import type { Open } from './reached.ts'
 
+/** One promise of every upstream, tried on real repositories. */
+type Promised = (open: Open, objectFormat: ObjectFormat) => void
+
 interface Kind {
   /** Of the repositories that are tried. */
   readonly objectFormat?: ObjectFormat
-  /** Whether commits can be had without all that they hold. */
-  readonly seesHistory?: boolean
+  /** The promises that are tried; all unless given. */
+  readonly promises?: readonly Promised[]
 }
 
-/** What every upstream promises, tried on real repositories. */
+const ALL: readonly Promised[] = [resolves, fetches, takes, refuses, lacks, stops, relates, relatesAnyHistory]
+
+/**
+ * What every upstream promises. An implementation tries all of it once. A variant of one, which differs from it in a
+ * part of the code, tries the promises that this part keeps.
+ */
 export function keepsTheUpstreamContract(name: string, open: Open, kind: Kind = {}): void {
-  const { objectFormat = 'sha1', seesHistory = true } = kind
+  const { objectFormat = 'sha1', promises = ALL } = kind
   describe(`an upstream ${name}`, () => {
-    resolves(open, objectFormat)
-    fetches(open, objectFormat)
-    takes(open, objectFormat)
-    refuses(open, objectFormat)
-    stops(open, objectFormat)
-    if (seesHistory) relates(open, objectFormat)
-    else relatesNothing(open, objectFormat)
+    for (const keeps of promises) keeps(open, objectFormat)
   })
 }

@@ -5,6 +5,12 @@ import { afterAll } from 'vitest'
 import { GitServer } from '../../../../support/git-server.ts'
 import type { Repository } from '../../../../support/repository.ts'
 import { SshHost } from '../../../../support/ssh-host.ts'
+import { fetches } from '../../contract-fetch.ts'
+import { lacks } from '../../contract-refuse.ts'
+import { relates, relatesAnyHistory } from '../../contract-relation.ts'
+import { resolves } from '../../contract-resolve.ts'
+import { stops } from '../../contract-stop.ts'
+import { takes } from '../../contract-take.ts'
 import { keepsTheUpstreamContract } from '../../contract.ts'
 import { startFront } from '../../front.ts'
 import { ACCESS, BACKENDS, type Open, type Opened } from '../../reached.ts'
@@ -16,61 +22,88 @@ afterAll(async () => {
   await plain[Symbol.asyncDispose]()
 })
 
-keepsTheUpstreamContract('over ssh', onHost(modern))
-
-keepsTheUpstreamContract('over ssh, from a server as it is out of the box', async (repository) => {
-  await repository.git('config', 'uploadpack.allowFilter', 'false')
-  return onHost(plain)(repository)
-})
+// The three ways to a repository differ in `GitProgram.ask` and, on this disk, in `ProgramSupply`, which fetches nothing
+// there. Whatever the way, `walkTrees` in the worker refuses names and limits by what one `git cat-file` prints, and
+// `readRelation` walks histories in what `ProgramSupply.openHistory` fetched by the same commands. So trees are refused
+// over http alone, and over ssh a few histories are tried.
 
 keepsTheUpstreamContract('over http, by the git program', overHttp)
 
-keepsTheUpstreamContract('over http, by the git program, to a repository whose ids are SHA-256', overHttp, {
-  objectFormat: 'sha256',
+keepsTheUpstreamContract('over ssh', onHost(modern), { promises: [resolves, fetches, takes, lacks, stops, relates] })
+
+keepsTheUpstreamContract('on this disk, by choice', chosenOnDisk, {
+  promises: [resolves, fetches, takes, lacks, stops, relates, relatesAnyHistory],
 })
 
+// It speaks version 0 and leaves nothing out: other listings, other refusals of an id, all of the files at once.
+keepsTheUpstreamContract(
+  'over ssh, from a server as it is out of the box',
+  async (repository) => {
+    await repository.git('config', 'uploadpack.allowFilter', 'false')
+    return onHost(plain)(repository)
+  },
+  { promises: [resolves, fetches, takes, lacks, relates] },
+)
+
+// Listings name ids of another length, and `ProgramSupply` makes a repository of another format.
+keepsTheUpstreamContract('over http, by the git program, to a repository whose ids are SHA-256', overHttp, {
+  objectFormat: 'sha256',
+  promises: [resolves, fetches, takes, lacks, relates],
+})
+
+// A listing has no filter; a fetch brings all of the files, or all trees of a history.
 keepsTheUpstreamContract(
   'over http, by the git program, from a server that cannot leave out file contents',
   async (repository) => {
     await repository.git('config', 'uploadpack.allowFilter', 'false')
     return overHttp(repository)
   },
+  { promises: [fetches, takes, lacks, relates] },
 )
+
+keepsTheUpstreamContract('over http, by the git program, from a server that speaks version 1 alone', overVersion1, {
+  promises: [resolves, fetches, takes, lacks, relates],
+})
+
+// `openUpstream` leaves these two to the git program, which reads them as it does by choice.
+keepsTheUpstreamContract('on this disk, with ids of SHA-256', onDisk, {
+  objectFormat: 'sha256',
+  promises: [resolves, fetches, takes, lacks, relates],
+})
 
 keepsTheUpstreamContract(
-  'over http, by the git program, from a server that speaks version 1 alone',
+  'on this disk, that borrows objects of another repository',
   async (repository) => {
-    const server = await GitServer.start()
-    const front = await startFront(server.origin, (request) => {
-      delete request.headers['git-protocol']
-      return false
-    })
-    const url = server.serve('team', repository).replace(server.origin, front.origin)
-    BACKENDS.set(url, 'system')
-    return {
-      url,
-      [Symbol.asyncDispose]: async () => {
-        await front[Symbol.asyncDispose]()
-        await server[Symbol.asyncDispose]()
-      },
-    }
+    const lender = join(repository.folder, 'lender')
+    await mkdir(lender)
+    await writeFile(join(repository.folder, 'objects/info/alternates'), `${lender}\n`)
+    return onDisk(repository)
   },
+  { promises: [resolves, fetches, takes, lacks] },
 )
 
-keepsTheUpstreamContract('on this disk, by choice', async (repository) => {
-  const opened = await onDisk()(repository)
+async function overVersion1(repository: Repository): Promise<Opened> {
+  const server = await GitServer.start()
+  const front = await startFront(server.origin, (request) => {
+    delete request.headers['git-protocol']
+    return false
+  })
+  const url = server.serve('team', repository).replace(server.origin, front.origin)
+  BACKENDS.set(url, 'system')
+  return {
+    url,
+    [Symbol.asyncDispose]: async () => {
+      await front[Symbol.asyncDispose]()
+      await server[Symbol.asyncDispose]()
+    },
+  }
+}
+
+async function chosenOnDisk(repository: Repository): Promise<Opened> {
+  const opened = await onDisk(repository)
   BACKENDS.set(opened.url, 'system')
   return opened
-})
-
-keepsTheUpstreamContract('on this disk, with ids of SHA-256', onDisk(), { objectFormat: 'sha256' })
-
-keepsTheUpstreamContract('on this disk, that borrows objects of another repository', async (repository) => {
-  const lender = join(repository.folder, 'lender')
-  await mkdir(lender)
-  await writeFile(join(repository.folder, 'objects/info/alternates'), `${lender}\n`)
-  return onDisk()(repository)
-})
+}
 
 async function overHttp(repository: Repository): Promise<Opened> {
   const server = await GitServer.start()
@@ -87,9 +120,6 @@ function onHost(host: SshHost): Open {
   })
 }
 
-function onDisk(): Open {
-  return async (repository) => ({
-    url: pathToFileURL(repository.folder).href,
-    [Symbol.asyncDispose]: async () => {},
-  })
+async function onDisk(repository: Repository): Promise<Opened> {
+  return { url: pathToFileURL(repository.folder).href, [Symbol.asyncDispose]: async () => {} }
 }
