@@ -138,7 +138,7 @@ test('of a name that tar cannot hold status tells, and all else is served as eve
     'refused/SKILL.md': skillOf('refused'),
     [`refused/${long.refused}`]: 'refused\n',
   }
-  await using small = await openSmall(files, { source: [ARCHIVES] })
+  await using small = await openSmall(files, { kinds: ['M'], source: [ARCHIVES] })
   const peer = small.of('M')
 
   const { skills }: { skills: readonly Entry[] } = await readJson(peer, INDEX)
@@ -217,7 +217,7 @@ test('who subscribed to an archive hears of it exactly when its bytes changed, o
 test('an archive of which a file is damaged is not served, and the index goes on without it', async () => {
   await using small = await openSmall(
     { 'one/SKILL.md': skillOf('one'), 'two/SKILL.md': skillOf('two') },
-    { source: [ARCHIVES] },
+    { kinds: [], source: [ARCHIVES] },
   )
   const { registry, serving } = small.served.daemon
   const damaged = registry.catalog.skills.get('skill://fx/one/SKILL.md')!.digest
@@ -233,7 +233,7 @@ test('an archive of which a file is damaged is not served, and the index goes on
 })
 
 test('of many who ask for one archive at once, all have it, and it is made once', async () => {
-  await using small = await openSmall({ 'one/SKILL.md': skillOf('one') }, { source: [ARCHIVES] })
+  await using small = await openSmall({ 'one/SKILL.md': skillOf('one') }, { kinds: [], source: [ARCHIVES] })
   const { registry, serving } = small.served.daemon
   const { archives } = serving.forms
   const archive = archives.find(registry.catalog, 'skill://fx/one.zip')!

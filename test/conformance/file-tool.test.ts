@@ -29,22 +29,26 @@ describe.each(AFAR)('an agent with nothing but tools, over HTTP (%s)', (kind) =>
     const rows: readonly { readonly id: string }[] = JSON.parse(
       (await answerOf(peer, 'list_skills', {})).content[0].text,
     )
-    const read = new Map<string, readonly string[]>()
+    const read = new Map<string, ReadonlyMap<string, Buffer>>()
 
     for (const { id } of rows) {
       const { files } = await getSkill(peer, id)
-      for (const { path, size } of files) expect((await readByTool(peer, id, path)).length).toBe(size)
-      read.set(
-        id,
-        files.map(({ path }) => path),
-      )
+      const got = new Map<string, Buffer>()
+      for (const { path, size } of files) {
+        got.set(path, await readByTool(peer, id, path))
+        expect(got.get(path)).toHaveLength(size)
+      }
+      read.set(id, got)
     }
 
     for (const path of fx.fixture.listed) {
       const id = [`fx/${path}`, path.slice(path.lastIndexOf('/') + 1)].find((one) => read.has(one))!
       const files = fx.fixture.filesOf(path)
-      expect(read.get(id)?.toSorted()).toEqual([...files.keys()].filter((one) => one !== 'SKILL.md').toSorted())
-      for (const [file, bytes] of files) expect(await readByTool(peer, id, file)).toEqual(bytes)
+      // SKILL.md is the skill itself, and not in the list of its files.
+      const got = new Map([...read.get(id)!, ['SKILL.md', await readByTool(peer, id, 'SKILL.md')]])
+      expect([...got.keys()].toSorted()).toEqual([...files.keys()].toSorted())
+      expect(read.get(id)?.has('SKILL.md')).toBe(false)
+      for (const [file, bytes] of files) expect(got.get(file)?.equals(bytes), file).toBe(true)
     }
     expect(read.has('Upper')).toBe(true)
   })
@@ -67,7 +71,7 @@ describe.each(AFAR)('an agent with nothing but tools, over HTTP (%s)', (kind) =>
 
 test('a path is one that the skill lists, and no other reaches anything', async () => {
   const files = { 'alpha/SKILL.md': skillOf('alpha'), 'alpha/a.md': 'a', 'beta/SKILL.md': skillOf('beta'), secret: 's' }
-  await using small = await openSmall(files)
+  await using small = await openSmall(files, { kinds: AFAR })
   const paths = [
     '../beta/SKILL.md',
     '../secret',
@@ -90,7 +94,7 @@ test('a path is one that the skill lists, and no other reaches anything', async 
 
 test('a path that is written another way than the list has it is answered with the one that is near it', async () => {
   const files = { 'tools/alpha/SKILL.md': skillOf('alpha'), 'tools/alpha/refs/a.md': 'a' }
-  await using small = await openSmall(files)
+  await using small = await openSmall(files, { kinds: AFAR })
   const near = ['./refs/a.md', 'refs//a.md', '/refs/a.md', 'refs\\a.md', 'Refs/A.md', 'alpha/refs/a.md', 'refs/./a.md']
   const far = ['../alpha/refs/a.md', 'a.md', 'refs', '.', '', `${'./'.repeat(1_000)}refs/a.md`]
 
@@ -104,7 +108,7 @@ test('a path that is written another way than the list has it is answered with t
 })
 
 test('an offset that is null is not given', async () => {
-  await using small = await openSmall({ 'alpha/SKILL.md': skillOf('alpha'), 'alpha/a.md': 'a' })
+  await using small = await openSmall({ 'alpha/SKILL.md': skillOf('alpha'), 'alpha/a.md': 'a' }, { kinds: AFAR })
   const given = { id: 'alpha', path: 'a.md', offset: null }
 
   for (const kind of AFAR)
@@ -114,7 +118,10 @@ test('an offset that is null is not given', async () => {
 test('text comes in parts that end between two characters, other bytes as base64', async () => {
   const text = `a${'\u{1F600}'.repeat(40_000)}`
   const bytes = Buffer.from(Uint8Array.from({ length: 100_000 }, (_, at) => at % 251))
-  await using small = await openSmall({ 'alpha/SKILL.md': skillOf('alpha'), 'alpha/t.md': text, 'alpha/b.bin': bytes })
+  await using small = await openSmall(
+    { 'alpha/SKILL.md': skillOf('alpha'), 'alpha/t.md': text, 'alpha/b.bin': bytes },
+    { kinds: AFAR },
+  )
 
   for (const kind of AFAR) {
     const peer = small.of(kind)
@@ -154,7 +161,7 @@ test('what is disabled or damaged is not given', async () => {
     'beta/SKILL.md': skillOf('beta'),
     'beta/b.md': 'b',
   }
-  await using small = await openSmall(files)
+  await using small = await openSmall(files, { kinds: ['M'] })
   const { daemon, config } = small.served
   await daemon.disable(config.sources[0]!.source.id, 'beta', true)
 

@@ -11,14 +11,15 @@ import type { Served, ServedOptions } from '../support/served.ts'
 export const KINDS = ['M', 'LH', 'LS', 'MS'] as const
 export type Kind = Peer['kind']
 
-/** One client of each kind of one daemon, ready to ask. */
+/** One client of each kind that a case asks of one daemon, ready to ask. */
 export interface Peers extends AsyncDisposable {
   readonly all: readonly Peer[]
   of(kind: Kind): Peer
 }
 
-export async function everyPeer(served: Served): Promise<Peers> {
-  const all = await Promise.all(KINDS.map((kind) => openPeer(kind, served)))
+/** A client of each of the kinds. */
+export async function everyPeer(served: Served, kinds: readonly Kind[] = KINDS): Promise<Peers> {
+  const all = await Promise.all(kinds.map((kind) => openPeer(kind, served)))
   return {
     all,
     of: (kind) => all.find((peer) => peer.kind === kind)!,

@@ -75,6 +75,7 @@ test('what is not served of a skill is no document either, and is told as it goe
       'docs/skills/quiet/SKILL.md': document('quiet'),
     },
     {
+      kinds: ['LH'],
       source: [...CONTRACT_SOURCE, 'exclude: [drafts]', 'unlisted: [quiet]'],
       config: ['serve: { resources: { list: files } }'],
     },

@@ -7,6 +7,12 @@ import { exchange, modern } from './exchange.ts'
 import { openPeer, resultOf } from './peers.ts'
 import { openSmall, skillOf } from './small.ts'
 
+/**
+ * `serve/mcp/tools/find-skill.ts` finds a skill by a text for every client alike: one over HTTP of the one revision and
+ * one over stdio of the other are enough.
+ */
+const PAIR = ['M', 'LS'] as const
+
 const PDF = '---\nname: PDF Processing\ndescription: Fills forms\n---\n# Forms\n'
 
 describe('a skill that is asked for by another text than its id', () => {
@@ -17,7 +23,7 @@ describe('a skill that is asked for by another text than its id', () => {
   }
 
   test('is given by its name or its folder in any case, with spaces, underscores or hyphens', async () => {
-    await using small = await openSmall(files)
+    await using small = await openSmall(files, { kinds: PAIR })
 
     for (const peer of small.all) {
       for (const id of ['PDF', 'Pdf', 'PDF Processing', 'pdf-processing', ' pdf_processing ', 'fx/PDF Processing'])
@@ -28,7 +34,7 @@ describe('a skill that is asked for by another text than its id', () => {
   })
 
   test('is given by the URI of its SKILL.md or its folder, as it is served or where it lies', async () => {
-    await using small = await openSmall(files)
+    await using small = await openSmall(files, { kinds: PAIR })
     const uris = ['a-b/SKILL.md', 'a-b', 'a-b/', 'a%20b/SKILL.md', 'a b'].map((path) => `skill://fx/${path}`)
 
     for (const peer of small.all) {
@@ -40,7 +46,7 @@ describe('a skill that is asked for by another text than its id', () => {
   })
 
   test('has its files read by the same text', async () => {
-    await using small = await openSmall({ ...files, 'tools/pdf/forms.md': 'Fields\n' })
+    await using small = await openSmall({ ...files, 'tools/pdf/forms.md': 'Fields\n' }, { kinds: ['M', 'LH'] })
 
     for (const kind of ['M', 'LH'] as const)
       for (const id of ['PDF Processing', 'skill://fx/tools/pdf/SKILL.md']) {
@@ -51,7 +57,10 @@ describe('a skill that is asked for by another text than its id', () => {
   })
 
   test('is asked for once more where the text can mean several, and is the one to the letter where that is there', async () => {
-    await using small = await openSmall({ 'a/Report/SKILL.md': PDF, 'b/report/SKILL.md': skillOf('report') })
+    await using small = await openSmall(
+      { 'a/Report/SKILL.md': PDF, 'b/report/SKILL.md': skillOf('report') },
+      { kinds: PAIR },
+    )
 
     for (const peer of small.all) {
       expect((await got(peer, 'report')).name).toBe('report')
@@ -71,7 +80,7 @@ describe('a text that is the id of one skill and the name of another', () => {
   }
 
   test('gives the one that has the id, and says which other one is named so', async () => {
-    await using small = await openSmall(files, { source: ['unlisted: ["drafts/**"]'] })
+    await using small = await openSmall(files, { kinds: PAIR, source: ['unlisted: ["drafts/**"]'] })
 
     for (const peer of small.all) {
       for (const id of ['delta', 'fx/delta']) {
@@ -86,7 +95,7 @@ describe('a text that is the id of one skill and the name of another', () => {
     const many = Object.fromEntries(
       Array.from({ length: 8 }, (_, index) => [`h${index}/g${index}/SKILL.md`, skillOf('delta', `G${index}`)]),
     )
-    await using small = await openSmall({ 'sub/delta/SKILL.md': skillOf('delta2'), ...many })
+    await using small = await openSmall({ 'sub/delta/SKILL.md': skillOf('delta2'), ...many }, { kinds: ['M'] })
 
     expect(await noteOf(small.of('M'), 'delta')).toContain(
       'Other skills are named "delta" and have the ids "g0", "g1", "g2", "g3", "g4" and 3 more.',
@@ -95,7 +104,10 @@ describe('a text that is the id of one skill and the name of another', () => {
 })
 
 test('copies of one skill are one for a model: found once with their places, and had by their name', async () => {
-  await using small = await openSmall({ 'a/pdf/SKILL.md': skillOf('pdf'), 'b/pdf/SKILL.md': skillOf('pdf') })
+  await using small = await openSmall(
+    { 'a/pdf/SKILL.md': skillOf('pdf'), 'b/pdf/SKILL.md': skillOf('pdf') },
+    { kinds: PAIR },
+  )
 
   for (const peer of small.all) {
     expect((await got(peer, 'pdf')).name).toBe('pdf')
@@ -110,11 +122,14 @@ test('copies of one skill are one for a model: found once with their places, and
 
 describe('an id that means no skill', () => {
   test('is answered with the ids of those that are called nearly so', async () => {
-    await using small = await openSmall({
-      'pdf-processing/SKILL.md': skillOf('pdf-processing'),
-      'pdf-forms/SKILL.md': skillOf('pdf-forms'),
-      'brew-coffee/SKILL.md': skillOf('brew-coffee'),
-    })
+    await using small = await openSmall(
+      {
+        'pdf-processing/SKILL.md': skillOf('pdf-processing'),
+        'pdf-forms/SKILL.md': skillOf('pdf-forms'),
+        'brew-coffee/SKILL.md': skillOf('brew-coffee'),
+      },
+      { kinds: PAIR },
+    )
 
     for (const peer of small.all) {
       expect(await refusedBy(peer, 'pdf-procesing')).toContain('near it is "pdf-processing";')
@@ -126,12 +141,15 @@ describe('an id that means no skill', () => {
   })
 
   test('is answered with the skill whose file it names, and with the one that it names with escapes', async () => {
-    await using small = await openSmall({
-      'set/good/SKILL.md': skillOf('good'),
-      'set/good/a/b.txt': 'B\n',
-      'tools/pdf/SKILL.md': PDF,
-      'gamma/SKILL.md': skillOf('delta'),
-    })
+    await using small = await openSmall(
+      {
+        'set/good/SKILL.md': skillOf('good'),
+        'set/good/a/b.txt': 'B\n',
+        'tools/pdf/SKILL.md': PDF,
+        'gamma/SKILL.md': skillOf('delta'),
+      },
+      { kinds: PAIR },
+    )
 
     for (const peer of small.all) {
       for (const id of [
@@ -165,7 +183,7 @@ describe('an id that means no skill', () => {
       'broken/secret-plan-d/SKILL.md': 'no frontmatter\n',
       'drafts/nameless/SKILL.md': '---\nname: Has No URI\ndescription: F\n---\n',
     }
-    await using small = await openSmall(files, { source: ['unlisted: ["drafts/**"]'] })
+    await using small = await openSmall(files, { kinds: ['LH', 'M'], source: ['unlisted: ["drafts/**"]'] })
     const { daemon, config } = small.served
     await daemon.disable(config.sources[0]!.source.id, 'secret-plan-a', true)
     await daemon.disable(config.sources[0]!.source.id, 'broken/secret-plan-d', true)
@@ -190,7 +208,10 @@ describe('a skill that is withheld', () => {
   const files = { 'alpha/SKILL.md': skillOf('alpha'), 'odd/broken/SKILL.md': '# No frontmatter\n' }
 
   test('is told as that, with the reason, by any of its names', async () => {
-    await using small = await openSmall({ ...files, 'hidden/SKILL.md': skillOf('hidden', 'x\u{E0041}\u{E0042}') })
+    await using small = await openSmall(
+      { ...files, 'hidden/SKILL.md': skillOf('hidden', 'x\u{E0041}\u{E0042}') },
+      { kinds: PAIR },
+    )
 
     for (const peer of small.all) {
       for (const id of ['broken', 'Broken', 'fx/odd/broken', 'skill://fx/odd/broken/SKILL.md']) {
@@ -239,7 +260,7 @@ test('a withheld skill is the reason of no answer where one of that name is serv
 
 test('a withheld skill that is asked for to the letter is told as that, where another is called so in another case', async () => {
   const files = { 'a/CASE2/SKILL.md': '# None\n', 'case2/SKILL.md': skillOf('case2') }
-  await using small = await openSmall(files)
+  await using small = await openSmall(files, { kinds: PAIR })
 
   for (const peer of small.all) {
     for (const id of ['CASE2', 'fx/CASE2', 'fx/a/CASE2']) {
@@ -251,7 +272,10 @@ test('a withheld skill that is asked for to the letter is told as that, where an
 })
 
 test('a skill whose name is asked for to the letter goes before those that have it in another case', async () => {
-  await using small = await openSmall({ 'a/SKILL.md': named('Forms', 'A'), 'b/SKILL.md': named('FORMS', 'B') })
+  await using small = await openSmall(
+    { 'a/SKILL.md': named('Forms', 'A'), 'b/SKILL.md': named('FORMS', 'B') },
+    { kinds: PAIR },
+  )
 
   for (const peer of small.all) {
     expect((await got(peer, 'Forms')).description).toBe('A')

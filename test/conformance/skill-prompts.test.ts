@@ -147,7 +147,7 @@ test.each(KINDS)('the list comes in pages, of one catalog (%s)', async (kind) =>
   const files = Object.fromEntries(
     Array.from({ length: 9 }, (_, index) => [`s${index}/SKILL.md`, skillOf(`s${index}`)]),
   )
-  await using small = await openSmall(files, { config: [SWITCH, 'limits: { listing: { entries: 4 } }'] })
+  await using small = await openSmall(files, { kinds: [kind], config: [SWITCH, 'limits: { listing: { entries: 4 } }'] })
   const peer = small.of(kind)
   const names: string[] = []
 
@@ -169,7 +169,7 @@ test.each(KINDS)('the list comes in pages, of one catalog (%s)', async (kind) =>
 })
 
 test.each(KINDS)('the list is said to be another exactly when it is (%s)', async (kind) => {
-  await using small = await openSmall(FILES, { config: [SWITCH] })
+  await using small = await openSmall(FILES, { kinds: [], config: [SWITCH] })
   await using peer = await openPeer(kind, small.served)
   const uri = 'skill://fx/plain/mark.md'
   await small.commit({ 'plain/mark.md': '0' })
@@ -202,7 +202,7 @@ test.each(KINDS)('the list is said to be another exactly when it is (%s)', async
 })
 
 test.each(['legacy', 'auto'] as const)('a published client of today is told (%s)', async (mode) => {
-  await using small = await openSmall(FILES, { config: [SWITCH] })
+  await using small = await openSmall(FILES, { kinds: [], config: [SWITCH] })
   const told = Promise.withResolvers<void>()
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
   client.setNotificationHandler('notifications/prompts/list_changed', () => told.resolve())
@@ -217,7 +217,7 @@ test.each(['legacy', 'auto'] as const)('a published client of today is told (%s)
 })
 
 test('a published client of the 2025 era is told', async () => {
-  await using small = await openSmall(FILES, { config: [SWITCH] })
+  await using small = await openSmall(FILES, { kinds: [], config: [SWITCH] })
   const told = Promise.withResolvers<void>()
   const client = new LegacyClient({ name: 'test', version: '1' })
   client.setNotificationHandler(PromptListChangedNotificationSchema, () => told.resolve())
@@ -231,7 +231,7 @@ test('a published client of the 2025 era is told', async () => {
 })
 
 test.each(KINDS)('without the switch no skill is a prompt, and nobody hears of prompts (%s)', async (kind) => {
-  await using small = await openSmall(FILES)
+  await using small = await openSmall(FILES, { kinds: [] })
   await using peer = await openPeer(kind, small.served)
   await using heard = await peer.subscribe(['skill://fx/plain/SKILL.md'], { prompts: true })
 
@@ -278,7 +278,11 @@ test.each(['modern', 'legacy'] as const)('a token without the scope hears of no 
 
 test('a prompt that is got and a list that is read stand in the audit log, with who asked for what', async () => {
   const events: AuditEvent[] = []
-  await using small = await openSmall(FILES, { config: [SWITCH], audit: (event) => void events.push(event) })
+  await using small = await openSmall(FILES, {
+    kinds: ['M'],
+    config: [SWITCH],
+    audit: (event) => void events.push(event),
+  })
   const peer = small.of('M')
 
   await peer.call('prompts/list')

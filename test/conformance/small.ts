@@ -4,9 +4,14 @@ import type { Content } from '../support/repository.ts'
 import { serve } from '../support/served.ts'
 import type { Served, ServedOptions } from '../support/served.ts'
 import { contentOf, everyPeer } from './peers.ts'
-import type { Peers } from './peers.ts'
+import type { Kind, Peers } from './peers.ts'
 
-/** A few files of one's own, served as the source `fx` and asked by one client of each kind. */
+interface SmallOptions extends ServedOptions {
+  /** The clients that are started; a process each over stdio. All unless given. */
+  readonly kinds?: readonly Kind[]
+}
+
+/** A few files of one's own, served as the source `fx` and asked by one client of each kind, or of those that are named. */
 export interface Small extends Peers {
   readonly repository: Repository
   readonly served: Served
@@ -14,11 +19,11 @@ export interface Small extends Peers {
   commit(files: Readonly<Record<string, Content | null>>): Promise<void>
 }
 
-export async function openSmall(files: Readonly<Record<string, Content>>, options: ServedOptions = {}): Promise<Small> {
+export async function openSmall(files: Readonly<Record<string, Content>>, options: SmallOptions = {}): Promise<Small> {
   const repository = await Repository.create()
   await repository.commit(files)
   const served = await serve(repository, options)
-  const peers = await everyPeer(served)
+  const peers = await everyPeer(served, options.kinds)
   return {
     ...peers,
     repository,
