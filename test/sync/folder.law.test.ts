@@ -5,6 +5,7 @@ import { survey } from '../../src/sync/survey/survey.ts'
 import { readFolder } from '../../src/sync/upstream/folder/folder-tree.ts'
 import { FETCH_LIMITS } from '../../src/sync/upstream/upstream.ts'
 import { fillFolder } from '../support/folder.ts'
+import { lawRuns } from '../support/law-runs.ts'
 import { histories } from '../support/random-files.ts'
 import type { Files } from '../support/scripted-upstream.ts'
 import { temporaryFolder } from '../support/temporary.ts'
@@ -27,7 +28,7 @@ test('a survey of a folder finds what a survey of a commit with the same files f
 
       expect(comparable(found)).toEqual(comparable(await surveys.next(files, rules)))
     }),
-    { numRuns: 100 },
+    { numRuns: lawRuns(100, 2 / 5) },
   )
 })
 

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { atOnce } from '../../../src/base/cooperative.ts'
 import { catalogAfter } from '../../../src/sync/catalog/catalog-update.ts'
 import { buildCatalog, EMPTY_CATALOG, type Catalog } from '../../../src/sync/catalog/catalog.ts'
+import { lawRuns } from '../../support/law-runs.ts'
 import { skillText, type Files } from '../../support/scripted-upstream.ts'
 import type { Edited } from '../survey/surveyed.ts'
 import { catalogOf, catalogsOf, generationOf, holdsForCatalogs } from './catalogs.ts'
@@ -58,7 +59,7 @@ test(
           expect(entriesKept(before, after)).toBe(digestsKept(before, after))
         }
       }),
-      { numRuns: 150 },
+      { numRuns: lawRuns(150, 1 / 5) },
     )
   },
 )

@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { buildCatalog, type Catalog } from '../../../src/sync/catalog/catalog.ts'
 import type { Generation } from '../../../src/sync/model/generation.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
+import { lawRuns } from '../../support/law-runs.ts'
 import { histories } from '../../support/random-files.ts'
 import type { Files } from '../../support/scripted-upstream.ts'
 import { Surveys, rules, rulesWith, type Edited } from '../survey/surveyed.ts'
@@ -26,10 +27,10 @@ export async function catalogsOf(commits: readonly Files[], edit: Edited = {}): 
 }
 
 /**
- * Holds for the catalogs of any repository, commit by commit, while an operator edits the rules to and fro: what no one
+ * Holds for the catalogs of any repository (of so many where all laws run), commit by commit, while an operator edits the rules to and fro: what no one
  * skill shows is how they meet.
  */
-export async function holdsForCatalogs(numRuns: number, check: (catalogs: readonly Catalog[]) => void): Promise<void> {
+export async function holdsForCatalogs(all: number, check: (catalogs: readonly Catalog[]) => void): Promise<void> {
   await fc.assert(
     fc.asyncProperty(histories, rules, rules, async (history, even, odd) => {
       await using surveys = await Surveys.open()
@@ -39,7 +40,7 @@ export async function holdsForCatalogs(numRuns: number, check: (catalogs: readon
       }
       check(catalogs)
     }),
-    { numRuns },
+    { numRuns: lawRuns(all, 1 / 5) },
   )
 }
 

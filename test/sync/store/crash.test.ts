@@ -9,6 +9,7 @@ import { describe, expect, onTestFailed, test } from 'vitest'
 import { isTemporary } from '../../../src/sync/store/files/atomic.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { Dice } from '../../fuzz/dice.ts'
+import { lawRuns } from '../../support/law-runs.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { verifyCurrent } from './samples.ts'
 
@@ -58,13 +59,13 @@ async function litterIn(store: Store): Promise<string[]> {
 }
 
 describe.each(['before', 'in'] as const)('a process that is killed %s a call to the file system', (moment) => {
-  test('comes back to the old generation or the new one, whole, forty times in a row', async () => {
+  test('comes back to the old generation or the new one, whole, many times in a row', async () => {
     await using folder = await temporaryFolder()
     let published = 0
     const dice = new Dice(SEED, 0)
     onTestFailed(() => void process.stderr.write(`It was with CRASH_SEED=${SEED}\n`))
 
-    for (let kill = 0; kill < 40; kill += 1) {
+    for (let kill = 0; kill < lawRuns(40, 1 / 2); kill += 1) {
       const call = 1 + dice.below(CALLS)
       const { signal, lines } = await runChild(folder.path, published + 1, call, moment)
       const acknowledged = Number(lines.at(-1) ?? published)

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { isBelow, joinPath, relativeTo } from '../../../src/base/paths.ts'
 import { digestOf } from '../../../src/sync/model/digest.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
+import { lawRuns } from '../../support/law-runs.ts'
 import { histories } from '../../support/random-files.ts'
 import type { Files } from '../../support/scripted-upstream.ts'
 import { Surveys, rules } from './surveyed.ts'
@@ -25,7 +26,7 @@ test('a survey that skips what it knows finds what one that knows nothing finds'
         expect(textOf(found)).toBe(textOf({ ...(await fresh.next(files, rules)), revision: found.revision }))
       }
     }),
-    { numRuns: 300 },
+    { numRuns: lawRuns(300, 1 / 10) },
   )
 }, 300_000)
 
@@ -44,7 +45,7 @@ test('a skill that is offered holds every file of its folder, with the bytes tha
         expect(skill.digest).toBe(digestOf(skill.files))
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: lawRuns(1000, 1 / 5) },
   )
 }, 300_000)
 

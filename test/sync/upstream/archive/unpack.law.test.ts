@@ -18,6 +18,7 @@ import { comparePaths } from '../../../../src/sync/model/digest.ts'
 import { unpack, UNPACK_LIMITS } from '../../../../src/sync/upstream/archive/unpack.ts'
 import type { ArchiveForm, Unpacked } from '../../../../src/sync/upstream/archive/unpack.ts'
 import { openSmall, readBytes, skillOf } from '../../../conformance/small.ts'
+import { lawRuns } from '../../../support/law-runs.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 import { untar, unzip } from '../../../support/unpack.ts'
 import { tar, TAR_END, tarGz, tarMember, zip } from './hand-made.ts'
@@ -41,7 +42,7 @@ describe('what our own server packs', () => {
       expect(plain(result)).toEqual(plain({ ok: true, files, bytes }))
     })
 
-    await fc.assert(law, { numRuns: 60 })
+    await fc.assert(law, { numRuns: lawRuns(60, 1 / 3) })
   })
 
   test('of a skill in a repository unpacks to its files', async () => {
@@ -141,7 +142,7 @@ describe('bytes that nobody meant', () => {
       expect(await unpacked(form, bytes)).toMatchObject({ ok: false, why: expect.any(String) })
     })
 
-    await fc.assert(law, { numRuns: 300 })
+    await fc.assert(law, { numRuns: lawRuns(300, 1 / 3) })
   })
 
   test.each(FORMS)('after the marks of a %s are refused, and nothing is thrown', async (form) => {
@@ -153,7 +154,7 @@ describe('bytes that nobody meant', () => {
       expect(flawsOf(result)).toEqual([])
     })
 
-    await fc.assert(law, { numRuns: 200 })
+    await fc.assert(law, { numRuns: lawRuns(200, 1 / 3) })
   })
 
   test.each(FORMS)('in a good %s throw nothing, and no path leads out', async (form) => {
@@ -166,7 +167,7 @@ describe('bytes that nobody meant', () => {
       expect(flawsOf(result)).toEqual([])
     })
 
-    await fc.assert(law, { numRuns: 200 })
+    await fc.assert(law, { numRuns: lawRuns(200, 1 / 3) })
   })
 
   test('in a name lead nowhere, and two readers that are not ours find the same', async () => {
@@ -184,7 +185,7 @@ describe('bytes that nobody meant', () => {
       }
     })
 
-    await fc.assert(law, { numRuns: 150 })
+    await fc.assert(law, { numRuns: lawRuns(150, 1 / 3) })
   })
 })
 
@@ -258,7 +259,7 @@ test('no order of the members makes the answer another', async () => {
     }
   })
 
-  await fc.assert(law, { numRuns: 30 })
+  await fc.assert(law, { numRuns: lawRuns(30, 1 / 3) })
 })
 
 /** What a run may hold for a while: pieces that were read and not yet collected. */

@@ -8,6 +8,7 @@ import type { ObjectId } from '../../../../../src/sync/model/revision.ts'
 import type { Tree } from '../../../../../src/sync/model/tree.ts'
 import { readSpooled } from '../../../../../src/sync/store/files/spool.ts'
 import { GitServer } from '../../../../support/git-server.ts'
+import { lawRuns } from '../../../../support/law-runs.ts'
 import { Repository, runGit, type Content } from '../../../../support/repository.ts'
 import { SshHost } from '../../../../support/ssh-host.ts'
 import { temporaryFolder } from '../../../../support/temporary.ts'
@@ -58,7 +59,7 @@ test('every reader has the same entries and the same bytes as git, object by obj
       for (const [name, read] of Object.entries(READERS)) expect(await read(repository), name).toEqual(git)
     }),
     // Each run takes seconds, and a failure would be tried in hundreds of smaller forms.
-    { numRuns: 8, endOnFailure: true, examples: [[EVERYTHING]] },
+    { numRuns: lawRuns(8, 1 / 4), endOnFailure: true, examples: [[EVERYTHING]] },
   )
 
   for (const [what, count] of Object.entries(seen)) expect(count, what).toBeGreaterThan(0)
