@@ -1,66 +1,11 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { World } from '../../../e2e/world.ts'
-import { hasProgram } from '../../../support/has-program.ts'
 import { MAIN, Program } from '../../../support/program.ts'
 import { ProxyServer } from '../../../support/proxy-server.ts'
 import { ReverseProxy, type Habit } from '../../../support/reverse-proxy.ts'
-
-interface Step {
-  readonly step: string
-  readonly state: string
-  readonly message: string
-  readonly mend?: string
-}
-
-interface Connected {
-  readonly status: number | null
-  readonly url: string
-  readonly counts: { readonly ok: number; readonly warn: number; readonly fail: number }
-  readonly eras: readonly { readonly era: string; readonly client: string; readonly steps?: readonly Step[] }[]
-  readonly text: string
-}
-
-async function connected({ home }: World, ...args: readonly string[]): Promise<Connected> {
-  const { status, stdout, stderr } = await home.command('doctor', '--connect', '--json', ...args)
-  if (stdout === '') throw new Error(stderr)
-  return { status, ...JSON.parse(stdout), text: stdout }
-}
-
-/** What each step came to, by era. */
-function statesOf({ eras }: Connected): Record<string, readonly string[]> {
-  return Object.fromEntries(
-    eras.map(({ era, steps = [] }) => [era, steps.map(({ step, state }) => `${step} ${state}`)]),
-  )
-}
-
-function failuresOf({ eras }: Connected): readonly Step[] {
-  return eras.flatMap(({ steps = [] }) => steps.filter(({ state }) => state === 'fail'))
-}
-
-const WELL = {
-  2025: ['open ok', 'list ok', 'read ok', 'subscribe ok', 'stream ok', 'unsubscribe ok'],
-  2026: ['open ok', 'list ok', 'read ok', 'subscribe ok', 'unsubscribe ok'],
-}
-
-/** A daemon that serves, with its origin. `http`: what its configuration has under `serve.http`. */
-async function serving(http: readonly string[] = []) {
-  const world = await World.create()
-  onTestFinished(() => world[Symbol.asyncDispose]())
-  const { home, git } = world
-  const lines = ['port: 0', ...http].map((line) => `    ${line}\n`).join('')
-  await writeFile(home.configFile, `sources:\n  - id: team\n    url: ${git.origin}/team.git\nserve:\n  http:\n${lines}`)
-  await world.synced()
-  const { stdout } = await home.command('token', 'add', 'ada')
-  const daemon = home.start('start')
-  const { origin } = new URL(await daemon.line())
-  return { world, origin, token: stdout.trim() }
-}
+import { connected, failuresOf, serving, statesOf, WELL } from './connected.ts'
 
 async function behind(origin: string, habit: Habit): Promise<ReverseProxy> {
   const proxy = await ReverseProxy.before(origin)
@@ -114,25 +59,45 @@ test('a token is taken from a file or the variable, is shown nowhere, and what i
   expect([none, refused, given, variable].map(({ text }) => text).join()).not.toContain(token)
 })
 
-test('a proxy that holds streams back is named where each era waits for its stream, and nothing else fails', async () => {
+test('a proxy that holds streams back, or says nothing, is named where each era waits for it, and nothing else fails', async () => {
   const { world, origin } = await serving()
-  const proxy = await behind(origin, { kind: 'buffers' })
+  const holding = await behind(origin, { kind: 'buffers' })
+  const silent = await behind(origin, { kind: 'hangs' })
 
-  const end = await connected(world, proxy.origin)
+  // Each waits out the time of a step, so they do it together.
+  const [held, unanswered] = await Promise.all([connected(world, holding.origin), connected(world, silent.origin)])
 
-  expect(end.status).toBe(3)
-  expect(statesOf(end)).toEqual({
+  expect([held.status, unanswered.status]).toEqual([3, 3])
+  expect(statesOf(held)).toEqual({
     2025: ['open ok', 'list ok', 'read ok', 'subscribe ok', 'stream fail', 'unsubscribe ok'],
     2026: ['open ok', 'list ok', 'read ok', 'subscribe fail'],
   })
-  for (const { message, mend } of failuresOf(end))
+  for (const { message, mend } of failuresOf(held))
     expect([message, mend]).toEqual([
       expect.stringMatching(/^nothing came within \d+ s$/),
       expect.stringContaining('proxy_buffering off'),
     ])
+  expect(statesOf(unanswered)).toEqual({ 2025: ['open fail'], 2026: ['open fail'] })
+  for (const { mend } of failuresOf(unanswered)) expect(mend).toContain('takes the connection')
 })
 
-test.each<{ what: string; habit: Habit; steps: readonly string[]; says: RegExp }>([
+test('a proxy that changes or refuses what it passes on is named as the likely cause, with exit status 3', async () => {
+  const { world, origin } = await serving()
+
+  for (const { what, habit, steps, says } of HABITS) {
+    const proxy = await behind(origin, habit)
+    const end = await connected(world, proxy.origin)
+
+    expect(end.status, what).toBe(3)
+    expect(
+      failuresOf(end).map(({ step }) => step),
+      what,
+    ).toEqual(steps)
+    for (const { message, mend } of failuresOf(end)) expect(`${message}; ${mend}`, what).toMatch(says)
+  }
+})
+
+const HABITS: readonly { what: string; habit: Habit; steps: readonly string[]; says: RegExp }[] = [
   {
     what: 'ends streams',
     habit: { kind: 'cuts streams' },
@@ -175,17 +140,7 @@ test.each<{ what: string; habit: Habit; steps: readonly string[]; says: RegExp }
     steps: ['open', 'open'],
     says: /Nothing speaks MCP at this path/,
   },
-  { what: 'says nothing', habit: { kind: 'hangs' }, steps: ['open', 'open'], says: /takes the connection/ },
-])('a proxy that $what is named as the likely cause, with exit status 3', async ({ habit, steps, says }) => {
-  const { world, origin } = await serving()
-  const proxy = await behind(origin, habit)
-
-  const end = await connected(world, proxy.origin)
-
-  expect(end.status).toBe(3)
-  expect(failuresOf(end).map(({ step }) => step)).toEqual(steps)
-  for (const { message, mend } of failuresOf(end)) expect(`${message}; ${mend}`).toMatch(says)
-})
+]
 
 test('the proxy of the environment is asked, and a name that the daemon does not know is named', async () => {
   const { world, origin, token } = await serving(['allowed_hosts: [skills.example.com]'])
@@ -202,22 +157,6 @@ test('the proxy of the environment is asked, and a name that the daemon does not
   expect(other.status).toBe(3)
   for (const { mend } of failuresOf(other)) expect(mend).toContain('serve.http.public_url or allowed_hosts')
 })
-
-test.skipIf(!hasProgram('nginx'))(
-  'behind nginx as it comes it is well, and with its buffering on the stream is what fails',
-  async () => {
-    const { world, origin } = await serving()
-    const plain = await nginxBefore(origin, '')
-    const buffering = await nginxBefore(origin, 'proxy_ignore_headers X-Accel-Buffering;')
-
-    const well = await connected(world, plain)
-    const held = await connected(world, buffering)
-
-    expect(statesOf(well)).toEqual(WELL)
-    expect(failuresOf(held).map(({ step }) => step)).toEqual(['stream', 'subscribe'])
-    for (const { mend } of failuresOf(held)) expect(mend).toContain('proxy_buffering off')
-  },
-)
 
 test('without the package of the older era the other one is tried, and one sentence says how to install it', async () => {
   const { world, origin } = await serving()
@@ -260,43 +199,6 @@ test('Ctrl-C ends it at once, whatever it waits for', async () => {
 
   expect(end.status).not.toBe(0)
 })
-
-/** The origin of an nginx before another. */
-async function nginxBefore(origin: string, settings: string): Promise<string> {
-  const { home } = await World.create()
-  const port = await freePort()
-  const folder = join(home.path, 'nginx')
-  await mkdir(folder)
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((of) => `${of}_temp_path ${folder}/${of};`)
-  const location = `proxy_pass ${origin}; ${settings}`
-  await writeFile(
-    join(folder, 'nginx.conf'),
-    `daemon off; pid ${folder}/pid; error_log stderr; events {} http { access_log off; ${temporary.join(' ')}
-      server { listen 127.0.0.1:${port}; location / { ${location} } } }`,
-  )
-  const nginx = spawn('nginx', ['-e', 'stderr', '-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' })
-  onTestFinished(() => {
-    nginx.kill('SIGTERM')
-  })
-  await expect
-    .poll(async () =>
-      fetch(`http://127.0.0.1:${port}/healthz`).then(
-        ({ status }) => status,
-        () => 0,
-      ),
-    )
-    .toBe(200)
-  return `http://127.0.0.1:${port}`
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('There is no port')
-  await new Promise((resolve) => server.close(resolve))
-  return address.port
-}
 
 /** The program in a folder where all packages are but that one. */
 async function withoutSdk(folder: string): Promise<string> {
