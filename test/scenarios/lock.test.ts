@@ -25,8 +25,9 @@ test('--locked refuses a lock that lacks a source, has one too many, another url
 
   for (const [said, team, more] of configured) {
     await world.home.configure({ team, ...(more.length > 0 && { more }) })
-    for (const command of ['sync', 'start', 'mcp']) {
-      const end = await world.home.run(command, '--locked')
+    const ends = [await world.home.command('sync', '--locked')]
+    for (const command of ['start', 'mcp']) ends.push(await world.home.run(command, '--locked'))
+    for (const end of ends) {
       expect(end).toMatchObject({ status: 1, stdout: '' })
       expect(end.stderr).toContain(said)
     }
@@ -307,7 +308,7 @@ test('lock and update go on with the other sources where one follows the lock an
   await world.home.configure({ gone: [`url: ${world.git.origin}/gone.git`, 'update: locked'], team: [url] })
 
   for (const command of ['lock', 'update']) {
-    const end = await world.home.run(command, '--json')
+    const end = await world.home.command(command, '--json')
     expect(end.status).toBe(1)
     expect(JSON.parse(end.stdout).sources.find(({ source }: any) => source === 'gone')).toHaveProperty('error')
     expect(Object.keys(JSON.parse(await lockOf(world.home)).sources)).toEqual(['team'])
@@ -358,7 +359,7 @@ test('what was locked is served byte-identical after upstream rewrote and collec
   expect(code).toBe('ref-not-found')
   for (const part of ['"team"', commit, 'restore the state folder', 'skillsyncd update team'])
     expect(message).toContain(part)
-  expect(JSON.parse((await fresh.run('list', '--json')).stdout)).toEqual({ skills: [] })
+  expect(JSON.parse((await fresh.command('list', '--json')).stdout)).toEqual({ skills: [] })
 })
 
 test('a branch that moved on and lost a skill: restored as locked with 0, told by outdated and diff with 3', async () => {
@@ -498,11 +499,11 @@ test('diff tells what changed between lock, served, upstream, generations and an
   const pairs = [
     ['lock', 'served'],
     ['1', '2'],
-    ['./old.lock', 'upstream'],
+    [join(world.home.path, 'old.lock'), 'upstream'],
     ['lock', 'upstream', '--only', 'team'],
   ]
   for (const pair of pairs) {
-    const end = await world.home.run('diff', ...pair, '--json', '--text')
+    const end = await world.home.command('diff', ...pair, '--json', '--text')
     expect(end.status).toBe(3)
     const [source, ...others] = JSON.parse(end.stdout).sources
     expect(others).toEqual([])

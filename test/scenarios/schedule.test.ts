@@ -200,11 +200,11 @@ test.each(['ls-refs', 'fetch'] as const)(
     const before = upstreams.map(({ counts }) => counts.resolve)
 
     // The hung one is not waited for: its own time is real, and longer than all of this.
-    await hub.pass(50 * MINUTE, hanging)
+    await hub.pass(25 * MINUTE, hanging)
 
     const polls = upstreams.map(({ counts }, index) => counts.resolve - before[index]!)
-    expect(Math.min(...polls)).toBeGreaterThanOrEqual(10)
-    expect(Math.max(...polls)).toBeLessThanOrEqual(12)
+    expect(Math.min(...polls)).toBeGreaterThanOrEqual(5)
+    expect(Math.max(...polls)).toBeLessThanOrEqual(7)
   },
   60_000,
 )
