@@ -28,9 +28,9 @@ test('a folder that another user made first stops neither the daemon nor what is
     ['reload'],
     ['doctor'],
   ])
-    expect(await home.run(...command), command[0]).toMatchObject({ status: 0 })
+    expect(await home.command(...command), command[0]).toMatchObject({ status: 0 })
 
-  expect(JSON.parse((await home.run('status', '--json')).stdout)).toMatchObject({ daemon: { pid: daemon.pid } })
+  expect(JSON.parse((await home.command('status', '--json')).stdout)).toMatchObject({ daemon: { pid: daemon.pid } })
   expect(await daemon.stop()).toMatchObject({ status: 0 })
   expect(await readdir(join(home.path, 'tmp'))).toEqual([planted])
 })
@@ -60,7 +60,7 @@ test('a swept folder is not made again by its name, which others have read: the 
 
   const { socket: after } = (await lockHolderOf(home.state))!
   expect(dirname(after)).not.toBe(dirname(before))
-  expect(await home.run('disable', 'team/alpha')).toMatchObject({ status: 0 })
+  expect(await home.command('disable', 'team/alpha')).toMatchObject({ status: 0 })
   expect(await daemon.stop()).toMatchObject({ status: 0 })
   expect(await readdir(join(home.path, 'tmp'))).toEqual([])
 })
@@ -75,13 +75,13 @@ test.skipIf(!IS_ROOT)(
     daemon.process.kill('SIGSTOP')
     await using impostor = await Impostor.at(before)
 
-    const kept = await home.run('disable', 'team/alpha')
+    const kept = await home.command('disable', 'team/alpha')
     daemon.process.kill('SIGCONT')
     await daemon.said((line) => line.includes('"control-socket-made-again"'))
 
     expect(kept).toMatchObject({ status: 1, stderr: expect.stringContaining(`process ${daemon.pid}`) })
     expect((await lockHolderOf(home.state))!.socket).not.toBe(before)
-    expect(await home.run('disable', 'team/alpha')).toMatchObject({ status: 0 })
+    expect(await home.command('disable', 'team/alpha')).toMatchObject({ status: 0 })
     expect(await daemon.stop()).toMatchObject({ status: 0 })
     expect(impostor.asked).toBe(0)
   },
@@ -102,7 +102,7 @@ test.skipIf(!IS_ROOT)(
     const next = home.start('start')
     await next.line()
 
-    expect(await home.run('disable', 'team/alpha')).toMatchObject({ status: 0 })
+    expect(await home.command('disable', 'team/alpha')).toMatchObject({ status: 0 })
     expect(impostor.asked).toBe(0)
   },
 )
@@ -140,7 +140,7 @@ test('what is in the way in the runtime folder is named with what helps', async 
 
   expect(end.stderr).toContain('it is no folder of yours alone')
   expect(end.stderr).toContain('Set XDG_RUNTIME_DIR to a folder of this user alone, or unset it')
-  expect((await home.run('doctor')).stdout).toContain('it is no folder of yours alone')
+  expect((await home.command('doctor')).stdout).toContain('it is no folder of yours alone')
 })
 
 /** Another user's folder and socket, in the place of those of the daemon. */

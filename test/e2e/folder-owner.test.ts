@@ -3,6 +3,7 @@ import { chmod, chown, lchown, mkdir, readdir, rm, writeFile } from 'node:fs/pro
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
+import type { Ended, Home } from '../support/program.ts'
 import { World } from './world.ts'
 
 const IS_ROOT = process.getuid?.() === 0
@@ -27,18 +28,18 @@ test.each(['state folder', 'folder of the layout', 'file'])(
       ['token', 'add', 'ada'],
       ['disable', 'team/alpha'],
     ]) {
-      const end = await home.run(...command)
+      const end = await ended(home, ...command)
 
       expect(end, command[0]).toMatchObject({ status: 1, stdout: '' })
       expect(end.stderr, command[0]).toContain(refused)
       expect(end.stderr, command[0]).toContain(`chmod -R go-w "${home.state}"`)
     }
-    const { stdout: examined } = await home.run('doctor')
+    const { stdout: examined } = await home.command('doctor')
     expect(examined).toContain(refused)
     expect(examined).toContain('Another user could change what is served')
 
     await chmod(path ?? home.state, 0o755)
-    expect(await home.run('sync')).toMatchObject({ status: 0 })
+    expect(await home.command('sync')).toMatchObject({ status: 0 })
   },
 )
 
@@ -50,15 +51,15 @@ test.skipIf(!IS_ROOT)(`tokens that another user planted open nothing${NEEDS_ROOT
   await chown(planted, OTHER, OTHER)
 
   for (const command of ['sync', 'start', 'mcp', 'list']) {
-    const end = await home.run(command)
+    const end = await ended(home, command)
 
     expect(end, command).toMatchObject({ status: 1, stdout: '' })
     expect(end.stderr, command).toContain(`the owner of "${planted}" is user ${OTHER}`)
   }
-  expect((await home.run('doctor')).stdout).toContain(planted)
+  expect((await home.command('doctor')).stdout).toContain(planted)
 
   await rm(planted)
-  expect(await home.run('sync')).toMatchObject({ status: 0 })
+  expect(await home.command('sync')).toMatchObject({ status: 0 })
 })
 
 test.skipIf(!IS_ROOT)(`root reads the state of a service${NEEDS_ROOT}, and neither serves nor writes it`, async () => {
@@ -66,11 +67,11 @@ test.skipIf(!IS_ROOT)(`root reads the state of a service${NEEDS_ROOT}, and neith
   const { home } = world
   await give(home.state)
 
-  const listed = await home.run('list')
+  const listed = await home.command('list')
 
   expect(listed).toMatchObject({ status: 0, stdout: expect.stringContaining('alpha') })
   for (const command of ['sync', 'start', 'mcp']) {
-    const end = await home.run(command)
+    const end = await ended(home, command)
 
     expect(end, command).toMatchObject({ status: 1, stdout: '' })
     expect(end.stderr, command).toContain(`its owner is user ${OTHER}, and this is user 0; ${AS_OTHER}`)
@@ -89,8 +90,8 @@ test.skipIf(!IS_ROOT)(
     await daemon.line()
     home.under = []
 
-    const disabled = await home.run('disable', 'team/alpha')
-    const linked = await home.run('link', 'claude-code')
+    const disabled = await home.command('disable', 'team/alpha')
+    const linked = await home.command('link', 'claude-code')
 
     expect(disabled).toMatchObject({ status: 0, stderr: '' })
     expect(linked).toMatchObject({ status: 1, stdout: '' })
@@ -114,7 +115,7 @@ test('a lock put into a folder that others can write to has its socket asked not
   await chmod(home.state, 0o777)
 
   for (const command of [['token', 'add', 'ada'], ['disable', 'team/alpha'], ['reload']]) {
-    const end = await home.run(...command)
+    const end = await home.command(...command)
 
     expect(end, command[0]).toMatchObject({ status: 1, stdout: '' })
     expect(end.stderr, command[0]).toContain(`others can write to "${home.state}"`)
@@ -146,7 +147,7 @@ test('folders of an earlier version, which all can read, and one that the disk m
   await mkdir(join(home.state, 'lost+found'))
   await chmod(join(home.state, 'lost+found'), 0o2770)
 
-  expect(await home.run('sync')).toMatchObject({ status: 0 })
+  expect(await home.command('sync')).toMatchObject({ status: 0 })
 })
 
 /** A world that has pulled once. */
@@ -159,4 +160,9 @@ async function pulled(): Promise<World> {
 async function give(folder: string): Promise<void> {
   const below = await readdir(folder, { recursive: true })
   for (const path of ['', ...below]) await lchown(join(folder, path), OTHER, OTHER)
+}
+
+/** The end of a command: of `start` and `mcp` as a process of its own, of others in this one. */
+async function ended(home: Home, ...command: readonly string[]): Promise<Ended> {
+  return command[0] === 'start' || command[0] === 'mcp' ? home.run(...command) : home.command(...command)
 }

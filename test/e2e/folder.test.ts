@@ -96,12 +96,12 @@ test('a folder that is gone, or emptied, is served on, and followed again when i
   await daemon.said('"repository-not-found"')
   await mkdir(desk.folder)
   await daemon.said('"mass-deletion"')
-  const held = await desk.home.run('list')
+  const held = await desk.home.command('list')
   await fillFolder(desk.folder, { 'beta/SKILL.md': skill('beta', 'back') })
   await daemon.said('"recovered"', '"source-held"')
 
   expect(held.stdout).toContain('alpha')
-  expect((await desk.home.run('list')).stdout).toContain('beta')
+  expect((await desk.home.command('list')).stdout).toContain('beta')
 })
 
 test('a folder that held too many files beside its skills is followed again once they are gone', async () => {
@@ -114,7 +114,7 @@ test('a folder that held too many files beside its skills is followed again once
   await rm(join(desk.folder, 'build'), { recursive: true })
   await daemon.said('"recovered"', '"pull-failed"')
 
-  expect((await desk.home.run('list')).stdout).toContain('beta')
+  expect((await desk.home.command('list')).stdout).toContain('beta')
 })
 
 test('a folder whose own path is put in place of another is watched on', async () => {
@@ -154,14 +154,14 @@ test('--offline looks at a folder, and --locked serves what was locked of it', a
   await using desk = await Desk.of({ 'alpha/SKILL.md': skill('alpha', 'first') })
   await desk.configure([], ['lock: ignore'])
 
-  const first = await desk.home.run('sync', '--offline')
-  await desk.home.run('lock')
+  const first = await desk.home.command('sync', '--offline')
+  await desk.home.command('lock')
   await desk.put('alpha/SKILL.md', skill('alpha', 'second'))
-  const outdated = await desk.home.run('outdated')
-  const followed = await desk.home.run('sync', '--offline')
-  const locked = await desk.home.run('sync', '--frozen')
-  const shown = await desk.home.run('why', 'alpha')
-  const told = await desk.home.run('status')
+  const outdated = await desk.home.command('outdated')
+  const followed = await desk.home.command('sync', '--offline')
+  const locked = await desk.home.command('sync', '--frozen')
+  const shown = await desk.home.command('why', 'alpha')
+  const told = await desk.home.command('status')
 
   expect(first).toMatchObject({ status: 0, stdout: expect.stringContaining('updated, folder at ') })
   expect(outdated.status).toBe(3)

@@ -45,7 +45,7 @@ test('a control socket that is swept from its folder, folder and all, comes back
 
   await daemon.said((line) => line.includes('"control-socket-made-again"'))
 
-  expect(JSON.parse((await home.run('status', '--json')).stdout)).toMatchObject({ daemon: { pid: daemon.pid } })
+  expect(JSON.parse((await home.command('status', '--json')).stdout)).toMatchObject({ daemon: { pid: daemon.pid } })
   expect(await daemon.stop()).toMatchObject({ status: 0 })
   expect(existsSync(socket)).toBe(false)
 })
@@ -122,7 +122,7 @@ test('40: a daemon takes over from one that was killed', async () => {
 
   await second.line()
   expect(await lockHolderOf(world.home.state)).toMatchObject({ pid: second.pid })
-  expect((await world.home.run('status', '--json')).stdout).toContain(`"pid": ${second.pid}`)
+  expect((await world.home.command('status', '--json')).stdout).toContain(`"pid": ${second.pid}`)
 })
 
 test('a state folder that somebody else began to use for other things is refused', async () => {
@@ -167,7 +167,7 @@ test('a port that is in use ends the start with 1 and says to try --port 0', asy
 test.each(['0.0.0.0', '::', '192.0.2.1', 'example.com'])('to listen on %s is refused with 2', async (host) => {
   await using world = await World.create()
 
-  const end = await world.home.run('start', '--host', host)
+  const end = await world.home.command('start', '--host', host)
 
   expect(end).toMatchObject({ status: 2, stdout: '' })
   expect(end.stderr).toContain(`Cannot listen on "${host}"`)
@@ -176,7 +176,7 @@ test.each(['0.0.0.0', '::', '192.0.2.1', 'example.com'])('to listen on %s is ref
 test.each(['65536', '-1', 'x', '1.5', '1e3', '0x50', ''])('--port %j is refused with 2', async (port) => {
   await using world = await World.create()
 
-  const end = await world.home.run('start', `--port=${port}`)
+  const end = await world.home.command('start', `--port=${port}`)
 
   expect(end).toMatchObject({ status: 2, stdout: '' })
   expect(end.stderr).toContain('--port is a number from 0 to 65535')
@@ -193,7 +193,7 @@ test('`start` asks an mcp that writes to hand over, and that one goes on as a fo
   await daemon.line()
   expect(await lockHolderOf(world.home.state)).toMatchObject({ pid: daemon.pid, command: 'start' })
   await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'changed') })
-  expect(await world.home.run('sync')).toMatchObject({ status: 0 })
+  expect(await world.home.command('sync')).toMatchObject({ status: 0 })
 
   await heard.next(({ method, params }) => method === 'notifications/resources/updated' && params.uri === uri)
   const { result } = await mcp.call('resources/read', { uri })
@@ -226,7 +226,7 @@ test('the status says since when a source is looked at, not when that was due', 
   await daemon.line()
   await world.git.requested(() => true)
 
-  const { stdout } = await world.home.run('status')
+  const { stdout } = await world.home.command('status')
 
   expect(stdout).toMatch(/\n {2}looking, for \d+ s now\n/)
   expect(stdout).not.toContain('next poll')
@@ -286,7 +286,7 @@ test('a request on the socket that is no request of ours leaves the daemon alive
     await expect(askDaemon(socket, 'sync', params, ask)).rejects.toMatchObject({ name: 'OperatorError' })
   }
 
-  expect(await world.home.run('status')).toMatchObject({ status: 0 })
+  expect(await world.home.command('status')).toMatchObject({ status: 0 })
   expect((await daemon.stop()).status).toBe(0)
 })
 

@@ -16,7 +16,7 @@ test('with the git server down, a restarted daemon serves the last generation wi
   await using git = await GitServer.start()
   await home.configure({ team: [`url: ${git.serve('team', repository)}`, 'every: 1s'] })
   const before = Date.now()
-  expect(await home.run('sync')).toMatchObject({ status: 0 })
+  expect(await home.command('sync')).toMatchObject({ status: 0 })
   const after = Date.now()
 
   // Whoever waited for an answer would wait as long as this server does. What a restart takes is a figure of the benchmark.
@@ -36,7 +36,7 @@ test('with the git server down, a restarted daemon serves the last generation wi
   expect(Date.parse(source!.upstream!.at)).toBeGreaterThanOrEqual(before)
   expect(Date.parse(source!.upstream!.at)).toBeLessThanOrEqual(after)
   expect(Date.parse(source!.lastAttempt!)).toBeGreaterThan(after)
-  const { stdout } = await home.run('status')
+  const { stdout } = await home.command('status')
   expect(stdout).toMatch(/; upstream was at [0-9a-f]{12} \d+ (?:s|min) ago, last tried /)
   expect(stdout).toContain('! source-unreachable')
   expect(stdout).not.toContain('up to date')
@@ -48,7 +48,7 @@ test('when the git server comes back the source recovers without a person, withi
   await repository.commit(written(1))
   await using git = await GitServer.start()
   await home.configure({ team: [`url: ${git.serve('team', repository)}`, 'every: 1s'] })
-  expect(await home.run('sync')).toMatchObject({ status: 0 })
+  expect(await home.command('sync')).toMatchObject({ status: 0 })
   git.fault = { kind: 'status', status: 503 }
   const daemon = home.start('start')
   const url = await daemon.line()
@@ -81,7 +81,7 @@ test('a sync of the command line that is killed leaves nothing that keeps the ne
   await killed.kill()
   git.fault = { kind: 'none' }
 
-  const next = await home.run('sync', '--json')
+  const next = await home.command('sync', '--json')
 
   expect(next.status).toBe(0)
   expect(JSON.parse(next.stdout).sources).toMatchObject([{ outcome: 'updated', skills: { clean: SKILLS } }])
@@ -89,7 +89,7 @@ test('a sync of the command line that is killed leaves nothing that keeps the ne
 })
 
 async function statusOf(home: Home): Promise<Status> {
-  const { status, stdout } = await home.run('status', '--json')
+  const { status, stdout } = await home.command('status', '--json')
   expect(status).toBe(0)
   return JSON.parse(stdout)
 }

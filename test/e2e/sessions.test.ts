@@ -127,7 +127,7 @@ async function openSite(config: readonly string[] = []): Promise<Site> {
   const files = new Map(['alpha', 'beta', 'marker'].map((name) => [`${name}/SKILL.md`, skillText(name)]))
   await repository.commit(Object.fromEntries(files))
   await home.configure({ team: [`url: ${git.serve('team', repository)}`, 'every: 1h'] }, config)
-  expect(await home.run('sync')).toMatchObject({ status: 0 })
+  expect(await home.command('sync')).toMatchObject({ status: 0 })
   let daemon: Program | undefined
   let port = '0'
   const journal = join(home.state, 'sessions.journal')
@@ -148,7 +148,7 @@ async function openSite(config: readonly string[] = []): Promise<Site> {
     async push(changed) {
       for (const [path, text] of Object.entries(changed)) files.set(path, text)
       await repository.commit(changed)
-      expect(await home.run('sync')).toMatchObject({ status: 0 })
+      expect(await home.command('sync')).toMatchObject({ status: 0 })
     },
     text: async (path) => files.get(path)!,
     damage: () => writeFile(journal, 'not a journal\n'),

@@ -47,7 +47,7 @@ test('whatever is sent, a source is pulled no oftener than each second, and othe
   const refused = await Promise.all(hostile)
   const taken = await Promise.all([...genuine, ...replays])
   await site.nudged(1)
-  const sync = await site.world.home.run('sync', '--json')
+  const sync = await site.world.home.command('sync', '--json')
   const { nudges } = site
   const seconds = (performance.now() - startMs) / 1000
 
@@ -89,7 +89,7 @@ test('the secret of a webhook is met nowhere, and a file with a new one is used 
   await writeFile(site.secretFile, '')
   const unreadable = await site.post('{"number":4}', { 'x-gitlab-token': 'canary-second' })
   const cmdline = await readFile(`/proc/${site.daemon.pid}/cmdline`, 'utf8')
-  const [status, lines] = [await home.run('status', '--json'), await home.run('status')]
+  const [status, lines] = [await home.command('status', '--json'), await home.command('status')]
   const end = await site.daemon.stop()
 
   const answers = [refused, taken, stale, fresh, unreadable]
@@ -112,8 +112,8 @@ test('with an address of their own, webhooks are taken there by any name and now
   const byPage = await site.post('{}', { ...proof, origin: 'https://elsewhere.example' }, 'team', site.operations)
   const taken = await site.post('{}', { ...proof, host: 'hooks.example.com' }, 'team', site.operations)
   await site.nudged(1)
-  const status = JSON.parse((await home.run('status', '--json')).stdout)
-  const lines = (await home.run('status')).stdout
+  const status = JSON.parse((await home.command('status', '--json')).stdout)
+  const lines = (await home.command('status')).stdout
 
   expect([onMain, mcp, byPage, taken].map((answer) => answer.status)).toEqual([404, 404, 403, 202])
   expect(status.http.operations).toEqual({ url: site.operations })
