@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig, mergeConfig } from 'vitest/config'
 import base, { FAULTS } from './vitest.config.ts'
 
@@ -5,5 +6,13 @@ import base, { FAULTS } from './vitest.config.ts'
 // have (root, systemd, strace, ssh, libfaketime), so they are a lane of their own.
 export default mergeConfig(
   { ...base, test: { ...base.test, include: [], exclude: [] } },
-  defineConfig({ test: { include: FAULTS, testTimeout: 600_000, hookTimeout: 600_000 } }),
+  defineConfig({
+    test: {
+      include: FAULTS,
+      testTimeout: 600_000,
+      hookTimeout: 600_000,
+      // They wait for polls, and for times to run out, more than they compute.
+      maxWorkers: 2 * availableParallelism(),
+    },
+  }),
 )
