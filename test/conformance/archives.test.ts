@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/daemon/config/config.ts'
 import { processEnvironment } from '../../src/daemon/config/process-environment.ts'
+import { readResource } from '../../src/serve/mcp/resources/resources.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { untar, unzip } from '../support/unpack.ts'
 import {
@@ -224,8 +225,14 @@ test('an archive of which a file is damaged is not served, and the index goes on
   const read: typeof serving.read = async (skill, file) =>
     skill.digest === damaged ? undefined : serving.read(skill, file)
 
-  const document = JSON.parse(await serving.forms.index!.text(registry.catalog, read))
-  const mended = JSON.parse(await serving.forms.index!.text(registry.catalog, serving.read))
+  const indexBy = async (reading: typeof read) => {
+    const caller = { era: 'modern' } as const
+    const making = { forms: serving.forms, read: reading }
+    const { contents } = Object(await readResource(registry.catalog, 'skill://index.json', caller, making))
+    return JSON.parse(contents[0].text)
+  }
+  const document = await indexBy(read)
+  const mended = await indexBy(serving.read)
 
   const archivesIn = ({ skills }: { skills: readonly Entry[] }) => skills.map(({ archives }) => archives?.length)
   expect(archivesIn(document)).toEqual([undefined, 2])
@@ -235,18 +242,22 @@ test('an archive of which a file is damaged is not served, and the index goes on
 test('of many who ask for one archive at once, all have it, and it is made once', async () => {
   await using small = await openSmall({ 'one/SKILL.md': skillOf('one') }, { kinds: [], source: [ARCHIVES] })
   const { registry, serving } = small.served.daemon
-  const { archives } = serving.forms
-  const archive = archives.find(registry.catalog, 'skill://fx/one.zip')!
   let reads = 0
   const read: typeof serving.read = async (skill, file) => {
     reads += 1
     return serving.read(skill, file)
   }
 
-  const made = await Promise.all(Array.from({ length: 50 }, () => archives.bytesOf(archive, read)))
-  const later = await archives.bytesOf(archive, read)
+  const ask = async (): Promise<string> => {
+    const making = { forms: serving.forms, read }
+    const { contents } = Object(await readResource(registry.catalog, 'skill://fx/one.zip', { era: 'modern' }, making))
+    return contents[0].blob
+  }
+  const made = await Promise.all(Array.from({ length: 50 }, ask))
+  const later = await ask()
 
   expect(new Set(made).size).toBe(1)
+  expect(later).toMatch(/^UEs/)
   expect(later).toEqual(made[0])
   expect(reads).toBe(2)
 })

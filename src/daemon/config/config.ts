@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { codeOf } from '../../base/error-code.ts'
 import type { Provider } from '../../serve/http/routes/webhook-proof.ts'
 import type { ArchiveFormat } from '../../serve/mcp/resources/derived/archive.ts'
-import type { ResourceListing } from '../../serve/mcp/resources/forms.ts'
+import type { FamilyOptions } from '../../serve/mcp/resources/families.ts'
 import type { WebConfig } from '../../serve/page/http/web-routes.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
 import type { Requirement } from '../../sync/model/signers.ts'
@@ -143,7 +143,7 @@ export interface FormsConfig {
   readonly index: 'off' | 'omit' | 'include'
   /** Templates of the operator, checked. */
   readonly templates: readonly string[]
-  readonly resources: ResourceListing
+  readonly resources: Pick<FamilyOptions, 'list' | 'synthetic'>
   /** True if the `resource://` family is offered, for sources that keep the contract. */
   readonly contract: boolean
 }

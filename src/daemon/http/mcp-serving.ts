@@ -5,6 +5,7 @@ import { ContractForm } from '../../serve/mcp/resources/contract/contract.ts'
 import type { ContractAsked } from '../../serve/mcp/resources/contract/contract.ts'
 import { ArchiveCache } from '../../serve/mcp/resources/derived/archive.ts'
 import { IndexDocument } from '../../serve/mcp/resources/derived/index-document.ts'
+import { familiesOf } from '../../serve/mcp/resources/families.ts'
 import { skillSpaceOf } from '../../serve/mcp/resources/files/skill-template.ts'
 import type { Forms } from '../../serve/mcp/resources/forms.ts'
 import { catalogPrompt } from '../../serve/mcp/tools/catalog-prompt.ts'
@@ -100,12 +101,14 @@ function formsOf(config: Config): Forms {
   const made = [index, templates, resources, contract, inOrder, ...(hasSkills ? ['prompts'] : [])]
   return {
     digest: hash('sha256', JSON.stringify(made), 'base64url').slice(0, 16),
-    index: index === 'off' ? undefined : new IndexDocument(archives, index === 'include' ? templates : []),
-    archives,
-    // The configuration was validated: each template is a skill space.
-    spaces: templates.map(skillSpaceOf).filter((space) => 'segments' in space),
-    contract: contract && new ContractForm(contract),
-    resources,
+    families: familiesOf({
+      ...resources,
+      index: index === 'off' ? undefined : new IndexDocument(archives, index === 'include' ? templates : []),
+      archives,
+      // The configuration was validated: each template is a skill space.
+      spaces: templates.map(skillSpaceOf).filter((space) => 'segments' in space),
+      contract: contract && new ContractForm(contract),
+    }),
     skillPrompts: hasSkills,
   }
 }

@@ -70,8 +70,8 @@ function connectionServer(serving: Serving, era: Era, transport: EraTransport, w
 function tell(server: Server, events: Events): void {
   const ignore = (): void => {}
   for (const uri of events.updated) void server.sendResourceUpdated({ uri }).catch(ignore)
-  if (events.listChanged || events.contractListChanged) void server.sendResourceListChanged().catch(ignore)
-  if (events.promptsListChanged) void server.sendPromptListChanged().catch(ignore)
+  if (events.lists.some((part) => part !== 'prompts')) void server.sendResourceListChanged().catch(ignore)
+  if (events.lists.includes('prompts')) void server.sendPromptListChanged().catch(ignore)
 }
 
 /** The URIs that the client subscribed or listens to. The SDK's entry knows which listen request a URI belongs to. */

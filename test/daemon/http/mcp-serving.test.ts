@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { parseConfig } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { servingOf } from '../../../src/daemon/http/mcp-serving.ts'
+import { findResource, servedAmong } from '../../../src/serve/mcp/resources/find-resource.ts'
 import type { Forms } from '../../../src/serve/mcp/resources/forms.ts'
 import { Registry } from '../../../src/serve/registry.ts'
 import { Views } from '../../../src/serve/views.ts'
@@ -21,11 +22,14 @@ test.each([
     [INDEX, 'resource://docs/new.md'],
   ],
 ])('the configuration says whose docs are served, whoever has some of an earlier time: %s', (_, team, more, uris) => {
-  expect([...formsOf(team, more).contract!.of(catalogOfWorld(WORLD)).resources.keys()]).toEqual(uris)
+  expect(servedBy(formsOf(team, more))).toEqual(uris)
 })
 
 test('where no source is held to the contract and none has docs there is no family', () => {
-  expect(formsOf([], []).contract).toBeUndefined()
+  expect(servedBy(formsOf([], []))).toEqual([])
+  expect(findResource(catalogOfWorld(WORLD), formsOf([], []), INDEX)).toMatchObject({
+    why: expect.stringContaining('contract: true'),
+  })
 })
 
 test.each([
@@ -33,11 +37,11 @@ test.each([
   ['enabled: true', true],
   ['', true],
 ])('the family is served as serve.contract says, and without a word: { %s }', (line, isServed) => {
-  const { contract, digest } = formsOf(['contract: true'], ['docs: docs'], [`serve: { contract: { ${line} } }`])
+  const forms = formsOf(['contract: true'], ['docs: docs'], [`serve: { contract: { ${line} } }`])
   const without = formsOf(['contract: true'], ['docs: docs'], ['serve: { contract: { enabled: false } }'])
 
-  expect(contract !== undefined).toBe(isServed)
-  expect(digest === without.digest).toBe(!isServed)
+  expect(servedBy(forms).includes(INDEX)).toBe(isServed)
+  expect(forms.digest === without.digest).toBe(!isServed)
 })
 
 test('other docs are another form: whoever waits for a document is told after a restart, and no cursor leads across', () => {
@@ -50,6 +54,19 @@ test('other docs are another form: whoever waits for a document is told after a 
 
   expect(new Set(digests).size).toBe(4)
 })
+
+/** Of the URIs that the family can have at all, those that are served. */
+function servedBy(forms: Forms): readonly string[] {
+  const catalog = catalogOfWorld(WORLD)
+  const uris = forms.families.flatMap((family) => family.configurableUris([catalog]))
+  return [
+    ...servedAmong(
+      catalog,
+      forms,
+      uris.filter((uri) => uri.startsWith('resource://')),
+    ).keys(),
+  ]
+}
 
 /** What is offered of two sources with these lines, and lines of the top level. */
 function formsOf(team: readonly string[], more: readonly string[], rest: readonly string[] = []): Forms {

@@ -5,8 +5,7 @@ import type { Serving } from '../../mcp/core/methods.ts'
 import { eventing } from '../../mcp/events/events.ts'
 import type { Events, Telling } from '../../mcp/events/events.ts'
 import type { ListPart } from '../../mcp/events/list-kinds.ts'
-import { anyOfContract } from '../../mcp/resources/contract/contract.ts'
-import { anySynthetics } from '../../mcp/resources/derived/derived-resources.ts'
+import type { Forms } from '../../mcp/resources/forms.ts'
 import { choicesIn, WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
 import type { Mark, SessionLog } from './session-store.ts'
@@ -53,12 +52,14 @@ export class MissedEvents {
     this.#known.clear()
     if (forms.digest === serving.forms.digest) return undefined
     const { catalog } = serving.registry
-    return madeOtherwise(catalog, catalog, forms.skillPrompts !== serving.forms.skillPrompts)
+    const lists = resourceLists(serving.forms)
+    const arePromptsSame = forms.skillPrompts === serving.forms.skillPrompts
+    return madeOtherwise(catalog, catalog, serving.forms, arePromptsSame ? lists : [...lists, 'prompts'])
   }
 
   /** All parts that the lists have now. */
   get parts(): readonly ListPart[] {
-    return this.#serving.forms.skillPrompts ? ['skills', 'contract', 'prompts'] : ['skills', 'contract']
+    return partsOf(this.#serving.forms)
   }
 
   /** The mark of the current catalog. */
@@ -93,7 +94,7 @@ export class MissedEvents {
       if (before === undefined) return undefined
       const between = await stepByStep(eventing(before, catalog, forms))
       if (mark.forms === this.#now().forms) return between
-      const made = madeOtherwise(before, catalog, forms.skillPrompts)
+      const made = madeOtherwise(before, catalog, forms)
       return { ...made, updated: new Set([...between.updated, ...made.updated]) }
     })
     this.#known.set(key, events)
@@ -109,8 +110,15 @@ export class MissedEvents {
 
 const MOST_KNOWN = 16
 
-/** Returns the events of a change of forms: every generated resource may differ, and so may the lists. */
-function madeOtherwise(before: Catalog, after: Catalog, promptsListChanged: boolean): Events {
-  const made = [...anySynthetics(before, after), ...anyOfContract(before, after)]
-  return { updated: new Set(made), listChanged: true, contractListChanged: true, promptsListChanged }
+/** Returns the events of a change of forms: every configurable resource may differ, and so may the lists. */
+function madeOtherwise(before: Catalog, after: Catalog, forms: Forms, lists = partsOf(forms)): Events {
+  return { updated: new Set(forms.families.flatMap((family) => family.configurableUris([before, after]))), lists }
+}
+
+function partsOf(forms: Forms): readonly ListPart[] {
+  return forms.skillPrompts ? [...resourceLists(forms), 'prompts'] : resourceLists(forms)
+}
+
+function resourceLists({ families }: Forms): readonly ListPart[] {
+  return [...new Set(families.map(({ scope }) => scope))]
 }

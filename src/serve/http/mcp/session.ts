@@ -1,7 +1,6 @@
 import { isContractUri } from '../../../sync/catalog/contract-uri.ts'
 import { holderOf } from '../../fair-shares.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
-import { listPartsOf } from '../../mcp/events/list-kinds.ts'
 import type { ListPart } from '../../mcp/events/list-kinds.ts'
 import { updateOf } from '../../mcp/events/subscriptions.ts'
 import type { Hub, Subscriber } from '../../mcp/events/subscriptions.ts'
@@ -217,7 +216,7 @@ export class Session implements Subscriber, Subscriptions {
     for (const [asked, canonical] of this.#subscribed) {
       if (events === undefined || events.updated.has(canonical)) this.#missed.add(asked)
     }
-    for (const part of events === undefined ? this.#tools.past.parts : listPartsOf(events)) this.#missedLists.add(part)
+    for (const part of events?.lists ?? this.#tools.past.parts) this.#missedLists.add(part)
     this.#catchUp(stream)
   }
 

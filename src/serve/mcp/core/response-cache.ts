@@ -4,8 +4,8 @@ import type { CatalogFile } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { declarationOf } from '../../../sync/decisions/approvals.ts'
 import { contentOf, inTurn, isUnread, whyUnread } from '../../content.ts'
-import { INDEX_URI } from '../resources/derived/derived-resources.ts'
 import { describeFile } from '../resources/files/file-entry.ts'
+import type { LargeText } from '../resources/port/resource-family.ts'
 import { getSkill, listSkills } from '../resources/skills.ts'
 import type { CacheHint, Caller } from '../rpc/caller.ts'
 import { SERVER_META } from '../rpc/listen-result.ts'
@@ -117,9 +117,9 @@ export class Answers {
   }
 
   async #read(catalog: Catalog, uri: string, ending: Endings, caller: Caller): Promise<ResultText | undefined> {
-    if (uri === INDEX_URI) return this.#index(catalog, ending, caller)
     const listed = fileAt(catalog, uri)
-    if (listed === undefined || listed.file.size > MAX_CONTENT_BYTES) return undefined
+    if (listed === undefined) return this.#inPieces(catalog, uri, ending, caller)
+    if (listed.file.size > MAX_CONTENT_BYTES) return undefined
     if (this.#serving.isRefused?.(listed.skill) === true) return undefined
     // The key includes the size, which the listing promises too.
     const key = `${listed.file.sha256} ${listed.file.size} ${proverOf(listed)}`
@@ -131,14 +131,23 @@ export class Answers {
   }
 
   /** To serialize the index of thousands of skills in one step would block others too long. */
-  async #index(catalog: Catalog, ending: Endings, caller: Caller): Promise<ResultText | undefined> {
-    const { forms, read } = this.#serving
+  async #inPieces(catalog: Catalog, uri: string, ending: Endings, caller: Caller): Promise<ResultText | undefined> {
     // The core reports the failure.
-    const pieces = await forms.index?.pieces(catalog, readingFor(caller, read)).catch(() => undefined)
-    if (pieces === undefined) return undefined
-    const head = `{"contents":[{"uri":"${INDEX_URI}","mimeType":"application/json","text":"`
+    const large = await this.#largeText(catalog, uri, caller)?.catch(() => undefined)
+    if (large === undefined) return undefined
+    const { mimeType, pieces } = large
+    const head = `{"contents":[{"uri":${JSON.stringify(uri)},"mimeType":${JSON.stringify(mimeType)},"text":"`
     const escaped = await stepByStep(escaping(pieces), caller.turn)
     return [Buffer.from(head), ...escaped, Buffer.from('"}'), ending.read]
+  }
+
+  #largeText(catalog: Catalog, uri: string, caller: Caller): Promise<LargeText> | undefined {
+    const read = readingFor(caller, this.#serving.read)
+    for (const family of this.#serving.forms.families) {
+      const text = family.largeText(catalog, uri, read)
+      if (text !== undefined) return text
+    }
+    return undefined
   }
 
   /** Returns `"text":"…"}`: the part of a response that is equal for each URI with this content. */

@@ -25,7 +25,7 @@ export class ScopedCore implements Core {
     this.#serving = serving
     this.#era = era
     const scopes = (serving.surfaces ?? []).flatMap(({ scope }) => scope ?? [])
-    this.#scopes = [...new Set<Scope>([...scopes, 'contract'])]
+    this.#scopes = [...new Set<Scope>([...scopes, ...serving.forms.families.map(({ scope }) => scope)])]
   }
 
   async serve(request: JSONRPCRequest, caller: Caller, signal: AbortSignal): Promise<Response> {

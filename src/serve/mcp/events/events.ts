@@ -3,25 +3,18 @@ import type { Steps } from '../../../base/cooperative.ts'
 import { MadeBetween } from '../../../base/incremental.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { diffing } from '../../../sync/catalog/changes.ts'
-import type { Changes } from '../../../sync/catalog/changes.ts'
-import { folderUrisAbove } from '../../../sync/model/skill-uri.ts'
 import type { Serving } from '../core/methods.ts'
-import { changingContract, isContractListChanged } from '../resources/contract/contract-changes.ts'
-import { changingSynthetics } from '../resources/derived/derived-changes.ts'
 import type { Forms } from '../resources/forms.ts'
-import { areSameLists } from '../resources/resource-list.ts'
+import type { CatalogStep } from '../resources/port/resource-family.ts'
 import { areSamePrompts } from '../tools/skill-prompt-list.ts'
+import type { ListPart } from './list-kinds.ts'
 
 /** The events of one change of the catalog. */
 export interface Events {
-  /** Canonical URIs of files that were added, removed or changed, and every folder above them. Each occurs once. */
+  /** Canonical URIs of resources that were added, removed or changed, and every folder above them. Each occurs once. */
   readonly updated: ReadonlySet<string>
-  /** True if the list of resources changed for all clients. */
-  readonly listChanged: boolean
-  /** True if the list changed only for clients that see the `resource://` family. */
-  readonly contractListChanged: boolean
-  /** True if the list of prompts changed, if skills are prompts. */
-  readonly promptsListChanged: boolean
+  /** The changed lists. */
+  readonly lists: readonly ListPart[]
 }
 
 /** The parts of `Serving` that notifications need. */
@@ -36,44 +29,32 @@ export function listenForEvents({ registry, forms }: Telling, tell: (events: Eve
   )
 }
 
-/** Returns the events between two catalogs, generated resources included. */
+/** Returns the events between two catalogs. */
 export function eventsBetween(before: Catalog, after: Catalog, forms: Forms): Events {
   return atOnce(eventing(before, after, forms))
 }
 
 /** Works like `eventsBetween`, in steps. */
 export function* eventing(before: Catalog, after: Catalog, forms: Forms): Steps<Events> {
-  const changes = yield* diffing(before, after)
-  const { updated, listChanged } = eventsOf(changes)
-  yield
-  const made = yield* changingSynthetics({ before, after, changes }, forms)
-  const ofContract = yield* changingContract(before, after, forms)
-  return {
-    updated: new Set([...updated, ...made, ...ofContract]),
-    listChanged: yield* changingList(listChanged, before, after, forms),
-    contractListChanged: isContractListChanged(before, after, forms),
-    promptsListChanged: forms.skillPrompts && !(yield* areSamePrompts(before, after)),
-  }
+  const step = { before, after, changes: yield* diffing(before, after) }
+  const updated = yield* updating(step, forms)
+  const lists = yield* changingLists(step, forms)
+  const arePromptsSame = !forms.skillPrompts || (yield* areSamePrompts(before, after))
+  return { updated, lists: arePromptsSame ? lists : [...lists, 'prompts'] }
 }
 
-/** `changes` covers only the SKILL.md documents. */
-function* changingList(ofDocuments: boolean, before: Catalog, after: Catalog, forms: Forms): Steps<boolean> {
-  const { list, synthetic } = forms.resources
-  if (ofDocuments || (list === 'skills' && synthetic === 'hide')) return ofDocuments
-  return !(yield* areSameLists(before, after, forms))
-}
-
-/** A folder counts as updated if anything below it is: a subscriber to the root of a skill expects that. */
-export function eventsOf(changes: Changes): Pick<Events, 'updated' | 'listChanged'> {
+function* updating(step: CatalogStep, { families }: Forms): Steps<ReadonlySet<string>> {
   const updated = new Set<string>()
-  for (const uris of [changes.added, changes.removed, changes.changed]) {
-    for (const uri of uris) {
-      updated.add(uri)
-      for (const folder of folderUrisAbove(uri)) {
-        if (updated.has(folder)) break
-        updated.add(folder)
-      }
-    }
+  for (const family of families) {
+    for (const uri of yield* family.changes(step)) updated.add(uri)
+    yield
   }
-  return { updated, listChanged: changes.list }
+  return updated
+}
+
+function* changingLists(step: CatalogStep, { families }: Forms): Steps<readonly ListPart[]> {
+  const changed = new Set<ListPart>()
+  for (const family of families)
+    if (!changed.has(family.scope) && (yield* family.isListChanged(step))) changed.add(family.scope)
+  return [...changed]
 }

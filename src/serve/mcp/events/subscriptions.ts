@@ -1,6 +1,6 @@
 import type { ShareHolder } from '../../fair-shares.ts'
 import type { Events } from './events.ts'
-import { EVERY_PART, listPartsOf } from './list-kinds.ts'
+import { EVERY_PART } from './list-kinds.ts'
 import type { ListPart } from './list-kinds.ts'
 
 /** A target of notifications: a session, or one listen stream. */
@@ -95,10 +95,9 @@ export class Hub {
       const subscribers = this.#byUri.get(uri)
       if (subscribers !== undefined) this.#updates += tellAll(subscribers)
     }
-    const parts = listPartsOf(events)
-    if (parts.length === 0) return
+    if (events.lists.length === 0) return
     for (const [subscriber, wanted] of this.#forLists) {
-      const told = parts.filter((part) => wanted.has(part))
+      const told = events.lists.filter((part) => wanted.has(part))
       if (told.length === 0) continue
       subscriber.listChanged(told)
       this.#listChanges += 1

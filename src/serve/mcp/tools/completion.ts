@@ -1,20 +1,10 @@
-import type { Steps } from '../../../base/cooperative.ts'
-import { DerivedCache } from '../../../base/memo.ts'
 import { beginningWith } from '../../../base/sorted-texts.ts'
-import type { Sorted } from '../../../base/sorted-texts.ts'
-import { ValueTable } from '../../../base/value-table.ts'
-import type { ValueRow } from '../../../base/value-table.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { uriOf } from '../../../sync/model/skill-uri.ts'
-import { hiddenIn } from '../../../sync/skill-md/hidden-unicode.ts'
 import type { Registry } from '../../registry.ts'
 import type { Surface } from '../core/methods.ts'
-import { contractTemplates, isSpelledAs } from '../resources/contract/contract-templates.ts'
-import { valuesIn, variablesOf } from '../resources/files/skill-template.ts'
-import type { OfferedTemplate } from '../resources/files/skill-template.ts'
-import { SourcePaths } from '../resources/files/source-paths.ts'
 import { formsFor } from '../resources/forms.ts'
 import type { Forms } from '../resources/forms.ts'
+import type { ResourceTemplate } from '../resources/port/resource-family.ts'
 import type { Params } from '../rpc/params.ts'
 import { invalidParams } from '../rpc/rpc-error.ts'
 
@@ -23,20 +13,19 @@ const MAX_VALUES = 100
 
 /** Serves `completion/complete` for the variables of resource templates: values that lead to a listed resource. */
 export function templateCompletion(registry: Registry, forms: Forms): Surface {
-  const templates = new Templates()
   return {
     capabilities: { completions: {} },
     methods: (known) => ({
       ...known,
       'completion/complete': async (params, { principal }) => {
         const question = questionOf(params)
-        return answerOf(question, templates.find(question.template, registry.catalog, formsFor(principal, forms)))
+        return answerOf(question, templateNamed(question.template, registry.catalog, formsFor(principal, forms)))
       },
     }),
   }
 }
 
-async function answerOf({ name, begin, given }: Question, { names, valuesOf }: Completable): Promise<object> {
+async function answerOf({ name, begin, given }: Question, { names, valuesOf }: ResourceTemplate): Promise<object> {
   if (!names.includes(name)) {
     throw invalidParams(`The template has no variable ${JSON.stringify(name)}; it has ${names.join(', ')}`)
   }
@@ -50,55 +39,17 @@ async function answerOf({ name, begin, given }: Question, { names, valuesOf }: C
   return { completion: { values: first.toSorted().slice(0, MAX_VALUES), total, hasMore: total > MAX_VALUES } }
 }
 
-/** A template whose variables can be completed. */
-interface Completable {
-  readonly names: readonly string[]
-  /** Returns the values of a variable for the given values of the others, in disjoint parts. */
-  readonly valuesOf: (name: string, given: ReadonlyMap<string, string>) => Promise<readonly Sorted[]>
+function templateNamed(template: string, catalog: Catalog, { families }: Forms): ResourceTemplate {
+  for (const family of families) {
+    const found = family.templates(catalog).find(({ listed }) => isSpelledAs(listed.uriTemplate, template))
+    if (found !== undefined) return found
+  }
+  throw invalidParams(`There is no resource template ${JSON.stringify(template)}`)
 }
 
-/**
- * The templates of a catalog and their prepared values. A call only searches them, so its cost hardly grows with their
- * number.
- */
-class Templates {
-  readonly #spaces = new DerivedCache<Catalog, Map<OfferedTemplate, ValueTable>>()
-  readonly #paths = new SourcePaths()
-
-  find(template: string, catalog: Catalog, { spaces, contract }: Forms): Completable {
-    const space = spaces.find((candidate) => candidate.template === template)
-    if (space !== undefined) return completableBy(this.#tableOf(space, catalog))
-    const ofContract = contract === undefined ? [] : contractTemplates(contract.of(catalog))
-    const found = ofContract.find((candidate) => isSpelledAs(candidate.listed.uriTemplate, template))
-    if (found !== undefined) return completableBy(found.values)
-    const source = catalog.snapshots
-      .map((snapshot) => uriOf(snapshot.source, ''))
-      .find((root) => isSpelledAs(`${root}/{+path}`, template))
-    if (source === undefined) throw invalidParams(`There is no resource template ${JSON.stringify(template)}`)
-    return { names: ['path'], valuesOf: async () => this.#paths.below(source, catalog) }
-  }
-
-  #tableOf(space: OfferedTemplate, catalog: Catalog): ValueTable {
-    const tables = this.#spaces.of(catalog, () => new Map())
-    const table = tables.get(space) ?? new ValueTable(variablesOf(space), () => rowsOf(space, catalog))
-    tables.set(space, table)
-    return table
-  }
-}
-
-function completableBy(table: ValueTable): Completable {
-  return { names: table.names, valuesOf: async (name, given) => [await table.of(name, given)] }
-}
-
-function* rowsOf(space: OfferedTemplate, { listed }: Catalog): Steps<readonly ValueRow[]> {
-  const rows: ValueRow[] = []
-  for (const { uri } of listed) {
-    const row = [...(valuesIn(space, uri)?.values() ?? [])]
-    // A value with hidden characters cannot be selected by a person.
-    if (row.length > 0 && row.every((value) => hiddenIn(value) === undefined)) rows.push(row)
-    yield
-  }
-  return rows
+/** FastMCP and the contract write `{path*}` for `{+path}` of RFC 6570. */
+function isSpelledAs(template: string, asked: string): boolean {
+  return asked === template || asked === template.replace(/\{\+(\w+)\}/, '{$1*}')
 }
 
 interface Question {

@@ -1,8 +1,8 @@
 import { abortable } from '../../../base/abortable.ts'
 import { isObject } from '../../../base/json-object.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { isContractUri } from '../../../sync/catalog/contract-uri.ts'
 import { offeringIn } from '../../../sync/catalog/tool-catalog.ts'
+import { readyToFind } from '../resources/find-resource.ts'
 import type { Forms } from '../resources/forms.ts'
 import { SKILLS_CATALOG, textingPrompt } from './catalog-prompt.ts'
 import { skillsMeant } from './find-skill.ts'
@@ -43,7 +43,7 @@ export function prepareFor(catalog: Catalog, forms: Forms, message: unknown): Pr
       return forms.skillPrompts ? promptingSkills(catalog) : undefined
     case 'resources/read':
     case 'resources/subscribe':
-      return typeof uri === 'string' && isContractUri(uri) ? forms.contract?.ready(catalog) : undefined
+      return typeof uri === 'string' ? readyToFind(catalog, forms, uri) : undefined
     default:
       return undefined
   }

@@ -1,8 +1,6 @@
 import { isObject } from '../../../base/json-object.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { bytesOfContract } from '../resources/contract/contract-text.ts'
-import { bytesOfSynthetic } from '../resources/derived/derived-resources.ts'
-import { lookupResource } from '../resources/find-resource.ts'
+import { findResource } from '../resources/find-resource.ts'
 import type { Forms } from '../resources/forms.ts'
 import type { Params } from '../rpc/params.ts'
 import { bytesOfPrompt } from './catalog-prompt.ts'
@@ -44,19 +42,6 @@ function sizeAskedFor(catalog: Catalog, forms: Forms, message: unknown): number 
   // Nearly all URIs are in their listed spelling, so the lookup of other spellings is rarely needed.
   const listed = catalog.files.get(uri)
   if (listed !== undefined) return listed.file.size
-  const found = lookupResource(catalog, forms, uri)
-  switch (found.kind) {
-    case 'file':
-      return found.file.file.size
-    case 'synthetic':
-      return bytesOfSynthetic(found.synthetic, catalog, forms)
-    case 'contract':
-      return bytesOfContract(found.resource, found.family)
-    case 'folder':
-    case 'nothing':
-    case 'refused':
-      return 0
-    default:
-      return found satisfies never
-  }
+  const found = findResource(catalog, forms, uri)
+  return found.kind === 'resource' ? found.resource.contentBytes() : 0
 }

@@ -179,17 +179,13 @@ test('what a session was not sent when its stream was dropped is sent on its nex
 
   hub.tell({
     updated: new Set(['skill://fx/alpha']),
-    listChanged: false,
-    contractListChanged: false,
-    promptsListChanged: false,
+    lists: [],
   })
   const gone = once(dropped.response, 'close')
   dropped.response.destroy()
   hub.tell({
     updated: new Set(['skill://fx/alpha']),
-    listChanged: true,
-    contractListChanged: false,
-    promptsListChanged: false,
+    lists: ['skills'],
   })
   await gone
   session.listenOn(next.stream, EVERY_PART)
@@ -200,32 +196,35 @@ test('what a session was not sent when its stream was dropped is sent on its nex
 })
 
 test.each([
-  ['the part that only some see', false, 0],
-  ['both parts', true, 1],
-])('of a list that changed in %s, what was not sent is sent to who may hear it', async (_, listChanged, toldLess) => {
-  await using dropped = await openPair()
-  await using less = await openPair()
-  await using full = await openPair()
-  const { hub, sessions } = await openSessions()
-  const { session } = sessions.open()!
-  session.listenOn(dropped.stream, EVERY_PART)
-  await fill(dropped)
+  ['the part that only some see', ['contract'], 0],
+  ['both parts', ['skills', 'contract'], 1],
+] satisfies [string, ListPart[], number][])(
+  'of a list that changed in %s, what was not sent is sent to who may hear it',
+  async (_, lists, toldLess) => {
+    await using dropped = await openPair()
+    await using less = await openPair()
+    await using full = await openPair()
+    const { hub, sessions } = await openSessions()
+    const { session } = sessions.open()!
+    session.listenOn(dropped.stream, EVERY_PART)
+    await fill(dropped)
 
-  hub.tell({ updated: new Set(), listChanged, contractListChanged: true, promptsListChanged: false })
-  const gone = once(dropped.response, 'close')
-  dropped.response.destroy()
-  await gone
-  session.listenOn(less.stream, PLAIN)
-  const over = once(less.response, 'close')
-  less.stream.end()
-  const heard = messagesOf(await text(less.client))
-  await over
-  session.listenOn(full.stream, EVERY_PART)
-  session.end()
+    hub.tell({ updated: new Set(), lists })
+    const gone = once(dropped.response, 'close')
+    dropped.response.destroy()
+    await gone
+    session.listenOn(less.stream, PLAIN)
+    const over = once(less.response, 'close')
+    less.stream.end()
+    const heard = messagesOf(await text(less.client))
+    await over
+    session.listenOn(full.stream, EVERY_PART)
+    session.end()
 
-  expect(heard).toHaveLength(toldLess)
-  expect(messagesOf(await text(full.client))).toHaveLength(1)
-})
+    expect(heard).toHaveLength(toldLess)
+    expect(messagesOf(await text(full.client))).toHaveLength(1)
+  },
+)
 
 test('a message for a client that is gone is dropped', async () => {
   await using pair = await openPair()
@@ -393,7 +392,7 @@ test.each([
   await over
   session.listenOn(other.stream, PLAIN)
 
-  hub.tell({ updated: new Set(), listChanged: false, contractListChanged: true, promptsListChanged: false })
+  hub.tell({ updated: new Set(), lists: ['contract'] })
   sessions.told({ generation: 1, digest: '1' }, { generation: 2, digest: '2' })
 
   expect(kinds).toEqual(['opened', ...missed, 'told'])
@@ -408,7 +407,7 @@ test('that the list of prompts is another waits for a stream that may hear of it
   session.listenOn(dropped.stream, EVERY_PART)
   await fill(dropped)
 
-  hub.tell({ updated: new Set(), listChanged: true, contractListChanged: false, promptsListChanged: true })
+  hub.tell({ updated: new Set(), lists: ['skills', 'prompts'] })
   const gone = once(dropped.response, 'close')
   dropped.response.destroy()
   await gone

@@ -17,7 +17,7 @@ class Listening implements Subscriber {
 }
 
 function changed(...uris: string[]) {
-  return { updated: new Set(uris), listChanged: false, contractListChanged: false, promptsListChanged: false }
+  return { updated: new Set(uris), lists: [] }
 }
 
 describe('a change', () => {
@@ -55,10 +55,10 @@ describe('a change', () => {
     hub.subscribeToLists(lists)
     hub.subscribe(uris, 'skill://s/a', 'skill://s/a')
 
-    hub.tell({ updated: new Set(), listChanged: true, contractListChanged: false, promptsListChanged: false })
+    hub.tell({ updated: new Set(), lists: ['skills'] })
     hub.tell(changed('skill://s/a'))
     hub.unsubscribeFromLists(lists)
-    hub.tell({ updated: new Set(), listChanged: true, contractListChanged: false, promptsListChanged: false })
+    hub.tell({ updated: new Set(), lists: ['skills'] })
 
     expect([lists.heard, uris.heard]).toEqual([['the list'], ['skill://s/a']])
   })
@@ -73,8 +73,8 @@ describe('a change', () => {
     }
     hub.subscribeToLists(listening, new Set<ListPart>(['prompts']))
 
-    hub.tell({ updated: new Set(), listChanged: true, contractListChanged: true, promptsListChanged: false })
-    hub.tell({ updated: new Set(), listChanged: true, contractListChanged: false, promptsListChanged: true })
+    hub.tell({ updated: new Set(), lists: ['skills', 'contract'] })
+    hub.tell({ updated: new Set(), lists: ['skills', 'prompts'] })
 
     expect(heard).toEqual([['prompts']])
     expect(hub.told.listChanges).toBe(1)

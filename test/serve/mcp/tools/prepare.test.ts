@@ -88,7 +88,7 @@ test('the loop turns while the index is made of skills whose archives are known'
 
 test('a list of resources that could not be made is made for the next request', async () => {
   const listed = catalogOf(snapshotOf(...SKILLS.slice(0, 1)))
-  const failing = { ...FORMS, archives: Object.create(FORMS.archives, { of: { value: fail } }) }
+  const failing = { ...FORMS, families: [Object.create(FORMS.families[0]!, { list: { value: fail } })] }
 
   await expect(listedResources(listed, failing)).rejects.toThrow('it fails')
 

@@ -161,8 +161,8 @@ test('whatever is served, the list holds each prompt once, and it is told of exa
       scene.serve(one)
       const before = JSON.stringify(await scene.list())
       const isTold: boolean[] = []
-      using _listening = listenForEvents({ registry: scene.registry, forms: FORMS }, ({ promptsListChanged }) =>
-        isTold.push(promptsListChanged),
+      using _listening = listenForEvents({ registry: scene.registry, forms: FORMS }, ({ lists }) =>
+        isTold.push(lists.includes('prompts')),
       )
 
       scene.serve(other)

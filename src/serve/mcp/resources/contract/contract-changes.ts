@@ -1,9 +1,8 @@
 import type { Steps } from '../../../../base/cooperative.ts'
 import { DerivedCache } from '../../../../base/memo.ts'
-import type { Catalog } from '../../../../sync/catalog/catalog.ts'
 import type { ContractSkill } from '../../../../sync/catalog/contract-skills.ts'
 import type { Contract } from '../../../../sync/skill-md/contract/contract.ts'
-import type { ContractForms } from './contract-list.ts'
+import type { ContractListing } from './contract-list.ts'
 import { describeContract, listedOfContract } from './contract-list.ts'
 import { contractTemplates } from './contract-templates.ts'
 import { indexText, missingOf, recordText } from './contract-text.ts'
@@ -14,13 +13,7 @@ import type { ContractFamily, ContractResource } from './contract.ts'
  * Returns the URIs of the contract family that were added, removed or changed. A URI that two skills claim is missing
  * until one of them gives it up.
  */
-export function* changingContract(
-  before: Catalog,
-  after: Catalog,
-  { contract }: Pick<ContractForms, 'contract'>,
-): Steps<readonly string[]> {
-  if (contract === undefined) return []
-  const [was, is] = [yield* contract.steps(before), yield* contract.steps(after)]
+export function* changingContract(was: ContractFamily, is: ContractFamily): Steps<readonly string[]> {
   const changed: string[] = []
   for (const uri of new Set([...was.resources.keys(), ...is.resources.keys()])) {
     if (!readsAlike(uri, was, is)) changed.push(uri)
@@ -30,11 +23,14 @@ export function* changingContract(
 }
 
 /** True if the lists of resources and of templates differ in the contract family. */
-export function isContractListChanged(before: Catalog, after: Catalog, forms: ContractForms): boolean {
-  if (forms.contract === undefined) return false
-  const [was, is] = [listedOfContract(before, forms), listedOfContract(after, forms)]
+export function isContractListChanged(
+  before: ContractFamily,
+  after: ContractFamily,
+  listing: ContractListing,
+): boolean {
+  const [was, is] = [listedOfContract(before, listing), listedOfContract(after, listing)]
   if (was.length !== is.length || was.some((resource, index) => !saysAlike(resource, is[index]))) return true
-  return templatesOf(forms.contract.of(before)) !== templatesOf(forms.contract.of(after))
+  return templatesOf(before) !== templatesOf(after)
 }
 
 function readsAlike(uri: string, before: ContractFamily, after: ContractFamily): boolean {

@@ -1,25 +1,22 @@
 import { baseName } from '../../../../base/paths.ts'
-import type { Catalog } from '../../../../sync/catalog/catalog.ts'
 import type { Contract, Icon } from '../../../../sync/skill-md/contract/contract.ts'
 import { withHiddenEscaped, withoutHidden } from '../../../../sync/skill-md/hidden-unicode.ts'
 import { mimeTypeOfContract } from './contract.ts'
-import type { ContractForm, ContractResource } from './contract.ts'
+import type { ContractFamily, ContractResource } from './contract.ts'
 
-/** The parts that the configuration enables. */
-export interface ContractForms {
-  readonly contract: ContractForm | undefined
-  readonly resources: { readonly list: 'skills' | 'files' }
+/** The choice of what is listed. */
+export interface ContractListing {
+  readonly list: 'skills' | 'files'
 }
 
 /**
  * Returns the family for `resources/list`: everything of the skills in the index, but docs only if every file is
  * listed.
  */
-export function listedOfContract(catalog: Catalog, { contract, resources }: ContractForms): ContractResource[] {
-  const all = contract?.of(catalog).resources.values() ?? []
-  return [...all].filter((resource) => {
+export function listedOfContract({ resources }: ContractFamily, { list }: ContractListing): ContractResource[] {
+  return [...resources.values()].filter((resource) => {
     if (resource.kind === 'contract-index') return true
-    if (resource.kind === 'doc') return resources.list === 'files' && resource.isListed
+    if (resource.kind === 'doc') return list === 'files' && resource.isListed
     return resource.of.skill.skill.standing === 'served'
   })
 }

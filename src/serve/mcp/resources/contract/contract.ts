@@ -4,7 +4,7 @@ import type { CatalogFile } from '../../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
 import { contractSkills } from '../../../../sync/catalog/contract-skills.ts'
 import type { ContractSkill, ContractSkills } from '../../../../sync/catalog/contract-skills.ts'
-import { contractUri, isContractUri, readContractUri } from '../../../../sync/catalog/contract-uri.ts'
+import { contractUri, readContractUri } from '../../../../sync/catalog/contract-uri.ts'
 import { filesOf } from '../../../../sync/catalog/skill-files.ts'
 import type { Reference } from '../../../../sync/skill-md/contract/contract.ts'
 import { servedDocs } from './contract-docs.ts'
@@ -94,19 +94,17 @@ export type FoundOfContract =
       readonly kind: 'contract'
       readonly uri: string
       readonly resource: ContractResource
-      readonly family: ContractFamily
     }
   | { readonly kind: 'refused'; readonly why: string; readonly candidates?: readonly string[] }
   | { readonly kind: 'nothing'; readonly why: string }
 
-/** Finds a resource; `undefined` if the URI is not in the family. */
-export function contractAt(family: ContractFamily, raw: string): FoundOfContract | undefined {
-  if (!isContractUri(raw)) return undefined
+/** Finds a resource of the family. */
+export function contractAt(family: ContractFamily, raw: string): FoundOfContract {
   const { resources, skills } = family
   const uri = readContractUri(raw)
   if (!uri.ok) return { kind: uri.isMalformed ? 'refused' : 'nothing', why: uri.why }
   const resource = resources.get(uri.canonical)
-  if (resource !== undefined) return { kind: 'contract', uri: uri.canonical, resource, family }
+  if (resource !== undefined) return { kind: 'contract', uri: uri.canonical, resource }
   const candidates = 'skillId' in uri.named ? skills.clashes.get(uri.named.skillId) : undefined
   if (candidates === undefined) return { kind: 'nothing', why: 'nothing of that URI is served' }
   return { kind: 'refused', why: `more than one skill has this id: ${candidates.join(', ')}`, candidates }

@@ -1,20 +1,13 @@
 import type { Steps } from '../../../../base/cooperative.ts'
 import type { CatalogSkill } from '../../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
-import type { Changes } from '../../../../sync/catalog/changes.ts'
 import { filesOf } from '../../../../sync/catalog/skill-files.ts'
 import { folderUrisAbove } from '../../../../sync/model/skill-uri.ts'
+import type { CatalogStep } from '../port/resource-family.ts'
 import { ARCHIVE_FORMATS } from './archive.ts'
 import type { Archive } from './archive.ts'
 import { INDEX_URI, syntheticsOf } from './derived-resources.ts'
 import type { DerivedForms, Synthetic } from './derived-resources.ts'
-
-/** The catalogs before and after a change, and the changed files. */
-export interface CatalogStep {
-  readonly before: Catalog
-  readonly after: Catalog
-  readonly changes: Changes
-}
 
 /**
  * Returns the URIs of generated resources that were added, removed or changed. It checks only the skills that the

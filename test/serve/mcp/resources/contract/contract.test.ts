@@ -16,7 +16,7 @@ import type { SkillWorld, World } from '../../../../support/contract-world.ts'
 import { DOCS_OF_TEAM, formsOf } from '../../../../support/forms.ts'
 
 const INDEX = 'resource://catalog/skills_index'
-const FORMS = formsOf()
+const FORMS: Forms = formsOf()
 
 describe('an id that two skills have', () => {
   const one = { path: 'a/tidy', id: 'tidy', references: { rules: { text: 'one' } } }
@@ -184,7 +184,7 @@ test('an icon that was stored with its fields in another order is the same', () 
     { sizes, mimeType, src },
   ].map((icon) => catalogOfWorld({ team: { skills: [{ path: 'a', id: 'a', icons: [icon] }] } }))
 
-  expect(published(before!, after!, FORMS).filter(({ contractListChanged }) => contractListChanged)).toEqual([])
+  expect(published(before!, after!, FORMS).filter(({ lists }) => lists.includes('contract'))).toEqual([])
 })
 
 test('the index of a source that is held to the contract is there while no skill is in it, listed and read', async () => {
@@ -226,12 +226,12 @@ describe('whatever becomes of the skills and docs of two sources', () => {
           .filter(isOurs)
           .toSorted(),
       ).toEqual(changed.toSorted())
-      const isListed = events.some(({ listChanged, contractListChanged }) => listChanged || contractListChanged)
+      const isListed = events.some(({ lists }) => lists.some((part) => part !== 'prompts'))
       expect(isListed).toBe((await listsIn(before, forms)) !== (await listsIn(after, forms)))
       // Whoever is not shown the family is told of a list only where that is another for them.
       const theirs = formsFor({ id: 'x', scopes: new Set<Scope>(['skills']) }, forms)
       const isTheirs = (await listsIn(before, theirs)) !== (await listsIn(after, theirs))
-      expect(events.some(({ listChanged }) => listChanged)).toBe(isTheirs)
+      expect(events.some(({ lists }) => lists.includes('skills'))).toBe(isTheirs)
 
       seen.updated += changed.length
       seen.same += was!.size - changed.length

@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest'
-import { eventsOf } from '../../../../src/serve/mcp/events/events.ts'
-import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
-import { NO_CHANGES, diff, isEmpty } from '../../../../src/sync/catalog/changes.ts'
-import { skillText } from '../../../support/scripted-upstream.ts'
-import { catalogsOf, holdsForCatalogs } from '../../../sync/catalog/catalogs.ts'
+import { atOnce } from '../../../../../src/base/cooperative.ts'
+import { SkillFiles } from '../../../../../src/serve/mcp/resources/files/skill-files.ts'
+import { EMPTY_CATALOG } from '../../../../../src/sync/catalog/catalog.ts'
+import type { Catalog } from '../../../../../src/sync/catalog/catalog.ts'
+import type { Changes } from '../../../../../src/sync/catalog/changes.ts'
+import { NO_CHANGES, diff, isEmpty } from '../../../../../src/sync/catalog/changes.ts'
+import { skillText } from '../../../../support/scripted-upstream.ts'
+import { catalogsOf, holdsForCatalogs } from '../../../../sync/catalog/catalogs.ts'
 
 test('no change is no event', () => {
   expect(eventsOf(NO_CHANGES)).toEqual({ updated: new Set(), listChanged: false })
@@ -69,6 +72,14 @@ test('a folder is told exactly where something below it came, went or changed, w
     }
   })
 })
+
+function eventsOf(changes: Changes): { readonly updated: ReadonlySet<string>; readonly listChanged: boolean } {
+  const files = new SkillFiles({ list: 'skills', spaces: [] })
+  const step = { before: EMPTY_CATALOG, after: EMPTY_CATALOG, changes }
+  const updated = [...atOnce(files.changes(step))]
+  expect(new Set(updated).size).toBe(updated.length)
+  return { updated: new Set(updated), listChanged: atOnce(files.isListChanged(step)) }
+}
 
 /** All that lies below a folder: of served files, those that no folder shows included. */
 function contentsBelow({ files }: Catalog, folder: string): string {

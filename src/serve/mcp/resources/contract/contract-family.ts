@@ -1,0 +1,120 @@
+import type { Steps } from '../../../../base/cooperative.ts'
+import type { Catalog } from '../../../../sync/catalog/catalog.ts'
+import { isContractUri } from '../../../../sync/catalog/contract-uri.ts'
+import { inTurn } from '../../../content.ts'
+import type { ResourceContent, UnreadContent } from '../../../content.ts'
+import type {
+  CatalogStep,
+  ContentReading,
+  FamilyResource,
+  FoundResource,
+  Preparation,
+  ResourceFamily,
+  ResourceTemplate,
+} from '../port/resource-family.ts'
+import { changingContract, isContractListChanged } from './contract-changes.ts'
+import { describeContract, listedOfContract } from './contract-list.ts'
+import type { ContractListing } from './contract-list.ts'
+import { contractTemplates } from './contract-templates.ts'
+import { bytesOfContract, contentOfContract } from './contract-text.ts'
+import { anyOfContract, contractAt, mimeTypeOfContract } from './contract.ts'
+import type { ContractFamily, ContractForm, ContractResource } from './contract.ts'
+
+/** The configuration of the `resource://` family. */
+export interface ContractOptions extends ContractListing {
+  /** `undefined` if the family is disabled, or no source uses it. */
+  readonly contract: ContractForm | undefined
+}
+
+/** The `resource://` family, for callers with the scope `contract`. */
+export class ContractResources implements ResourceFamily {
+  readonly scope = 'contract'
+  readonly #form: ContractForm | undefined
+  readonly #listing: ContractListing
+
+  constructor({ contract, ...listing }: ContractOptions) {
+    this.#form = contract
+    this.#listing = listing
+  }
+
+  get closed(): ContractResources {
+    return this.#form === undefined ? this : new ContractResources({ ...this.#listing, contract: undefined })
+  }
+
+  find(catalog: Catalog, asked: string): FoundResource | undefined {
+    if (!isContractUri(asked)) return undefined
+    if (this.#form === undefined) return { kind: 'nothing', why: NO_CONTRACT }
+    const family = this.#form.of(catalog)
+    const found = contractAt(family, asked)
+    if (found.kind !== 'contract') return found
+    return { kind: 'resource', uri: found.uri, resource: new ContractEntry(found.resource, family) }
+  }
+
+  preparationFor(uri: string): Preparation | undefined {
+    return isContractUri(uri) ? this.#form : undefined
+  }
+
+  largeText(): undefined {}
+
+  *list(catalog: Catalog): Steps<readonly FamilyResource[]> {
+    if (this.#form === undefined) return []
+    const family = yield* this.#form.steps(catalog)
+    return listedOfContract(family, this.#listing).map((resource) => new ContractEntry(resource, family))
+  }
+
+  templates(catalog: Catalog): readonly ResourceTemplate[] {
+    return this.#form === undefined ? [] : contractTemplates(this.#form.of(catalog))
+  }
+
+  *changes({ before, after }: CatalogStep): Steps<readonly string[]> {
+    if (this.#form === undefined) return []
+    return yield* changingContract(yield* this.#form.steps(before), yield* this.#form.steps(after))
+  }
+
+  *isListChanged({ before, after }: CatalogStep): Steps<boolean> {
+    if (this.#form === undefined) return false
+    const [was, is] = [yield* this.#form.steps(before), yield* this.#form.steps(after)]
+    return isContractListChanged(was, is, this.#listing)
+  }
+
+  configurableUris(catalogs: readonly Catalog[]): readonly string[] {
+    return anyOfContract(...catalogs)
+  }
+}
+
+const NO_CONTRACT =
+  'nothing of resource:// is served to this client: that takes contract: true on a source, or --form contract on a command line'
+
+class ContractEntry implements FamilyResource {
+  readonly #resource: ContractResource
+  readonly #family: ContractFamily
+
+  constructor(resource: ContractResource, family: ContractFamily) {
+    this.#resource = resource
+    this.#family = family
+  }
+
+  get uri(): string {
+    return this.#resource.uri
+  }
+
+  get mimeType(): string {
+    return mimeTypeOfContract(this.#resource)
+  }
+
+  describe(): object {
+    return describeContract(this.#resource)
+  }
+
+  entryBytes(): number {
+    return Buffer.byteLength(JSON.stringify(this.describe()))
+  }
+
+  contentBytes(): number {
+    return bytesOfContract(this.#resource, this.#family)
+  }
+
+  async content({ read, turn }: ContentReading): Promise<ResourceContent | UnreadContent> {
+    return contentOfContract(this.#resource, this.#family, inTurn(read, turn))
+  }
+}
