@@ -7,9 +7,11 @@ import type { PageLimits } from '../rpc/pagination.ts'
 import { INTERNAL_ERROR, RpcError, invalidParams, resourceNotFound } from '../rpc/rpc-error.ts'
 import { findResource } from './find-resource.ts'
 import type { Forms } from './forms.ts'
-import type { FoundResource } from './port/resource-family.ts'
-import { listedResources } from './resource-list.ts'
-import { nearUris } from './similar-uris.ts'
+import { stepByStep } from '../../../base/cooperative.ts'
+import type { Steps } from '../../../base/cooperative.ts'
+import { DerivedCache } from '../../../base/memo.ts'
+import type { FamilyResource, FoundResource } from './port/resource-family.ts'
+import { readSkillUri } from '../../../sync/model/skill-uri.ts'
 
 /** Serves `resources/list`: the SKILL.md of every listed skill, and the additions of the operator's configuration. */
 export async function listResources(
@@ -81,3 +83,65 @@ function subscriptionsOf(caller: Caller): NonNullable<Caller['subscriptions']> {
   if (caller.subscriptions === undefined) throw invalidParams('There is no session to subscribe for')
   return caller.subscriptions
 }
+
+/**
+ * Returns everything in `resources/list`, without duplicates. It is built in slices for the first request, and once for
+ * each catalog.
+ */
+export async function listedResources(catalog: Catalog, forms: Forms): Promise<readonly FamilyResource[]> {
+  const ofCatalog = LISTED.of(catalog, () => new Map())
+  const known = ofCatalog.get(forms.digest)
+  if (known !== undefined) return known
+  const listed = stepByStep(listing(catalog, forms))
+  ofCatalog.set(forms.digest, listed)
+  try {
+    return await listed
+  } catch (error) {
+    // Failures are not cached, because they may be temporary.
+    ofCatalog.delete(forms.digest)
+    throw error
+  }
+}
+
+/** The lists by the digest of the forms, because the forms of a caller are created anew for it. */
+const LISTED = new DerivedCache<Catalog, Map<string, Promise<readonly FamilyResource[]>>>()
+
+function* listing(catalog: Catalog, { families }: Forms): Steps<readonly FamilyResource[]> {
+  const lists: (readonly FamilyResource[])[] = []
+  for (const family of families) lists.push(yield* family.list(catalog))
+  return lists.flat()
+}
+
+/**
+ * Returns the listed URIs that a client may mean by a URI without the source or without folders above the skill.
+ * Servers without sources have such URIs: `skill://pdf/SKILL.md`. The result is in catalog order; it is empty if the
+ * URI is malformed.
+ */
+export function nearUris({ listed, files }: Catalog, raw: string): readonly string[] {
+  const uri = readSkillUri(raw)
+  if (!uri.ok || uri.trailingSlash) return []
+  const ways = splitsOf(uri.canonical.slice('skill://'.length))
+  const near = new Set<string>()
+  for (const { root } of listed) {
+    for (const { skill, file } of ways) {
+      const meant = `${root}/${file}`
+      if (root.endsWith(`/${skill}`) && files.get(meant) !== undefined) near.add(meant)
+    }
+    if (near.size >= MOST_NEAR) break
+  }
+  return [...near].slice(0, MOST_NEAR)
+}
+
+const MOST_NEAR = 8
+
+/** Returns each way to split a path into the end of a skill's path and the path of a file in it. */
+function splitsOf(path: string): readonly { readonly skill: string; readonly file: string }[] {
+  const segments = path.split('/')
+  return segments
+    .slice(0, MOST_SEGMENTS)
+    .slice(0, -1)
+    .map((_, index) => ({ skill: segments.slice(0, index + 1).join('/'), file: segments.slice(index + 1).join('/') }))
+}
+
+/** Deeper than real skills: each way is compared with every listed skill. */
+const MOST_SEGMENTS = 8

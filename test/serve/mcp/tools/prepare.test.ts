@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { methodsOf } from '../../../../src/serve/mcp/core/methods.ts'
-import { listedResources } from '../../../../src/serve/mcp/resources/resource-list.ts'
+import { listedResources } from '../../../../src/serve/mcp/resources/resources.ts'
 import { readyFor } from '../../../../src/serve/mcp/tools/prepare.ts'
 import { PROMPTS } from '../../../../src/serve/mcp/tools/prompts.ts'
 import { skillPrompts } from '../../../../src/serve/mcp/tools/skill-prompts.ts'

@@ -1,7 +1,5 @@
-import type { CatalogFile } from '../../../../sync/catalog/catalog-entry.ts'
-import type { CatalogFolder } from '../../../../sync/catalog/catalog-entry.ts'
-import { withHiddenEscaped } from '../../../../sync/skill-md/hidden-unicode.ts'
-import { withoutHidden } from '../../../../sync/skill-md/hidden-unicode.ts'
+import type { CatalogFile, CatalogFolder } from '../../../../sync/catalog/catalog-entry.ts'
+import { withHiddenEscaped, withoutHidden } from '../../../../sync/skill-md/hidden-unicode.ts'
 import { mimeTypeOf } from '../../../mime.ts'
 
 /** The list entry of a file. A SKILL.md has the name and description of its skill (SEP-2640). */

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { lookup, lookupSkill } from '../../../../../src/serve/mcp/resources/files/lookup.ts'
 import { servedAmong } from '../../../../../src/serve/mcp/resources/find-resource.ts'
-import { nearUris } from '../../../../../src/serve/mcp/resources/similar-uris.ts'
+import { nearUris } from '../../../../../src/serve/mcp/resources/resources.ts'
 import type { Catalog } from '../../../../../src/sync/catalog/catalog.ts'
 import { formsOf } from '../../../../support/forms.ts'
 import { skillText } from '../../../../support/scripted-upstream.ts'
