@@ -29,7 +29,7 @@ export type Audit = (event: AuditEvent) => void
  * Prepares a text for the audit log: removes likely secrets and the query of each URI, which may hold a token, and
  * shortens a long text.
  */
-export function remembered(text: string): string {
+export function auditText(text: string): string {
   const some = text.slice(0, MOST_READ)
   // The cut may have removed the `@` that marks the user name and password of an address.
   const whole = withoutSecrets(some === text ? text : `${some}@`)
@@ -38,11 +38,11 @@ export function remembered(text: string): string {
 }
 
 /**
- * Works like `remembered`, for a text that is one URI. Our URIs have no query or fragment. Another spelling of a listed
+ * Works like `auditText`, for a text that is one URI. Our URIs have no query or fragment. Another spelling of a listed
  * URI is recorded in its listed spelling, so that a search for that finds it.
  */
-export function rememberedUri(uri: string): string {
-  return remembered(listedSpelling(uri)).replace(/[?#].*$/s, '?…')
+export function auditUri(uri: string): string {
+  return auditText(listedSpelling(uri)).replace(/[?#].*$/s, '?…')
 }
 
 function listedSpelling(uri: string): string {

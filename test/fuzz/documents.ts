@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { JsonValue } from '../../src/base/json-value.ts'
-import { rendered } from '../../src/serve/page/markdown.ts'
+import { renderMarkdown } from '../../src/serve/page/markdown.ts'
 import { writtenOf } from '../../src/sync/lint/document-positions.ts'
 import { linksIn } from '../../src/sync/lint/markdown/markdown-links.ts'
 import { oddityOf } from '../../src/sync/lint/yaml-oddities.ts'
@@ -42,7 +42,7 @@ export const DOCUMENTS = {
       expect(isWithin(offset, text) && offset + characters <= text.length, 'hidden text stands outside of the text')
       expect(text.slice(0, offset).split('\n').length === line, 'hidden text stands on another line')
     }
-    expectInert(rendered({ markdown: text, path: 'SKILL.md', files: FILES, line: 1, frontmatter: text }))
+    expectInert(renderMarkdown({ markdown: text, path: 'SKILL.md', files: FILES, line: 1, frontmatter: text }))
   },
 } as const satisfies Readonly<Record<string, Target>>
 

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { remembered, rememberedUri } from '../../src/serve/audit.ts'
+import { auditText, auditUri } from '../../src/serve/audit.ts'
 import type { AuditEvent } from '../../src/serve/audit.ts'
-import { audited, servedTo } from '../../src/serve/mcp/core/audit-message.ts'
+import { auditMessage, servedTo } from '../../src/serve/mcp/core/audit-message.ts'
 import { Registry } from '../../src/serve/registry.ts'
 
 test.each([
@@ -20,7 +20,7 @@ test.each([
   ['https://CANARY/CANARY@host/x?CANARY', 'https://***@host/x?…'],
   ['file.md#CANARY', 'file.md?…'],
 ])('of the URI %j is remembered %j', (uri, kept) => {
-  expect(rememberedUri(uri)).toBe(kept)
+  expect(auditUri(uri)).toBe(kept)
 })
 
 test.each([
@@ -28,11 +28,11 @@ test.each([
   ['get_skill sks_CANARYCANARYCANARY', 'get_skill ***'],
   ['authorization: Bearer CANARY', 'authorization: ***'],
 ])('of the text %j is remembered %j', (text, kept) => {
-  expect(remembered(text)).toBe(kept)
+  expect(auditText(text)).toBe(kept)
 })
 
 test('a text that is cut in the middle of a character is a text', () => {
-  expect(remembered(`${'x'.repeat(511)}😀`)).toBe(`${'x'.repeat(511)}\ufffd…`)
+  expect(auditText(`${'x'.repeat(511)}😀`)).toBe(`${'x'.repeat(511)}\ufffd…`)
 })
 
 test('wherever a password stands, and however long it is, no piece of it is remembered, and never much', () => {
@@ -40,7 +40,7 @@ test('wherever a password stands, and however long it is, no piece of it is reme
   fc.assert(
     fc.property(length, length, fc.constantFrom('x', 'x/', 'x '), (before, long, filler) => {
       const text = `${filler.repeat(before / filler.length)} https://user:${'P'.repeat(long)}/PP@host`
-      const kept = remembered(text)
+      const kept = auditText(text)
 
       expect(kept).not.toContain('P')
       expect(kept.length).toBeLessThanOrEqual(513)
@@ -104,5 +104,5 @@ test('a client that left and a fault of ours are told apart', async () => {
 function asking(method: string, params: object) {
   const events: AuditEvent[] = []
   const serving = { registry: new Registry(), audit: (event: AuditEvent) => void events.push(event) }
-  return { events, tell: audited(serving, { method, params }, {}) }
+  return { events, tell: auditMessage(serving, { method, params }, {}) }
 }

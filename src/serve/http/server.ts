@@ -26,7 +26,7 @@ import { hookRoutes } from './routes/webhook.ts'
 import type { WebhookEndpoint } from './routes/webhook.ts'
 import { HttpAudit } from './server/audit.ts'
 import { TrustedProxies } from './server/client-address.ts'
-import { disconnected } from './server/client-gone.ts'
+import { disconnectSignal } from './server/client-gone.ts'
 import { EventStreams } from './server/event-stream.ts'
 import { openListener } from './server/listener.ts'
 import type { HttpListener, ListenerLimits, ListenerOptions, Site } from './server/listener.ts'
@@ -226,7 +226,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
     guestOf: (request) => guard.guestOf(request),
     admit,
     turnOf: (request, response, principal) =>
-      heard.turns.begin(holderOf(request, principal), () => disconnected(response)),
+      heard.turns.begin(holderOf(request, principal), () => disconnectSignal(response)),
     answered: (request, response, answered) => audit.answered(request, response, answered),
     routes: {
       ...mcpRoutes({

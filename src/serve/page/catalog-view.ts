@@ -4,7 +4,7 @@ import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { refText, shortCommit, sizeText } from './format.ts'
-import { html, EMPTY_HTML, isolated } from './html.ts'
+import { html, EMPTY_HTML, isolateText } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import { queryOf, searchPage } from './search.ts'
@@ -21,7 +21,7 @@ export function catalogView(view: View, name: string): PageBody {
   return {
     title: name,
     place: 'skills',
-    content: html`<h1>${isolated(name)}</h1>
+    content: html`<h1>${isolateText(name)}</h1>
       <p class="lead">
         Every skill is pinned to a commit and has a digest. Clients connect to <code>${view.address}/mcp</code>;
         <a href="${up}connect">here is how</a>.
@@ -72,9 +72,9 @@ function countText(found: SearchPage, { text, source }: Query, { catalog }: View
 function nothingFound(view: View, { text, source }: Query): Html {
   const { catalog, isWhole, up } = view
   if (source !== '' && !catalog.listed.some((skill) => skill.source === source)) return nothingOf(source, view)
-  const of = source === '' ? EMPTY_HTML : html` of ${isolated(source)}`
+  const of = source === '' ? EMPTY_HTML : html` of ${isolateText(source)}`
   if (catalog.listed.length > 0)
-    return html`<p>No skill${of} has all of these words: ${isolated(text)}. <a href="${up}">Show all</a></p>`
+    return html`<p>No skill${of} has all of these words: ${isolateText(text)}. <a href="${up}">Show all</a></p>`
   if (!isWhole) return html`<p>No skill is served to you yet.</p>`
   return html`<p>No skill is served yet. <a href="${up}sources">The sources</a> say why.</p>`
 }
@@ -82,9 +82,10 @@ function nothingFound(view: View, { text, source }: Query): Html {
 function nothingOf(source: string, view: View): Html {
   const { isWhole, up } = view
   const all = html`<a href="${up}">Show all</a>`
-  if (!sourcesIn(view).some((id) => id === source)) return html`<p>There is no source ${isolated(source)}. ${all}</p>`
+  if (!sourcesIn(view).some((id) => id === source))
+    return html`<p>There is no source ${isolateText(source)}. ${all}</p>`
   const why = isWhole ? html`<a href="${up}problems?source=${source}">Its problems</a> say why. ` : EMPTY_HTML
-  return html`<p>No skill of ${isolated(source)} is in the list. ${why}${all}</p>`
+  return html`<p>No skill of ${isolateText(source)} is in the list. ${why}${all}</p>`
 }
 
 function listOf(skills: readonly CatalogSkill[], view: View): Html {
@@ -99,11 +100,11 @@ function itemOf(entry: CatalogSkill, revision: Revision | undefined, { catalog, 
   const { name, description, source, skill } = entry
   const { ref = '', commit = '' } = revision ?? {}
   return html`<li>
-    <h2><a href="${up}${skillAddress(entry)}">${isolated(name)}</a></h2>
-    <p class="clamp">${isolated(description)}</p>
+    <h2><a href="${up}${skillAddress(entry)}">${isolateText(name)}</a></h2>
+    <p class="clamp">${isolateText(description)}</p>
     <div class="facts">
       <span>${source}</span>
-      <span>${isolated(refText(ref))} at ${shortCommit(commit)}</span>
+      <span>${isolateText(refText(ref))} at ${shortCommit(commit)}</span>
       <span>${countOf(skill.files.length, 'file')}, ${sizeText(skill.size)}</span>
       ${skill.findings.length === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(skill.findings.length, 'note')}</span>`}
     </div>

@@ -1,6 +1,6 @@
 import { countOf } from '../../base/text/plural.ts'
 import { minute, shortCommit } from './format.ts'
-import { html, EMPTY_HTML, isolated, visible } from './html.ts'
+import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { PageGeneration, PageMove, PageSkillChange, SourceChange, TextDiff } from './page-data.ts'
@@ -126,11 +126,11 @@ function sectionOf({ source, from, to, skills, more }: SourceChange, linkTo: Lin
 }
 
 function itemOf({ path, name, change, files, moreFiles, diff }: PageSkillChange, address: string | undefined): Html {
-  const called = isolated(name)
+  const called = isolateText(name)
   return html`<li>
     <h3>
       ${address === undefined ? called : html`<a href="${address}">${called}</a>`}
-      <span class="tag ${TONES[change]}">${change}</span> <span class="quiet small">${isolated(path)}</span>
+      <span class="tag ${TONES[change]}">${change}</span> <span class="quiet small">${isolateText(path)}</span>
     </h3>
     ${files.length === 0 ? EMPTY_HTML : filesOf(files, moreFiles)} ${diff === undefined ? EMPTY_HTML : diffOf(diff)}
   </li>`
@@ -138,7 +138,7 @@ function itemOf({ path, name, change, files, moreFiles, diff }: PageSkillChange,
 
 function filesOf(files: PageSkillChange['files'], more: number): Html {
   const items = files.map(
-    ({ path, change }) => html`<li><span class="${TONES[change]}">${change}</span> ${isolated(path)}</li>`,
+    ({ path, change }) => html`<li><span class="${TONES[change]}">${change}</span> ${isolateText(path)}</li>`,
   )
   return html`<ul class="files">
     ${items} ${more === 0 ? EMPTY_HTML : html`<li class="quiet">and ${more} more</li>`}

@@ -1,7 +1,7 @@
 import { shellWord } from '../../base/text/shell-word.ts'
 import { clientWays } from './client-setup.ts'
 import type { ClientWay } from './client-setup.ts'
-import { html, EMPTY_HTML, isolated } from './html.ts'
+import { html, EMPTY_HTML, isolateText } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { View } from './view.ts'
@@ -38,7 +38,7 @@ export function connectView({ address, hasInstaller, host, packs }: View): PageB
 function packList(packs: View['packs'], address: string): Html {
   return html`<p>A pack is a part of the skills, at an address of its own:</p>
     <ul>
-      ${packs.map(({ id, description }) => html`<li><code>${address}/mcp/${id}</code>${description === undefined ? EMPTY_HTML : html` ${isolated(description)}`}</li>`)}
+      ${packs.map(({ id, description }) => html`<li><code>${address}/mcp/${id}</code>${description === undefined ? EMPTY_HTML : html` ${isolateText(description)}`}</li>`)}
     </ul>`
 }
 

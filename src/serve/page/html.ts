@@ -22,7 +22,7 @@ function escaped(value: HtmlPiece): string {
 }
 
 /** Isolates foreign text from the writing direction around it, and names its hidden characters. */
-export function isolated(text: string): Html {
+export function isolateText(text: string): Html {
   return html`<bdi>${visible(text)}</bdi>`
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
-import { html, EMPTY_HTML, isolated } from './html.ts'
+import { html, EMPTY_HTML, isolateText } from './html.ts'
 import type { Html } from './html.ts'
 import { SCRIPT } from './script.ts'
 import { STYLE } from './style.ts'
@@ -44,7 +44,7 @@ interface WholeFrame {
   readonly problems: number
 }
 
-export function framed({ title, content, place }: PageBody, frame: Frame): string {
+export function renderPage({ title, content, place }: PageBody, frame: Frame): string {
   const { name, up, whole, mark, reader } = frame
   return documentOf({
     title: title === name ? name : `${title} · ${name}`,
@@ -52,7 +52,7 @@ export function framed({ title, content, place }: PageBody, frame: Frame): strin
     body: html`<a class="skip" href="#main">Skip to the content</a>
       <header>
         <div class="bar">
-          <a class="name" href="${up}">${isolated(name)}</a>
+          <a class="name" href="${up}">${isolateText(name)}</a>
           <nav aria-label="Main">
             <ul>
               ${menu(place, frame)}
@@ -70,7 +70,7 @@ export function framed({ title, content, place }: PageBody, frame: Frame): strin
         ${
           reader === undefined
             ? EMPTY_HTML
-            : html`<form method="post" action="${up}logout">${isolated(reader)} <button>Sign out</button></form>`
+            : html`<form method="post" action="${up}logout">${isolateText(reader)} <button>Sign out</button></form>`
         }
       </footer>
       <div id="heard" class="heard" role="status"></div>`,
@@ -114,7 +114,7 @@ export function loginPage(name: string, { up, to, isRefused = false }: Login): s
     title: name,
     attributes: ` data-root="${up}"`,
     body: html`<main id="main" class="sign-in">
-      <h1>${isolated(name)}</h1>
+      <h1>${isolateText(name)}</h1>
       ${isRefused ? html`<p class="note bad" role="alert">That token does not open this page.</p>` : EMPTY_HTML}
       <form method="post" action="${up}login">
         <label for="token">Token</label>

@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import { visibleText } from './html.ts'
-import { rendered } from './markdown.ts'
+import { renderMarkdown } from './markdown.ts'
 import type { MarkdownDocument } from './markdown.ts'
 
 // The thread that converts foreign texts to HTML, because their authors control how long that takes.
@@ -9,7 +9,7 @@ import type { MarkdownDocument } from './markdown.ts'
 export type Question = { readonly text: string } | MarkdownDocument
 
 parentPort?.on('message', (question: Question) => {
-  const html = 'text' in question ? visibleText(question.text) : rendered(question)
+  const html = 'text' in question ? visibleText(question.text) : renderMarkdown(question)
   parentPort?.postMessage(Buffer.byteLength(html) > MOST_BYTES ? undefined : html, [])
 })
 

@@ -23,7 +23,7 @@ export interface MarkdownDocument {
  * programs is shown in its place, marked, with its line in the file, because a model reads it too. Comments of the
  * frontmatter come first, in the same form.
  */
-export function rendered(document: MarkdownDocument): string {
+export function renderMarkdown(document: MarkdownDocument): string {
   return commentsOf(document.frontmatter) + readerOf(document).render(document.markdown)
 }
 

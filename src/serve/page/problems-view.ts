@@ -1,6 +1,6 @@
 import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import { html, EMPTY_HTML, isolated, visible } from './html.ts'
+import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { HubAlarm, Misfit, Problem, SourceHealth } from './page-data.ts'
@@ -27,7 +27,7 @@ export function problemsView(view: View): PageBody {
       </p>
       <div id="problems" data-live>
         <p class="quiet small">
-          ${countText(entries)}${source === '' ? EMPTY_HTML : html` of ${isolated(source)}. <a href="${up}problems">Those of all sources</a>`}
+          ${countText(entries)}${source === '' ? EMPTY_HTML : html` of ${isolateText(source)}. <a href="${up}problems">Those of all sources</a>`}
         </p>
         <ul class="list">
           ${itemsOf(shown, view)}
@@ -78,7 +78,7 @@ function alarmItem({ code, message, mend, source }: HubAlarm, { host, up }: View
 function misfitItem({ kind, message, mend, skills }: Misfit, { host, up }: View, addresses: Addresses): Html {
   const links = skills.slice(0, MOST_LINKS).map((skill) => {
     const address = addresses.get(keyOf(skill))
-    return address === undefined ? EMPTY_HTML : html`<a href="${up}${address}">${isolated(keyOf(skill))}</a> `
+    return address === undefined ? EMPTY_HTML : html`<a href="${up}${address}">${isolateText(keyOf(skill))}</a> `
   })
   return html`<li>
     <h2>${kind} <span class="tag warn">between skills</span></h2>
@@ -108,7 +108,7 @@ function sourceItem({ id, condition, served }: SourceHealth, { host, up }: View)
 function itemOf({ source, path, standing, findings }: Problem, view: View, address?: string): Html {
   const { host, up, isWhole } = view
   const { text, tone } = STANDINGS[standing]
-  const name = address === undefined ? isolated(path) : html`<a href="${up}${address}">${isolated(path)}</a>`
+  const name = address === undefined ? isolateText(path) : html`<a href="${up}${address}">${isolateText(path)}</a>`
   return html`<li>
     <h2>
       ${isWhole ? html`<a class="quiet" href="${up}sources#${source}">${source}/</a>` : html`<span class="quiet">${source}/</span>`}${name}
@@ -118,7 +118,7 @@ function itemOf({ source, path, standing, findings }: Problem, view: View, addre
       ({ rule, path: at, message, mend }) =>
         html`<p>
           <strong>${rule}</strong>
-          ${visible(host.clean(message))}${at === path ? EMPTY_HTML : html` <span class="quiet">${isolated(at)}</span>`}${mend === undefined ? EMPTY_HTML : html`<br /><span class="quiet">${visible(mend)}</span>`}
+          ${visible(host.clean(message))}${at === path ? EMPTY_HTML : html` <span class="quiet">${isolateText(at)}</span>`}${mend === undefined ? EMPTY_HTML : html`<br /><span class="quiet">${visible(mend)}</span>`}
         </p>`,
     )}
   </li>`

@@ -1,7 +1,7 @@
 import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { contentKeyOf } from '../../sync/model/skill.ts'
-import { html, isolated } from './html.ts'
+import { html, isolateText } from './html.ts'
 import type { Html } from './html.ts'
 import { skillAddress } from './urls.ts'
 
@@ -30,6 +30,6 @@ const KNOWN = new WeakMap<Catalog, SkillCopies>()
 export function copyLink(place: CatalogSkill, up: string): Html {
   const { source, skill } = place
   return html`<a href="${up}${skillAddress(place)}"
-    >${isolated(skill.path === '' ? source : `${source}/${skill.path}`)}</a
+    >${isolateText(skill.path === '' ? source : `${source}/${skill.path}`)}</a
   >`
 }

@@ -8,7 +8,7 @@ import { pathBelow } from '../../sync/model/skill-uri.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { mimeTypeOf } from '../mime.ts'
 import { commitWords, refText, sizeText } from './format.ts'
-import { html, EMPTY_HTML, isolated, visible } from './html.ts'
+import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { Readable, Readables } from './render-file.ts'
@@ -27,8 +27,8 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
     place: 'skills',
     content: html`<div id="skill" data-live>
       <p class="crumbs"><a href="${up}">Skills</a> / <a href="${up}?source=${source}">${source}</a></p>
-      <h1>${isolated(name)}</h1>
-      <p class="lead">${isolated(description)}</p>
+      <h1>${isolateText(name)}</h1>
+      <p class="lead">${isolateText(description)}</p>
       <div class="facts">
         <span>${countOf(entry.skill.files.length, 'file')}, ${sizeText(entry.skill.size)}</span>
         ${entry.skill.findings.length === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(entry.skill.findings.length, 'note')}</span>`}
@@ -59,9 +59,9 @@ export async function fileView(
     place: 'skills',
     content: html`<div id="file" data-live>
       <p class="crumbs">
-        <a href="${up}">Skills</a> / <a href="${up}${skillAddress(entry)}">${isolated(entry.name)}</a>
+        <a href="${up}">Skills</a> / <a href="${up}${skillAddress(entry)}">${isolateText(entry.name)}</a>
       </p>
-      <h1>${isolated(path)}</h1>
+      <h1>${isolateText(path)}</h1>
       <div class="facts">
         <span>${sizeText(file.file.size)}</span>
         ${file.file.executable ? html`<span>executable</span>` : EMPTY_HTML}
@@ -92,7 +92,7 @@ function shown(readable: Readable, file: CatalogFile | undefined): Html {
         What is stored is gone, or is not what was listed, so no client is given it. It is fetched again.
       </p>`
     case 'refused':
-      return html`<p class="note bad">No client is given it. ${isolated(readable.why)}</p>`
+      return html`<p class="note bad">No client is given it. ${isolateText(readable.why)}</p>`
     case 'not-now':
       return html`<p class="note bad">It cannot be read at this moment. Load the page again.</p>`
     default:
@@ -110,7 +110,7 @@ function about(entry: CatalogSkill, view: View): Html {
       <dd>${view.isWhole ? html`<a href="${view.up}sources#${entry.source}">${entry.source}</a>` : entry.source}</dd>
       ${snapshot === undefined ? EMPTY_HTML : commitTerms(snapshot)}
       <dt>Folder</dt>
-      <dd>${skill.path === '' ? 'the root' : isolated(skill.path)}</dd>
+      <dd>${skill.path === '' ? 'the root' : isolateText(skill.path)}</dd>
       <dt>Signed</dt>
       <dd>${signerText(signers)}</dd>
     </dl>
@@ -123,7 +123,7 @@ function about(entry: CatalogSkill, view: View): Html {
         skill.upstream === undefined
           ? EMPTY_HTML
           : html`<dt>There</dt>
-              <dd class="mono">${isolated(skill.upstream.uri)}</dd>`
+              <dd class="mono">${isolateText(skill.upstream.uri)}</dd>`
       }
       <dt>Digest</dt>
       <dd class="digest">${digest}</dd>
@@ -166,15 +166,15 @@ function commitTerms(snapshot: Snapshot): Html {
   const words = commitWords(snapshot)
   return html`<dt>Commit</dt>
     <dd class="digest">${commit}</dd>
-    ${words === undefined ? EMPTY_HTML : html`<dd>${isolated(words.subject)} <span class="quiet">${isolated(words.author)}</span></dd>`}
+    ${words === undefined ? EMPTY_HTML : html`<dd>${isolateText(words.subject)} <span class="quiet">${isolateText(words.author)}</span></dd>`}
     <dt>Ref</dt>
-    <dd>${isolated(refText(ref))}${tag === undefined ? EMPTY_HTML : html` <span class="digest">${tag}</span>`}</dd>`
+    <dd>${isolateText(refText(ref))}${tag === undefined ? EMPTY_HTML : html` <span class="digest">${tag}</span>`}</dd>`
 }
 
 function signerText(signers: Signers | undefined): Html {
   const named = [signers?.commit, signers?.tag].filter((signer) => signer !== undefined)
   if (named.length === 0) return html`<span class="quiet">not asked for</span>`
-  return html`${named.map(({ principal, scheme, fingerprint }) => html`${isolated(principal)} <span class="digest">${scheme} ${isolated(fingerprint)}</span> `)}`
+  return html`${named.map(({ principal, scheme, fingerprint }) => html`${isolateText(principal)} <span class="digest">${scheme} ${isolateText(fingerprint)}</span> `)}`
 }
 
 function notesOf({ skill }: CatalogSkill, { host }: View): Html {
@@ -182,7 +182,7 @@ function notesOf({ skill }: CatalogSkill, { host }: View): Html {
   const notes = skill.findings.map(
     ({ rule, message, path }) =>
       html`<p>
-        <strong>${rule}</strong> ${visible(host.clean(message))} <span class="quiet">${isolated(path)}</span>
+        <strong>${rule}</strong> ${visible(host.clean(message))} <span class="quiet">${isolateText(path)}</span>
       </p>`,
   )
   return html`<div class="note" role="note" aria-label="Notes">${notes}</div>`
@@ -197,7 +197,7 @@ function fieldsOf(frontmatter: JsonObject): Html[] {
     const text = typeof value === 'string' ? value : JSON.stringify(value)
     const cut = text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS).toWellFormed()}…` : text
     return html`<dt>${visible(key)}</dt>
-      <dd>${isolated(cut)}</dd>`
+      <dd>${isolateText(cut)}</dd>`
   })
 }
 
@@ -207,7 +207,7 @@ const MOST_CHARACTERS = 500
 function fileItem(file: CatalogFile, { root }: CatalogSkill, up: string): Html {
   const { size, sha256, executable } = file.file
   return html`<li>
-    <a href="${up}${fileAddress(file)}">${isolated(pathBelow(root, file.uri))}</a>
+    <a href="${up}${fileAddress(file)}">${isolateText(pathBelow(root, file.uri))}</a>
     <span class="quiet small">${sizeText(size)}${executable ? ', executable' : ''}</span>
     <span class="digest">${sha256}</span>
   </li>`

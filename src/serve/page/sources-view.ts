@@ -1,6 +1,6 @@
 import { countOf } from '../../base/text/plural.ts'
 import { ago, refText, shortCommit } from './format.ts'
-import { html, EMPTY_HTML, isolated, visible } from './html.ts'
+import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { SourceHealth } from './page-data.ts'
@@ -39,18 +39,18 @@ function cardOf(source: SourceHealth, view: View): Html {
     ${decisions.map((text) => html`<p class="note">${visible(text)}</p>`)}
     <dl class="terms row">
       <dt>${KINDS[kind]}</dt>
-      <dd class="mono">${isolated(place)}</dd>
+      <dd class="mono">${isolateText(place)}</dd>
       ${
         kind === 'git'
           ? html`<dt>Follows</dt>
-              <dd>${isolated(ref ?? 'the default branch')}${UPDATES[update]}</dd>`
+              <dd>${isolateText(ref ?? 'the default branch')}${UPDATES[update]}</dd>`
           : EMPTY_HTML
       }
       ${
         lock === undefined
           ? EMPTY_HTML
           : html`<dt>Lock</dt>
-              <dd>${isolated(lock.text)}</dd>`
+              <dd>${isolateText(lock.text)}</dd>`
       }
       <dt>Serves</dt>
       <dd>${servedText(served)}</dd>
@@ -59,7 +59,7 @@ function cardOf(source: SourceHealth, view: View): Html {
       ${signers.map(
         (signer) =>
           html`<dt>Signed</dt>
-            <dd>${isolated(signer)}</dd>`,
+            <dd>${isolateText(signer)}</dd>`,
       )}
       <dt>Last looked</dt>
       <dd>${ago(source.lastAttempt, now)}, last with success ${ago(source.lastSuccess, now)}</dd>
@@ -104,8 +104,8 @@ function stateOf({ served, upstream, condition, decisions, lock, isFixed }: Sour
 
 function servedText(served: SourceHealth['served']): Html {
   if (served === undefined) return html`<span class="bad">nothing</span>`
-  const from = served.place === undefined ? EMPTY_HTML : html`, from ${isolated(served.place)}, where the source was`
-  return html`${isolated(refText(served.ref))} at ${shortCommit(served.commit)}${from}`
+  const from = served.place === undefined ? EMPTY_HTML : html`, from ${isolateText(served.place)}, where the source was`
+  return html`${isolateText(refText(served.ref))} at ${shortCommit(served.commit)}${from}`
 }
 
 function upstreamText({ upstream, isFixed }: SourceHealth, now: Date): Html {

@@ -2,8 +2,8 @@ import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import { isObject } from '../../base/json-object.ts'
 import { traceIds } from '../../base/trace-context.ts'
-import { remembered } from '../audit.ts'
-import { audited } from '../mcp/core/audit-message.ts'
+import { auditText } from '../audit.ts'
+import { auditMessage } from '../mcp/core/audit-message.ts'
 import type { Tell } from '../mcp/core/audit-message.ts'
 import type { Serving } from '../mcp/core/methods.ts'
 import { traceIn } from '../mcp/rpc/trace.ts'
@@ -17,11 +17,14 @@ export class StdioAudit {
     this.#serving = serving
   }
 
-  /** Works like `audited`. */
+  /** Works like `auditMessage`. */
   request(request: JSONRPCRequest): Tell {
     this.#client = nameIn(request.params) ?? this.#client
     const trace = traceIds(traceIn(request.params))
-    return audited(this.#serving, request, { ...(this.#client !== undefined && { client: this.#client }), ...trace })
+    return auditMessage(this.#serving, request, {
+      ...(this.#client !== undefined && { client: this.#client }),
+      ...trace,
+    })
   }
 }
 
@@ -30,5 +33,5 @@ function nameIn(params: unknown): string | undefined {
   const { clientInfo, _meta: meta } = isObject(params) ? params : {}
   const info = clientInfo ?? (isObject(meta) ? meta[CLIENT_INFO_META_KEY] : undefined)
   const name = isObject(info) ? info['name'] : undefined
-  return typeof name === 'string' ? remembered(name) : undefined
+  return typeof name === 'string' ? auditText(name) : undefined
 }

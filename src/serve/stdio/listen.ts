@@ -23,7 +23,7 @@ const LISTEN = z.looseObject({
  * Returns the listen request that the SDK receives: only with URIs that are served. The SDK accepts all URIs and
  * compares them literally, so the client's spellings are recorded.
  */
-export function narrowed(
+export function narrowListen(
   message: JSONRPCMessage,
   { registry, forms }: Pick<Serving, 'registry' | 'forms'>,
   listens: Listens,

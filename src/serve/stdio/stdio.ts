@@ -16,7 +16,7 @@ import { announcedBytes } from '../mcp/tools/response-size.ts'
 import { StdioAudit } from './audit.ts'
 import { StdioInflow } from './backpressure.ts'
 import { endingAfter } from './delayed-eof.ts'
-import { cancelledBy, idleListenOf, narrowed } from './listen.ts'
+import { cancelledBy, idleListenOf, narrowListen } from './listen.ts'
 import type { Listens } from './listen.ts'
 import { StdioRequests } from './requests.ts'
 
@@ -214,7 +214,7 @@ class EraTransport implements Transport {
 
   #admitted(message: JSONRPCMessage): JSONRPCMessage | undefined {
     try {
-      return narrowed(message, this.#serving, this.#listens)
+      return narrowListen(message, this.#serving, this.#listens)
     } catch (error) {
       if (!(error instanceof RpcError) || !('id' in message)) throw error
       const refusal = { code: error.code, message: error.message }

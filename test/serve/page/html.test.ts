@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { html, isolated, visibleText } from '../../../src/serve/page/html.ts'
+import { html, isolateText, visibleText } from '../../../src/serve/page/html.ts'
 
 test('what is put into HTML is text there, whatever it is', () => {
   fc.assert(
@@ -19,7 +19,7 @@ test('what nobody would see of a text is named by its number, and the rest stand
   expect(visibleText('\uFEFFx\u0000')).toMatch(/^<span [^>]*>U\+FEFF<\/span>x<span [^>]*>U\+0000<\/span>$/)
   // Characters that are seen, or that others need: an emoji of several people, Persian, a tab.
   for (const text of ['👩‍👩‍👧', 'می‌خواهم', 'a\tb\n', 'é ü 漢字']) expect(visibleText(text)).toBe(text)
-  expect(isolated('<b>').html).toBe('<bdi>&#60;b&#62;</bdi>')
+  expect(isolateText('<b>').html).toBe('<bdi>&#60;b&#62;</bdi>')
 })
 
 test('no character that hides, steers or reorders is left, wherever it stands', () => {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { rendered } from '../../../src/serve/page/markdown.ts'
+import { renderMarkdown } from '../../../src/serve/page/markdown.ts'
 import { cpuSeconds } from '../../support/effort.ts'
 
 const FILES = new Map([
@@ -10,7 +10,7 @@ const FILES = new Map([
 ])
 
 function html(markdown: string, path = 'SKILL.md', head = { line: 1, frontmatter: '' }): string {
-  return rendered({ markdown, path, files: FILES, ...head })
+  return renderMarkdown({ markdown, path, files: FILES, ...head })
 }
 
 /** The marks of what is not rendered, as they are read. */

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { rendered } from '../../../src/serve/page/markdown.ts'
+import { renderMarkdown } from '../../../src/serve/page/markdown.ts'
 import { documentParts, unrenderedIn } from '../../../src/sync/survey/unrendered-text.ts'
 
 function found(text: string): string[] {
@@ -113,7 +113,7 @@ describe('what the page marks as left out by Markdown', () => {
         const markdown = parts.join('')
         // Behind four spaces CommonMark has no quotation: the page takes it for one, and marks text that it would show.
         fc.pre(!/ {4}[> -]*>/.test(markdown))
-        const html = rendered({ markdown, path: 'SKILL.md', files: new Map(), line: 1, frontmatter: '' })
+        const html = renderMarkdown({ markdown, path: 'SKILL.md', files: new Map(), line: 1, frontmatter: '' })
         const marks = html.matchAll(/class="unrendered"[^>]*>(\w+)([^<]*)</g)
         // Of a row that is marked only its end is left out.
         const marked = [...marks].filter(([, kind, said = '']) =>

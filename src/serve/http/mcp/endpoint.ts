@@ -4,7 +4,7 @@ import type { InboundLadderRejection } from '@modelcontextprotocol/server'
 import { isOver } from '../../principal.ts'
 import type { Principal } from '../../principal.ts'
 import type { HttpAudit } from '../server/audit.ts'
-import { disconnected } from '../server/client-gone.ts'
+import { disconnectSignal } from '../server/client-gone.ts'
 import { MAX_DEPTH, jsonBody } from '../server/request-body.ts'
 import { hasRoom, sendBusy, sendError } from '../server/response.ts'
 import { refuseBatch } from './batch.ts'
@@ -69,7 +69,7 @@ export class McpEndpoint {
     if (!body.ok) return refuseBody(response, body.why, this.#bodyBytes)
     const { json } = body
     if (Array.isArray(json) && refuseBatch(json, this.#batches, request, response, principal)) return
-    await this.#ready(json, () => disconnected(response))
+    await this.#ready(json, () => disconnectSignal(response))
     if (!hasRoom(response, this.#announced(body.json))) return sendBusy(response, idOf(body.json))
     const plain = this.#plain.read(body.json, request.headers)
     if (plain !== undefined && (await this.#shortcut.answer(plain, principal, request, response))) return
@@ -93,7 +93,7 @@ export class McpEndpoint {
     principal: Principal | undefined,
   ): Promise<void> | undefined {
     const { turns, holderOf } = this.#batches
-    return turns.goOn(holderOf(request, principal), () => disconnected(response))
+    return turns.goOn(holderOf(request, principal), () => disconnectSignal(response))
   }
 }
 

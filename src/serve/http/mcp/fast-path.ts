@@ -7,7 +7,7 @@ import { RpcError } from '../../mcp/rpc/rpc-error.ts'
 import { traceIn } from '../../mcp/rpc/trace.ts'
 import type { Principal } from '../../principal.ts'
 import type { HttpAudit } from '../server/audit.ts'
-import { disconnected } from '../server/client-gone.ts'
+import { disconnectSignal } from '../server/client-gone.ts'
 import { sendError, sendJsonPieces } from '../server/response.ts'
 import type { BatchBounds } from './batch.ts'
 import { SESSION_HEADER } from './legacy-endpoint.ts'
@@ -48,7 +48,7 @@ export class Shortcut {
     const tell = this.#audit.message(plain.message, request, response, principal)
     const trace = traceIn(plain.message.params, request.headers)
     const { turns, holderOf } = this.#turns
-    const turn: Caller['turn'] = () => turns.goOn(holderOf(request, principal), () => disconnected(response))
+    const turn: Caller['turn'] = () => turns.goOn(holderOf(request, principal), () => disconnectSignal(response))
     const caller = { era, turn, ...(principal && { principal }), ...(trace && { trace }) }
     try {
       const result = await this.#answers.resultOf(method, params, caller)

@@ -14,7 +14,7 @@ import { traceIn } from '../../mcp/rpc/trace.ts'
 import { isOver } from '../../principal.ts'
 import type { Principal } from '../../principal.ts'
 import type { HttpAudit } from '../server/audit.ts'
-import { disconnected } from '../server/client-gone.ts'
+import { disconnectSignal } from '../server/client-gone.ts'
 import { EventStream, refusalOfStream } from '../server/event-stream.ts'
 import type { EventStreams } from '../server/event-stream.ts'
 import { sendError, sendJson, sendJsonPieces, sendNoStream, sendStatus } from '../server/response.ts'
@@ -69,7 +69,7 @@ export class LegacyEdge {
     // Notifications and responses need no response, and the server never sends requests to the client.
     const [first] = requests
     if (first === undefined) return sendStatus(response, 202)
-    const signal = disconnected(response)
+    const signal = disconnectSignal(response)
     const asking = { session, principal, signal }
     const tellOf = (message: JSONRPCRequest): Tell => this.#audit.message(message, request, response, principal)
     const serve: BatchServer['serve'] = async (message, goesOut) =>
@@ -131,7 +131,7 @@ export class LegacyEdge {
       return sendError(response, 503, -32000, NO_SESSION, { id: message.id, headers: { 'retry-after': '30' } })
     }
     const { id, session } = opened
-    const signal = disconnected(response)
+    const signal = disconnectSignal(response)
     let isOpen = false
     try {
       const tell = this.#audit.message(message, request, response, principal)

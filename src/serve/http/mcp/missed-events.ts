@@ -2,7 +2,7 @@ import { stepByStep } from '../../../base/cooperative.ts'
 import { SerialQueue } from '../../../base/serial-queue.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { Serving } from '../../mcp/core/methods.ts'
-import { eventing } from '../../mcp/events/events.ts'
+import { eventSteps } from '../../mcp/events/events.ts'
 import type { Events, Telling } from '../../mcp/events/events.ts'
 import type { ListPart } from '../../mcp/events/list-kinds.ts'
 import type { Forms } from '../../mcp/resources/forms.ts'
@@ -92,7 +92,7 @@ export class MissedEvents {
     const events = this.#looking.next(async () => {
       const before = this.#seenOf(await this.#catalogOf(mark), mark)
       if (before === undefined) return undefined
-      const between = await stepByStep(eventing(before, catalog, forms))
+      const between = await stepByStep(eventSteps(before, catalog, forms))
       if (mark.forms === this.#now().forms) return between
       const made = madeOtherwise(before, catalog, forms)
       return { ...made, updated: new Set([...between.updated, ...made.updated]) }

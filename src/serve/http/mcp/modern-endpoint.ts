@@ -14,7 +14,7 @@ import { traceIn } from '../../mcp/rpc/trace.ts'
 import type { Principal } from '../../principal.ts'
 import type { ViewName } from '../../views.ts'
 import type { HttpAudit } from '../server/audit.ts'
-import { disconnected } from '../server/client-gone.ts'
+import { disconnectSignal } from '../server/client-gone.ts'
 import { refusalOfStream } from '../server/event-stream.ts'
 import type { EventStreams } from '../server/event-stream.ts'
 import { NO_STREAM, sendBusy, sendError, sendJson, sendNoStream, sendStatus } from '../server/response.ts'
@@ -87,7 +87,7 @@ export class ModernEdge {
     const trace = traceIn(route.message.params, request.headers)
     const { turns, holderOf } = this.#turns
     const holder = holderOf(request, principal)
-    const answer = await servedTo(tell, disconnected(response), async (signal) => {
+    const answer = await servedTo(tell, disconnectSignal(response), async (signal) => {
       const turn: Caller['turn'] = () => turns.goOn(holder, () => signal)
       const caller = { era: 'modern', holder, turn, ...(principal && { principal }), ...(trace && { trace }) } as const
       return this.#core.serve(route.message, caller, signal)
@@ -98,7 +98,7 @@ export class ModernEdge {
   async #listen(message: JSONRPCRequest, response: ServerResponse, listening: Listening, tell: Tell): Promise<void> {
     const { id } = message
     try {
-      const gone = disconnected(response)
+      const gone = disconnectSignal(response)
       const filter = await abortable(filterOf(message, this.#serving, listening.principal), gone)
       gone.throwIfAborted()
       // From here on in one turn: the filter must match the catalog served in it.

@@ -4,8 +4,8 @@ import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import { traceIds } from '../../../base/trace-context.ts'
 import type { TraceContext } from '../../../base/trace-context.ts'
 import type { AuditEvent } from '../../audit.ts'
-import { remembered, rememberedUri } from '../../audit.ts'
-import { UNWAITED, audited, messageEndOf } from '../../mcp/core/audit-message.ts'
+import { auditText, auditUri } from '../../audit.ts'
+import { UNWAITED, auditMessage, messageEndOf } from '../../mcp/core/audit-message.ts'
 import type { End, Tell } from '../../mcp/core/audit-message.ts'
 import type { Serving } from '../../mcp/core/methods.ts'
 import { traceIn, traceInHeaders } from '../../mcp/rpc/trace.ts'
@@ -33,7 +33,7 @@ export class HttpAudit {
     this.#now = now
   }
 
-  /** Works like `audited`, for a message of an HTTP request. */
+  /** Works like `auditMessage`, for a message of an HTTP request. */
   message(
     asking: { readonly method: string; readonly params?: unknown },
     request: IncomingMessage,
@@ -45,7 +45,7 @@ export class HttpAudit {
     const message: Told = { method: asking.method, beganMs: this.#now(), end: undefined, event: undefined }
     const hold = (event: AuditEvent): void => void (message.event = event)
     const asker = audit === undefined ? {} : this.#askerOf(request, principal, traceIn(asking.params, request.headers))
-    const tell = audited({ registry, ...(audit !== undefined && { audit: hold }) }, asking, asker)
+    const tell = auditMessage({ registry, ...(audit !== undefined && { audit: hold }) }, asking, asker)
     const exchange = this.#exchangeOf(response)
     return (end) => {
       if (message.end !== undefined) return
@@ -87,14 +87,14 @@ export class HttpAudit {
     const why = whyOf(response)
     const messages = isRefusal ? requestsIn(body) : []
     for (const message of messages)
-      audited(this.#serving, message, { ...asker, ...traceIds(traceIn(message.params)) })({ refused: why })
+      auditMessage(this.#serving, message, { ...asker, ...traceIds(traceIn(message.params)) })({ refused: why })
     if (messages.length > 0) return
     audit({
-      asked: `${request.method ?? ''} ${rememberedUri(request.url ?? '/').replace('?…', '')}`,
+      asked: `${request.method ?? ''} ${auditUri(request.url ?? '/').replace('?…', '')}`,
       ...asker,
       generation: registry.catalog.generation,
       allowed: !isRefusal,
-      ...(isRefusal && { why: remembered(why) }),
+      ...(isRefusal && { why: auditText(why) }),
     })
   }
 
@@ -149,7 +149,7 @@ interface Told {
 
 /** Adds the final reason of a refusal, if the event was allowed before. */
 function refused(event: AuditEvent, why: string): AuditEvent {
-  return event.allowed ? { ...event, allowed: false, why: remembered(why) } : event
+  return event.allowed ? { ...event, allowed: false, why: auditText(why) } : event
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 
 /** Returns a signal that aborts when the client disconnects before its response, or has disconnected already. */
-export function disconnected(response: ServerResponse): AbortSignal {
+export function disconnectSignal(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
   const look = (): void => {
     if (!response.writableEnded) controller.abort(new ClientGone())

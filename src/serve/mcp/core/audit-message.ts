@@ -1,6 +1,6 @@
 import { isObject } from '../../../base/json-object.ts'
 import type { Audit, AuditEvent } from '../../audit.ts'
-import { remembered, rememberedUri } from '../../audit.ts'
+import { auditText, auditUri } from '../../audit.ts'
 import { METERED_METHODS } from '../../meter.ts'
 import type { MessageEnd, MeteredMethod } from '../../meter.ts'
 import type { Serving } from './methods.ts'
@@ -37,7 +37,11 @@ export const ANSWERED: End = { result: undefined }
  * response is built: the response uses the catalog of that moment. A tool or a prompt may first wait for a newer
  * catalog.
  */
-export function audited({ audit, registry }: Pick<Serving, 'audit' | 'registry'>, asking: Asking, asker: Asker): Tell {
+export function auditMessage(
+  { audit, registry }: Pick<Serving, 'audit' | 'registry'>,
+  asking: Asking,
+  asker: Asker,
+): Tell {
   const { method } = asking
   if (audit === undefined) return NOTHING_TOLD
   const { generation } = registry.catalog
@@ -92,11 +96,11 @@ function tell(audit: Audit, { method, params }: Asking, asker: Asker & Pick<Audi
   if (why === undefined && !AUDITED.has(method)) return
   const of = isObject(params) ? subjectOf(method, params) : undefined
   audit({
-    asked: AUDITED.has(method) ? method : remembered(method),
+    asked: AUDITED.has(method) ? method : auditText(method),
     ...(of !== undefined && { of }),
     ...asker,
     allowed: why === undefined,
-    ...(why !== undefined && { why: remembered(why) }),
+    ...(why !== undefined && { why: auditText(why) }),
   })
 }
 
@@ -105,14 +109,14 @@ function subjectOf(method: string, params: Readonly<Record<string, unknown>>): s
   switch (method) {
     case 'tools/call': {
       const words = isObject(given) ? [given['id'], given['path']].filter((word) => typeof word === 'string') : []
-      return typeof name === 'string' ? remembered([name, ...words].join(' ')) : undefined
+      return typeof name === 'string' ? auditText([name, ...words].join(' ')) : undefined
     }
     case 'prompts/get':
-      return typeof name === 'string' ? remembered(name) : undefined
+      return typeof name === 'string' ? auditText(name) : undefined
     case 'subscriptions/listen':
       return listenedTo(isObject(notifications) ? notifications['resourceSubscriptions'] : undefined)
     default:
-      return typeof uri === 'string' ? rememberedUri(uri) : undefined
+      return typeof uri === 'string' ? auditUri(uri) : undefined
   }
 }
 
@@ -120,7 +124,7 @@ function listenedTo(uris: unknown): string | undefined {
   if (!Array.isArray(uris) || uris.length === 0) return undefined
   const some = uris.slice(0, MOST_URIS).filter((uri) => typeof uri === 'string')
   const more = uris.length > MOST_URIS ? [`and ${uris.length - MOST_URIS} more`] : []
-  return remembered([...some.map(rememberedUri), ...more].join(' '))
+  return auditText([...some.map(auditUri), ...more].join(' '))
 }
 
 const MOST_URIS = 8

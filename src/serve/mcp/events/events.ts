@@ -22,7 +22,7 @@ export type Telling = Pick<Serving, 'registry' | 'forms'>
 
 /** Reports every change of the catalog after it is served, until the returned value is disposed. */
 export function listenForEvents({ registry, forms }: Telling, tell: (events: Events) => void): Disposable {
-  const events = new MadeBetween<Catalog, Events>((before, after) => eventing(before, after, forms))
+  const events = new MadeBetween<Catalog, Events>((before, after) => eventSteps(before, after, forms))
   return registry.listen(
     (_, after, before) => tell(events.of(before, after)),
     (before, after) => events.steps(before, after),
@@ -31,11 +31,11 @@ export function listenForEvents({ registry, forms }: Telling, tell: (events: Eve
 
 /** Returns the events between two catalogs. */
 export function eventsBetween(before: Catalog, after: Catalog, forms: Forms): Events {
-  return atOnce(eventing(before, after, forms))
+  return atOnce(eventSteps(before, after, forms))
 }
 
 /** Works like `eventsBetween`, in steps. */
-export function* eventing(before: Catalog, after: Catalog, forms: Forms): Steps<Events> {
+export function* eventSteps(before: Catalog, after: Catalog, forms: Forms): Steps<Events> {
   const step = { before, after, changes: yield* diffing(before, after) }
   const updated = yield* updating(step, forms)
   const lists = yield* changingLists(step, forms)

@@ -18,7 +18,7 @@ interface Spelt {
 
 /** Prepares a skill for the comparison. */
 export function toldOf(offered: Offered): Told {
-  const names = new Set([offered.name, baseName(offered.id)].map(folded))
+  const names = new Set([offered.name, baseName(offered.id)].map(foldName))
   return { offered, names: [...names].map(spelt) }
 }
 
@@ -27,7 +27,7 @@ export const MOST_NEAR = 5
 
 /** Returns the skills with similar names, the most similar first, at most `MOST_NEAR`. */
 export function* nearest(told: readonly Told[], name: string): Steps<readonly Offered[]> {
-  const wanted = spelt(folded(name))
+  const wanted = spelt(foldName(name))
   let best: readonly Ranked[] = []
   if (wanted.text.length < LEAST_CHARACTERS || wanted.text.length > MOST_CHARACTERS) return []
   for (const { offered, names } of told) {
@@ -85,7 +85,7 @@ function spelt(text: string): Spelt {
 }
 
 /** Folds the variants of a name: case, and spaces, underscores or hyphens. */
-export function folded(text: string): string {
+export function foldName(text: string): string {
   return text
     .normalize('NFC')
     .toLowerCase()

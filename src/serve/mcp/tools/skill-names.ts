@@ -10,7 +10,7 @@ import { isInLists } from '../../../sync/model/skill.ts'
 import type { Skill } from '../../../sync/model/skill.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { withHiddenEscaped } from '../../../sync/skill-md/hidden-unicode.ts'
-import { folded, MOST_NEAR, nearest, toldOf } from './similar-names.ts'
+import { foldName, MOST_NEAR, nearest, toldOf } from './similar-names.ts'
 import type { Told } from './similar-names.ts'
 
 /** A skill that exists but is withheld. */
@@ -62,9 +62,9 @@ const NAMES = new IncrementalCache<Catalog, SkillNames>(naming)
 function* naming(catalog: Catalog): Steps<SkillNames> {
   const offering = yield* offeringSteps(catalog)
   const { listed, forModels } = offering
-  const called = yield* grouping(listed, (offered) => [offered.id, ...namesOf(offered)].map(folded))
+  const called = yield* grouping(listed, (offered) => [offered.id, ...namesOf(offered)].map(foldName))
   const kept = yield* withholding(catalog)
-  const withheld = yield* grouping(kept, (one) => [...urisOf(one), ...[one.id, ...namesOf(one)].map(folded)])
+  const withheld = yield* grouping(kept, (one) => [...urisOf(one), ...[one.id, ...namesOf(one)].map(foldName)])
   const told: Told[] = []
   for (const offered of forModels) {
     told.push(toldOf(offered))
@@ -99,7 +99,7 @@ class Names implements SkillNames {
   }
 
   withheld(text: string): readonly Withheld[] {
-    const withheld = this.#groups.withheld.get(documentUriIn(text) ?? folded(text)) ?? []
+    const withheld = this.#groups.withheld.get(documentUriIn(text) ?? foldName(text)) ?? []
     const exact = withheld.filter((one) => isCalled(one, text))
     return exact.length > 0 ? exact : withheld
   }
@@ -113,7 +113,7 @@ class Names implements SkillNames {
   }
 
   #called(text: string): readonly Offered[] {
-    return this.#groups.called.get(folded(text)) ?? []
+    return this.#groups.called.get(foldName(text)) ?? []
   }
 
   /** Returns the skills at the text, else in the nearest folder above it. URIs come first, then ids and names. */

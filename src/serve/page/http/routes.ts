@@ -3,7 +3,7 @@ import type { CatalogFile } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { filesOf } from '../../../sync/catalog/skill-files.ts'
 import { readSkillUri } from '../../../sync/model/skill-uri.ts'
-import { disconnected } from '../../http/server/client-gone.ts'
+import { disconnectSignal } from '../../http/server/client-gone.ts'
 import { EventStream, refusalOfStream } from '../../http/server/event-stream.ts'
 import type { EventStreams } from '../../http/server/event-stream.ts'
 import { sendCrowded, sendError, sendNoStream, sendStatus } from '../../http/server/response.ts'
@@ -17,7 +17,7 @@ import { catalogView } from '../catalog-view.ts'
 import { changesView } from '../changes-view.ts'
 import { connectView } from '../connect-view.ts'
 import { html } from '../html.ts'
-import { framed, catalogMarkOf } from '../layout.ts'
+import { renderPage, catalogMarkOf } from '../layout.ts'
 import type { PageBody } from '../layout.ts'
 import type { PageHost } from '../page-data.ts'
 import { problemCount } from '../problem-entries.ts'
@@ -61,7 +61,7 @@ export class PageRoutes implements AsyncDisposable {
     if (reader === undefined) return
     const registry = this.#registryOf(this.#viewOf(request, reader))
     if (registry === undefined) return sendCrowded(response)
-    const signal = disconnected(response)
+    const signal = disconnectSignal(response)
     const view = this.#viewFor(request, reader, registry)
     const drawn = await draw(view, this.#readables)
     signal.throwIfAborted()
@@ -126,7 +126,7 @@ export class PageRoutes implements AsyncDisposable {
   }
 
   #framed(body: PageBody, { catalog, isWhole, host, up }: View, { principal, isSignedIn }: Reader): string {
-    return framed(body, {
+    return renderPage(body, {
       name: this.#parts.title,
       up,
       reader: isSignedIn ? principal?.id : undefined,

@@ -3,7 +3,7 @@ import { filesToInstall } from '../../../sync/catalog/folder-skills.ts'
 import { readSkillUri } from '../../../sync/model/skill-uri.ts'
 import { bytesOf, isUnread, whyUnread } from '../../content.ts'
 import type { ReadContent, UnreadContent } from '../../content.ts'
-import { disconnected } from '../../http/server/client-gone.ts'
+import { disconnectSignal } from '../../http/server/client-gone.ts'
 import { hasRoom, sendBusy, sendError, sendPieces, sendStatus } from '../../http/server/response.ts'
 import { mimeTypeOf } from '../../mime.ts'
 import type { Principal } from '../../principal.ts'
@@ -36,7 +36,7 @@ export class WellKnownEndpoint {
     response: ServerResponse,
     principal: Principal | undefined,
   ): Promise<void> {
-    const signal = disconnected(response)
+    const signal = disconnectSignal(response)
     const found = await this.#find(below, signal)
     // The client may have left in the meantime. No further event reports that, so anything held for it would never be
     // released.

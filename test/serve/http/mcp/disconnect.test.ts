@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import type { ReadContent } from '../../../../src/serve/content.ts'
 import { NO_HOLDER } from '../../../../src/serve/fair-shares.ts'
 import { ANYBODY, HttpAccess, OPEN_TO_ALL } from '../../../../src/serve/http/access/access.ts'
-import { disconnected } from '../../../../src/serve/http/server/client-gone.ts'
+import { disconnectSignal } from '../../../../src/serve/http/server/client-gone.ts'
 import { EventStreams } from '../../../../src/serve/http/server/event-stream.ts'
 import { openListener } from '../../../../src/serve/http/server/listener.ts'
 import type { Site } from '../../../../src/serve/http/server/listener.ts'
@@ -60,7 +60,7 @@ test('a client that left before anybody looked has left all the same', async () 
   leaving.destroy()
   await once(response, 'close')
 
-  expect(disconnected(response).aborted).toBe(true)
+  expect(disconnectSignal(response).aborted).toBe(true)
 })
 
 function several(name: string): Sample {

@@ -10,7 +10,7 @@ import { createGzip, gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { foldedPath } from '../../../../src/base/paths.ts'
-import { gzipped } from '../../../../src/serve/mcp/resources/derived/deflate.ts'
+import { gzipBytes } from '../../../../src/serve/mcp/resources/derived/deflate.ts'
 import { tarOf } from '../../../../src/serve/mcp/resources/derived/tar.ts'
 import type { ArchiveEntry } from '../../../../src/serve/mcp/resources/derived/tar.ts'
 import { zipOf } from '../../../../src/serve/mcp/resources/derived/zip.ts'
@@ -28,7 +28,7 @@ const run = promisify(execFile)
 
 describe('what our own server packs', () => {
   const PACK = {
-    'tar.gz': async (entries: readonly ArchiveEntry[]) => gzipped(tarOf(entries)),
+    'tar.gz': async (entries: readonly ArchiveEntry[]) => gzipBytes(tarOf(entries)),
     zip: async (entries: readonly ArchiveEntry[]) => zipOf(entries, 'deflated'),
     'stored zip': async (entries: readonly ArchiveEntry[]) => zipOf(entries, 'stored'),
   } as const

@@ -9,7 +9,7 @@ import { comparePaths, digestOf } from '../../../../sync/model/digest.ts'
 import { pathBelow } from '../../../../sync/model/skill-uri.ts'
 import { bytesOf, isUnread } from '../../../content.ts'
 import type { ReadContent, UnreadContent } from '../../../content.ts'
-import { gzipped } from './deflate.ts'
+import { gzipBytes } from './deflate.ts'
 import { tarOf, ustarNameOf } from './tar.ts'
 import type { ArchiveEntry } from './tar.ts'
 import { MAX_ZIP_ENTRIES, zipOf } from './zip.ts'
@@ -142,7 +142,7 @@ async function make({ skill, format }: Archive, read: ReadContent): Promise<Buff
     entries.push({ path: pathBelow(skill.root, listed.uri), executable: listed.file.executable, bytes })
   }
   entries.sort((a, b) => comparePaths(a.path, b.path))
-  return format === 'tar.gz' ? gzipped(tarOf(entries)) : zipOf(entries, 'deflated')
+  return format === 'tar.gz' ? gzipBytes(tarOf(entries)) : zipOf(entries, 'deflated')
 }
 
 function sha256(bytes: Buffer | UnreadContent): string | undefined {

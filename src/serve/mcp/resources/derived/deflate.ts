@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib'
  * Deflates bytes, without a wrapper. It uses a library of ours instead of Node's zlib. The output of zlib depends on
  * the processor and on the build of Node, but the digest of an archive must not.
  */
-export async function deflated(bytes: Uint8Array): Promise<Buffer> {
+export async function deflateBytes(bytes: Uint8Array): Promise<Buffer> {
   const { Deflate } = await import('pako')
   const deflate = new Deflate({ raw: true, level: 6 })
   const parts: Uint8Array[] = []
@@ -20,11 +20,11 @@ export async function deflated(bytes: Uint8Array): Promise<Buffer> {
 }
 
 /** Compresses bytes to one gzip member without time, name or system. */
-export async function gzipped(bytes: Uint8Array): Promise<Buffer> {
+export async function gzipBytes(bytes: Uint8Array): Promise<Buffer> {
   const trailer = Buffer.alloc(8)
   trailer.writeUInt32LE(crc32(bytes), 0)
   trailer.writeUInt32LE(bytes.byteLength % 2 ** 32, 4)
-  return Buffer.concat([HEADER, await deflated(bytes), trailer])
+  return Buffer.concat([HEADER, await deflateBytes(bytes), trailer])
 }
 
 /** Magic, deflate, no flags, no time, no hint, and 255 for an unknown system. */

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { deflated } from './deflate.ts'
+import { deflateBytes } from './deflate.ts'
 import type { ArchiveEntry } from './tar.ts'
 
 /** The maximum number of files that the directory can count without the zip64 extension. */
@@ -21,7 +21,7 @@ export async function zipOf(entries: readonly ArchiveEntry[], compression: Compr
   let offset = 0
   for (const entry of entries) {
     const name = Buffer.from(entry.path, 'utf8')
-    const data = compression === 'stored' ? entry.bytes : await deflated(entry.bytes)
+    const data = compression === 'stored' ? entry.bytes : await deflateBytes(entry.bytes)
     const common = commonFieldsOf(entry, name, data.length, METHODS[compression])
     const member = [le32(0x04034b50), common, name, data]
     members.push(...member)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { gzipped } from '../../../../../src/serve/mcp/resources/derived/deflate.ts'
+import { gzipBytes } from '../../../../../src/serve/mcp/resources/derived/deflate.ts'
 import { tarOf, ustarNameOf } from '../../../../../src/serve/mcp/resources/derived/tar.ts'
 import type { ArchiveEntry } from '../../../../../src/serve/mcp/resources/derived/tar.ts'
 import { zipOf } from '../../../../../src/serve/mcp/resources/derived/zip.ts'
@@ -10,7 +10,7 @@ import { untar, unzip } from '../../../../support/unpack.ts'
 import type { Member } from '../../../../support/unpack.ts'
 
 const KINDS = {
-  'tar.gz': { pack: async (entries: readonly ArchiveEntry[]) => gzipped(tarOf(entries)), unpack: untar },
+  'tar.gz': { pack: async (entries: readonly ArchiveEntry[]) => gzipBytes(tarOf(entries)), unpack: untar },
   zip: { pack: async (entries: readonly ArchiveEntry[]) => zipOf(entries, 'deflated'), unpack: unzip },
   'stored zip': { pack: async (entries: readonly ArchiveEntry[]) => zipOf(entries, 'stored'), unpack: unzip },
 } as const
@@ -57,7 +57,7 @@ test('a zip tells of no time', async () => {
 })
 
 test('a tar.gz tells of no time, no user and no system', async () => {
-  const archive = await gzipped(tarOf(SAMPLE))
+  const archive = await gzipBytes(tarOf(SAMPLE))
 
   const header = gunzipSync(archive).subarray(0, 512).toString('latin1')
   expect(archive.subarray(0, 10)).toEqual(Buffer.from([31, 139, 8, 0, 0, 0, 0, 0, 0, 255]))
