@@ -1,4 +1,8 @@
+import { stepByStep } from '../../../base/cooperative.ts'
+import type { Steps } from '../../../base/cooperative.ts'
+import { DerivedCache } from '../../../base/memo.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { readSkillUri } from '../../../sync/model/skill-uri.ts'
 import { isUnread, whyUnread } from '../../content.ts'
 import type { ReadContent } from '../../content.ts'
 import type { Caller } from '../rpc/caller.ts'
@@ -7,11 +11,7 @@ import type { PageLimits } from '../rpc/pagination.ts'
 import { INTERNAL_ERROR, RpcError, invalidParams, resourceNotFound } from '../rpc/rpc-error.ts'
 import { findResource } from './find-resource.ts'
 import type { Forms } from './forms.ts'
-import { stepByStep } from '../../../base/cooperative.ts'
-import type { Steps } from '../../../base/cooperative.ts'
-import { DerivedCache } from '../../../base/memo.ts'
 import type { FamilyResource, FoundResource } from './port/resource-family.ts'
-import { readSkillUri } from '../../../sync/model/skill-uri.ts'
 
 /** Serves `resources/list`: the SKILL.md of every listed skill, and the additions of the operator's configuration. */
 export async function listResources(
