@@ -13,7 +13,7 @@ const { hitsWithin, tokensIn } = await import('../src/serve/search/hits.ts')
 const { DEFAULT_HITS } = await import('../src/serve/search/query.ts')
 const { SkillIndex } = await import('../src/serve/search/skill-index.ts')
 const { offeredIn } = await import('../src/sync/catalog/tool-catalog.ts')
-const { currentCatalog } = await import('../src/sync/pull/publisher.ts')
+const { currentCatalog } = await import('../src/sync/pull/generation-catalog.ts')
 const { Store } = await import('../src/sync/store/store.ts')
 
 // Whether search finds the right skill, over collections that others made: node bench/search-quality.ts github/awesome-copilot=PATH …

@@ -1,7 +1,7 @@
 import { offeredIn } from '../../sync/catalog/tool-catalog.ts'
 import type { OfferedSkills } from '../../sync/catalog/tool-catalog.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
-import { currentCatalog } from '../../sync/pull/publisher.ts'
+import { currentCatalog } from '../../sync/pull/generation-catalog.ts'
 import { Store } from '../../sync/store/store.ts'
 import { idsOf } from '../config/config.ts'
 import type { Config } from '../config/config.ts'

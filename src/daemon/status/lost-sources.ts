@@ -1,5 +1,5 @@
 import type { SourceId } from '../../sync/model/source-id.ts'
-import type { Loss } from '../../sync/pull/publisher.ts'
+import type { Loss } from '../../sync/pull/load-generation.ts'
 import type { Log } from '../base/log.ts'
 
 /** A source whose served content was lost, with a message. */

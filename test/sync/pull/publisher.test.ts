@@ -5,13 +5,9 @@ import { Registry } from '../../../src/serve/registry.ts'
 import type { Catalog } from '../../../src/sync/catalog/catalog.ts'
 import type { GenerationCause, HeldSnapshot } from '../../../src/sync/model/generation.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
-import {
-  Publisher,
-  type Admission,
-  currentCatalog,
-  currentState,
-  type Changed,
-} from '../../../src/sync/pull/publisher.ts'
+import { currentCatalog, currentState } from '../../../src/sync/pull/generation-catalog.ts'
+import { type Admission } from '../../../src/sync/pull/load-generation.ts'
+import { Publisher, type Changed } from '../../../src/sync/pull/publisher.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { SlowValues } from '../../support/slow-values.ts'
 import { temporaryFolder } from '../../support/temporary.ts'

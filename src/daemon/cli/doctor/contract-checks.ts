@@ -4,7 +4,7 @@ import { contractProblems, problemsOf, type ContractProblem } from '../../../syn
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Source } from '../../../sync/model/source.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
-import { currentCatalog } from '../../../sync/pull/publisher.ts'
+import { currentCatalog } from '../../../sync/pull/generation-catalog.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { idsOf, type Config } from '../../config/config.ts'
 import { problemNotes } from '../../status/contract-log.ts'

@@ -1,5 +1,5 @@
 import { FOLDER_REF, LISTING_REF } from '../../../sync/model/revision.ts'
-import { currentCatalog } from '../../../sync/pull/publisher.ts'
+import { currentCatalog } from '../../../sync/pull/generation-catalog.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { printableLine } from '../../base/log-line.ts'

@@ -1,0 +1,113 @@
+import { stepByStep, type Steps } from '../../base/cooperative.ts'
+import { catalogAfter } from '../catalog/catalog-update.ts'
+import { EMPTY_CATALOG, buildingCatalog } from '../catalog/catalog.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import { pendingIn } from '../decisions/approvals.ts'
+import { findingDisabled, withoutDisabledDocs } from '../decisions/disabled-matches.ts'
+import type { Disabled, DisabledSkills } from '../decisions/disabled-skills.ts'
+import type { Generation } from '../model/generation.ts'
+import type { Snapshot, Current } from '../model/snapshot.ts'
+import type { SourceId } from '../model/source-id.ts'
+import type { DecisionStore } from '../store/decisions.ts'
+import type { Store } from '../store/store.ts'
+import { everServed, loadGeneration } from './load-generation.ts'
+import type { Admission, Loss } from './load-generation.ts'
+
+/**
+ * The catalog of these sources from the current store, for a process that only reads it. It uses the disabled skills as
+ * this process last read them; if it tried to and never could, nothing is served.
+ */
+export async function currentCatalog(
+  store: Store,
+  sources: readonly SourceId[],
+  admission: Admission,
+): Promise<Catalog> {
+  return (await currentState(store, sources, admission)).catalog
+}
+
+/** `currentCatalog`, with the sources whose served content was lost from the disk. */
+export async function currentState(
+  store: Store,
+  sources: readonly SourceId[],
+  admission: Admission,
+): Promise<{ readonly catalog: Catalog; readonly lost: readonly Loss[] }> {
+  if (store.decisions.areUnknown) return { catalog: EMPTY_CATALOG, lost: [] }
+  const loaded = await loadGeneration(store, sources, admission)
+  const { generation, held = [] } = loaded ?? {}
+  const { reviewed } = admission
+  const catalog = catalogOf({ generation, held, decided: store.decisions, reviewed, before: EMPTY_CATALOG })
+  return { catalog: await stepByStep(catalog), lost: loaded?.lost ?? (await everServed(store, sources)) }
+}
+
+/**
+ * The catalog of an earlier generation; `undefined` if it is no longer whole. `sources`: its sources, each with the
+ * skills that were disabled. If that is unknown, all sources, without the skills that are disabled now.
+ */
+export async function pastCatalog(
+  store: Store,
+  number: number,
+  sources?: readonly (readonly string[])[],
+): Promise<Catalog | undefined> {
+  if (number === 0) return EMPTY_CATALOG
+  const generation = await store.generations.read(number)
+  if (generation === undefined) return undefined
+  const told = new Map(sources?.map(([id = '', ...paths]) => [id, new Set(paths)]))
+  const held =
+    sources?.flatMap(([id]) => generation.sources.filter(({ source }) => source === id)) ?? generation.sources
+  const snapshots: Snapshot[] = []
+  for (const { snapshot: digest } of held) {
+    const snapshot = await store.snapshots.readWhole(digest)
+    if (snapshot === undefined) return undefined
+    snapshots.push(snapshot)
+  }
+  return stepByStep(pastOf({ ...generation, sources: held }, snapshots, store.decisions.disabled, told))
+}
+
+function* pastOf(
+  generation: Generation,
+  snapshots: readonly Snapshot[],
+  disabled: DisabledSkills,
+  told: ReadonlyMap<string, ReadonlySet<string>>,
+): Steps<Catalog> {
+  const hidden = new Map<SourceId, ReadonlySet<string>>()
+  for (const snapshot of snapshots) {
+    const { source } = snapshot
+    hidden.set(source, told.get(source) ?? new Set((yield* findingDisabled(snapshot, disabled)).keys()))
+  }
+  return yield* buildingCatalog(generation, snapshots, hidden)
+}
+
+/** The content to build a catalog of, and what decides which part of it is served. */
+export interface CatalogInputs {
+  readonly generation: Generation | undefined
+  readonly held: readonly Current[]
+  readonly decided: Pick<DecisionStore, 'disabled' | 'approvals'>
+  /** Sources whose skills each wait for approval. */
+  readonly reviewed: ReadonlySet<SourceId>
+  /** The last catalog, whose unchanged parts are used again. */
+  readonly before: Catalog
+}
+
+/** Builds the catalog of a generation, in slices. */
+export function* catalogOf({ generation, held, decided, reviewed, before }: CatalogInputs): Steps<Catalog> {
+  if (generation === undefined) return EMPTY_CATALOG
+  const snapshots = held.map(({ snapshot }) => withoutDisabledDocs(snapshot, decided.disabled))
+  return yield* catalogAfter(before, generation, snapshots, yield* hidingIn(snapshots, decided, reviewed))
+}
+
+/** The skills that exist but are not served: disabled, or waiting for approval. */
+function* hidingIn(
+  snapshots: readonly Snapshot[],
+  { disabled, approvals }: Pick<DecisionStore, 'disabled' | 'approvals'>,
+  reviewed: ReadonlySet<SourceId>,
+): Steps<Disabled> {
+  const hidden = new Map<SourceId, ReadonlySet<string>>()
+  for (const snapshot of snapshots) {
+    const { source } = snapshot
+    const matches = yield* findingDisabled(snapshot, disabled)
+    const pending = reviewed.has(source) ? pendingIn(snapshot, approvals).map(({ path }) => path) : []
+    const paths = [...matches.keys(), ...pending]
+    if (paths.length > 0) hidden.set(source, new Set(paths.toSorted()))
+  }
+  return hidden
+}

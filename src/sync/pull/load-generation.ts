@@ -1,0 +1,106 @@
+import type { Decisions } from '../decisions/decisions.ts'
+import type { Generation } from '../model/generation.ts'
+import type { Snapshot, Current } from '../model/snapshot.ts'
+import type { SourceId } from '../model/source-id.ts'
+import type { SourceRecord } from '../store/source-records.ts'
+import type { Store } from '../store/store.ts'
+
+/** The checks that stored content must pass before it is served. */
+export interface Admission {
+  /** True if a snapshot may be served, by the lock, the signatures and the operator's decisions. */
+  readonly admits: (snapshot: Snapshot, decisions: Decisions) => Promise<boolean>
+  /** Sources whose skills each wait for approval. */
+  readonly reviewed: ReadonlySet<SourceId>
+}
+
+/** A source whose last served content was lost from the disk. */
+export interface Loss {
+  readonly source: SourceId
+  /** The snapshot of an older generation that is served instead; `undefined` if there is none. */
+  readonly instead: Snapshot | undefined
+}
+
+/** The stored generation, without content that must not be served. */
+export interface LoadedGeneration {
+  readonly generation: Generation
+  readonly held: readonly Current[]
+  /** The sources with content that is not admitted. */
+  readonly refused: readonly SourceId[]
+  readonly lost: readonly Loss[]
+}
+
+/** The sources of which something was served, by their records, in a store without a readable generation. */
+export async function everServed(store: Store, order: readonly SourceId[]): Promise<readonly Loss[]> {
+  const records = await Promise.all(order.map(async (source) => ({ source, record: await store.records.read(source) })))
+  return records.flatMap(({ source, record }) => (wasServed(record) ? [withNothing(source)] : []))
+}
+
+function withNothing(source: SourceId): Loss {
+  return { source, instead: undefined }
+}
+
+/** A check that succeeded may have found content that waits for its first approval. */
+function wasServed(record: SourceRecord | undefined): boolean {
+  if (record?.followed !== undefined) return true
+  return record?.lastSuccess !== undefined && record.condition === undefined
+}
+
+/** Loads the stored content of the sources, in their order; content of other sources is left out. */
+export async function loadGeneration(
+  store: Store,
+  order: readonly SourceId[],
+  admission: Admission,
+): Promise<LoadedGeneration | undefined> {
+  for (let loads = 1; ; loads += 1) {
+    const generation = await store.generations.newest()
+    if (generation === undefined) return undefined
+    const { isWhole, ...loaded } = await loadOf({ store, generation }, order, admission)
+    if (isWhole || loads === MOST_LOADS) return loaded
+    // Missing content can have been collected meanwhile only if another generation is served by now; otherwise it is
+    // damage.
+    if ((await store.generations.newest())?.number === generation.number) return loaded
+  }
+}
+
+/** If another process publishes and collects as fast as this reads, nothing exists for long enough. */
+const MOST_LOADS = 8
+
+async function loadOf(
+  { store, generation }: { readonly store: Store; readonly generation: Generation },
+  order: readonly SourceId[],
+  { admits }: Admission,
+): Promise<LoadedGeneration & { readonly isWhole: boolean }> {
+  const sources = order.filter((id) => generation.sources.some(({ source }) => source === id))
+  const held: Current[] = []
+  const refused: SourceId[] = []
+  const lost: Loss[] = []
+  const all = await Promise.all(
+    sources.map(async (source) => ({ source, found: await newestOf(store, source, generation) })),
+  )
+  for (const { source, found } of all) {
+    const isLost = found === undefined || !generation.sources.includes(found.held)
+    if (isLost) lost.push({ source, instead: found?.snapshot })
+    if (found === undefined) continue
+    if (await admits(found.snapshot, store.decisions.known)) held.push(found)
+    else refused.push(found.held.source)
+  }
+  const served = { ...generation, sources: held.map((entry) => entry.held) }
+  const isWhole = lost.length === 0
+  const before = order.filter((id) => generation.lost?.includes(id) && !sources.includes(id))
+  return { generation: served, held, refused, lost: [...lost, ...before.map(withNothing)], isWhole }
+}
+
+/**
+ * The content that the generation has of a source. If it is damaged, that of the newest generation before: it is old,
+ * and its age shows that.
+ */
+async function newestOf(store: Store, source: SourceId, newest: Generation): Promise<Current | undefined> {
+  for (const number of await store.generations.numbers()) {
+    if (number > newest.number) continue
+    const generation = number === newest.number ? newest : await store.generations.read(number)
+    const held = generation?.sources.find((candidate) => candidate.source === source)
+    const snapshot = held && (await store.snapshots.readWhole(held.snapshot))
+    if (held !== undefined && snapshot !== undefined) return { held, snapshot }
+  }
+  return undefined
+}
