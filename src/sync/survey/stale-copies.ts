@@ -5,10 +5,10 @@ import { Damaged } from '../model/sync-error.ts'
 import type { DocumentReading } from '../skill-md/document-reader.ts'
 import { hiddenInFile } from '../skill-md/hidden-unicode.ts'
 import { isLfsPointer } from '../skill-md/lfs.ts'
+import type { Earlier } from './earlier-snapshot.ts'
 import { readSkill } from './read-skill.ts'
 import type { BlobContent, KnownContent, ResolvedFile } from './read-skill.ts'
 import type { Rules } from './survey-rules.ts'
-import type { Earlier } from './survey.ts'
 
 /** The docs that may replace unreadable ones, with their content. */
 export interface StandInDocs {

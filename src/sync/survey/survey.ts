@@ -16,6 +16,7 @@ import { readSpooled } from '../store/files/spool.ts'
 import { lotsOf, together } from './batches.ts'
 import { firstFindings } from './cap-findings.ts'
 import { READ_HERE } from './document-reading.ts'
+import type { Earlier } from './earlier-snapshot.ts'
 import { Gatherer, decidingByTheirId, findSkills } from './find-skills.ts'
 import type { SkillCandidate, FoundSkills } from './find-skills.ts'
 import { LinkTexts, Resolver, linkFinding, submoduleFinding } from './link-resolver.ts'
@@ -36,12 +37,6 @@ export interface Survey extends Pick<
 > {
   /** The location of every blob that this survey fetched; all others are in the store already. */
   readonly taken: ReadonlyMap<ObjectId, TakenBlob>
-}
-
-/** An earlier snapshot of the source, with a reader for its files. */
-export interface Earlier {
-  readonly snapshot: Snapshot
-  read(stored: Skill | Docs, path: string): Promise<Uint8Array>
 }
 
 /** The inputs of a survey in addition to the tree and the rules. */

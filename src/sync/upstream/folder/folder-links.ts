@@ -1,9 +1,7 @@
 import { lstat, opendir, realpath, stat } from 'node:fs/promises'
 import { isBelow } from '../../../base/paths.ts'
+import type { FollowedLinks } from './open-folder.ts'
 import { undefinedIfAway } from './open-folder.ts'
-
-/** Links in a folder that are read as their target folders: real paths by link name, both raw. */
-export type FollowedLinks = ReadonlyMap<string, Buffer>
 
 /**
  * Finds the links directly in a folder that lead out of it to a skill folder of the same owner, as installers create

@@ -14,11 +14,11 @@ import { realPlacesBelow } from './excluded-paths.ts'
 import { FolderChanged, legiblePath, readFault } from './folder-error.ts'
 import { readFile } from './folder-file.ts'
 import type { FolderHashes } from './folder-hashes.ts'
-import { followedLinks, type FollowedLinks } from './folder-links.ts'
+import { followedLinks } from './folder-links.ts'
 import { NO_CONTENT, treeObjectsOf, type FolderObjects } from './folder-objects.ts'
 import { chooseWanted } from './folder-selection.ts'
 import { walkFolder } from './folder-walk.ts'
-import { diskCodeOf, isGone, OpenFolder } from './open-folder.ts'
+import { type FollowedLinks, diskCodeOf, isGone, OpenFolder } from './open-folder.ts'
 import { FolderRest, type RestClock } from './write-settle.ts'
 
 /** The parameters of reading a folder. */

@@ -6,8 +6,7 @@ import { isDotGit, pathTo } from '../git/objects/tree-object.ts'
 import { namedLimit } from '../upstream.ts'
 import type { FetchLimits } from '../upstream.ts'
 import { folderErrorAt, legiblePath, readFault, type PlaceFault } from './folder-error.ts'
-import type { FollowedLinks } from './folder-links.ts'
-import type { OpenFolder } from './open-folder.ts'
+import type { FollowedLinks, OpenFolder } from './open-folder.ts'
 
 /** An entry of a folder. Names are raw bytes, written as Latin-1. */
 export type FolderEntry = ListedFolder | WalkedFile | ListedLink | Unopened | UnreadEntry

@@ -2,7 +2,6 @@ import { constants, existsSync } from 'node:fs'
 import type { BigIntStats, Dirent } from 'node:fs'
 import { lstat, open, opendir, readlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import type { FollowedLinks } from './folder-links.ts'
 
 /**
  * An open folder on this disk. On Linux, all access goes through its descriptor: a link that replaces a parent folder
@@ -82,3 +81,6 @@ const SLASH = Buffer.from('/')
 
 /** On other systems the path is resolved at each access, and only its last component is protected against links. */
 const IS_ANCHORED = process.platform === 'linux' && existsSync('/proc/self/fd')
+
+/** Links in a folder that are read as their target folders: real paths by link name, both raw. */
+export type FollowedLinks = ReadonlyMap<string, Buffer>

@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Proxy, HostRoute } from './host-access.ts'
 import { connectionFailure, proxyRefusal } from './http-failure.ts'
+import type { Head } from './http-failure.ts'
 import { knownAddresses } from './known-addresses.ts'
 
 // An import would make Node load its `fetch` too, which takes ten times as long.
@@ -17,10 +18,8 @@ export interface HttpRequest {
 }
 
 /** The head of an answer; the caller must read the body or give it up. */
-export interface HttpAnswer {
+export interface HttpAnswer extends Head {
   readonly url: string
-  readonly status: number
-  header(name: string): string | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly body: AsyncIterable<Uint8Array>
   giveUp(): void

@@ -1,8 +1,10 @@
 import { CredentialRefused, SyncError } from '../../model/sync-error.ts'
-import type { HttpAnswer } from './http-exchange.ts'
 
 /** The parts of an answer that identify a failure. */
-export type Head = Pick<HttpAnswer, 'status' | 'header'>
+export interface Head {
+  readonly status: number
+  header(name: string): string | undefined
+}
 
 interface Asked extends Head {
   readonly method: string

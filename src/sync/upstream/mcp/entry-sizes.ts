@@ -4,8 +4,7 @@ import { sha256In } from '../../model/declared-digest.ts'
 import { pathOf, readUpstreamUri } from '../../model/upstream-uri.ts'
 import type { Finding } from '../../skill-md/finding.ts'
 import { fetchFile } from './fetch-file.ts'
-import { ListedFiles } from './listed-files.ts'
-import { skillPathOf } from './listing-context.ts'
+import { ListedFiles, skillPathOf } from './listed-files.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
 
 /**

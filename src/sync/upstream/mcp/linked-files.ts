@@ -1,10 +1,16 @@
 import { isBelow } from '../../../base/paths.ts'
 import { DeclaredTree } from '../../model/listing-paths.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import type { UnreadFile } from './file-cache.ts'
-import { pathOfUri } from './listed-files.ts'
-import { skillPathOf, uriOfFile } from './listing-context.ts'
-import type { ListingContext } from './listing-context.ts'
+import type { FileCache, UnreadFile } from './file-cache.ts'
+import { pathOfUri, skillPathOf, uriOfFile } from './listed-files.ts'
+import type { LookRules } from './look-rules.ts'
+
+/** The parts of a listing that the search for linked files uses. */
+export interface LinkReading {
+  readonly rules: LookRules
+  readonly fileCache: FileCache
+  readonly signal: AbortSignal
+}
 
 /** Reads a file; true if the server had it. */
 type Had = (file: UnreadFile) => Promise<boolean>
@@ -19,7 +25,7 @@ export class LinkedFiles {
   #isMute = false
 
   /** Reads the files that the SKILL.md at this URI links to below its folder, unless their paths conflict. */
-  async read(document: Uint8Array, uri: string, looking: ListingContext, read: Had): Promise<void> {
+  async read(document: Uint8Array, uri: string, looking: LinkReading, read: Had): Promise<void> {
     const { rules, signal } = looking
     const paths = await rules.reader.linkedIn(document, signal)
     const tree = new DeclaredTree()
@@ -38,7 +44,7 @@ export class LinkedFiles {
    * Reads the file; true if the server has it. An error that says nothing about the file counts only if an earlier
    * listing has read the file. For any other file, the reason for its absence does not matter.
    */
-  async #isHad(file: UnreadFile, read: Had, { fileCache, signal }: ListingContext): Promise<boolean> {
+  async #isHad(file: UnreadFile, read: Had, { fileCache, signal }: LinkReading): Promise<boolean> {
     const isKnown = await fileCache.isKnown(file)
     if (this.#isMute && !isKnown) return false
     try {

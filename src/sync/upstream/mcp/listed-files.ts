@@ -1,4 +1,4 @@
-import { isBelow } from '../../../base/paths.ts'
+import { folderOf, isBelow } from '../../../base/paths.ts'
 import { firstFrom, inPathOrder } from '../../model/digest.ts'
 import { pathOf, readUpstreamUri } from '../../model/upstream-uri.ts'
 
@@ -60,4 +60,28 @@ function inOrder(files: readonly ListedFile[]): readonly Placed[] {
 export function pathOfUri(uri: string): string | undefined {
   const read = readUpstreamUri(uri)
   return read.ok ? pathOf(read) : undefined
+}
+
+/** Returns the server's statements about a file in a form to compare and store. */
+export function saidIn(values: readonly unknown[]): string {
+  return JSON.stringify(values).slice(0, MOST_SAID)
+}
+
+const MOST_SAID = 2048
+
+/** Returns the folder path of a skill; `undefined` if the URI does not name a SKILL.md. */
+export function skillPathOf(uri: string): string | undefined {
+  const read = readUpstreamUri(uri)
+  if (!read.ok || read.segments.at(-1) !== 'SKILL.md' || read.segments.length < 2) return undefined
+  return folderOf(pathOf(read))
+}
+
+/** Returns everything before `/SKILL.md`, as the server wrote it. */
+export function rootOf(uri: string): string {
+  return uri.slice(0, uri.lastIndexOf('/'))
+}
+
+/** Returns the URI of a skill's file, and encodes the path. */
+export function uriOfFile(uri: string, path: string): string {
+  return path === 'SKILL.md' ? uri : `${rootOf(uri)}/${path.split('/').map(encodeURIComponent).join('/')}`
 }

@@ -8,7 +8,8 @@ import { fetchFile } from './fetch-file.ts'
 import type { CachedFile, UnreadFile } from './file-cache.ts'
 import type { Strays } from './file-lists.ts'
 import type { ListedFile } from './listed-files.ts'
-import { skillPathOf, unmade } from './listing-context.ts'
+import { skillPathOf } from './listed-files.ts'
+import { unmade } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
 
 /** An index entry of one of the first revisions. */

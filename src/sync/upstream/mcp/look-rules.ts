@@ -1,0 +1,31 @@
+import type { SkillLimits } from '../../model/skill.ts'
+import type { DocumentReader } from '../../skill-md/document-reader.ts'
+import type { FrontmatterLimits } from '../../skill-md/frontmatter.ts'
+
+/** The operator's rules for listing one server. */
+export interface LookRules {
+  readonly skill: SkillLimits
+  readonly frontmatter: FrontmatterLimits
+  readonly reader: DocumentReader
+  /** The limit for a file without a declared size. */
+  readonly fileBytes: number
+  /** The timeout for the first answer to a method. */
+  readonly connectMs: number
+  /** Returns the skills that the operator currently names by URI, which the server need not list. */
+  readonly named: () => readonly NamedSkill[]
+  /** True if the skill at a path is wanted; nothing is read for others. */
+  readonly isWanted: (path: string) => boolean
+  /** True if files with a digest and no size are read to learn their size; by the URI of their SKILL.md. */
+  readonly isMeasured: (uri: string) => boolean
+  /** True if files that the server calls dynamic are accepted with their content at this listing. */
+  readonly takesDynamic: boolean
+  /** Reports an oddity without consequences. */
+  readonly onOddity: (message: string) => void
+}
+
+/** A skill that the operator named by the URI of its SKILL.md. */
+export interface NamedSkill {
+  readonly uri: string
+  /** True if it may be read from a server without `skills/get`, and accepted with its content at that time. */
+  readonly isUnverified: boolean
+}
