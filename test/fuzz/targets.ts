@@ -78,7 +78,7 @@ async function readPack(bytes: Buffer, scratch: string, format: ObjectFormat): P
     }
     // Half of them with objects that are too large to be held.
     const limits = { objects: 10_000, objectBytes: bytes.length % 2 === 0 ? OBJECT_BYTES : 400 }
-    using reader = await PackReader.receive(pieces(bytes), file, format, limits, note)
+    using reader = await PackReader.receive(pieces(bytes), file, { format, limits }, note)
     for (const [id, length] of found) {
       expect(reader.read(id)?.bytes.length === length, 'an object is lost')
       expect(!reader.isTooLarge(id), 'an object is there and too large')

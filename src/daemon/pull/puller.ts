@@ -227,8 +227,8 @@ export class Puller implements AsyncDisposable {
       await this.#parts.linking.settled()
       // What is served stays, even if the disk lost the generation that names it.
       const served = this.#parts.served.current.map(({ held }) => held.snapshot)
-      const kept = new Set([...(await keptByLock(store, this.#config)), ...served])
-      await store.collect(clock.now(), this.#config.retention, kept, signal)
+      const keep = new Set([...(await keptByLock(store, this.#config)), ...served])
+      await store.collect({ now: clock.now(), retention: this.#config.retention, keep }, signal)
       log.recovery('collection-failed', '')
     } catch (error) {
       if (!(error instanceof SyncError)) throw error

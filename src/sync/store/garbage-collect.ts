@@ -35,6 +35,14 @@ export interface Collected {
   readonly left: number
 }
 
+/** The time of a garbage collection, and what it leaves. */
+export interface Collection {
+  readonly now: Date
+  readonly retention: Retention
+  /** The snapshots that stay although no generation names them. */
+  readonly keep: ReadonlySet<string>
+}
+
 interface Stores {
   readonly generations: GenerationStore
   readonly snapshots: SnapshotStore
@@ -44,18 +52,11 @@ interface Stores {
 
 /**
  * Removes old generations, then the snapshots that no remaining generation names, then everything that no snapshot
- * names: skills, docs, and files of other MCP servers. `keep` are snapshots that stay for another reason. Content that
- * a pull claimed recently stays too.
+ * names: skills, docs, and files of other MCP servers. Content that a pull claimed recently stays too.
  */
-export async function collect(
-  stores: Stores,
-  now: Date,
-  retention: Retention,
-  keep: ReadonlySet<string>,
-  signal: AbortSignal,
-): Promise<Collected> {
+export async function collect(stores: Stores, collection: Collection, signal: AbortSignal): Promise<Collected> {
   // Setting aside is one rename per item. Only these renames block a publish, not the removal that follows.
-  const taken = await stores.generations.exclusively(() => take(stores, now, retention, keep, signal))
+  const taken = await stores.generations.exclusively(() => setAside(stores, collection, signal))
   let bytes = taken.bytes
   const { parts } = taken
   for (const path of [...taken.generations, ...taken.snapshots, ...parts, ...taken.skills, ...taken.docs]) {
@@ -84,13 +85,7 @@ interface Taken {
 const NOTHING_TAKEN: Taken = { generations: [], snapshots: [], parts: [], skills: [], docs: [], bytes: 0, left: 0 }
 
 /** The order matters: a kill in between leaves something that no file names, and never a name without its content. */
-async function take(
-  stores: Stores,
-  now: Date,
-  retention: Retention,
-  keep: ReadonlySet<string>,
-  signal: AbortSignal,
-): Promise<Taken> {
+async function setAside(stores: Stores, { now, retention, keep }: Collection, signal: AbortSignal): Promise<Taken> {
   const contents = new SnapshotContents(stores.snapshots)
   const sorted = await sortGenerations(stores.generations, contents, now, retention)
   if (sorted === undefined) return NOTHING_TAKEN

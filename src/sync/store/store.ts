@@ -1,7 +1,7 @@
 import { DecisionStore } from './decisions.ts'
 import { GcLeases } from './files/gc-leases.ts'
 import { openExistingState, openState, type Scratch, type StateFolder } from './files/state-folder.ts'
-import { collect, type Collected, type Retention } from './garbage-collect.ts'
+import { collect, type Collected, type Collection } from './garbage-collect.ts'
 import { GenerationStore } from './generations.ts'
 import { SkillLinks } from './skills/skill-links.ts'
 import { SkillStore } from './skills/skills.ts'
@@ -70,8 +70,8 @@ export class Store {
   }
 
   /** Removes what is no longer in use; `keep` are snapshots that must stay. Only for the one writer. */
-  async collect(now: Date, retention: Retention, keep: ReadonlySet<string>, signal: AbortSignal): Promise<Collected> {
-    const collected = await collect(this, now, retention, keep, signal)
+  async collect(collection: Collection, signal: AbortSignal): Promise<Collected> {
+    const collected = await collect(this, collection, signal)
     this.#bytes = collected.left
     return collected
   }

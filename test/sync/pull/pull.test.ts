@@ -532,7 +532,7 @@ describe('a disk budget', () => {
     await using scene = await Scene.open()
     await scene.updated()
     await scene.store.generations.publish([scene.current!.held], new Date())
-    await scene.store.collect(new Date(), RETENTION, new Set(), never())
+    await scene.store.collect({ now: new Date(), retention: RETENTION, keep: new Set() }, never())
     scene.upstream.files = { ...PDF, 'pdf/ref.md': 'changed' }
     const full = { ...rulesWith().limits, fetch: FETCH_LIMITS, disk: { bytes: scene.store.bytes - 1 } }
 

@@ -81,10 +81,6 @@ for (let round = Number(first); ; round += 1) {
   await publishSamples(store, new Date(), numbered(round), numbered(round + 1), docs)
   if (around === tracing) break
   writeSync(1, `${round}\n`)
-  await store.collect(
-    new Date(),
-    { generations: 1, youngerThanMs: -1, bytes: 2 ** 33 },
-    new Set(),
-    new AbortController().signal,
-  )
+  const retention = { generations: 1, youngerThanMs: -1, bytes: 2 ** 33 }
+  await store.collect({ now: new Date(), retention, keep: new Set() }, new AbortController().signal)
 }

@@ -74,7 +74,7 @@ test('docs stay as long as a kept snapshot names them, and go with the last one'
   }
   elapsedMs += 1000 * CLAIM_MS
 
-  const collected = await store.collect(new Date(elapsedMs), RETENTION, NOTHING, never())
+  const collected = await store.collect({ now: new Date(elapsedMs), retention: RETENTION, keep: NOTHING }, never())
 
   expect(collected).toMatchObject({ generations: 2, snapshots: 2, skills: 0, docs: 2 })
   const kept = await Promise.all(versions.map(({ stored }) => store.skills.has(stored)))
@@ -86,11 +86,11 @@ test('docs count towards the disk budget', async () => {
   await using folder = await temporaryFolder()
   const store = await Store.open(folder.path)
   await publishSamples(store, new Date(), numbered(1))
-  await store.collect(new Date(), RETENTION, NOTHING, never())
+  await store.collect({ now: new Date(), retention: RETENTION, keep: NOTHING }, never())
   const before = store.bytes
 
   await publishSamples(store, new Date(), numbered(1), sampleDocs({ 'large.md': 'x'.repeat(100_000) }))
-  await store.collect(new Date(), RETENTION, NOTHING, never())
+  await store.collect({ now: new Date(), retention: RETENTION, keep: NOTHING }, never())
 
   expect(store.bytes - before).toBeGreaterThan(100_000)
 })

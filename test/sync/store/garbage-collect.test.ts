@@ -54,7 +54,7 @@ function collect(
   retention: Retention = RETENTION,
   keep: ReadonlySet<string> = NOTHING,
 ): ReturnType<Store['collect']> {
-  return store.collect(clock.now, retention, keep, never())
+  return store.collect({ now: clock.now, retention, keep }, never())
 }
 
 test('the newest three generations stay and all that are younger than a day, with all that they name', async () => {
@@ -335,7 +335,8 @@ test.each(['generations', 'snapshots'])(
     const generations = new Losing(store.folder, store.snapshots)
 
     const { snapshots, skills, upstreams } = store
-    await collectFrom({ generations, snapshots, skills, upstreams }, clock.now, RETENTION, NOTHING, never())
+    const collection = { now: clock.now, retention: RETENTION, keep: NOTHING }
+    await collectFrom({ generations, snapshots, skills, upstreams }, collection, never())
 
     expect(await store.skills.has(numbered(2).stored)).toBe(true)
     expect(await store.skills.has(numbered(3).stored)).toBe(true)
@@ -393,7 +394,7 @@ test('an abort ends a collection, and what is served is whole', async () => {
   clock.pass(1000 * HOUR_MS)
   const reason = new Error('stopping')
 
-  const collecting = store.collect(clock.now, RETENTION, NOTHING, AbortSignal.abort(reason))
+  const collecting = store.collect({ now: clock.now, retention: RETENTION, keep: NOTHING }, AbortSignal.abort(reason))
 
   await expect(collecting).rejects.toBe(reason)
   expect(await verifyCurrent(store)).toBe(6)

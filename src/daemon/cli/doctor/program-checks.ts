@@ -96,7 +96,8 @@ function versioned({
     subject: command,
     async look(signal) {
       try {
-        const { status, stdout, stderr } = await runToEnd(start, '', VERSION_BOUNDS, `Cannot ask "${command}"`, signal)
+        const run = { what: `Cannot ask "${command}"`, input: '', bounds: VERSION_BOUNDS }
+        const { status, stdout, stderr } = await runToEnd(start, run, signal)
         const [version = ''] = `${stdout.toString()}${stderr}`.trim().split('\n')
         const said = version.slice(0, 100)
         const tooOld = whyTooOld(said, { overHttp, onDisk })

@@ -64,6 +64,14 @@ function withoutContent(reason: RefusedBlob['reason'] | 'unnamed'): ObjectId {
   return id
 }
 
+/** An entry of an open folder. `path`: from the folder that is read; `isWhole`: everything below it is taken. */
+interface EntryPlace {
+  readonly folder: OpenFolder
+  readonly name: string
+  readonly path: string
+  readonly isWhole: boolean
+}
+
 interface Line {
   readonly mode: '100644' | '100755' | '120000' | '40000'
   readonly name: string
@@ -94,17 +102,18 @@ class Hasher {
       this.#signal.throwIfAborted()
       const at = joinPath(path, name)
       if (!this.#isOfUse(entry, at, isWhole)) continue
-      lines.push(this.#isTooLong(at) ? tooFar(name) : await this.#line(folder, name, entry, at, isWhole))
+      lines.push(this.#isTooLong(at) ? tooFar(name) : await this.#line({ folder, name, path: at, isWhole }, entry))
     }
     return this.#keep(lines)
   }
 
-  async #line(folder: OpenFolder, name: string, entry: FolderEntry, path: string, isWhole: boolean): Promise<Line> {
+  async #line(place: EntryPlace, entry: FolderEntry): Promise<Line> {
+    const { name, path, isWhole } = place
     switch (entry.kind) {
       case 'folder':
-        return this.#folder(folder, name, entry, path, isWhole)
+        return this.#folder(place, entry)
       case 'file':
-        return this.#file(folder, name, path)
+        return this.#file(place)
       case 'link': {
         const id = objectIdOf({ type: 'blob', bytes: entry.text }, 'sha256')
         this.blobs.set(id, { bytes: entry.text })
@@ -123,7 +132,7 @@ class Hasher {
     }
   }
 
-  async #folder(folder: OpenFolder, name: string, entry: ListedFolder, path: string, isWhole: boolean): Promise<Line> {
+  async #folder({ folder, name, path, isWhole }: EntryPlace, entry: ListedFolder): Promise<Line> {
     const { isLastAttempt } = this.#chosen
     const opened = await folder.folder(name).catch((cause: unknown) => folderErrorAt(path, cause, isLastAttempt))
     if (typeof opened === 'string') return { mode: '40000', name, id: withoutContent(opened) }
@@ -131,7 +140,7 @@ class Hasher {
     return { mode: '40000', name, id: await this.tree(below, entry, path, isWhole) }
   }
 
-  async #file(folder: OpenFolder, name: string, path: string): Promise<Line> {
+  async #file({ folder, name, path }: EntryPlace): Promise<Line> {
     const { limits, hashes, rest, isLastAttempt } = this.#chosen
     if (!isUsable(name, limits)) return { mode: '100644', name, id: withoutContent('unnamed') }
     const hashing = { path, blobBytes: limits.blobBytes, hashes, rest, isLastAttempt }

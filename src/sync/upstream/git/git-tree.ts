@@ -17,8 +17,7 @@ import type { OpenedTree } from './worker-protocol.ts'
 /** Fetches a commit with its own folder and thread. Disposal of the tree ends both. */
 export async function openGitTree(
   place: ObjectLocation,
-  revision: Revision,
-  known: KnownTrees,
+  { revision, known }: { readonly revision: Revision; readonly known: KnownTrees },
   reach: GitReach,
   signal: AbortSignal,
 ): Promise<Tree> {
@@ -44,8 +43,7 @@ export async function peelObject(place: ObjectLocation, id: ObjectId, reach: Git
 /** Returns the relation of two commits of a repository. */
 export async function relate(
   place: ObjectLocation,
-  from: ObjectId,
-  to: ObjectId,
+  { from, to }: { readonly from: ObjectId; readonly to: ObjectId },
   reach: GitReach,
   signal: AbortSignal,
 ): Promise<Relation> {

@@ -53,7 +53,7 @@ export class GitUpstream implements TreeUpstream {
     signal.throwIfAborted()
     try {
       const place = await this.#transport.locate(signal)
-      return await openGitTree(place, revision, known, this.#reach, signal)
+      return await openGitTree(place, { revision, known }, this.#reach, signal)
     } catch (cause) {
       this.#transport.forget()
       throw this.#isContradicted(revision, cause)
@@ -73,7 +73,7 @@ export class GitUpstream implements TreeUpstream {
     // The parents of a commit have ids of its own format.
     if (formatOf(from) !== formatOf(to)) return 'rewritten'
     try {
-      return await relate(await this.#transport.locate(signal), from, to, this.#reach, signal)
+      return await relate(await this.#transport.locate(signal), { from, to }, this.#reach, signal)
     } catch (cause) {
       signal.throwIfAborted()
       if (cause instanceof SyncError) return 'unknown'

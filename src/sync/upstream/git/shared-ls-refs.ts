@@ -19,7 +19,7 @@ export class SharedListings {
     const request: Request = { names, at: (this.#moments += 1) }
     group.requests.add(request)
     return {
-      list: (wanted, list, signal) => this.#list(group, request, wanted, list, signal),
+      list: (wanted, list, signal) => this.#list(group, request, { wanted, list }, signal),
       [Symbol.dispose]: () => {
         group.requests.delete(request)
         if (group.requests.size === 0 && this.#groups.get(key) === group) this.#groups.delete(key)
@@ -27,7 +27,7 @@ export class SharedListings {
     }
   }
 
-  #list(group: RequestGroup, request: Request, wanted: readonly string[], list: List, signal: AbortSignal) {
+  #list(group: RequestGroup, request: Request, { wanted, list }: WantedRefs, signal: AbortSignal) {
     const { last } = group
     if (last !== undefined && last.at > request.at && last.isOf(wanted)) return last.result(signal)
     const names = new Set([wanted, ...[...group.requests].map((other) => other.names)].flat())
@@ -46,6 +46,12 @@ export interface RequestedListing extends Disposable {
 
 /** The listing function of the pull that begins. */
 type List = GitTransport['list']
+
+/** The names that a pull wants, and its way to list them. */
+interface WantedRefs {
+  readonly wanted: readonly string[]
+  readonly list: List
+}
 
 /** The pulls that share listings, and the last listing that began. */
 interface RequestGroup {

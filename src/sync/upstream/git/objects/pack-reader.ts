@@ -57,8 +57,7 @@ export class PackReader implements Disposable {
   static async receive(
     chunks: AsyncIterable<Uint8Array>,
     path: string,
-    format: ObjectFormat,
-    limits: PackLimits,
+    { format, limits }: { readonly format: ObjectFormat; readonly limits: PackLimits },
     found: ObjectSink = () => {},
   ): Promise<PackReader> {
     await using spool = new PackSpool(chunks, path, format)

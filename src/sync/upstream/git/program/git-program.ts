@@ -68,7 +68,7 @@ export class GitProgram implements AsyncDisposable {
     const { input = '', bounds } = run
     const log = await sshLog(this.folder)
     const start = this.#start(run)
-    const ended = await runToEnd(start, input, { ...this.#bounds(), ...bounds }, what, signal)
+    const ended = await runToEnd(start, { what, input, bounds: { ...this.#bounds(), ...bounds } }, signal)
     if (ended.status === 0) return ended.stdout
     throw await this.failure(ended, what, { ssh: await log() })
   }
@@ -94,7 +94,8 @@ export class GitProgram implements AsyncDisposable {
       })
       const start = this.#start(run)
       const asking = { ...start, env: { ...start.env, ...http }, onTrace: trace.heard }
-      const ended = await runToEnd(asking, run.input ?? '', { ...this.#bounds(), ...run.bounds }, what, signal)
+      const bounds = { ...this.#bounds(), ...run.bounds }
+      const ended = await runToEnd(asking, { what, input: run.input ?? '', bounds }, signal)
       if (ended.status === 0 && isOfGit(trace)) {
         this.#reach.onAddress?.(base)
         return ended.stdout

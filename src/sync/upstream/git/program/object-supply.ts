@@ -97,7 +97,7 @@ export class ProgramSupply implements AsyncDisposable {
   async #sizesOf(ids: readonly ObjectId[], signal: AbortSignal): Promise<ReadonlyMap<ObjectId, number>> {
     const args = [...this.#at(), 'cat-file', '--batch-check']
     const input = ids.map((id) => `${id}\n`).join('')
-    const printed = await this.#git.run({ args, input }, this.#fetching('the files'), signal)
+    const printed = await this.#git.run({ args, input }, this.#attemptOf('the files'), signal)
     const sizes = new Map<ObjectId, number>()
     for (const line of printed.toString('latin1').split('\n')) {
       const [id = '', type, size] = line.split(' ')
@@ -124,13 +124,13 @@ export class ProgramSupply implements AsyncDisposable {
    */
   async #fetchHistory(commits: readonly ObjectId[], signal: AbortSignal): Promise<void> {
     const options = [`--depth=${HISTORY_LIMITS.depth}`, '--filter=tree:0']
-    const bytes = Math.min(HISTORY_LIMITS.bytes, this.#reach.limits.packBytes)
-    await this.#fetch(commits, options, this.#fetching('the history'), signal, bytes)
+    const packBytes = Math.min(HISTORY_LIMITS.bytes, this.#reach.limits.packBytes)
+    await this.#fetch(commits, { what: this.#attemptOf('the history'), options, packBytes }, signal)
   }
 
   async #fetchSnapshot({ commit, tag }: Revision, options: readonly string[], signal: AbortSignal): Promise<void> {
     // A tag includes its commit, and a server may serve only objects that a ref points to.
-    await this.#fetch([tag ?? commit], ['--depth=1', ...options], this.#fetching(commit), signal)
+    await this.#fetch([tag ?? commit], { what: this.#attemptOf(commit), options: ['--depth=1', ...options] }, signal)
   }
 
   /**
@@ -156,7 +156,7 @@ export class ProgramSupply implements AsyncDisposable {
 
   async #refusedLot(ids: readonly ObjectId[], signal: AbortSignal): Promise<ObjectsRefused | undefined> {
     try {
-      await this.#fetch(ids, [], this.#fetching('the files'), signal)
+      await this.#fetch(ids, { what: this.#attemptOf('the files') }, signal)
       return undefined
     } catch (error) {
       if (error instanceof ObjectsRefused) return error
@@ -166,10 +166,8 @@ export class ProgramSupply implements AsyncDisposable {
 
   async #fetch(
     ids: readonly ObjectId[],
-    options: readonly string[],
-    what: string,
+    { what, options = [], packBytes = this.#reach.limits.packBytes }: Fetching,
     signal: AbortSignal,
-    packBytes = this.#reach.limits.packBytes,
   ): Promise<void> {
     const config = join(this.#git.folder, REPOSITORY, 'config')
     const before = await inScratch(readFile(config))
@@ -195,9 +193,16 @@ export class ProgramSupply implements AsyncDisposable {
     throw new SyncError('limit-exceeded', `${what}: more comes than ${namedLimit('packBytes', limits)} bytes`)
   }
 
-  #fetching(what: string): string {
+  #attemptOf(what: string): string {
     return `Cannot fetch ${what} of "${this.#git.address}"`
   }
+}
+
+/** One run of `git fetch`: the attempt for messages, its options, and the limit on its packs. */
+interface Fetching {
+  readonly what: string
+  readonly options?: readonly string[]
+  readonly packBytes?: number
 }
 
 function unlessRefused(cause: unknown): void {

@@ -114,15 +114,20 @@ export class ChildGroup implements AsyncDisposable {
   }
 }
 
+/** The attempt of a program, for messages, with its input and limits. */
+export interface BoundedRun {
+  readonly what: string
+  readonly input: string
+  readonly bounds: ProcessBounds
+}
+
 /**
  * Runs a program to its end and returns its output. Silence beyond the timeout is `source-unreachable`, too much output
  * is `limit-exceeded`. In every case no process of the program remains.
  */
 export async function runToEnd(
   start: Start,
-  input: string,
-  bounds: ProcessBounds,
-  what: string,
+  { what, input, bounds }: BoundedRun,
   signal: AbortSignal,
 ): Promise<Ended & { readonly stdout: Buffer }> {
   signal.throwIfAborted()

@@ -16,7 +16,7 @@ export async function weighPack(
   const limits = { objects: OBJECTS_PER_FILE * files, objectBytes: MOST_BYTES, stopBytes: MOST_BYTES }
   const path = join(scratch, `weighed-${(weighed += 1)}`)
   try {
-    using reader = await PackReader.receive(piecesOf(bytes), path, 'sha1', limits)
+    using reader = await PackReader.receive(piecesOf(bytes), path, { format: 'sha1', limits })
     if (reader.mayHaveLarge) throw tooLarge()
   } catch (error) {
     throw error instanceof LargeInPack ? tooLarge() : error

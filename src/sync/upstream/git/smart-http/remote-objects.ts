@@ -190,7 +190,8 @@ export class RemoteObjects implements ObjectSource {
     const http = new GitHttp(url, { limits, bytes: allowance.bytes, way, signal: NEVER })
     const file = join(scratch, `${(this.#packs += 1)}.pack`)
     try {
-      return await PackReader.receive(requestPack(http, server, wanted), file, server.format, allowance.pack, found)
+      const expected = { format: server.format, limits: allowance.pack }
+      return await PackReader.receive(requestPack(http, server, wanted), file, expected, found)
     } finally {
       removeName(file)
     }

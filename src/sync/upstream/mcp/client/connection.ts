@@ -57,7 +57,7 @@ export class McpConnection implements AsyncDisposable {
   async watch(wish: Wish, heard: (notice: ChangeNotice) => void, signal: AbortSignal): Promise<Watch> {
     const { requestMs } = this.#options.limits
     const { era, capabilities } = this.greeting
-    if (era === 'modern') return listenToServer(this.#dialogue, wish, heard, requestMs, signal)
+    if (era === 'modern') return listenToServer(this.#dialogue, { wish, requestMs }, heard, signal)
     return subscribeToResources(this.#dialogue, { wish, capabilities, requestMs }, heard, signal)
   }
 

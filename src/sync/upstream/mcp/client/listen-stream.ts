@@ -6,16 +6,15 @@ import type { Notification } from './message.ts'
 /** Subscribes to a server of the modern era with one `subscriptions/listen`. */
 export async function listenToServer(
   dialogue: Dialogue,
-  wish: Wish,
+  { wish, requestMs }: { readonly wish: Wish; readonly requestMs: number },
   heard: (notice: ChangeNotice) => void,
-  ackMs: number,
   signal: AbortSignal,
 ): Promise<Watch> {
   signal.throwIfAborted()
   if (isUnheard(wish)) return NO_WATCH
   const listening = new Listening(dialogue, wish, heard)
   const leave = () => listening.close()
-  const timer = setTimeout(leave, ackMs)
+  const timer = setTimeout(leave, requestMs)
   signal.addEventListener('abort', leave, { once: true })
   try {
     const isHonoured = await listening.acknowledged

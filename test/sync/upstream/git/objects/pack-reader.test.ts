@@ -109,8 +109,11 @@ test('a pack is given up at the header of a file that is too large, before the r
   }
 
   const limits = { objects: 10, objectBytes: 2 ** 24, stopBytes: 2 ** 20 }
-  const reading = PackReader.receive(counted(), join(folder.path, 'large.pack'), 'sha1', limits, (_, { bytes }) =>
-    found.push(bytes.toString()),
+  const reading = PackReader.receive(
+    counted(),
+    join(folder.path, 'large.pack'),
+    { format: 'sha1', limits },
+    (_, { bytes }) => found.push(bytes.toString()),
   )
 
   await expect(reading).rejects.toBeInstanceOf(LargeInPack)
@@ -292,7 +295,7 @@ async function received(
 ): Promise<PackReader> {
   const file = join(folder, `${(files += 1)}.pack`)
   try {
-    return await PackReader.receive(cut(pack, size), file, format, limits, found)
+    return await PackReader.receive(cut(pack, size), file, { format, limits }, found)
   } finally {
     await rm(file)
   }

@@ -16,7 +16,9 @@ test('where no program starts, an abort that comes later rejects nothing that is
   const start = { command: 'no-such-program', args: [], cwd: tmpdir(), env: { PATH: '/nowhere' }, fileBytes: undefined }
   const bounds = { firstMs: 1_000, idleMs: 1_000, outputBytes: 1_000 }
 
-  const refused = await runToEnd(start, '', bounds, 'asked', stop.signal).catch((error: unknown) => error)
+  const refused = await runToEnd(start, { what: 'asked', input: '', bounds }, stop.signal).catch(
+    (error: unknown) => error,
+  )
   stop.abort()
   await turn()
   process.off('unhandledRejection', hear)
@@ -33,7 +35,11 @@ describe.skipIf(process.platform !== 'linux')('a process that leaves the group o
     const leaves = `setsid sh -c 'echo $$ > ${pid}.new; mv ${pid}.new ${pid}; exec sleep 1000' & `
     const waits = `while ! test -e ${pid}; do sleep 0.01; done; echo answer`
 
-    const ended = await runToEnd(shell(leaves + waits, folder.path), '', BOUNDS, 'asked', STEADY)
+    const ended = await runToEnd(
+      shell(leaves + waits, folder.path),
+      { what: 'asked', input: '', bounds: BOUNDS },
+      STEADY,
+    )
 
     expect(ended).toMatchObject({ status: 0, stdout: Buffer.from('answer\n') })
     await expectGone(Number(await readFile(pid, 'utf8')))
@@ -44,7 +50,11 @@ describe.skipIf(process.platform !== 'linux')('a process that leaves the group o
     const stop = new AbortController()
     const pid = join(folder.path, 'pid')
     const leaves = `setsid sh -c 'echo $$ > ${pid}.new; mv ${pid}.new ${pid}; exec sleep 1000' >/dev/null 2>&1 & `
-    const run = runToEnd(shell(`${leaves} exec sleep 1000`, folder.path), '', BOUNDS, 'asked', stop.signal)
+    const run = runToEnd(
+      shell(`${leaves} exec sleep 1000`, folder.path),
+      { what: 'asked', input: '', bounds: BOUNDS },
+      stop.signal,
+    )
     const stopped = run.catch((error: unknown) => error)
     await expect.poll(async () => readFile(pid, 'utf8').catch(() => ''), { timeout: 30_000 }).not.toBe('')
 
@@ -61,7 +71,7 @@ describe.skipIf(process.platform !== 'linux')('a process that leaves the group o
     const waits = `while ! test -e ${pid}; do sleep 0.01; done`
     const start = { ...shell(leaves + waits, folder.path), fileBytes: undefined }
 
-    await runToEnd(start, '', BOUNDS, 'asked', STEADY)
+    await runToEnd(start, { what: 'asked', input: '', bounds: BOUNDS }, STEADY)
 
     const left = Number(await readFile(pid, 'utf8'))
     expect(await isThere(left)).toBe(true)
