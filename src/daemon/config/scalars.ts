@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { isSourceId } from '../../sync/model/source-id.ts'
 import { readUpstreamSkillUri } from '../../sync/model/upstream-uri.ts'
-import { cronTimeOf, isCronExpression } from '../base/cron-time.ts'
+import { cronTimeOf, isCronExpression, nextTimeMs } from '../base/cron-time.ts'
 
 // The value types that keys share. Each validates itself, so that one pass finds every fault of a file.
 
@@ -130,12 +130,7 @@ export function cron() {
 
 /** False for February 31, for example. The start date is fixed, so that the answer never changes. */
 function comesRound(expression: string): boolean {
-  try {
-    return cronTimeOf(expression).getNextDateFrom(new Date(Date.UTC(2024, 0, 1))).isValid
-  } catch {
-    // The library throws only this error: it searched all years to come and found no day.
-    return false
-  }
+  return Number.isFinite(nextTimeMs(cronTimeOf(expression), Date.UTC(2024, 0, 1)))
 }
 
 /** Globs over paths that are relative to a source's root. */

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import type { KnownRead, UpstreamFiles } from '../../sync/store/skills/upstream-files.ts'
 import type { UnreadFile } from '../../sync/upstream/mcp/file-cache.ts'
-import { periodMs } from '../schedule/poller.ts'
+import { periodMs } from '../schedule/poll-times.ts'
 
 export interface KnownReadsParts {
   readonly files: UpstreamFiles

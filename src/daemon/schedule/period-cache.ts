@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Schedule } from '../../sync/model/source.ts'
-import { lastPeriod, type LastPeriod } from './poller.ts'
+import { lastPeriod, type LastPeriod } from './poll-times.ts'
 
 /**
  * The current time between two polls of a schedule. For a cron expression it is computed once for each of its times.
