@@ -28,7 +28,7 @@ describe('docs/troubleshooting.md', () => {
   })
 
   test('has a heading for each finding rule and for no other', async () => {
-    const rules = await membersOf('src/sync/skill-md/finding.ts', 'FindingRule')
+    const rules = await membersOf('src/sync/skill-md/skill-diagnostic.ts', 'FindingRule')
 
     const headings = await headingsBelow('Findings')
 
@@ -37,7 +37,7 @@ describe('docs/troubleshooting.md', () => {
   })
 
   test('says of each finding what becomes of the skill', async () => {
-    const rules = await membersOf('src/sync/skill-md/finding.ts', 'FindingRule')
+    const rules = await membersOf('src/sync/skill-md/skill-diagnostic.ts', 'FindingRule')
     const text = await textOf('docs/troubleshooting.md')
 
     const silent = rules.filter(

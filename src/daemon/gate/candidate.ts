@@ -3,7 +3,7 @@ import { inPathOrder } from '../../sync/model/digest.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
-import type { Finding } from '../../sync/skill-md/finding.ts'
+import type { Finding } from '../../sync/skill-md/skill-diagnostic.ts'
 import type { SkillStore } from '../../sync/store/skills/skills.ts'
 import { storedOf } from '../../sync/store/skills/stored-path.ts'
 

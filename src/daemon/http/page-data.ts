@@ -13,7 +13,7 @@ import type {
 } from '../../serve/page/page-data.ts'
 import type { Registry } from '../../serve/registry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
-import type { ContractProblem } from '../../sync/catalog/contract-problems.ts'
+import type { ContractProblem } from '../../sync/catalog/contract-diagnostics.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { signersTexts } from '../base/signer-text.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
@@ -25,8 +25,8 @@ import type { SourceStatus, Status } from '../status/status.ts'
 import { isFixed } from '../status/urgency.ts'
 import type { PastAnswer, PastQuestion } from './history-worker.ts'
 import { alarmsOf } from './hub-alarms.ts'
-import { isBelowGlobs, misfitsIn, skillProblemsOf } from './page-problems.ts'
-import type { Around } from './page-problems.ts'
+import { isBelowGlobs, misfitsIn, skillProblemsOf } from './page-diagnostics.ts'
+import type { Around } from './page-diagnostics.ts'
 
 /** The parts of the daemon that the web page shows. */
 export interface NewsParts extends Pick<DaemonContext, 'store' | 'clock' | 'redactor'> {

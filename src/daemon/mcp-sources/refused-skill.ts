@@ -1,7 +1,7 @@
 import type { RefusedFile, UnreadContent } from '../../serve/content.ts'
 import type { UpstreamSkill } from '../../sync/model/skill.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import type { Finding } from '../../sync/skill-md/finding.ts'
+import type { Finding } from '../../sync/skill-md/skill-diagnostic.ts'
 import { Overlong } from '../../sync/upstream/mcp/client/channel.ts'
 
 /** No file of a skill of another MCP server is given out. The message is for the operator. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { stepByStep } from '../../base/cooperative.ts'
 import type { Registry } from '../../serve/registry.ts'
-import { findingProblems, PROBLEM_KINDS } from '../../sync/catalog/contract-problems.ts'
-import type { ContractProblem } from '../../sync/catalog/contract-problems.ts'
+import { findingProblems, PROBLEM_KINDS } from '../../sync/catalog/contract-diagnostics.ts'
+import type { ContractProblem } from '../../sync/catalog/contract-diagnostics.ts'
 import type { Log } from '../base/log.ts'
 
 /** Logs the problems between skills of the contract: each kind once, and again when that kind changes. */

@@ -1,4 +1,4 @@
-import type { Finding } from '../skill-md/finding.ts'
+import type { Finding } from '../skill-md/skill-diagnostic.ts'
 import type { FrontmatterPath } from './document-positions.ts'
 
 /**

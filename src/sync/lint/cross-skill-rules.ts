@@ -1,5 +1,5 @@
-import { problemsAmong } from '../catalog/contract-problems.ts'
-import type { ContractProblem } from '../catalog/contract-problems.ts'
+import { problemsAmong } from '../catalog/contract-diagnostics.ts'
+import type { ContractProblem } from '../catalog/contract-diagnostics.ts'
 import type { Flaw } from './diagnostic.ts'
 import { inOrder } from './lint-skill.ts'
 import type { Judged, Validation } from './lint.ts'

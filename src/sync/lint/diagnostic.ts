@@ -1,4 +1,4 @@
-import type { FindingRule } from '../skill-md/finding.ts'
+import type { FindingRule } from '../skill-md/skill-diagnostic.ts'
 import type { TextPosition } from './position.ts'
 
 /** All rules that diagnostics for a skill's author can have: those of a survey, and more. Stable, in kebab case. */

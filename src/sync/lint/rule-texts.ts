@@ -1,4 +1,4 @@
-import type { FindingRule } from '../skill-md/finding.ts'
+import type { FindingRule } from '../skill-md/skill-diagnostic.ts'
 import type { AuthorRule, Authority, ContractRule, Rule, RuleSheet } from './diagnostic.ts'
 
 /** The description of a rule. */

@@ -1,4 +1,4 @@
-import type { Finding } from '../skill-md/finding.ts'
+import type { Finding } from '../skill-md/skill-diagnostic.ts'
 import type { ObjectId } from './revision.ts'
 import type { SkillFile } from './skill.ts'
 

@@ -1,4 +1,4 @@
-import type { Finding } from '../skill-md/finding.ts'
+import type { Finding } from '../skill-md/skill-diagnostic.ts'
 import type { ListingForm } from './listing-form.ts'
 
 /** An enumeration, and how it may be kept. */

@@ -1,7 +1,7 @@
 import { sorting } from '../../base/cooperative.ts'
 import type { Steps } from '../../base/cooperative.ts'
 import { baseName, foldedPath, folderOf, foldersAbove, joinPath, relativeTo } from '../../base/paths.ts'
-import type { Finding } from '../skill-md/finding.ts'
+import type { Finding } from '../skill-md/skill-diagnostic.ts'
 import { isSkillName } from '../skill-md/skill-name.ts'
 import { comparePaths } from './digest.ts'
 import type { Skill } from './skill.ts'

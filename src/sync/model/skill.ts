@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json-value.ts'
 import type { Contract } from '../skill-md/contract/contract.ts'
-import type { Finding } from '../skill-md/finding.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
+import type { Finding } from '../skill-md/skill-diagnostic.ts'
 import type { Docs } from './docs-folder.ts'
 import type { ObjectId } from './revision.ts'
 import type { SourceId } from './source-id.ts'

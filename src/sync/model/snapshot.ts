@@ -1,5 +1,5 @@
 import { baseName } from '../../base/paths.ts'
-import type { Finding } from '../skill-md/finding.ts'
+import type { Finding } from '../skill-md/skill-diagnostic.ts'
 import type { Docs, DocsFolder } from './docs-folder.ts'
 import type { HeldSnapshot } from './generation.ts'
 import type { ListingForm } from './listing-form.ts'

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isMapping } from '../../base/json-value.ts'
-import type { Finding, FindingRule } from './finding.ts'
+import type { Finding, FindingRule } from './skill-diagnostic.ts'
 import { COMPATIBILITY_CHARACTERS, DESCRIPTION_CHARACTERS } from './standard-fields.ts'
 
 /** Our extension, which a server declares if it has the method below. Its settings are empty. */

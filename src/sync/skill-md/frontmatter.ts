@@ -1,7 +1,7 @@
 import { Composer, isScalar, Lexer, Parser, visit, YAMLParseError } from 'yaml'
 import type { CST, Document, ErrorCode } from 'yaml'
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
-import type { FindingRule } from './finding.ts'
+import type { FindingRule } from './skill-diagnostic.ts'
 import { quoted } from './unquoted-text.ts'
 
 /** The frontmatter of a SKILL.md, or why it cannot be read. */

@@ -1,7 +1,7 @@
 import { joinPath } from '../../base/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
-import type { Finding } from '../skill-md/finding.ts'
+import type { Finding } from '../skill-md/skill-diagnostic.ts'
 import type { FoundFile, FoundLink } from './find-skills.ts'
 import { submoduleFinding } from './link-resolver.ts'
 import { unusableFinding } from './read-skill.ts'

@@ -7,7 +7,7 @@ import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
-import type { Finding } from '../skill-md/finding.ts'
+import type { Finding } from '../skill-md/skill-diagnostic.ts'
 
 /** The result of one walk over a tree: only names and ids, no content. */
 export interface FoundSkills {

@@ -6,7 +6,7 @@ import { DeclaredTree } from '../model/listing-paths.ts'
 import type { SkillFile } from '../model/skill.ts'
 import { pathOf, plainUpstreamUri, readUpstreamUri } from '../model/upstream-uri.ts'
 import { shownValue } from '../skill-md/contract/contract-value.ts'
-import type { Finding, FindingRule } from '../skill-md/finding.ts'
+import type { Finding, FindingRule } from '../skill-md/skill-diagnostic.ts'
 import type { SurveyLimits } from './read-skill.ts'
 
 /** The files that an entry declares, or the first reason why the skill cannot be served whole. */

@@ -1,11 +1,11 @@
 import { joinPath } from '../../base/paths.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
-import type { Finding } from '../skill-md/finding.ts'
 import { hiddenIn, hiddenInDocument, hiddenInFile } from '../skill-md/hidden-unicode.ts'
 import type { HiddenPolicy, HiddenText } from '../skill-md/hidden-unicode.ts'
-import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-findings.ts'
-import type { HidingPlace } from './hidden-findings.ts'
+import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-diagnostics.ts'
+import type { HidingPlace } from './hidden-diagnostics.ts'
 
 /** Hidden characters in files of one MCP server, by `textKeyOf` the file. Files without any are not in it. */
 export type KnownTexts = ReadonlyMap<string, HiddenText>

@@ -6,8 +6,8 @@ import { judge } from '../../../src/sync/lint/lint-skill.ts'
 import { Lines } from '../../../src/sync/lint/position.ts'
 import { allRules, sheetOf } from '../../../src/sync/lint/rule-texts.ts'
 import type { ObjectId } from '../../../src/sync/model/revision.ts'
-import type { Finding, FindingRule } from '../../../src/sync/skill-md/finding.ts'
 import { FRONTMATTER_LIMITS, readFrontmatter } from '../../../src/sync/skill-md/frontmatter.ts'
+import type { Finding, FindingRule } from '../../../src/sync/skill-md/skill-diagnostic.ts'
 import { flawsOf } from './linted.ts'
 
 /** Pieces that YAML is made of, and what breaks it. */

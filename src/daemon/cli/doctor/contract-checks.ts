@@ -1,6 +1,6 @@
 import { countOf } from '../../../base/text/plural.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { contractProblems, problemsOf, type ContractProblem } from '../../../sync/catalog/contract-problems.ts'
+import { contractProblems, problemsOf, type ContractProblem } from '../../../sync/catalog/contract-diagnostics.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Source } from '../../../sync/model/source.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'

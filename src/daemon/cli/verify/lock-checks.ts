@@ -13,9 +13,9 @@ import { SyncError } from '../../../sync/model/sync-error.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import type { Config } from '../../config/config.ts'
 import { followedBy, isLockHeeded, sentence } from '../../trust/lock-rules.ts'
-import { finding, note } from './finding.ts'
-import type { VerifyDiagnostic } from './finding.ts'
 import type { Verifying } from './verify-context.ts'
+import { finding, note } from './verify-diagnostic.ts'
+import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 /** Checks that the lock can be read, fits the configuration, and matches the served content. */
 export async function* lockAgrees(verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import type { ObjectId } from '../../../sync/model/revision.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { proofOf } from '../../../sync/model/snapshot.ts'
-import { finding, note } from './finding.ts'
-import type { VerifyDiagnostic } from './finding.ts'
 import type { Verifying } from './verify-context.ts'
+import { finding, note } from './verify-diagnostic.ts'
+import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 /**
  * Checks the raw objects of every kept snapshot against their ids, so that only the author of a commit can have written

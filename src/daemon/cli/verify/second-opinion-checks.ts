@@ -4,8 +4,8 @@ import { shellWord } from '../../../base/text/shell-word.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { OperatorError } from '../../base/operator-error.ts'
-import { finding, note } from './finding.ts'
-import type { VerifyDiagnostic } from './finding.ts'
+import { finding, note } from './verify-diagnostic.ts'
+import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 /** A second opinion in the answer of the writer. */
 const OPINION = z.discriminatedUnion('kind', [

@@ -6,9 +6,9 @@ import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { StoredSkill } from '../../../sync/store/skills/stored-path.ts'
 import { storedOf } from '../../../sync/store/skills/stored-path.ts'
 import type { Store } from '../../../sync/store/store.ts'
-import { finding, note } from './finding.ts'
-import type { VerifyDiagnostic } from './finding.ts'
 import type { Verifying } from './verify-context.ts'
+import { finding, note } from './verify-diagnostic.ts'
+import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 /** Checks the operator's decisions: a hold that cannot be read has no effect. */
 export async function* decisionsAreWhole({ store }: Verifying): AsyncGenerator<VerifyDiagnostic> {

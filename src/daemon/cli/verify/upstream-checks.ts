@@ -4,8 +4,8 @@ import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { revisionText } from '../../../sync/pull/move-policy.ts'
 import { OperatorError } from '../../base/operator-error.ts'
-import { finding, note } from './finding.ts'
-import type { VerifyDiagnostic } from './finding.ts'
+import { finding, note } from './verify-diagnostic.ts'
+import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 const REVISION = z.object({ ref: z.string(), commit: z.string(), tag: z.string().optional() })
 

@@ -3,7 +3,7 @@ import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { Store } from '../../../sync/store/store.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
-import type { VerifyDiagnostic } from './finding.ts'
+import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 /** One check of the state folder. */
 export type StoreCheck = (verifying: Verifying) => AsyncIterable<VerifyDiagnostic>

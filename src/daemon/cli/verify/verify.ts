@@ -13,8 +13,6 @@ import { MODE_OPTIONS, configFor, printJson, printLines, progressOf } from '../c
 import type { Command, Context } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
-import { finding, note } from './finding.ts'
-import type { VerifyDiagnostic } from './finding.ts'
 import { lockAgrees } from './lock-checks.ts'
 import { proofsHold } from './proof-checks.ts'
 import { secondRemarks } from './second-opinion-checks.ts'
@@ -22,6 +20,8 @@ import { decisionsAreWhole, filesAreWhole, keptAreWhole, servedIsWhole } from '.
 import { upstreamRemarks } from './upstream-checks.ts'
 import type { Verifying, StoreCheck } from './verify-context.ts'
 import { verifyingOf } from './verify-context.ts'
+import { finding, note } from './verify-diagnostic.ts'
+import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 const CHECKS: readonly StoreCheck[] = [
   decisionsAreWhole,

@@ -1,4 +1,4 @@
-import type { FindingRule } from '../../skill-md/finding.ts'
+import type { FindingRule } from '../../skill-md/skill-diagnostic.ts'
 import type { ResourceContents } from './contents.ts'
 
 /** A file whose content is known only after reading it. */

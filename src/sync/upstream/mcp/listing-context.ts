@@ -1,4 +1,4 @@
-import type { Finding, FindingRule } from '../../skill-md/finding.ts'
+import type { Finding, FindingRule } from '../../skill-md/skill-diagnostic.ts'
 import type { UnpackedArchives } from './archives.ts'
 import type { FileCache } from './file-cache.ts'
 import type { FileLists } from './file-lists.ts'

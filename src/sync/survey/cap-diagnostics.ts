@@ -1,4 +1,4 @@
-import type { Finding } from '../skill-md/finding.ts'
+import type { Finding } from '../skill-md/skill-diagnostic.ts'
 
 /**
  * The first findings, and one more with the number of the rest, under the rule of the first that is left out. There may

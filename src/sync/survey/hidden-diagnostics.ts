@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
-import type { Finding } from '../skill-md/finding.ts'
 import { describeHidden, hiddenIn } from '../skill-md/hidden-unicode.ts'
 import type { HiddenPolicy, HiddenText } from '../skill-md/hidden-unicode.ts'
-import { firstFindings } from './cap-findings.ts'
+import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import { firstFindings } from './cap-diagnostics.ts'
 
 /** A place that may contain invisible characters. */
 export interface HidingPlace {

@@ -1,7 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { atOnce } from '../../../src/base/cooperative.ts'
-import { contractProblems, problemsAmong, type ContractNeighbor } from '../../../src/sync/catalog/contract-problems.ts'
+import {
+  contractProblems,
+  problemsAmong,
+  type ContractNeighbor,
+} from '../../../src/sync/catalog/contract-diagnostics.ts'
 import { findingCycles, type Dependencies } from '../../../src/sync/catalog/dependencies.ts'
 import { contractFrontmatter, documentOf } from '../../support/contract-fixture.ts'
 import { catalogOfWorld } from '../../support/contract-world.ts'
