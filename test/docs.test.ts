@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { validate } from '../src/sync/lint/lint.ts'
-import { allRules, sheetOf } from '../src/sync/lint/rule-texts.ts'
+import { lintCodes, describeCode } from '../src/sync/lint/rule-texts.ts'
 import { FRONTMATTER_LIMITS, readFrontmatter } from '../src/sync/skill-md/frontmatter.ts'
 import { isSkillName } from '../src/sync/skill-md/skill-name.ts'
 import { readFolder } from '../src/sync/upstream/folder/folder-tree.ts'
@@ -28,7 +28,7 @@ describe('docs/troubleshooting.md', () => {
   })
 
   test('has a heading for each finding rule and for no other', async () => {
-    const rules = await membersOf('src/sync/skill-md/skill-diagnostic.ts', 'FindingRule')
+    const rules = await membersOf('src/sync/skill-md/skill-diagnostic.ts', 'SkillCode')
 
     const headings = await headingsBelow('Findings')
 
@@ -37,7 +37,7 @@ describe('docs/troubleshooting.md', () => {
   })
 
   test('says of each finding what becomes of the skill', async () => {
-    const rules = await membersOf('src/sync/skill-md/skill-diagnostic.ts', 'FindingRule')
+    const rules = await membersOf('src/sync/skill-md/skill-diagnostic.ts', 'SkillCode')
     const text = await textOf('docs/troubleshooting.md')
 
     const silent = rules.filter(
@@ -54,8 +54,8 @@ describe('docs/validate.md', () => {
 
     const rows = [...text.matchAll(/^\| `[a-z][a-z-]+` \| .+ \|$/gm)].map(([row]) => row.replaceAll(/ {2,}/g, ' '))
 
-    const told = allRules().map((rule) => {
-      const { severity, by, says, mend } = sheetOf(rule)
+    const told = lintCodes().map((rule) => {
+      const { severity, by, says, mend } = describeCode(rule)
       return `| \`${rule}\` | ${severity} | ${by} | ${says} | ${mend} |`
     })
     expect(rows.toSorted()).toEqual(told.toSorted())
@@ -69,7 +69,7 @@ describe('docs/validate.md', () => {
 
     const found = await validate(tree, { rules: rulesWith(), level: 'skills-ref', folder: name }, never())
 
-    expect(found.skills.flatMap(({ flaws }) => flaws)).toEqual([])
+    expect(found.skills.flatMap(({ diagnostics }) => diagnostics)).toEqual([])
   })
 })
 

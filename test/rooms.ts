@@ -96,7 +96,6 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/store',
     'sync/upstream/port',
     'sync/survey',
-    'sync/lint',
     'sync/upstream/git/objects',
     'sync/upstream/git/second-opinion',
   ],
@@ -455,7 +454,6 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/store/files',
     'sync/store/skills',
     'sync/store',
-    'sync/lint',
     'sync/upstream/http',
     'sync/pull',
     'sync/upstream/folder',
@@ -674,6 +672,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon/cli/change',
   ],
   'daemon/cli/verify': [
+    'base',
     'base/text',
     'sync/model',
     'sync/decisions',

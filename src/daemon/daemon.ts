@@ -3,7 +3,7 @@ import type { Unready } from '../serve/http/routes/health.ts'
 import type { Webhooks } from '../serve/http/routes/webhook.ts'
 import type { Serving } from '../serve/mcp/core/methods.ts'
 import type { Registry } from '../serve/registry.ts'
-import { problemsOf, type ContractProblem } from '../sync/catalog/contract-diagnostics.ts'
+import { diagnosticsAbout, type ContractDiagnostic } from '../sync/catalog/contract-diagnostics.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
@@ -35,8 +35,8 @@ import type { Beside } from './status/pull-result.ts'
 import { PullReport } from './status/report.ts'
 import type { HttpStatus, Status } from './status/status.ts'
 import { lackingIn } from './status/unserved-sources.ts'
-import { isNew, noticesOf, remember, unlessUnreadable } from './status/upgrade-notices.ts'
-import type { UpgradeNotice } from './status/upgrade-notices.ts'
+import { isNew, upgradeDiagnostics, remember, unlessUnreadable } from './status/upgrade-notices.ts'
+import type { UpgradeDiagnostic } from './status/upgrade-notices.ts'
 import { KnownLock } from './trust/known-lock.ts'
 import { expectLock, lockRead } from './trust/lock-rules.ts'
 import { admissionOf } from './trust/serving-policy.ts'
@@ -114,7 +114,7 @@ export class Daemon implements AsyncDisposable {
   /** Notifies the operator once of the changes in behavior since the version that last wrote the state folder. */
   async tellChanges(): Promise<void> {
     const { store, log, notices } = this.#loaded
-    for (const { change, message } of notices) log.warn('behaviour-changed', { change, message })
+    for (const { code: change, message } of notices) log.warn('behaviour-changed', { change, message })
     await unlessUnreadable(remember(store), undefined)
   }
 
@@ -230,8 +230,8 @@ export class Daemon implements AsyncDisposable {
   }
 
   /** The problems between skills of the contract in which one of these sources has a part. */
-  async contractProblems(ids: readonly SourceId[]): Promise<readonly ContractProblem[]> {
-    return problemsOf(new Set(ids), await this.#loaded.contract.problems())
+  async contractProblems(ids: readonly SourceId[]): Promise<readonly ContractDiagnostic[]> {
+    return diagnosticsAbout(new Set(ids), await this.#loaded.contract.diagnostics())
   }
 
   /** The facts about a source that are reported in addition to the outcome of its pull. */
@@ -271,15 +271,15 @@ export class Daemon implements AsyncDisposable {
     await mcp[Symbol.asyncDispose]()
     await reader[Symbol.asyncDispose]()
     await this.linking.settled()
-    await this.#loaded.contract.problems()
+    await this.#loaded.contract.diagnostics()
   }
 }
 
 /** A new state folder gets no notices, now or later. */
-async function noticesAtStart(config: Config, { store }: DaemonContext): Promise<readonly UpgradeNotice[]> {
+async function noticesAtStart(config: Config, { store }: DaemonContext): Promise<readonly UpgradeDiagnostic[]> {
   if (await isNew(store)) await unlessUnreadable(remember(store), undefined)
   const parts = { config, store, lock: await lockRead(config), decisions: store.decisions.known }
-  return unlessUnreadable(noticesOf(parts), [])
+  return unlessUnreadable(upgradeDiagnostics(parts), [])
 }
 
 /** If the tokens cannot be read, everything but HTTP goes on, and HTTP accepts no token. */

@@ -12,7 +12,7 @@ import type { OAuthParts } from './http/oauth.ts'
 import { Tokens } from './http/tokens.ts'
 import { HostBackoff } from './schedule/host-backoff.ts'
 import { ContractNews } from './status/contract-log.ts'
-import type { UpgradeNotice } from './status/upgrade-notices.ts'
+import type { UpgradeDiagnostic } from './status/upgrade-notices.ts'
 
 /** The state that a daemon passes to its successor when the configuration is reloaded. */
 export interface ReloadState {
@@ -33,14 +33,14 @@ export interface ReloadState {
   readonly pulls: PullCounts
   readonly fetched: FetchedBytes
   /** The changes in behavior since the previous version, reported as long as the process lives. */
-  readonly notices: readonly UpgradeNotice[]
+  readonly notices: readonly UpgradeDiagnostic[]
   readonly startedAt: Date
 }
 
 export async function newReloadState(
   { state, limits, serve: { oauth } }: Config,
   parts: DaemonContext,
-  notices: readonly UpgradeNotice[],
+  notices: readonly UpgradeDiagnostic[],
 ): Promise<ReloadState> {
   const { clock } = parts
   const registry = new Registry()

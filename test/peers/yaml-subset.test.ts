@@ -3,7 +3,7 @@ import { SkillsClient, SkillVerificationError } from '@modelcontextprotocol/clie
 import { expect, test } from 'vitest'
 import { Repository } from '../support/repository.ts'
 import { serve } from '../support/served.ts'
-import { flawsOf, sound } from '../sync/lint/linted.ts'
+import { diagnosticsOf, sound } from '../sync/lint/linted.ts'
 
 const ODD: Readonly<Record<string, readonly string[]>> = {
   'in-lines': ['x: "one', '  two"'],
@@ -28,7 +28,7 @@ test('the official client refuses the file of exactly those skills of which vali
   await client.connect(new StreamableHTTPClientTransport(new URL(served.url)))
   const skills = new SkillsClient(client)
 
-  const flaws = (await flawsOf(files)).filter(({ rule }) => rule === 'yaml-subset')
+  const diagnostics = (await diagnosticsOf(files)).filter(({ code }) => code === 'yaml-subset')
   const { skills: listed } = await skills.list()
   const refused: string[] = []
   for (const skill of listed) {
@@ -37,7 +37,7 @@ test('the official client refuses the file of exactly those skills of which vali
   }
   await client.close()
 
-  const said = flaws.map(({ path }) => path.split('/')[0] ?? '')
+  const said = diagnostics.map(({ path }) => path.split('/')[0] ?? '')
   expect(listed.length).toBeGreaterThan(Object.keys(PLAIN).length)
   expect(refused.toSorted()).toEqual(
     said.filter((name) => listed.some(({ uri }) => uri.includes(`/${name}/`))).toSorted(),

@@ -1,4 +1,4 @@
-import type { Rule } from '../../src/sync/lint/diagnostic.ts'
+import type { LintCode } from '../../src/sync/lint/diagnostic.ts'
 
 /** One odd frontmatter. */
 export interface OddFrontmatter {
@@ -7,7 +7,7 @@ export interface OddFrontmatter {
   /** What is found of it; undefined where every client takes it. */
   readonly rule:
     | Extract<
-        Rule,
+        LintCode,
         'metadata-not-text' | 'compatibility-invalid' | 'description-padded' | 'field-refused' | 'frontmatter-unquoted'
       >
     | undefined

@@ -145,13 +145,13 @@ function hostOf(registry: Registry): PageHost {
     isTokenRequired: true,
     sources: () => [],
     alarms: () => [{ code: 'served-lost', message: JSON.stringify(pathsIn(registry)), mend: 'Fetch it' }],
-    misfits: () => [{ kind: 'id-clash', message: 'They clash', mend: 'Rename one', skills: pathsIn(registry) }],
+    misfits: () => [{ code: 'id-clash', message: 'They clash', mend: 'Rename one', skills: pathsIn(registry) }],
     problems: () =>
       pathsIn(registry).map(({ source, path }) => ({
         source,
         path,
         standing: 'withheld',
-        findings: [{ rule: 'name-clash', path, message: 'It clashes' }],
+        diagnostics: [{ code: 'name-clash', path, message: 'It clashes' }],
       })),
     history: async () => [
       {

@@ -13,7 +13,7 @@ import type { AskWriter } from './daemon-client.ts'
 /** The outcome of each source, in their order, and the problems between skills that involve them. */
 export interface Pulled {
   readonly ends: readonly SyncEnd[]
-  readonly problems: readonly Problem[]
+  readonly problems: readonly PulledProblem[]
 }
 
 /** Pulls these sources now, and shows the progress meanwhile. */
@@ -34,7 +34,7 @@ export async function pulled(context: Context, ids: readonly SourceId[], ask: As
 }
 
 const PROBLEM = z.object({ code: z.string(), message: z.string() })
-type Problem = z.infer<typeof PROBLEM>
+type PulledProblem = z.infer<typeof PROBLEM>
 const ANSWER = z.object({ problems: z.array(PROBLEM).optional() })
 
 /** Failed pulls outweigh those that wait for the operator. An earlier decision of the operator is not a finding. */
@@ -56,7 +56,7 @@ function placeText({ ref, commit, upstream, lock }: SyncEnd): string {
 }
 
 /** The problems between skills as lines of text. */
-export function linesOfProblems(problems: readonly Problem[]): string[] {
+export function linesOfProblems(problems: readonly PulledProblem[]): string[] {
   return problems.map(({ code, message }) => `! ${code}: ${printableLine(message)}`)
 }
 

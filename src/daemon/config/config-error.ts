@@ -1,11 +1,14 @@
+import type { Diagnostic } from '../../base/diagnostic.ts'
+
 /** One fault in a configuration, with its place. Never contains a value of the file. */
-export interface ConfigProblem extends Position {
+export interface ConfigDiagnostic extends Diagnostic<ConfigCode>, Position {
   readonly file: string
   /** `sources[0].auth.token`; empty for the whole file. */
   readonly key: string
-  /** The fault and, after a semicolon, the fix. */
-  readonly message: string
 }
+
+/** `syntax`: the file is not YAML. `value`: a value is not allowed at its key. `conflict`: keys contradict each other. */
+export type ConfigCode = 'syntax' | 'value' | 'conflict'
 
 /** Counted from 1; columns in UTF-16 units, as in editors. */
 export interface Position {
@@ -17,25 +20,25 @@ export interface Position {
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   /** In the order of the file; empty if the file could not be read. */
-  readonly problems: readonly ConfigProblem[]
+  readonly diagnostics: readonly ConfigDiagnostic[]
 
-  constructor(message: string, options: { problems?: readonly ConfigProblem[]; cause?: unknown } = {}) {
+  constructor(message: string, options: { diagnostics?: readonly ConfigDiagnostic[]; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
-    this.problems = options.problems ?? []
+    this.diagnostics = options.diagnostics ?? []
   }
 }
 
 /**
- * Combines the problems into one error, one line each: `file:line:column: key: message`, a form that editors can jump
+ * Combines the diagnostics into one error, one line each: `file:line:column: key: message`, a form that editors can jump
  * to.
  */
-export function configErrorOf(problems: readonly ConfigProblem[]): ConfigError {
-  return new ConfigError(problems.map(lineOf).join('\n'), { problems })
+export function configErrorOf(diagnostics: readonly ConfigDiagnostic[]): ConfigError {
+  return new ConfigError(diagnostics.map(lineOf).join('\n'), { diagnostics })
 }
 
-function lineOf(problem: ConfigProblem): string {
-  const place = `${problem.file}:${problem.line}:${problem.column}`
-  return [place, problem.key, problem.message].filter((part) => part !== '').join(': ')
+function lineOf(diagnostic: ConfigDiagnostic): string {
+  const place = `${diagnostic.file}:${diagnostic.line}:${diagnostic.column}`
+  return [place, diagnostic.key, diagnostic.message].filter((part) => part !== '').join(': ')
 }
 
 /** The path from the top of the file to a key or a list entry. */

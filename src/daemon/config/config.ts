@@ -14,7 +14,7 @@ import type { Retention } from '../../sync/store/garbage-collect.ts'
 import type { FetchLimits } from '../../sync/upstream/upstream.ts'
 import type { HostAuth, ProgramValue, SecretReference, OAuthConfig, ProxyChoice } from './auth.ts'
 import { ConfigError, configErrorOf, keyText } from './config-error.ts'
-import type { ConfigProblem, Fault } from './config-error.ts'
+import type { ConfigCode, ConfigDiagnostic, Fault } from './config-error.ts'
 import { ruleFaults } from './cross-key-rules.ts'
 import type { Environment } from './environment.ts'
 import { READING, configFaultsOf } from './error-messages.ts'
@@ -257,29 +257,45 @@ function reasonOf(cause: unknown): string {
 }
 
 /**
- * Parses the configuration, or returns all faults in the order of the text. Never throws; no problem repeats a value.
+ * Parses the configuration, or returns all faults in the order of the text. Never throws; no diagnostic repeats a value.
  * Relative paths are resolved from the folder of the file.
  */
-export function parseConfig(text: string, fileName: string, environment: Environment): Config | ConfigProblem[] {
+export function parseConfig(text: string, fileName: string, environment: Environment): Config | ConfigDiagnostic[] {
   const yaml = readYaml(text.replace(/^\uFEFF/, ''))
-  if (!yaml.ok) return problemsOf(yaml.faults, fileName, plainSchema())
+  if (!yaml.ok) return diagnosticsOf(coded('syntax', yaml.faults), fileName, plainSchema())
   const file = CONFIG.safeParse(yaml.value, READING)
   const betweenKeys = [...yaml.faults, ...ruleFaults(yaml.value)]
   if (file.success && betweenKeys.length === 0) return configOf(file.data, fileName, environment)
   const schema = plainSchema()
   const ofKeys = file.success ? [] : configFaultsOf(file.error.issues, schema)
-  return problemsOf([...ofKeys, ...betweenKeys], fileName, schema, yaml.place)
+  const faults = [...coded('value', ofKeys), ...coded('conflict', betweenKeys)]
+  return diagnosticsOf(faults, fileName, schema, yaml.place)
 }
 
-/** Keeps one problem per key: the first one names the fix, which often resolves the others as well. */
-function problemsOf(faults: readonly Fault[], file: string, schema: SchemaNode, place?: YamlPosition): ConfigProblem[] {
-  const problems = new Map<string, ConfigProblem>()
-  for (const { path, at, message } of faults) {
+/** A fault, with the code of the check that found it. */
+interface CodedFault extends Fault {
+  readonly code: ConfigCode
+}
+
+function coded(code: ConfigCode, faults: readonly Fault[]): CodedFault[] {
+  return faults.map((fault) => ({ ...fault, code }))
+}
+
+/** Keeps one diagnostic per key: the first one names the fix, which often resolves the others as well. */
+function diagnosticsOf(
+  faults: readonly CodedFault[],
+  file: string,
+  schema: SchemaNode,
+  place?: YamlPosition,
+): ConfigDiagnostic[] {
+  const diagnostics = new Map<string, ConfigDiagnostic>()
+  for (const { path, at, code, message } of faults) {
     const { line, column } = typeof at === 'object' ? at : (place?.(path, at ?? 'value') ?? { line: 1, column: 1 })
     const slot = JSON.stringify([path, typeof at === 'object' ? at : ''])
-    if (!problems.has(slot)) problems.set(slot, { file, line, column, key: keyText(nameable(schema, path)), message })
+    const key = keyText(nameable(schema, path))
+    if (!diagnostics.has(slot)) diagnostics.set(slot, { code, file, line, column, key, message })
   }
-  return [...problems.values()].toSorted((a, b) => a.line - b.line || a.column - b.column)
+  return [...diagnostics.values()].toSorted((a, b) => a.line - b.line || a.column - b.column)
 }
 
 /** The signatures that a source requires, and the files with the trusted signers; at least one file. */

@@ -13,7 +13,7 @@ import type { Daemon } from '../daemon.ts'
 import { TOKEN } from '../http/tokens.ts'
 import { VERBS } from '../pull/decide.ts'
 import type { RollbackTarget } from '../pull/rollback.ts'
-import { problemNotes } from '../status/contract-log.ts'
+import { summarizeContract } from '../status/contract-log.ts'
 import { syncEndOf } from '../status/pull-result.ts'
 import { additionHandlers } from './addition-requests.ts'
 import { askDaemon } from './control-client.ts'
@@ -54,8 +54,8 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
         if (end !== undefined) send(syncEndOf(...end, daemon.besidePull(id)))
       })
       await Promise.all(ends)
-      const problems = problemNotes(await daemon.contractProblems(ids))
-      return { problems: problems.map(({ code, message }) => ({ code, message })) }
+      const summaries = summarizeContract(await daemon.contractProblems(ids))
+      return { problems: summaries.map(({ code, message }) => ({ code, message })) }
     },
     async look(params) {
       const [source] = ofReader(params).sources ?? []

@@ -3,7 +3,7 @@ import { inPathOrder } from '../../sync/model/digest.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
-import type { Finding } from '../../sync/skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
 import type { SkillStore } from '../../sync/store/skills/skills.ts'
 import { storedOf } from '../../sync/store/skills/stored-path.ts'
 
@@ -23,7 +23,7 @@ export interface GateCandidate {
   /** Sorted by path, including the removed skills. */
   readonly skills: readonly CandidateSkill[]
   /** Findings that belong to no skill. */
-  readonly findings: readonly Finding[]
+  readonly findings: readonly SkillDiagnostic[]
   /** The docs folder, if the source has one. */
   readonly docs?: CandidateDocs
 }
@@ -43,7 +43,7 @@ export interface CandidateSkill {
    */
   readonly folder: string | null
   readonly files: readonly CandidateFile[]
-  readonly findings: readonly Finding[]
+  readonly findings: readonly SkillDiagnostic[]
 }
 
 export interface CandidateFile {

@@ -1,4 +1,4 @@
-import type { HubAlarm } from '../../serve/page/page-data.ts'
+import type { HubCode, HubDiagnostic } from '../../serve/page/page-data.ts'
 import { printableLine } from '../base/log-line.ts'
 import { unreadyText } from '../status/readiness.ts'
 import type { Status } from '../status/status.ts'
@@ -7,13 +7,13 @@ import type { Status } from '../status/status.ts'
  * The alarms of the hub itself and of its store, the worst first: everything that `skillsyncd status` prints in red.
  * `clean` removes the parts of a message that readers of the page must not see.
  */
-export function alarmsOf(status: Status, clean: (text: string) => string): readonly HubAlarm[] {
+export function alarmsOf(status: Status, clean: (text: string) => string): readonly HubDiagnostic[] {
   const alarms = [...ofStore(status), ...ofLock(status), ...ofAnswers(status), ...moved(status), ...noticed(status)]
   return alarms.map(({ code, message, mend, source }) => alarm(code, clean(printableLine(message)), mend, source))
 }
 
-function ofStore({ decisionsLost, readOnly, servedLost }: Status): readonly HubAlarm[] {
-  const alarms: HubAlarm[] = []
+function ofStore({ decisionsLost, readOnly, servedLost }: Status): readonly HubDiagnostic[] {
+  const alarms: HubDiagnostic[] = []
   if (decisionsLost !== undefined) alarms.push(alarm('decisions-lost', decisionsLost, DECIDE))
   if (readOnly !== undefined)
     alarms.push(alarm('read-only', readOnly.message, `${readOnly.mend}; ${explained(readOnly.code)}`))
@@ -25,12 +25,12 @@ function ofStore({ decisionsLost, readOnly, servedLost }: Status): readonly HubA
 
 const DECIDE = `Decide again what the message says; ${explained('decisions-lost')}`
 
-function ofLock({ lock }: Status): readonly HubAlarm[] {
+function ofLock({ lock }: Status): readonly HubDiagnostic[] {
   if (lock?.error === undefined) return []
   return [alarm('lock-unreadable', lock.error, `Put back a lock that can be read; ${explained('lock-unreadable')}`)]
 }
 
-function ofAnswers({ http }: Status): readonly HubAlarm[] {
+function ofAnswers({ http }: Status): readonly HubDiagnostic[] {
   const unready = (http?.unready ?? []).map((reason) =>
     alarm('not-ready', `/readyz sends requests elsewhere: ${unreadyText(reason)}`, NOT_READY, reason.source),
   )
@@ -41,7 +41,7 @@ function ofAnswers({ http }: Status): readonly HubAlarm[] {
 const NOT_READY = 'Mend what is said of the source, or leave out `required`; docs/operations.md explains /readyz'
 const TOKENS = 'skillsyncd token list says why'
 
-function moved({ sources }: Status): readonly HubAlarm[] {
+function moved({ sources }: Status): readonly HubDiagnostic[] {
   return sources.flatMap(({ id, movedTo }) => {
     if (movedTo === undefined) return []
     const mend = `Write that into \`url\`; ${explained('source-moved')}`
@@ -49,11 +49,11 @@ function moved({ sources }: Status): readonly HubAlarm[] {
   })
 }
 
-function noticed({ notices }: Status): readonly HubAlarm[] {
+function noticed({ notices }: Status): readonly HubDiagnostic[] {
   return notices.map(({ change, message }) => alarm(change, message, 'It is said once; CHANGELOG.md has it'))
 }
 
-function alarm(code: string, message: string, mend: string, source?: string): HubAlarm {
+function alarm(code: HubCode, message: string, mend: string, source?: string): HubDiagnostic {
   return { code, message, mend, ...(source !== undefined && { source }) }
 }
 

@@ -2,18 +2,18 @@ import { fileURLToPath } from 'node:url'
 import { matcher } from '../../base/globs.ts'
 import { SideThread } from '../../base/worker-client.ts'
 import type {
-  HubAlarm,
-  Misfit,
+  HubDiagnostic,
+  MisfitDiagnostic,
   PageGeneration,
   PageHost,
-  Problem,
+  PathDiagnostics,
   PageSkillChange,
   SourceChange,
   SourceHealth,
 } from '../../serve/page/page-data.ts'
 import type { Registry } from '../../serve/registry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
-import type { ContractProblem } from '../../sync/catalog/contract-diagnostics.ts'
+import type { ContractDiagnostic } from '../../sync/catalog/contract-diagnostics.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { signersTexts } from '../base/signer-text.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
@@ -25,7 +25,7 @@ import type { SourceStatus, Status } from '../status/status.ts'
 import { isFixed } from '../status/urgency.ts'
 import type { PastAnswer, PastQuestion } from './history-worker.ts'
 import { alarmsOf } from './hub-alarms.ts'
-import { isBelowGlobs, misfitsIn, skillProblemsOf } from './page-diagnostics.ts'
+import { isBelowGlobs, listedContractDiagnostics, pathDiagnosticsOf } from './page-diagnostics.ts'
 import type { Around } from './page-diagnostics.ts'
 
 /** The parts of the daemon that the web page shows. */
@@ -34,7 +34,7 @@ export interface NewsParts extends Pick<DaemonContext, 'store' | 'clock' | 'reda
   readonly registry: Registry
   readonly status: () => Status
   /** The problems between skills of the contract, as last found. */
-  readonly contractProblems: () => readonly ContractProblem[]
+  readonly contractProblems: () => readonly ContractDiagnostic[]
   readonly pendingOf: (id: SourceId) => readonly string[]
   /** True if a lock determines what is served of a source. */
   readonly isBound: (id: SourceId) => boolean
@@ -50,10 +50,14 @@ export class PageData implements AsyncDisposable {
     waiting: 8,
   })
   /** Cached for one catalog. */
-  #problems: { readonly catalog: Catalog; readonly problems: readonly Problem[] } | undefined
+  #problems: { readonly catalog: Catalog; readonly problems: readonly PathDiagnostics[] } | undefined
   /** Cached for one catalog and the problems that were found in it. */
   #misfits:
-    | { readonly catalog: Catalog; readonly of: readonly ContractProblem[]; readonly misfits: readonly Misfit[] }
+    | {
+        readonly catalog: Catalog
+        readonly of: readonly ContractDiagnostic[]
+        readonly misfits: readonly MisfitDiagnostic[]
+      }
     | undefined
   #status: StatusNow | undefined
   /** Answers about the past, cached for one catalog. */
@@ -98,16 +102,16 @@ export class PageData implements AsyncDisposable {
     return redactor.clean(withoutLock.replaceAll(config.state, 'the state folder'))
   }
 
-  #misfitsNow(): readonly Misfit[] {
+  #misfitsNow(): readonly MisfitDiagnostic[] {
     const { catalog } = this.#parts.registry
     const of = this.#parts.contractProblems()
     if (this.#misfits?.catalog === catalog && this.#misfits.of === of) return this.#misfits.misfits
-    const misfits = misfitsIn(catalog, of)
+    const misfits = listedContractDiagnostics(catalog, of)
     this.#misfits = { catalog, of, misfits }
     return misfits
   }
 
-  #problemsNow(): readonly Problem[] {
+  #problemsNow(): readonly PathDiagnostics[] {
     const { registry, config } = this.#parts
     const { catalog } = registry
     if (this.#problems?.catalog === catalog) return this.#problems.problems
@@ -115,7 +119,7 @@ export class PageData implements AsyncDisposable {
       const configured = config.sources.find(({ source }) => source.id === snapshot.source)
       return configured === undefined
         ? []
-        : skillProblemsOf(snapshot, { ...this.#around(snapshot.source), configured, catalog })
+        : pathDiagnosticsOf(snapshot, { ...this.#around(snapshot.source), configured, catalog })
     })
     const sorted = problems.toSorted((a, b) => ORDER.indexOf(a.standing) - ORDER.indexOf(b.standing))
     this.#problems = { catalog, problems: sorted }
@@ -171,13 +175,21 @@ export class PageData implements AsyncDisposable {
 interface StatusNow {
   readonly atMs: number
   readonly sources: readonly SourceHealth[]
-  readonly alarms: readonly HubAlarm[]
+  readonly alarms: readonly HubDiagnostic[]
 }
 
 const MOST_MOMENTS = 30
 const MOST_ANSWERS = 16
 
-const ORDER: readonly Problem['standing'][] = ['withheld', 'tools', 'pending', 'disabled', 'source', 'link', 'noted']
+const ORDER: readonly PathDiagnostics['standing'][] = [
+  'withheld',
+  'tools',
+  'pending',
+  'disabled',
+  'source',
+  'link',
+  'noted',
+]
 
 function healthOf(status: SourceStatus, clean: (text: string) => string): SourceHealth {
   const { id, kind, served, upstream, condition } = status

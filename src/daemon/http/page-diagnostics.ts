@@ -1,17 +1,17 @@
 import { matcher } from '../../base/globs.ts'
-import type { FoundWrong, Misfit, Problem } from '../../serve/page/page-data.ts'
+import type { PathDiagnostic, MisfitDiagnostic, PathDiagnostics } from '../../serve/page/page-data.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
-import type { ContractProblem } from '../../sync/catalog/contract-diagnostics.ts'
+import type { ContractDiagnostic } from '../../sync/catalog/contract-diagnostics.ts'
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
 import type { DisabledSkills } from '../../sync/decisions/disabled-skills.ts'
-import { sheetOf } from '../../sync/lint/rule-texts.ts'
+import { describeSkillCode } from '../../sync/model/code-descriptions.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import { strayLinks } from '../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import type { Finding } from '../../sync/skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
 import type { ConfiguredSource } from '../config/config.ts'
-import { archiveFindings } from '../status/archive-diagnostics.ts'
+import { archiveDiagnostics } from '../status/archive-diagnostics.ts'
 import { disabledText, pendingText } from '../status/decision-text.ts'
 import { disabledBy } from '../status/status.ts'
 
@@ -25,7 +25,7 @@ export interface Around {
 }
 
 /** The standing and findings of each skill of one source, except unlisted skills. */
-export function skillProblemsOf(snapshot: Snapshot, around: Around): Problem[] {
+export function pathDiagnosticsOf(snapshot: Snapshot, around: Around): PathDiagnostics[] {
   const { catalog, configured, pending } = around
   const { source, skills, findings, docsFolder } = snapshot
   const isHidden = isBelowGlobs(matcher(configured.source.unlisted))
@@ -37,15 +37,15 @@ export function skillProblemsOf(snapshot: Snapshot, around: Around): Problem[] {
   }
   const disabled = disabledIn(snapshot, around.disabled)
   const links = strayLinks(skills)
-  const ofArchives = Map.groupBy(archiveFindings(catalog, configured), ({ path }) => path)
-  const ofSkills = skills.flatMap((skill): Problem[] => {
+  const ofArchives = Map.groupBy(archiveDiagnostics(catalog, configured), ({ path }) => path)
+  const ofSkills = skills.flatMap((skill): PathDiagnostics[] => {
     if (skill.standing === 'unlisted' || isHidden(skill.path)) return []
     const decided = decidedOf(skill, disabledHere(skill), pending.has(skill.path), source)
     const found = decided ?? standingOf(skill, links.has(skill), ofArchives.get(skill.path))
     return found === undefined ? [] : [{ source, path: skill.path, ...found }]
   })
   const others = [findings, docsFolder?.findings ?? []].flat().filter(({ path }) => !isHidden(path))
-  const ofSource: Problem = { source, path: '', standing: 'source', findings: others.map(withMend) }
+  const ofSource: PathDiagnostics = { source, path: '', standing: 'source', diagnostics: others.map(withMend) }
   return others.length === 0 ? ofSkills : [...ofSkills, ofSource]
 }
 
@@ -59,7 +59,7 @@ export function isBelowGlobs(matches: (path: string) => boolean): (path: string)
   }
 }
 
-type Found = Pick<Problem, 'standing' | 'findings'>
+type Found = Pick<PathDiagnostics, 'standing' | 'diagnostics'>
 
 /** The operator's decision about the skill, or the decision that is due. */
 function decidedOf(
@@ -68,43 +68,47 @@ function decidedOf(
   isPending: boolean,
   source: SourceId,
 ): Found | undefined {
-  if (disabled !== undefined) return { standing: 'disabled', findings: [{ rule: 'disabled', path, message: disabled }] }
+  if (disabled !== undefined)
+    return { standing: 'disabled', diagnostics: [{ code: 'disabled', path, message: disabled }] }
   if (isPending)
-    return { standing: 'pending', findings: [{ rule: 'pending', path, message: pendingText(source, path) }] }
+    return { standing: 'pending', diagnostics: [{ code: 'pending', path, message: pendingText(source, path) }] }
   return undefined
 }
 
 function standingOf(
   { standing, findings }: Skill,
   isStrayLink: boolean,
-  ofArchives: readonly Finding[] = [],
+  ofArchives: readonly SkillDiagnostic[] = [],
 ): Found | undefined {
   const found = [...findings, ...ofArchives].map(withMend)
-  if (isStrayLink) return { standing: 'link', findings: found }
-  if (standing === 'withheld' || standing === 'tools') return { standing, findings: found }
-  return found.length === 0 ? undefined : { standing: 'noted', findings: found }
+  if (isStrayLink) return { standing: 'link', diagnostics: found }
+  if (standing === 'withheld' || standing === 'tools') return { standing, diagnostics: found }
+  return found.length === 0 ? undefined : { standing: 'noted', diagnostics: found }
 }
 
-/** A finding with the remedy of its rule, as `validate` prints it. */
-function withMend(finding: Finding): FoundWrong {
-  const { mend } = sheetOf(finding.rule)
-  return finding.message.includes(mend) ? finding : { ...finding, mend }
+/** A diagnostic of a survey with the mend of its code, as `validate` prints it. */
+function withMend({ rule: code, path, message }: SkillDiagnostic): PathDiagnostic {
+  const { mend } = describeSkillCode(code)
+  return message.includes(mend) ? { code, path, message } : { code, path, message, mend }
 }
 
 /** The problems that name only listed skills. Each message names all skills of its problem. */
-export function misfitsIn({ listed: all }: Catalog, problems: readonly ContractProblem[]): readonly Misfit[] {
+export function listedContractDiagnostics(
+  { listed: all }: Catalog,
+  problems: readonly ContractDiagnostic[],
+): readonly MisfitDiagnostic[] {
   if (problems.length === 0) return []
   const listed = new Set(all.map(({ source, skill }) => placeOf({ source, path: skill.path })))
   return problems
     .filter(({ skills }) => skills.every((skill) => listed.has(placeOf(skill))))
-    .map(({ kind, message, skills }) => ({ kind, message, mend: MISFIT_MENDS[kind], skills }))
+    .map((diagnostic) => ({ ...diagnostic, mend: MISFIT_MENDS[diagnostic.code] }))
 }
 
 function placeOf({ source, path }: { readonly source: string; readonly path: string }): string {
   return `${source}/${path}`
 }
 
-const MISFIT_MENDS: Readonly<Record<Misfit['kind'], string>> = {
+const MISFIT_MENDS: Readonly<Record<MisfitDiagnostic['code'], string>> = {
   'id-clash':
     'Give all but one another id, or disable them: skillsyncd disable SOURCE/PATH. docs/contract.md explains it',
   'dependency-missing':

@@ -3,7 +3,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
 import type { HiddenText } from '../../sync/skill-md/hidden-unicode.ts'
-import type { Finding } from '../../sync/skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
 import { refusalIn, textKeyOf } from '../../sync/survey/listing-hidden-text.ts'
 import type { KnownTexts } from '../../sync/survey/listing-hidden-text.ts'
 import type { DaemonContext } from '../context.ts'
@@ -52,7 +52,7 @@ export class UpstreamTexts {
   /**
    * The finding for which no file of a skill is given out, by what is known of its texts; `undefined` if there is none.
    */
-  async refusalOf(skill: UpstreamSkill, { id, hiddenUnicode }: McpSource): Promise<Finding | undefined> {
+  async refusalOf(skill: UpstreamSkill, { id, hiddenUnicode }: McpSource): Promise<SkillDiagnostic | undefined> {
     const known: KnownTexts = await this.#of(id)
     return known.size === 0 ? undefined : refusalIn(skill, known, hiddenUnicode)
   }

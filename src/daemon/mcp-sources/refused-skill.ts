@@ -1,7 +1,7 @@
 import type { RefusedFile, UnreadContent } from '../../serve/content.ts'
 import type { UpstreamSkill } from '../../sync/model/skill.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import type { Finding } from '../../sync/skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
 import { Overlong } from '../../sync/upstream/mcp/client/channel.ts'
 
 /** No file of a skill of another MCP server is given out. The message is for the operator. */
@@ -36,7 +36,7 @@ const UNTIL_MENDED = 'asking again helps once the server is mended'
 
 /** A text of the skill holds characters that people do not see, and the policy of its source withholds the skill. */
 export class TextRefused extends SkillRefused {
-  constructor(skill: UpstreamSkill, finding: Finding) {
+  constructor(skill: UpstreamSkill, finding: SkillDiagnostic) {
     super(skill, `"${finding.path}": ${finding.message}`)
   }
 

@@ -1,17 +1,17 @@
 import { whyNoArchive } from '../../serve/mcp/resources/derived/archive.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { ConfiguredSource } from '../config/config.ts'
-import type { SourceFinding } from './status.ts'
+import type { SourceDiagnostic } from './status.ts'
 
 /**
  * Findings for the operator about archives that a source is meant to offer and cannot, each with the skill and the
  * reason.
  */
-export function archiveFindings(catalog: Catalog, { source, archives }: ConfiguredSource): SourceFinding[] {
+export function archiveDiagnostics(catalog: Catalog, { source, archives }: ConfiguredSource): SourceDiagnostic[] {
   if (archives.length === 0) return []
   const served = [...catalog.skills.values()].filter((skill) => skill.source === source.id)
   return served.flatMap((entry) =>
-    archives.flatMap((format): SourceFinding[] => {
+    archives.flatMap((format): SourceDiagnostic[] => {
       const why = whyNoArchive(catalog, entry, format)
       const { path, standing } = entry.skill
       const message = `there is no ${format} of the skill: ${why}`

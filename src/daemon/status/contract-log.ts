@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto'
 import { stepByStep } from '../../base/cooperative.ts'
+import type { Diagnostic } from '../../base/diagnostic.ts'
 import type { Registry } from '../../serve/registry.ts'
-import { findingProblems, PROBLEM_KINDS } from '../../sync/catalog/contract-diagnostics.ts'
-import type { ContractProblem } from '../../sync/catalog/contract-diagnostics.ts'
+import { contractDiagnosticSteps, CONTRACT_CODES } from '../../sync/catalog/contract-diagnostics.ts'
+import type { ContractCode, ContractDiagnostic } from '../../sync/catalog/contract-diagnostics.ts'
 import type { Log } from '../base/log.ts'
 
-/** Logs the problems between skills of the contract: each kind once, and again when that kind changes. */
+/** Logs the diagnostics between skills of the contract: each code once, and again when its diagnostics change. */
 export class ContractNews {
   readonly #registry: Registry
   readonly #log: Pick<Log, 'failure' | 'recovery'>
-  #problems: readonly ContractProblem[] = []
+  #diagnostics: readonly ContractDiagnostic[] = []
   #isDue = false
   #working: Promise<void> | undefined
 
@@ -19,15 +20,15 @@ export class ContractNews {
     registry.watch(() => this.#follow())
   }
 
-  /** The problems of the served catalog. */
-  async problems(): Promise<readonly ContractProblem[]> {
+  /** The diagnostics of the served catalog. */
+  async diagnostics(): Promise<readonly ContractDiagnostic[]> {
     await this.#working
-    return this.#problems
+    return this.#diagnostics
   }
 
-  /** The problems as last found: of the served catalog, or for a moment of the previous one. */
-  get known(): readonly ContractProblem[] {
-    return this.#problems
+  /** The diagnostics as last found: of the served catalog, or for a moment of the previous one. */
+  get known(): readonly ContractDiagnostic[] {
+    return this.#diagnostics
   }
 
   /** Catalogs that arrive during a check are checked together afterwards. */
@@ -40,30 +41,28 @@ export class ContractNews {
   async #lookAll(): Promise<void> {
     while (this.#isDue) {
       this.#isDue = false
-      this.#problems = await stepByStep(findingProblems(this.#registry.catalog))
+      this.#diagnostics = await stepByStep(contractDiagnosticSteps(this.#registry.catalog))
       this.#tell()
     }
   }
 
   #tell(): void {
-    for (const { code, message, digest } of problemNotes(this.#problems))
+    for (const { code, message, digest } of summarizeContract(this.#diagnostics))
       this.#log.failure('warn', code, { source: '', code, message }, digest)
-    for (const kind of PROBLEM_KINDS)
-      if (!this.#problems.some((problem) => problem.kind === kind)) this.#log.recovery(kind, '')
+    for (const code of CONTRACT_CODES)
+      if (!this.#diagnostics.some((diagnostic) => diagnostic.code === code)) this.#log.recovery(code, '')
   }
 }
 
-/** One kind of problem on one line. */
-export interface ProblemNote {
-  readonly code: ContractProblem['kind']
-  readonly message: string
-  /** The digest of all problems of the kind. */
+/** The diagnostics of one code on one line. */
+export interface ContractSummary extends Diagnostic<ContractCode> {
+  /** The digest of all diagnostics of the code. */
   readonly digest: string
 }
 
-/** The first problem of each kind; `status` shows all. */
-export function problemNotes(problems: readonly ContractProblem[]): readonly ProblemNote[] {
-  return [...Map.groupBy(problems, ({ kind }) => kind)].map(([code, all]) => {
+/** The first diagnostic of each code; `status` shows all. */
+export function summarizeContract(diagnostics: readonly ContractDiagnostic[]): readonly ContractSummary[] {
+  return [...Map.groupBy(diagnostics, ({ code }) => code)].map(([code, all]) => {
     const [first = ''] = all.map(({ message }) => message)
     const digest = createHash('sha256').update(JSON.stringify(all)).digest('hex')
     return {

@@ -10,7 +10,7 @@ import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
-import type { Finding } from '../../sync/skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
 import type { Store } from '../../sync/store/store.ts'
 import type { LockStanding } from '../trust/lock-rules.ts'
 import { isFollowed } from './lock-text.ts'
@@ -53,7 +53,7 @@ export interface Provenance {
   readonly rebuiltFrom: SourceId | undefined
   /** The oldest of the consecutive generations that serve this digest. `undefined` if it is not served. */
   readonly since: Since | undefined
-  readonly findings: readonly Finding[]
+  readonly findings: readonly SkillDiagnostic[]
 }
 
 /** The configuration that selected the skill. */

@@ -14,7 +14,7 @@ import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { currentCatalog } from '../../sync/pull/generation-catalog.ts'
 import type { Contract } from '../../sync/skill-md/contract/contract.ts'
-import type { Finding } from '../../sync/skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
 import { Store } from '../../sync/store/store.ts'
 import { configuredIn, idsOf } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
@@ -70,7 +70,7 @@ export interface SkillRow {
   readonly hasUnservedContract?: true
   /** Present for skills of other MCP servers. */
   readonly verified?: Verified
-  readonly findings: readonly Finding[]
+  readonly findings: readonly SkillDiagnostic[]
 }
 
 /**

@@ -17,7 +17,7 @@ import type { PullReport } from './report.ts'
 import { statusLine } from './status-line.ts'
 import { statusOf } from './status.ts'
 import type { HttpStatus, Status } from './status.ts'
-import type { UpgradeNotice } from './upgrade-notices.ts'
+import type { UpgradeDiagnostic } from './upgrade-notices.ts'
 
 export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'readOnly'> {
   readonly config: Config
@@ -31,7 +31,7 @@ export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'readOn
   readonly fetchedFrom: (id: SourceId) => number
   /** The paths of the skills of a source that wait for approval. */
   readonly pendingOf: (id: SourceId) => readonly string[]
-  readonly notices: readonly UpgradeNotice[]
+  readonly notices: readonly UpgradeDiagnostic[]
   readonly startedAt: Date
 }
 

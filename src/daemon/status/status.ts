@@ -1,8 +1,9 @@
+import type { Diagnostic } from '../../base/diagnostic.ts'
 import type { Unready } from '../../serve/http/routes/health.ts'
 import { VERSION } from '../../serve/version.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
-import { contractProblems, problemsOf } from '../../sync/catalog/contract-diagnostics.ts'
-import type { ContractProblem } from '../../sync/catalog/contract-diagnostics.ts'
+import { contractDiagnostics, diagnosticsAbout } from '../../sync/catalog/contract-diagnostics.ts'
+import type { ContractCode, ContractDiagnostic } from '../../sync/catalog/contract-diagnostics.ts'
 import { pendingPaths } from '../../sync/decisions/approvals.ts'
 import type { Approvals } from '../../sync/decisions/approvals.ts'
 import { UNDECIDED, identityOf, type SourceDecision, type Decisions } from '../../sync/decisions/decisions.ts'
@@ -19,20 +20,20 @@ import type { Source } from '../../sync/model/source.ts'
 import { mendOf, SyncError } from '../../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import type { Loss } from '../../sync/pull/load-generation.ts'
-import type { Finding } from '../../sync/skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
 import { hasMismatch } from '../../sync/survey/listing-mismatches.ts'
 import { credentialOf } from '../config/auth.ts'
 import type { Config, ConfiguredSource, Mode } from '../config/config.ts'
 import { standingIn } from '../trust/lock-rules.ts'
 import type { LockRead, LockStanding } from '../trust/lock-rules.ts'
-import { archiveFindings } from './archive-diagnostics.ts'
+import { archiveDiagnostics } from './archive-diagnostics.ts'
 import { servedLost } from './lost-sources.ts'
 import type { ServedLost } from './lost-sources.ts'
 import { collisionsIn } from './name-collisions.ts'
 import type { Collisions } from './name-collisions.ts'
 import { isContractUnserved } from './unserved-contract.ts'
-import type { UpgradeNotice } from './upgrade-notices.ts'
+import type { UpgradeCode, UpgradeDiagnostic } from './upgrade-notices.ts'
 import { verifiedOfAll, type KeptDigests, type Verified } from './verified-files.ts'
 
 /** The state of the installation, as plain data: the output of `skillsyncd status --json`. Times are ISO 8601, UTC. */
@@ -46,7 +47,7 @@ export interface Status {
   /** Names that skills of different sources and contents share. All of the skills are served. */
   readonly collisions: Collisions
   /** Problems between skills of the contract, across all sources. */
-  readonly problems: readonly ContractProblem[]
+  readonly problems: readonly ContractRow[]
   /** The lock of the configuration; absent if the sources were named on a command line. */
   readonly lock?: LockStatus
   /**
@@ -57,7 +58,7 @@ export interface Status {
   /** Sources whose served content was lost on disk, with what is served until it is fetched again. */
   readonly servedLost: readonly ServedLost[]
   /** Changes of this version that affect this installation; empty after they were reported. */
-  readonly notices: readonly UpgradeNotice[]
+  readonly notices: readonly NoticeRow[]
   /** The process that answers; absent if none runs and the state folder was read. */
   readonly daemon?: DaemonStatus
   /**
@@ -160,7 +161,7 @@ export interface SourceStatus {
   /** The number of its skills that have the contract block although the source does not use the contract. */
   readonly unservedContracts: number
   /** Every finding of the source, those of withheld skills first. */
-  readonly findings: readonly SourceFinding[]
+  readonly findings: readonly SourceDiagnostic[]
 }
 
 /**
@@ -195,18 +196,29 @@ export interface ServedCommit {
   readonly rebuiltFrom?: SourceId
 }
 
-export interface Condition {
-  readonly code: SyncErrorCode
-  readonly message: string
-  /** The remedy for the operator. */
+/** The problem that a source has now. */
+export interface Condition extends Diagnostic<SyncErrorCode> {
   readonly mend: string
   /** With `credentials-rejected`: the origin of the secret. Never the secret itself. */
   readonly credential?: string
 }
 
-export interface SourceFinding extends Finding {
+/** A diagnostic of a survey, in the shape of `status --json`. */
+export interface SourceDiagnostic extends SkillDiagnostic {
   /** `link`: as `strayLinks` defines it. */
   readonly standing: 'served' | 'unlisted' | 'tools' | 'withheld' | 'source' | 'link'
+}
+
+/** A diagnostic between skills of the contract, in the shape of `status --json`. */
+export interface ContractRow extends Omit<ContractDiagnostic, 'code'> {
+  readonly kind: ContractCode
+}
+
+/** An upgrade diagnostic, in the shape of `status --json`. */
+export interface NoticeRow {
+  /** The id of the change. */
+  readonly change: UpgradeCode
+  readonly message: string
 }
 
 /** The data from which a status is made. */
@@ -225,7 +237,7 @@ export interface StatusInput {
   readonly loss: SyncError | undefined
   readonly approvals: Approvals
   readonly lock: LockRead
-  readonly notices: readonly UpgradeNotice[]
+  readonly notices: readonly UpgradeDiagnostic[]
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   readonly lookingSince: ReadonlyMap<SourceId, Date>
   /** The bytes of files that came from an MCP server in the last hour. `undefined` if no daemon runs. */
@@ -252,7 +264,7 @@ export function statusOf(input: StatusInput): Status {
     ...(config.lock !== undefined && { lock: lockStatusOf(config.lock, input) }),
     ...(loss !== undefined && { decisionsLost: loss.message }),
     servedLost: servedLost(input.lost),
-    notices: input.notices,
+    notices: input.notices.map(({ code, message }) => ({ change: code, message })),
     ...(readOnly !== undefined && {
       readOnly: { code: readOnly.code, message: readOnly.message, mend: mendOf(readOnly.code) },
     }),
@@ -380,8 +392,13 @@ export function withFindings(status: Status, catalog: Catalog, config: Config, {
     return { ...source, ...(verified !== undefined && { verified }), findings }
   })
   const collisions = about === undefined ? status.collisions : collisionsIn(catalog, about)
-  const problems = contractProblems(catalog)
-  return { ...status, sources, collisions, problems: about === undefined ? problems : problemsOf(about, problems) }
+  const all = contractDiagnostics(catalog)
+  const problems = (about === undefined ? all : diagnosticsAbout(about, all)).map(rowOf)
+  return { ...status, sources, collisions, problems }
+}
+
+function rowOf({ code, ...rest }: ContractDiagnostic): ContractRow {
+  return { kind: code, ...rest }
 }
 
 /** The credentials of the host and of the proxy before it. */
@@ -391,18 +408,18 @@ function credentialsOf({ access, proxy }: ConfiguredSource): string | undefined 
   return named.length === 0 ? undefined : named.join(', ')
 }
 
-const ORDER: readonly SourceFinding['standing'][] = ['withheld', 'tools', 'source', 'link', 'served', 'unlisted']
+const ORDER: readonly SourceDiagnostic['standing'][] = ['withheld', 'tools', 'source', 'link', 'served', 'unlisted']
 
-function findingsOf(snapshot: Snapshot, catalog: Catalog, configured: ConfiguredSource): SourceFinding[] {
+function findingsOf(snapshot: Snapshot, catalog: Catalog, configured: ConfiguredSource): SourceDiagnostic[] {
   const links = strayLinks(snapshot.skills)
-  const ofSkills = snapshot.skills.flatMap((skill): SourceFinding[] => {
+  const ofSkills = snapshot.skills.flatMap((skill): SourceDiagnostic[] => {
     const standing = links.has(skill) ? 'link' : skill.standing
     return skill.findings.map((finding) => ({ ...finding, standing }))
   })
   const ofSource = [snapshot.findings, snapshot.docsFolder?.findings ?? []].flatMap((findings) =>
     findings.map((finding) => ({ ...finding, standing: 'source' as const })),
   )
-  const ofArchives = archiveFindings(catalog, configured)
+  const ofArchives = archiveDiagnostics(catalog, configured)
   return [...ofSkills, ...ofSource, ...ofArchives].toSorted(
     (a, b) => ORDER.indexOf(a.standing) - ORDER.indexOf(b.standing),
   )

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Diagnostic } from '../../base/diagnostic.ts'
 import type { Decisions } from '../../sync/decisions/decisions.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
@@ -11,11 +12,10 @@ import type { LockRead } from '../trust/lock-rules.ts'
 import { isFollowed, lockStandingText } from './lock-text.ts'
 
 /** A change of behavior since the version that last wrote the state folder, if it affects this installation. */
-export interface UpgradeNotice {
-  /** The id of the change. */
-  readonly change: string
-  readonly message: string
-}
+export type UpgradeDiagnostic = Diagnostic<UpgradeCode>
+
+/** The changes of behavior. */
+export type UpgradeCode = 'lock-followed'
 
 /** The data for finding out which changes apply. */
 export interface NoticeParts {
@@ -29,13 +29,13 @@ export interface NoticeParts {
  * The changes of behavior that operators are notified of, in order. A state folder records how many of them it has been
  * served with.
  */
-const CHANGES: readonly ((parts: NoticeParts) => UpgradeNotice | undefined)[] = [lockIsFollowed]
+const CHANGES: readonly ((parts: NoticeParts) => UpgradeDiagnostic | undefined)[] = [lockIsFollowed]
 
 /**
- * The notices that are still due for this state folder. A new folder has none, because nothing changed for it. They
+ * The diagnostics that are still due for this state folder. A new folder has none, because nothing changed for it. They
  * stay due until `remember` is called.
  */
-export async function noticesOf(parts: NoticeParts): Promise<readonly UpgradeNotice[]> {
+export async function upgradeDiagnostics(parts: NoticeParts): Promise<readonly UpgradeDiagnostic[]> {
   if (await isNew(parts.store)) return []
   const known = await knownIn(parts.store)
   return CHANGES.slice(known).flatMap((noticeOf) => noticeOf(parts) ?? [])
@@ -65,7 +65,7 @@ function fileOf({ folder }: Store): string {
 }
 
 /** Previous versions followed a lock only with `--locked` or `update: locked`. */
-function lockIsFollowed({ config, lock, decisions }: NoticeParts): UpgradeNotice | undefined {
+function lockIsFollowed({ config, lock, decisions }: NoticeParts): UpgradeDiagnostic | undefined {
   const sources = config.sources.flatMap(({ source }): string[] => {
     const standing = standingIn(lock, config, source, decisions.get(source.id))
     if (standing.by !== undefined || !isBound(standing)) return []
@@ -77,7 +77,7 @@ function lockIsFollowed({ config, lock, decisions }: NoticeParts): UpgradeNotice
   const some = sources.slice(0, MOST_NAMED)
   const more = sources.length > some.length ? `; and ${sources.length - some.length} more` : ''
   const message = `The lock "${config.lock}" is followed now, as it is with --locked: ${some.join('; ')}${more}; "lock: ignore" in the configuration keeps the old behaviour`
-  return { change: 'lock-followed', message }
+  return { code: 'lock-followed', message }
 }
 
 const MOST_NAMED = 10

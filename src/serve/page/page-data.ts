@@ -1,6 +1,8 @@
+import type { Diagnostic } from '../../base/diagnostic.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import type { Tally } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import type { SkillCode } from '../../sync/skill-md/skill-diagnostic.ts'
 
 /**
  * The services of the daemon for the page, because `serve` knows no schedule and no store. Nothing in it is a secret.
@@ -13,11 +15,11 @@ export interface PageHost {
   readonly isTokenRequired: boolean
   readonly sources: () => readonly SourceHealth[]
   /** Every SKILL.md that is not served unchanged, and other findings. Unlisted skills are not included. */
-  readonly problems: () => readonly Problem[]
+  readonly problems: () => readonly PathDiagnostics[]
   /** The alarms of the hub itself, the worst first. */
-  readonly alarms: () => readonly HubAlarm[]
+  readonly alarms: () => readonly HubDiagnostic[]
   /** The problems between skills with a contract, except those that would name an unlisted skill. */
-  readonly misfits: () => readonly Misfit[]
+  readonly misfits: () => readonly MisfitDiagnostic[]
   /** The stored generations, newest first. `undefined` if they cannot be read now. */
   readonly history: () => Promise<readonly PageGeneration[] | undefined>
   /** Compares two generations. `undefined` if one of them is gone, or the comparison takes too long. */
@@ -52,38 +54,41 @@ export interface SourceHealth {
   readonly form: ListingForm | undefined
 }
 
-/** The state of a skill, or a finding in a source. */
-export interface Problem {
+/** The diagnostics of a skill, or of a source. */
+export interface PathDiagnostics {
   readonly source: SourceId
   /** The path of the skill, or of the source itself if there is no skill. */
   readonly path: string
   readonly standing: 'withheld' | 'tools' | 'disabled' | 'pending' | 'source' | 'link' | 'noted'
-  readonly findings: readonly FoundWrong[]
+  readonly diagnostics: readonly PathDiagnostic[]
 }
 
 /** An error of the hub, or of its stored data for a source. */
-export interface HubAlarm {
-  readonly code: string
-  readonly message: string
+export interface HubDiagnostic extends Diagnostic<HubCode> {
   readonly mend: string
   readonly source?: string
 }
 
+/** The codes of the hub itself. */
+export type HubCode =
+  | 'decisions-lost'
+  | 'read-only'
+  | 'served-lost'
+  | 'lock-unreadable'
+  | 'lock-followed'
+  | 'not-ready'
+  | 'tokens-unreadable'
+  | 'source-moved'
+
 /** Skills that contradict each other. All of them are served. */
-export interface Misfit {
-  readonly kind: 'id-clash' | 'dependency-missing' | 'dependency-cycle'
-  readonly message: string
+export interface MisfitDiagnostic extends Diagnostic<'id-clash' | 'dependency-missing' | 'dependency-cycle'> {
   readonly mend: string
   readonly skills: readonly { readonly source: string; readonly path: string }[]
 }
 
-/** One finding about a skill or a source. */
-export interface FoundWrong {
-  readonly rule: string
+/** A diagnostic about a skill or a file. It has a mend if the message does not name one. */
+export interface PathDiagnostic extends Diagnostic<SkillCode | 'disabled' | 'pending'> {
   readonly path: string
-  readonly message: string
-  /** The action that fixes it, if the message does not name one. */
-  readonly mend?: string
 }
 
 /** One generation. */

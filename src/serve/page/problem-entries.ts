@@ -1,12 +1,12 @@
 import { countOf } from '../../base/text/plural.ts'
-import type { HubAlarm, Misfit, PageHost, Problem, SourceHealth } from './page-data.ts'
+import type { HubDiagnostic, MisfitDiagnostic, PageHost, PathDiagnostics, SourceHealth } from './page-data.ts'
 
 /** An entry of the page. The kinds are in the order of the page. */
 export type ProblemEntry =
-  | { readonly kind: 'alarm'; readonly alarm: HubAlarm }
+  | { readonly kind: 'alarm'; readonly alarm: HubDiagnostic }
   | { readonly kind: 'source'; readonly health: SourceHealth }
-  | { readonly kind: 'misfit'; readonly misfit: Misfit }
-  | { readonly kind: 'skill'; readonly problem: Problem }
+  | { readonly kind: 'misfit'; readonly misfit: MisfitDiagnostic }
+  | { readonly kind: 'skill'; readonly problem: PathDiagnostics }
 
 /** Returns the entries of one source, or of all if `source` is empty. */
 export function entriesIn(host: PageHost, source: string): readonly ProblemEntry[] {

@@ -1,9 +1,10 @@
 import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
 import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
-import type { HubAlarm, Misfit, Problem, SourceHealth } from './page-data.ts'
+import type { HubDiagnostic, MisfitDiagnostic, PathDiagnostic, PathDiagnostics, SourceHealth } from './page-data.ts'
 import { countText, entriesIn } from './problem-entries.ts'
 import type { ProblemEntry } from './problem-entries.ts'
 import { skillAddress } from './urls.ts'
@@ -66,7 +67,7 @@ function itemsOf(shown: readonly ProblemEntry[], view: View): Html[] {
   })
 }
 
-function alarmItem({ code, message, mend, source }: HubAlarm, { host, up }: View): Html {
+function alarmItem({ code, message, mend, source }: HubDiagnostic, { host, up }: View): Html {
   const of = source === undefined ? EMPTY_HTML : html`<a href="${up}sources#${source}">${source}</a> `
   return html`<li>
     <h2>${of}${code} <span class="tag bad">the hub</span></h2>
@@ -75,13 +76,13 @@ function alarmItem({ code, message, mend, source }: HubAlarm, { host, up }: View
   </li>`
 }
 
-function misfitItem({ kind, message, mend, skills }: Misfit, { host, up }: View, addresses: Addresses): Html {
+function misfitItem({ code, message, mend, skills }: MisfitDiagnostic, { host, up }: View, addresses: Addresses): Html {
   const links = skills.slice(0, MOST_LINKS).map((skill) => {
     const address = addresses.get(keyOf(skill))
     return address === undefined ? EMPTY_HTML : html`<a href="${up}${address}">${isolateText(keyOf(skill))}</a> `
   })
   return html`<li>
-    <h2>${kind} <span class="tag warn">between skills</span></h2>
+    <h2>${code} <span class="tag warn">between skills</span></h2>
     <p>${visible(host.clean(message))}</p>
     <p>${links}</p>
     <p class="quiet">${visible(mend)}</p>
@@ -105,7 +106,7 @@ function sourceItem({ id, condition, served }: SourceHealth, { host, up }: View)
 }
 
 /** `address`: the page of the skill, if it has one. */
-function itemOf({ source, path, standing, findings }: Problem, view: View, address?: string): Html {
+function itemOf({ source, path, standing, diagnostics }: PathDiagnostics, view: View, address?: string): Html {
   const { host, up, isWhole } = view
   const { text, tone } = STANDINGS[standing]
   const name = address === undefined ? isolateText(path) : html`<a href="${up}${address}">${isolateText(path)}</a>`
@@ -114,10 +115,10 @@ function itemOf({ source, path, standing, findings }: Problem, view: View, addre
       ${isWhole ? html`<a class="quiet" href="${up}sources#${source}">${source}/</a>` : html`<span class="quiet">${source}/</span>`}${name}
       <span class="tag ${tone}">${text}</span>
     </h2>
-    ${findings.map(
-      ({ rule, path: at, message, mend }) =>
+    ${diagnostics.map(
+      ({ code, path: at, message, mend }) =>
         html`<p>
-          <strong>${rule}</strong>
+          <strong>${code}</strong>
           ${visible(host.clean(message))}${at === path ? EMPTY_HTML : html` <span class="quiet">${isolateText(at)}</span>`}${mend === undefined ? EMPTY_HTML : html`<br /><span class="quiet">${visible(mend)}</span>`}
         </p>`,
     )}
@@ -125,6 +126,11 @@ function itemOf({ source, path, standing, findings }: Problem, view: View, addre
 }
 
 type Addresses = ReadonlyMap<string, string>
+
+/** A diagnostic of a survey, without its mend. */
+function pathDiagnosticOf({ rule, path, message }: SkillDiagnostic): PathDiagnostic {
+  return { code: rule, path, message }
+}
 
 /** The pages of served skills by source and path. */
 function addressesOf(shown: readonly ProblemEntry[], { catalog }: View): Addresses {
@@ -152,7 +158,7 @@ function keyOf({ source, path }: Placed): string {
   return `${source}/${path}`
 }
 
-const STANDINGS: Readonly<Record<Problem['standing'], { readonly text: string; readonly tone: string }>> = {
+const STANDINGS: Readonly<Record<PathDiagnostics['standing'], { readonly text: string; readonly tone: string }>> = {
   withheld: { text: 'withheld', tone: 'bad' },
   tools: { text: 'for tools only', tone: 'warn' },
   disabled: { text: 'disabled', tone: 'warn' },
@@ -171,7 +177,7 @@ export function withheldView({ path, findings }: Skill, source: SourceId, view: 
     content: html`<h1>Withheld</h1>
       <p class="lead">This skill of ${source} is not served.</p>
       <ul class="list">
-        ${itemOf({ source, path, standing: 'withheld', findings }, view)}
+        ${itemOf({ source, path, standing: 'withheld', diagnostics: findings.map(pathDiagnosticOf) }, view)}
       </ul>`,
   }
 }

@@ -1,5 +1,6 @@
 import { atOnce } from '../../base/cooperative.ts'
 import type { Steps } from '../../base/cooperative.ts'
+import type { Diagnostic } from '../../base/diagnostic.ts'
 import { joinPath } from '../../base/paths.ts'
 import { comparePaths } from '../model/digest.ts'
 import { shownValue } from '../skill-md/contract/contract-value.ts'
@@ -18,51 +19,52 @@ export interface ContractNeighbor {
 }
 
 /** Stable identifiers for programs. */
-export const PROBLEM_KINDS = ['id-clash', 'dependency-missing', 'dependency-cycle'] as const
-type ProblemKind = (typeof PROBLEM_KINDS)[number]
+export const CONTRACT_CODES = ['id-clash', 'dependency-missing', 'dependency-cycle'] as const
+export type ContractCode = (typeof CONTRACT_CODES)[number]
 
 /**
- * A problem between contract skills, across sources. No skill is withheld for a dependency: otherwise a commit of one
+ * A diagnostic about contract skills together, across sources. No skill is withheld for a dependency: otherwise a commit of one
  * source could remove what another serves. If two skills have one id, neither is at `resource://`.
  */
-export interface ContractProblem {
-  readonly kind: ProblemKind
-  /** Names the skills, with source and path. */
-  readonly message: string
+export interface ContractDiagnostic extends Diagnostic<ContractCode> {
+  /** The message names the first of them, with source and path. */
   readonly skills: readonly Pick<ContractNeighbor, 'id' | 'source' | 'path'>[]
 }
 
 /**
- * The problems of the served skills: the first ones of each kind and the number of the rest; for cycles, only that
+ * The diagnostics of the served skills: the first ones of each code and the number of the rest; for cycles, only that
  * there are more.
  */
-export function contractProblems(catalog: Catalog): ContractProblem[] {
-  return atOnce(findingProblems(catalog))
+export function contractDiagnostics(catalog: Catalog): ContractDiagnostic[] {
+  return atOnce(contractDiagnosticSteps(catalog))
 }
 
-/** `contractProblems` in steps, for a caller that must let other work run. */
-export function findingProblems(catalog: Catalog): Steps<ContractProblem[]> {
-  return problemsBetween(declaredIn(catalog), MOST_OF_A_KIND)
+/** `contractDiagnostics` in steps, for a caller that must let other work run. */
+export function contractDiagnosticSteps(catalog: Catalog): Steps<ContractDiagnostic[]> {
+  return diagnosticsBetween(declaredIn(catalog), MOST_OF_A_CODE)
 }
 
-/** The problems that involve a skill of one of these sources. */
-export function problemsOf(sources: ReadonlySet<string>, problems: readonly ContractProblem[]): ContractProblem[] {
-  return problems.filter(({ skills }) => skills.some(({ source }) => sources.has(source)))
+/** The diagnostics that involve a skill of one of these sources. */
+export function diagnosticsAbout<Found extends Pick<ContractDiagnostic, 'skills'>>(
+  sources: ReadonlySet<string>,
+  diagnostics: readonly Found[],
+): Found[] {
+  return diagnostics.filter(({ skills }) => skills.some(({ source }) => sources.has(source)))
 }
 
 /**
- * Clashes, then missing dependencies, then cycles; each kind in the order of its ids. There is at most one of a kind
- * for an id. If there are more than `most` of a kind, the last one gives the number left out; for cycles, it only says
+ * Clashes, then missing dependencies, then cycles; each code in the order of its ids. There is at most one of a code
+ * for an id. If there are more than `most` of a code, the last one gives the number left out; for cycles, it only says
  * that some are.
  */
-export function problemsAmong(
+export function diagnosticsAmong(
   declared: readonly ContractNeighbor[],
   most = Number.POSITIVE_INFINITY,
-): ContractProblem[] {
-  return atOnce(problemsBetween(declared, most))
+): ContractDiagnostic[] {
+  return atOnce(diagnosticsBetween(declared, most))
 }
 
-function* problemsBetween(declared: readonly ContractNeighbor[], most: number): Steps<ContractProblem[]> {
+function* diagnosticsBetween(declared: readonly ContractNeighbor[], most: number): Steps<ContractDiagnostic[]> {
   if (declared.length === 0) return []
   const owners = byId(declared)
   yield
@@ -74,13 +76,17 @@ function* problemsBetween(declared: readonly ContractNeighbor[], most: number): 
 }
 
 /** More than a person reads at once, and few enough to send. */
-const MOST_OF_A_KIND = 100
+const MOST_OF_A_CODE = 100
 
-function few(problems: readonly ContractProblem[], most: number): readonly ContractProblem[] {
-  const [next] = problems.slice(most)
-  if (next === undefined) return problems
-  const left = problem(next.kind, `${problems.length - most} more of these are left out; mend those named first`, [])
-  return [...problems.slice(0, most), left]
+function few(diagnostics: readonly ContractDiagnostic[], most: number): readonly ContractDiagnostic[] {
+  const [next] = diagnostics.slice(most)
+  if (next === undefined) return diagnostics
+  const left = diagnostic(
+    next.code,
+    `${diagnostics.length - most} more of these are left out; mend those named first`,
+    [],
+  )
+  return [...diagnostics.slice(0, most), left]
 }
 
 function declaredIn(catalog: Catalog): ContractNeighbor[] {
@@ -103,7 +109,7 @@ function byId(declared: readonly ContractNeighbor[]): Owners {
   )
 }
 
-function clashes(owners: Owners): ContractProblem[] {
+function clashes(owners: Owners): ContractDiagnostic[] {
   return [...owners].flatMap(([id, all]) => {
     if (all.length === 1) return []
     const [listed, unlisted] = [all.filter(({ isListed }) => isListed), all.filter(({ isListed }) => !isListed)]
@@ -111,12 +117,12 @@ function clashes(owners: Owners): ContractProblem[] {
       listed.length === 1
         ? `it leads to ${places(listed)}, and skills in no list have it too: ${places(unlisted)}; rename those`
         : `none of them is served at resource://: ${places(all)}; rename all but one`
-    return [problem('id-clash', `${all.length} skills have the id "${id}", so ${so}`, all)]
+    return [diagnostic('id-clash', `${all.length} skills have the id "${id}", so ${so}`, all)]
   })
 }
 
 /** At most one per id, whatever the number of its dependencies: a frontmatter has room for ten thousand ids. */
-function unmet(owners: Owners): ContractProblem[] {
+function unmet(owners: Owners): ContractDiagnostic[] {
   return [...owners].flatMap(([id, all]) => {
     const isUnmet = (target: string): boolean => !owners.has(target)
     const targets = [...new Set(all.flatMap(({ dependsOn }) => dependsOn.filter(isUnmet)))]
@@ -124,11 +130,11 @@ function unmet(owners: Owners): ContractProblem[] {
     const wanting = all.filter(({ dependsOn }) => dependsOn.some(isUnmet))
     const which = targets.length === 1 ? 'that id' : 'those ids'
     const message = `"${id}" depends on ${named(targets, shownValue)}, and no skill that is served has ${which}: ${places(wanting)}`
-    return [problem('dependency-missing', message, wanting)]
+    return [diagnostic('dependency-missing', message, wanting)]
   })
 }
 
-function* describingCycles(owners: Owners): Steps<ContractProblem[]> {
+function* describingCycles(owners: Owners): Steps<ContractDiagnostic[]> {
   const isMet = (target: string): boolean => owners.has(target)
   const dependencies = new Map(
     [...owners].map(([id, all]) => [id, all.flatMap(({ dependsOn }) => dependsOn.filter(isMet))]),
@@ -140,9 +146,9 @@ function* describingCycles(owners: Owners): Steps<ContractProblem[]> {
     const members = cycle.flatMap((id) => owners.get(id) ?? [])
     const way = [...cycle, cycle[0]].map((id) => `"${id}"`)
     const steps = way.length > MOST_NAMED ? [...way.slice(0, MOST_NAMED), '…', way.at(-1)] : way
-    return problem('dependency-cycle', `A cycle of dependencies: ${steps.join(' → ')}: ${places(members)}`, members)
+    return diagnostic('dependency-cycle', `A cycle of dependencies: ${steps.join(' → ')}: ${places(members)}`, members)
   })
-  return found.length > MOST_CYCLES ? [...told, problem('dependency-cycle', more, [])] : told
+  return found.length > MOST_CYCLES ? [...told, diagnostic('dependency-cycle', more, [])] : told
 }
 
 /** Each cycle takes a search of its own, so they are not counted. When these are fixed, the next ones are reported. */
@@ -169,6 +175,6 @@ function placeOf({ source, path }: Pick<ContractNeighbor, 'source' | 'path'>): s
   return joinPath(source, path)
 }
 
-function problem(kind: ProblemKind, message: string, skills: readonly ContractNeighbor[]): ContractProblem {
-  return { kind, message, skills: skills.map(({ id, source, path }) => ({ id, source, path })) }
+function diagnostic(code: ContractCode, message: string, skills: readonly ContractNeighbor[]): ContractDiagnostic {
+  return { code, message, skills: skills.map(({ id, source, path }) => ({ id, source, path })) }
 }

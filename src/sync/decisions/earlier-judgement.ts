@@ -4,7 +4,7 @@ import { placing, unplaced } from '../model/serving-paths.ts'
 import type { PlacementRules } from '../model/serving-paths.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Source } from '../model/source.ts'
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 
 /** The part of a source's selection that decides the standing of its skills. */
 type Selected = Pick<Source, 'names' | 'nested' | 'unlisted' | 'contract'>
@@ -62,6 +62,6 @@ function isOfferedSince({ standing, findings }: Skill): boolean {
   return standing === 'tools' && findings.some(isClash)
 }
 
-function isClash({ rule }: Finding): boolean {
+function isClash({ rule }: SkillDiagnostic): boolean {
   return rule === 'name-clash'
 }

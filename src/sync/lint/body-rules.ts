@@ -1,5 +1,5 @@
 import { joinPath } from '../../base/paths.ts'
-import type { Flaw } from './diagnostic.ts'
+import type { LintDiagnostic } from './diagnostic.ts'
 import type { Authored } from './lint-input.ts'
 
 /** The specification's advice: under 500 lines and under 5,000 tokens. */
@@ -7,17 +7,17 @@ const MOST_LINES = 500
 const MOST_TOKENS = 5_000
 
 /** Checks whether the instructions are short enough to be read whole at each use of the skill. */
-export function bodyFlaws({ path, documentName, document }: Authored): Flaw[] {
+export function bodyDiagnostics({ path, documentName, document }: Authored): LintDiagnostic[] {
   if (document === undefined) return []
   const { text, lines, bodyStart } = document
   const at = joinPath(path, documentName)
-  const flaws: Flaw[] = []
+  const diagnostics: LintDiagnostic[] = []
   const before = lines.at(bodyStart).line - 1
   const count = lines.count - before
   if (count > MOST_LINES) {
     const place = { line: before + MOST_LINES + 1, column: 1 }
-    flaws.push({
-      rule: 'body-long',
+    diagnostics.push({
+      code: 'body-long',
       path: at,
       place,
       message: `The instructions have ${count} lines, over ${MOST_LINES}`,
@@ -26,9 +26,9 @@ export function bodyFlaws({ path, documentName, document }: Authored): Flaw[] {
   const tokens = estimatedTokens(text, bodyStart)
   if (tokens > MOST_TOKENS) {
     const message = `The instructions have about ${tokens} tokens, over ${MOST_TOKENS}`
-    flaws.push({ rule: 'body-tokens', path: at, place: lines.at(bodyStart), message })
+    diagnostics.push({ code: 'body-tokens', path: at, place: lines.at(bodyStart), message })
   }
-  return flaws
+  return diagnostics
 }
 
 /**

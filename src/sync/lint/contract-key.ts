@@ -1,11 +1,11 @@
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import type { FrontmatterPath } from './document-positions.ts'
 
 /**
  * The key at the start of a finding about the contract: `x-personal-mcp.references["my api"].path: …`. Empty if the
  * finding names no key, or it cannot be read.
  */
-export function contractKeyOf({ message }: Pick<Finding, 'message'>): FrontmatterPath {
+export function contractKeyOf({ message }: Pick<SkillDiagnostic, 'message'>): FrontmatterPath {
   const path: (string | number)[] = []
   SEGMENT.lastIndex = 0
   for (let found = SEGMENT.exec(message); found !== null; found = SEGMENT.exec(message)) {

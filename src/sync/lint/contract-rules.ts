@@ -4,7 +4,7 @@ import { CONTRACT_KEY } from '../skill-md/contract/contract.ts'
 import { readContract } from '../skill-md/contract/read-contract.ts'
 import type { ContractReading } from '../skill-md/contract/read-contract.ts'
 import { contractKeyOf } from './contract-key.ts'
-import type { Flaw } from './diagnostic.ts'
+import type { LintDiagnostic } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
 import type { Authored } from './lint-input.ts'
 import { START } from './position.ts'
@@ -23,20 +23,20 @@ export interface Declaration {
  * Checks an existing block even if no source requires the contract, since its author intends it. Faults of the other
  * fields count only if the contract is required.
  */
-export function contractFlaws(skill: Authored, isAsked: boolean): Flaw[] {
+export function contractLintDiagnostics(skill: Authored, isAsked: boolean): LintDiagnostic[] {
   const reading = readingOf(skill)
   if (reading === undefined) return []
   const path = joinPath(skill.path, skill.documentName)
-  const flaw = (rule: Flaw['rule'], fault: ContractFault): Flaw => {
+  const diagnostic = (code: LintDiagnostic['code'], fault: ContractFault): LintDiagnostic => {
     const message = `${fault.path}: ${fault.message}`
-    return { rule, path, place: keyPlace(skill, message), message }
+    return { code, path, place: keyPlace(skill, message), message }
   }
   const violations = reading.ok
     ? []
     : reading.violations.filter((fault) => isAsked || fault.path.startsWith(CONTRACT_KEY))
   return [
-    ...violations.map((fault) => flaw('contract-violated', fault)),
-    ...reading.notes.map((fault) => flaw('contract-noted', fault)),
+    ...violations.map((fault) => diagnostic('contract-violated', fault)),
+    ...reading.notes.map((fault) => diagnostic('contract-noted', fault)),
   ]
 }
 

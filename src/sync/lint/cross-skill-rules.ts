@@ -1,6 +1,6 @@
-import { problemsAmong } from '../catalog/contract-diagnostics.ts'
-import type { ContractProblem } from '../catalog/contract-diagnostics.ts'
-import type { Flaw } from './diagnostic.ts'
+import { diagnosticsAmong } from '../catalog/contract-diagnostics.ts'
+import type { ContractDiagnostic } from '../catalog/contract-diagnostics.ts'
+import type { LintDiagnostic } from './diagnostic.ts'
 import { inOrder } from './lint-skill.ts'
 import type { Judged, Validation } from './lint.ts'
 
@@ -17,18 +17,22 @@ export function withNeighbours(all: readonly Named[]): Validation[] {
       own === undefined ? [] : [{ ...own, source, path, isListed: true }],
     ),
   )
-  const problems = problemsAmong(declared)
+  const diagnostics = diagnosticsAmong(declared)
   return all.map(({ source, validation }) => {
     const skills = validation.skills.map((skill) => {
-      const more = problems.flatMap((problem) => flawsOf(problem, source, skill))
-      return more.length === 0 ? skill : { ...skill, flaws: inOrder([...skill.flaws, ...more]) }
+      const more = diagnostics.flatMap((diagnostic) => diagnosticsOf(diagnostic, source, skill))
+      return more.length === 0 ? skill : { ...skill, diagnostics: inOrder([...skill.diagnostics, ...more]) }
     })
     return { ...validation, skills }
   })
 }
 
-function flawsOf({ kind, message, skills }: ContractProblem, source: string, { path, declared }: Judged): Flaw[] {
+function diagnosticsOf(
+  { code, message, skills }: ContractDiagnostic,
+  source: string,
+  { path, declared }: Judged,
+): LintDiagnostic[] {
   if (declared === undefined || !skills.some((skill) => skill.source === source && skill.path === path)) return []
-  const place = kind === 'id-clash' ? declared.idPlace : declared.dependsOnPlace
-  return [{ rule: kind, path: declared.file, place, message }]
+  const place = code === 'id-clash' ? declared.idPlace : declared.dependsOnPlace
+  return [{ code, path: declared.file, place, message }]
 }

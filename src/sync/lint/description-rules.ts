@@ -1,21 +1,21 @@
 import { joinPath } from '../../base/paths.ts'
-import type { Flaw } from './diagnostic.ts'
+import type { LintDiagnostic } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
 import type { Authored } from './lint-input.ts'
 
 /** Checks whether an agent can choose the skill by its description. */
-export function descriptionFlaws(skill: Authored): Flaw[] {
+export function descriptionDiagnostics(skill: Authored): LintDiagnostic[] {
   const { document, frontmatter } = skill
   const description = frontmatter?.['description']
   if (document === undefined || typeof description !== 'string' || description.trim() === '') return []
   const at = { path: joinPath(skill.path, skill.documentName), place: positionOf(document, ['description'], 'value') }
   const characters = Array.from(description.trim()).length
   if (characters < FEWEST_CHARACTERS)
-    return [{ rule: 'description-short', ...at, message: `The description has ${characters} characters` }]
+    return [{ code: 'description-short', ...at, message: `The description has ${characters} characters` }]
   const trigger = frontmatter?.['when_to_use']
   if (saysWhen(description) || (typeof trigger === 'string' && trigger.trim() !== '')) return []
   return [
-    { rule: 'description-no-when', ...at, message: 'The description says what the skill does and not when to use it' },
+    { code: 'description-no-when', ...at, message: 'The description says what the skill does and not when to use it' },
   ]
 }
 

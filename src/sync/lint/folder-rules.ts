@@ -1,5 +1,5 @@
 import { baseName, joinPath } from '../../base/paths.ts'
-import type { Flaw, Rule } from './diagnostic.ts'
+import type { LintDiagnostic, LintCode } from './diagnostic.ts'
 import type { Authored } from './lint-input.ts'
 import { isMarkdown } from './markdown/markdown-file.ts'
 import { START } from './position.ts'
@@ -7,23 +7,23 @@ import { START } from './position.ts'
 /**
  * Finds files in folders with another purpose: scripts are run, references are read, assets are copied into the output.
  */
-export function folderFlaws(skill: Authored): Flaw[] {
-  const flaw = (rule: Rule, path: string, message: string): Flaw => {
-    return { rule, path: joinPath(skill.path, path), place: START, message }
+export function folderDiagnostics(skill: Authored): LintDiagnostic[] {
+  const diagnostic = (code: LintCode, path: string, message: string): LintDiagnostic => {
+    return { code, path: joinPath(skill.path, path), place: START, message }
   }
-  const flaws: Flaw[] = []
+  const diagnostics: LintDiagnostic[] = []
   const misnamed = new Set<string>()
   for (const { path, executable } of skill.ownFiles) {
     const [top = ''] = path.split('/')
     const meant = path.includes('/') ? MEANT.get(top.toLowerCase()) : undefined
     if (meant !== undefined && top !== meant && !misnamed.has(top)) {
       misnamed.add(top)
-      flaws.push(flaw('folder-name', path, `The folder "${top}" is called otherwise than "${meant}"`))
+      diagnostics.push(diagnostic('folder-name', path, `The folder "${top}" is called otherwise than "${meant}"`))
     }
-    const rule = ruleOf(path, executable)
-    if (rule !== undefined) flaws.push(flaw(rule, path, MESSAGES[rule]))
+    const code = ruleOf(path, executable)
+    if (code !== undefined) diagnostics.push(diagnostic(code, path, MESSAGES[code]))
   }
-  return flaws
+  return diagnostics
 }
 
 type Misplaced = 'script-outside-scripts' | 'script-in-references' | 'text-in-scripts'

@@ -1,6 +1,6 @@
 import { folderOf, foldedPath, foldersAbove, joinPath } from '../../base/paths.ts'
 import { isAbsolute, linkedPath, resolved } from '../skill-md/linked-path.ts'
-import type { Flaw } from './diagnostic.ts'
+import type { LintDiagnostic } from './diagnostic.ts'
 import type { Authored } from './lint-input.ts'
 import { isMarkdown } from './markdown/markdown-file.ts'
 import { linksIn } from './markdown/markdown-links.ts'
@@ -9,12 +9,12 @@ import type { Elsewhere } from './other-skills.ts'
 import { Lines } from './position.ts'
 
 /** Finds links of the skill's documents that lead nowhere after the skill is taken out of its original folder. */
-export function linkFlaws(skill: Authored, elsewhere: Elsewhere): Flaw[] {
+export function linkDiagnostics(skill: Authored, elsewhere: Elsewhere): LintDiagnostic[] {
   if (skill.texts.size === 0) return []
   const there = new Files(skill.files.map(({ path }) => path))
   // Files in assets are copied into the output of the skill: their links are meant for that place.
   const documents = [...skill.texts].filter(([path]) => isMarkdown(path) && !path.startsWith('assets/'))
-  return documents.flatMap(([path, text]) => flawsOf({ skill, path, text }, there, elsewhere))
+  return documents.flatMap(([path, text]) => diagnosticsOf({ skill, path, text }, there, elsewhere))
 }
 
 interface Linking {
@@ -23,19 +23,19 @@ interface Linking {
   readonly text: string
 }
 
-function flawsOf({ skill, path, text }: Linking, there: Files, elsewhere: Elsewhere): Flaw[] {
+function diagnosticsOf({ skill, path, text }: Linking, there: Files, elsewhere: Elsewhere): LintDiagnostic[] {
   const own = path === skill.documentName ? skill.document : undefined
-  const flaws: Flaw[] = []
+  const diagnostics: LintDiagnostic[] = []
   let lines = own?.lines
   for (const { target, offset } of linksIn(text, own?.bodyStart ?? 0)) {
     const fault = faultOf(target, path, { there, outside: outsideOf(skill, path, elsewhere) })
     if (fault === undefined) continue
     lines ??= new Lines(text)
-    flaws.push({ ...fault, path: joinPath(skill.path, path), place: lines.at(offset) })
-    // Flaws above the maximum that is shown for one file need not be found.
-    if (flaws.length > MOST) break
+    diagnostics.push({ ...fault, path: joinPath(skill.path, path), place: lines.at(offset) })
+    // Diagnostics above the maximum that is shown for one file need not be found.
+    if (diagnostics.length > MOST) break
   }
-  return flaws
+  return diagnostics
 }
 
 const MOST = 1_000
@@ -47,19 +47,23 @@ interface Around {
   readonly outside: (path: string) => string
 }
 
-function faultOf(target: string, from: string, { there, outside }: Around): Pick<Flaw, 'rule' | 'message'> | undefined {
+function faultOf(
+  target: string,
+  from: string,
+  { there, outside }: Around,
+): Pick<LintDiagnostic, 'code' | 'message'> | undefined {
   const path = linkedPath(target)
   if (path === undefined) return undefined
   const shown = JSON.stringify(target.length <= 200 ? target : `${target.slice(0, 200).toWellFormed()}…`)
   const inside = isAbsolute(path) ? undefined : resolved(folderOf(from), path)
   if (inside === undefined) {
     const where = isAbsolute(path) ? '' : outside(path)
-    return { rule: 'link-leaves-skill', message: `The link to ${shown} leads out of the skill${where}` }
+    return { code: 'link-leaves-skill', message: `The link to ${shown} leads out of the skill${where}` }
   }
   if (there.has(inside)) return undefined
   const twin = there.twinOf(inside)
   const hint = twin === undefined ? '' : `; "${twin}" is there`
-  return { rule: 'link-target-missing', message: `The link to ${shown} leads to no file of the skill${hint}` }
+  return { code: 'link-target-missing', message: `The link to ${shown} leads to no file of the skill${hint}` }
 }
 
 /**

@@ -1,28 +1,28 @@
 import { foldersAbove, joinPath } from '../../base/paths.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Tree } from '../model/tree.ts'
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import type { Rules } from '../survey/survey-rules.ts'
 import { survey } from '../survey/survey.ts'
 import { contractDeclarationOf } from './contract-rules.ts'
 import type { Declaration } from './contract-rules.ts'
-import type { Flaw } from './diagnostic.ts'
+import type { LintDiagnostic } from './diagnostic.ts'
 import type { Authored } from './lint-input.ts'
 import { judge, inOrder } from './lint-skill.ts'
 import type { Level } from './lint-skill.ts'
-import { officialFlaws, type OfficialReader } from './official-diagnostics.ts'
+import { officialDiagnostics, type OfficialReader } from './official-diagnostics.ts'
 import { Elsewhere } from './other-skills.ts'
 import { START } from './position.ts'
 import { AuthoredReader } from './read-lint-input.ts'
-import { sheetOf } from './rule-texts.ts'
+import { describeCode } from './rule-texts.ts'
 
-/** A validated skill, with its flaws. */
+/** A validated skill, with its diagnostics. */
 export interface Judged {
   /** Its folder, from the top of the tree. */
   readonly path: string
   /** `undefined` if it declares none. */
   readonly name: string | undefined
-  readonly flaws: readonly Flaw[]
+  readonly diagnostics: readonly LintDiagnostic[]
   /** `undefined` for a skill that does not keep the contract. */
   readonly declared: Declaration | undefined
 }
@@ -30,8 +30,8 @@ export interface Judged {
 /** The result for the skills of one folder. */
 export interface Validation {
   readonly skills: readonly Judged[]
-  /** Flaws that belong to no skill. */
-  readonly flaws: readonly Flaw[]
+  /** Diagnostics that belong to no skill. */
+  readonly diagnostics: readonly LintDiagnostic[]
 }
 
 /** The settings of a validation. */
@@ -62,7 +62,7 @@ export async function validate(tree: Tree, validating: Validating, signal: Abort
     judged.push({
       path: skill.path,
       name: skill.name,
-      flaws: inOrder([
+      diagnostics: inOrder([
         ...withReason(skill, judge(authored, findings, standard)),
         ...(await ofClient(authored, validating)),
       ]),
@@ -71,27 +71,31 @@ export async function validate(tree: Tree, validating: Validating, signal: Abort
   }
   return {
     skills: judged,
-    flaws: inOrder(findings.map(({ rule, path, message }) => ({ rule, path, place: START, message }))),
+    diagnostics: inOrder(findings.map(({ rule: code, path, message }) => ({ code, path, place: START, message }))),
   }
 }
 
 /** Adds an error if a source would withhold the skill for something that is otherwise only a warning. */
-function withReason({ path, standing, findings }: Skill, flaws: readonly Flaw[]): readonly Flaw[] {
-  if (standing !== 'withheld' || flaws.some(({ rule }) => sheetOf(rule).severity === 'error')) return flaws
-  const rules = [...new Set(findings.map(({ rule }) => rule))].join(', ')
-  const message = `A source withholds the skill by default: ${rules}`
-  return [{ rule: 'withheld-by-default', path: joinPath(path, 'SKILL.md'), place: START, message }, ...flaws]
+function withReason(
+  { path, standing, findings }: Skill,
+  diagnostics: readonly LintDiagnostic[],
+): readonly LintDiagnostic[] {
+  if (standing !== 'withheld' || diagnostics.some(({ code }) => describeCode(code).severity === 'error'))
+    return diagnostics
+  const codes = [...new Set(findings.map(({ rule }) => rule))].join(', ')
+  const message = `A source withholds the skill by default: ${codes}`
+  return [{ code: 'withheld-by-default', path: joinPath(path, 'SKILL.md'), place: START, message }, ...diagnostics]
 }
 
-async function ofClient(authored: Authored, { readOfficially }: Validating): Promise<readonly Flaw[]> {
-  return readOfficially === undefined ? [] : officialFlaws(authored, readOfficially)
+async function ofClient(authored: Authored, { readOfficially }: Validating): Promise<readonly LintDiagnostic[]> {
+  return readOfficially === undefined ? [] : officialDiagnostics(authored, readOfficially)
 }
 
 /**
  * A survey accepts a skill inside a skill, unless the source is configured otherwise. Its author gets the finding in
  * both cases.
  */
-function nestedIn({ path, findings }: Skill, folders: ReadonlySet<string>): Finding[] {
+function nestedIn({ path, findings }: Skill, folders: ReadonlySet<string>): SkillDiagnostic[] {
   const outer = [...foldersAbove(path)].find((above) => folders.has(above))
   if (outer === undefined || findings.some(({ rule }) => rule === 'nested-skill')) return []
   const where = outer === '' ? 'at the top' : `in "${outer}"`

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { joinPath } from '../../base/paths.ts'
 import { shownValue } from '../skill-md/contract/contract-value.ts'
-import type { Flaw } from './diagnostic.ts'
+import type { LintDiagnostic } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
 import type { Authored } from './lint-input.ts'
 import type { TextPosition } from './position.ts'
@@ -15,28 +15,28 @@ type OfficialReading =
   | { readonly kind: 'unsaid' }
 
 /**
- * The flaws for which that client refuses the file: it cannot read the frontmatter, or its reading differs in the
+ * The diagnostics for which that client refuses the file: it cannot read the frontmatter, or its reading differs in the
  * comparison.
  */
-export async function officialFlaws(skill: Authored, read: OfficialReader): Promise<Flaw[]> {
+export async function officialDiagnostics(skill: Authored, read: OfficialReader): Promise<LintDiagnostic[]> {
   const { document, frontmatter } = skill
   if (document?.yaml === undefined || frontmatter === undefined) return []
   const reading = await read(`---\n${document.yaml.text}---\n`)
   if (reading.kind === 'unsaid') return []
   if (reading.kind === 'refused')
-    return [flawAt(skill, { line: reading.line, column: 1 }, `It cannot be read there: ${reading.why}`)]
+    return [diagnosticAt(skill, { line: reading.line, column: 1 }, `It cannot be read there: ${reading.why}`)]
   const theirs = new Map<string, unknown>(Object.entries(plain(reading.frontmatter)))
   const key = [...new Set([...Object.keys(frontmatter), ...theirs.keys()])].find(
     (each) => !isDeepStrictEqual(frontmatter[each], theirs.get(each)),
   )
   if (key === undefined) return []
   const message = `It reads ${shownValue(key)} as ${shownValue(theirs.get(key))}, and YAML has it as ${shownValue(frontmatter[key])}`
-  return [flawAt(skill, positionOf(document, [key], 'value'), message)]
+  return [diagnosticAt(skill, positionOf(document, [key], 'value'), message)]
 }
 
-function flawAt({ path, documentName }: Authored, place: TextPosition, message: string): Flaw {
+function diagnosticAt({ path, documentName }: Authored, place: TextPosition, message: string): LintDiagnostic {
   return {
-    rule: 'yaml-subset',
+    code: 'yaml-subset',
     path: joinPath(path, documentName),
     place,
     message: `${message}; the official client of MCP refuses SKILL.md`,

@@ -2,7 +2,7 @@ import type { JsonValue } from '../../base/json-value.ts'
 import { joinPath } from '../../base/paths.ts'
 import { kindOf } from '../skill-md/entry-faults.ts'
 import { xmlTagIn } from '../skill-md/xml-tag.ts'
-import type { Flaw, Rule } from './diagnostic.ts'
+import type { LintDiagnostic, LintCode } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
 import type { Authored } from './lint-input.ts'
 
@@ -10,25 +10,27 @@ import type { Authored } from './lint-input.ts'
  * Checks the optional fields of the specification, which a survey leaves to the readers of the skill. `contract`: the
  * frontmatter contract applies to the skill.
  */
-export function fieldFlaws(skill: Authored, contract: boolean): Flaw[] {
+export function fieldDiagnostics(skill: Authored, contract: boolean): LintDiagnostic[] {
   const { document, frontmatter } = skill
   if (document === undefined || frontmatter === undefined) return []
   const path = joinPath(skill.path, skill.documentName)
-  const flaw: FlawOf = (rule, field, message) => {
-    return { rule, path, place: positionOf(document, [field], 'value'), message }
+  const diagnostic: MakeDiagnostic = (code, field, message) => {
+    return { code, path, place: positionOf(document, [field], 'value'), message }
   }
   const field = (name: string): JsonValue | undefined => frontmatter[name]
   return [
     ...(isTextOrNothing(field('license'))
       ? []
-      : [flaw('license-not-text', 'license', notText('license', field('license')))]),
-    ...toolsFlaws(field('allowed-tools'), contract, flaw),
+      : [diagnostic('license-not-text', 'license', notText('license', field('license')))]),
+    ...toolsDiagnostics(field('allowed-tools'), contract, diagnostic),
     ...['license', 'allowed-tools'].flatMap((name) =>
-      isEmpty(field(name)) ? [flaw('field-empty', name, `${name} is empty; give it a value, or leave it out`)] : [],
+      isEmpty(field(name))
+        ? [diagnostic('field-empty', name, `${name} is empty; give it a value, or leave it out`)]
+        : [],
     ),
     ...['name', 'description'].flatMap((name) => {
       const tag = tagIn(field(name))
-      return tag === undefined ? [] : [flaw('tags-in-text', name, `The ${name} holds ${JSON.stringify(tag)}`)]
+      return tag === undefined ? [] : [diagnostic('tags-in-text', name, `The ${name} holds ${JSON.stringify(tag)}`)]
     }),
   ]
 }
@@ -36,15 +38,19 @@ export function fieldFlaws(skill: Authored, contract: boolean): Flaw[] {
 /**
  * The specification requires a text; the frontmatter contract also allows a list of texts, and most clients read one.
  */
-function toolsFlaws(tools: JsonValue | undefined, contract: boolean, flaw: FlawOf): Flaw[] {
+function toolsDiagnostics(
+  tools: JsonValue | undefined,
+  contract: boolean,
+  diagnostic: MakeDiagnostic,
+): LintDiagnostic[] {
   const name = 'allowed-tools'
   if (isTextOrNothing(tools)) return []
   if (!Array.isArray(tools) || !tools.every((tool) => typeof tool === 'string'))
-    return [flaw('allowed-tools-not-text', name, notText(name, tools))]
-  return contract ? [] : [flaw('allowed-tools-list', name, notText(name, tools))]
+    return [diagnostic('allowed-tools-not-text', name, notText(name, tools))]
+  return contract ? [] : [diagnostic('allowed-tools-list', name, notText(name, tools))]
 }
 
-type FlawOf = (rule: Rule, field: string, message: string) => Flaw
+type MakeDiagnostic = (code: LintCode, field: string, message: string) => LintDiagnostic
 
 function notText(name: string, value: JsonValue | undefined): string {
   return `${name} is ${kindOf(value)}, not text`

@@ -1,7 +1,7 @@
 import { isAlias, isCollection, isNode, visit } from 'yaml'
 import { joinPath } from '../../base/paths.ts'
 import { AGENT_SKILLS_FIELDS } from '../skill-md/standard-fields.ts'
-import type { Flaw, Rule } from './diagnostic.ts'
+import type { LintDiagnostic, LintCode } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
 import type { Authored } from './lint-input.ts'
 import { START } from './position.ts'
@@ -11,24 +11,33 @@ import type { TextPosition } from './position.ts'
  * The additional refusals of skills-ref, the reference validator, beyond the specification: its YAML dialect has no
  * brackets and no anchors, and any three dashes end the frontmatter.
  */
-export function referenceValidatorFlaws(skill: Authored): Flaw[] {
+export function referenceValidatorDiagnostics(skill: Authored): LintDiagnostic[] {
   const { document, frontmatter } = skill
   if (document?.yaml === undefined) return []
   const { yaml, text, lines } = document
   const path = joinPath(skill.path, skill.documentName)
-  const flaw = (rule: Rule, place: TextPosition, message: string): Flaw => ({ rule, path, place, message })
-  const flaws = Object.keys(frontmatter ?? {})
+  const diagnostic = (code: LintCode, place: TextPosition, message: string): LintDiagnostic => ({
+    code,
+    path,
+    place,
+    message,
+  })
+  const diagnostics = Object.keys(frontmatter ?? {})
     .filter((field) => !KNOWN.has(field))
     .map((field) =>
-      flaw('unknown-field', positionOf(document, [field], 'key'), `The specification has no field "${field}"`),
+      diagnostic('unknown-field', positionOf(document, [field], 'key'), `The specification has no field "${field}"`),
     )
-  if (text.startsWith('\uFEFF')) flaws.push(flaw('byte-order-mark', START, 'The file begins with a byte order mark'))
+  if (text.startsWith('\uFEFF'))
+    diagnostics.push(diagnostic('byte-order-mark', START, 'The file begins with a byte order mark'))
   const dashes = yaml.text.indexOf('---')
   if (dashes !== -1)
-    flaws.push(flaw('dashes-in-frontmatter', lines.at(yaml.start + dashes), 'Three dashes stand here in a row'))
+    diagnostics.push(
+      diagnostic('dashes-in-frontmatter', lines.at(yaml.start + dashes), 'Three dashes stand here in a row'),
+    )
   const flow = flowIn(yaml.document.contents)
-  if (flow !== undefined) flaws.push(flaw('flow-style', lines.at(yaml.start + flow.at), `There is ${flow.what} here`))
-  return flaws
+  if (flow !== undefined)
+    diagnostics.push(diagnostic('flow-style', lines.at(yaml.start + flow.at), `There is ${flow.what} here`))
+  return diagnostics
 }
 
 const KNOWN: ReadonlySet<string> = new Set(AGENT_SKILLS_FIELDS)

@@ -2,11 +2,11 @@ import { isMapping } from '../../base/json-value.ts'
 import { joinPath, relativeTo } from '../../base/paths.ts'
 import { MOST_COUNTED, codePointNames } from '../skill-md/hidden-unicode.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import { isOfHiddenText } from '../survey/hidden-diagnostics.ts'
 import { unrenderedIn } from '../survey/unrendered-text.ts'
 import { contractKeyOf } from './contract-key.ts'
-import type { Flaw } from './diagnostic.ts'
+import type { LintDiagnostic } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
 import type { PositionedDocument } from './document-positions.ts'
 import type { Authored } from './lint-input.ts'
@@ -15,43 +15,46 @@ import type { TextPosition } from './position.ts'
 import { oddityOf } from './yaml-oddities.ts'
 
 /** The survey's findings for the skill, each at the place that it is about. */
-export function surveyFlaws(skill: Authored, findings: readonly Finding[]): Flaw[] {
-  const isUnrendered = ({ rule }: Finding): boolean => rule === 'unrendered-text'
+export function surveyDiagnostics(skill: Authored, findings: readonly SkillDiagnostic[]): LintDiagnostic[] {
+  const isUnrendered = ({ rule }: SkillDiagnostic): boolean => rule === 'unrendered-text'
   const rest = findings.filter((finding) => !isUnrendered(finding))
   return [
-    ...rest.flatMap((finding) => flawsOf(skill, finding)),
-    ...(findings.some(isUnrendered) ? unrenderedFlaws(skill) : []),
+    ...rest.flatMap((finding) => diagnosticsOf(skill, finding)),
+    ...(findings.some(isUnrendered) ? unrenderedDiagnostics(skill) : []),
   ]
 }
 
-function flawsOf(skill: Authored, finding: Finding): Flaw[] {
+function diagnosticsOf(skill: Authored, finding: SkillDiagnostic): LintDiagnostic[] {
   switch (finding.rule) {
     case 'hidden-unicode':
-      return hiddenFlaws(skill, finding) ?? [flawOf(skill, finding)]
+      return hiddenDiagnostics(skill, finding) ?? [diagnosticOf(skill, finding)]
     case 'metadata-not-text':
-      return metadataFlaws(skill) ?? [flawOf(skill, finding)]
+      return metadataDiagnostics(skill) ?? [diagnosticOf(skill, finding)]
     case 'link-refused':
       return [
-        { ...flawOf(skill, finding), rule: isOfDocument(skill, finding) ? 'document-link-refused' : finding.rule },
+        {
+          ...diagnosticOf(skill, finding),
+          code: isOfDocument(skill, finding) ? 'document-link-refused' : finding.rule,
+        },
       ]
     default:
-      return [flawOf(skill, finding)]
+      return [diagnosticOf(skill, finding)]
   }
 }
 
-function isOfDocument(skill: Authored, { path }: Finding): boolean {
+function isOfDocument(skill: Authored, { path }: SkillDiagnostic): boolean {
   return path === skill.path || path === joinPath(skill.path, skill.documentName)
 }
 
-function flawOf(skill: Authored, finding: Finding): Flaw {
-  const { rule, path, message } = finding
+function diagnosticOf(skill: Authored, finding: SkillDiagnostic): LintDiagnostic {
+  const { rule: code, path, message } = finding
   const document = joinPath(skill.path, skill.documentName)
-  if (!isOfDocument(skill, finding)) return { rule, path, place: START, message }
+  if (!isOfDocument(skill, finding)) return { code, path, place: START, message }
   const place = skill.document === undefined ? START : placeIn(skill.document, finding)
-  return { rule, path: document, place, message }
+  return { code, path: document, place, message }
 }
 
-function placeIn(document: PositionedDocument, finding: Finding): TextPosition {
+function placeIn(document: PositionedDocument, finding: SkillDiagnostic): TextPosition {
   switch (finding.rule) {
     case 'name-invalid':
     case 'name-unlike-folder':
@@ -79,15 +82,15 @@ function placeIn(document: PositionedDocument, finding: Finding): TextPosition {
   }
 }
 
-/** One flaw for each value that is not text; `undefined` if metadata is not a mapping. */
-function metadataFlaws({ path, documentName, document, frontmatter }: Authored): Flaw[] | undefined {
+/** One diagnostic for each value that is not text; `undefined` if metadata is not a mapping. */
+function metadataDiagnostics({ path, documentName, document, frontmatter }: Authored): LintDiagnostic[] | undefined {
   const metadata = frontmatter?.['metadata']
   if (document === undefined || !isMapping(metadata)) return undefined
   return Object.entries(metadata).flatMap(([key, value]) => {
     if (typeof value === 'string') return []
     const place = positionOf(document, ['metadata', key], 'value')
     const message = `metadata.${key} is not text; some clients refuse the skill, quote it`
-    return [{ rule: 'metadata-not-text', path: joinPath(path, documentName), place, message }]
+    return [{ code: 'metadata-not-text', path: joinPath(path, documentName), place, message }]
   })
 }
 
@@ -98,9 +101,9 @@ function invalidPlace({ yaml, lines }: PositionedDocument): TextPosition {
   return lines.at(yaml.start + (problem?.pos[0] ?? oddityOf(yaml)?.offset ?? 0))
 }
 
-/** One flaw for each known run of hidden characters, if the finding is about the text of a file. */
-function hiddenFlaws(skill: Authored, finding: Finding): Flaw[] | undefined {
-  const { rule, path } = finding
+/** One diagnostic for each known run of hidden characters, if the finding is about the text of a file. */
+function hiddenDiagnostics(skill: Authored, finding: SkillDiagnostic): LintDiagnostic[] | undefined {
+  const { rule: code, path } = finding
   const inside = relativeTo(skill.path, path)
   const file = skill.files.find((candidate) => candidate.path === inside)
   if (file === undefined) return undefined
@@ -114,7 +117,7 @@ function hiddenFlaws(skill: Authored, finding: Finding): Flaw[] | undefined {
   return hidden.runs.map((run, index) => {
     const said = `Characters stand here that nobody sees and a model reads: ${codePointNames(run)}`
     const more = index === hidden.runs.length - 1 ? moreHidden(hidden) : ''
-    return { rule, path, place: places[index] ?? START, message: `${said}${more}` }
+    return { code, path, place: places[index] ?? START, message: `${said}${more}` }
   })
 }
 
@@ -135,7 +138,7 @@ function hiddenPlaces({ runs }: HiddenText, text: string | undefined): TextPosit
   })
 }
 
-function unrenderedFlaws(skill: Authored): Flaw[] {
+function unrenderedDiagnostics(skill: Authored): LintDiagnostic[] {
   const { document } = skill
   if (document === undefined) return []
   const { text, lines, yaml, bodyStart } = document
@@ -143,6 +146,6 @@ function unrenderedFlaws(skill: Authored): Flaw[] {
   const parts = { text, bodyStart, yaml: yaml && { start: yaml.start, end: yaml.start + yaml.text.length } }
   return unrenderedIn(parts).map(({ what, offset, characters }) => {
     const message = `The ${what} of ${characters} characters is shown on no rendered page, and a model reads it`
-    return { rule: 'unrendered-text', path, place: lines.at(offset), message }
+    return { code: 'unrendered-text', path, place: lines.at(offset), message }
   })
 }

@@ -1,7 +1,7 @@
 import { isMap, isScalar, isSeq } from 'yaml'
 import type { Scalar, YAMLMap, YAMLSeq } from 'yaml'
 import { joinPath } from '../../base/paths.ts'
-import type { AuthorRule, Flaw } from './diagnostic.ts'
+import type { AuthorCode, LintDiagnostic } from './diagnostic.ts'
 import type { FrontmatterPath } from './document-positions.ts'
 import type { Authored } from './lint-input.ts'
 
@@ -9,21 +9,21 @@ import type { Authored } from './lint-input.ts'
  * Finds plain values and keys of the frontmatter that readers interpret differently. Clients use parsers of YAML 1.1
  * (PyYAML, older Ruby and Go) and of 1.2; quoted text is the same for all.
  */
-export function yamlValueFlaws(skill: Authored): Flaw[] {
+export function yamlValueDiagnostics(skill: Authored): LintDiagnostic[] {
   const { document } = skill
   const yaml = document?.yaml
   if (document === undefined || yaml === undefined || yaml.document.errors.length > 0) return []
   const path = joinPath(skill.path, skill.documentName)
-  const flaws: Flaw[] = []
+  const diagnostics: LintDiagnostic[] = []
   for (const met of nodesIn(yaml.document.contents, 'value', [])) {
     const { node } = met
     // A tag that is not a core tag makes the frontmatter invalid anyway, with everything that contains it.
     const fault =
       node.tag === undefined ? faultOf(met) : yaml.document.warnings.length > 0 ? undefined : tagged(node.tag)
     if (fault === undefined || !node.range) continue
-    flaws.push({ ...fault, path, place: document.lines.at(yaml.start + node.range[0]) })
+    diagnostics.push({ ...fault, path, place: document.lines.at(yaml.start + node.range[0]) })
   }
-  return flaws
+  return diagnostics
 }
 
 interface Met {
@@ -46,12 +46,12 @@ function* nodesIn(node: unknown, role: Met['role'], key: FrontmatterPath): Gener
 
 const DEEPEST = 64
 
-type Fault = Pick<Flaw, 'message'> & { readonly rule: AuthorRule }
+type Fault = Pick<LintDiagnostic, 'message'> & { readonly code: AuthorCode }
 
 function tagged(tag: string): Fault {
   const written = tag.startsWith(CORE) ? `!!${tag.slice(CORE.length)}` : tag
   return {
-    rule: 'yaml-tag',
+    code: 'yaml-tag',
     message: `The tag ${written} stands here, which some readers refuse and others take for text`,
   }
 }
@@ -63,21 +63,21 @@ function faultOf({ node, role, key }: Met): Fault | undefined {
   const { source, type, value } = node
   if (type !== 'PLAIN' || source === undefined) return undefined
   if (role === 'key' && source === '<<')
-    return { rule: 'yaml-merge-key', message: 'The key "<<" is one to some readers and a merge to others' }
+    return { code: 'yaml-merge-key', message: 'The key "<<" is one to some readers and a merge to others' }
   const reading = ambiguous(source) ?? (role === 'key' ? keyReading(source) : undefined)
   const quoted = `write ${JSON.stringify(source)}`
   if (reading !== undefined) {
     const what = role === 'key' ? `The key ${source}` : source
-    return { rule: 'yaml-ambiguous', message: `${what} is ${reading}; ${quoted}` }
+    return { code: 'yaml-ambiguous', message: `${what} is ${reading}; ${quoted}` }
   }
   if (role === 'key') return undefined
   if (typeof value === 'number' && Number.isFinite(value) && String(value) !== source)
-    return { rule: 'yaml-number', message: `${source} is read as the number ${value}; ${quoted}` }
+    return { code: 'yaml-number', message: `${source} is read as the number ${value}; ${quoted}` }
   const [field] = key
   if (typeof field !== 'string' || !PROSE.has(field) || key.length > 1 || typeof node.comment !== 'string')
     return undefined
   return {
-    rule: 'yaml-comment',
+    code: 'yaml-comment',
     message: `The ${field} ends before "#${shortened(node.comment)}", which is read as a comment; quote it as a whole`,
   }
 }

@@ -1,4 +1,4 @@
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import type { ObjectId } from './revision.ts'
 import type { SkillFile } from './skill.ts'
 
@@ -30,5 +30,5 @@ export interface DocsFolder {
    * The parts that are left out, and the reasons. Paths are relative to the repository's root, since the folder may be
    * outside of the source's root.
    */
-  readonly findings: readonly Finding[]
+  readonly findings: readonly SkillDiagnostic[]
 }

@@ -1,4 +1,4 @@
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import type { ListingForm } from './listing-form.ts'
 
 /** An enumeration, and how it may be kept. */
@@ -14,7 +14,7 @@ export interface Enumeration {
   /** Entries of `skills/list` as received, or made from an older form; null for an entry that is nested too deep. */
   readonly entries: readonly unknown[]
   /** Findings of skills that gave no entry. */
-  readonly findings: readonly Finding[]
+  readonly findings: readonly SkillDiagnostic[]
   /** The URIs of entries without declared digests: their files count as they were at the first read. */
   readonly firstRead: ReadonlySet<string>
   /** The URIs of those of them that the server calls dynamic. */

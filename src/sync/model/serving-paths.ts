@@ -1,7 +1,7 @@
 import { sorting } from '../../base/cooperative.ts'
 import type { Steps } from '../../base/cooperative.ts'
 import { baseName, foldedPath, folderOf, foldersAbove, joinPath, relativeTo } from '../../base/paths.ts'
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import { isSkillName } from '../skill-md/skill-name.ts'
 import { comparePaths } from './digest.ts'
 import type { Skill } from './skill.ts'
@@ -41,8 +41,8 @@ function asBefore(before: Skill, after: Skill): Skill {
   return isSame && before.isUnlisted === after.isUnlisted && areSame(before.findings, after.findings) ? before : after
 }
 
-function areSame(before: readonly Finding[], after: readonly Finding[]): boolean {
-  const isSame = ({ rule, path, message }: Finding, other: Finding | undefined): boolean =>
+function areSame(before: readonly SkillDiagnostic[], after: readonly SkillDiagnostic[]): boolean {
+  const isSame = ({ rule, path, message }: SkillDiagnostic, other: SkillDiagnostic | undefined): boolean =>
     rule === other?.rule && path === other.path && message === other.message
   return before.length === after.length && before.every((finding, index) => isSame(finding, after[index]))
 }
@@ -167,7 +167,7 @@ function placedAt(
   skill: Skill,
   servedPath: string | undefined,
   standing: Skill['standing'],
-  findings: readonly Finding[] = [],
+  findings: readonly SkillDiagnostic[] = [],
 ): Skill {
   if (skill.servedPath === servedPath && skill.standing === standing && findings.length === 0) return skill
   return { ...skill, standing, servedPath, findings: [...skill.findings, ...findings] }
@@ -236,21 +236,21 @@ function folderMatches(skill: Skill): boolean {
   return skill.path !== '' && baseName(skill.path) === skill.name
 }
 
-function nestedIn(skill: Skill, outer: string): Finding {
+function nestedIn(skill: Skill, outer: string): SkillDiagnostic {
   const message = `The skill lies inside the skill in "${outer}", and nested is as-files: its files are files of that one alone`
   return { rule: 'nested-skill', path: skill.path, message }
 }
 
-function unlikeFolder(skill: Skill, what: string): Finding {
+function unlikeFolder(skill: Skill, what: string): SkillDiagnostic {
   const message = `The name "${skill.name}" is not the name of its folder "${baseName(skill.path)}"; the skill ${what}`
   return { rule: 'name-unlike-folder', path: skill.path, message }
 }
 
-function copyOf(skill: Skill, servedPath: string, owner: Skill | undefined): Finding {
+function copyOf(skill: Skill, servedPath: string, owner: Skill | undefined): SkillDiagnostic {
   return clashFinding(skill, servedPath, owner?.path, 'which has the same files; remove one of the two')
 }
 
-function clash(skill: Skill, servedPath: string, owner: string | undefined): Finding {
+function clash(skill: Skill, servedPath: string, owner: string | undefined): SkillDiagnostic {
   const folder = baseName(skill.path)
   const isName = isSkillName(folder)
   const forTools = isName ? `offered by tools, and to links and installers as "${folder}"` : 'offered by tools alone'
@@ -258,7 +258,7 @@ function clash(skill: Skill, servedPath: string, owner: string | undefined): Fin
   return clashFinding(skill, servedPath, owner, `so this one is ${forTools}${mend}`)
 }
 
-function clashFinding(skill: Skill, servedPath: string, owner: string | undefined, then: string): Finding {
+function clashFinding(skill: Skill, servedPath: string, owner: string | undefined, then: string): SkillDiagnostic {
   const other = owner === undefined ? 'a folder of that path' : `the skill in "${owner}"`
   const message = `The name "${skill.name}" leads to "${servedPath}", whose URI belongs to ${other} (case and Unicode form do not count), ${then}`
   return { rule: 'name-clash', path: skill.path, message }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json-value.ts'
 import type { Contract } from '../skill-md/contract/contract.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import type { Docs } from './docs-folder.ts'
 import type { ObjectId } from './revision.ts'
 import type { SourceId } from './source-id.ts'
@@ -33,7 +33,7 @@ export interface Skill {
   readonly contract?: Contract
   /** For a skill of another MCP server: the names that the server uses. */
   readonly upstream?: UpstreamNames
-  readonly findings: readonly Finding[]
+  readonly findings: readonly SkillDiagnostic[]
 }
 
 /** The URIs that another server gave, in its own spelling: a request uses no other spelling. */

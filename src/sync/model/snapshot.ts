@@ -1,5 +1,5 @@
 import { baseName } from '../../base/paths.ts'
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import type { Docs, DocsFolder } from './docs-folder.ts'
 import type { HeldSnapshot } from './generation.ts'
 import type { ListingForm } from './listing-form.ts'
@@ -27,7 +27,7 @@ export interface Snapshot {
   /** Other data about that folder, if the source has one. */
   readonly docsFolder?: DocsFolder
   /** Findings that belong to no skill, sorted by `path`. */
-  readonly findings: readonly Finding[]
+  readonly findings: readonly SkillDiagnostic[]
   /** For an MCP server: the form of its listing. */
   readonly form?: ListingForm
   /** For an MCP server: it declares its listing as private to us, by the credential that we send. */

@@ -1,5 +1,5 @@
 import { foldersAbove } from '../../base/paths.ts'
-import { sheetOf } from '../lint/rule-texts.ts'
+import { describeSkillCode } from '../model/code-descriptions.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Source } from '../model/source.ts'
@@ -163,7 +163,7 @@ const MOST_REASONS = 3
 
 /** The reasons for an invalid skill: its errors, or its warnings if there are no errors. */
 function whyInvalid({ findings }: Skill): string {
-  const wrong = findings.filter(({ rule }) => sheetOf(rule).severity === 'error')
+  const wrong = findings.filter(({ rule }) => describeSkillCode(rule).severity === 'error')
   const reasons = (wrong.length === 0 ? findings : wrong).map(({ message }) => message)
   const more = reasons.length > MOST_REASONS ? `, and ${reasons.length - MOST_REASONS} more` : ''
   return `${reasons.slice(0, MOST_REASONS).join(', ')}${more}`

@@ -5,9 +5,9 @@ import type { Snapshot } from '../model/snapshot.ts'
 import { upstreamUriOf } from '../model/upstream-uri.ts'
 import { frontmatterBy } from '../skill-md/document-reader.ts'
 import { hasEntryFault } from '../skill-md/entry-faults.ts'
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import type { Mismatches } from '../store/skills/upstream-files.ts'
-import { firstFindings } from '../survey/cap-diagnostics.ts'
+import { firstDiagnostics } from '../survey/cap-diagnostics.ts'
 import { READ_HERE } from '../survey/document-reading.ts'
 import { withTexts } from '../survey/listing-hidden-text.ts'
 import { knownOf, withMismatch } from '../survey/listing-mismatches.ts'
@@ -47,8 +47,8 @@ export async function surveyListing(listing: Listing, { source, current, io, sig
 }
 
 /** A server may have thousands. */
-function firstListed(findings: readonly Finding[]): readonly Finding[] {
-  return firstFindings(findings, MOST_TOLD, (left) => {
+function firstListed(findings: readonly SkillDiagnostic[]): readonly SkillDiagnostic[] {
+  return firstDiagnostics(findings, MOST_TOLD, (left) => {
     return { path: '', message: `${left} more skills of the server have no entry` }
   })
 }

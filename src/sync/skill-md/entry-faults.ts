@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isMapping } from '../../base/json-value.ts'
-import type { Finding, FindingRule } from './skill-diagnostic.ts'
+import type { SkillDiagnostic, SkillCode } from './skill-diagnostic.ts'
 import { COMPATIBILITY_CHARACTERS, DESCRIPTION_CHARACTERS } from './standard-fields.ts'
 
 /** Our extension, which a server declares if it has the method below. Its settings are empty. */
@@ -11,7 +11,7 @@ export const OMITTED_LIST = 'dev.skillsyncd/omitted/list'
 
 /** A field that makes some client refuse the entry of a skill, and with it all other entries of its page. */
 interface EntryFault {
-  readonly rule: FindingRule
+  readonly rule: SkillCode
   readonly message: string
 }
 
@@ -31,22 +31,22 @@ export function entryFaults(frontmatter: JsonObject): readonly EntryFault[] {
 }
 
 /** True if every client accepts a listing with the frontmatter, and reads the same in the file. */
-export function isTakenByAll(frontmatter: JsonObject, findings: readonly Pick<Finding, 'rule'>[]): boolean {
+export function isTakenByAll(frontmatter: JsonObject, findings: readonly Pick<SkillDiagnostic, 'rule'>[]): boolean {
   return isYaml({ findings }) && CHECKS.every(({ faultIn }) => faultIn(frontmatter) === undefined)
 }
 
 /** False if a strict YAML reader reads something else from the file than its entry says, or nothing. */
-export function isYaml({ findings }: { readonly findings: readonly Pick<Finding, 'rule'>[] }): boolean {
+export function isYaml({ findings }: { readonly findings: readonly Pick<SkillDiagnostic, 'rule'>[] }): boolean {
   return findings.every(({ rule }) => rule !== 'frontmatter-unquoted')
 }
 
 /** True if such faults were found when the skill was judged. */
-export function hasEntryFault({ findings }: { readonly findings: readonly Finding[] }): boolean {
+export function hasEntryFault({ findings }: { readonly findings: readonly SkillDiagnostic[] }): boolean {
   return findings.some((finding) => CHECKS.some(({ rule }) => rule === finding.rule))
 }
 
 interface Check {
-  readonly rule: FindingRule
+  readonly rule: SkillCode
   readonly faultIn: (frontmatter: JsonObject) => string | undefined
 }
 

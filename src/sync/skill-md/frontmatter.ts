@@ -1,7 +1,7 @@
 import { Composer, isScalar, Lexer, Parser, visit, YAMLParseError } from 'yaml'
 import type { CST, Document, ErrorCode } from 'yaml'
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
-import type { FindingRule } from './skill-diagnostic.ts'
+import type { SkillCode } from './skill-diagnostic.ts'
 import { quoted } from './unquoted-text.ts'
 
 /** The frontmatter of a SKILL.md, or why it cannot be read. */
@@ -264,13 +264,13 @@ function isFence(bytes: Uint8Array, start: number, end: number): boolean {
 
 interface Refusal {
   readonly ok: false
-  readonly rule: FindingRule
+  readonly rule: SkillCode
   readonly message: string
   /** The reading did not finish: the next one may. */
   readonly isUnfinished?: boolean
 }
 
-function refused(rule: FindingRule, message: string): Refusal {
+function refused(rule: SkillCode, message: string): Refusal {
   return { ok: false, rule, message }
 }
 

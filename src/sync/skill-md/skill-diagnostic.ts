@@ -1,7 +1,7 @@
 /** A note for people about one path of one revision. Never an error: the rest is served. */
-export interface Finding {
+export interface SkillDiagnostic {
   /** The stable name of the rule, in kebab case: `frontmatter-missing`, `name-unlike-folder`, … */
-  readonly rule: FindingRule
+  readonly rule: SkillCode
   /**
    * The path of a skill's folder or of a file, relative to the source's root; in the docs folder, relative to the
    * repository's root.
@@ -11,7 +11,7 @@ export interface Finding {
   readonly message: string
 }
 
-export type FindingRule =
+export type SkillCode =
   | 'frontmatter-missing'
   | 'frontmatter-unterminated'
   | 'frontmatter-invalid'

@@ -1,10 +1,10 @@
 import { joinPath } from '../../base/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import type { FoundFile, FoundLink } from './find-skills.ts'
-import { submoduleFinding } from './link-resolver.ts'
-import { unusableFinding } from './read-skill.ts'
+import { submoduleDiagnostic } from './link-resolver.ts'
+import { unusableDiagnostic } from './read-skill.ts'
 
 /** The result of one walk over the docs folder: only names and ids, no content. Paths are relative to the folder. */
 export interface FoundDocs {
@@ -13,7 +13,7 @@ export interface FoundDocs {
   readonly links: readonly FoundLink[]
   /** Places that are not entered, though they may contain docs. */
   readonly unread: readonly FoundLink[]
-  readonly findings: readonly Finding[]
+  readonly findings: readonly SkillDiagnostic[]
 }
 
 /** Walks the folder for its Markdown files. The fetch has limited the number and the depth of the entries. */
@@ -24,7 +24,7 @@ export function findDocs(tree: Tree, folder: string, id: ObjectId): FoundDocs {
 }
 
 /** The tree at a path of the repository, through real folders only; or the finding that it is missing or unreadable. */
-export function docsTree(tree: Tree, folder: string): ObjectId | Finding {
+export function docsTree(tree: Tree, folder: string): ObjectId | SkillDiagnostic {
   let id = tree.root
   for (const name of folder === '' ? [] : folder.split('/')) {
     const entry = tree.list(id).find((candidate) => candidate.name === name)
@@ -44,7 +44,7 @@ class Walk implements FoundDocs {
   readonly files: FoundFile[] = []
   readonly links: FoundLink[] = []
   readonly unread: FoundLink[] = []
-  readonly findings: Finding[] = []
+  readonly findings: SkillDiagnostic[] = []
   readonly #tree: Tree
   readonly #folder: string
 
@@ -62,14 +62,14 @@ class Walk implements FoundDocs {
       case 'folder':
         return this.enter(path, id)
       case 'submodule':
-        this.findings.push(submoduleFinding(joinPath(this.#folder, path)))
+        this.findings.push(submoduleDiagnostic(joinPath(this.#folder, path)))
         return
       case 'unread':
         this.unread.push({ path, id })
         return
       case 'unusable-file':
       case 'unusable-folder':
-        this.findings.push(unusableFinding(joinPath(this.#folder, path), 'A file or folder'))
+        this.findings.push(unusableDiagnostic(joinPath(this.#folder, path), 'A file or folder'))
         return
       case 'link':
         if (this.#isMarkdown(path)) this.links.push({ path, id })

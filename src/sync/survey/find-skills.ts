@@ -7,7 +7,7 @@ import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 
 /** The result of one walk over a tree: only names and ids, no content. */
 export interface FoundSkills {
@@ -21,7 +21,7 @@ export interface FoundSkills {
   /** Places in no skill that are not entered, though they may contain skills. */
   readonly unread: readonly FoundLink[]
   /** Skills and findings below unchanged folders. */
-  readonly kept: { readonly skills: readonly Skill[]; readonly findings: readonly Finding[] }
+  readonly kept: { readonly skills: readonly Skill[]; readonly findings: readonly SkillDiagnostic[] }
   /** Every folder of the walk that is in no skill, including skills' own folders, with its tree id. */
   readonly folders: ReadonlyMap<string, ObjectId>
 }
@@ -85,7 +85,7 @@ class Walk implements FoundSkills {
   readonly submodules: string[] = []
   readonly unusable: string[] = []
   readonly unread: FoundLink[] = []
-  readonly kept: { skills: Skill[]; findings: Finding[] } = { skills: [], findings: [] }
+  readonly kept: { skills: Skill[]; findings: SkillDiagnostic[] } = { skills: [], findings: [] }
   readonly folders = new Map<string, ObjectId>()
   readonly #tree: Tree
   readonly #held: HeldFolders | undefined
@@ -134,7 +134,7 @@ class Walk implements FoundSkills {
 class HeldFolders {
   readonly #ids: ReadonlyMap<string, ObjectId>
   readonly skills: Inside<Skill>
-  readonly findings: Inside<Finding>
+  readonly findings: Inside<SkillDiagnostic>
   readonly folders: Inside<readonly [string, ObjectId]>
 
   private constructor(

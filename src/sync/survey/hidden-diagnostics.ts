@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { describeHidden, hiddenIn } from '../skill-md/hidden-unicode.ts'
 import type { HiddenPolicy, HiddenText } from '../skill-md/hidden-unicode.ts'
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
-import { firstFindings } from './cap-diagnostics.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
+import { firstDiagnostics } from './cap-diagnostics.ts'
 
 /** A place that may contain invisible characters. */
 export interface HidingPlace {
@@ -24,13 +24,13 @@ const WHERE = {
 export function judgeHidden(
   places: readonly HidingPlace[],
   policy: HiddenPolicy,
-): { readonly isWithheld: boolean; readonly findings: readonly Finding[] } {
+): { readonly isWithheld: boolean; readonly findings: readonly SkillDiagnostic[] } {
   const hiding = places.flatMap(({ hidden, ...place }) => (hidden === undefined ? [] : [{ hidden, ...place }]))
   // There may be hundreds, of which some are reported: those that decide come first.
   const first = hiding.length > MOST_HIDDEN ? hiding.toSorted((a, b) => +isDeceit(b) - +isDeceit(a)) : hiding
   return {
     isWithheld: policy === 'withhold' ? hiding.length > 0 : policy === 'deceptive' && hiding.some(isDeceit),
-    findings: firstFindings(first.map(findingOf), MOST_HIDDEN, (left, { path }) => {
+    findings: firstDiagnostics(first.map(findingOf), MOST_HIDDEN, (left, { path }) => {
       return { path, message: `${left} more such findings are left out` }
     }),
   }
@@ -49,7 +49,7 @@ function isDeceit({ where, hidden: { deceit } }: Hiding): boolean {
 /** A skill may have hundreds of files. */
 const MOST_HIDDEN = 16
 
-function findingOf({ path, where, hidden }: Hiding): Finding {
+function findingOf({ path, where, hidden }: Hiding): SkillDiagnostic {
   const message = `${WHERE[where]} holds characters that ${KINDS[hidden.deceit ?? 'unseen']}: ${describeHidden(hidden)}`
   return { rule: 'hidden-unicode', path, message }
 }
@@ -61,7 +61,7 @@ const KINDS = {
 } as const
 
 /** True if a finding is about the text itself. */
-export function isOfHiddenText({ rule, message }: Finding): boolean {
+export function isOfHiddenText({ rule, message }: SkillDiagnostic): boolean {
   return rule === 'hidden-unicode' && message.startsWith(`${WHERE.text} holds `)
 }
 

@@ -2,7 +2,7 @@ import { isBelow, joinPath } from '../../base/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
 import { utf8 } from '../skill-md/frontmatter.ts'
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import { attempted } from '../store/files/disk-error.ts'
 import { readSpooled } from '../store/files/spool.ts'
 import { skillDocumentIn } from './find-skills.ts'
@@ -90,12 +90,14 @@ export class Resolver {
 
   /** Replaces each link that stays inside the skill by its target, and every other one by a finding. */
   resolve(candidate: SkillCandidate): ResolvedCandidate {
-    const findings: Finding[] = candidate.submodules.map((path) => submoduleFinding(joinPath(candidate.path, path)))
+    const findings: SkillDiagnostic[] = candidate.submodules.map((path) =>
+      submoduleDiagnostic(joinPath(candidate.path, path)),
+    )
     const files: ResolvedFile[] = candidate.files.map((file) => ({ ...file, link: false }))
     for (const link of candidate.links) {
       if (link.path === candidate.document.name) continue
       const target = this.#linkInside(candidate, link)
-      if (typeof target === 'string') findings.push(linkFinding(joinPath(candidate.path, link.path), target))
+      if (typeof target === 'string') findings.push(linkDiagnostic(joinPath(candidate.path, link.path), target))
       else files.push({ ...target, path: link.path })
     }
     const document = this.#document(candidate)
@@ -139,12 +141,12 @@ type Document =
   | { readonly refused: string }
 
 /** The finding for a submodule, at any place. */
-export function submoduleFinding(path: string): Finding {
+export function submoduleDiagnostic(path: string): SkillDiagnostic {
   const message = 'A submodule stands here; its content belongs to another repository and is not served'
   return { rule: 'submodule', path, message }
 }
 
 /** The finding for a link without a permitted target. */
-export function linkFinding(path: string, why: string): Finding {
+export function linkDiagnostic(path: string, why: string): SkillDiagnostic {
   return { rule: 'link-refused', path, message: `The link is not served: ${why}` }
 }

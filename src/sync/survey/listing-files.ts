@@ -6,7 +6,7 @@ import { DeclaredTree } from '../model/listing-paths.ts'
 import type { SkillFile } from '../model/skill.ts'
 import { pathOf, plainUpstreamUri, readUpstreamUri } from '../model/upstream-uri.ts'
 import { shownValue } from '../skill-md/contract/contract-value.ts'
-import type { Finding, FindingRule } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic, SkillCode } from '../skill-md/skill-diagnostic.ts'
 import type { SurveyLimits } from './read-skill.ts'
 
 /** The files that an entry declares, or the first reason why the skill cannot be served whole. */
@@ -17,7 +17,7 @@ export type FileSet =
       readonly size: number
       readonly uris: Readonly<Record<string, string>> | undefined
     }
-  | { readonly ok: false; readonly finding: Finding }
+  | { readonly ok: false; readonly finding: SkillDiagnostic }
 
 /** Reads the declared files. `path` is the path of the skill. A part of a set is never served. */
 export function fileSetOf(
@@ -25,7 +25,7 @@ export function fileSetOf(
   path: string,
   { skill: limits }: SurveyLimits,
 ): FileSet {
-  const refused = (rule: FindingRule, message: string): FileSet => ({ ok: false, finding: { rule, path, message } })
+  const refused = (rule: SkillCode, message: string): FileSet => ({ ok: false, finding: { rule, path, message } })
   if (resources === 'dynamic')
     return refused(
       'not-verifiable',
@@ -65,7 +65,7 @@ class DeclaredSet {
   }
 
   /** Adds a file. Returns the reason why the set cannot be taken with it. */
-  add(resource: unknown): Finding | undefined {
+  add(resource: unknown): SkillDiagnostic | undefined {
     const { uri, digest, size }: Readonly<Record<string, unknown>> = isObject(resource) ? resource : {}
     if (typeof uri !== 'string') return this.#refused('A file in its list has no uri')
     const path = this.#pathOf(uri)
@@ -99,7 +99,7 @@ class DeclaredSet {
   /**
    * The path relative to the skill. Compares by segments, so that a neighbor whose name begins alike does not match.
    */
-  #pathOf(uri: string): string | Finding {
+  #pathOf(uri: string): string | SkillDiagnostic {
     const read = readUpstreamUri(uri)
     if (!read.ok) return this.#refused(`The file ${shownValue(uri)} is refused: ${read.why}`)
     const path = pathOf(read)
@@ -109,11 +109,11 @@ class DeclaredSet {
       : this.#refused(`The file ${shownValue(uri)} lies outside of the skill`)
   }
 
-  #refused(message: string): Finding {
+  #refused(message: string): SkillDiagnostic {
     return this.#finding('entry-refused', message)
   }
 
-  #finding(rule: FindingRule, message: string): Finding {
+  #finding(rule: SkillCode, message: string): SkillDiagnostic {
     return { rule, path: this.#skill, message }
   }
 }

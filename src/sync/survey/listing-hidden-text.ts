@@ -3,7 +3,7 @@ import type { Skill, SkillFile } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { hiddenIn, hiddenInDocument, hiddenInFile } from '../skill-md/hidden-unicode.ts'
 import type { HiddenPolicy, HiddenText } from '../skill-md/hidden-unicode.ts'
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-diagnostics.ts'
 import type { HidingPlace } from './hidden-diagnostics.ts'
 
@@ -54,7 +54,7 @@ export function refusalIn(
   { path, files }: { readonly path: string; readonly files: readonly Pick<SkillFile, 'path' | 'sha256'>[] },
   texts: KnownTexts,
   policy: HiddenPolicy,
-): Finding | undefined {
+): SkillDiagnostic | undefined {
   for (const file of files) {
     const hidden = texts.get(textKeyOf(file))
     if (hidden === undefined) continue

@@ -12,8 +12,8 @@ import { pathOf, readUpstreamUri } from '../model/upstream-uri.ts'
 import { worstStanding } from '../model/worst-standing.ts'
 import { shownValue } from '../skill-md/contract/contract-value.ts'
 import { frontmatterOf } from '../skill-md/frontmatter.ts'
-import type { Finding, FindingRule } from '../skill-md/skill-diagnostic.ts'
-import { firstFindings } from './cap-diagnostics.ts'
+import type { SkillDiagnostic, SkillCode } from '../skill-md/skill-diagnostic.ts'
+import { firstDiagnostics } from './cap-diagnostics.ts'
 import { checkContract } from './check-contract.ts'
 import { fileSetOf } from './listing-files.ts'
 import type { FileSet } from './listing-files.ts'
@@ -28,7 +28,7 @@ export interface JudgedListing {
   /** Sorted by `path`. */
   readonly skills: readonly Skill[]
   /** Findings of entries that name no skill. */
-  readonly findings: readonly Finding[]
+  readonly findings: readonly SkillDiagnostic[]
 }
 
 /**
@@ -43,7 +43,7 @@ export async function declaredSkills(
 ): Promise<JudgedListing> {
   const isSelected = selector(rules.selection)
   const named: Skill[] = []
-  const unnamed: Finding[] = []
+  const unnamed: SkillDiagnostic[] = []
   const judge = (entry: unknown): void => {
     const judged = judgeEntry(entry, { source, ...rules })
     if ('files' in judged) named.push(judged)
@@ -57,7 +57,7 @@ export async function declaredSkills(
   const skills = consistent.filter(({ path }) => isSelected(path))
   return {
     skills: await stepByStep(placing(skills, { names: 'exact', nested, isUnlisted: matcher(unlisted) })),
-    findings: firstFindings([...unnamed, ...twins], MOST_TOLD, (left) => {
+    findings: firstDiagnostics([...unnamed, ...twins], MOST_TOLD, (left) => {
       return { path: '', message: `${left} more entries of the listing are refused` }
     }),
   }
@@ -71,7 +71,7 @@ interface Judging extends Rules {
 }
 
 /** A skill, or the reason why the entry names none. */
-function judgeEntry(entry: unknown, rules: Judging): Skill | Finding {
+function judgeEntry(entry: unknown, rules: Judging): Skill | SkillDiagnostic {
   if (!isObject(entry)) return refusedEntry('', 'An entry of the listing is no object')
   const { uri } = entry
   if (typeof uri !== 'string') return refusedEntry('', 'An entry of the listing has no uri')
@@ -146,7 +146,7 @@ const NO_FILES: Pick<Skill, 'files' | 'size' | 'digest'> = { files: [], size: 0,
  * SEP-2640: the last segment before SKILL.md equals the name. The skill is not renamed, because the URI is its
  * identity.
  */
-function nameFindings(path: string, frontmatter: JsonObject | undefined): Finding[] {
+function nameFindings(path: string, frontmatter: JsonObject | undefined): SkillDiagnostic[] {
   const name = frontmatter?.['name']
   if (typeof name !== 'string' || name === baseName(path)) return []
   const message = `The name ${shownValue(name)} is not the last segment of its URI, "${baseName(path)}"; only the server can mend that`
@@ -158,9 +158,9 @@ function pathsIn(set: FileSet): readonly string[] | undefined {
 }
 
 /** Two spellings of one URI have the same path: the first entry is kept. */
-function withoutTwins(skills: readonly Skill[]): readonly [readonly Skill[], readonly Finding[]] {
+function withoutTwins(skills: readonly Skill[]): readonly [readonly Skill[], readonly SkillDiagnostic[]] {
   const met = new Map<string, Skill>()
-  const twins: Finding[] = []
+  const twins: SkillDiagnostic[] = []
   for (const skill of skills) {
     const { path, upstream } = skill
     if (met.has(path))
@@ -231,10 +231,10 @@ class Nesting {
   }
 }
 
-function refusedEntry(path: string, message: string): Finding {
+function refusedEntry(path: string, message: string): SkillDiagnostic {
   return finding('entry-refused', path, message)
 }
 
-function finding(rule: FindingRule, path: string, message: string): Finding {
+function finding(rule: SkillCode, path: string, message: string): SkillDiagnostic {
   return { rule, path, message }
 }

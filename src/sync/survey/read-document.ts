@@ -8,10 +8,10 @@ import type { Unquoted } from '../skill-md/frontmatter.ts'
 import type { Unrendered } from '../skill-md/hidden-markdown.ts'
 import { describeLookAlikes, lookAlikesIn } from '../skill-md/look-alikes.ts'
 import type { LookAlikes } from '../skill-md/look-alikes.ts'
-import type { Finding, FindingRule } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic, SkillCode } from '../skill-md/skill-diagnostic.ts'
 import { isSkillName } from '../skill-md/skill-name.ts'
 import { DESCRIPTION_CHARACTERS } from '../skill-md/standard-fields.ts'
-import { firstFindings } from './cap-diagnostics.ts'
+import { firstDiagnostics } from './cap-diagnostics.ts'
 import { SEARCHED_BYTES } from './document-reading.ts'
 import { textsInValue } from './hidden-diagnostics.ts'
 
@@ -25,7 +25,7 @@ export const UNSAID: Said = { name: undefined, description: undefined, frontmatt
 export interface ReadDocument {
   readonly standing: Standing
   readonly fields: Said
-  readonly findings: readonly Finding[]
+  readonly findings: readonly SkillDiagnostic[]
 }
 
 /** Judges a SKILL.md alone. `path` is the path of the skill's folder. */
@@ -41,14 +41,14 @@ export function judgeDocument(path: string, document: DocumentReading): ReadDocu
   return { ...judged, findings: [...unquotedFindings(path, read.unquoted), ...ofValues, ...ofText] }
 }
 
-function unread(path: string, { rule, message }: Unread, ofText: readonly Finding[]): ReadDocument {
+function unread(path: string, { rule, message }: Unread, ofText: readonly SkillDiagnostic[]): ReadDocument {
   const standing = rule === 'frontmatter-invalid' ? 'tools' : 'withheld'
   return { standing, fields: UNSAID, findings: [finding(rule, path, message), ...ofText] }
 }
 
 type Unread = Unquoted['refusal']
 
-function unquotedFindings(path: string, unquoted: Unquoted | undefined): readonly Finding[] {
+function unquotedFindings(path: string, unquoted: Unquoted | undefined): readonly SkillDiagnostic[] {
   if (unquoted === undefined) return []
   const { fields } = unquoted
   const [verb, it] = fields.length === 1 ? ['holds', 'it is'] : ['hold', 'they are']
@@ -56,7 +56,7 @@ function unquotedFindings(path: string, unquoted: Unquoted | undefined): readonl
   return [finding('frontmatter-unquoted', path, message)]
 }
 
-function isOfLetters({ rule }: Finding): boolean {
+function isOfLetters({ rule }: SkillDiagnostic): boolean {
   return rule === 'look-alike-letters'
 }
 
@@ -79,7 +79,7 @@ export function judgedFields(path: string, frontmatter: JsonObject): ReadDocumen
 interface Field {
   readonly standing: Standing
   readonly value: string | undefined
-  readonly findings: readonly Finding[]
+  readonly findings: readonly SkillDiagnostic[]
 }
 
 function nameOf(path: string, frontmatter: JsonObject): Field {
@@ -114,25 +114,28 @@ function descriptionOf(path: string, frontmatter: JsonObject): Field {
 }
 
 /** Findings for text in a SKILL.md that people do not see as it is. */
-function textFindings(path: string, { unrendered, lookAlikes, unsearched }: DocumentReading): readonly Finding[] {
+function textFindings(
+  path: string,
+  { unrendered, lookAlikes, unsearched }: DocumentReading,
+): readonly SkillDiagnostic[] {
   const found = [...letterFindings(path, 'SKILL.md', lookAlikes), ...unrenderedFindings(path, unrendered)]
   if (unsearched === 0) return found
   const message = `Text that no rendered page shows is searched for in the first ${SEARCHED_BYTES} bytes alone; ${unsearched} follow`
   return [...found, finding('unrendered-text', path, message)]
 }
 
-function letterFindings(path: string, where: string, found: LookAlikes | undefined): Finding[] {
+function letterFindings(path: string, where: string, found: LookAlikes | undefined): SkillDiagnostic[] {
   if (found === undefined) return []
   const message = `${where} has words whose letters are not those that they look like: ${describeLookAlikes(found)}`
   return [finding('look-alike-letters', path, message)]
 }
 
-function unrenderedFindings(path: string, unrendered: readonly Unrendered[]): readonly Finding[] {
+function unrenderedFindings(path: string, unrendered: readonly Unrendered[]): readonly SkillDiagnostic[] {
   const found = unrendered.map(({ what, line, characters }) => {
     const message = `The ${what} of ${characters} characters at line ${line} is shown on no rendered page, and a model reads it`
     return finding('unrendered-text', path, message)
   })
-  return firstFindings(found, MOST_UNRENDERED, (left) => {
+  return firstDiagnostics(found, MOST_UNRENDERED, (left) => {
     return { path, message: `${left} more such texts are shown on no rendered page` }
   })
 }
@@ -140,6 +143,6 @@ function unrenderedFindings(path: string, unrendered: readonly Unrendered[]): re
 /** A file may have thousands. */
 const MOST_UNRENDERED = 16
 
-function finding(rule: FindingRule, path: string, message: string): Finding {
+function finding(rule: SkillCode, path: string, message: string): SkillDiagnostic {
   return { rule, path, message }
 }

@@ -9,7 +9,7 @@ import type { DocumentReading } from '../skill-md/document-reader.ts'
 import type { FrontmatterLimits } from '../skill-md/frontmatter.ts'
 import { hiddenIn } from '../skill-md/hidden-unicode.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
-import type { Finding, FindingRule } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic, SkillCode } from '../skill-md/skill-diagnostic.ts'
 import { checkContract } from './check-contract.ts'
 import type { Cut } from './find-skills.ts'
 import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-diagnostics.ts'
@@ -29,7 +29,7 @@ export interface ResolvedCandidate {
   readonly unusable: readonly string[]
   /** Present if the folder has more than `files`, over the limits of a skill. */
   readonly cut?: Cut
-  readonly findings: readonly Finding[]
+  readonly findings: readonly SkillDiagnostic[]
 }
 
 export interface ResolvedFile {
@@ -88,7 +88,7 @@ export function readSkill(candidate: ResolvedCandidate, reading: Reading): Skill
 }
 
 /** The skill for a SKILL.md that cannot be read at all. */
-export function unreadableSkill(candidate: ResolvedCandidate, rule: FindingRule, message: string): Skill {
+export function unreadableSkill(candidate: ResolvedCandidate, rule: SkillCode, message: string): Skill {
   const findings = [...candidate.findings, ...documentCase(candidate).findings, finding(rule, candidate.path, message)]
   return { path: candidate.path, servedPath: undefined, standing: 'withheld', ...UNSAID, ...NO_FILES, findings }
 }
@@ -98,12 +98,12 @@ const NO_FILES: Pick<Skill, 'files' | 'size' | 'digest'> = { files: [], size: 0,
 interface Part<Fields> {
   readonly standing: Standing
   readonly fields: Fields
-  readonly findings: readonly Finding[]
+  readonly findings: readonly SkillDiagnostic[]
 }
 
 interface Judgement {
   readonly standing: Standing
-  readonly findings: readonly Finding[]
+  readonly findings: readonly SkillDiagnostic[]
 }
 
 function documentCase(candidate: ResolvedCandidate): Judgement {
@@ -179,19 +179,19 @@ function skillFile(file: ResolvedFile, reading: Reading): SkillFile[] {
 }
 
 /** The first reason why the files of a skill cannot be served whole. A part of them is never served. */
-function refusalOf(candidate: ResolvedCandidate, reading: Reading): Finding | undefined {
+function refusalOf(candidate: ResolvedCandidate, reading: Reading): SkillDiagnostic | undefined {
   const at = (file: string): string => joinPath(candidate.path, file)
   const { skill } = reading.limits
   const tooMany = tooManyIn(candidate, skill.files)
   if (tooMany !== undefined) return finding('limit-files', candidate.path, tooMany)
   const [unusable] = candidate.unusable
-  if (unusable !== undefined) return unusableFinding(at(unusable), 'A file or folder')
+  if (unusable !== undefined) return unusableDiagnostic(at(unusable), 'A file or folder')
   const folded = new Map<string, string>()
   for (const { path, id } of candidate.files) {
     const content = reading.contentOf(id)
     if (content.kind === 'refused') return contentRefusal(at(path), content, `limits.skill.bytes (${skill.bytes})`)
     if (content.isLfsPointer && reading.policy.lfs !== 'pointers') {
-      return lfsFinding(at(path))
+      return lfsDiagnostic(at(path))
     }
     if (at(path).includes('\\'))
       return finding('path-refused', at(path), 'The path holds a backslash, which no URI may carry')
@@ -217,7 +217,7 @@ function without(candidate: ResolvedCandidate, leftOut: ReadonlySet<ResolvedFile
   return { ...candidate, files: candidate.files.filter((file) => !leftOut.has(file)) }
 }
 
-function leftOutFindings(path: string, leftOut: ReadonlySet<ResolvedFile>): readonly Finding[] {
+function leftOutFindings(path: string, leftOut: ReadonlySet<ResolvedFile>): readonly SkillDiagnostic[] {
   if (leftOut.size === 0) return []
   const paths = inPathOrder([...leftOut]).map((file) => `"${file.path}"`)
   const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : ''
@@ -229,13 +229,13 @@ function leftOutFindings(path: string, leftOut: ReadonlySet<ResolvedFile>): read
 const MOST_NAMED = 8
 
 /** The finding for a Git LFS pointer. */
-export function lfsFinding(path: string): Finding {
+export function lfsDiagnostic(path: string): SkillDiagnostic {
   const message = 'The file is a git LFS pointer, not the file; `lfs: pointers` serves the pointer'
   return finding('lfs-pointer', path, message)
 }
 
 /** The finding for a name that is not UTF-8 or too long, at any place. */
-export function unusableFinding(path: string, what: string): Finding {
+export function unusableDiagnostic(path: string, what: string): SkillDiagnostic {
   const message = `${what} here has a name that is not UTF-8, or over limits.repository.segment_bytes; the name is shown in part`
   return finding('path-refused', path, message)
 }
@@ -252,7 +252,11 @@ export function twinOf(path: string, met: Map<string, string>): string | undefin
 }
 
 /** The finding for a file whose content is unavailable. `most` describes the limit that a file can exceed. */
-export function contentRefusal(path: string, { reason, size }: Omit<RefusedBlob, 'kind'>, most: string): Finding {
+export function contentRefusal(
+  path: string,
+  { reason, size }: Omit<RefusedBlob, 'kind'>,
+  most: string,
+): SkillDiagnostic {
   switch (reason) {
     case 'absent':
       return finding('path-refused', path, 'The repository names the file and does not have its content')
@@ -273,6 +277,6 @@ export function contentRefusal(path: string, { reason, size }: Omit<RefusedBlob,
   }
 }
 
-function finding(rule: FindingRule, path: string, message: string): Finding {
+function finding(rule: SkillCode, path: string, message: string): SkillDiagnostic {
   return { rule, path, message }
 }

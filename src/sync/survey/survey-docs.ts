@@ -8,15 +8,15 @@ import type { Selection } from '../model/source.ts'
 import { mayPass, type RefusedBlob, type Tree } from '../model/tree.ts'
 import { hiddenIn } from '../skill-md/hidden-unicode.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
-import type { Finding, FindingRule } from '../skill-md/skill-diagnostic.ts'
-import { firstFindings } from './cap-diagnostics.ts'
+import type { SkillDiagnostic, SkillCode } from '../skill-md/skill-diagnostic.ts'
+import { firstDiagnostics } from './cap-diagnostics.ts'
 import { docsTree, findDocs } from './find-docs.ts'
 import type { FoundDocs } from './find-docs.ts'
 import type { FoundLink } from './find-skills.ts'
 import { judgeHidden } from './hidden-diagnostics.ts'
-import { LinkTexts, linkFinding } from './link-resolver.ts'
+import { LinkTexts, linkDiagnostic } from './link-resolver.ts'
 import { LinkPlaces, follow } from './links.ts'
-import { contentRefusal, lfsFinding, twinOf } from './read-skill.ts'
+import { contentRefusal, lfsDiagnostic, twinOf } from './read-skill.ts'
 import type { BlobContent, ResolvedFile } from './read-skill.ts'
 import { resolvedAgain } from './stale-copies.ts'
 
@@ -72,8 +72,8 @@ function docsOf(files: readonly DocFile[]): { readonly docs?: Docs } {
 /** A folder may contain thousands of files, and each may have a fault. */
 const MOST_FINDINGS = 64
 
-function bounded(findings: readonly Finding[], folder: string): readonly Finding[] {
-  return firstFindings(inPathOrder(findings), MOST_FINDINGS, (left) => {
+function bounded(findings: readonly SkillDiagnostic[], folder: string): readonly SkillDiagnostic[] {
+  return firstDiagnostics(inPathOrder(findings), MOST_FINDINGS, (left) => {
     return { path: folder, message: `${left} more findings in the docs folder are left out` }
   })
 }
@@ -82,7 +82,7 @@ function bounded(findings: readonly Finding[], folder: string): readonly Finding
 interface ResolvedDoc extends ResolvedFile, Pick<DocFile, 'target'> {}
 
 class DocsSurvey {
-  readonly findings: Finding[] = []
+  readonly findings: SkillDiagnostic[] = []
   readonly #reading: DocsReading
   #before: Promise<readonly DocFile[]> | undefined
 
@@ -144,8 +144,8 @@ class DocsSurvey {
       const resolved = links.map(({ path, id }) => {
         const at = joinPath(folder, path)
         const target = follow(places, (link) => texts.textOf(link), { path: at, id }, bounds)
-        if (target.kind === 'refused') return linkFinding(at, target.why)
-        if (target.entry.kind === 'folder') return linkFinding(at, 'it leads to a folder')
+        if (target.kind === 'refused') return linkDiagnostic(at, target.why)
+        if (target.entry.kind === 'folder') return linkDiagnostic(at, 'it leads to a folder')
         const { id: blob, kind } = target.entry
         return {
           path,
@@ -221,7 +221,7 @@ class DocsSurvey {
     const why = whyUnaddressed(path)
     if (why !== undefined) return this.#note('path-refused', at, `${why}; rename it`)
     if (content.isLfsPointer && this.#reading.policy.lfs !== 'pointers') {
-      this.findings.push(lfsFinding(at))
+      this.findings.push(lfsDiagnostic(at))
       return true
     }
     if (this.#hides(path, content.hidden)) return true
@@ -243,7 +243,7 @@ class DocsSurvey {
     return isWithheld
   }
 
-  #note(rule: FindingRule, path: string, message: string): true {
+  #note(rule: SkillCode, path: string, message: string): true {
     this.findings.push({ rule, path, message })
     return true
   }

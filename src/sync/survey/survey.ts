@@ -10,25 +10,25 @@ import type { Selection } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { RefusedBlob, TakenBlob, Tree } from '../model/tree.ts'
 import type { DocumentReader } from '../skill-md/document-reader.ts'
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import { attempted } from '../store/files/disk-error.ts'
 import { readSpooled } from '../store/files/spool.ts'
 import { lotsOf, together } from './batches.ts'
-import { firstFindings } from './cap-diagnostics.ts'
+import { firstDiagnostics } from './cap-diagnostics.ts'
 import { READ_HERE } from './document-reading.ts'
 import type { Earlier } from './earlier-snapshot.ts'
 import { Gatherer, decidingByTheirId, findSkills } from './find-skills.ts'
 import type { SkillCandidate, FoundSkills } from './find-skills.ts'
-import { LinkTexts, Resolver, linkFinding, submoduleFinding } from './link-resolver.ts'
+import { LinkTexts, Resolver, linkDiagnostic, submoduleDiagnostic } from './link-resolver.ts'
 import type { TextOf } from './links.ts'
-import { readSkill, unreadableSkill, unusableFinding } from './read-skill.ts'
+import { readSkill, unreadableSkill, unusableDiagnostic } from './read-skill.ts'
 import type { BlobContent, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
 import { StandIns } from './stale-copies.ts'
 import { surveyDocs } from './survey-docs.ts'
 import type { DocsReading, SurveyedDocs } from './survey-docs.ts'
 import { rulesOf, selector } from './survey-rules.ts'
 import type { Rules } from './survey-rules.ts'
-import { MOST_TOLD, unreadFindings, withUnread } from './unreadable-parts.ts'
+import { MOST_TOLD, unreadDiagnostics, withUnread } from './unreadable-parts.ts'
 
 /** The content found in a tree. */
 export interface Survey extends Pick<
@@ -121,11 +121,11 @@ class Surveyor {
     const isUnlisted = matcher(this.#selection.unlisted)
     const { names, nested } = this.#selection
     const skills = await stepByStep(placing(judged, { names, nested, isUnlisted }))
-    const unusable = found.unusable.map((path) => unusableFinding(path, 'A folder that is not looked into'))
+    const unusable = found.unusable.map((path) => unusableDiagnostic(path, 'A folder that is not looked into'))
     const elsewhere = [
-      ...found.submodules.map(submoduleFinding),
+      ...found.submodules.map(submoduleDiagnostic),
       ...unusable,
-      ...unreadFindings(unread),
+      ...unreadDiagnostics(unread),
       ...outwardFindings(outward),
     ]
     const findings = await stepByStep(
@@ -278,9 +278,9 @@ interface Followed {
 }
 
 /** Installers fill whole folders with such links: the operator who serves one must learn why it has no skills. */
-function outwardFindings(outward: Followed['outward']): readonly Finding[] {
-  const findings = outward.map(([path, why]) => linkFinding(path, why))
-  return firstFindings(findings, MOST_TOLD, (left, { path }) => {
+function outwardFindings(outward: Followed['outward']): readonly SkillDiagnostic[] {
+  const findings = outward.map(([path, why]) => linkDiagnostic(path, why))
+  return firstDiagnostics(findings, MOST_TOLD, (left, { path }) => {
     return { path, message: `${left} more links that lead out of the repository are not served` }
   })
 }

@@ -3,8 +3,8 @@ import type { ObjectId } from '../model/revision.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { mayPass } from '../model/tree.ts'
-import type { Finding } from '../skill-md/skill-diagnostic.ts'
-import { firstFindings } from './cap-diagnostics.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
+import { firstDiagnostics } from './cap-diagnostics.ts'
 import type { FoundLink } from './find-skills.ts'
 import { contentRefusal } from './read-skill.ts'
 import type { BlobContent, ResolvedCandidate } from './read-skill.ts'
@@ -42,9 +42,12 @@ export async function withUnread(
 }
 
 /** The findings for unreadable places outside of skills: the first few, and the number of the rest. */
-export function unreadFindings({ outside, contentOf }: Pick<UnreadParts, 'outside' | 'contentOf'>): readonly Finding[] {
+export function unreadDiagnostics({
+  outside,
+  contentOf,
+}: Pick<UnreadParts, 'outside' | 'contentOf'>): readonly SkillDiagnostic[] {
   const findings = outside.flatMap(({ path, id }) => refusalIn(path, contentOf(id)) ?? [])
-  return firstFindings(findings, MOST_TOLD, (left, { path }) => {
+  return firstDiagnostics(findings, MOST_TOLD, (left, { path }) => {
     return { path, message: `${left} more places that cannot be looked into are left out` }
   })
 }
@@ -52,7 +55,10 @@ export function unreadFindings({ outside, contentOf }: Pick<UnreadParts, 'outsid
 /**
  * The first place for which a snapshot has earlier content, because it was unreadable. `undefined` if there is none.
  */
-export function unreadPlace({ skills, docsFolder }: Pick<Snapshot, 'skills' | 'docsFolder'>): Finding | undefined {
+export function unreadPlace({
+  skills,
+  docsFolder,
+}: Pick<Snapshot, 'skills' | 'docsFolder'>): SkillDiagnostic | undefined {
   const findings = [...skills.flatMap((skill) => skill.findings), ...(docsFolder?.findings ?? [])]
   return findings.find(({ rule }) => rule === 'not-read')
 }
@@ -60,17 +66,17 @@ export function unreadPlace({ skills, docsFolder }: Pick<Snapshot, 'skills' | 'd
 /** The limit on findings for places outside of skills. */
 export const MOST_TOLD = 32
 
-function asItWas(skill: Skill, { path, message }: Finding): Skill {
+function asItWas(skill: Skill, { path, message }: SkillDiagnostic): Skill {
   const findings = skill.findings.filter(({ rule }) => rule !== 'not-read')
-  const kept: Finding = { rule: 'not-read', path, message: `${message}; the skill stays as it was` }
+  const kept: SkillDiagnostic = { rule: 'not-read', path, message: `${message}; the skill stays as it was` }
   return { ...skill, findings: [...findings, kept] }
 }
 
 /** The reasons that may pass, for skills that could not be read. */
 class Reasons {
-  readonly #ofSkills = new Map<string, Finding>()
+  readonly #ofSkills = new Map<string, SkillDiagnostic>()
   /** By path; each applies to everything below it. */
-  readonly #ofPlaces = new Map<string, Finding>()
+  readonly #ofPlaces = new Map<string, SkillDiagnostic>()
 
   constructor({ outside, linked, candidates, contentOf }: UnreadParts) {
     for (const { path, id } of outside) this.#add(path, contentOf(id))
@@ -90,7 +96,7 @@ class Reasons {
     return this.#ofSkills.size === 0 && this.#ofPlaces.size === 0
   }
 
-  of(path: string): Finding | undefined {
+  of(path: string): SkillDiagnostic | undefined {
     const at = this.#ofSkills.get(path) ?? this.#ofPlaces.get(path)
     if (at !== undefined || this.#ofPlaces.size === 0) return at
     for (const above of foldersAbove(path)) {
@@ -100,7 +106,7 @@ class Reasons {
     return undefined
   }
 
-  #add(path: string, content: BlobContent): Finding | undefined {
+  #add(path: string, content: BlobContent): SkillDiagnostic | undefined {
     const isPassing = content.kind === 'refused' && mayPass(content.reason)
     const reason = isPassing ? refusalIn(path, content) : undefined
     if (reason !== undefined) this.#ofPlaces.set(path, reason)
@@ -108,6 +114,6 @@ class Reasons {
   }
 }
 
-function refusalIn(path: string, content: BlobContent): Finding | undefined {
+function refusalIn(path: string, content: BlobContent): SkillDiagnostic | undefined {
   return content.kind === 'refused' ? contentRefusal(path, content, 'limits.skill.bytes') : undefined
 }

@@ -5,7 +5,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { configOfSources } from '../../../src/daemon/config/command-line-config.ts'
-import { ConfigError, type ConfigProblem } from '../../../src/daemon/config/config-error.ts'
+import { ConfigError, type ConfigDiagnostic } from '../../../src/daemon/config/config-error.ts'
 import { type Config, findConfig, parseConfig, readConfig } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -600,7 +600,7 @@ test.each([
 test('whatever the text is, it is a configuration or has problems that lie inside of it', () => {
   const isPlaced =
     (text: string) =>
-    ({ line, column, message }: ConfigProblem) => {
+    ({ line, column, message }: ConfigDiagnostic) => {
       const lines = text.split('\n')
       return (
         message !== '' &&
@@ -740,7 +740,10 @@ test('a file with problems is thrown as one error, a line for each', async () =>
       `${file}:1:17: sources[0].id: must be 1 to 64 of a-z, 0-9 and single inner hyphens`,
       `${file}:1:25: sources[0].url: must begin with https://, http://, ssh:// or file:///`,
     ].join('\n'),
-    problems: [{ file, line: 1, column: 17, key: 'sources[0].id' }, { key: 'sources[0].url' }],
+    diagnostics: [
+      { code: 'value', file, line: 1, column: 17, key: 'sources[0].id' },
+      { code: 'value', key: 'sources[0].url' },
+    ],
   })
 })
 

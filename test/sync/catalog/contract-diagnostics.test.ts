@@ -2,8 +2,8 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { atOnce } from '../../../src/base/cooperative.ts'
 import {
-  contractProblems,
-  problemsAmong,
+  contractDiagnostics,
+  diagnosticsAmong,
   type ContractNeighbor,
 } from '../../../src/sync/catalog/contract-diagnostics.ts'
 import { findingCycles, type Dependencies } from '../../../src/sync/catalog/dependencies.ts'
@@ -23,15 +23,15 @@ const skill = (id: string, dependsOn: readonly string[] = [], source = 'team', p
 
 describe('the problems between skills', () => {
   test('are none where all ids differ and all dependencies lead somewhere', () => {
-    expect(problemsAmong([skill('a', ['b', 'c']), skill('b', ['c']), skill('c', [], 'house')])).toEqual([])
+    expect(diagnosticsAmong([skill('a', ['b', 'c']), skill('b', ['c']), skill('c', [], 'house')])).toEqual([])
   })
 
   test('name all skills that have one id, with source and path', () => {
     const clashing = [skill('a', [], 'team', 'x/a'), skill('b'), skill('a', [], 'house'), skill('a', [], 'team', 'a')]
 
-    expect(problemsAmong(clashing)).toEqual([
+    expect(diagnosticsAmong(clashing)).toEqual([
       {
-        kind: 'id-clash',
+        code: 'id-clash',
         message:
           '3 skills have the id "a", so none of them is served at resource://: house/a, team/a, team/x/a; rename all but one',
         skills: [
@@ -46,20 +46,20 @@ describe('the problems between skills', () => {
   test('say which skill has the id where it alone is listed', () => {
     const secret = { ...skill('a', [], 'house'), isListed: false }
 
-    expect(problemsAmong([secret, skill('a')]).map(({ message }) => message)).toEqual([
+    expect(diagnosticsAmong([secret, skill('a')]).map(({ message }) => message)).toEqual([
       '2 skills have the id "a", so it leads to team/a, and skills in no list have it too: house/a; rename those',
     ])
   })
 
   test('name a target that is missing, and who wants it', () => {
-    expect(problemsAmong([skill('a', ['gone', 'b']), skill('b', ['gone'], 'house', 'deep/b')])).toMatchObject([
+    expect(diagnosticsAmong([skill('a', ['gone', 'b']), skill('b', ['gone'], 'house', 'deep/b')])).toMatchObject([
       {
-        kind: 'dependency-missing',
+        code: 'dependency-missing',
         message: expect.stringContaining('"a" depends on "gone"'),
         skills: [{ source: 'team', path: 'a' }],
       },
       {
-        kind: 'dependency-missing',
+        code: 'dependency-missing',
         message: expect.stringContaining('house/deep/b'),
         skills: [{ source: 'house', path: 'deep/b' }],
       },
@@ -70,7 +70,7 @@ describe('the problems between skills', () => {
     const many = Array.from({ length: 9000 }, (_, index) => `d${index}`)
     const long = 'd'.repeat(60_000)
 
-    const problems = problemsAmong([skill('a', ['x', 'y', 'b']), skill('b', many), skill('c', [long])])
+    const problems = diagnosticsAmong([skill('a', ['x', 'y', 'b']), skill('b', many), skill('c', [long])])
 
     expect(problems.map(({ message }) => message)).toEqual([
       '"a" depends on "x", "y", and no skill that is served has those ids: team/a',
@@ -86,9 +86,9 @@ describe('the problems between skills', () => {
       dependsOn: Array.from({ length: 30 }, (_gone, at) => `d${at}`),
     }))
 
-    const problems = contractProblems(catalogOfWorld({ team: { skills } }))
+    const problems = contractDiagnostics(catalogOfWorld({ team: { skills } }))
 
-    expect(problems.map(({ kind }) => kind)).toEqual([
+    expect(problems.map(({ code }) => code)).toEqual([
       ...Array.from({ length: 101 }, () => 'id-clash'),
       ...Array.from({ length: 101 }, () => 'dependency-missing'),
     ])
@@ -104,9 +104,9 @@ describe('the problems between skills', () => {
   test('name a circle once, from its least id, across sources', () => {
     const circle = [skill('c', ['a'], 'house'), skill('b', ['c']), skill('a', ['b']), skill('d', ['a'])]
 
-    expect(problemsAmong(circle)).toMatchObject([
+    expect(diagnosticsAmong(circle)).toMatchObject([
       {
-        kind: 'dependency-cycle',
+        code: 'dependency-cycle',
         message: 'A cycle of dependencies: "a" → "b" → "c" → "a": team/a, team/b, house/c',
         skills: [{ id: 'a' }, { id: 'b' }, { id: 'c' }],
       },
@@ -116,13 +116,13 @@ describe('the problems between skills', () => {
   test('name the first circles of many, and that there are more', () => {
     const pairs = Array.from({ length: 21 }, (_, at) => [skill(`a${at}`, [`b${at}`]), skill(`b${at}`, [`a${at}`])])
 
-    const all = problemsAmong(pairs.slice(1).flat())
-    const some = problemsAmong(pairs.flat())
+    const all = diagnosticsAmong(pairs.slice(1).flat())
+    const some = diagnosticsAmong(pairs.flat())
 
     expect([all, some].map((problems) => problems.length)).toEqual([20, 21])
     expect(all.every(({ skills }) => skills.length === 2)).toBe(true)
     expect(some.at(-1)).toMatchObject({
-      kind: 'dependency-cycle',
+      code: 'dependency-cycle',
       message: expect.stringContaining('More of these'),
       skills: [],
     })
@@ -132,9 +132,9 @@ describe('the problems between skills', () => {
     const same = Array.from({ length: 1000 }, (_, index) => skill('a', [], 'team', `p${index}/a`))
     const ring = Array.from({ length: 1000 }, (_, index) => skill(`r${index}`, [`r${(index + 1) % 1000}`]))
 
-    const problems = problemsAmong([...same, ...ring])
+    const problems = diagnosticsAmong([...same, ...ring])
 
-    expect(problems.map(({ kind, skills }) => [kind, skills.length])).toEqual([
+    expect(problems.map(({ code, skills }) => [code, skills.length])).toEqual([
       ['id-clash', 1000],
       ['dependency-cycle', 1000],
     ])
@@ -154,15 +154,15 @@ describe('the problems between skills', () => {
     const loose = await surveyed({ 'a/SKILL.md': documentOf(contractFrontmatter('a')) })
     const catalog = catalogOf(team, { ...house, source: sourceId('house') }, { ...loose, source: sourceId('loose') })
 
-    expect(contractProblems(catalog)).toMatchObject([
+    expect(contractDiagnostics(catalog)).toMatchObject([
       {
-        kind: 'id-clash',
+        code: 'id-clash',
         skills: [
           { source: 'house', path: 'x/b' },
           { source: 'team', path: 'b' },
         ],
       },
-      { kind: 'dependency-missing', skills: [{ source: 'team', path: 'a' }] },
+      { code: 'dependency-missing', skills: [{ source: 'team', path: 'a' }] },
     ])
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { flawsOf, sound } from './linted.ts'
+import { diagnosticsOf, sound } from './linted.ts'
 
 const linking = (name: string, target: string): string => sound(name, [], `See [that](${target}).\n`)
 
@@ -21,7 +21,7 @@ test.each([
   ['a file that a skill does not have', '../b/none.md', ''],
   ['what lies above all that is looked at', '../../../x.md', ''],
 ])('a link out of the skill to %s is told with where a server has it', async (_, target, where) => {
-  const flaws = await flawsOf({
+  const diagnostics = await diagnosticsOf({
     'skills/a/SKILL.md': linking('a', target),
     'skills/b/SKILL.md': sound('b'),
     'skills/b/notes/c d.md': 'c\n',
@@ -30,19 +30,19 @@ test.each([
     'skills/README.md': '# Skills\n',
   })
 
-  const told = flaws.filter(({ rule }) => rule === 'link-leaves-skill').map(({ message }) => message)
+  const told = diagnostics.filter(({ code }) => code === 'link-leaves-skill').map(({ message }) => message)
   expect(told).toEqual([`The link to "${target}" leads out of the skill${where}`])
 })
 
 test('the links of a skill that is renamed are followed from where it is served', async () => {
-  const flaws = await flawsOf({
+  const diagnostics = await diagnosticsOf({
     'outer/SKILL.md': sound('named'),
     'outer/in/SKILL.md': linking('in', '../../b/SKILL.md'),
     'outer/deep/er/SKILL.md': linking('er', '../../SKILL.md'),
     'b/SKILL.md': sound('b'),
   })
 
-  const told = flaws.filter(({ rule }) => rule === 'link-leaves-skill').map(({ message }) => message)
+  const told = diagnostics.filter(({ code }) => code === 'link-leaves-skill').map(({ message }) => message)
   expect(told).toEqual([
     'The link to "../../SKILL.md" leads out of the skill: a server has it there, at "skill://SOURCE/named/SKILL.md"',
     'The link to "../../b/SKILL.md" leads out of the skill: a server has it there, at "skill://SOURCE/b/SKILL.md"',

@@ -4,11 +4,11 @@ import { writtenOf } from '../../../src/sync/lint/document-positions.ts'
 import type { Authored } from '../../../src/sync/lint/lint-input.ts'
 import { judge } from '../../../src/sync/lint/lint-skill.ts'
 import { Lines } from '../../../src/sync/lint/position.ts'
-import { allRules, sheetOf } from '../../../src/sync/lint/rule-texts.ts'
+import { lintCodes, describeCode } from '../../../src/sync/lint/rule-texts.ts'
 import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import { FRONTMATTER_LIMITS, readFrontmatter } from '../../../src/sync/skill-md/frontmatter.ts'
-import type { Finding, FindingRule } from '../../../src/sync/skill-md/skill-diagnostic.ts'
-import { flawsOf } from './linted.ts'
+import type { SkillDiagnostic, SkillCode } from '../../../src/sync/skill-md/skill-diagnostic.ts'
+import { diagnosticsOf } from './linted.ts'
 
 /** Pieces that YAML is made of, and what breaks it. */
 const piece = fc.constantFrom(
@@ -54,10 +54,10 @@ const document = fc.oneof(
   fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
 )
 
-const anyFinding: fc.Arbitrary<Finding> = fc
-  .tuple(fc.constantFrom(...allRules()), fc.string({ unit: 'binary', maxLength: 30 }))
+const anyFinding: fc.Arbitrary<SkillDiagnostic> = fc
+  .tuple(fc.constantFrom(...lintCodes()), fc.string({ unit: 'binary', maxLength: 30 }))
   .map(([rule, message]) => ({
-    rule: rule as FindingRule,
+    rule: rule as SkillCode,
     path: 'a',
     message: `x-personal-mcp.${message}: ${message}`,
   }))
@@ -68,12 +68,12 @@ test('whatever the frontmatter is, nothing is thrown, and what is found lies in 
       const written = writtenOf(bytes, FRONTMATTER_LIMITS)
       const skill = authoredOf(bytes)
 
-      const flaws = judge(skill, findings, { level: 'skills-ref', contract })
+      const diagnostics = judge(skill, findings, { level: 'skills-ref', contract })
 
       const lines = new Lines(written?.text ?? '')
       const texts = (written?.text ?? '').split('\n')
-      for (const { rule, place, message } of flaws) {
-        expect(sheetOf(rule)).toBeDefined()
+      for (const { code, place, message } of diagnostics) {
+        expect(describeCode(code)).toBeDefined()
         expect(message).not.toBe('')
         expect(place.line).toBeGreaterThanOrEqual(1)
         expect(place.line).toBeLessThanOrEqual(Math.max(lines.count + 1, 1))
@@ -88,9 +88,9 @@ test('whatever the frontmatter is, nothing is thrown, and what is found lies in 
 test('whatever a SKILL.md holds, a folder with it is validated', async () => {
   await fc.assert(
     fc.asyncProperty(document, fc.boolean(), async (bytes, contract) => {
-      const flaws = await flawsOf({ 'a/SKILL.md': bytes }, { contract, level: 'skills-ref' })
+      const diagnostics = await diagnosticsOf({ 'a/SKILL.md': bytes }, { contract, level: 'skills-ref' })
 
-      expect(Array.isArray(flaws)).toBe(true)
+      expect(Array.isArray(diagnostics)).toBe(true)
     }),
     { numRuns: 100 },
   )

@@ -1,6 +1,6 @@
 import { readOfficially } from '../../../src/serve/official-reader.ts'
 import { withNeighbours } from '../../../src/sync/lint/cross-skill-rules.ts'
-import type { Flaw } from '../../../src/sync/lint/diagnostic.ts'
+import type { LintDiagnostic } from '../../../src/sync/lint/diagnostic.ts'
 import type { Level } from '../../../src/sync/lint/lint-skill.ts'
 import { validate } from '../../../src/sync/lint/lint.ts'
 import { readFolder } from '../../../src/sync/upstream/folder/folder-tree.ts'
@@ -19,7 +19,10 @@ export interface Looked extends Edited {
 }
 
 /** What is said of the files when they lie in a folder. */
-export async function flawsOf(files: Files, { level = 'spec', folder, ...edit }: Looked = {}): Promise<Flaw[]> {
+export async function diagnosticsOf(
+  files: Files,
+  { level = 'spec', folder, ...edit }: Looked = {},
+): Promise<LintDiagnostic[]> {
   await using temporary = await temporaryFolder()
   const at = `${temporary.path}/skills`
   await fillFolder(at, files)
@@ -28,12 +31,12 @@ export async function flawsOf(files: Files, { level = 'spec', folder, ...edit }:
   const rules = rulesWith({ hiddenUnicode: 'deceptive', ...edit })
   const validation = await validate(tree, { rules, level, folder, readOfficially }, never())
   const found = withNeighbours([{ source: '', validation }])
-  return found.flatMap(({ flaws, skills }) => flaws.concat(skills.flatMap((skill) => skill.flaws)))
+  return found.flatMap(({ diagnostics, skills }) => diagnostics.concat(skills.flatMap((skill) => skill.diagnostics)))
 }
 
-/** A flaw in short: rule, file, line and column. */
-export function shortOf({ rule, path, place }: Flaw): string {
-  return `${rule} ${path}:${place.line}:${place.column}`
+/** A diagnostic in short: code, file, line and column. */
+export function shortOf({ code, path, place }: LintDiagnostic): string {
+  return `${code} ${path}:${place.line}:${place.column}`
 }
 
 /** A SKILL.md of these lines of frontmatter, and a body. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ODD_FRONTMATTERS, oddDocument } from '../../support/odd-frontmatters.ts'
-import { flawsOf } from './linted.ts'
+import { diagnosticsOf } from './linted.ts'
 
 const LISTINGS = new Set([
   'metadata-not-text',
@@ -11,8 +11,8 @@ const LISTINGS = new Set([
 ])
 
 test.each(Object.entries(ODD_FRONTMATTERS))('validate says of %s whether lists leave it out', async (name, odd) => {
-  const flaws = await flawsOf({ [`${name}/SKILL.md`]: oddDocument(name, odd) })
+  const diagnostics = await diagnosticsOf({ [`${name}/SKILL.md`]: oddDocument(name, odd) })
 
-  const rules = flaws.map(({ rule }) => rule).filter((rule) => LISTINGS.has(rule))
+  const rules = diagnostics.map(({ code }) => code).filter((rule) => LISTINGS.has(rule))
   expect(rules).toEqual(odd.rule === undefined ? [] : [odd.rule])
 })

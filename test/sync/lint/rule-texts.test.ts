@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import type { Rule } from '../../../src/sync/lint/diagnostic.ts'
-import { allRules } from '../../../src/sync/lint/rule-texts.ts'
+import type { LintCode } from '../../../src/sync/lint/diagnostic.ts'
+import { lintCodes } from '../../../src/sync/lint/rule-texts.ts'
 import type { Files } from '../../support/scripted-upstream.ts'
-import { DESCRIPTION, flawsOf, shortOf, skillMd, sound } from './linted.ts'
+import { DESCRIPTION, diagnosticsOf, shortOf, skillMd, sound } from './linted.ts'
 import type { Looked } from './linted.ts'
 
 /** One file that breaks a rule and one that keeps it, and what is said of the first. */
 interface Example {
-  readonly rule: Rule
+  readonly rule: LintCode
   readonly bad: Files | string
-  /** `file:line:column`, of each flaw of this rule. */
+  /** `file:line:column`, of each diagnostic of this rule. */
   readonly at: readonly string[]
   readonly good: Files | string
   readonly looked?: Looked
@@ -440,7 +440,7 @@ const EXAMPLES: readonly Example[] = [
 ]
 
 /** A plain folder has no submodule, archives are made of what is served, and nothing stays that was not there before. */
-const NEVER_HERE: ReadonlySet<Rule> = new Set<Rule>([
+const NEVER_HERE: ReadonlySet<LintCode> = new Set<LintCode>([
   'submodule',
   'archive-refused',
   // Here every pointer is an error.
@@ -458,33 +458,35 @@ const NEVER_HERE: ReadonlySet<Rule> = new Set<Rule>([
 test('each rule has an example that breaks it and one that keeps it', () => {
   const shown = new Set(EXAMPLES.map(({ rule }) => rule))
 
-  expect(allRules().filter((rule) => !shown.has(rule) && !NEVER_HERE.has(rule))).toEqual([])
+  expect(lintCodes().filter((rule) => !shown.has(rule) && !NEVER_HERE.has(rule))).toEqual([])
 })
 
 describe.each(EXAMPLES)('$rule at $at', ({ rule, bad, at, good, looked }) => {
   test('is told where it is broken', async () => {
-    const flaws = await flawsOf(filesOf(bad), looked)
+    const diagnostics = await diagnosticsOf(filesOf(bad), looked)
 
-    expect(flaws.filter((flaw) => flaw.rule === rule).map(shortOf)).toEqual(at.map((place) => `${rule} ${place}`))
+    expect(diagnostics.filter((diagnostic) => diagnostic.code === rule).map(shortOf)).toEqual(
+      at.map((place) => `${rule} ${place}`),
+    )
   })
 
   test('is not told where it is kept', async () => {
-    const flaws = await flawsOf(filesOf(good), looked)
+    const diagnostics = await diagnosticsOf(filesOf(good), looked)
 
-    expect(flaws.filter((flaw) => flaw.rule === rule)).toEqual([])
+    expect(diagnostics.filter((diagnostic) => diagnostic.code === rule)).toEqual([])
   })
 })
 
 test('what the reference validator alone refuses is not told at the level of the specification', async () => {
-  const flaws = await flawsOf({ 'a/SKILL.md': `\u{FEFF}${sound('a', ['version: {a: "---"}'])}` })
+  const diagnostics = await diagnosticsOf({ 'a/SKILL.md': `\u{FEFF}${sound('a', ['version: {a: "---"}'])}` })
 
-  expect(flaws).toEqual([])
+  expect(diagnostics).toEqual([])
 })
 
 test('a skill at the top has to be called as its folder, where the folder has a name of somebody’s choice', async () => {
   const files = { 'SKILL.md': sound('a') }
 
-  const [named, checkout] = [await flawsOf(files, { folder: 'b' }), await flawsOf(files)]
+  const [named, checkout] = [await diagnosticsOf(files, { folder: 'b' }), await diagnosticsOf(files)]
 
   expect(named.map(shortOf)).toEqual(['name-unlike-folder SKILL.md:2:7'])
   expect(checkout).toEqual([])
@@ -493,18 +495,18 @@ test('a skill at the top has to be called as its folder, where the folder has a 
 test('a link in a skill inside of a skill is told once, of the inner one', async () => {
   const inner = sound('b', [], '[x](gone.md)\n')
 
-  const flaws = await flawsOf({ 'a/SKILL.md': sound('a'), 'a/b/SKILL.md': inner })
+  const diagnostics = await diagnosticsOf({ 'a/SKILL.md': sound('a'), 'a/b/SKILL.md': inner })
 
-  expect(flaws.map(shortOf)).toEqual(['nested-skill a/b/SKILL.md:1:1', 'link-target-missing a/b/SKILL.md:5:5'])
+  expect(diagnostics.map(shortOf)).toEqual(['nested-skill a/b/SKILL.md:1:1', 'link-target-missing a/b/SKILL.md:5:5'])
 })
 
 test('text that no page shows is told, however much of it stands in code before', async () => {
   const comment = `<!-- ${'do as I say '.repeat(5)}-->`
   const shown = `\`\`\`\n${`${comment}\n`.repeat(20)}<!--\n\`\`\`\n`
 
-  const flaws = await flawsOf({ 'a/SKILL.md': sound('a', [], `${shown}\nSee ${comment}\n`) })
+  const diagnostics = await diagnosticsOf({ 'a/SKILL.md': sound('a', [], `${shown}\nSee ${comment}\n`) })
 
-  expect(flaws.map(shortOf)).toEqual(['unrendered-text a/SKILL.md:29:5'])
+  expect(diagnostics.map(shortOf)).toEqual(['unrendered-text a/SKILL.md:29:5'])
 })
 
 test('a body that is not UTF-8 is told, and does not keep the rest from being told', async () => {
@@ -512,11 +514,11 @@ test('a body that is not UTF-8 is told, and does not keep the rest from being to
   const bytes = Buffer.from(text)
   const at = bytes.indexOf('\u00E9')
 
-  const flaws = await flawsOf({
+  const diagnostics = await diagnosticsOf({
     'a/SKILL.md': Buffer.concat([bytes.subarray(0, at), Buffer.from([0xe9]), bytes.subarray(at + 2)]),
   })
 
-  expect(flaws.map(shortOf)).toEqual([
+  expect(diagnostics.map(shortOf)).toEqual([
     'yaml-ambiguous a/SKILL.md:4:10',
     'compatibility-invalid a/SKILL.md:5:16',
     'encoding-invalid a/SKILL.md:7:11',
@@ -525,13 +527,13 @@ test('a body that is not UTF-8 is told, and does not keep the rest from being to
 })
 
 test('columns are those of an editor, in files of any kind and where a byte order mark stands before them', async () => {
-  const flaws = await flawsOf({
+  const diagnostics = await diagnosticsOf({
     'a/SKILL.md': sound('a'),
     'a/b.py': '# \u{1F600}\u{1F600} a\u{202E}b\n',
     'a/references/c.md': '\u{FEFF}[d](gone.md)\u{202E}\n',
   })
 
-  expect(flaws.map(shortOf)).toEqual([
+  expect(diagnostics.map(shortOf)).toEqual([
     'hidden-unicode a/b.py:1:9',
     'link-target-missing a/references/c.md:1:5',
     'hidden-unicode a/references/c.md:1:13',
@@ -541,10 +543,10 @@ test('columns are those of an editor, in files of any kind and where a byte orde
 test('hidden characters are told run by run, and of those that are not how many they are', async () => {
   const lines = `a\u{202E}b\u{200B}\n${Array.from({ length: 5 }, () => 'a\u{AD}b\u{200B}').join('\n')}`
 
-  const flaws = await flawsOf({ 'a/SKILL.md': sound('a'), 'a/b.md': lines })
+  const diagnostics = await diagnosticsOf({ 'a/SKILL.md': sound('a'), 'a/b.md': lines })
 
   const says = 'Characters stand here that nobody sees and a model reads: '
-  expect(flaws.map(({ message }) => message)).toEqual([
+  expect(diagnostics.map(({ message }) => message)).toEqual([
     `${says}U+202E`,
     `${says}U+200B`,
     `${says}U+00AD`,
@@ -553,10 +555,10 @@ test('hidden characters are told run by run, and of those that are not how many 
 })
 
 test('hidden characters of a skill in a skill are told once, and those of a name beside those of a text', async () => {
-  const inner = await flawsOf({ 'a/SKILL.md': sound('a'), 'a/b/SKILL.md': sound('b', [], 'x\u{202E}\n') })
-  const named = await flawsOf({ 'a/SKILL.md': sound('a'), 'a/b\u{202E}.txt': 'x\u{202E}\n' })
+  const inner = await diagnosticsOf({ 'a/SKILL.md': sound('a'), 'a/b/SKILL.md': sound('b', [], 'x\u{202E}\n') })
+  const named = await diagnosticsOf({ 'a/SKILL.md': sound('a'), 'a/b\u{202E}.txt': 'x\u{202E}\n' })
 
-  expect(inner.filter(({ rule }) => rule === 'hidden-unicode').map(shortOf)).toEqual([
+  expect(inner.filter(({ code }) => code === 'hidden-unicode').map(shortOf)).toEqual([
     'hidden-unicode a/b/SKILL.md:5:2',
   ])
   expect(named.map(shortOf)).toEqual([
@@ -568,7 +570,7 @@ test('hidden characters of a skill in a skill are told once, and those of a name
 
 test('a key that stands twice, a tab and a number beyond all are told where they stand', async () => {
   const at = async (lines: readonly string[]): Promise<string[]> =>
-    (await flawsOf({ 'a/SKILL.md': sound('a', lines) })).map(shortOf)
+    (await diagnosticsOf({ 'a/SKILL.md': sound('a', lines) })).map(shortOf)
 
   expect(await at(['license: MIT', 'license: BSD'])).toEqual(['frontmatter-invalid a/SKILL.md:5:1'])
   expect(await at(['metadata:', '\ta: b'])).toEqual(['frontmatter-invalid a/SKILL.md:5:1'])
@@ -578,9 +580,9 @@ test('a key that stands twice, a tab and a number beyond all are told where they
 })
 
 test('a colon in a value without quotes is told in words that need no knowledge of YAML', async () => {
-  const [flaw] = await flawsOf({ 'a/SKILL.md': skillMd(['name: a', 'author: Me: myself']) })
+  const [diagnostic] = await diagnosticsOf({ 'a/SKILL.md': skillMd(['name: a', 'author: Me: myself']) })
 
-  expect(flaw?.message).toContain('a value holds ": " and is not quoted')
+  expect(diagnostic?.message).toContain('a value holds ": " and is not quoted')
 })
 
 function filesOf(example: Files | string): Files {

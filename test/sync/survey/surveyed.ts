@@ -6,7 +6,7 @@ import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { Selection } from '../../../src/sync/model/source.ts'
 import { TreeNotTaken } from '../../../src/sync/model/tree.ts'
 import { FRONTMATTER_LIMITS } from '../../../src/sync/skill-md/frontmatter.ts'
-import type { Finding } from '../../../src/sync/skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../../../src/sync/skill-md/skill-diagnostic.ts'
 import { readSpooled } from '../../../src/sync/store/files/spool.ts'
 import type { SurveyLimits } from '../../../src/sync/survey/read-skill.ts'
 import { knownTrees, type Rules } from '../../../src/sync/survey/survey-rules.ts'
@@ -145,7 +145,7 @@ export function skillAt({ skills }: Pick<Snapshot, 'skills'>, path: string): Ski
 }
 
 /** The rules that the findings name, and where. */
-export function noted(findings: readonly Finding[]): string[] {
+export function noted(findings: readonly SkillDiagnostic[]): string[] {
   return findings.map(({ rule, path }) => `${rule} ${path}`)
 }
 

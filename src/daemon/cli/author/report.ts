@@ -1,14 +1,15 @@
 import { join } from 'node:path'
 import { withNeighbours } from '../../../sync/lint/cross-skill-rules.ts'
-import type { Flaw, Rule, RuleSheet } from '../../../sync/lint/diagnostic.ts'
+import type { LintDiagnostic, LintCode } from '../../../sync/lint/diagnostic.ts'
 import type { Validation } from '../../../sync/lint/lint.ts'
-import { sheetOf } from '../../../sync/lint/rule-texts.ts'
+import { describeCode } from '../../../sync/lint/rule-texts.ts'
+import type { CodeDescription } from '../../../sync/model/code-descriptions.ts'
 import type { Root } from './roots.ts'
 
-/** The findings in all validated folders. */
+/** The diagnostics in all validated folders. */
 export interface ValidationReport {
   readonly skills: readonly ReportedSkill[]
-  readonly findings: readonly Reported[]
+  readonly diagnostics: readonly ReportedDiagnostic[]
   readonly errors: number
   readonly warnings: number
 }
@@ -21,18 +22,19 @@ export interface ReportedSkill {
   readonly warnings: number
 }
 
-export interface Reported {
+/** A diagnostic with the description of its code. */
+export interface ReportedDiagnostic {
   readonly path: string
   /** Absolute. */
   readonly file: string
   readonly line: number
   readonly column: number
-  readonly rule: Rule
-  readonly sheet: RuleSheet
+  readonly code: LintCode
+  readonly description: CodeDescription
   readonly message: string
 }
 
-/** Combines the findings in several folders into one report. */
+/** Combines the diagnostics in several folders into one report. */
 export function reportOf(
   validated: readonly { readonly root: Root; readonly validation: Validation }[],
 ): ValidationReport {
@@ -42,46 +44,54 @@ export function reportOf(
     return root === undefined ? [] : [{ root, validation }]
   })
   const skills = found.flatMap(({ root, validation }) => validation.skills.map((skill) => skillOf(root, skill)))
-  const findings = found.flatMap(({ root, validation }) =>
-    [...validation.flaws, ...validation.skills.flatMap(({ flaws }) => shownOf(flaws))].map((flaw) =>
-      reported(root, flaw),
+  const diagnostics = found.flatMap(({ root, validation }) =>
+    [...validation.diagnostics, ...validation.skills.flatMap(({ diagnostics }) => shownOf(diagnostics))].map(
+      (diagnostic) => reportDiagnostic(root, diagnostic),
     ),
   )
-  return { skills, findings, ...counted(findings.map(({ rule }) => rule)) }
+  return { skills, diagnostics, ...countSeverities(diagnostics.map(({ code }) => code)) }
 }
 
-function skillOf({ shown }: Root, { path, name, flaws }: Validation['skills'][number]): ReportedSkill {
-  return { path: join(shown, path), name, ...counted(shownOf(flaws).map(({ rule }) => rule)) }
+function skillOf({ shown }: Root, { path, name, diagnostics }: Validation['skills'][number]): ReportedSkill {
+  return { path: join(shown, path), name, ...countSeverities(shownOf(diagnostics).map(({ code }) => code)) }
 }
 
-function reported({ folder, shown }: Root, { path, place, rule, message }: Flaw): Reported {
+function reportDiagnostic({ folder, shown }: Root, { path, place, code, message }: LintDiagnostic): ReportedDiagnostic {
   const { line, column } = place
-  return { path: join(shown, path), file: join(folder, path), line, column, rule, sheet: sheetOf(rule), message }
+  return {
+    path: join(shown, path),
+    file: join(folder, path),
+    line,
+    column,
+    code,
+    description: describeCode(code),
+    message,
+  }
 }
 
-function counted(rules: readonly Rule[]): { readonly errors: number; readonly warnings: number } {
-  const errors = rules.filter((rule) => sheetOf(rule).severity === 'error').length
-  return { errors, warnings: rules.length - errors }
+function countSeverities(codes: readonly LintCode[]): { readonly errors: number; readonly warnings: number } {
+  const errors = codes.filter((code) => describeCode(code).severity === 'error').length
+  return { errors, warnings: codes.length - errors }
 }
 
 /**
- * The first few findings of each rule in a file: an author who corrects these corrects the rest, and no single file
+ * The first few diagnostics of each code in a file: an author who corrects these corrects the rest, and no single file
  * makes the report endless.
  */
-function shownOf(flaws: readonly Flaw[]): Flaw[] {
+function shownOf(diagnostics: readonly LintDiagnostic[]): LintDiagnostic[] {
   const counts = new Map<string, number>()
-  const keyOf = ({ rule, path }: Flaw): string => `${rule} ${path}`
-  for (const flaw of flaws) counts.set(keyOf(flaw), (counts.get(keyOf(flaw)) ?? 0) + 1)
+  const keyOf = ({ code, path }: LintDiagnostic): string => `${code} ${path}`
+  for (const diagnostic of diagnostics) counts.set(keyOf(diagnostic), (counts.get(keyOf(diagnostic)) ?? 0) + 1)
   const met = new Map<string, number>()
-  return flaws.flatMap((flaw) => {
-    const nth = (met.get(keyOf(flaw)) ?? 0) + 1
-    met.set(keyOf(flaw), nth)
-    const more = (counts.get(keyOf(flaw)) ?? 0) - MOST_OF_A_RULE
-    if (nth > MOST_OF_A_RULE) return []
-    return nth < MOST_OF_A_RULE || more <= 0
-      ? [flaw]
-      : [{ ...flaw, message: `${flaw.message} (and ${more} more in this file)` }]
+  return diagnostics.flatMap((diagnostic) => {
+    const nth = (met.get(keyOf(diagnostic)) ?? 0) + 1
+    met.set(keyOf(diagnostic), nth)
+    const more = (counts.get(keyOf(diagnostic)) ?? 0) - MOST_OF_A_CODE
+    if (nth > MOST_OF_A_CODE) return []
+    return nth < MOST_OF_A_CODE || more <= 0
+      ? [diagnostic]
+      : [{ ...diagnostic, message: `${diagnostic.message} (and ${more} more in this file)` }]
   })
 }
 
-const MOST_OF_A_RULE = 20
+const MOST_OF_A_CODE = 20

@@ -1,13 +1,13 @@
 import { isAbsolute, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { VERSION } from '../../../serve/version.ts'
-import type { Rule } from '../../../sync/lint/diagnostic.ts'
-import { allRules, sheetOf } from '../../../sync/lint/rule-texts.ts'
-import type { ValidationReport, Reported } from './report.ts'
+import type { LintCode } from '../../../sync/lint/diagnostic.ts'
+import { lintCodes, describeCode } from '../../../sync/lint/rule-texts.ts'
+import type { ValidationReport, ReportedDiagnostic } from './report.ts'
 
 /** The report as SARIF 2.1.0, which code hosts show beside the lines, with paths relative to the working folder. */
-export function sarifOf({ findings }: ValidationReport, workingFolder: string): object {
-  const rules = allRules()
+export function sarifOf({ diagnostics }: ValidationReport, workingFolder: string): object {
+  const rules = lintCodes()
   return {
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
     version: '2.1.0',
@@ -15,16 +15,16 @@ export function sarifOf({ findings }: ValidationReport, workingFolder: string): 
       {
         tool: { driver: { name: 'skillsyncd', semanticVersion: VERSION, rules: rules.map(descriptorOf) } },
         columnKind: 'utf16CodeUnits',
-        results: findings.map((finding) => resultOf(finding, rules, uriOf(finding, workingFolder))),
+        results: diagnostics.map((diagnostic) => resultOf(diagnostic, rules, uriOf(diagnostic, workingFolder))),
       },
     ],
   }
 }
 
-function descriptorOf(rule: Rule): object {
-  const { severity, by, says, mend } = sheetOf(rule)
+function descriptorOf(code: LintCode): object {
+  const { severity, by, says, mend } = describeCode(code)
   return {
-    id: rule,
+    id: code,
     shortDescription: { text: says },
     help: { text: `Fix: ${mend}` },
     defaultConfiguration: { level: severity },
@@ -32,13 +32,13 @@ function descriptorOf(rule: Rule): object {
   }
 }
 
-function resultOf(finding: Reported, rules: readonly Rule[], uri: string): object {
-  const { rule, sheet, message, line, column } = finding
+function resultOf(diagnostic: ReportedDiagnostic, rules: readonly LintCode[], uri: string): object {
+  const { code, description, message, line, column } = diagnostic
   return {
-    ruleId: rule,
-    ruleIndex: rules.indexOf(rule),
-    level: sheet.severity,
-    message: { text: `${message}. Fix: ${sheet.mend}` },
+    ruleId: code,
+    ruleIndex: rules.indexOf(code),
+    level: description.severity,
+    message: { text: `${message}. Fix: ${description.mend}` },
     locations: [
       {
         physicalLocation: {
@@ -53,7 +53,7 @@ function resultOf(finding: Reported, rules: readonly Rule[], uri: string): objec
 /**
  * Relative to the working folder, which is the repository's top in a workflow; an absolute URL for files outside of it.
  */
-function uriOf({ file }: Reported, workingFolder: string): string {
+function uriOf({ file }: ReportedDiagnostic, workingFolder: string): string {
   const way = relative(workingFolder, file)
   const segments = way.split(sep)
   if (isAbsolute(way) || segments[0] === '..') return pathToFileURL(file).href

@@ -18,7 +18,7 @@ import { UsageError } from '../../base/usage-error.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { reportOf } from './report.ts'
-import type { ValidationReport, Reported, ReportedSkill } from './report.ts'
+import type { ValidationReport, ReportedDiagnostic, ReportedSkill } from './report.ts'
 import { rootsOf } from './roots.ts'
 import type { Root } from './roots.ts'
 import { sarifOf } from './sarif.ts'
@@ -97,7 +97,7 @@ async function validateRoot(root: Root, asked: Asked, scratch: string, signal: A
   const validation = await validateTree(tree, validating, signal)
   // A check that validates nothing would pass forever.
   if (validation.skills.length === 0) {
-    const isLinked = validation.flaws.some(({ rule }) => rule === 'link-refused')
+    const isLinked = validation.diagnostics.some(({ code }) => code === 'link-refused')
     const why = isLinked ? '; links that lead out of it are not followed, name what they lead to' : ''
     throw new UsageError(`There is no SKILL.md in "${root.shown === '' ? '.' : root.shown}" or below${why}`)
   }
@@ -123,8 +123,8 @@ function rulesOf({ contract }: Asked): Rules {
 }
 
 function linesOf(report: ValidationReport): string[] {
-  const { skills, findings, errors, warnings } = report
-  const texts = findings.flatMap(textsOf)
+  const { skills, diagnostics, errors, warnings } = report
+  const texts = diagnostics.flatMap(textsOf)
   const passed = skills.filter(passes).length
   return [
     ...texts,
@@ -132,10 +132,10 @@ function linesOf(report: ValidationReport): string[] {
   ]
 }
 
-function textsOf({ path, line, column, rule, sheet, message }: Reported): string[] {
+function textsOf({ path, line, column, code, description, message }: ReportedDiagnostic): string[] {
   return [
-    `${printableLine(path)}:${line}:${column}  ${sheet.severity}  ${rule}  ${printableLine(message)}`,
-    `    ${sheet.mend}`,
+    `${printableLine(path)}:${line}:${column}  ${description.severity}  ${code}  ${printableLine(message)}`,
+    `    ${description.mend}`,
   ]
 }
 
@@ -144,15 +144,15 @@ function passes({ errors }: ReportedSkill): boolean {
 }
 
 /** The format is documented: keys are added, never changed. */
-function jsonOf({ skills, findings, errors, warnings }: ValidationReport, { level, contract }: Asked): object {
+function jsonOf({ skills, diagnostics, errors, warnings }: ValidationReport, { level, contract }: Asked): object {
   return {
     level,
     contract,
     summary: { skills: skills.length, pass: skills.filter(passes).length, errors, warnings },
     skills: skills.map((skill) => ({ ...skill, name: skill.name ?? null, pass: passes(skill) })),
-    findings: findings.map(({ path, line, column, rule, sheet, message }) => {
-      const { severity, by, mend } = sheet
-      return { path, line, column, severity, by, rule, message, mend }
+    findings: diagnostics.map(({ path, line, column, code, description, message }) => {
+      const { severity, by, mend } = description
+      return { path, line, column, severity, by, rule: code, message, mend }
     }),
   }
 }

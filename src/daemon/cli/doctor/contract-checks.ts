@@ -1,13 +1,13 @@
 import { countOf } from '../../../base/text/plural.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { contractProblems, problemsOf, type ContractProblem } from '../../../sync/catalog/contract-diagnostics.ts'
+import { contractDiagnostics, diagnosticsAbout, type ContractCode } from '../../../sync/catalog/contract-diagnostics.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Source } from '../../../sync/model/source.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { currentCatalog } from '../../../sync/pull/generation-catalog.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { idsOf, type Config } from '../../config/config.ts'
-import { problemNotes } from '../../status/contract-log.ts'
+import { summarizeContract } from '../../status/contract-log.ts'
 import { isContractUnserved, unservedContractsText } from '../../status/unserved-contract.ts'
 import { admissionOf } from '../../trust/serving-policy.ts'
 import { verdicts } from './check.ts'
@@ -37,8 +37,8 @@ function unservedChecked(source: Source, { snapshots }: Catalog): CheckResult[] 
 }
 
 function heldChecked(catalog: Catalog, asked: readonly SourceId[]): CheckResult[] {
-  const notes = problemNotes(problemsOf(new Set(asked), contractProblems(catalog)))
-  if (notes.length > 0) return notes.map(({ code, message }) => problemChecked(code, message))
+  const summaries = summarizeContract(diagnosticsAbout(new Set(asked), contractDiagnostics(catalog)))
+  if (summaries.length > 0) return summaries.map(({ code, message }) => checkResultOf(code, message))
   const held = [...catalog.skills.values()].filter(({ source, skill }) => asked.includes(source) && skill.contract)
   return [
     verdicts('contract').ok(`${countOf(held.length, 'skill')} of the contract, and no two that do not fit together`),
@@ -57,14 +57,14 @@ async function servedCatalog(config: Config): Promise<Catalog | undefined> {
   }
 }
 
-function problemChecked(code: ContractProblem['kind'], message: string): CheckResult {
+function checkResultOf(code: ContractCode, message: string): CheckResult {
   const { warn, fail } = verdicts('contract')
   const text = `${code}: ${message}`
   // A dependency is the author's statement; the skill is served regardless.
   return code === 'id-clash' ? fail(text, MENDS[code]) : warn(text, MENDS[code])
 }
 
-const MENDS: Readonly<Record<ContractProblem['kind'], string>> = {
+const MENDS: Readonly<Record<ContractCode, string>> = {
   'id-clash': 'Rename all but one in their repositories, or take the others out with skillsyncd disable',
   'dependency-missing': 'Correct depends_on in the repository, or serve a skill that has the id',
   'dependency-cycle': 'Take one of the dependencies out in the repository',

@@ -5,7 +5,7 @@ import { Store } from '../../../sync/store/store.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import type { Config } from '../../config/config.ts'
 import type { AskWriter } from '../daemon-client.ts'
-import { secondRemarks } from '../verify/second-opinion-checks.ts'
+import { compareFiles } from '../verify/second-opinion-checks.ts'
 import { filesAreWhole } from '../verify/store-checks.ts'
 import { verifyingOf } from '../verify/verify-context.ts'
 import type { VerifyDiagnostic } from '../verify/verify-diagnostic.ts'
@@ -32,7 +32,7 @@ export async function secondOpinions(
   const store = await Store.openExisting(config.state)
   const verifying = await verifyingOf(config, store, { named: new Set(ids), show }, signal)
   const stored: VerifyDiagnostic[] = []
-  for await (const remark of filesAreWhole(verifying)) if (remark.kind === 'finding') stored.push(remark)
+  for await (const diagnostic of filesAreWhole(verifying)) if (diagnostic.severity === 'error') stored.push(diagnostic)
   const served = new Set<string>(verifying.snapshots.map(({ source }) => source))
   try {
     return await withWriter(async (ask) => {
@@ -55,15 +55,15 @@ const CHECK = 'second-opinion'
 
 async function checked(id: SourceId, stored: readonly VerifyDiagnostic[], ask: AskWriter): Promise<CheckResult[]> {
   const { ok, warn, fail } = verdicts(CHECK, id)
-  const { remarks, files } = await secondRemarks(id, ask)
+  const { diagnostics, files } = await compareFiles(id, ask)
   const findings = [
     ...stored.filter(({ source }) => source === id),
-    ...remarks.filter(({ kind }) => kind === 'finding'),
+    ...diagnostics.filter(({ severity }) => severity === 'error'),
   ]
-  const notes = remarks.filter(({ kind }) => kind === 'note')
+  const notes = diagnostics.filter(({ severity }) => severity === 'note')
   return [
-    ...findings.map((remark) => fail(textOf(remark), `docs/troubleshooting.md explains ${remark.code}`)),
-    ...notes.map((remark) => warn(textOf(remark), MEND)),
+    ...findings.map((diagnostic) => fail(textOf(diagnostic), `docs/troubleshooting.md explains ${diagnostic.code}`)),
+    ...notes.map((diagnostic) => warn(textOf(diagnostic), MEND)),
     ...(findings.length + notes.length === 0
       ? [ok(`isomorphic-git has ${countOf(files ?? 0, 'file')} as they are served`)]
       : []),

@@ -8,7 +8,7 @@ import { printableLine } from '../../base/log-line.ts'
 import { signersTexts } from '../../base/signer-text.ts'
 import { decisionTexts, matchedText, skillOperand } from '../../status/decision-text.ts'
 import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
-import type { Condition, HttpStatus, SourceFinding, SourceStatus } from '../../status/status.ts'
+import type { Condition, HttpStatus, SourceDiagnostic, SourceStatus } from '../../status/status.ts'
 import { unservedContractsText } from '../../status/unserved-contract.ts'
 import { isFixed, isKept, isUpToDate } from '../../status/urgency.ts'
 import { verifiedText } from '../../status/verified-files.ts'
@@ -197,7 +197,7 @@ function lockLines({ lock }: SourceStatus): string[] {
 const WHERE = { git: 'upstream', directory: 'the folder', mcp: 'the server' } as const
 
 function findingLines({ findings }: SourceStatus, all: boolean): string[] {
-  const isUrgent = ({ standing }: SourceFinding): boolean => standing !== 'served' && standing !== 'link'
+  const isUrgent = ({ standing }: SourceDiagnostic): boolean => standing !== 'served' && standing !== 'link'
   const shown = all ? findings : findings.filter(isUrgent).slice(0, SHOWN_FINDINGS)
   const lines = shown.map(
     ({ standing, rule, path, message }) => `  - ${standing} ${rule} ${printableLine(path)}: ${printableLine(message)}`,

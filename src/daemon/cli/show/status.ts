@@ -3,7 +3,7 @@ import { agoText } from '../../../base/text/age-text.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import { VERSION } from '../../../serve/version.ts'
 import { EMPTY_CATALOG } from '../../../sync/catalog/catalog.ts'
-import { problemsOf } from '../../../sync/catalog/contract-diagnostics.ts'
+import { diagnosticsAbout } from '../../../sync/catalog/contract-diagnostics.ts'
 import { NONE_APPROVED } from '../../../sync/decisions/approvals.ts'
 import type { SourceDecision } from '../../../sync/decisions/decisions.ts'
 import { NO_DISABLED_SKILLS } from '../../../sync/decisions/disabled-skills.ts'
@@ -26,7 +26,7 @@ import { unreadyText } from '../../status/readiness.ts'
 import { keptOf } from '../../status/skill-rows.ts'
 import { statusOf, withFindings } from '../../status/status.ts'
 import type { DaemonStatus, HttpStatus, SourceStatus, Status, WriterElsewhere } from '../../status/status.ts'
-import { noticesOf, unlessUnreadable } from '../../status/upgrade-notices.ts'
+import { upgradeDiagnostics, unlessUnreadable } from '../../status/upgrade-notices.ts'
 import { URGENCIES, isUpToDate, urgencyOf } from '../../status/urgency.ts'
 import type { Urgency } from '../../status/urgency.ts'
 import type { KeptDigests } from '../../status/verified-files.ts'
@@ -66,7 +66,7 @@ export const status: Command = {
       printLines(context, linesOf(sorted, { attention, ...linked }, lookOf(context, now)))
     }
     const areLost = whole.decisionsLost !== undefined || whole.servedLost.length > 0
-    const needsPerson = attention.person > 0 || areLost || problemsOf(ids, whole.problems).length > 0
+    const needsPerson = attention.person > 0 || areLost || diagnosticsAbout(ids, whole.problems).length > 0
     return context.values['check'] === true && needsPerson ? 3 : 0
   },
 }
@@ -150,7 +150,9 @@ async function statusNow({ signal }: Context, config: Config, about?: ReadonlySe
     approvals: store?.decisions.approvals ?? NONE_APPROVED,
     lock,
     notices:
-      store === undefined ? [] : await unlessUnreadable(noticesOf({ config, store, lock, decisions: known }), []),
+      store === undefined
+        ? []
+        : await unlessUnreadable(upgradeDiagnostics({ config, store, lock, decisions: known }), []),
     nextPolls: new Map<SourceId, Date>(),
     lookingSince: new Map<SourceId, Date>(),
     fetchedFrom: undefined,

@@ -14,7 +14,7 @@ import { readLock } from '../../../sync/store/lock-file.ts'
 import type { Config } from '../../config/config.ts'
 import { followedBy, isLockHeeded, sentence } from '../../trust/lock-rules.ts'
 import type { Verifying } from './verify-context.ts'
-import { finding, note } from './verify-diagnostic.ts'
+import { verifyError, verifyNote } from './verify-diagnostic.ts'
 import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 /** Checks that the lock can be read, fits the configuration, and matches the served content. */
@@ -26,14 +26,14 @@ export async function* lockAgrees(verifying: Verifying): AsyncGenerator<VerifyDi
     else yield* compared(lock, verifying)
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
-    yield finding('lock-unreadable', error.message)
+    yield verifyError('lock-unreadable', error.message)
   }
 }
 
 function* missing(config: Config): Generator<VerifyDiagnostic> {
   for (const { source } of config.sources) {
     if (followedBy(config, source) !== undefined)
-      yield finding('lock-missing', `follows the lock, and there is none; skillsyncd lock makes one`, {
+      yield verifyError('lock-missing', `follows the lock, and there is none; skillsyncd lock makes one`, {
         source: source.id,
       })
   }
@@ -43,17 +43,17 @@ function* compared(lock: Lock, verifying: Verifying): Generator<VerifyDiagnostic
   const { config, snapshots, store } = verifying
   const decisions = store?.decisions.known
   const sources = config.sources.map(({ source }) => source)
-  for (const mismatch of mismatchesOf(lock, sources)) yield mismatchRemark(mismatch, lock, config)
+  for (const mismatch of mismatchesOf(lock, sources)) yield mismatchDiagnostic(mismatch, lock, config)
   for (const source of sources) {
     const entry = lock.sources.get(source.id)
     if (entry === undefined) continue
     const snapshot = snapshots.find((candidate) => candidate.source === source.id)
     const isHeeded = isLockHeeded(config, source, decisions?.get(source.id))
-    if (!isHeeded) yield note('lock-not-followed', unheeded(config), { source: source.id })
-    const remark = isHeeded ? finding : note
+    if (!isHeeded) yield verifyNote('lock-not-followed', unheeded(config), { source: source.id })
+    const make = isHeeded ? verifyError : verifyNote
     if (snapshot === undefined)
-      yield remark('lock-not-served', 'is in the lock, and nothing of it is served', { source: source.id })
-    else if (!isLocked(entry, snapshot)) yield* differences(entry, snapshot, remark)
+      yield make('lock-not-served', 'is in the lock, and nothing of it is served', { source: source.id })
+    else if (!isLocked(entry, snapshot)) yield* differences(entry, snapshot, make)
   }
   yield* packsCompared(lock, verifying)
 }
@@ -67,15 +67,18 @@ function unheeded({ lockUse }: Config): string {
  * Compares the packs' choices and skills with the lock. While a source can move, the skills of a pack can change too.
  */
 function* packsCompared(lock: Lock, { config, snapshots }: Verifying): Generator<VerifyDiagnostic> {
-  const remark = config.mode.locked ? finding : note
-  for (const mismatch of packMismatches(lock.packs, config.packs)) yield remark('lock-mismatch', sentence(mismatch))
+  const make = config.mode.locked ? verifyError : verifyNote
+  for (const mismatch of packMismatches(lock.packs, config.packs)) yield make('lock-mismatch', sentence(mismatch))
   const areLocked = config.sources.every(({ source }) => followedBy(config, source) !== undefined)
   const held = snapshots.map((one) => heldBy(lock, one))
   for (const pack of config.packs) {
     const locked = lock.packs.get(pack.id)
     if (locked === undefined || locked.choices !== choicesDigestOf([pack])) continue
     if (locked.digest !== packDigestOf(pack, held))
-      yield (areLocked ? finding : note)('lock-differs', `"pack ${pack.id}" holds other skills than the locked ones`)
+      yield (areLocked ? verifyError : verifyNote)(
+        'lock-differs',
+        `"pack ${pack.id}" holds other skills than the locked ones`,
+      )
   }
 }
 
@@ -86,28 +89,28 @@ function heldBy({ sources }: Lock, snapshot: Snapshot): Snapshot {
 }
 
 /** A lock that is not followed can be incomplete; an entry that contradicts the configuration is always wrong. */
-function mismatchRemark(mismatch: Mismatch, lock: Lock, config: Config): VerifyDiagnostic {
+function mismatchDiagnostic(mismatch: Mismatch, lock: Lock, config: Config): VerifyDiagnostic {
   const configured = config.sources.find(({ source }) => source.id === mismatch.source)
   const follows = configured === undefined ? config.mode.locked : followedBy(config, configured.source) !== undefined
   const isThere = configured !== undefined && lock.sources.has(configured.source.id)
-  const remark = follows || isThere ? finding : note
-  return remark('lock-mismatch', sentence(mismatch), { source: mismatch.source })
+  const make = follows || isThere ? verifyError : verifyNote
+  return make('lock-mismatch', sentence(mismatch), { source: mismatch.source })
 }
 
 function* differences(
   entry: LockEntry,
   snapshot: Snapshot,
-  remark: typeof finding | typeof note,
+  make: typeof verifyError | typeof verifyNote,
 ): Generator<VerifyDiagnostic> {
   const { source, revision } = snapshot
   if (snapshot.url !== entry.url)
-    yield remark('lock-differs', `is served from ${snapshot.url}, locked is ${entry.url}`, { source })
+    yield make('lock-differs', `is served from ${snapshot.url}, locked is ${entry.url}`, { source })
   if (revision.commit !== entry.revision.commit)
-    yield remark('lock-differs', `is served at ${revision.commit}, locked is ${entry.revision.commit}`, { source })
+    yield make('lock-differs', `is served at ${revision.commit}, locked is ${entry.revision.commit}`, { source })
   for (const { path, change } of skillChanges(entry.skills, skillsToLock(snapshot)))
-    yield remark('lock-differs', WORDS[change], { source, skill: path })
+    yield make('lock-differs', WORDS[change], { source, skill: path })
   const docs = docsChange(entry.docs, snapshot.docs?.digest)
-  if (docs !== undefined) yield remark('lock-differs', `the docs folder ${WORDS[docs]}`, { source })
+  if (docs !== undefined) yield make('lock-differs', `the docs folder ${WORDS[docs]}`, { source })
 }
 
 const WORDS = {

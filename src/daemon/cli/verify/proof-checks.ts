@@ -3,7 +3,7 @@ import type { ObjectId } from '../../../sync/model/revision.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { proofOf } from '../../../sync/model/snapshot.ts'
 import type { Verifying } from './verify-context.ts'
-import { finding, note } from './verify-diagnostic.ts'
+import { verifyError, verifyNote } from './verify-diagnostic.ts'
 import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 /**
@@ -14,27 +14,27 @@ export async function* proofsHold({ store, signal }: Verifying): AsyncGenerator<
   for (const digest of (await store?.snapshots.digests()) ?? []) {
     signal.throwIfAborted()
     const snapshot = await store?.snapshots.readWhole(digest)
-    if (snapshot !== undefined) yield* proofRemarks(snapshot)
+    if (snapshot !== undefined) yield* proofDiagnostics(snapshot)
   }
 }
 
 /** The faults in the proof of one snapshot. */
-export function* proofRemarks(snapshot: Snapshot): Generator<VerifyDiagnostic> {
+export function* proofDiagnostics(snapshot: Snapshot): Generator<VerifyDiagnostic> {
   const { source, revision, tree, rebuiltFrom } = snapshot
   if (rebuiltFrom !== undefined) {
     const message = `commit ${revision.commit} was gone when its skills were had from "${rebuiltFrom}" by their locked digests`
-    yield note('proof-missing', message, { source })
+    yield verifyNote('proof-missing', message, { source })
     return
   }
   const { commit, tag } = proofOf(snapshot)
-  const damaged = (message: string): VerifyDiagnostic => finding('proof-damaged', message, { source })
+  const damaged = (message: string): VerifyDiagnostic => verifyError('proof-damaged', message, { source })
   if (!isOf(revision.commit, 'commit', commit))
     yield damaged(`the commit object that is kept is not ${revision.commit}`)
   else if (!Buffer.from(commit).toString('latin1').startsWith(`tree ${tree}\n`))
     yield damaged(`commit ${revision.commit} does not name the tree ${tree} that was taken`)
   if (revision.tag === undefined) return
   if (tag === undefined)
-    yield note('proof-missing', `the tag object ${revision.tag} was gone when its commit was taken`, { source })
+    yield verifyNote('proof-missing', `the tag object ${revision.tag} was gone when its commit was taken`, { source })
   else if (!isOf(revision.tag, 'tag', tag)) yield damaged(`the tag object that is kept is not ${revision.tag}`)
 }
 

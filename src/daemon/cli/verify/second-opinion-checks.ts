@@ -4,7 +4,7 @@ import { shellWord } from '../../../base/text/shell-word.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { OperatorError } from '../../base/operator-error.ts'
-import { finding, note } from './verify-diagnostic.ts'
+import { verifyError, verifyNote } from './verify-diagnostic.ts'
 import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 /** A second opinion in the answer of the writer. */
@@ -19,42 +19,45 @@ const OPINION = z.discriminatedUnion('kind', [
 ])
 type Opinion = z.infer<typeof OPINION>
 
-/** The remarks of the second opinion on one source, and the number of compared files. */
-export interface SecondRemarks {
-  readonly remarks: readonly VerifyDiagnostic[]
+/** The diagnostics of the second opinion on one source, and the number of compared files. */
+export interface ComparedFiles {
+  readonly diagnostics: readonly VerifyDiagnostic[]
   /** `undefined` if nothing was compared. */
   readonly files?: number
 }
 
 /** Has isomorphic-git fetch the served commit of a source again, and reports the files that differ. */
-export async function secondRemarks(
+export async function compareFiles(
   source: SourceId,
   ask: (method: string, params: object) => Promise<unknown>,
-): Promise<SecondRemarks> {
+): Promise<ComparedFiles> {
   try {
     const opinion = OPINION.nullable().parse((await ask('second-opinion', { source })) ?? null)
-    return opinion === null ? { remarks: [] } : remarksOf(source, opinion)
+    return opinion === null ? { diagnostics: [] } : diagnosticsOf(source, opinion)
   } catch (error) {
     if (!(error instanceof SyncError) && !(error instanceof OperatorError)) throw error
-    return { remarks: [finding(error.code, error.message, { source })] }
+    return { diagnostics: [verifyError(error.code, error.message, { source })] }
   }
 }
 
-function remarksOf(source: SourceId, opinion: Opinion): SecondRemarks {
+function diagnosticsOf(source: SourceId, opinion: Opinion): ComparedFiles {
   if (opinion.kind === 'not-compared') {
     const message = `could not be compared once more by isomorphic-git: ${opinion.why}; ${INSTEAD}`
-    return { remarks: [note('not-compared', message, { source })] }
+    return { diagnostics: [verifyNote('not-compared', message, { source })] }
   }
   const { files, differences, more } = opinion
-  const remarks = differences.map(({ skill, path, message }) =>
-    finding('second-opinion-differs', `${message}; ${mendOf(source, skill)}`, {
+  const diagnostics = differences.map(({ skill, path, message }) =>
+    verifyError('second-opinion-differs', `${message}; ${mendOf(source, skill)}`, {
       source,
       path,
       ...(skill !== undefined && { skill }),
     }),
   )
   const rest = `${countOf(more, 'more file')} of what is served differ`
-  return { files, remarks: more === 0 ? remarks : [...remarks, finding('second-opinion-differs', rest, { source })] }
+  return {
+    files,
+    diagnostics: more === 0 ? diagnostics : [...diagnostics, verifyError('second-opinion-differs', rest, { source })],
+  }
 }
 
 /** The checks that were made without a second opinion. */

@@ -7,18 +7,18 @@ import type { StoredSkill } from '../../../sync/store/skills/stored-path.ts'
 import { storedOf } from '../../../sync/store/skills/stored-path.ts'
 import type { Store } from '../../../sync/store/store.ts'
 import type { Verifying } from './verify-context.ts'
-import { finding, note } from './verify-diagnostic.ts'
+import { verifyError, verifyNote } from './verify-diagnostic.ts'
 import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 /** Checks the operator's decisions: a hold that cannot be read has no effect. */
 export async function* decisionsAreWhole({ store }: Verifying): AsyncGenerator<VerifyDiagnostic> {
   try {
     await store?.decisions.read()
-    if (store?.decisions.loss !== undefined) yield finding('decisions-lost', store.decisions.loss.message)
-    if (store?.decisions.damage !== undefined) yield finding('decisions-damaged', store.decisions.damage.message)
+    if (store?.decisions.loss !== undefined) yield verifyError('decisions-lost', store.decisions.loss.message)
+    if (store?.decisions.damage !== undefined) yield verifyError('decisions-damaged', store.decisions.damage.message)
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
-    yield finding('decisions-damaged', error.message)
+    yield verifyError('decisions-damaged', error.message)
   }
 }
 
@@ -27,12 +27,12 @@ export async function* servedIsWhole({ store, served }: Verifying): AsyncGenerat
   if (store === undefined) return
   for (const number of await store.generations.numbers()) {
     if (number <= (served?.number ?? 0)) break
-    if (await isWhole(store, number)) yield note('generation-unpublished', unpublished(number))
-    else yield finding('generation-damaged', `generation ${number} cannot be served${instead(served)}`)
+    if (await isWhole(store, number)) yield verifyNote('generation-unpublished', unpublished(number))
+    else yield verifyError('generation-damaged', `generation ${number} cannot be served${instead(served)}`)
   }
   if (served !== undefined) yield* damagedSnapshots(store, served)
   else if ((await store.generations.numbers()).length === 0 && (await store.generations.isPointed()))
-    yield finding('generation-damaged', 'all generations are gone, and "current" points to one')
+    yield verifyError('generation-damaged', 'all generations are gone, and "current" points to one')
 }
 
 /**
@@ -57,7 +57,9 @@ function instead(served: Generation | undefined): string {
 async function* damagedSnapshots(store: Store, { number, sources }: Generation): AsyncGenerator<VerifyDiagnostic> {
   for (const { source, snapshot } of sources) {
     if ((await store.snapshots.readWhole(snapshot)) !== undefined) continue
-    yield finding('snapshot-damaged', `the snapshot ${snapshot} of generation ${number} is damaged or gone`, { source })
+    yield verifyError('snapshot-damaged', `the snapshot ${snapshot} of generation ${number} is damaged or gone`, {
+      source,
+    })
   }
 }
 
@@ -79,9 +81,9 @@ async function* inspected(snapshot: Snapshot, verifying: Verifying): AsyncGenera
     looked.add(place)
     if (looked.size % SHOWN_EVERY === 0) show(`${looked.size} skills looked at`)
     const { damage, strangers } = await store.skills.inspect(stored)
-    for (const { path, problem } of damage) yield finding('file-damaged', problem, { source, ...of, path })
+    for (const { path, problem } of damage) yield verifyError('file-damaged', problem, { source, ...of, path })
     for (const path of strangers)
-      yield note('stranger', `lies in ${place} and is not of ${'skill' in of ? 'the skill' : 'the docs'}`, {
+      yield verifyNote('stranger', `lies in ${place} and is not of ${'skill' in of ? 'the skill' : 'the docs'}`, {
         source,
         path,
       })
@@ -97,7 +99,8 @@ async function* keptOf(skill: UpstreamSkill, { store, looked, signal }: Verifyin
   for (const file of skill.files) {
     signal.throwIfAborted()
     const kept = await store.upstreams.read(source, file)
-    if (kept.kind === 'damaged') yield finding('file-damaged', kept.why, { source, skill: skill.path, path: file.path })
+    if (kept.kind === 'damaged')
+      yield verifyError('file-damaged', kept.why, { source, skill: skill.path, path: file.path })
   }
 }
 
@@ -117,7 +120,7 @@ const SHOWN_EVERY = 100
 export async function* keptAreWhole(verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
   for await (const { generation, snapshots } of kept(verifying)) {
     if (typeof generation === 'number') {
-      yield finding('generation-damaged', `generation ${generation} cannot be read`)
+      yield verifyError('generation-damaged', `generation ${generation} cannot be read`)
       continue
     }
     if (verifying.store !== undefined) yield* damagedSnapshots(verifying.store, generation)

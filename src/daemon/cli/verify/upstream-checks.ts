@@ -4,7 +4,7 @@ import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { revisionText } from '../../../sync/pull/move-policy.ts'
 import { OperatorError } from '../../base/operator-error.ts'
-import { finding, note } from './verify-diagnostic.ts'
+import { verifyError, verifyNote } from './verify-diagnostic.ts'
 import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 const REVISION = z.object({ ref: z.string(), commit: z.string(), tag: z.string().optional() })
@@ -19,35 +19,42 @@ const COMPARISON = z.object({
 type Comparison = z.infer<typeof COMPARISON>
 
 /** Queries upstream about one source, and reports the differences from the served revision. */
-export async function upstreamRemarks(
+export async function upstreamDiagnostics(
   source: SourceId,
   ask: (method: string, params: object) => Promise<unknown>,
 ): Promise<VerifyDiagnostic[]> {
   try {
-    return [...remarksOf(source, COMPARISON.parse(await ask('compare', { source })))]
+    return [...diagnosticsOf(source, COMPARISON.parse(await ask('compare', { source })))]
   } catch (error) {
     if (!(error instanceof SyncError) && !(error instanceof OperatorError)) throw error
-    return [finding(error.code, error.message, { source })]
+    return [verifyError(error.code, error.message, { source })]
   }
 }
 
-function* remarksOf(source: SourceId, { served, revision, relation, isGone }: Comparison): Generator<VerifyDiagnostic> {
+function* diagnosticsOf(
+  source: SourceId,
+  { served, revision, relation, isGone }: Comparison,
+): Generator<VerifyDiagnostic> {
   if (served === undefined || (served.commit === revision.commit && served.tag === revision.tag)) return
   const moved = `${revision.ref} is at ${revisionText(revision)} upstream, and ${revisionText(served)} is served`
   const isSameRef = served.ref === revision.ref
   if (isSameRef && served.ref === FOLDER_REF) {
     const holds = `the folder holds ${revision.commit} now, and ${served.commit} is served`
-    yield note('upstream-moved', holds, { source })
+    yield verifyNote('upstream-moved', holds, { source })
     return
   }
   if (isGone === true)
-    yield finding('commit-gone', `upstream does not have ${served.commit} any more; the store does`, { source })
+    yield verifyError('commit-gone', `upstream does not have ${served.commit} any more; the store does`, { source })
   if (isSameRef && served.ref.startsWith('refs/tags/'))
-    yield finding('tag-moved', `the tag was moved: ${moved}`, { source })
+    yield verifyError('tag-moved', `the tag was moved: ${moved}`, { source })
   else if (isSameRef && relation === 'rewritten')
-    yield finding('history-rewritten', `the branch was rewritten: ${moved}`, { source })
+    yield verifyError('history-rewritten', `the branch was rewritten: ${moved}`, { source })
   else
-    yield note('upstream-moved', relation === 'unknown' ? `${moved}; whether it leads there is not known` : moved, {
-      source,
-    })
+    yield verifyNote(
+      'upstream-moved',
+      relation === 'unknown' ? `${moved}; whether it leads there is not known` : moved,
+      {
+        source,
+      },
+    )
 }

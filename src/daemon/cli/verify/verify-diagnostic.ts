@@ -1,17 +1,18 @@
+import type { Diagnostic } from '../../../base/diagnostic.ts'
+import type { OperatorErrorCode } from '../../base/operator-error.ts'
+
 /** One result of a check. A note is not a fault, and does not count. */
-export interface VerifyDiagnostic {
-  readonly kind: 'finding' | 'note'
-  readonly code: RemarkCode
+export interface VerifyDiagnostic extends Diagnostic<VerifyCode> {
+  readonly severity: 'error' | 'note'
   readonly source?: string
   /** The skill, by its real path. */
   readonly skill?: string
   /** The file of the skill. */
   readonly path?: string
-  readonly message: string
 }
 
 /** Stable, for programs. A failure of an upstream has the code of its error. */
-export type RemarkCode =
+export type VerifyCode =
   | 'decisions-damaged'
   | 'decisions-lost'
   | 'lock-unreadable'
@@ -31,14 +32,20 @@ export type RemarkCode =
   | 'commit-gone'
   | 'second-opinion-differs'
   | 'not-compared'
-  | (string & {})
+  | 'links-damaged'
+  | 'lock-not-followed'
+  | 'tag-moved'
+  | 'history-rewritten'
+  | OperatorErrorCode
 
-export function finding(code: RemarkCode, message: string, where: Where = {}): VerifyDiagnostic {
-  return { kind: 'finding', code, ...where, message }
+/** A diagnostic that counts as a fault. */
+export function verifyError(code: VerifyCode, message: string, where: Where = {}): VerifyDiagnostic {
+  return { severity: 'error', code, ...where, message }
 }
 
-export function note(code: RemarkCode, message: string, where: Where = {}): VerifyDiagnostic {
-  return { kind: 'note', code, ...where, message }
+/** A diagnostic that is no fault. */
+export function verifyNote(code: VerifyCode, message: string, where: Where = {}): VerifyDiagnostic {
+  return { severity: 'note', code, ...where, message }
 }
 
 type Where = Pick<VerifyDiagnostic, 'source' | 'skill' | 'path'>

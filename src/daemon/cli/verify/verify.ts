@@ -15,12 +15,12 @@ import { withWriter } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
 import { lockAgrees } from './lock-checks.ts'
 import { proofsHold } from './proof-checks.ts'
-import { secondRemarks } from './second-opinion-checks.ts'
+import { compareFiles } from './second-opinion-checks.ts'
 import { decisionsAreWhole, filesAreWhole, keptAreWhole, servedIsWhole } from './store-checks.ts'
-import { upstreamRemarks } from './upstream-checks.ts'
+import { upstreamDiagnostics } from './upstream-checks.ts'
 import type { Verifying, StoreCheck } from './verify-context.ts'
 import { verifyingOf } from './verify-context.ts'
-import { finding, note } from './verify-diagnostic.ts'
+import { verifyError, verifyNote } from './verify-diagnostic.ts'
 import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 const CHECKS: readonly StoreCheck[] = [
@@ -61,59 +61,59 @@ export const verify: Command = {
     const show = (text: string): void => progress.show(text)
     const store = await Store.openExisting(config.state)
     const verifying = await verifyingOf(config, store, { named, show }, context.signal)
-    const own = await remarksOf(deep ? [...CHECKS, ...DEEP_CHECKS] : CHECKS, verifying)
+    const own = await diagnosticsOf(deep ? [...CHECKS, ...DEEP_CHECKS] : CHECKS, verifying)
     const asked = deep ? await upstream(context, asking, verifying) : NOTHING_ASKED
-    const remarks = [...own, ...asked.remarks].filter(({ source }) => source === undefined || named.has(source))
+    const diagnostics = [...own, ...asked.diagnostics].filter(({ source }) => source === undefined || named.has(source))
     progress.show('')
-    print(context, verifying, await locksOf(verifying), { remarks, deep, files: asked.files })
-    return remarks.some(({ kind }) => kind === 'finding') ? 3 : 0
+    print(context, verifying, await locksOf(verifying), { diagnostics, deep, files: asked.files })
+    return diagnostics.some(({ severity }) => severity === 'error') ? 3 : 0
   },
 }
 
-async function remarksOf(checks: readonly StoreCheck[], verifying: Verifying): Promise<VerifyDiagnostic[]> {
-  const remarks: VerifyDiagnostic[] = []
-  for (const check of checks) for await (const remark of check(verifying)) remarks.push(remark)
-  return remarks
+async function diagnosticsOf(checks: readonly StoreCheck[], verifying: Verifying): Promise<VerifyDiagnostic[]> {
+  const diagnostics: VerifyDiagnostic[] = []
+  for (const check of checks) for await (const diagnostic of check(verifying)) diagnostics.push(diagnostic)
+  return diagnostics
 }
 
-/** The outcome of the upstream queries: the remarks, and the number of files with a second opinion. */
+/** The outcome of the upstream queries: the diagnostics, and the number of files with a second opinion. */
 interface Asked {
-  readonly remarks: readonly VerifyDiagnostic[]
+  readonly diagnostics: readonly VerifyDiagnostic[]
   readonly files: number
 }
 
-const NOTHING_ASKED: Asked = { remarks: [], files: 0 }
+const NOTHING_ASKED: Asked = { diagnostics: [], files: 0 }
 
 async function upstream(context: Context, config: Config, verifying: Verifying): Promise<Asked> {
-  if (config.mode.offline) return withoutAsking(note('upstream-not-asked', '--offline lets nobody be asked'))
+  if (config.mode.offline) return withoutAsking(verifyNote('upstream-not-asked', '--offline lets nobody be asked'))
   const ids = idsOf(config).filter((id) => verifying.named.has(id))
   try {
     return await withWriter(context, config, (ask) => askedAbout(ids, verifying, ask))
   } catch (error) {
     // Another check has already reported a state folder that no writer can open.
-    if (error instanceof SyncError) return withoutAsking(finding('upstream-not-asked', error.message))
+    if (error instanceof SyncError) return withoutAsking(verifyError('upstream-not-asked', error.message))
     throw error
   }
 }
 
-function withoutAsking(remark: VerifyDiagnostic): Asked {
-  return { remarks: [remark], files: 0 }
+function withoutAsking(diagnostic: VerifyDiagnostic): Asked {
+  return { diagnostics: [diagnostic], files: 0 }
 }
 
 async function askedAbout(ids: readonly SourceId[], { show, signal }: Verifying, ask: AskWriter): Promise<Asked> {
-  const moved = await Promise.all(ids.map(async (id) => [id, await upstreamRemarks(id, ask)] as const))
-  const remarks = moved.flatMap(([, found]) => found)
+  const moved = await Promise.all(ids.map(async (id) => [id, await upstreamDiagnostics(id, ask)] as const))
+  const diagnostics = moved.flatMap(([, found]) => found)
   let compared = 0
   for (const [id, found] of moved) {
     signal.throwIfAborted()
     // An unreachable host is reported once.
     if (found.some(({ code }) => !KNOWN_MOVES.has(code))) continue
     show(`isomorphic-git fetches ${id}`)
-    const second = await secondRemarks(id, ask)
-    remarks.push(...second.remarks)
+    const second = await compareFiles(id, ask)
+    diagnostics.push(...second.diagnostics)
     compared += second.files ?? 0
   }
-  return { remarks, files: compared }
+  return { diagnostics, files: compared }
 }
 
 /** The codes of sources that could be queried. */
@@ -132,14 +132,14 @@ function print(
   { served, looked }: Verifying,
   lock: readonly object[],
   {
-    remarks,
+    diagnostics,
     deep,
     files,
-  }: { readonly remarks: readonly VerifyDiagnostic[]; readonly deep: boolean; readonly files: number },
+  }: { readonly diagnostics: readonly VerifyDiagnostic[]; readonly deep: boolean; readonly files: number },
 ): void {
-  const of = (wanted: VerifyDiagnostic['kind']) =>
-    remarks.filter(({ kind }) => kind === wanted).map(({ kind: _kind, ...rest }) => rest)
-  const [findings, notes] = [of('finding'), of('note')]
+  const of = (wanted: VerifyDiagnostic['severity']) =>
+    diagnostics.filter(({ severity }) => severity === wanted).map(({ severity: _severity, ...rest }) => rest)
+  const [findings, notes] = [of('error'), of('note')]
   const checked = { generation: served?.number ?? 0, skills: looked.size, deep, ...(deep && { compared: files }) }
   if (context.json) {
     printJson(context, { ...checked, lock, findings, notes })
@@ -151,8 +151,8 @@ function print(
       : `generation ${served.number}, ${countOf(looked.size, 'skill')} looked at${deep ? second(files) : ''}`
   const count = findings.length === 0 ? 'nothing found' : `${findings.length} found`
   printLines(context, [
-    ...findings.map((remark) => `! ${lineOf(remark)}`),
-    ...notes.map((remark) => `- ${lineOf(remark)}`),
+    ...findings.map((diagnostic) => `! ${lineOf(diagnostic)}`),
+    ...notes.map((diagnostic) => `- ${lineOf(diagnostic)}`),
     `${what}: ${count}${notes.length === 0 ? '' : `, ${countOf(notes.length, 'note')}`}`,
   ])
 }
@@ -161,7 +161,7 @@ function second(files: number): string {
   return `, ${countOf(files, 'file')} compared with isomorphic-git`
 }
 
-function lineOf({ code, source, skill, path, message }: Omit<VerifyDiagnostic, 'kind'>): string {
+function lineOf({ code, source, skill, path, message }: Omit<VerifyDiagnostic, 'severity'>): string {
   const place = [source, skill, path].filter((part) => part !== undefined && part !== '').join(' ')
   return printableLine(`${code}${place === '' ? '' : ` ${place}`}: ${message}`)
 }
@@ -172,7 +172,7 @@ async function* linksAreWhole({ config }: Verifying): AsyncGenerator<VerifyDiagn
     await readLinks(config.state)
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
-    yield finding('links-damaged', error.message)
+    yield verifyError('links-damaged', error.message)
   }
 }
 
@@ -181,6 +181,6 @@ async function* signaturesHold({ config, snapshots }: Verifying): AsyncGenerator
   for (const snapshot of snapshots) {
     const refusal = await refusalOf(config, snapshot)
     if (refusal?.code === 'revision-unverified')
-      yield finding(refusal.code, refusal.message, { source: snapshot.source })
+      yield verifyError(refusal.code, refusal.message, { source: snapshot.source })
   }
 }

@@ -1,7 +1,7 @@
 import { isMapping } from '../../../base/json-value.ts'
 import { sha256In } from '../../model/declared-digest.ts'
 import type { SkillLimits } from '../../model/skill.ts'
-import type { FindingRule } from '../../skill-md/skill-diagnostic.ts'
+import type { SkillCode } from '../../skill-md/skill-diagnostic.ts'
 import { archiveFormOf, unpack, UNPACK_LIMITS } from '../archive/unpack.ts'
 import type { ArchiveForm, Unpacked } from '../archive/unpack.ts'
 import type { UnpackedArchives, OpenedArchive, ReadArchive } from './archives.ts'
@@ -130,6 +130,6 @@ function overLimits({ files, bytes }: Extract<Unpacked, { ok: true }>, most: Ski
   return undefined
 }
 
-function refused(rule: FindingRule, why: string): Unusable {
+function refused(rule: SkillCode, why: string): Unusable {
   return { ok: false, rule, why }
 }

@@ -2,7 +2,7 @@ import { isMapping } from '../../../base/json-value.ts'
 import { isBelow } from '../../../base/paths.ts'
 import { sha256In } from '../../model/declared-digest.ts'
 import { pathOf, readUpstreamUri } from '../../model/upstream-uri.ts'
-import type { Finding } from '../../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../../skill-md/skill-diagnostic.ts'
 import { fetchFile } from './fetch-file.ts'
 import { ListedFiles, skillPathOf } from './listed-files.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
@@ -49,7 +49,7 @@ async function measuredFiles(
   resources: readonly unknown[],
   path: string,
   looking: ListingContext,
-): Promise<readonly unknown[] | { readonly finding: Finding }> {
+): Promise<readonly unknown[] | { readonly finding: SkillDiagnostic }> {
   const { rules, fileCache } = looking
   let bytesLeft = rules.skill.bytes
   const measured: unknown[] = []

@@ -1,4 +1,4 @@
-import type { FindingRule } from '../../skill-md/skill-diagnostic.ts'
+import type { SkillCode } from '../../skill-md/skill-diagnostic.ts'
 import type { ResourceContents } from './contents.ts'
 
 /** A file whose content is known only after reading it. */
@@ -19,7 +19,7 @@ export type CachedFile =
 /** The reason why a file cannot be served. */
 export interface Unusable {
   readonly ok: false
-  readonly rule: FindingRule
+  readonly rule: SkillCode
   readonly why: string
 }
 

@@ -1,4 +1,4 @@
-import type { Finding, FindingRule } from '../../skill-md/skill-diagnostic.ts'
+import type { SkillCode, SkillDiagnostic } from '../../skill-md/skill-diagnostic.ts'
 import type { UnpackedArchives } from './archives.ts'
 import type { FileCache } from './file-cache.ts'
 import type { FileLists } from './file-lists.ts'
@@ -26,10 +26,10 @@ export interface MadeEntry {
   readonly isDynamic?: boolean
   /** The URI of the archive that contained all of its files. */
   readonly archive?: string
-  readonly findings?: readonly Finding[]
+  readonly findings?: readonly SkillDiagnostic[]
 }
 
 /** Returns a finding for a skill without an entry. */
-export function unmade(rule: FindingRule, path: string, message: string): Required<Pick<MadeEntry, 'findings'>> {
+export function unmade(rule: SkillCode, path: string, message: string): Required<Pick<MadeEntry, 'findings'>> {
   return { findings: [{ rule, path, message }] }
 }

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../base/json-value.ts'
 import { sha256In } from '../../model/declared-digest.ts'
 import { frontmatterBy } from '../../skill-md/document-reader.ts'
 import { frontmatterOf } from '../../skill-md/frontmatter.ts'
-import type { Finding } from '../../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../../skill-md/skill-diagnostic.ts'
 import { fetchFile } from './fetch-file.ts'
 import type { CachedFile, UnreadFile } from './file-cache.ts'
 import type { Strays } from './file-lists.ts'
@@ -45,7 +45,7 @@ export async function firstRead(outline: Outline, looking: ListingContext): Prom
   const reading = new FirstReading(outline, path, looking)
   const made = overLimits(files, path, looking) ?? (await reading.of(files, sha256, isLinked))
   if (list.strays.count === 0) return made
-  const finding: Finding = { rule: 'entry-refused', path, message: messageOf(list.strays) }
+  const finding: SkillDiagnostic = { rule: 'entry-refused', path, message: messageOf(list.strays) }
   return { ...made, findings: [...(made.findings ?? []), finding] }
 }
 

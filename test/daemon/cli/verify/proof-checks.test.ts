@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { proofRemarks } from '../../../../src/daemon/cli/verify/proof-checks.ts'
+import { proofDiagnostics } from '../../../../src/daemon/cli/verify/proof-checks.ts'
 import { isObjectId, type ObjectId } from '../../../../src/sync/model/revision.ts'
 import type { Snapshot } from '../../../../src/sync/model/snapshot.ts'
 import { objectIdOf } from '../../../../src/sync/upstream/git/objects/git-object.ts'
@@ -9,7 +9,7 @@ const TREE = id('a'.repeat(40))
 const COMMIT = Buffer.from(`tree ${TREE}\nauthor A <a@example.com> 1 +0000\n\nm\n`)
 const TAG = Buffer.from(`object ${objectIdOf({ type: 'commit', bytes: COMMIT }, 'sha1')}\ntype commit\ntag v1\n\nm\n`)
 
-const codesOf = (snapshot: Snapshot): string[] => [...proofRemarks(snapshot)].map(({ code }) => code)
+const codesOf = (snapshot: Snapshot): string[] => [...proofDiagnostics(snapshot)].map(({ code }) => code)
 
 test('a commit and a tag object that are what their ids say hold', () => {
   expect(codesOf(snapshot({}))).toEqual([])

@@ -1,0 +1,210 @@
+import type { Severity } from '../../base/diagnostic.ts'
+import type { SkillCode } from '../skill-md/skill-diagnostic.ts'
+
+/** Describes a code that a survey reports. */
+export function describeSkillCode(code: SkillCode): CodeDescription {
+  return SKILL_CODES[code]
+}
+
+/** The description of a code: what holds for each of its diagnostics. */
+export interface CodeDescription {
+  /** `error`: a standard or the contract is violated, or the skill would not be served. */
+  readonly severity: Exclude<Severity, 'note'>
+  readonly by: Authority
+  /** The problem in general. */
+  readonly says: string
+  readonly mend: string
+}
+
+/**
+ * The authority behind a code. `spec`: the Agent Skills specification. `skills-ref`: its reference validator, if that
+ * is stricter than the text. `contract`: the frontmatter contract. `skillsyncd`: this program, as it serves skills or
+ * gives advice.
+ */
+type Authority = 'spec' | 'skills-ref' | 'contract' | 'skillsyncd'
+
+export type Descriptions<Codes extends string> = Readonly<Record<Codes, CodeDescription>>
+
+/** Describes a code of severity `error`. */
+export function errorCode(by: Authority, says: string, mend: string): CodeDescription {
+  return { severity: 'error', by, says, mend }
+}
+
+/** Describes a code of severity `warning`. */
+export function warningCode(by: Authority, says: string, mend: string): CodeDescription {
+  return { severity: 'warning', by, says, mend }
+}
+
+const FRONTMATTER: Descriptions<
+  Extract<SkillCode, `frontmatter-${string}` | `name-${string}` | `description-${string}`>
+> = {
+  'frontmatter-missing': errorCode(
+    'spec',
+    'SKILL.md does not begin with a frontmatter',
+    'begin the file with a line "---", put name and description below it, and close with a line "---"',
+  ),
+  'frontmatter-unterminated': errorCode(
+    'spec',
+    'The frontmatter is not closed',
+    'put a line that is exactly "---" after the last key',
+  ),
+  'frontmatter-invalid': errorCode(
+    'spec',
+    'The frontmatter cannot be read as YAML, or not as JSON',
+    'quote values that hold ": " or " #", indent with spaces, write every key once, and no alias or tag',
+  ),
+  'frontmatter-unquoted': errorCode(
+    'spec',
+    'A text without quotes holds ": ", which YAML takes for a mapping',
+    'put the text in quotes',
+  ),
+  'frontmatter-too-large': errorCode(
+    'skillsyncd',
+    'The frontmatter is larger than any server takes',
+    'move what is not needed to choose the skill into its body or into references/',
+  ),
+  'name-missing': errorCode('spec', 'The skill has no name', 'add name: with the name of the folder'),
+  'name-invalid': errorCode(
+    'spec',
+    'The name breaks the rule for names',
+    'use 1 to 64 of a-z, 0-9 and single hyphens between them',
+  ),
+  'name-unlike-folder': errorCode(
+    'spec',
+    'The name is not that of the folder',
+    'give the folder the name, or the skill the name of the folder',
+  ),
+  'name-clash': errorCode('skillsyncd', 'Two skills lead to one address', 'rename one of the two'),
+  'description-missing': errorCode(
+    'spec',
+    'The skill has no description, by which agents choose it',
+    'add description: what the skill does and when to use it',
+  ),
+  'description-too-long': errorCode(
+    'spec',
+    'The description is longer than the specification allows',
+    'keep it to 1,024 characters and move the rest into the body',
+  ),
+  'description-padded': errorCode(
+    'spec',
+    'The white space around the description makes it longer than the specification allows',
+    'begin a block with ">-" in place of ">", or shorten the text',
+  ),
+}
+
+const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
+  'encoding-invalid': errorCode('spec', 'SKILL.md is not UTF-8', 'save the file as UTF-8'),
+  'nested-skill': warningCode('skillsyncd', 'The skill lies inside another one', 'move it beside the other'),
+  'metadata-not-text': errorCode(
+    'spec',
+    'metadata is no mapping from text to text',
+    'quote the value; write structure as text, or under a key of your own outside of metadata',
+  ),
+  'compatibility-invalid': errorCode(
+    'spec',
+    'compatibility is no text of 1 to 500 characters',
+    'shorten it, or leave it out',
+  ),
+  'field-refused': errorCode('skillsyncd', 'A field is called "__proto__", which clients refuse', 'call it otherwise'),
+  'hidden-unicode': warningCode(
+    'skillsyncd',
+    'Characters that nobody sees and a model reads; some of them withhold the skill',
+    'remove them; where they are meant, write them as escapes',
+  ),
+  'unrendered-text': warningCode(
+    'skillsyncd',
+    'Text that no rendered page shows and a model reads',
+    'show it, or remove it from the file',
+  ),
+  'look-alike-letters': warningCode(
+    'skillsyncd',
+    'Words whose letters look like Latin ones and are others',
+    'write them in plain letters',
+  ),
+  'file-name-case': errorCode('spec', 'The file is not called SKILL.md to the letter', 'rename it to SKILL.md'),
+  'limit-files': errorCode(
+    'skillsyncd',
+    'The skill has more files than hosts take (512)',
+    'move what the instructions do not need out of the folder, or split the skill',
+  ),
+  'limit-bytes': errorCode(
+    'skillsyncd',
+    'The skill is larger than hosts take (16 MiB)',
+    'leave large files out and let the instructions fetch or make them',
+  ),
+  'link-refused': warningCode(
+    'skillsyncd',
+    'A symbolic link that is not served',
+    'put the file in its place, or let the link lead to a file of the same skill',
+  ),
+  'docs-missing': warningCode(
+    'skillsyncd',
+    'The docs folder of the source is not there',
+    'add the folder, or correct `docs`',
+  ),
+  submodule: warningCode('skillsyncd', 'A submodule, whose content is not served', 'copy the files into the skill'),
+  'lfs-pointer': errorCode(
+    'skillsyncd',
+    'A git LFS pointer in the place of a file',
+    'fetch the files (git lfs pull), or keep this one out of LFS',
+  ),
+  'lfs-left-out': warningCode(
+    'skillsyncd',
+    'Files that are git LFS pointers are left out of the skill',
+    'fetch the files (git lfs pull), or keep them out of LFS',
+  ),
+  'path-collision': errorCode(
+    'skillsyncd',
+    'Two paths are one where case and Unicode form do not count',
+    'rename one of the two',
+  ),
+  'path-refused': errorCode(
+    'skillsyncd',
+    'The path or the file is none that can be served',
+    'give it a name of UTF-8 characters without a backslash, and make it a plain file that can be read',
+  ),
+  'not-read': warningCode(
+    'skillsyncd',
+    'The skill could not be read, and stays as it was',
+    'make the file or folder that the message names readable',
+  ),
+  'archive-refused': errorCode('skillsyncd', 'The skill cannot be put into an archive', 'shorten or rename the path'),
+  'entry-refused': errorCode(
+    'spec',
+    'An MCP server lists the skill in a way that nobody can rely on',
+    'correct the entry in `skills/list` of that server',
+  ),
+  'listing-incomplete': warningCode(
+    'skillsyncd',
+    'An MCP server does not say which skills its `skills/list` leaves out',
+    'let `dev.skillsyncd/omitted/list` through to that server, and raise the budgets of the source if it is over them',
+  ),
+  'size-unknown': warningCode(
+    'spec',
+    'An MCP server lists a file without its size',
+    'have that server declare the size of every file, or skillsyncd mirror the skill',
+  ),
+  'not-verifiable': warningCode(
+    'spec',
+    'An MCP server gives no digests of the files of the skill',
+    'have that server declare them, or serve the skill from a repository',
+  ),
+  'content-mismatch': errorCode(
+    'spec',
+    'An MCP server sends other bytes than it lists',
+    'have that server list and serve the same files',
+  ),
+  'contract-violated': errorCode(
+    'contract',
+    'The x-personal-mcp block, or a field beside it, breaks the frontmatter contract',
+    'correct the field that the message names; docs/contract.md has the rules',
+  ),
+  'contract-noted': warningCode(
+    'contract',
+    'Something in the x-personal-mcp block is not as it should be',
+    'correct the field that the message names; docs/contract.md has the rules',
+  ),
+}
+
+/** The codes of a survey, in the order of the documentation. */
+export const SKILL_CODES: Descriptions<SkillCode> = { ...FRONTMATTER, ...SERVED }
