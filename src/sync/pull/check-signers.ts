@@ -61,7 +61,7 @@ export function withSigners(snapshot: Snapshot, signers: Signers | undefined): S
 }
 
 /** The error if no currently trusted signer signed a stored snapshot; `undefined` if one did, or if that is unknown. */
-export async function unproved(snapshot: Snapshot, { prove }: PullContext): Promise<SyncError | undefined> {
+export async function signatureFailure(snapshot: Snapshot, { prove }: PullContext): Promise<SyncError | undefined> {
   try {
     await prove?.(proofOf(snapshot), snapshot.revision, 'again')
     return undefined

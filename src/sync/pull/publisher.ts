@@ -71,7 +71,7 @@ export class Publisher {
     const { disabled, approvals, areUnknown } = this.#store.decisions
     if (areUnknown) return EMPTY_CATALOG
     if (this.#built?.disabled === disabled && this.#built.approvals === approvals) return this.#built.catalog
-    return this.#keep(atOnce(this.#building()), { disabled, approvals })
+    return this.#keep(atOnce(this.#catalogSteps()), { disabled, approvals })
   }
 
   /** `catalog`, made in slices if it is not built yet. After a decision meanwhile, it is made at once. */
@@ -89,12 +89,12 @@ export class Publisher {
     const { disabled, approvals, areUnknown } = this.#store.decisions
     if (areUnknown) return
     const generation = this.#generation
-    const catalog = await stepByStep(this.#building())
+    const catalog = await stepByStep(this.#catalogSteps())
     // A generation that was published meanwhile is built by its publisher.
     if (generation === this.#generation) this.#keep(catalog, { disabled, approvals })
   }
 
-  #building(): Steps<Catalog> {
+  #catalogSteps(): Steps<Catalog> {
     return catalogOf({
       generation: this.#generation,
       held: this.#inOrder(this.#current),
@@ -167,7 +167,7 @@ export class Publisher {
    * The served content of the source, written to the disk again if it was lost there: otherwise no generation can name
    * it.
    */
-  async #storedAgain(current: Current): Promise<Current> {
+  async #ensureStored(current: Current): Promise<Current> {
     const { snapshots } = this.#store
     const { held, snapshot } = current
     if (await snapshots.isWhole(held.snapshot)) return current
@@ -187,7 +187,7 @@ export class Publisher {
     const next = new Map<SourceId, Current>()
     // The caller has stored a changed source. The loss of another source must not block it.
     for (const [source, current] of this.#current)
-      if (!changed.has(source)) next.set(source, await this.#storedAgain(current))
+      if (!changed.has(source)) next.set(source, await this.#ensureStored(current))
     for (const [source, current] of changed) {
       if (current === undefined) next.delete(source)
       else next.set(source, current)

@@ -4,7 +4,7 @@ import type { Snapshot } from '../model/snapshot.ts'
 import { isAway } from '../model/source.ts'
 import { SyncError, unsuppressed } from '../model/sync-error.ts'
 import { takeApproved } from './approved-commit.ts'
-import { unproved } from './check-signers.ts'
+import { signatureFailure } from './check-signers.ts'
 import { fetchSnapshot } from './fetch-snapshot.ts'
 import { judgeByGate, storeSnapshot } from './gate-and-store.ts'
 import { judgeMove } from './judge-move.ts'
@@ -67,7 +67,7 @@ function offlineOutcome({ source, current }: Pull): Outcome {
 /** Withdraws content that no currently trusted signer signed, whatever keeps the source where it is. */
 async function withdrawalFrom({ current, io }: Pull, { kind }: Outcome): Promise<Outcome | undefined> {
   if (current === undefined || kind === 'updated' || kind === 'failed') return undefined
-  const error = await unproved(current.snapshot, io)
+  const error = await signatureFailure(current.snapshot, io)
   return error && { kind: 'failed', error, withdraw: true }
 }
 
@@ -85,5 +85,5 @@ async function failureOf(pull: Pull, error: unknown): Promise<Outcome> {
 async function mayStay({ orders, io }: Pull, snapshot: Snapshot): Promise<boolean> {
   const { locked, isLockDemanded = false } = orders
   if (locked !== undefined && isLockDemanded && !isLocked(locked, snapshot)) return false
-  return (await unproved(snapshot, io)) === undefined
+  return (await signatureFailure(snapshot, io)) === undefined
 }

@@ -96,12 +96,12 @@ export class RebuiltTree implements Tree {
       sha256: createHash('sha256').update(bytes).digest('hex'),
       isLfsPointer: isLfsPointer(bytes),
       ...(hidden !== undefined && { hidden }),
-      file: await this.#kept(id, bytes),
+      file: await this.#write(id, bytes),
       at: 0,
     }
   }
 
-  async #kept(id: ObjectId, bytes: Uint8Array): Promise<string> {
+  async #write(id: ObjectId, bytes: Uint8Array): Promise<string> {
     const { scratch } = this.#rebuilding
     this.#scratch ??= await mkdtemp(join(scratch, 'rebuilt-')).catch(cannot(`make a folder in "${scratch}"`))
     const file = join(this.#scratch, id)
