@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort } from 'node:worker_threads'
 import { shown } from '../../../base/text/printable.ts'
@@ -10,10 +11,10 @@ import { isLfsPointer } from '../../skill-md/lfs.ts'
 import { namedLimit } from '../upstream.ts'
 import type { KnownTrees } from '../upstream.ts'
 import { DiskObjects } from './disk-objects.ts'
-import { BlobSpool } from './objects/blob-spool.ts'
 import { treeOfCommit, targetOfTag, type GitObject } from './objects/git-object.ts'
 import type { ObjectLocation, WorkerTask } from './objects/git-transport.ts'
 import { tooLarge, type LargeObject, type ObjectSource } from './objects/object-source.ts'
+import { inScratch } from './objects/pack-spool.ts'
 import { walkTrees } from './objects/tree-walk.ts'
 import { ProgramObjects } from './program/program-objects.ts'
 import { RemoteObjects } from './smart-http/remote-objects.ts'
@@ -186,4 +187,36 @@ function take(request: WorkerRequest): void {
       return { kind: 'failed', failure: failureFrom(expected) }
     })
     .then(send)
+}
+
+/**
+ * Appends blobs to one file in the scratch folder. Creating a file per blob takes several times as long as writing it,
+ * and blobs that stay get their own files later.
+ */
+class BlobSpool implements Disposable {
+  readonly file: string
+  #descriptor: number | undefined
+  #end = 0
+
+  /** The first blob creates the file. */
+  constructor(file: string) {
+    this.file = file
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor)
+    this.#descriptor = undefined
+  }
+
+  /** Returns the offset of the bytes in the file. */
+  append(bytes: Uint8Array): number {
+    const at = this.#end
+    inScratch(() => {
+      this.#descriptor ??= openSync(this.file, 'wx', 0o600)
+      for (let done = 0; done < bytes.length;)
+        done += writeSync(this.#descriptor, bytes, done, bytes.length - done, at + done)
+    })
+    this.#end += bytes.length
+    return at
+  }
 }
