@@ -97,7 +97,7 @@ export interface SurveyedPull extends Pull {
   readonly rewritten: boolean | undefined
 }
 
-/** Takes one revision, by the same steps whichever road chose it. */
+/** Takes one revision, by the same steps whatever chose it. */
 export type Take = (pull: RevisionPull) => Promise<Updated | Waiting>
 
 /** The rules of a pull, from the present configuration. */

@@ -21,15 +21,15 @@ import { stopIfUnchanged } from './unchanged.ts'
  */
 export async function pullSource(pull: Pull): Promise<Outcome> {
   try {
-    const outcome = await takeRoad(pull)
+    const outcome = await takeRevision(pull)
     return (await withdrawalFrom(pull, outcome)) ?? outcome
   } catch (thrown) {
     return failureOf(pull, unsuppressed(thrown))
   }
 }
 
-/** Chooses the road: to the locked commit, to what the store has if the network is off, or to where the ref points. */
-async function takeRoad(pull: Pull): Promise<Outcome> {
+/** Takes the locked commit, or what the store has if the network is off, or else what the ref points to. */
+async function takeRevision(pull: Pull): Promise<Outcome> {
   const { source, orders, io } = pull
   if (orders.locked !== undefined) return pullLocked(pull, orders.locked)
   if (orders.offline && isAway(source)) return offlineOutcome(pull)
@@ -50,7 +50,7 @@ async function followRef(opened: OpenPull): Promise<Outcome> {
   return outcome.kind === 'held' ? takeApproved(pull, outcome, take) : outcome
 }
 
-/** Takes one revision in this order, whichever road chose it. The fetch verifies signatures before the survey. */
+/** Takes one revision in this order, whatever chose it. The fetch verifies signatures before the survey. */
 async function take(pull: RevisionPull): Promise<Updated | Waiting> {
   pull.io.onResolved?.(pull.revision)
   const snapshot = await fetchSnapshot(pull)
