@@ -69,7 +69,7 @@ test('an unchanged pull publishes nothing, and a changed one tells exactly what 
   expect([...told[0]!.changed]).toEqual(['skill://team/a/SKILL.md'])
 })
 
-test('12: fifty pushes between two polls are one pull, to the newest', async () => {
+test('fifty pushes between two polls are one pull, to the newest', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a', '0') } })
   await using daemon = await world.start()
   await daemon.sync()
@@ -187,7 +187,7 @@ test('a full commit id of 64 digits can be asked for', async () => {
   expect(listed(daemon)).toEqual(['skill://team/a/SKILL.md'])
 })
 
-test('6: a ref that is deleted is a condition, its last good skills are served, and it recovers when it is back', async () => {
+test('a ref that is deleted is a condition, its last good skills are served, and it recovers when it is back', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } }, ['ref: main'])
   const repository = world.repositories['team']!
   await using daemon = await world.start()
@@ -208,7 +208,7 @@ test('6: a ref that is deleted is a condition, its last good skills are served, 
   expect(sourceOf(daemon.status(), 'team').condition).toBeUndefined()
 })
 
-test('38: a stored file that was damaged is never read, and is fetched again by itself', async () => {
+test('a stored file that was damaged is never read, and is fetched again by itself', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a', 'sound') } })
   await using daemon = await world.start()
   await daemon.sync()
@@ -226,7 +226,7 @@ test('38: a stored file that was damaged is never read, and is fetched again by 
   expect(readFileSync(file, 'utf8')).toBe(skill('a', 'sound'))
 })
 
-test('38: a folder of the store that is gone is noticed by the next look, and taken again', async () => {
+test('a folder of the store that is gone is noticed by the next look, and taken again', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a', 'sound'), 'b/SKILL.md': skill('b') } })
   await using daemon = await world.start()
   await daemon.sync()

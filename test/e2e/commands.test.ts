@@ -302,7 +302,7 @@ test('who reads no further than the first line ends the command without a compla
   expect((await list.ended()).stderr).toBe('')
 })
 
-test('23: a config with several faults is refused with file, line, column and key of each, and no secret', async () => {
+test('a config with several faults is refused with file, line, column and key of each, and no secret', async () => {
   await using home = await Home.create()
   const canary = 'ghp_canary0123456789abcdefghij'
   const lines = [

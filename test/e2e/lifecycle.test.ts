@@ -50,7 +50,7 @@ test('a control socket that is swept from its folder, folder and all, comes back
   expect(existsSync(socket)).toBe(false)
 })
 
-test('34: SIGTERM ends listen streams with their result, and leaves no lock and no socket', async () => {
+test('SIGTERM ends listen streams with their result, and leaves no lock and no socket', async () => {
   await using world = await World.create()
   await world.synced()
   const daemon = world.home.start('start')
@@ -73,7 +73,7 @@ test('34: SIGTERM ends listen streams with their result, and leaves no lock and 
   expect(await readdir(world.home.state)).not.toContain('daemon.lock')
 })
 
-test('34: SIGTERM in the middle of a pull ends it, and leaves no partial files', async () => {
+test('SIGTERM in the middle of a pull ends it, and leaves no partial files', async () => {
   await using world = await World.create()
   world.git.fault = { kind: 'hang', at: 10, on: 'fetch' }
   const daemon = world.home.start('start')
@@ -99,7 +99,7 @@ test('a pull of the command line that is interrupted ends with 1 and one sentenc
   expect(await readdir(world.home.state)).not.toContain('daemon.lock')
 })
 
-test('40: a second daemon on the same state ends with 1 and names the first', async () => {
+test('a second daemon on the same state ends with 1 and names the first', async () => {
   await using world = await World.create()
   const first = world.home.start('start')
   await first.line()
@@ -111,7 +111,7 @@ test('40: a second daemon on the same state ends with 1 and names the first', as
   expect(await lockHolderOf(world.home.state)).toMatchObject({ pid: first.pid })
 })
 
-test('40: a daemon takes over from one that was killed', async () => {
+test('a daemon takes over from one that was killed', async () => {
   await using world = await World.create()
   const first = world.home.start('start')
   await first.line()
@@ -135,7 +135,7 @@ test('a state folder that somebody else began to use for other things is refused
   expect(end.stderr).not.toContain('    at ')
 })
 
-test('42: a state folder of a later version is refused, and the way back is named', async () => {
+test('a state folder of a later version is refused, and the way back is named', async () => {
   await using world = await World.create()
   await world.synced()
   const format = join(world.home.state, 'format')

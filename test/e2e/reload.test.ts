@@ -6,7 +6,7 @@ import type { Program } from '../support/program.ts'
 import { Repository } from '../support/repository.ts'
 import { World, skill } from './world.ts'
 
-test('61: a configuration that is not valid any more is refused with its place, and the daemon goes on with the old one', async () => {
+test('a configuration that is not valid any more is refused with its place, and the daemon goes on with the old one', async () => {
   await using hub = await Hub.start()
   await writeFile(hub.world.home.configFile, 'sources:\n  - id: team\n    ulr: https://git.example.com/team.git\n')
 
@@ -18,7 +18,7 @@ test('61: a configuration that is not valid any more is refused with its place, 
   expect(hub.events).not.toContain('reloaded')
 })
 
-test('61: what is valid by itself and not together with the lock is refused, and the old one goes on', async () => {
+test('what is valid by itself and not together with the lock is refused, and the old one goes on', async () => {
   await using hub = await Hub.start({ args: ['--locked'] })
   await hub.configure(['team', 'more'])
 
@@ -29,7 +29,7 @@ test('61: what is valid by itself and not together with the lock is refused, and
   expect(await hub.listed()).toEqual(['skill://team/alpha/SKILL.md'])
 })
 
-test('62: sources that come, go and are renamed are so for clients that stay connected, each told once', async () => {
+test('sources that come, go and are renamed are so for clients that stay connected, each told once', async () => {
   await using hub = await Hub.start()
   const heard = await hub.peer.subscribe(['skill://team/alpha/SKILL.md'])
   await heard.next((message) => message.method === 'notifications/subscriptions/acknowledged')
@@ -46,7 +46,7 @@ test('62: sources that come, go and are renamed are so for clients that stay con
   expect(updatedIn(heard)).toEqual(['skill://team/alpha/SKILL.md'])
 })
 
-test('62: who subscribed before a reload is told of what is published after it', async () => {
+test('who subscribed before a reload is told of what is published after it', async () => {
   await using hub = await Hub.start()
   const heard = await hub.peer.subscribe(['skill://team/alpha/SKILL.md'])
   await heard.next((message) => message.method === 'notifications/subscriptions/acknowledged')
@@ -60,7 +60,7 @@ test('62: who subscribed before a reload is told of what is published after it',
   expect(await hub.text('skill://team/alpha/SKILL.md')).toBe(skill('alpha', 'second'))
 })
 
-test('62: a source that is gone is in no generation that is made from then on', async () => {
+test('a source that is gone is in no generation that is made from then on', async () => {
   await using hub = await Hub.start()
   await hub.configure(['team', 'more'])
   await hub.world.home.command('reload')
@@ -75,7 +75,7 @@ test('62: a source that is gone is in no generation that is made from then on', 
   expect(newest).toMatchObject({ served: true, cause: { action: 'withdraw', trigger: 'reload' } })
 })
 
-test('62: a pull that is under way is stopped by a reload, and the source is pulled by what it says then', async () => {
+test('a pull that is under way is stopped by a reload, and the source is pulled by what it says then', async () => {
   await using hub = await Hub.start()
   hub.world.git.fault = { kind: 'hang', at: 10, on: 'fetch' }
   await hub.world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
@@ -96,7 +96,7 @@ test('62: a pull that is under way is stopped by a reload, and the source is pul
   expect(await hub.text('skill://team/alpha/SKILL.md')).toBe(skill('alpha', 'second'))
 })
 
-test('62: forms that only a new source asks for are there with it', async () => {
+test('forms that only a new source asks for are there with it', async () => {
   await using hub = await Hub.start()
   await hub.configure(['team'], { team: ['archives: [tar.gz]'] })
 
@@ -105,7 +105,7 @@ test('62: forms that only a new source asks for are there with it', async () => 
   expect(await hub.refusalOf('skill://team/alpha.tar.gz')).toBeUndefined()
 })
 
-test('63: what is set once for a process is named, and nothing else of that configuration is applied', async () => {
+test('what is set once for a process is named, and nothing else of that configuration is applied', async () => {
   await using hub = await Hub.start()
   await hub.configure(['team', 'more'], {}, ['limits: { http: { streams: 7 } }'])
 

@@ -53,7 +53,7 @@ test('26, P7: a secret that the host rejects is a condition that names the crede
   for (const text of [status, lines, sync, end, state]) expectNoSecret(JSON.stringify(text), WRONG)
 })
 
-test('26: a secret file with a new secret is taken up without a restart', async () => {
+test('a secret file with a new secret is taken up without a restart', async () => {
   await using world = await World.create('file', WRONG)
   const daemon = world.home.start('start')
   await daemon.line()

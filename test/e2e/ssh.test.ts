@@ -66,7 +66,7 @@ test('a host whose key has changed is a condition with both fingerprints, and wh
   world.expectNoSecret(JSON.stringify([sync, status]))
 })
 
-test('31: a passphrase that is another is a condition that names the key, and not the passphrase', async () => {
+test('a passphrase that is another is a condition that names the key, and not the passphrase', async () => {
   await using world = await World.create()
   await writeFile(world.passphraseFile, 'canary-another-passphrase\n')
 

@@ -111,7 +111,7 @@ test('one that writes and is killed is replaced by the next one, with what it ha
   expect(await lockHolderOf(world.home.state)).toMatchObject({ pid: next.process.pid })
 })
 
-test('38: one that writes fetches a damaged file again', async () => {
+test('one that writes fetches a damaged file again', async () => {
   await using world = await World.create()
   await using mcp = await stdio([], 'legacy', world.home.env)
   const file = await world.storedDocument()

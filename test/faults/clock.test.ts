@@ -16,7 +16,7 @@ const HOUR_MS = 3_600_000
 describe.skipIf(LIBRARY === undefined)(
   `with a wall clock of its own${LIBRARY === undefined ? ', but there is no libfaketime: install the package libfaketime' : ''}`,
   () => {
-    test('44: a wall clock that jumps two days back and forth stops no poll, ages nothing wrongly and removes nothing that is served', async () => {
+    test('a wall clock that jumps two days back and forth stops no poll, ages nothing wrongly and removes nothing that is served', async () => {
       await using scene = await Scene.set()
       const clock = new WallClock(scene)
       await clock.jump(0)
@@ -40,7 +40,7 @@ describe.skipIf(LIBRARY === undefined)(
       await scene.expectWell()
     })
 
-    test('44: a look that began by a clock that was ahead has not lasted for less than no time', async () => {
+    test('a look that began by a clock that was ahead has not lasted for less than no time', async () => {
       await using scene = await Scene.set()
       await new WallClock(scene).jump(48)
       await scene.play()

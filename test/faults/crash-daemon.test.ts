@@ -21,7 +21,7 @@ const KILLS = 30
 /** Of what is random; `CRASH_SEED` has an earlier run again, as far as the machine is as quick. */
 const SEED = Number(process.env['CRASH_SEED'] ?? randomInt(2 ** 31))
 
-test('32: a daemon that is killed thirty times while commits come in never serves but one of them, whole, and never an older one', async () => {
+test('a daemon that is killed thirty times while commits come in never serves but one of them, whole, and never an older one', async () => {
   await using scene = await Commits.set()
   let newest = NOTHING_YET
   const dice = new Dice(SEED, 0)
@@ -53,7 +53,7 @@ test('32: a daemon that is killed thirty times while commits come in never serve
 const OBSTACLE = hasProgram('strace') ? '' : ': there is no strace'
 
 test.skipIf(OBSTACLE !== '')(
-  `34: SIGTERM in the middle of a publish on a slow disk ends it in time, and leaves no partial files${OBSTACLE}`,
+  `SIGTERM in the middle of a publish on a slow disk ends it in time, and leaves no partial files${OBSTACLE}`,
   async () => {
     await using scene = await Commits.set()
     await scene.home.command('sync')

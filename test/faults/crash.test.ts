@@ -19,7 +19,7 @@ describe.skipIf(OBSTACLE !== undefined)(
   `a program that is killed${OBSTACLE === undefined ? '' : `: ${OBSTACLE}`}`,
   () => {
     test.for(SCENES)(
-      '32: before any call of $title comes back to the old or the new, whole',
+      'before any call of $title comes back to the old or the new, whole',
       { timeout: HOURS_MS },
       async (scene) => {
         await using stage = await scene.set()

@@ -16,7 +16,7 @@ const OF_THE_SKILL = ['skill://team/large/data.bin', 'skill://team/large/SKILL.m
 /** To be answered from memory: each reading is one of the disk. */
 const TOO_LARGE = Buffer.alloc(2 ** 20 + 1, 'large')
 
-test('38: a stored file that is damaged in any way is refused and never read wrong, and is had again by itself', async () => {
+test('a stored file that is damaged in any way is refused and never read wrong, and is had again by itself', async () => {
   await using scene = await Scene.set()
   await scene.repository.commit({ 'large/SKILL.md': skill('large', 'large'), 'large/data.bin': TOO_LARGE })
   await scene.play()
@@ -40,7 +40,7 @@ test('38: a stored file that is damaged in any way is refused and never read wro
   await scene.expectWell()
 })
 
-test('37: what the disk loses of the store while the daemon runs is there again within two looks, and nothing is served otherwise', async () => {
+test('what the disk loses of the store while the daemon runs is there again within two looks, and nothing is served otherwise', async () => {
   await using scene = await Scene.set()
   await decided(scene)
   await scene.play()
@@ -60,7 +60,7 @@ test('37: what the disk loses of the store while the daemon runs is there again 
   await scene.expectWell()
 })
 
-test('37: whatever is lost of the store while no daemon runs, a start serves what is whole, and has the newest again by itself', async () => {
+test('whatever is lost of the store while no daemon runs, a start serves what is whole, and has the newest again by itself', async () => {
   await using scene = await Scene.set()
   await scene.play()
   const first = await served(scene.daemon)
@@ -83,7 +83,7 @@ test('37: whatever is lost of the store while no daemon runs, a start serves wha
   }
 })
 
-test('37: a folder of the store that is lost while the daemon runs is made again by the next look, with what was in it', async () => {
+test('a folder of the store that is lost while the daemon runs is made again by the next look, with what was in it', async () => {
   await using scene = await Scene.set()
   expect(await scene.home.command('sync')).toMatchObject({ status: 0 })
   expect(await scene.home.command('link', 'claude-code')).toMatchObject({ status: 0 })
@@ -109,7 +109,7 @@ test('37: a folder of the store that is lost while the daemon runs is made again
   await scene.expectWell()
 })
 
-test('37: decisions that are damaged while no daemon runs are had from their copy: what is disabled stays so, and sources move', async () => {
+test('decisions that are damaged while no daemon runs are had from their copy: what is disabled stays so, and sources move', async () => {
   await using scene = await Scene.set()
   await decided(scene)
   await scene.play()
@@ -130,7 +130,7 @@ test('37: decisions that are damaged while no daemon runs are had from their cop
   }
 })
 
-test('37: while nobody can read the decisions nothing moves, and nothing that may be disabled is served, until a person mended one file', async () => {
+test('while nobody can read the decisions nothing moves, and nothing that may be disabled is served, until a person mended one file', async () => {
   await using scene = await Scene.set()
   await decided(scene)
   expect(await scene.home.command('link', 'claude-code')).toMatchObject({ status: 0 })

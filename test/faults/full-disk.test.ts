@@ -37,7 +37,7 @@ const STARTS = TAKEN.flatMap((taken) => [
 const UNRECORDED = ['audit: { enabled: false }']
 
 describe.skipIf(OBSTACLE !== undefined)(`with a small disk${OBSTACLE === undefined ? '' : `, but ${OBSTACLE}`}`, () => {
-  test('35: however little room is left, what was served is served, nothing is left lying, and it recovers', async () => {
+  test('however little room is left, what was served is served, nothing is left lying, and it recovers', async () => {
     await using scene = await Scene.set([], UNRECORDED)
     await scene.repository.commit(many(24))
     const disk = await TinyDisk.at(scene.home, dirname(scene.home.state))
@@ -55,7 +55,7 @@ describe.skipIf(OBSTACLE !== undefined)(`with a small disk${OBSTACLE === undefin
     await scene.expectWell()
   })
 
-  test('35: while the disk takes no more files, what was served is served, and it recovers by itself', async () => {
+  test('while the disk takes no more files, what was served is served, and it recovers by itself', async () => {
     await using scene = await Scene.set([], UNRECORDED)
     const disk = await TinyDisk.at(scene.home, dirname(scene.home.state))
     await scene.play()
@@ -68,7 +68,7 @@ describe.skipIf(OBSTACLE !== undefined)(`with a small disk${OBSTACLE === undefin
     await scene.expectWell()
   })
 
-  test('35: while the store cannot be written, what was served is served, and it recovers by itself', async () => {
+  test('while the store cannot be written, what was served is served, and it recovers by itself', async () => {
     await using scene = await Scene.set()
     const disk = await TinyDisk.at(scene.home, dirname(scene.home.state))
     await scene.play()
@@ -153,7 +153,7 @@ describe.skipIf(OBSTACLE !== undefined)(`with a small disk${OBSTACLE === undefin
     await scene.expectWell()
   })
 
-  test('35: the lock file is never truncated, however little room is left beside it', async () => {
+  test('the lock file is never truncated, however little room is left beside it', async () => {
     await using scene = await Scene.set()
     await scene.repository.commit(many(60))
     const { home } = scene

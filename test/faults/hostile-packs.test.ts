@@ -4,7 +4,7 @@ import { memoryOf } from '../support/effort.ts'
 import type { RawEntry, Repository } from '../support/repository.ts'
 import { Scene } from './scene.ts'
 
-test('49: a commit with a name that no folder can hold is refused whole, and the next good one is taken', async () => {
+test('a commit with a name that no folder can hold is refused whole, and the next good one is taken', async () => {
   await using scene = await Scene.set()
   await scene.play()
   const { repository } = scene
@@ -29,7 +29,7 @@ test('49: a commit with a name that no folder can hold is refused whole, and the
   await scene.expectWell()
 })
 
-test('49: a commit that names a hundred million files in eight small trees is refused, within bounds', async () => {
+test('a commit that names a hundred million files in eight small trees is refused, within bounds', async () => {
   await using scene = await Scene.set()
   await scene.play()
   const { repository } = scene
@@ -75,7 +75,7 @@ test.each([
   },
 )
 
-test('55: a SKILL.md of 256 MiB of zeros is withheld, and its siblings are served', async () => {
+test('a SKILL.md of 256 MiB of zeros is withheld, and its siblings are served', async () => {
   await using scene = await Scene.set([], [PATIENT])
   await scene.play()
   const { repository } = scene

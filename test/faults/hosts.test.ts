@@ -38,7 +38,7 @@ test.each([
   },
 )
 
-test('22: eleven repositories are looked at while the twelfth of their host hangs', async () => {
+test('eleven repositories are looked at while the twelfth of their host hangs', async () => {
   await using scene = await Scene.set()
   const well = ['team', ...Array.from({ length: 10 }, (_, index) => `well-${index}`)]
   // It hangs as long as it is let.

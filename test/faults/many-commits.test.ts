@@ -14,7 +14,7 @@ const YOUNG_MS = 1_000
 // A month of commits takes minutes here, and what a pull asked for stays for an hour: so the disk is seen to grow by what each
 // commit has of its own, and by nothing else. That it shrinks after the hour is shown with a clock of its own (collect.test.ts),
 // and that the heap does not grow by bench/soak.ts, which can collect it before it looks.
-test('43: with one commit after the other, the disk grows by what is new, and descriptors do not', async () => {
+test('with one commit after the other, the disk grows by what is new, and descriptors do not', async () => {
   // The record of who read what has a bound of its own.
   await using scene = await Scene.set(
     [],

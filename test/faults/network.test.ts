@@ -11,7 +11,7 @@ import { Scene } from './scene.ts'
 
 const authority = new Authority()
 
-test('16: while nobody listens where the host was, what was served is served, and it recovers by itself', async () => {
+test('while nobody listens where the host was, what was served is served, and it recovers by itself', async () => {
   await using scene = await Scene.set()
   await scene.play()
 
@@ -27,7 +27,7 @@ test('16: while nobody listens where the host was, what was served is served, an
 describe.skipIf(NO_NAMES !== undefined)(
   `the name of a host${NO_NAMES === undefined ? '' : `, but ${NO_NAMES}`}`,
   () => {
-    test('16: while it does not resolve, what was served is served, and it recovers by itself', async () => {
+    test('while it does not resolve, what was served is served, and it recovers by itself', async () => {
       await using scene = await Scene.set()
       const names = await Names.of(scene.home)
       await names.know()
@@ -49,7 +49,7 @@ describe.skipIf(NO_NAMES !== undefined)(
   },
 )
 
-test('16: a certificate that is over, or of an authority that nobody knows, is refused, and it recovers by itself', async () => {
+test('a certificate that is over, or of an authority that nobody knows, is refused, and it recovers by itself', async () => {
   await using scene = await sceneOverTls()
   await scene.play()
   const stranger = new Authority('Nobody')
@@ -73,7 +73,7 @@ test('16: a certificate that is over, or of an authority that nobody knows, is r
   await scene.expectWell()
 })
 
-test('17: a host that takes requests and answers none is given up after the time to connect', async () => {
+test('a host that takes requests and answers none is given up after the time to connect', async () => {
   await using scene = await Scene.set([], times({ connect: '5s' }))
   await scene.play()
 
@@ -86,7 +86,7 @@ test('17: a host that takes requests and answers none is given up after the time
   await scene.expectWell()
 })
 
-test('17: a host that takes connections and says nothing of TLS is given up after the time to connect', async () => {
+test('a host that takes connections and says nothing of TLS is given up after the time to connect', async () => {
   await using scene = await sceneOverTls(times({ connect: '5s' }))
   await using front = await MuteFront.before(scene.git.origin)
   await scene.home.configure(
@@ -106,7 +106,7 @@ test('17: a host that takes connections and says nothing of TLS is given up afte
   await scene.expectWell()
 })
 
-test('18: a host that stops in the middle of a pack is given up after the time without a byte, and its pack is gone', async () => {
+test('a host that stops in the middle of a pack is given up after the time without a byte, and its pack is gone', async () => {
   await using scene = await Scene.set([], times({ idle: '5s' }))
   await scene.play()
   await scene.repository.commit({ 'large/SKILL.md': skill('large', 'x'), 'large/data.bin': randomBytes(300_000) })

@@ -9,7 +9,7 @@ import { Scene } from './scene.ts'
 
 const TOKEN = 'canary-token-4b1e'
 
-test('21: a redirect to another host, to plain HTTP or to what is no web address is refused, and takes no credential along', async () => {
+test('a redirect to another host, to plain HTTP or to what is no web address is refused, and takes no credential along', async () => {
   const authority = new Authority()
   await using scene = await Scene.set(AUTH, [], authority.vouchFor(['127.0.0.1']))
   await writeFile(join(scene.home.configFile, '..', 'authority.pem'), authority.cert)

@@ -10,7 +10,7 @@ import { SshHost } from '../support/ssh-host.ts'
 import { MuteFront } from './mute-front.ts'
 import { Scene } from './scene.ts'
 
-test('17: a host of ssh that takes connections and says nothing is given up, and no process is left', async () => {
+test('a host of ssh that takes connections and says nothing is given up, and no process is left', async () => {
   await using host = await SshHost.start()
   await using front = await MuteFront.before(`tcp://127.0.0.1:${host.port}`)
   await using scene = await sceneOverSsh(host, front.port, 'connect_timeout: 2s, idle_timeout: 3s')
@@ -27,7 +27,7 @@ test('17: a host of ssh that takes connections and says nothing is given up, and
   await scene.expectWell()
 })
 
-test('18: a host of ssh that stops in the middle of a pack is given up, and neither process nor file is left', async () => {
+test('a host of ssh that stops in the middle of a pack is given up, and neither process nor file is left', async () => {
   await using host = await SshHost.start()
   await using scene = await sceneOverSsh(host, host.port, 'connect_timeout: 1h, idle_timeout: 5s')
   await scene.play()

@@ -10,7 +10,7 @@ import { listingAt } from './witness.ts'
 
 const RIVALS = 4
 
-test('40: of daemons that are started at once on one state folder exactly one serves, and the others name it', async () => {
+test('of daemons that are started at once on one state folder exactly one serves, and the others name it', async () => {
   await using scene = await Scene.set()
   const { home } = scene
 
@@ -29,7 +29,7 @@ test('40: of daemons that are started at once on one state folder exactly one se
   expect(await listingAt(await heir.line())).toEqual(seen)
 })
 
-test('41: a state folder that came from another machine, lock and all, is taken over and served', async () => {
+test('a state folder that came from another machine, lock and all, is taken over and served', async () => {
   await using scene = await Scene.set()
   await using other = await Home.create()
   await scene.play()
@@ -74,7 +74,7 @@ test('a state folder that is removed under a daemon is not made again in part: i
 const IS_ROOT = process.getuid?.() === 0
 
 describe.skipIf(!IS_ROOT)(`with another user${IS_ROOT ? '' : ', but only root can be somebody else'}`, () => {
-  test('41: a state folder of somebody else is refused by name and left as it is, and served once it is given', async () => {
+  test('a state folder of somebody else is refused by name and left as it is, and served once it is given', async () => {
     await using scene = await Scene.set()
     const { home } = scene
     expect(await home.run('sync')).toMatchObject({ status: 0 })
@@ -117,7 +117,7 @@ describe.skipIf(!IS_ROOT)(`with another user${IS_ROOT ? '' : ', but only root ca
 })
 
 test.each(['0', '3'])(
-  '42: a state folder of format %s is refused untouched, and both ways back that are named lead back',
+  'a state folder of format %s is refused untouched, and both ways back that are named lead back',
   async (format) => {
     await using scene = await Scene.set()
     const { home } = scene

@@ -8,7 +8,7 @@ import { SECOND, Stage } from './crash-stage.ts'
 const OBSTACLE = hasProgram('strace') ? '' : ': there is no strace'
 
 test.skipIf(OBSTACLE !== '')(
-  `32: by the word of the system, nothing has a name before its bytes are synced, and no name is left unsynced${OBSTACLE}`,
+  `by the word of the system, nothing has a name before its bytes are synced, and no name is left unsynced${OBSTACLE}`,
   async () => {
     await using stage = await Stage.set()
     await stage.run(['sync'])

@@ -5,7 +5,7 @@ import { cpuSecondsOf, memoryOf } from '../support/effort.ts'
 import { Home } from '../support/program.ts'
 import { Scene } from './scene.ts'
 
-test('53: hostile and odd YAML comes to one result on every run, within bounds, and its siblings are served', async () => {
+test('hostile and odd YAML comes to one result on every run, within bounds, and its siblings are served', async () => {
   await using scene = await Scene.set()
   await scene.play()
   const before = await cpuSecondsOf(scene.daemon.pid)

@@ -6,7 +6,7 @@ const MINUTE_MS = 60_000
 /** By how much time moves on while a machine catches up: what is told apart is finer than the minutes that are left to chance. */
 const STEP_MS = 1_000
 
-test('81: while its hub is down a machine serves what it has and says so, and each catches up once, not all at one time', async () => {
+test('while its hub is down a machine serves what it has and says so, and each catches up once, not all at one time', async () => {
   await using server = await HostileServer.start()
   server.skills.set('skill://refunds/SKILL.md', { 'SKILL.md': skill('refunds') })
   const caughtUp: string[] = []

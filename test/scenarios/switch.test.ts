@@ -10,7 +10,7 @@ const ROOT = 'skill://fx/moving'
 const DOCUMENT = `${ROOT}/SKILL.md`
 
 test.each(KINDS)(
-  '72: what was listed before the generation switched is read as it is now or not found, and a re-get fits what is read (%s)',
+  'what was listed before the generation switched is read as it is now or not found, and a re-get fits what is read (%s)',
   async (kind) => {
     await using scene = await Scene.open()
     const peer = scene.peers.of(kind)
@@ -35,7 +35,7 @@ test.each(KINDS)(
   },
 )
 
-test('72: clients of every kind that get and read without a pause meet one commit in each answer, and none goes back', async () => {
+test('clients of every kind that get and read without a pause meet one commit in each answer, and none goes back', async () => {
   await using scene = await Scene.open()
   await scene.push()
   for (const peer of scene.peers.all) await untilListed(peer)

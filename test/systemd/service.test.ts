@@ -116,7 +116,7 @@ describe.skipIf(OBSTACLE !== undefined)(
       expect(await machine.show('NRestarts', 'SubState')).toEqual({ NRestarts: '0', SubState: 'running' })
     })
 
-    test('79: a loop that is blocked is restarted by the watchdog', async () => {
+    test('a loop that is blocked is restarted by the watchdog', async () => {
       await using machine = await Machine.boot()
       await machine.manager.write('/opt/block.mjs', "process.on('SIGUSR2', () => { for (;;); })")
       await machine.adjust('WatchdogSec=4s', 'Environment=NODE_OPTIONS=--import=/opt/block.mjs')
@@ -132,7 +132,7 @@ describe.skipIf(OBSTACLE !== undefined)(
       expect(await machine.journal()).toContain('Watchdog timeout')
     })
 
-    test('79: a sync that is merely slow is not restarted', async () => {
+    test('a sync that is merely slow is not restarted', async () => {
       await using machine = await Machine.boot(['url: http://127.0.0.1:9000/silent.git'])
       const host = await machine.host('')
       await machine.adjust('WatchdogSec=4s')

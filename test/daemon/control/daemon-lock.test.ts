@@ -35,7 +35,7 @@ test('the lock of a state folder says who holds it, and is gone when released', 
   expect(await lockHolderOf(state.path)).toBeUndefined()
 })
 
-test('40: a second daemon on the same state folder is told who holds it', async () => {
+test('a second daemon on the same state folder is told who holds it', async () => {
   await using state = await temporaryFolder()
   await using lock = await acquired(state.path)
 
@@ -44,7 +44,7 @@ test('40: a second daemon on the same state folder is told who holds it', async 
   expect(second).toEqual({ heldBy: { ...lock.holder, owner: OWNER } })
 })
 
-test('40: the lock of a process that was killed is taken over', async () => {
+test('the lock of a process that was killed is taken over', async () => {
   await using state = await temporaryFolder()
   const child = await contender()
   expect(await ask(child, { take: state.path })).toEqual({ won: true })
@@ -55,7 +55,7 @@ test('40: the lock of a process that was killed is taken over', async () => {
   expect(lock.holder.pid).toBe(process.pid)
 })
 
-test('40: a process that is stopped and says nothing keeps its lock', async () => {
+test('a process that is stopped and says nothing keeps its lock', async () => {
   await using state = await temporaryFolder()
   const child = await contender()
   await ask(child, { take: state.path })
@@ -67,7 +67,7 @@ test('40: a process that is stopped and says nothing keeps its lock', async () =
   await kill(child)
 })
 
-test('40: a lock is stale if its pid belongs to a process that began at another time', async () => {
+test('a lock is stale if its pid belongs to a process that began at another time', async () => {
   await using state = await temporaryFolder()
   await plant(state.path, { ...(await processIdentityOf(process.pid)), startTime: '1' })
 
@@ -84,7 +84,7 @@ const ELSEWHERE: readonly Partial<LockHolder>[] = [
 ]
 
 test.each(ELSEWHERE)(
-  '40: the lock of a process of %o is taken over after a term in which nothing changed',
+  'the lock of a process of %o is taken over after a term in which nothing changed',
   async (place) => {
     await using state = await temporaryFolder()
     const clock = new FakeClock()
@@ -106,7 +106,7 @@ test.each(ELSEWHERE)(
 )
 
 test.each(ELSEWHERE)(
-  '40: the lock of a process of %o is held where its lease changes within the term',
+  'the lock of a process of %o is held where its lease changes within the term',
   async (place) => {
     await using state = await temporaryFolder()
     const clock = new FakeClock()
@@ -177,7 +177,7 @@ test('a lease that is replaced changes that lock and no other, and no byte besid
   expect(await replaceLease(join(state.path, 'absent'), nonce, lease)).toBe(false)
 })
 
-test('40: a lock whose socket answers is held, whatever its pid says', async () => {
+test('a lock whose socket answers is held, whatever its pid says', async () => {
   await using state = await temporaryFolder()
   await using server = createServer()
   await once(server.listen(join(state.path, 'no.sock')), 'listening')
@@ -254,7 +254,7 @@ test('a state folder that is not there is named', async () => {
   await expect(acquireLock(absent, me(absent))).rejects.toThrow(`Cannot take the lock "${join(absent, 'daemon.lock')}"`)
 })
 
-test('40: of twenty processes that find the same stale lock exactly one takes it over, each time', async () => {
+test('of twenty processes that find the same stale lock exactly one takes it over, each time', async () => {
   await using state = await temporaryFolder()
   const children = await Promise.all(Array.from({ length: 20 }, async () => contender()))
   try {
@@ -276,7 +276,7 @@ test('40: of twenty processes that find the same stale lock exactly one takes it
   }
 })
 
-test('40: contenders that are killed at any moment leave nothing that keeps the next one out', async () => {
+test('contenders that are killed at any moment leave nothing that keeps the next one out', async () => {
   await using state = await temporaryFolder()
   for (let round = 0; round < 10; round += 1) {
     await plant(state.path, { pid: await deadPid() })
@@ -292,7 +292,7 @@ test('40: contenders that are killed at any moment leave nothing that keeps the 
   }
 })
 
-test('40: a claim on a stale lock whose holder was killed is taken over too, and its litter is swept', async () => {
+test('a claim on a stale lock whose holder was killed is taken over too, and its litter is swept', async () => {
   await using state = await temporaryFolder()
   const stale = await plant(state.path, { pid: await deadPid() })
   const claim = await plant(state.path, { pid: await deadPid() }, `daemon.lock.${stale.nonce}`)
@@ -306,7 +306,7 @@ test('40: a claim on a stale lock whose holder was killed is taken over too, and
   expect(await readdir(state.path)).toEqual(['daemon.lock'])
 })
 
-test('40: a contender whose file is swept before it is named makes another', async () => {
+test('a contender whose file is swept before it is named makes another', async () => {
   await using state = await temporaryFolder()
   await using aside = await temporaryFolder()
   const swept = join(aside.path, 'swept')

@@ -87,7 +87,7 @@ test('the limits hold whatever is requested, each request is answered, and no ke
   )
 })
 
-test('22: sources that hang keep no other host from its schedule', async () => {
+test('sources that hang keep no other host from its schedule', async () => {
   await using lanes = new KeyedQueue<string>({ ...LIMITS, graceMs: 0 }, new FakeClock())
   const hung = ['x', 'y', 'z'].map((key) => [key, new Pull(key)] as const)
   const stuck = hung.map(([key, pull]) => lanes.request(key, 'slow.example', pull.run).catch(() => 'stopped'))
@@ -126,7 +126,7 @@ test('a run that ignores its signal loses its place when its time is over', asyn
   expect(await other).toBe('done')
 })
 
-test('22: runs that fetch and do not end keep others neither from looking nor, on another host, from fetching', async () => {
+test('runs that fetch and do not end keep others neither from looking nor, on another host, from fetching', async () => {
   await using lanes = new KeyedQueue<string>({ ...LIMITS, looking: ONE, fetching: PLACES, graceMs: 0 }, new FakeClock())
   const drips = ['x', 'y', 'z'].map((key) => [key, new Pull(key)] as const)
   const stuck = drips.map(([key, pull]) => {

@@ -165,7 +165,7 @@ test('a source is polled once a period, whatever time goes by', async () => {
   expect(poller.nextPolls().get(idOf('team'))?.getTime()).toBeGreaterThan(clock.now().getTime())
 })
 
-test('45: after hours of suspend there is one poll to catch up, not one for each that was missed', async () => {
+test('after hours of suspend there is one poll to catch up, not one for each that was missed', async () => {
   const clock = new FakeClock()
   const polls = new Polls(clock)
   await using _poller = new Poller(
@@ -195,7 +195,7 @@ test('a wall clock that is set back does not stop the polls', async () => {
   expect(polls.ids).toEqual(['team', 'team'])
 })
 
-test('22: a poll that hangs delays no other source', async () => {
+test('a poll that hangs delays no other source', async () => {
   const clock = new FakeClock()
   const polls = new Polls(clock)
   polls.hung.add(idOf('s-0'))
@@ -209,7 +209,7 @@ test('22: a poll that hangs delays no other source', async () => {
   expect(Math.min(...sources.slice(1).map(({ id }) => counts.get(id)?.length ?? 0))).toBeGreaterThanOrEqual(12)
 })
 
-test('23: a source that is down for a week is asked about as often as one that is well', async () => {
+test('a source that is down for a week is asked about as often as one that is well', async () => {
   const clock = new FakeClock()
   const polls = new Polls(clock)
   polls.end = { failed: 'source-unreachable' }
@@ -268,7 +268,7 @@ test('recovery: whenever a fault goes away, the next poll comes within two perio
   )
 })
 
-test('26: what needs a person is looked at on the regular schedule, and never sooner', async () => {
+test('what needs a person is looked at on the regular schedule, and never sooner', async () => {
   for (const failed of ['credentials-rejected', 'repository-not-found', 'revision-unverified'] as const) {
     const clock = new FakeClock()
     const polls = new Polls(clock)
@@ -311,7 +311,7 @@ test('one success ends the growth of the delay', async () => {
   expect(poller.nextPolls().get(idOf('team'))!.getTime() - clock.now().getTime()).toBeLessThanOrEqual(5 * MINUTE)
 })
 
-test('20: all sources of a host that asked for a pause leave it alone as long as it asked, and others do not', async () => {
+test('all sources of a host that asked for a pause leave it alone as long as it asked, and others do not', async () => {
   const clock = new FakeClock()
   const polls = new Polls(clock)
   const sources = [
@@ -334,7 +334,7 @@ test('20: all sources of a host that asked for a pause leave it alone as long as
   expect(new Set(polls.ids)).toEqual(new Set(['far', 'one', 'two']))
 })
 
-test('20: after a pause the sources of a host come a little apart', async () => {
+test('after a pause the sources of a host come a little apart', async () => {
   const clock = new FakeClock()
   const polls = new Polls(clock)
   const sources = Array.from({ length: 100 }, (_, index) => source(`s-${index}`, every(5 * MINUTE), 'a'))

@@ -51,7 +51,7 @@ test('of what is served instead of the newest commit, the newest is remembered a
   expect(desk.record()).toMatchObject({ condition, revision: newest, followed: FOLLOWED })
 })
 
-test('32: where it was followed to is remembered by the next poll, if a process was killed before it remembered it', async () => {
+test('where it was followed to is remembered by the next poll, if a process was killed before it remembered it', async () => {
   await using desk = await Desk.open()
 
   await desk.report.outcome(TEAM, { ...unchanged(), followed: FOLLOWED }, 1)

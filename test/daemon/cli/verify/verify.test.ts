@@ -119,7 +119,7 @@ test('decisions of which file and copy are gone are an alarm to verify and statu
   expect([enabled.status, after.status]).toEqual([0, 0])
 })
 
-test('32: a generation that a killed process wrote and did not publish is noted, and is no damage', async () => {
+test('a generation that a killed process wrote and did not publish is noted, and is no damage', async () => {
   await using world = await World.create()
   await world.synced()
   const folder = join(world.home.state, 'generations')
