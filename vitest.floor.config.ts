@@ -8,7 +8,7 @@ const PROCESSES = ['daemon/base', 'daemon/process', 'daemon/control', 'daemon/cl
 const CONNECTIONS = ['serve/http', 'serve/stdio', 'daemon/http', 'sync/upstream/http']
 const THREADS = ['sync/upstream/git/fetch-threads.test.ts', 'daemon/pull/document-thread.test.ts', 'daemon/search']
 // From the start of a process to its end, over HTTP and over stdio, with git pulls, reloads and kills in between.
-const JOURNEYS = ['lifecycle', 'stdio', 'sessions', 'reload', 'restart'].map((name) => `e2e/${name}.test.ts`)
+const JOURNEYS = ['lifecycle', 'stdio', 'http/sessions', 'reload', 'restart'].map((name) => `e2e/${name}.test.ts`)
 
 const PARTS = [FILES, PROCESSES, CONNECTIONS, THREADS, JOURNEYS].flat()
 

@@ -1,6 +1,6 @@
 import type { GitSource } from '../src/sync/model/source.ts'
 import type { Programs } from '../src/sync/upstream/git/objects/git-host.ts'
-import { SshHost } from '../test/support/ssh-host.ts'
+import { SshHost } from '../test/support/git/ssh-host.ts'
 import type { ServedRepositories } from './upstream.ts'
 
 /** Who speaks git for a source, and over what. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { runGit } from '../test/support/repository.ts'
+import { runGit } from '../test/support/git/repository.ts'
 import { figureOf, rounds, timed } from './figure.ts'
 import type { Figure, Times } from './figure.ts'
 import type { Ground } from './ground.ts'

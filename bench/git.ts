@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { runGit } from '../test/support/repository.ts'
+import { runGit } from '../test/support/git/repository.ts'
 import { BACKENDS, roadsTo } from './backends.ts'
 import type { Backend, Road } from './backends.ts'
 import { figureOf, rounds, timed } from './figure.ts'

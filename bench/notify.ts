@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { runGit } from '../test/support/repository.ts'
+import { runGit } from '../test/support/git/repository.ts'
 import { startDaemon } from './daemon.ts'
 import type { RunningDaemon } from './daemon.ts'
 import { figureOf, rounds, timed } from './figure.ts'

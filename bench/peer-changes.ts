@@ -1,6 +1,6 @@
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { runGit } from '../test/support/repository.ts'
+import { runGit } from '../test/support/git/repository.ts'
 import { Contenders, LIMIT_MS } from './contenders.ts'
 import { writeSettings } from './daemon.ts'
 import { rounds, timed } from './figure.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { runGit } from '../test/support/repository.ts'
+import { runGit } from '../test/support/git/repository.ts'
 import { Contenders, LIMIT_MS } from './contenders.ts'
 import { writeSettings } from './daemon.ts'
 import { median, rounds, timed } from './figure.ts'

@@ -1,6 +1,6 @@
 import './run-the-build.ts'
 import { join } from 'node:path'
-import { runGit } from '../test/support/repository.ts'
+import { runGit } from '../test/support/git/repository.ts'
 import { figureOf, rounds, timed } from './figure.ts'
 import type { Figure } from './figure.ts'
 import type { Ground } from './ground.ts'

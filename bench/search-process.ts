@@ -13,7 +13,7 @@ const { headingsIn } = await import('../src/serve/search/headings.ts')
 const { searchableOf } = await import('../src/serve/search/searchable.ts')
 const { offeredIn } = await import('../src/sync/catalog/tool-catalog.ts')
 const { storedSkill } = await import('../src/sync/store/skills/stored-path.ts')
-const { formsOf } = await import('../test/support/forms.ts')
+const { formsOf } = await import('../test/support/clients/forms.ts')
 
 // The server that is searched, in a process of its own. Started with the number of skills and a folder for its state.
 

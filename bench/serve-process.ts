@@ -4,7 +4,7 @@ import { measuredOptions } from './http-options.ts'
 
 const { Registry } = await import('../src/serve/registry.ts')
 const { serveHttp } = await import('../src/serve/http/server.ts')
-const { formsOf } = await import('../test/support/forms.ts')
+const { formsOf } = await import('../test/support/clients/forms.ts')
 const { ServingCounts } = await import('../src/daemon/metrics/serving-counts.ts')
 
 // The server that is measured, in a process of its own: the HTTP side of the daemon with its limits as they are if nobody

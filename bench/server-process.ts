@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { passAnswer } from '../test/support/git-backend.ts'
+import { passAnswer } from '../test/support/git/git-backend.ts'
 
 // The git server of a measurement, apart from both that are measured: git's own backend, whose answers are sent on as they
 // come. Started with the folders of repositories; tells their addresses, and ends when the one who started it goes.

@@ -1,4 +1,4 @@
-import type { Content } from '../test/support/repository.ts'
+import type { Content } from '../test/support/git/repository.ts'
 import { median } from './figure.ts'
 
 /** The files of a repository of skills: the same for the same count, on each machine. */

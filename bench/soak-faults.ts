@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Fault, GitRequest, GitServer } from '../test/support/git-server.ts'
-import type { Repository } from '../test/support/repository.ts'
+import type { Fault, GitRequest, GitServer } from '../test/support/git/git-server.ts'
+import type { Repository } from '../test/support/git/repository.ts'
 import type { Random } from './skills.ts'
 
 /** Something that keeps a pull from succeeding, until it is mended. */

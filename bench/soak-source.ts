@@ -1,5 +1,5 @@
-import { GitServer } from '../test/support/git-server.ts'
-import { Repository } from '../test/support/repository.ts'
+import { GitServer } from '../test/support/git/git-server.ts'
+import { Repository } from '../test/support/git/repository.ts'
 import { changed, makeSkills, randomFrom } from './skills.ts'
 import type { Skills } from './skills.ts'
 import { goneFrom, troublesOf, wrongsIn } from './soak-faults.ts'

@@ -6,7 +6,7 @@ import type { GitSource, Source } from '../src/sync/model/source.ts'
 import type { Tree } from '../src/sync/model/tree.ts'
 import type { Programs } from '../src/sync/upstream/git/objects/git-host.ts'
 import type { TreeUpstream } from '../src/sync/upstream/upstream.ts'
-import { NO_PROGRAMS } from '../test/support/no-programs.ts'
+import { NO_PROGRAMS } from '../test/support/process/no-programs.ts'
 import './run-the-build.ts'
 
 const { configOfSources } = await import('../src/daemon/config/command-line-config.ts')

@@ -1,5 +1,5 @@
-import { documentSaying, HEAVY_FRONTMATTERS } from '../test/support/heavy-frontmatters.ts'
-import type { Content } from '../test/support/repository.ts'
+import { documentSaying, HEAVY_FRONTMATTERS } from '../test/support/content/heavy-frontmatters.ts'
+import type { Content } from '../test/support/git/repository.ts'
 import { startSeen } from './daemon.ts'
 import type { SeenDaemon } from './daemon.ts'
 import { figureOf, rounds } from './figure.ts'

@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { Repository } from '../test/support/repository.ts'
-import type { Content } from '../test/support/repository.ts'
+import { Repository } from '../test/support/git/repository.ts'
+import type { Content } from '../test/support/git/repository.ts'
 import { bytesOf } from './skills.ts'
 import type { Skills } from './skills.ts'
 

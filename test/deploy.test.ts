@@ -8,9 +8,9 @@ import { optionsOf } from '../src/daemon/cli/help/help.ts'
 import { parseConfig } from '../src/daemon/config/config.ts'
 import { environmentOf } from '../src/daemon/config/environment.ts'
 import { exchange, modern } from './conformance/exchange.ts'
-import { GitServer } from './support/git-server.ts'
-import { Home } from './support/program.ts'
-import { Repository } from './support/repository.ts'
+import { GitServer } from './support/git/git-server.ts'
+import { Repository } from './support/git/repository.ts'
+import { Home } from './support/process/program.ts'
 
 // No engine of containers and no cluster is needed: what of these files the program has to keep is run as they say it.
 

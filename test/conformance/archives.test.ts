@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/daemon/config/config.ts'
 import { processEnvironment } from '../../src/daemon/config/process-environment.ts'
 import { readResource } from '../../src/serve/mcp/resources/resources.ts'
+import { untar, unzip } from '../support/http/unpack.ts'
 import { temporaryFolder } from '../support/temporary.ts'
-import { untar, unzip } from '../support/unpack.ts'
 import {
   EXACT,
   KINDS,

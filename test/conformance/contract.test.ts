@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { CONTRACT_SOURCE, buildContractFixture, contractFrontmatter, documentOf } from '../support/contract-fixture.ts'
-import { modernHttp } from '../support/peer.ts'
-import type { Peer } from '../support/peer.ts'
-import { Repository, type Content } from '../support/repository.ts'
+import { modernHttp } from '../support/clients/peer.ts'
+import type { Peer } from '../support/clients/peer.ts'
+import {
+  CONTRACT_SOURCE,
+  buildContractFixture,
+  contractFrontmatter,
+  documentOf,
+} from '../support/content/contract-fixture.ts'
+import { Repository, type Content } from '../support/git/repository.ts'
 import { serve } from '../support/served.ts'
 import type { Served } from '../support/served.ts'
 import { KINDS, everyPeer, findingsAt, itemsOf, resultOf, walkPages } from './peers.ts'

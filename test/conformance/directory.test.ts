@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Peer } from '../support/peer.ts'
+import type { Peer } from '../support/clients/peer.ts'
 import { serve } from '../support/served.ts'
 import { EXACT, KINDS, everyPeer, inOrder, itemsOf, openScene, resultOf, walkPages } from './peers.ts'
 import type { Peers, Scene } from './peers.ts'

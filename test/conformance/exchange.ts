@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import type { Reply } from '../support/peer.ts'
-import { META, modernHeaders } from '../support/peer.ts'
+import type { Reply } from '../support/clients/peer.ts'
+import { META, modernHeaders } from '../support/clients/peer.ts'
 
 /** What is sent, to the letter: no header is added but the length of a body that has one. */
 export interface Sent {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Peer } from '../support/peer.ts'
-import { untar } from '../support/unpack.ts'
+import type { Peer } from '../support/clients/peer.ts'
+import { untar } from '../support/http/unpack.ts'
 import {
   EXACT,
   KINDS,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Repository } from '../support/repository.ts'
+import { Repository } from '../support/git/repository.ts'
 import { serve } from '../support/served.ts'
 import { EXACT, KINDS, contentOf, digestOf, everyPeer, itemsOf, openScene, resultOf, walkPages } from './peers.ts'
 import type { Entry, Kind, Scene } from './peers.ts'

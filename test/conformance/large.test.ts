@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Repository } from '../support/repository.ts'
+import { Repository } from '../support/git/repository.ts'
 import { serve, type Served } from '../support/served.ts'
 import { KINDS, contentOf, digestOf, everyPeer } from './peers.ts'
 import type { Peers } from './peers.ts'

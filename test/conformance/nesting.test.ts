@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Desk, skills } from '../scenarios/desk.ts'
-import type { Peer } from '../support/peer.ts'
+import type { Peer } from '../support/clients/peer.ts'
 import { serve } from '../support/served.ts'
 import {
   EXACT,

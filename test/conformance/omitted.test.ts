@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ODD_FRONTMATTERS, oddDocument } from '../support/odd-frontmatters.ts'
-import { Repository } from '../support/repository.ts'
+import { ODD_FRONTMATTERS, oddDocument } from '../support/content/odd-frontmatters.ts'
+import { Repository } from '../support/git/repository.ts'
 import { serve } from '../support/served.ts'
 import type { Served } from '../support/served.ts'
 import { KINDS, digestOf, everyPeer, itemsOf, resultOf, walkPages } from './peers.ts'

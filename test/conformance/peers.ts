@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
-import { buildFixture } from '../support/fixture.ts'
-import type { Fixture } from '../support/fixture.ts'
-import { legacyHttp, modernHttp, stdio } from '../support/peer.ts'
-import type { Peer, Reply } from '../support/peer.ts'
+import { legacyHttp, modernHttp, stdio } from '../support/clients/peer.ts'
+import type { Peer, Reply } from '../support/clients/peer.ts'
+import { buildFixture } from '../support/content/fixture.ts'
+import type { Fixture } from '../support/content/fixture.ts'
 import { serve } from '../support/served.ts'
 import type { Served, ServedOptions } from '../support/served.ts'
 

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Config } from '../../src/daemon/config/config.ts'
-import { CONTRACT_SOURCE, buildContractFixture, contractFrontmatter, documentOf } from '../support/contract-fixture.ts'
-import type { ContractFixture } from '../support/contract-fixture.ts'
+import {
+  CONTRACT_SOURCE,
+  buildContractFixture,
+  contractFrontmatter,
+  documentOf,
+} from '../support/content/contract-fixture.ts'
+import type { ContractFixture } from '../support/content/contract-fixture.ts'
 import { serve } from '../support/served.ts'
 import type { Served } from '../support/served.ts'
 import { KINDS, contentOf, everyPeer, expectInvalidParams, expectNotFound, itemsOf, walkPages } from './peers.ts'

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { Home } from '../support/program.ts'
+import { Home } from '../support/process/program.ts'
 
 describe('a skills directory that is none', () => {
   test.each([

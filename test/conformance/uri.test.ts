@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { unlessAbsent } from '../../src/sync/store/files/disk-error.ts'
-import type { Content } from '../support/repository.ts'
+import type { Content } from '../support/git/repository.ts'
 import { serve } from '../support/served.ts'
 import {
   EXACT,

@@ -16,8 +16,8 @@ import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
 import { storedSkill } from '../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { GitServer, type GitRequest } from '../support/git-server.ts'
-import { Repository } from '../support/repository.ts'
+import { GitServer, type GitRequest } from '../support/git/git-server.ts'
+import { Repository } from '../support/git/repository.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
 test('a daemon that has nothing yet serves an empty catalog, and what the first pulls bring after them', async () => {

@@ -1,9 +1,9 @@
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { filesBelow } from '../support/folder.ts'
-import { GitServer } from '../support/git-server.ts'
-import { Home } from '../support/program.ts'
-import { Repository } from '../support/repository.ts'
+import { filesBelow } from '../support/content/folder.ts'
+import { GitServer } from '../support/git/git-server.ts'
+import { Repository } from '../support/git/repository.ts'
+import { Home } from '../support/process/program.ts'
 import { skill } from './world.ts'
 
 const TOKEN = 'canary-token-9f31c2d7'

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
-import { GitServer } from '../support/git-server.ts'
-import { modernHttp } from '../support/peer.ts'
-import { Home } from '../support/program.ts'
-import { Repository } from '../support/repository.ts'
+import { modernHttp } from '../support/clients/peer.ts'
+import { GitServer } from '../support/git/git-server.ts'
+import { Repository } from '../support/git/repository.ts'
+import { Home } from '../support/process/program.ts'
 
 test('before anything was ever synced each command says so, and none fails for it', async () => {
   await using world = await World.create()

@@ -4,7 +4,7 @@ import { closeSync, fstatSync, openSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { MAIN } from '../support/program.ts'
+import { MAIN } from '../support/process/program.ts'
 import { World } from './world.ts'
 
 /** What a daemon writes to a file on stderr that is called the stream of the journal, until it has failed to pull. */

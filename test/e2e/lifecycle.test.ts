@@ -10,8 +10,8 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { askDaemon } from '../../src/daemon/control/control-client.ts'
 import { lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
-import { legacyHttp, modernHttp, stdio } from '../support/peer.ts'
-import { Home, MAIN, Program } from '../support/program.ts'
+import { legacyHttp, modernHttp, stdio } from '../support/clients/peer.ts'
+import { Home, MAIN, Program } from '../support/process/program.ts'
 import { World, skill } from './world.ts'
 
 test('the first line on stdout is the address of MCP, and there is no second', async () => {

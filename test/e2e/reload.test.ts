@@ -1,9 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { modernHttp } from '../support/peer.ts'
-import type { Heard, Peer } from '../support/peer.ts'
-import type { Program } from '../support/program.ts'
-import { Repository } from '../support/repository.ts'
+import { modernHttp } from '../support/clients/peer.ts'
+import type { Heard, Peer } from '../support/clients/peer.ts'
+import { Repository } from '../support/git/repository.ts'
+import type { Program } from '../support/process/program.ts'
 import { World, skill } from './world.ts'
 
 test('a configuration that is not valid any more is refused with its place, and the daemon goes on with the old one', async () => {

@@ -5,9 +5,9 @@ import { expect, test } from 'vitest'
 import { readConfig } from '../../src/daemon/config/config.ts'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { request } from '../../src/daemon/control/requests.ts'
-import { GitServer } from '../support/git-server.ts'
-import { Home } from '../support/program.ts'
-import { Repository } from '../support/repository.ts'
+import { GitServer } from '../support/git/git-server.ts'
+import { Repository } from '../support/git/repository.ts'
+import { Home } from '../support/process/program.ts'
 import { versionsServed, written } from './versions.ts'
 
 test('killed at any moment of a sync, a daemon comes back to the old generation or the new one, whole', async () => {

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library'
 import { expect, test } from 'vitest'
-import { everyLockedPackage, lockedPackages } from '../support/npm-lock.ts'
-import { NpmRegistry } from '../support/npm-registry.ts'
+import { NpmRegistry } from '../support/http/npm-registry.ts'
+import { everyLockedPackage, lockedPackages } from '../support/process/npm-lock.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))

@@ -1,9 +1,9 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { fillFolder } from '../support/folder.ts'
-import { Home } from '../support/program.ts'
-import type { Files } from '../support/scripted-upstream.ts'
+import { fillFolder } from '../support/content/folder.ts'
+import type { Files } from '../support/git/scripted-upstream.ts'
+import { Home } from '../support/process/program.ts'
 import { skillMd, sound } from '../sync/lint/linted.ts'
 
 /** One skill that is broken, one that is only warned of, one that is sound. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
-import { modernHttp } from '../support/peer.ts'
+import { modernHttp } from '../support/clients/peer.ts'
 
 export const SKILLS = 12
 const FILES = 5

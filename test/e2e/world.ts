@@ -1,9 +1,9 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { GitServer } from '../support/git-server.ts'
-import { Home } from '../support/program.ts'
-import { Repository } from '../support/repository.ts'
+import { GitServer } from '../support/git/git-server.ts'
+import { Repository } from '../support/git/repository.ts'
+import { Home } from '../support/process/program.ts'
 
 /** A home with the source `team`, which has the skill `alpha`. */
 export class World implements AsyncDisposable {

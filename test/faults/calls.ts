@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import type { Ended, Home } from '../support/program.ts'
+import type { Ended, Home } from '../support/process/program.ts'
 
 /** A call to the system, at a path. */
 export interface Call {
@@ -22,7 +22,7 @@ const NAMES = [
   'chmod fchmod fchmodat chown fchown fchownat utimensat fsync fdatasync syncfs sync_file_range',
 ].flatMap((line) => line.split(' '))
 
-const STEADY_NAMES = fileURLToPath(new URL('../support/steady-names.mjs', import.meta.url))
+const STEADY_NAMES = fileURLToPath(new URL('../support/process/steady-names.mjs', import.meta.url))
 
 /** Has runs of the program make the same calls in the same order, as far as that can be had. */
 export function steady(home: Home): void {

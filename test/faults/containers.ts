@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFile, readdir } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import type { Home } from '../support/program.ts'
+import type { Home } from '../support/process/program.ts'
 
 /** Processes and the runtime folder are its own; the disk is that of all. */
 const CONTAINER = ['--pid', '--fork', '--kill-child', '--mount', '--mount-proc', 'sh', '-ec']

@@ -1,5 +1,5 @@
 import { skill } from '../e2e/world.ts'
-import { HostileServer } from '../support/hostile-server.ts'
+import { HostileServer } from '../support/hostile/hostile-server.ts'
 import { SECOND, Stage } from './crash-stage.ts'
 
 /** Something that a process does to the disk, and that it is killed in. */

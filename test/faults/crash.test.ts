@@ -1,6 +1,6 @@
 import { relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { hasProgram } from '../support/has-program.ts'
+import { hasProgram } from '../support/process/has-program.ts'
 import { callsOf, runUntil, steady } from './calls.ts'
 import type { Call } from './calls.ts'
 import { SCENES } from './crash-scenes.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { Strace } from '../support/strace.ts'
+import { Strace } from '../support/process/strace.ts'
 import { Scene } from './scene.ts'
 
 const OBSTACLE = await Strace.obstacle()

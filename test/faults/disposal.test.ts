@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { TinyDisk } from '../support/tiny-disk.ts'
+import { TinyDisk } from '../support/process/tiny-disk.ts'
 import { Scene } from './scene.ts'
 import { listingAt } from './witness.ts'
 

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isTemporary } from '../../src/sync/store/files/atomic.ts'
 import { skill } from '../e2e/world.ts'
-import { TinyDisk } from '../support/tiny-disk.ts'
+import { TinyDisk } from '../support/process/tiny-disk.ts'
 import { Scene } from './scene.ts'
 import { listingAt } from './witness.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { skill } from '../e2e/world.ts'
 import { memoryOf } from '../support/effort.ts'
-import type { RawEntry, Repository } from '../support/repository.ts'
+import type { RawEntry, Repository } from '../support/git/repository.ts'
 import { Scene } from './scene.ts'
 
 test('a commit with a name that no folder can hold is refused whole, and the next good one is taken', async () => {

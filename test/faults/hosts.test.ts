@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { skill } from '../e2e/world.ts'
 import { memoryOf } from '../support/effort.ts'
-import { GitServer } from '../support/git-server.ts'
-import type { GitRequest } from '../support/git-server.ts'
-import { Figures, numberOf } from '../support/prometheus.ts'
-import { Repository } from '../support/repository.ts'
+import { GitServer } from '../support/git/git-server.ts'
+import type { GitRequest } from '../support/git/git-server.ts'
+import { Repository } from '../support/git/repository.ts'
+import { Figures, numberOf } from '../support/http/prometheus.ts'
 import { Scene } from './scene.ts'
 
 test.each([

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { isListing } from '../scenarios/hub.ts'
-import type { Fault, GitRequest, RequestKind } from '../support/git-server.ts'
+import type { Fault, GitRequest, RequestKind } from '../support/git/git-server.ts'
 import { Scene } from './scene.ts'
 
 /** Some sixty faults, each with a recovery. */

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Home } from '../support/program.ts'
+import type { Home } from '../support/process/program.ts'
 
 /** A name that no name server knows. */
 export const HOST = 'git.invalid'

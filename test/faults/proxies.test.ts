@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Authority } from '../support/certificates.ts'
-import { ProxyServer } from '../support/proxy-server.ts'
+import { Authority } from '../support/http/certificates.ts'
+import { ProxyServer } from '../support/http/proxy-server.ts'
 import { Scene } from './scene.ts'
 
 /** A name that leads nowhere: whoever asks without the proxy learns that, and nothing else. */

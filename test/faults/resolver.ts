@@ -4,7 +4,7 @@ import type { Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Home } from '../support/program.ts'
+import type { Home } from '../support/process/program.ts'
 
 /** The search domain of the programs that ask the resolver. */
 const DOMAIN = 'skills.test'

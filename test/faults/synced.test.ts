@@ -1,6 +1,6 @@
 import { dirname, relative } from 'node:path'
 import { expect, test } from 'vitest'
-import { hasProgram } from '../support/has-program.ts'
+import { hasProgram } from '../support/process/has-program.ts'
 import { callsOf, steady } from './calls.ts'
 import type { Call } from './calls.ts'
 import { SECOND, Stage } from './crash-stage.ts'

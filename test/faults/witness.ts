@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
 import { contentOf, digestOf, itemsOf, walkPages } from '../conformance/peers.ts'
 import type { Entry } from '../conformance/peers.ts'
-import { legacyHttp, modernHttp } from '../support/peer.ts'
-import type { Heard, Peer } from '../support/peer.ts'
+import { legacyHttp, modernHttp } from '../support/clients/peer.ts'
+import type { Heard, Peer } from '../support/clients/peer.ts'
 
 /** The digest and size of each file of each skill, by its URI. */
 export type Listing = ReadonlyMap<string, string>

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { cpuSecondsOf, memoryOf } from '../support/effort.ts'
-import { Home } from '../support/program.ts'
+import { Home } from '../support/process/program.ts'
 import { Scene } from './scene.ts'
 
 test('hostile and odd YAML comes to one result on every run, within bounds, and its siblings are served', async () => {

@@ -5,7 +5,7 @@ import { CONFORMANCE, runForeign } from './foreign.ts'
 import { checksIn, checksWith, scenariosListed } from './official-suite.ts'
 
 /** Has the daemon look at the server of a scenario, and read through it what that offers. */
-const HOST = fileURLToPath(new URL('../support/conformance-host.mjs', import.meta.url))
+const HOST = fileURLToPath(new URL('../support/clients/conformance-host.mjs', import.meta.url))
 
 const CALLS_NO_TOOL = 'a host of skills, which calls no tool of another server'
 const ANSWERS_NOTHING = 'it declares no capability by which a server could ask it for anything'

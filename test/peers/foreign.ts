@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { Program } from '../support/program.ts'
-import type { Ended } from '../support/program.ts'
+import { Program } from '../support/process/program.ts'
+import type { Ended } from '../support/process/program.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
 const require = createRequire(import.meta.url)

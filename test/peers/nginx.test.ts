@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { connected, failuresOf, serving, statesOf, WELL } from '../daemon/cli/doctor/connected.ts'
 import { World } from '../e2e/world.ts'
-import { hasProgram } from '../support/has-program.ts'
+import { hasProgram } from '../support/process/has-program.ts'
 
 test.skipIf(!hasProgram('nginx'))(
   'behind nginx as it comes it is well, and with its buffering on the stream is what fails',

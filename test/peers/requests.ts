@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { INITIALIZE, LEGACY_REVISION } from '../conformance/exchange.ts'
-import { META, REVISION, modernHeaders } from '../support/peer.ts'
+import { META, REVISION, modernHeaders } from '../support/clients/peer.ts'
 
 /** One request as it goes to both servers, but for what only one of them knows: the id of a session. */
 export interface Asked {

@@ -7,7 +7,7 @@ import * as newest from '@olaservo/ext-skills/client'
 import * as older from 'ext-skills-0.12/client'
 import { CLIENTS } from '../e2e/clients.ts'
 import type { ClientName, Place } from '../e2e/clients.ts'
-import type { Ended } from '../support/program.ts'
+import type { Ended } from '../support/process/program.ts'
 import { INSPECTOR, runForeign } from './foreign.ts'
 
 /** What a peer read and found to be what the entry of a skill promises: by the URI of the skill, its files with their digests. */

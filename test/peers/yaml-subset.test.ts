@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { SkillsClient, SkillVerificationError } from '@modelcontextprotocol/client/ext/skills'
 import { expect, test } from 'vitest'
-import { Repository } from '../support/repository.ts'
+import { Repository } from '../support/git/repository.ts'
 import { serve } from '../support/served.ts'
 import { diagnosticsOf, sound } from '../sync/lint/linted.ts'
 

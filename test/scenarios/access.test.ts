@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { exchange, modern } from '../conformance/exchange.ts'
 import type { Answer } from '../conformance/exchange.ts'
 import { World } from '../e2e/world.ts'
-import type { Program } from '../support/program.ts'
+import type { Program } from '../support/process/program.ts'
 
 const NAME = 'hub.example.com'
 

@@ -1,7 +1,7 @@
 import { readdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { skillText } from '../support/scripted-upstream.ts'
+import { skillText } from '../support/git/scripted-upstream.ts'
 import { Desk, TEAM, named, removed, skills } from './desk.ts'
 
 const HOUR = 3_600_000

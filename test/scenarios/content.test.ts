@@ -1,7 +1,7 @@
 import { readdir, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { Repository } from '../support/repository.ts'
+import { Repository } from '../support/git/repository.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { ReadBack, skillText } from './read-back.ts'
 

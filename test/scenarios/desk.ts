@@ -15,9 +15,9 @@ import { storedSkill } from '../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import type { OpenUpstream } from '../../src/sync/upstream/open.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { GitServer } from '../support/git-server.ts'
-import { Repository } from '../support/repository.ts'
-import { skillText, type ScriptedUpstream } from '../support/scripted-upstream.ts'
+import { GitServer } from '../support/git/git-server.ts'
+import { Repository } from '../support/git/repository.ts'
+import { skillText, type ScriptedUpstream } from '../support/git/scripted-upstream.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
 export const TEAM = sourceId('team')

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Repository } from '../support/repository.ts'
-import { skillText } from '../support/scripted-upstream.ts'
+import { Repository } from '../support/git/repository.ts'
+import { skillText } from '../support/git/scripted-upstream.ts'
 import { Desk, TEAM } from './desk.ts'
 
 const BAD = skillText('pdf')

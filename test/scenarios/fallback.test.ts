@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../e2e/world.ts'
-import { Home } from '../support/program.ts'
+import { Home } from '../support/process/program.ts'
 import { serve } from '../support/served.ts'
 import type { Served } from '../support/served.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { HostileServer } from '../support/hostile-server.ts'
+import { HostileServer } from '../support/hostile/hostile-server.ts'
 import { Hub, skill } from './hub.ts'
 
 const MINUTE_MS = 60_000

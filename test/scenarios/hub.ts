@@ -10,7 +10,7 @@ import type { SourceStatus } from '../../src/daemon/status/status.ts'
 import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import type { GitRequest } from '../support/git-server.ts'
+import type { GitRequest } from '../support/git/git-server.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
 /** Tells when somebody begins to wait: the poller does whenever a poll has ended. */

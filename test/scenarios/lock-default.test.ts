@@ -2,9 +2,9 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../e2e/world.ts'
-import { modernHttp, stdio } from '../support/peer.ts'
-import type { Peer } from '../support/peer.ts'
-import { Home } from '../support/program.ts'
+import { modernHttp, stdio } from '../support/clients/peer.ts'
+import type { Peer } from '../support/clients/peer.ts'
+import { Home } from '../support/process/program.ts'
 
 const FIRST = skill('alpha', 'first')
 const SECOND = skill('alpha', 'second')

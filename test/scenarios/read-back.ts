@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
 import type { Outcome } from '../../src/sync/model/outcome.ts'
 import type { Skill } from '../../src/sync/model/skill.ts'
-import { modernHttp, type Peer } from '../support/peer.ts'
-import { Repository, type Content, type RawEntry } from '../support/repository.ts'
+import { modernHttp, type Peer } from '../support/clients/peer.ts'
+import { Repository, type Content, type RawEntry } from '../support/git/repository.ts'
 import { serve, type Served, type ServedOptions } from '../support/served.ts'
 
 /** A SKILL.md that nothing is wrong with. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { World } from '../e2e/world.ts'
-import { GitServer } from '../support/git-server.ts'
-import { Repository } from '../support/repository.ts'
+import { GitServer } from '../support/git/git-server.ts'
+import { Repository } from '../support/git/repository.ts'
 import { Hub, idOf, skill } from './hub.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { Repository } from '../support/repository.ts'
-import { ScriptedUpstream } from '../support/scripted-upstream.ts'
+import { Repository } from '../support/git/repository.ts'
+import { ScriptedUpstream } from '../support/git/scripted-upstream.ts'
 import { Desk, skills } from './desk.ts'
 
 test('a commit that changes one skill tells of that one alone, and leaves the others where they lie', async () => {

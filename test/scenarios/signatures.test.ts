@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { skillEntryOf } from '../../src/serve/mcp/resources/files/skill-entry.ts'
 import { World } from '../e2e/world.ts'
-import { Home } from '../support/program.ts'
-import { runGit } from '../support/repository.ts'
-import { SigningWorld, type SshKeyFile } from '../support/signing.ts'
+import { runGit } from '../support/git/repository.ts'
+import { SigningWorld, type SshKeyFile } from '../support/git/signing.ts'
+import { Home } from '../support/process/program.ts'
 import { Desk, skills } from './desk.ts'
 
 /** A source whose commits have to be signed by those in a list that the test writes. */

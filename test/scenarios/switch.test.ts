@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { KINDS, contentOf, digestOf, everyPeer, resultOf } from '../conformance/peers.ts'
 import type { Entry } from '../conformance/peers.ts'
-import type { Peer } from '../support/peer.ts'
-import { Repository } from '../support/repository.ts'
+import type { Peer } from '../support/clients/peer.ts'
+import { Repository } from '../support/git/repository.ts'
 import { serve, type Served } from '../support/served.ts'
 import { skillText } from './read-back.ts'
 

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../e2e/world.ts'
-import { modernHttp } from '../support/peer.ts'
+import { modernHttp } from '../support/clients/peer.ts'
 
 test('the first start after an upgrade tells once, in log and status, that the lock is followed now and what that does', async () => {
   await using world = await World.create()

@@ -2,8 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../e2e/world.ts'
-import { modernHttp } from '../support/peer.ts'
-import { Home } from '../support/program.ts'
+import { modernHttp } from '../support/clients/peer.ts'
+import { Home } from '../support/process/program.ts'
 
 test('a daemon with --locked says so, and never that a commit is upstream which it was not shown there', async () => {
   await using world = await World.create()

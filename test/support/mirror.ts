@@ -16,8 +16,8 @@ import { declarationOf } from '../../src/sync/decisions/approvals.ts'
 import type { Outcome } from '../../src/sync/model/outcome.ts'
 import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
 import { Store } from '../../src/sync/store/store.ts'
-import { modernHttp } from './peer.ts'
-import type { Peer, Reply } from './peer.ts'
+import { modernHttp } from './clients/peer.ts'
+import type { Peer, Reply } from './clients/peer.ts'
 import { temporaryFolder } from './temporary.ts'
 
 /** What a source of a mirror is, as YAML in one line: `mcp: http://…, approval: none`. */

@@ -17,8 +17,8 @@ import { serveHttp } from '../../src/serve/http/server.ts'
 import type { HttpLimits, HttpServer } from '../../src/serve/http/server.ts'
 import type { Surface } from '../../src/serve/mcp/core/methods.ts'
 import { Store } from '../../src/sync/store/store.ts'
-import { GitServer } from './git-server.ts'
-import type { Repository } from './repository.ts'
+import { GitServer } from './git/git-server.ts'
+import type { Repository } from './git/repository.ts'
 import { temporaryFolder } from './temporary.ts'
 
 /** A daemon in this process, over a real git server, with its HTTP side open. Nothing is polled: tests call `sync`. */

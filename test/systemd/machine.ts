@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { Manager, NODE } from '../support/manager.ts'
-import type { Ended, Program } from '../support/program.ts'
+import { Manager, NODE } from '../support/process/manager.ts'
+import type { Ended, Program } from '../support/process/program.ts'
 
 export const CONFIG = '/etc/skillsyncd/skillsyncd.yaml'
 /** What clients ask for here: it names every skill that is served. */

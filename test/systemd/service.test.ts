@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
-import { Manager, NODE } from '../support/manager.ts'
-import type { Program } from '../support/program.ts'
+import { Manager, NODE } from '../support/process/manager.ts'
+import type { Program } from '../support/process/program.ts'
 import { CONFIG, INDEX, Machine } from './machine.ts'
 
 // Each boots a machine.

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
-import { INSTALLED, Manager, NODE } from '../support/manager.ts'
-import type { Ended } from '../support/program.ts'
+import { INSTALLED, Manager, NODE } from '../support/process/manager.ts'
+import type { Ended } from '../support/process/program.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
 

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Home } from '../../support/program.ts'
+import { Home } from '../../support/process/program.ts'
 
 test.skipIf(process.execve === undefined)('a fault ends the process though a thread of the system hangs', async () => {
   await using home = await Home.create()

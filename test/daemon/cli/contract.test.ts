@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { buildContractFixture, contractFrontmatter, documentOf } from '../../support/contract-fixture.ts'
-import { stdio } from '../../support/peer.ts'
-import { Home } from '../../support/program.ts'
-import { Repository } from '../../support/repository.ts'
+import { stdio } from '../../support/clients/peer.ts'
+import { buildContractFixture, contractFrontmatter, documentOf } from '../../support/content/contract-fixture.ts'
+import { Repository } from '../../support/git/repository.ts'
+import { Home } from '../../support/process/program.ts'
 
 /** Skills by their paths, each with the ids that it depends on; a path's last segment is the id. */
 async function repositoryOf(skills: Readonly<Record<string, readonly string[]>>): Promise<Repository> {

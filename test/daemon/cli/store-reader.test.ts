@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Home } from '../../support/program.ts'
+import { Home } from '../../support/process/program.ts'
 
 const SOURCE = ['--source', 'https://git.example.com/skills.git']
 

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { schemaJson } from '../../../src/daemon/config/schema-json.ts'
-import { configReference } from '../../support/config-reference.ts'
+import { configReference } from '../../support/content/config-reference.ts'
 
 const FILE = fileURLToPath(new URL('../../../docs/configuration.md', import.meta.url))
 

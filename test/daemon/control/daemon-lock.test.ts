@@ -18,9 +18,9 @@ import { newLease, replaceLease } from '../../../src/daemon/control/lease.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
-const SWEEPER = new URL('../../support/sweep-before-link.mjs', import.meta.url).href
+const SWEEPER = new URL('../../support/process/sweep-before-link.mjs', import.meta.url).href
 const OWNER = process.getuid?.() ?? 0
-const CONTENDER = fileURLToPath(new URL('../../support/lock-contender.mjs', import.meta.url))
+const CONTENDER = fileURLToPath(new URL('../../support/process/lock-contender.mjs', import.meta.url))
 
 test('the lock of a state folder says who holds it, and is gone when released', async () => {
   await using state = await temporaryFolder()
@@ -105,23 +105,20 @@ test.each(ELSEWHERE)(
   },
 )
 
-test.each(ELSEWHERE)(
-  'the lock of a process of %o is held where its lease changes within the term',
-  async (place) => {
-    await using state = await temporaryFolder()
-    const clock = new FakeClock()
-    const other = await plant(state.path, { pid: await deadPid(), ...place, lease: LEASE })
-    const { taking, watched } = contending(state.path, clock)
-    await watched
-    await clock.advance(9_000)
+test.each(ELSEWHERE)('the lock of a process of %o is held where its lease changes within the term', async (place) => {
+  await using state = await temporaryFolder()
+  const clock = new FakeClock()
+  const other = await plant(state.path, { pid: await deadPid(), ...place, lease: LEASE })
+  const { taking, watched } = contending(state.path, clock)
+  await watched
+  await clock.advance(9_000)
 
-    await replaceLease(join(state.path, 'daemon.lock'), other.nonce, newLease())
-    await clock.advance(1_000)
+  await replaceLease(join(state.path, 'daemon.lock'), other.nonce, newLease())
+  await clock.advance(1_000)
 
-    expect(await taking).toMatchObject({ heldBy: { nonce: other.nonce, isElsewhere: true } })
-    expect(await lockHolderOf(state.path)).toMatchObject({ nonce: other.nonce })
-  },
-)
+  expect(await taking).toMatchObject({ heldBy: { nonce: other.nonce, isElsewhere: true } })
+  expect(await lockHolderOf(state.path)).toMatchObject({ nonce: other.nonce })
+})
 
 test('a contender that was stopped itself looks on for as long as it has not looked, since the holder may have been stopped with it', async () => {
   await using state = await temporaryFolder()

@@ -12,8 +12,8 @@ import { Writer } from '../../../src/daemon/process/writer.ts'
 import { SYNC_END, syncEndOf } from '../../../src/daemon/status/pull-result.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { Store } from '../../../src/sync/store/store.ts'
-import { GitServer } from '../../support/git-server.ts'
-import { Repository } from '../../support/repository.ts'
+import { GitServer } from '../../support/git/git-server.ts'
+import { Repository } from '../../support/git/repository.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 const STEADY = new AbortController().signal

@@ -8,10 +8,10 @@ import { Keyring } from '../../../src/daemon/credentials/keyring.ts'
 import type { Outcome } from '../../../src/sync/model/outcome.ts'
 import { CredentialRefused, SyncError } from '../../../src/sync/model/sync-error.ts'
 import type { HostAccess } from '../../../src/sync/upstream/http/host-access.ts'
-import { Authority } from '../../support/certificates.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { GitHubApi } from '../../support/github-api.ts'
-import { ProxyServer } from '../../support/proxy-server.ts'
+import { GitHubApi } from '../../support/git/github-api.ts'
+import { Authority } from '../../support/http/certificates.ts'
+import { ProxyServer } from '../../support/http/proxy-server.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 const STEADY = new AbortController().signal

@@ -13,7 +13,7 @@ import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { gateCandidateOf, type GateCandidate } from '../../../src/daemon/gate/candidate.ts'
 import { askGate, type Gate, type Verdict } from '../../../src/daemon/gate/gate.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { skillText } from '../../support/scripted-upstream.ts'
+import { skillText } from '../../support/git/scripted-upstream.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { rulesWith, Surveys } from '../../sync/survey/surveyed.ts'
 

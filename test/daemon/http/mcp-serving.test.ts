@@ -6,7 +6,7 @@ import { findResource, servedAmong } from '../../../src/serve/mcp/resources/find
 import type { Forms } from '../../../src/serve/mcp/resources/forms.ts'
 import { Registry } from '../../../src/serve/registry.ts'
 import { Views } from '../../../src/serve/views.ts'
-import { catalogOfWorld, readWorld } from '../../support/contract-world.ts'
+import { catalogOfWorld, readWorld } from '../../support/content/contract-world.ts'
 
 const INDEX = 'resource://catalog/skills_index'
 const WORLD = { team: { docs: { 'old.md': 'old' } }, more: { docs: { 'new.md': 'new' } } }

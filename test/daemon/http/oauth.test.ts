@@ -8,7 +8,7 @@ import type { OAuthOptions } from '../../../src/serve/http/access/protected-reso
 import type { Principal } from '../../../src/serve/principal.ts'
 import { SCOPES } from '../../../src/serve/principal.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { TokenIssuer } from '../../support/issuer.ts'
+import { TokenIssuer } from '../../support/http/issuer.ts'
 
 const HERE = 'https://skills.example.com/mcp'
 const DAY_MS = 86_400_000

@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { isByChoice, isSyncErrorCode } from '../../../src/sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../../src/sync/model/sync-error.ts'
-import { HAS_PROMTOOL, promtool } from '../../support/prometheus.ts'
+import { HAS_PROMTOOL, promtool } from '../../support/http/prometheus.ts'
 
 const FOLDER = fileURLToPath(new URL('../../../examples/alerts/', import.meta.url))
 const DOCS = fileURLToPath(new URL('../../../docs/', import.meta.url))

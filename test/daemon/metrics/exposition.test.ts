@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { expositionOf } from '../../../src/daemon/metrics/exposition.ts'
 import type { Family } from '../../../src/daemon/metrics/family.ts'
 import { Latency } from '../../../src/daemon/metrics/latency.ts'
-import { Figures, HAS_PROMTOOL, numberOf, promtool } from '../../support/prometheus.ts'
+import { Figures, HAS_PROMTOOL, numberOf, promtool } from '../../support/http/prometheus.ts'
 
 const LABELLED: Family = {
   name: 'x_total',

@@ -4,8 +4,8 @@ import { ServingCounts } from '../../../src/daemon/metrics/serving-counts.ts'
 import { methodsOf } from '../../../src/serve/mcp/core/methods.ts'
 import { METERED_METHODS, meteredMethod } from '../../../src/serve/meter.ts'
 import { Registry } from '../../../src/serve/registry.ts'
-import { formsOf } from '../../support/forms.ts'
-import { Figures } from '../../support/prometheus.ts'
+import { formsOf } from '../../support/clients/forms.ts'
+import { Figures } from '../../support/http/prometheus.ts'
 
 function figuresOf(counts: ServingCounts): Figures {
   return new Figures(expositionOf(counts.families(), 'prometheus'))

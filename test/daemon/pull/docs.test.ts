@@ -9,7 +9,7 @@ import type { Docs } from '../../../src/sync/model/docs-folder.ts'
 import { World, skill } from '../../e2e/world.ts'
 import { isFetch } from '../../scenarios/hub.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { Repository } from '../../support/repository.ts'
+import { Repository } from '../../support/git/repository.ts'
 import { serve } from '../../support/served.ts'
 import type { Served } from '../../support/served.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { skill } from '../../e2e/world.ts'
-import { Repository } from '../../support/repository.ts'
+import { Repository } from '../../support/git/repository.ts'
 import { serve } from '../../support/served.ts'
 
 test('a file that the system does not open is not taken for damaged: it is told in the log, and so is that it can be read again', async () => {

@@ -13,7 +13,7 @@ import type { Source } from '../../../src/sync/model/source.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { ScriptedUpstream, skillText } from '../../support/scripted-upstream.ts'
+import { ScriptedUpstream, skillText } from '../../support/git/scripted-upstream.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { sourceId } from '../../sync/store/samples.ts'
 

@@ -8,8 +8,8 @@ import type { Searching as BuiltSearching, SearchTimes } from '../../../src/daem
 import { Registry } from '../../../src/serve/registry.ts'
 import type { SearchResult } from '../../../src/serve/search/finder.ts'
 import { Store } from '../../../src/sync/store/store.ts'
+import { catalogWith, plainFinder, saying } from '../../support/content/searchable-skills.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { catalogWith, plainFinder, saying } from '../../support/searchable-skills.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { keepSamples, sourceId, type Sample } from '../../sync/store/samples.ts'
 

@@ -5,7 +5,7 @@ import { install } from '../../../src/daemon/service/install.ts'
 import { expectSystemSees, expectUserSees } from '../../../src/daemon/service/sandbox.ts'
 import { MARK } from '../../../src/daemon/service/units.ts'
 import type { Service } from '../../../src/daemon/service/units.ts'
-import { asNobody } from '../../support/folder.ts'
+import { asNobody } from '../../support/content/folder.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 test('what is new is written, for everybody to read; what is the same stays; what we wrote before is written anew', async () => {

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Store } from '../../../src/sync/store/store.ts'
 import { skill } from '../../e2e/world.ts'
-import { GitServer } from '../../support/git-server.ts'
-import { Home } from '../../support/program.ts'
-import { Repository } from '../../support/repository.ts'
+import { GitServer } from '../../support/git/git-server.ts'
+import { Repository } from '../../support/git/repository.ts'
+import { Home } from '../../support/process/program.ts'
 
 const HARMS: readonly { readonly name: string; readonly done: (state: string) => Promise<void> }[] = [
   { name: 'no snapshots', done: async (state) => empty(join(state, 'snapshots')) },

@@ -11,7 +11,7 @@ import { networkOf } from '../../../src/serve/http/server/client-address.ts'
 import type { Surface } from '../../../src/serve/mcp/core/methods.ts'
 import { INITIALIZE, exchange, legacy, modern } from '../../conformance/exchange.ts'
 import type { Answer } from '../../conformance/exchange.ts'
-import { Repository } from '../../support/repository.ts'
+import { Repository } from '../../support/git/repository.ts'
 import { serve } from '../../support/served.ts'
 import type { Served } from '../../support/served.ts'
 

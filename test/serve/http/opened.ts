@@ -9,7 +9,7 @@ import { Registry } from '../../../src/serve/registry.ts'
 import { WHOLE } from '../../../src/serve/views.ts'
 import { EMPTY_CATALOG } from '../../../src/sync/catalog/catalog.ts'
 import type { Catalog } from '../../../src/sync/catalog/catalog.ts'
-import { formsOf } from '../../support/forms.ts'
+import { formsOf } from '../../support/clients/forms.ts'
 
 /** Sessions beside a registry, wired as the server wires them. */
 export interface Opened {

@@ -2,12 +2,12 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Pack } from '../../../src/sync/catalog/pack.ts'
 import { legacy, modern } from '../../conformance/exchange.ts'
-import { catalogOfWorld } from '../../support/contract-world.ts'
-import type { World } from '../../support/contract-world.ts'
-import { IDS, onlyThoseIn, PACKS, WORLDS, yamlOf } from '../../support/pack-worlds.ts'
-import { openPacked } from '../../support/packed.ts'
-import { eventsOf, hear } from '../../support/peer.ts'
-import type { Heard } from '../../support/peer.ts'
+import { eventsOf, hear } from '../../support/clients/peer.ts'
+import type { Heard } from '../../support/clients/peer.ts'
+import { catalogOfWorld } from '../../support/content/contract-world.ts'
+import type { World } from '../../support/content/contract-world.ts'
+import { IDS, onlyThoseIn, PACKS, WORLDS, yamlOf } from '../../support/git/pack-worlds.ts'
+import { openPacked } from '../../support/process/packed.ts'
 
 test('whatever moves, listeners of a pack hear of what is in it, and else nothing', async () => {
   await fc.assert(

@@ -2,12 +2,12 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Pack } from '../../../src/sync/catalog/pack.ts'
 import { exchange, legacy, modern } from '../../conformance/exchange.ts'
-import { catalogOfWorld } from '../../support/contract-world.ts'
-import type { SkillWorld, World } from '../../support/contract-world.ts'
+import { catalogOfWorld } from '../../support/content/contract-world.ts'
+import type { SkillWorld, World } from '../../support/content/contract-world.ts'
+import { IDS, NAMES, onlyThoseIn, PACKS, WORLDS, yamlOf } from '../../support/git/pack-worlds.ts'
 import { lawRuns } from '../../support/law-runs.ts'
-import { IDS, NAMES, onlyThoseIn, PACKS, WORLDS, yamlOf } from '../../support/pack-worlds.ts'
-import { openPacked } from '../../support/packed.ts'
-import type { Packed } from '../../support/packed.ts'
+import { openPacked } from '../../support/process/packed.ts'
+import type { Packed } from '../../support/process/packed.ts'
 
 test('no byte of an answer depends on a skill outside of the packs that its caller sees, whatever is asked', async () => {
   await fc.assert(

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { hitsWithin, tokensIn } from '../../../src/serve/search/hits.ts'
 import { offeredIn } from '../../../src/sync/catalog/tool-catalog.ts'
 import type { Offered } from '../../../src/sync/catalog/tool-catalog.ts'
-import { catalogWith, saying } from '../../support/searchable-skills.ts'
+import { catalogWith, saying } from '../../support/content/searchable-skills.ts'
 
 test('with room for everything nothing is shortened, and every hit names its source', () => {
   const found = offered('Short', 'Text\n over  lines')

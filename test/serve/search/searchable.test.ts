@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../src/base/json-value.ts'
 import { headingsIn } from '../../../src/serve/search/headings.ts'
 import { searchableOf } from '../../../src/serve/search/searchable.ts'
 import { offeredIn } from '../../../src/sync/catalog/tool-catalog.ts'
-import { catalogWith, saying } from '../../support/searchable-skills.ts'
+import { catalogWith, saying } from '../../support/content/searchable-skills.ts'
 
 test('tags are what collections write: a text or a list, at the top, below metadata or in the block of the contract', () => {
   const places: readonly JsonObject[] = [

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { comparePaths } from '../../../src/sync/model/digest.ts'
-import { skillText } from '../../support/scripted-upstream.ts'
+import { skillText } from '../../support/git/scripted-upstream.ts'
 import { surveyed } from '../survey/surveyed.ts'
 import { catalogOf, catalogsOf, holdsForCatalogs } from './catalogs.ts'
 

@@ -3,9 +3,9 @@ import * as fc from 'fast-check'
 import { buildCatalog, type Catalog } from '../../../src/sync/catalog/catalog.ts'
 import type { Generation } from '../../../src/sync/model/generation.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
+import { histories } from '../../support/content/random-files.ts'
+import type { Files } from '../../support/git/scripted-upstream.ts'
 import { lawRuns } from '../../support/law-runs.ts'
-import { histories } from '../../support/random-files.ts'
-import type { Files } from '../../support/scripted-upstream.ts'
 import { Surveys, rules, rulesWith, type Edited } from '../survey/surveyed.ts'
 
 /** The catalog of these snapshots, each of a source of its own, as a generation of them has it. */

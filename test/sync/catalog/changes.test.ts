@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { describeFile } from '../../../src/serve/mcp/resources/files/file-entry.ts'
 import type { Catalog } from '../../../src/sync/catalog/catalog.ts'
 import { diff, isEmpty, type Changes } from '../../../src/sync/catalog/changes.ts'
-import { skillText } from '../../support/scripted-upstream.ts'
+import { skillText } from '../../support/git/scripted-upstream.ts'
 import { surveyed } from '../survey/surveyed.ts'
 import { catalogOf, catalogsOf, holdsForCatalogs } from './catalogs.ts'
 

@@ -7,8 +7,8 @@ import {
   type ContractNeighbor,
 } from '../../../src/sync/catalog/contract-diagnostics.ts'
 import { findingCycles, type Dependencies } from '../../../src/sync/catalog/dependencies.ts'
-import { contractFrontmatter, documentOf } from '../../support/contract-fixture.ts'
-import { catalogOfWorld } from '../../support/contract-world.ts'
+import { contractFrontmatter, documentOf } from '../../support/content/contract-fixture.ts'
+import { catalogOfWorld } from '../../support/content/contract-world.ts'
 import { sourceId } from '../store/samples.ts'
 import { surveyed } from '../survey/surveyed.ts'
 import { catalogOf } from './catalogs.ts'

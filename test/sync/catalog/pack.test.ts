@@ -11,7 +11,7 @@ import { lockEntryOf } from '../../../src/sync/decisions/lock.ts'
 import type { Lock, LockedPack } from '../../../src/sync/decisions/lock.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { Source } from '../../../src/sync/model/source.ts'
-import type { Files } from '../../support/scripted-upstream.ts'
+import type { Files } from '../../support/git/scripted-upstream.ts'
 import { sourceId } from '../store/samples.ts'
 import { rulesWith, surveyed } from '../survey/surveyed.ts'
 

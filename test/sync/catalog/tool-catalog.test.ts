@@ -4,7 +4,7 @@ import { buildCatalog, type Catalog } from '../../../src/sync/catalog/catalog.ts
 import { offeredIn, type Offered } from '../../../src/sync/catalog/tool-catalog.ts'
 import type { Skill, Standing } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
-import { skillText } from '../../support/scripted-upstream.ts'
+import { skillText } from '../../support/git/scripted-upstream.ts'
 import { snapshotOf, sourceId } from '../store/samples.ts'
 import { surveyed, type Edited } from '../survey/surveyed.ts'
 import { catalogOf } from './catalogs.ts'

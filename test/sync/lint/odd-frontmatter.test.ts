@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ODD_FRONTMATTERS, oddDocument } from '../../support/odd-frontmatters.ts'
+import { ODD_FRONTMATTERS, oddDocument } from '../../support/content/odd-frontmatters.ts'
 import { diagnosticsOf } from './linted.ts'
 
 const LISTINGS = new Set([

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { LintCode } from '../../../src/sync/lint/diagnostic.ts'
 import { lintCodes } from '../../../src/sync/lint/rule-texts.ts'
-import type { Files } from '../../support/scripted-upstream.ts'
+import type { Files } from '../../support/git/scripted-upstream.ts'
 import { DESCRIPTION, diagnosticsOf, shortOf, skillMd, sound } from './linted.ts'
 import type { Looked } from './linted.ts'
 

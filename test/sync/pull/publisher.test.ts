@@ -9,7 +9,7 @@ import { currentCatalog, currentState } from '../../../src/sync/pull/generation-
 import { type Admission } from '../../../src/sync/pull/load-generation.ts'
 import { Publisher, type Changed } from '../../../src/sync/pull/publisher.ts'
 import { Store } from '../../../src/sync/store/store.ts'
-import { SlowValues } from '../../support/slow-values.ts'
+import { SlowValues } from '../../support/content/slow-values.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { keepSamples, numbered, snapshotOf, sourceId, type Sample } from '../store/samples.ts'
 

@@ -7,7 +7,7 @@ import { type PullOrders, type PullContext } from '../../../src/sync/pull/pull-c
 import { pullSource } from '../../../src/sync/pull/pull.ts'
 import { storedSkill } from '../../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../../src/sync/store/store.ts'
-import { ScriptedUpstream, skillText, type Files } from '../../support/scripted-upstream.ts'
+import { ScriptedUpstream, skillText, type Files } from '../../support/git/scripted-upstream.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { never, sourceId } from '../store/samples.ts'
 import { rulesWith, skillAt, type Edited } from '../survey/surveyed.ts'

@@ -3,7 +3,7 @@ import { principalOf, readAllowedSigners } from '../../../src/sync/signatures/al
 import { matchesList } from '../../../src/sync/signatures/openssh-patterns.ts'
 import { claimOfCommit } from '../../../src/sync/signatures/signed-object.ts'
 import { sshSignerOf } from '../../../src/sync/signatures/ssh-signature.ts'
-import { SigningWorld } from '../../support/signing.ts'
+import { SigningWorld } from '../../support/git/signing.ts'
 
 const world = await SigningWorld.create()
 afterAll(() => world[Symbol.asyncDispose]())

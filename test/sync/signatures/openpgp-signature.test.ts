@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { openpgpSignerOf } from '../../../src/sync/signatures/openpgp-signature.ts'
 import { claimOfCommit } from '../../../src/sync/signatures/signed-object.ts'
 import { prove } from '../../../src/sync/signatures/verify-signature.ts'
-import { DAY, NOON, SigningWorld, run } from '../../support/signing.ts'
+import { DAY, NOON, SigningWorld, run } from '../../support/git/signing.ts'
 
 const world = await SigningWorld.create()
 const gpg = await world.gpg('gnupg')

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { claimOfCommit, claimOfTag } from '../../../src/sync/signatures/signed-object.ts'
 import { sshSignerOf } from '../../../src/sync/signatures/ssh-signature.ts'
-import { NOON, SigningWorld } from '../../support/signing.ts'
+import { NOON, SigningWorld } from '../../support/git/signing.ts'
 
 const world = await SigningWorld.create()
 const sha256 = await SigningWorld.create('sha256')

@@ -5,8 +5,8 @@ import { claimOfCommit } from '../../../src/sync/signatures/signed-object.ts'
 import { fingerprintOf, readSshKey } from '../../../src/sync/signatures/ssh-key.ts'
 import { sshSignerOf } from '../../../src/sync/signatures/ssh-signature.ts'
 import { sshStrings } from '../../../src/sync/signatures/ssh-wire.ts'
-import { DAY, NOON, SigningWorld } from '../../support/signing.ts'
-import type { Signing, SshKeyFile } from '../../support/signing.ts'
+import { DAY, NOON, SigningWorld } from '../../support/git/signing.ts'
+import type { Signing, SshKeyFile } from '../../support/git/signing.ts'
 
 const world = await SigningWorld.create()
 afterAll(() => world[Symbol.asyncDispose]())

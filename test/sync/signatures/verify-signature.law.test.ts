@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'vitest'
 import type { TrustedSigners } from '../../../src/sync/model/signers.ts'
 import { readAllowedSigners } from '../../../src/sync/signatures/allowed-signers.ts'
 import { prove } from '../../../src/sync/signatures/verify-signature.ts'
-import { SigningWorld } from '../../support/signing.ts'
+import { SigningWorld } from '../../support/git/signing.ts'
 
 const world = await SigningWorld.create()
 afterAll(() => world[Symbol.asyncDispose]())

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type { Proven, Requirement, Signer, TrustedSigners } from '../../../src/sync/model/signers.ts'
 import { DOES_NOT_HOLD } from '../../../src/sync/signatures/ssh-key.ts'
 import { prove } from '../../../src/sync/signatures/verify-signature.ts'
-import { DAY, NOON, SigningWorld } from '../../support/signing.ts'
+import { DAY, NOON, SigningWorld } from '../../support/git/signing.ts'
 
 interface Row {
   readonly what: string

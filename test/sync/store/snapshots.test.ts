@@ -9,7 +9,7 @@ import type { Skill } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import { cut } from '../../../src/sync/store/snapshot-parts.ts'
 import { Store } from '../../../src/sync/store/store.ts'
-import { SlowValues } from '../../support/slow-values.ts'
+import { SlowValues } from '../../support/content/slow-values.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { never, numbered, snapshotOf } from './samples.ts'
 

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
-import { contractFrontmatter, documentOf } from '../../support/contract-fixture.ts'
-import { skillText, type Files } from '../../support/scripted-upstream.ts'
+import { contractFrontmatter, documentOf } from '../../support/content/contract-fixture.ts'
+import { skillText, type Files } from '../../support/git/scripted-upstream.ts'
 import { Surveys, noted, rulesWith, skillAt, surveyed } from './surveyed.ts'
 
 const CONTRACT = { contract: true } as const

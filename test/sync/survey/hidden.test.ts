@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { rulesOf } from '../../../src/sync/survey/survey-rules.ts'
-import { skillText } from '../../support/scripted-upstream.ts'
+import { skillText } from '../../support/git/scripted-upstream.ts'
 import { Surveys, noted, rulesWith, skillAt, surveyed } from './surveyed.ts'
 
 const WITHHOLD = { hiddenUnicode: 'withhold' } as const

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { skillText, type Files } from '../../support/scripted-upstream.ts'
+import { skillText, type Files } from '../../support/git/scripted-upstream.ts'
 import { noted, skillAt, surveyed, type Edited } from './surveyed.ts'
 
 const PDF: Files = { 'pdf/SKILL.md': skillText('pdf'), 'pdf/ref.md': 'ref', 'pdf/run.sh': { executable: 'run' } }

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { declaredSkills } from '../../../src/sync/survey/listing-skills.ts'
 import type { JudgedListing } from '../../../src/sync/survey/listing-skills.ts'
-import { SlowValues } from '../../support/slow-values.ts'
+import { SlowValues } from '../../support/content/slow-values.ts'
 import { never, sourceId } from '../store/samples.ts'
 import { rulesWith } from './surveyed.ts'
 

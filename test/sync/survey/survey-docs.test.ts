@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import { DOCS_LIMITS } from '../../../src/sync/survey/survey-docs.ts'
-import { blobId, skillText, treeId, type Files } from '../../support/scripted-upstream.ts'
+import { blobId, skillText, treeId, type Files } from '../../support/git/scripted-upstream.ts'
 import { Surveys, noted, rulesWith, surveyed } from './surveyed.ts'
 
 const SKILL = { 'skills/pdf/SKILL.md': skillText('pdf') }

@@ -4,9 +4,9 @@ import { expect, test } from 'vitest'
 import { isBelow, joinPath, relativeTo } from '../../../src/base/paths.ts'
 import { digestOf } from '../../../src/sync/model/digest.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
+import { histories } from '../../support/content/random-files.ts'
+import type { Files } from '../../support/git/scripted-upstream.ts'
 import { lawRuns } from '../../support/law-runs.ts'
-import { histories } from '../../support/random-files.ts'
-import type { Files } from '../../support/scripted-upstream.ts'
 import { Surveys, rules } from './surveyed.ts'
 
 test('a survey that skips what it knows finds what one that knows nothing finds', async () => {

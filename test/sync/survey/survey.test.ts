@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { strayLinks, tallyOf } from '../../../src/sync/model/snapshot.ts'
-import { contractFrontmatter, documentOf } from '../../support/contract-fixture.ts'
+import { contractFrontmatter, documentOf } from '../../support/content/contract-fixture.ts'
 import { cpuSeconds } from '../../support/effort.ts'
-import { skillText, treeId, blobId } from '../../support/scripted-upstream.ts'
+import { skillText, treeId, blobId } from '../../support/git/scripted-upstream.ts'
 import { Lots, Surveys, noted, rulesWith, skillAt, surveyed } from './surveyed.ts'
 
 const PDF = { 'pdf/SKILL.md': skillText('pdf'), 'pdf/ref.md': 'ref' }

@@ -12,7 +12,7 @@ import type { SurveyLimits } from '../../../src/sync/survey/read-skill.ts'
 import { knownTrees, type Rules } from '../../../src/sync/survey/survey-rules.ts'
 import { survey, type Surroundings, type Survey } from '../../../src/sync/survey/survey.ts'
 import { FETCH_LIMITS, NOTHING_KNOWN, type FetchLimits, type KnownTrees } from '../../../src/sync/upstream/upstream.ts'
-import { ScriptedUpstream, type Files } from '../../support/scripted-upstream.ts'
+import { ScriptedUpstream, type Files } from '../../support/git/scripted-upstream.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { never, sourceId } from '../store/samples.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
-import { Repository } from '../../support/repository.ts'
+import { Repository } from '../../support/git/repository.ts'
 import { linesOf, objectId, reach, type Open } from './reached.ts'
 import { ABSENT } from './sample.ts'
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
 import { HISTORY_LIMITS } from '../../../src/sync/upstream/git/objects/ancestry.ts'
 import type { Relation } from '../../../src/sync/upstream/upstream.ts'
-import { Repository } from '../../support/repository.ts'
+import { Repository } from '../../support/git/repository.ts'
 import { objectId, reach, STEADY, workers, type Open } from './reached.ts'
 import { ABSENT } from './sample.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
-import { Repository } from '../../support/repository.ts'
+import { Repository } from '../../support/git/repository.ts'
 import { reach, STEADY, type Open } from './reached.ts'
 
 /** Every way to write a ref, and what it comes to. */

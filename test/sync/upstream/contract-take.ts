@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
 import { readSpooled } from '../../../src/sync/store/files/spool.ts'
-import { Repository } from '../../support/repository.ts'
+import { Repository } from '../../support/git/repository.ts'
 import { blobsOf, objectId, reach, STEADY, type Open } from './reached.ts'
 import { ABSENT, hashOf, sample } from './sample.ts'
 

@@ -10,7 +10,7 @@ import { openUpstream } from '../../../src/sync/upstream/open.ts'
 import type { Reach } from '../../../src/sync/upstream/open.ts'
 import { FETCH_LIMITS, NOTHING_KNOWN } from '../../../src/sync/upstream/upstream.ts'
 import type { FetchLimits, TreeUpstream } from '../../../src/sync/upstream/upstream.ts'
-import type { Repository } from '../../support/repository.ts'
+import type { Repository } from '../../support/git/repository.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 interface Options {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll } from 'vitest'
 import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
-import { Repository, type Content } from '../../support/repository.ts'
+import { Repository, type Content } from '../../support/git/repository.ts'
 
 const LINES = Array.from({ length: 400 }, (_, index) => `line ${index * 7919}\n`)
 

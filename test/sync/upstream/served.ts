@@ -1,8 +1,8 @@
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
 import { readSpooled } from '../../../src/sync/store/files/spool.ts'
-import { GitServer } from '../../support/git-server.ts'
-import { Repository } from '../../support/repository.ts'
+import { GitServer } from '../../support/git/git-server.ts'
+import { Repository } from '../../support/git/repository.ts'
 import { blobsOf, reach, STEADY, type Reached } from './reached.ts'
 
 /** A small repository behind a git server, and an upstream that reaches it. */

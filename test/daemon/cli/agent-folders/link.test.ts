@@ -2,11 +2,11 @@ import { chmod, mkdir, readFile, readdir, readlink, rename, rm, symlink, unlink,
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../../../e2e/world.ts'
-import { asNobody } from '../../../support/folder.ts'
-import { HostileServer } from '../../../support/hostile-server.ts'
-import { Home } from '../../../support/program.ts'
-import type { Ended } from '../../../support/program.ts'
-import { Repository } from '../../../support/repository.ts'
+import { asNobody } from '../../../support/content/folder.ts'
+import { Repository } from '../../../support/git/repository.ts'
+import { HostileServer } from '../../../support/hostile/hostile-server.ts'
+import { Home } from '../../../support/process/program.ts'
+import type { Ended } from '../../../support/process/program.ts'
 
 const CLAUDE = '.claude/skills'
 

@@ -3,9 +3,9 @@ import { chmod, cp, mkdir, readFile, readdir, rename, stat, symlink, truncate, w
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { skillOf } from '../../../conformance/small.ts'
-import { asNobody } from '../../../support/folder.ts'
-import { Home } from '../../../support/program.ts'
-import type { Ended } from '../../../support/program.ts'
+import { asNobody } from '../../../support/content/folder.ts'
+import { Home } from '../../../support/process/program.ts'
+import type { Ended } from '../../../support/process/program.ts'
 
 let home: Home
 let skills: string

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { UsageError } from '../../../../src/daemon/base/usage-error.ts'
 import { rootsOf } from '../../../../src/daemon/cli/author/roots.ts'
-import { asNobody, fillFolder } from '../../../support/folder.ts'
+import { asNobody, fillFolder } from '../../../support/content/folder.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 
 const FILES = {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { HostileServer } from '../../../support/hostile-server.ts'
-import { Home } from '../../../support/program.ts'
+import { HostileServer } from '../../../support/hostile/hostile-server.ts'
+import { Home } from '../../../support/process/program.ts'
 
 const URI = 'skill://refunds/SKILL.md'
 const FILES = { 'SKILL.md': '---\nname: refunds\ndescription: d\n---\nbody\n', 'notes.md': 'notes\n' }

@@ -2,8 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../../../e2e/world.ts'
-import { modernHttp, stdio } from '../../../support/peer.ts'
-import type { Peer } from '../../../support/peer.ts'
+import { modernHttp, stdio } from '../../../support/clients/peer.ts'
+import type { Peer } from '../../../support/clients/peer.ts'
 
 const ALPHA = 'skill://team/alpha/SKILL.md'
 

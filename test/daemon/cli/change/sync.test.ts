@@ -7,9 +7,9 @@ import { sync } from '../../../../src/daemon/cli/change/sync.ts'
 import type { Context } from '../../../../src/daemon/cli/command.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { lockHolderOf } from '../../../../src/daemon/control/daemon-lock.ts'
-import { GitServer, type Fault } from '../../../support/git-server.ts'
-import { Home } from '../../../support/program.ts'
-import { Repository } from '../../../support/repository.ts'
+import { GitServer, type Fault } from '../../../support/git/git-server.ts'
+import { Repository } from '../../../support/git/repository.ts'
+import { Home } from '../../../support/process/program.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 
 test('a sync that is stopped while it takes the lock pulls nothing, and gives the lock back', async () => {

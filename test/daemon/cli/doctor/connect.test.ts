@@ -2,9 +2,9 @@ import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { MAIN, Program } from '../../../support/program.ts'
-import { ProxyServer } from '../../../support/proxy-server.ts'
-import { ReverseProxy, type Habit } from '../../../support/reverse-proxy.ts'
+import { ProxyServer } from '../../../support/http/proxy-server.ts'
+import { ReverseProxy, type Habit } from '../../../support/http/reverse-proxy.ts'
+import { MAIN, Program } from '../../../support/process/program.ts'
 import { connected, failuresOf, serving, statesOf, WELL } from './connected.ts'
 
 async function behind(origin: string, habit: Habit): Promise<ReverseProxy> {

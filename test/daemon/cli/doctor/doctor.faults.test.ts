@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Home } from '../../../support/program.ts'
+import { Home } from '../../../support/process/program.ts'
 
 test('a disk that hangs is told after ten seconds, and keeps no process', async () => {
   await using home = await Home.create()

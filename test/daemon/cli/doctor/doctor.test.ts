@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { World, skill } from '../../../e2e/world.ts'
-import { Home } from '../../../support/program.ts'
+import { Home } from '../../../support/process/program.ts'
 
 test('where all is well nothing is found, with a daemon and without one, and each check says what it saw', async () => {
   await using world = await World.create()

@@ -3,8 +3,8 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { hasProgram } from '../../../support/has-program.ts'
-import { Home, MAIN } from '../../../support/program.ts'
+import { hasProgram } from '../../../support/process/has-program.ts'
+import { Home, MAIN } from '../../../support/process/program.ts'
 
 const run = promisify(execFile)
 

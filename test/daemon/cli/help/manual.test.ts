@@ -6,7 +6,7 @@ import { manualPage } from '../../../../man/page.ts'
 import { COMMANDS } from '../../../../src/daemon/cli/cli.ts'
 import { optionsOf } from '../../../../src/daemon/cli/help/help.ts'
 import { VERSION } from '../../../../src/serve/version.ts'
-import { hasProgram } from '../../../support/has-program.ts'
+import { hasProgram } from '../../../support/process/has-program.ts'
 
 const FILE = fileURLToPath(new URL('../../../../man/skillsyncd.1', import.meta.url))
 const commands = await Promise.all([...COMMANDS.values()].map((load) => load()))

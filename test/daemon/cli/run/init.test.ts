@@ -7,10 +7,10 @@ import { writeNew } from '../../../../src/daemon/base/new-file.ts'
 import { readConfig } from '../../../../src/daemon/config/config.ts'
 import type { Config } from '../../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
-import { GitServer } from '../../../support/git-server.ts'
-import { hasProgram } from '../../../support/has-program.ts'
-import { Home, MAIN } from '../../../support/program.ts'
-import { Repository } from '../../../support/repository.ts'
+import { GitServer } from '../../../support/git/git-server.ts'
+import { Repository } from '../../../support/git/repository.ts'
+import { hasProgram } from '../../../support/process/has-program.ts'
+import { Home, MAIN } from '../../../support/process/program.ts'
 
 test('init looks at each repository, and what it writes is served as it stands', async () => {
   await using world = await World.create()

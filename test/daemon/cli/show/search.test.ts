@@ -3,7 +3,7 @@ import { appendFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { tokensIn } from '../../../../src/serve/search/hits.ts'
-import { Home } from '../../../support/program.ts'
+import { Home } from '../../../support/process/program.ts'
 
 test('search gives the skills that fit, the best first, each with its source', async () => {
   await using home = await homeWith({

@@ -7,8 +7,8 @@ import { digestOf } from '../../../../src/sync/model/digest.ts'
 import type { SkillFile } from '../../../../src/sync/model/skill.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { World, skill } from '../../../e2e/world.ts'
-import { PackChanger, packWithFlipped } from '../../../support/pack-changer.ts'
-import { SshHost } from '../../../support/ssh-host.ts'
+import { PackChanger, packWithFlipped } from '../../../support/git/pack-changer.ts'
+import { SshHost } from '../../../support/git/ssh-host.ts'
 
 interface Remark {
   readonly code: string

@@ -10,7 +10,7 @@ import type { Surface } from '../../../../src/serve/mcp/core/methods.ts'
 import type { Principal, Scope } from '../../../../src/serve/principal.ts'
 import { INITIALIZE, exchange, legacy, modern } from '../../../conformance/exchange.ts'
 import type { Answer } from '../../../conformance/exchange.ts'
-import { Repository } from '../../../support/repository.ts'
+import { Repository } from '../../../support/git/repository.ts'
 import { serve } from '../../../support/served.ts'
 import type { Served, ServedOptions } from '../../../support/served.ts'
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { MissedEvents } from '../../../../src/serve/http/mcp/missed-events.ts'
 import type { Mark } from '../../../../src/serve/http/mcp/session-store.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
-import { formsOf } from '../../../support/forms.ts'
+import { formsOf } from '../../../support/clients/forms.ts'
 
 const NOW: Mark = { generation: 2, digest: 'now', forms: 'all', packs: { alpha: '1', beta: '2' } }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { PlainRequests } from '../../../../src/serve/http/mcp/plain-request.ts'
-import { META, modernHeaders } from '../../../support/peer.ts'
+import { META, modernHeaders } from '../../../support/clients/peer.ts'
 
 const params = { uri: 'skill://a/b/SKILL.md' }
 

@@ -13,9 +13,9 @@ import { MAX_SUBSCRIPTIONS } from '../../../../src/serve/mcp/rpc/caller.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
 import { buildCatalog } from '../../../../src/sync/catalog/catalog.ts'
 import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
-import { formsOf } from '../../../support/forms.ts'
-import { META, eventsOf, hear, modernHeaders } from '../../../support/peer.ts'
-import type { Heard } from '../../../support/peer.ts'
+import { formsOf } from '../../../support/clients/forms.ts'
+import { META, eventsOf, hear, modernHeaders } from '../../../support/clients/peer.ts'
+import type { Heard } from '../../../support/clients/peer.ts'
 import { sample, snapshotOf, sourceId } from '../../../sync/store/samples.ts'
 
 test('a session whose client stops reading loses its stream, and what it missed is told on the next one', async () => {

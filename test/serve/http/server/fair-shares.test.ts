@@ -11,9 +11,9 @@ import type { HttpLimits, HttpServer } from '../../../../src/serve/http/server.t
 import type { PageHost } from '../../../../src/serve/page/page-data.ts'
 import { SCOPES } from '../../../../src/serve/principal.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
-import { formsOf } from '../../../support/forms.ts'
-import { HTTP_LIMITS } from '../../../support/http-limits.ts'
-import { META, modernHeaders } from '../../../support/peer.ts'
+import { formsOf } from '../../../support/clients/forms.ts'
+import { META, modernHeaders } from '../../../support/clients/peer.ts'
+import { HTTP_LIMITS } from '../../../support/http/http-limits.ts'
 
 test('one token that opens more sessions than there are places ends none of another', async () => {
   await using scene = await openScene({ sessions: { sessions: 30, idleMs: 60_000 } })

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { exchange, modern } from '../../../conformance/exchange.ts'
-import { Repository } from '../../../support/repository.ts'
+import { Repository } from '../../../support/git/repository.ts'
 import { serve } from '../../../support/served.ts'
 import type { Served } from '../../../support/served.ts'
 

@@ -7,7 +7,7 @@ import type { AuditEvent } from '../../../../src/serve/audit.ts'
 import { Backpressure } from '../../../../src/serve/http/server/response-backpressure.ts'
 import { sendJsonText } from '../../../../src/serve/http/server/response.ts'
 import { INITIALIZE, exchange, legacy, modern } from '../../../conformance/exchange.ts'
-import { Repository } from '../../../support/repository.ts'
+import { Repository } from '../../../support/git/repository.ts'
 import { serve } from '../../../support/served.ts'
 import type { Served } from '../../../support/served.ts'
 

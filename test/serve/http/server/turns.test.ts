@@ -8,10 +8,10 @@ import { serveHttp } from '../../../../src/serve/http/server.ts'
 import type { Surface } from '../../../../src/serve/mcp/core/methods.ts'
 import { SCOPES } from '../../../../src/serve/principal.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
-import { formsOf } from '../../../support/forms.ts'
-import { HTTP_LIMITS } from '../../../support/http-limits.ts'
-import { META, modernHeaders } from '../../../support/peer.ts'
-import { catalogWith, saying } from '../../../support/searchable-skills.ts'
+import { formsOf } from '../../../support/clients/forms.ts'
+import { META, modernHeaders } from '../../../support/clients/peer.ts'
+import { catalogWith, saying } from '../../../support/content/searchable-skills.ts'
+import { HTTP_LIMITS } from '../../../support/http/http-limits.ts'
 
 test('a client whose requests take fifty times as long is answered once where another is fifty times', async () => {
   await using scene = await openScene()

@@ -14,7 +14,7 @@ import { listResources, listTemplates, readResource } from '../../../../src/serv
 import { announcedBytes } from '../../../../src/serve/mcp/tools/response-size.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
 import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
-import { formsOf } from '../../../support/forms.ts'
+import { formsOf } from '../../../support/clients/forms.ts'
 import { catalogOf } from '../../../sync/catalog/catalogs.ts'
 import { sample, snapshotOf } from '../../../sync/store/samples.ts'
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { atOnce } from '../../../../src/base/cooperative.ts'
 import { textingCatalog } from '../../../../src/serve/mcp/tools/catalog-text.ts'
 import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
-import { catalogWith, saying } from '../../../support/searchable-skills.ts'
+import { catalogWith, saying } from '../../../support/content/searchable-skills.ts'
 
 test('each skill is told with its source, and with an id where its name is not enough', () => {
   const pdf = saying('pdf', { description: 'Fill in forms' })

@@ -8,7 +8,7 @@ import { buildCatalog } from '../../../../src/sync/catalog/catalog.ts'
 import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
 import { filesOf } from '../../../../src/sync/catalog/skill-files.ts'
 import type { Skill } from '../../../../src/sync/model/skill.ts'
-import { formsOf } from '../../../support/forms.ts'
+import { formsOf } from '../../../support/clients/forms.ts'
 import { sample, snapshotOf, sourceId } from '../../../sync/store/samples.ts'
 
 const PATHS = 'skill://team/{+path}'

@@ -11,7 +11,7 @@ import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
 import { filesOf } from '../../../../src/sync/catalog/skill-files.ts'
 import { offeredIn } from '../../../../src/sync/catalog/tool-catalog.ts'
 import { hiddenIn } from '../../../../src/sync/skill-md/hidden-unicode.ts'
-import { catalogWith, saying } from '../../../support/searchable-skills.ts'
+import { catalogWith, saying } from '../../../support/content/searchable-skills.ts'
 import type { Sample } from '../../../sync/store/samples.ts'
 
 const UNSEEN = 'Fill\u200B in \u202Eforms\u{E0041}\u001B[8m, all\u2028of them\uE000'

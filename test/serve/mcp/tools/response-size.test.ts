@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { readResource } from '../../../../src/serve/mcp/resources/resources.ts'
 import { announcedBytes } from '../../../../src/serve/mcp/tools/response-size.ts'
-import { catalogOfWorld, readWorld } from '../../../support/contract-world.ts'
-import { formsOf } from '../../../support/forms.ts'
+import { formsOf } from '../../../support/clients/forms.ts'
+import { catalogOfWorld, readWorld } from '../../../support/content/contract-world.ts'
 
 const FILES = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`files/${index}.txt`, `${index}\n`]))
 const FORMS = formsOf({ archives: { team: ['tar.gz'] } })

@@ -7,8 +7,8 @@ import { Registry } from '../../../../src/serve/registry.ts'
 import type { Finder, SearchResult } from '../../../../src/serve/search/finder.ts'
 import { tokensIn } from '../../../../src/serve/search/hits.ts'
 import { offeredIn } from '../../../../src/sync/catalog/tool-catalog.ts'
-import { formsOf } from '../../../support/forms.ts'
-import { catalogWith, plainFinder, saying } from '../../../support/searchable-skills.ts'
+import { formsOf } from '../../../support/clients/forms.ts'
+import { catalogWith, plainFinder, saying } from '../../../support/content/searchable-skills.ts'
 import type { Sample } from '../../../sync/store/samples.ts'
 
 const PDF = saying('pdf', { description: 'Fill in forms' }, '# Annotations\n')

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { PageLimits } from '../../../../src/serve/mcp/rpc/pagination.ts'
 import { skillList } from '../../../../src/serve/mcp/tools/skill-list.ts'
 import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
-import { catalogWith, saying } from '../../../support/searchable-skills.ts'
+import { catalogWith, saying } from '../../../support/content/searchable-skills.ts'
 
 const PAGES: PageLimits = { entries: 1_000, bytes: 2 ** 20 }
 const MANY = catalogWith({

@@ -13,7 +13,7 @@ import type { Standing } from '../../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../../src/sync/model/snapshot.ts'
 import type { SourceId } from '../../../../src/sync/model/source-id.ts'
 import { withDeceitEscaped } from '../../../../src/sync/skill-md/hidden-unicode.ts'
-import { formsOf } from '../../../support/forms.ts'
+import { formsOf } from '../../../support/clients/forms.ts'
 import { catalogOf } from '../../../sync/catalog/catalogs.ts'
 import { sample, snapshotOf, sourceId, type Sample } from '../../../sync/store/samples.ts'
 

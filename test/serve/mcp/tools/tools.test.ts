@@ -7,8 +7,8 @@ import type { Present, SharedDisk, ToolHost } from '../../../../src/serve/mcp/to
 import { skillTools } from '../../../../src/serve/mcp/tools/tools.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
 import type { SourceId } from '../../../../src/sync/model/source-id.ts'
-import { formsOf } from '../../../support/forms.ts'
-import { META } from '../../../support/peer.ts'
+import { formsOf } from '../../../support/clients/forms.ts'
+import { META } from '../../../support/clients/peer.ts'
 import { catalogOf } from '../../../sync/catalog/catalogs.ts'
 import { numbered, sample, snapshotOf, sourceId, type Sample } from '../../../sync/store/samples.ts'
 

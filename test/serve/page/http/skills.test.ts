@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Repository } from '../../../support/repository.ts'
+import { Repository } from '../../../support/git/repository.ts'
 import { serve } from '../../../support/served.ts'
 import type { Served } from '../../../support/served.ts'
 import { ask } from '../../http/ask.ts'

@@ -7,8 +7,8 @@ import type { Profile } from '../../../../src/sync/skill-md/contract/projection.
 import { reconstruct } from '../../../../src/sync/skill-md/contract/restore-projection.ts'
 import { FRONTMATTER_LIMITS, frontmatterBlock, readFrontmatter } from '../../../../src/sync/skill-md/frontmatter.ts'
 import { toolsIn } from '../../../../src/sync/skill-md/tool-list.ts'
-import { strictFaults } from '../../../support/strict-reader.ts'
-import { yaml11 } from '../../../support/yaml-1-1.ts'
+import { strictFaults } from '../../../support/clients/strict-reader.ts'
+import { yaml11 } from '../../../support/content/yaml-1-1.ts'
 
 const BLOCK = `x-personal-mcp:
   id: pdf

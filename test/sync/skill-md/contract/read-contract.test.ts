@@ -5,7 +5,7 @@ import { type JsonObject } from '../../../../src/base/json-value.ts'
 import { readContract, type ContractReading } from '../../../../src/sync/skill-md/contract/read-contract.ts'
 import { FRONTMATTER_LIMITS, readFrontmatter } from '../../../../src/sync/skill-md/frontmatter.ts'
 import { isSkillName } from '../../../../src/sync/skill-md/skill-name.ts'
-import { contractFrontmatter, documentOf } from '../../../support/contract-fixture.ts'
+import { contractFrontmatter, documentOf } from '../../../support/content/contract-fixture.ts'
 
 const DOCUMENT = 'resource://skills/pdf/document'
 const FILES = ['SKILL.md', 'references/a.md', 'references/x/y.MD', 'references/a.txt', 'docs/a.md', 'a.md']

@@ -18,9 +18,9 @@ import { comparePaths } from '../../../../src/sync/model/digest.ts'
 import { unpack, UNPACK_LIMITS } from '../../../../src/sync/upstream/archive/unpack.ts'
 import type { ArchiveForm, Unpacked } from '../../../../src/sync/upstream/archive/unpack.ts'
 import { openSmall, readBytes, skillOf } from '../../../conformance/small.ts'
+import { untar, unzip } from '../../../support/http/unpack.ts'
 import { lawRuns } from '../../../support/law-runs.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { untar, unzip } from '../../../support/unpack.ts'
 import { tar, TAR_END, tarGz, tarMember, zip } from './hand-made.ts'
 
 const FORMS = ['tar.gz', 'zip'] as const

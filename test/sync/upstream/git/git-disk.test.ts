@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { SyncError } from '../../../../src/sync/model/sync-error.ts'
-import { Repository, runGit } from '../../../support/repository.ts'
+import { Repository, runGit } from '../../../support/git/repository.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 import { blobsOf, linesOf, reach, STEADY } from '../reached.ts'
 

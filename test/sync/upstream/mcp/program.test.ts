@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { SyncError } from '../../../../src/sync/model/sync-error.ts'
 import { NEVER, connect, node, program } from './servers.ts'
 
-const PROGRAM = fileURLToPath(new URL('../../../support/mcp-program.mjs', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../../support/clients/mcp-program.mjs', import.meta.url))
 const SKILL = 'skill://a/SKILL.md'
 
 test.each(['modern', 'legacy'])('a %s program of the SDK is asked, and a file of 16 MiB comes whole', async (era) => {

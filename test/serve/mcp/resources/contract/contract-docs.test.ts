@@ -4,9 +4,9 @@ import type { DocsOwner } from '../../../../../src/serve/mcp/resources/contract/
 import { buildCatalog } from '../../../../../src/sync/catalog/catalog.ts'
 import type { DocFile } from '../../../../../src/sync/model/docs-folder.ts'
 import type { Snapshot } from '../../../../../src/sync/model/snapshot.ts'
-import { catalogOfWorld } from '../../../../support/contract-world.ts'
-import type { SkillWorld, SourceWorld } from '../../../../support/contract-world.ts'
-import { skillText, type Files } from '../../../../support/scripted-upstream.ts'
+import { catalogOfWorld } from '../../../../support/content/contract-world.ts'
+import type { SkillWorld, SourceWorld } from '../../../../support/content/contract-world.ts'
+import { skillText, type Files } from '../../../../support/git/scripted-upstream.ts'
 import { sourceId } from '../../../../sync/store/samples.ts'
 import { surveyed, type Edited } from '../../../../sync/survey/surveyed.ts'
 

@@ -11,9 +11,9 @@ import { announcedBytes } from '../../../../../src/serve/mcp/tools/response-size
 import type { Scope } from '../../../../../src/serve/principal.ts'
 import { Registry } from '../../../../../src/serve/registry.ts'
 import type { Catalog } from '../../../../../src/sync/catalog/catalog.ts'
-import { catalogOfWorld, readWorld } from '../../../../support/contract-world.ts'
-import type { SkillWorld, World } from '../../../../support/contract-world.ts'
-import { DOCS_OF_TEAM, formsOf } from '../../../../support/forms.ts'
+import { DOCS_OF_TEAM, formsOf } from '../../../../support/clients/forms.ts'
+import { catalogOfWorld, readWorld } from '../../../../support/content/contract-world.ts'
+import type { SkillWorld, World } from '../../../../support/content/contract-world.ts'
 
 const INDEX = 'resource://catalog/skills_index'
 const FORMS: Forms = formsOf()

@@ -6,8 +6,8 @@ import { gzipBytes } from '../../../../../src/serve/mcp/resources/derived/deflat
 import { tarOf, ustarNameOf } from '../../../../../src/serve/mcp/resources/derived/tar.ts'
 import type { ArchiveEntry } from '../../../../../src/serve/mcp/resources/derived/tar.ts'
 import { zipOf } from '../../../../../src/serve/mcp/resources/derived/zip.ts'
-import { untar, unzip } from '../../../../support/unpack.ts'
-import type { Member } from '../../../../support/unpack.ts'
+import { untar, unzip } from '../../../../support/http/unpack.ts'
+import type { Member } from '../../../../support/http/unpack.ts'
 
 const KINDS = {
   'tar.gz': { pack: async (entries: readonly ArchiveEntry[]) => gzipBytes(tarOf(entries)), unpack: untar },

@@ -10,9 +10,9 @@ import type { CatalogSkill } from '../../../../../src/sync/catalog/catalog-entry
 import type { Catalog } from '../../../../../src/sync/catalog/catalog.ts'
 import { diff } from '../../../../../src/sync/catalog/changes.ts'
 import { filesOf } from '../../../../../src/sync/catalog/skill-files.ts'
-import { formsOf } from '../../../../support/forms.ts'
+import { formsOf } from '../../../../support/clients/forms.ts'
+import { skillText } from '../../../../support/git/scripted-upstream.ts'
 import { lawRuns } from '../../../../support/law-runs.ts'
-import { skillText } from '../../../../support/scripted-upstream.ts'
 import { catalogOf, holdsForCatalogs } from '../../../../sync/catalog/catalogs.ts'
 import { surveyed } from '../../../../sync/survey/surveyed.ts'
 

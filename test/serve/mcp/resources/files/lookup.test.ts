@@ -3,8 +3,8 @@ import { lookup, lookupSkill } from '../../../../../src/serve/mcp/resources/file
 import { servedAmong } from '../../../../../src/serve/mcp/resources/find-resource.ts'
 import { nearUris } from '../../../../../src/serve/mcp/resources/resources.ts'
 import type { Catalog } from '../../../../../src/sync/catalog/catalog.ts'
-import { formsOf } from '../../../../support/forms.ts'
-import { skillText } from '../../../../support/scripted-upstream.ts'
+import { formsOf } from '../../../../support/clients/forms.ts'
+import { skillText } from '../../../../support/git/scripted-upstream.ts'
 import { catalogOf } from '../../../../sync/catalog/catalogs.ts'
 import { surveyed } from '../../../../sync/survey/surveyed.ts'
 

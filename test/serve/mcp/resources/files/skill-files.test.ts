@@ -5,7 +5,7 @@ import { EMPTY_CATALOG } from '../../../../../src/sync/catalog/catalog.ts'
 import type { Catalog } from '../../../../../src/sync/catalog/catalog.ts'
 import type { Changes } from '../../../../../src/sync/catalog/changes.ts'
 import { NO_CHANGES, diff, isEmpty } from '../../../../../src/sync/catalog/changes.ts'
-import { skillText } from '../../../../support/scripted-upstream.ts'
+import { skillText } from '../../../../support/git/scripted-upstream.ts'
 import { catalogsOf, holdsForCatalogs } from '../../../../sync/catalog/catalogs.ts'
 
 test('no change is no event', () => {

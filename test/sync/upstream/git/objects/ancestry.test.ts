@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { ObjectId } from '../../../../../src/sync/model/revision.ts'
 import { relationIn } from '../../../../../src/sync/upstream/git/objects/ancestry.ts'
 import { parentsOf } from '../../../../../src/sync/upstream/git/objects/git-object.ts'
-import { Repository } from '../../../../support/repository.ts'
+import { Repository } from '../../../../support/git/repository.ts'
 import { objectId } from '../../reached.ts'
 
 const IDS = Array.from({ length: 12 }, (_, index) => objectId(createHash('sha1').update(String(index)).digest('hex')))

@@ -16,7 +16,7 @@ import {
   type PackLimits,
 } from '../../../../../src/sync/upstream/git/objects/pack-reader.ts'
 import { cpuSeconds } from '../../../../support/effort.ts'
-import { Repository, runGit } from '../../../../support/repository.ts'
+import { Repository, runGit } from '../../../../support/git/repository.ts'
 import { temporaryFolder } from '../../../../support/temporary.ts'
 import { objectId } from '../../reached.ts'
 import { hashOf } from '../../sample.ts'

@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import type { ServedClaim, ClaimedFile } from '../../../../../src/sync/upstream/git/second-opinion/second-opinion.ts'
 import { compareClaims } from '../../../../../src/sync/upstream/git/second-opinion/second-reader.ts'
-import { Repository } from '../../../../support/repository.ts'
+import { Repository } from '../../../../support/git/repository.ts'
 import { objectId } from '../../reached.ts'
 
 test('files as the commit has them are no difference', async () => {

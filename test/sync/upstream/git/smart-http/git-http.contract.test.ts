@@ -1,5 +1,5 @@
-import { GitServer } from '../../../../support/git-server.ts'
-import type { Repository } from '../../../../support/repository.ts'
+import { GitServer } from '../../../../support/git/git-server.ts'
+import type { Repository } from '../../../../support/git/repository.ts'
 import { fetches } from '../../contract-fetch.ts'
 import { lacks, refuses } from '../../contract-refuse.ts'
 import { relates, relatesNothing } from '../../contract-relation.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { TakenBlob } from '../../../../../src/sync/model/tree.ts'
-import type { Repository } from '../../../../support/repository.ts'
+import type { Repository } from '../../../../support/git/repository.ts'
 import { startFront } from '../../front.ts'
 import { blobsOf, reach, STEADY } from '../../reached.ts'
 import { failureOf, serve } from '../../served.ts'

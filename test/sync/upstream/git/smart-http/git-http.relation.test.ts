@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { ObjectId } from '../../../../../src/sync/model/revision.ts'
-import type { Fault } from '../../../../support/git-server.ts'
+import type { Fault } from '../../../../support/git/git-server.ts'
 import { objectId, reach, STEADY, workers } from '../../reached.ts'
 import { serve, type Served } from '../../served.ts'
 

@@ -1,0 +1,281 @@
+import { writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contractFrontmatter, documentOf } from '../../support/content/contract-fixture.ts'
+import { Repository } from '../../support/git/repository.ts'
+import { barriersOn, Browser, noBrowser, picture } from '../../support/process/browser.ts'
+import { serve } from '../../support/served.ts'
+import type { Served } from '../../support/served.ts'
+
+const reason = noBrowser === undefined ? '' : ` (skipped: ${noBrowser})`
+
+const DOCUMENT = `# Release notes
+
+Write them from the commits since the last tag, [as the guide says](references/guide.md).
+
+1. Read \`git log\`
+2. Group by [kind](https://www.conventionalcommits.org/)
+
+> Nobody reads a list of commits.
+
+## Form
+
+| Kind | Heading | Count |
+| :--- | :-----: | ----: |
+| feat | Added   |     3 |
+
+\`\`\`sh
+git log --oneline "$(git describe --tags --abbrev=0)"..HEAD   # a long line that does not fit into a narrow window at all
+\`\`\`
+
+- [ ] nothing is missing
+- ~~nothing~~ is told twice
+
+![A diagram of the steps](steps.png)
+
+Hidden: \u200B.
+`
+
+const FILES = {
+  'release-notes/SKILL.md': `---\nname: release-notes\ndescription: Writes the notes of a release from the commits since the last one. Use it when a version is tagged.\nlicense: Apache-2.0\nallowed-tools: Bash(git log:*)\nmetadata:\n  version: "1.2"\n---\n${DOCUMENT}`,
+  'release-notes/references/guide.md': '# Guide\n\nBack to [the skill](../SKILL.md).\n',
+  'release-notes/steps.png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 1, 2]),
+  'release-notes/scripts/log.sh': { executable: '#!/bin/sh\ngit log\n' },
+  'a-skill-with-a-name-that-is-as-long-as-a-name-may-be-sixty-four/SKILL.md':
+    '---\nname: a-skill-with-a-name-that-is-as-long-as-a-name-may-be-sixty-four\ndescription: Long\n---\n',
+  'broken/SKILL.md': '---\nname: [\n---\n',
+}
+
+/** A skill that keeps the contract, in this folder. */
+function contracted(path: string, dependsOn: readonly string[]): Record<string, string> {
+  const frontmatter = contractFrontmatter(path.split('/').at(-1) ?? '', { depends_on: dependsOn })
+  return { [`${path}/SKILL.md`]: documentOf(frontmatter) }
+}
+
+describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
+  let browser: Browser
+  let repository: Repository
+  let served: Served
+  beforeAll(async () => {
+    browser = await Browser.start()
+    repository = await Repository.create()
+    await repository.commit(FILES)
+    served = await serve(repository)
+    await repository.commit({
+      'release-notes/SKILL.md': FILES['release-notes/SKILL.md'].replace('Group by', 'Sort by'),
+      'new/SKILL.md': '---\nname: new\ndescription: New\n---\n',
+    })
+    await served.sync()
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await served?.[Symbol.asyncDispose]()
+    await repository?.[Symbol.asyncDispose]()
+  })
+
+  const pages = {
+    skills: '/',
+    search: '/?q=nothing-is-called-so',
+    skill: '/skills/fx/release-notes/',
+    file: '/skills/fx/release-notes/scripts/log.sh',
+    sources: '/sources',
+    changes: '/changes',
+    difference: '/changes?from=1&to=2',
+    problems: '/problems',
+    connect: '/connect',
+    nothing: '/skills/fx/none/',
+  }
+  // Each scheme and each width once: no rule of the style sheet is about both.
+  const looks = [
+    { colorScheme: 'light', width: 360 },
+    { colorScheme: 'dark', width: 1280 },
+  ] as const
+
+  test.each(Object.entries(pages))(
+    '%s: nobody is kept out, and nothing is wider than its window',
+    async (name, path) => {
+      const { page, said } = await browser.open(served.http.url + path)
+
+      for (const { colorScheme, width } of looks) {
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+        await page.setViewportSize({ width, height: 800 })
+        await picture(page, `${name}-${colorScheme}-${width}`)
+        expect(await page.evaluate('document.documentElement.scrollWidth'), `at ${width}`).toBeLessThanOrEqual(width)
+        expect(await barriersOn(page), `${colorScheme} at ${width}`).toEqual([])
+      }
+      expect(said.filter((text) => !text.includes('404'))).toEqual([])
+    },
+  )
+
+  test('sources that fail or are held fit into 360 pixels, and are among the problems, with what mends them', async () => {
+    await using held = await Repository.create()
+    await using empty = await Repository.create()
+    await held.commit({ 'kept/SKILL.md': '---\nname: kept\ndescription: Kept\n---\n' })
+    await held.tag('v1')
+    await using troubled = await serve(held, { source: ['ref: v1'], more: { empty }, mayFail: true })
+    await held.commit({
+      'other/SKILL.md': '---\nname: other\ndescription: Other\n---\n',
+      'upset/SKILL.md': '---\nname: [\n---\n',
+    })
+    await held.git('tag', '--force', 'v1')
+    await troubled.sync()
+
+    const { page } = await browser.open(troubled.http.url, { viewport: { width: 360, height: 800 } })
+    for (const path of ['/', '/sources', '/problems', '/?source=empty', '/?source=none']) {
+      await page.goto(troubled.http.url + path)
+      await picture(page, `troubled-${path.replaceAll(/\W+/g, '-')}-360`)
+      expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBe(360)
+      expect(await barriersOn(page), path).toEqual([])
+    }
+    await page.goto(`${troubled.http.url}/problems`)
+    const problems = await page.locator('#problems').innerText()
+    const count = await page.locator('#problem-count').innerText()
+    await page.locator('#problems').getByRole('link', { name: 'empty' }).click()
+
+    expect(problems).toMatch(/^2 problems\n/)
+    expect(problems).toMatch(/fx\s+served as it was\s+tag-moved .*[0-9a-f]{40}.*\s+.*skillsyncd approve fx/)
+    expect(problems).toMatch(/empty\s+nothing of it is served\s+ref-not-found /)
+    expect(count).toBe('2')
+    expect(page.url()).toBe(`${troubled.http.url}/sources#empty`)
+    await page.goto(`${troubled.http.url}/?source=empty`)
+    expect(await page.locator('#source option').allInnerTexts()).toEqual(['All sources', 'fx', 'empty'])
+    expect(await page.locator('#found').innerText()).toContain(
+      'No skill of empty is in the list. Its problems say why.',
+    )
+  })
+
+  test('copies of one skill are one row with its places, found by each of its sources, and its page leads to the others', async () => {
+    await using one = await Repository.create()
+    await using two = await Repository.create()
+    const notes = FILES['release-notes/SKILL.md']
+    await one.commit({
+      'release-notes/SKILL.md': notes,
+      'other/SKILL.md': '---\nname: other\ndescription: Other\n---\n',
+    })
+    const below = 'a-folder-with-a-long-name-that-does-not-break/and-one-below/release-notes/SKILL.md'
+    await two.commit({ 'release-notes/SKILL.md': notes, [below]: notes })
+    await using copied = await serve(one, { id: 'one', more: { two } })
+    const at = async (path: string): Promise<{ count: string; rows: string[] }> => {
+      await page.goto(copied.http.url + path)
+      const count = await page.locator('#count').innerText()
+      return {
+        count,
+        rows: await page.locator('#found h2 a').evaluateAll((all) => all.map((a) => a.getAttribute('href') ?? '')),
+      }
+    }
+    const { page } = await browser.open(copied.http.url)
+
+    const all = await at('/')
+    const row = await page.locator('#found li', { hasText: 'release-notes' }).innerText()
+    const ofTwo = await at('/?source=two')
+    const byPath = await at('/?q=and-one-below')
+    for (const path of ['/', '/skills/one/release-notes/']) {
+      await page.goto(copied.http.url + path)
+      for (const width of [360, 1280]) {
+        await page.setViewportSize({ width, height: 800 })
+        await picture(page, `copies-${path.replaceAll(/\W+/g, '-')}-${width}`)
+        expect(await page.evaluate('document.documentElement.scrollWidth'), `${path} at ${width}`).toBe(width)
+        expect(await barriersOn(page), path).toEqual([])
+      }
+    }
+    const others = page.locator('#places ~ ul').first().getByRole('link')
+    const named = await others.allInnerTexts()
+    await others.last().click()
+
+    expect(all).toEqual({
+      count: '2 skills in 4 places of 2 sources',
+      rows: ['./skills/one/other/', './skills/one/release-notes/'],
+    })
+    expect(row).toContain('In 3 places, also')
+    expect(ofTwo).toEqual({
+      count: '1 skill in 2 places, of 2',
+      rows: [`./skills/two/${below.replace('SKILL.md', '')}`],
+    })
+    expect(byPath).toEqual({ count: '1 skill, of 2', rows: ofTwo.rows })
+    expect(named).toEqual([`two/${below.replace('/SKILL.md', '')}`, 'two/release-notes'])
+    expect(page.url()).toBe(`${copied.http.url}/skills/two/release-notes/`)
+  })
+
+  test('what is wrong with the hub, between skills and with archives is among the problems, with the way to the skills', async () => {
+    await using team = await Repository.create()
+    await using house = await Repository.create()
+    const long = `notes/${'a-folder-with-a-name-that-tar-cannot-hold-in-any-of-its-parts/'.repeat(4)}page.md`
+    await team.commit({
+      ...contracted('pdf', []),
+      ...contracted('more/pdf', ['nothing-that-is-served']),
+      ...contracted('a', ['b']),
+      ...contracted('b', ['a']),
+      [`pdf/${long}`]: 'x',
+      '.agent/pdf/SKILL.md': { link: '../none/SKILL.md' },
+    })
+    await house.commit({ 'pdf/SKILL.md': '---\nname: pdf\ndescription: Another\n---\n' })
+    const source = ['contract: true', 'archives: [tar.gz]']
+    await using troubled = await serve(team, { id: 'team', source, more: { house }, mayFail: true })
+    await writeFile(join(dirname(troubled.configFile), 'skills.lock'), '<<<<<<< ours\n')
+    await troubled.sync()
+    await troubled.daemon.contractProblems([])
+
+    const { page } = await browser.open(`${troubled.http.url}/problems`)
+    for (const width of [360, 1280]) {
+      await page.setViewportSize({ width, height: 800 })
+      await picture(page, `hub-problems-${width}`)
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+      expect(await barriersOn(page)).toEqual([])
+    }
+    const said = await page.locator('#problems').innerText()
+    await page.goto(`${troubled.http.url}/problems?source=house`)
+    const ofHouse = await page.locator('#problems').innerText()
+    await page.goto(`${troubled.http.url}/problems?source=team`)
+    const ofTeam = await page.locator('#problems').innerText()
+
+    expect(said).toMatch(/lock-unreadable\s+the hub\s+.*skills\.lock/)
+    expect(said).not.toContain(dirname(troubled.configFile))
+    expect(said).toMatch(
+      /id-clash\s+between skills\s+2 skills have the id "pdf".*\s+team\/more\/pdf team\/pdf\s+.*skillsyncd disable/,
+    )
+    expect(said).toMatch(
+      /dependency-missing\s+between skills\s+.*nothing-that-is-served.*\s+team\/more\/pdf\s+Add the skill/,
+    )
+    expect(said).toMatch(/dependency-cycle\s+between skills\s+.*\s+team\/a team\/b\s+Take one/)
+    expect(said).toMatch(/team\/pdf\s+served, with a note\s+archive-refused .*shorten or rename the path/s)
+    expect(said).toMatch(/team\/\.agent\/pdf\s+link to nothing/)
+    expect(ofTeam).toContain('id-clash')
+    expect(ofTeam).not.toMatch(/lock-unreadable\s+the hub/)
+    expect(ofHouse).not.toMatch(/id-clash|dependency-/)
+    await page.getByRole('link', { name: 'team/pdf' }).first().click()
+    expect(page.url()).toBe(`${troubled.http.url}/skills/team/pdf/`)
+  })
+
+  test('a problem has what mends it, and a skill with a note the way to its page', async () => {
+    const { page } = await browser.open(`${served.http.url}/problems`)
+    const broken = page.locator('#problems li', { hasText: 'broken' })
+    const noted = page.locator('#problems li', { hasText: 'served, with a note' }).first()
+
+    expect(await page.locator('#problems > p').innerText()).toMatch(/^1 problem, \d+ notes?$/)
+    expect(await broken.innerText()).toContain('quote values that hold')
+    await noted.getByRole('link').last().click()
+    expect(new URL(page.url()).pathname).toMatch(/^\/skills\/fx\/.+\/$/)
+  })
+
+  test('the form that asks for a token keeps nobody out either', async () => {
+    await using closed = await serve(repository, {
+      config: ['serve:', '  http: { allowed_hosts: [skills.example.com] }'],
+    })
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const { page } = await browser.open(closed.http.url, { colorScheme, viewport: { width: 360, height: 700 } })
+      await picture(page, `sign-in-${colorScheme}-360`)
+      expect(await barriersOn(page)).toEqual([])
+    }
+  })
+
+  test('what has the focus is seen, on every stop of the keyboard', async () => {
+    const { page } = await browser.open(`${served.http.url}/skills/fx/release-notes/`)
+    for (let stop = 0; stop < 12; stop += 1) {
+      await page.keyboard.press('Tab')
+      const focused = await page.evaluate<{ outline: string; html: string }>(
+        '({ outline: getComputedStyle(document.activeElement).outlineStyle, html: document.activeElement.outerHTML })',
+      )
+      expect(focused.outline, focused.html.slice(0, 200)).toBe('solid')
+    }
+  })
+})

@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '../../../src/base/clock.ts'
+import { createLog } from '../../../src/daemon/base/log.ts'
+import { Redactor } from '../../../src/daemon/base/redactor.ts'
+import { parseConfig } from '../../../src/daemon/config/config.ts'
+import type { Config } from '../../../src/daemon/config/config.ts'
+import { environmentOf } from '../../../src/daemon/config/environment.ts'
+import { servingOf } from '../../../src/daemon/http/mcp-serving.ts'
+import type { Searching as BuiltSearching } from '../../../src/daemon/search/search-service.ts'
+import type { SessionLog } from '../../../src/serve/http/mcp/session-store.ts'
+import { serveHttp } from '../../../src/serve/http/server.ts'
+import type { HttpOptions, HttpServer } from '../../../src/serve/http/server.ts'
+import type { Serving } from '../../../src/serve/mcp/core/methods.ts'
+import type { PageHost } from '../../../src/serve/page/page-data.ts'
+import { SCOPES } from '../../../src/serve/principal.ts'
+import type { Principal } from '../../../src/serve/principal.ts'
+import { Registry } from '../../../src/serve/registry.ts'
+import { Views } from '../../../src/serve/views.ts'
+import type { Catalog } from '../../../src/sync/catalog/catalog.ts'
+import type { SourceId } from '../../../src/sync/model/source-id.ts'
+import { readWorld } from '../content/contract-world.ts'
+
+// Its thread is a file that only the build has.
+const BUILT = new URL('../../../dist/daemon/search/search-service.js', import.meta.url).href
+const { Searching }: { readonly Searching: typeof BuiltSearching } = await import(/* @vite-ignore */ BUILT)
+
+/** A world served over HTTP in every form there is, whole and in packs. */
+export interface Packed extends AsyncDisposable {
+  readonly http: HttpServer
+  readonly registry: Registry
+  /** Goes on with these lines in the configuration, as after a reload. */
+  reload(yaml: string): void
+}
+
+export interface PackedOptions {
+  /** What is served from the beginning. */
+  readonly catalog: Catalog
+  /** Lines of YAML beside the sources. */
+  readonly yaml: string
+  readonly sessionLog?: SessionLog
+  /** What is said of the first source, beside its address; every form if nothing else is. */
+  readonly optionsOfOne?: string
+  /** The clock by which views are old. */
+  readonly now?: () => number
+}
+
+/**
+ * A bearer token is the packs that its bearer sees, with plus signs between them; `all` is one that sees everything. Before it
+ * may stand a name with a tilde, for one principal of many tokens.
+ */
+export async function openPacked({
+  catalog,
+  yaml,
+  sessionLog,
+  optionsOfOne,
+  now = () => 0,
+}: PackedOptions): Promise<Packed> {
+  const registry = new Registry()
+  const views = new Views(registry, now)
+  const searching = new Searching({
+    // Nothing is kept of a world: no heading is found.
+    state: join(tmpdir(), randomUUID()),
+    log: createLog({
+      level: 'error',
+      stream: { write: () => true },
+      format: 'json',
+      journal: false,
+      clock: systemClock,
+      redactor: new Redactor(),
+    }),
+    clock: systemClock,
+    // However busy the machine is.
+    times: { keptMs: 30 * 60_000, waitMs: 300_000 },
+  })
+  const servingBy = (lines: string): Serving => {
+    const config = configOf(catalog, lines, optionsOfOne)
+    views.define(config.packs)
+    return servingOf(config, views, { read: readWorld }, { look: async () => 0 }, searching)
+  }
+  const serving = servingBy(yaml)
+  registry.publish(catalog)
+  const options = optionsOf(registry, sessionLog)
+  const http = await serveHttp(serving, options)
+  return {
+    http,
+    registry,
+    reload: (lines) => http.serve(servingBy(lines), options),
+    async [Symbol.asyncDispose]() {
+      await http[Symbol.asyncDispose]()
+      await searching[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function configOf({ sources }: Catalog, yaml: string, ofFirst = `${FORMS}, docs: docs`): Config {
+  const entries = sources.map(
+    ([id], index) => `  - { id: ${id}, url: 'https://git.example.com/${id}.git'${index === 0 ? ofFirst : FORMS} }`,
+  )
+  // A source is needed in any case.
+  const text = ['sources:', ...entries, "  - { id: spare, url: 'https://git.example.com/spare.git' }", yaml].join('\n')
+  const config = parseConfig(text, 'skillsyncd.yaml', environmentOf({}, '/home/ada'))
+  if (Array.isArray(config)) throw new Error(config.map(({ message }) => message).join('\n'))
+  return config
+}
+
+const FORMS = ', contract: true, archives: [tar.gz, zip]'
+
+function principalOf(token: string): Principal {
+  const [id, named] = token.includes('~') ? token.split('~') : [token, token]
+  const packs = named === 'all' ? undefined : new Set(named?.split('+'))
+  return { id: id ?? token, scopes: new Set(SCOPES), ...(packs !== undefined && { packs }) }
+}
+
+function optionsOf(registry: Registry, sessionLog: SessionLog | undefined): HttpOptions {
+  return {
+    host: '127.0.0.1',
+    port: 0,
+    limits: {
+      bodyBytes: 2 ** 20,
+      streams: 100,
+      keepAliveMs: 60_000,
+      sessions: { sessions: 1_000, idleMs: 60_000 },
+      headersMs: 10_000,
+      requestMs: 30_000,
+      connections: 1_000,
+    },
+    now: () => 0,
+    access: { isTokenRequired: true, authenticate: async (token) => principalOf(token) },
+    web: { wellKnown: true, page: { title: 'Skills', host: hostOf(registry) }, open: new Set() },
+    metrics: async () => JSON.stringify(pathsIn(registry)),
+    onError: (error) => {
+      throw error
+    },
+    ...(sessionLog !== undefined && { sessionLog }),
+  }
+}
+
+/** What the process around the page would say: something of everything. */
+function hostOf(registry: Registry): PageHost {
+  return {
+    clean: (text) => text,
+    now: () => new Date(0),
+    isTokenRequired: true,
+    sources: () => [],
+    alarms: () => [{ code: 'served-lost', message: JSON.stringify(pathsIn(registry)), mend: 'Fetch it' }],
+    misfits: () => [{ code: 'id-clash', message: 'They clash', mend: 'Rename one', skills: pathsIn(registry) }],
+    problems: () =>
+      pathsIn(registry).map(({ source, path }) => ({
+        source,
+        path,
+        standing: 'withheld',
+        diagnostics: [{ code: 'name-clash', path, message: 'It clashes' }],
+      })),
+    history: async () => [
+      {
+        generation: 1,
+        createdAt: undefined,
+        isServed: true,
+        cause: JSON.stringify(pathsIn(registry)),
+        moves: undefined,
+      },
+    ],
+    compare: async () => undefined,
+  }
+}
+
+function pathsIn({ catalog }: Registry): { readonly source: SourceId; readonly path: string }[] {
+  return catalog.snapshots.flatMap(({ source, skills }) => skills.map(({ path }) => ({ source, path })))
+}
