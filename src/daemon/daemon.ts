@@ -137,17 +137,19 @@ export class Daemon implements AsyncDisposable {
     const { config, views, store } = this.#loaded
     const { contents, mcp, search } = this.#parts
     return servingOf(
-      config,
+      {
+        config,
+        reading: {
+          read: (kept, file, trace) => contents.read(kept, file, trace),
+          isRefused: (kept) => mcp.contents.isRefused(kept),
+        },
+        host: {
+          look: (source, mostMs) => this.look(source, mostMs),
+          lacking: (catalog) => lackingIn(catalog, config, store),
+        },
+        finder: search,
+      },
       views,
-      {
-        read: (kept, file, trace) => contents.read(kept, file, trace),
-        isRefused: (kept) => mcp.contents.isRefused(kept),
-      },
-      {
-        look: (source, mostMs) => this.look(source, mostMs),
-        lacking: (catalog) => lackingIn(catalog, config, store),
-      },
-      search,
     )
   }
 

@@ -112,7 +112,7 @@ let lastId = 0
 async function overStreams(kind: 'LS' | 'MS', serving: Serving): Promise<Peer> {
   const era = kind === 'MS' ? 'modern' : 'legacy'
   const [input, output, stop] = [new PassThrough(), new PassThrough({ highWaterMark: 2 ** 24 }), new AbortController()]
-  const served = serveStream(serving, input, output, stop.signal)
+  const served = serveStream(serving, { input, output }, stop.signal)
   const heard = hear(messagesOf(output), async () => {})
   const send = (message: object): void => void input.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
   const call = async (method: string, params: any = {}): Promise<Reply> => {

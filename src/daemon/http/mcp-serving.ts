@@ -24,27 +24,27 @@ import { foldersIn } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import { lackingUnnamed } from '../status/unserved-sources.ts'
 
-/** The reader of the catalog's files, and the check for skills of which no file is served. */
-type Reading = Pick<Serving, 'read' | 'isRefused'>
+/** The parts of a daemon that answer clients. */
+export interface ServingParts {
+  readonly config: Config
+  /** The reader of the catalog's files, and the check for skills of which no file is served. */
+  readonly reading: Pick<Serving, 'read' | 'isRefused'>
+  readonly host: ToolHost
+  readonly finder?: Finder | undefined
+}
 
 /** The serving from which clients are answered, for everything and for each view. */
-export function servingOf(config: Config, views: Views, reading: Reading, host: ToolHost, finder?: Finder): Serving {
-  const whole = registryServing(config, views.registryOf(WHOLE), reading, host, finder)
-  return { ...whole, packs: { views, of: (view) => packServing(config, views, view, reading, host, finder) } }
+export function servingOf(parts: ServingParts, views: Views): Serving {
+  const whole = registryServing(parts, views.registryOf(WHOLE))
+  return { ...whole, packs: { views, of: (view) => packServing(parts, views, view) } }
 }
 
 /**
  * The operator's instructions about the whole, and sources from which the packs can hold nothing, would reveal things
  * that the pack's clients must not see. They are left out.
  */
-function packServing(
-  config: Config,
-  views: Views,
-  view: ViewName,
-  reading: Reading,
-  host: ToolHost,
-  finder: Finder | undefined,
-): Serving {
+function packServing(parts: ServingParts, views: Views, view: ViewName): Serving {
+  const { config, host } = parts
   const packs = views.packsOf(view)
   const said = packs.flatMap(({ description }) => description ?? [])
   const sources = config.sources.filter(({ source }) => packs.some((pack) => canHold(pack, source.id)))
@@ -53,16 +53,10 @@ function packServing(
   const narrowed = { ...config, sources, serve: { ...serve, instructions, templates: [] } }
   // The view lacks all data about a source from which its packs choose nothing, so this reads the whole.
   const lacking = async (): Promise<UnservedSources> => lackingUnnamed(views.registryOf(WHOLE).catalog, sources)
-  return registryServing(narrowed, views.registryOf(view), reading, { ...host, lacking }, finder)
+  return registryServing({ ...parts, config: narrowed, host: { ...host, lacking } }, views.registryOf(view))
 }
 
-function registryServing(
-  config: Config,
-  registry: Registry,
-  reading: Reading,
-  host: ToolHost,
-  finder: Finder | undefined,
-): Serving {
+function registryServing({ config, reading, host, finder }: ServingParts, registry: Registry): Serving {
   const { instructions, ttlMs, tools, prompts, search } = config.serve
   const { listing: pages } = config.limits
   const { read } = reading

@@ -26,16 +26,22 @@ const MAX_MESSAGE_BYTES = 2 ** 20
 /** A call can wait two seconds for a newer catalog. A signal ends the server sooner. */
 const GRACE_MS = 3_000
 
+/** The streams of one client. */
+export interface StdioStreams {
+  readonly input: Readable
+  readonly output: Writable
+  /** The longest time for answers after the client closed its end (default: 3 s). */
+  readonly graceMs?: number | undefined
+}
+
 /**
  * Serves one client over a pair of streams until the client closes its end or the signal aborts. Requests sent before
  * the close are answered within the grace period. The first message decides the era.
  */
 export async function serveStream(
   serving: Serving,
-  input: Readable,
-  output: Writable,
+  { input, output, graceMs = GRACE_MS }: StdioStreams,
   signal: AbortSignal,
-  graceMs = GRACE_MS,
 ): Promise<void> {
   const wanted = new WantedUris()
   const held = endingAfter(() => transport.settled(), graceMs)

@@ -75,12 +75,6 @@ function formsOf(team: readonly string[], more: readonly string[], rest: readonl
   const text = ['sources:', sourceOf('team', team), sourceOf('more', more), ...rest].join('\n')
   const config = parseConfig(text, 'skillsyncd.yaml', environmentOf({}, '/home/ada'))
   if (Array.isArray(config)) throw new Error(config.map(({ message }) => message).join('\n'))
-  return servingOf(
-    config,
-    new Views(new Registry(), () => 0),
-    { read: readWorld },
-    {
-      look: async () => expect.unreachable('No tool is called'),
-    },
-  ).forms
+  const host = { look: async () => expect.unreachable('No tool is called') }
+  return servingOf({ config, reading: { read: readWorld }, host }, new Views(new Registry(), () => 0)).forms
 }

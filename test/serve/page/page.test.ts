@@ -20,7 +20,7 @@ function pagesOf(items: readonly number[], limits: PageLimits): number[][] {
   const pages: number[][] = []
   let cursor: string | undefined
   do {
-    const page = pageOf(items, listing, cursor, limits, sizeOf)
+    const page = pageOf(items, listing, { cursor, limits, sizeOf })
     pages.push(page.items)
     cursor = page.nextCursor
   } while (cursor !== undefined)
@@ -72,26 +72,28 @@ describe('the pages of any listing', () => {
 })
 
 test('a listing of nothing is one empty page without a cursor', () => {
-  expect(pageOf([], listing, undefined, limits, sizeOf)).toEqual({ items: [] })
+  expect(pageOf([], listing, { cursor: undefined, limits, sizeOf })).toEqual({ items: [] })
 })
 
 test('a cursor leads to the same page again while the catalog is the same', () => {
-  const { nextCursor } = pageOf([1, 2, 3], listing, undefined, limits, sizeOf)
+  const { nextCursor } = pageOf([1, 2, 3], listing, { cursor: undefined, limits, sizeOf })
 
-  const pages = [1, 2].map(() => pageOf([1, 2, 3], { ...listing }, nextCursor, limits, sizeOf))
+  const pages = [1, 2].map(() => pageOf([1, 2, 3], { ...listing }, { cursor: nextCursor, limits, sizeOf }))
 
   expect(pages).toEqual([{ items: [3] }, { items: [3] }])
 })
 
 describe('a cursor is refused', () => {
   const items = [1, 2, 3, 4, 5]
-  const { nextCursor = '' } = pageOf(items, listing, undefined, limits, sizeOf)
+  const { nextCursor = '' } = pageOf(items, listing, { cursor: undefined, limits, sizeOf })
   const seal = nextCursor.slice(0, nextCursor.indexOf('.'))
 
   test('after the catalog has moved, and in another listing', () => {
-    expect(() => pageOf(items, moved, nextCursor, limits, sizeOf)).toThrow(RpcError)
-    expect(() => pageOf(items, { ...listing, of: 'resources/list' }, nextCursor, limits, sizeOf)).toThrow(RpcError)
-    expect(pageOf(items, listing, nextCursor, limits, sizeOf).items).toEqual([3, 4])
+    expect(() => pageOf(items, moved, { cursor: nextCursor, limits, sizeOf })).toThrow(RpcError)
+    expect(() => pageOf(items, { ...listing, of: 'resources/list' }, { cursor: nextCursor, limits, sizeOf })).toThrow(
+      RpcError,
+    )
+    expect(pageOf(items, listing, { cursor: nextCursor, limits, sizeOf }).items).toEqual([3, 4])
   })
 
   test.each(
@@ -110,7 +112,7 @@ describe('a cursor is refused', () => {
       [null, 5, true, {}, [], [nextCursor], { toString: () => nextCursor }],
     ].flat(),
   )('where it is %j, which is none of ours', (cursor) => {
-    const asked = () => pageOf(items, listing, cursor, limits, sizeOf)
+    const asked = () => pageOf(items, listing, { cursor, limits, sizeOf })
 
     expect(asked).toThrow(expect.objectContaining({ name: 'RpcError', code: -32602 }))
   })
@@ -132,7 +134,9 @@ describe('a cursor is refused', () => {
 
 function answerTo(cursor: string): string {
   try {
-    return pageOf([1, 2, 3, 4, 5], listing, cursor, limits, sizeOf).items.length > 0 ? 'a page' : 'an empty page'
+    return pageOf([1, 2, 3, 4, 5], listing, { cursor, limits, sizeOf }).items.length > 0
+      ? 'a page'
+      : 'an empty page'
   } catch (error) {
     return error instanceof RpcError ? error.name : 'a fault'
   }

@@ -231,10 +231,8 @@ async function open(
       forms: formsOf(),
       audit: (event) => void events.push(event),
     },
-    input,
-    output,
+    { input, output, graceMs },
     stop.signal,
-    graceMs,
   )
   const heard = hear(messagesOf(output), async () => {})
   const send = (message: object): void => void input.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)

@@ -77,7 +77,7 @@ export async function openPacked({
   const servingBy = (lines: string): Serving => {
     const config = configOf(catalog, lines, optionsOfOne)
     views.define(config.packs)
-    return servingOf(config, views, { read: readWorld }, { look: async () => 0 }, searching)
+    return servingOf({ config, reading: { read: readWorld }, host: { look: async () => 0 }, finder: searching }, views)
   }
   const serving = servingBy(yaml)
   registry.publish(catalog)

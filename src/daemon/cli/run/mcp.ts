@@ -61,8 +61,7 @@ export const mcp: Command = {
       const served = withAudit(servingFor(serving, view), audit)
       await serveStream(
         context.logLevel === 'debug' ? withRequestLog(served, log) : served,
-        context.streams.stdin,
-        context.streams.stdout,
+        { input: context.streams.stdin, output: context.streams.stdout },
         context.signal,
       )
     } finally {

@@ -30,6 +30,13 @@ export interface BatchBounds {
   readonly now: () => number
 }
 
+/** A request over HTTP with its client. */
+export interface HttpExchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly principal: Principal | undefined
+}
+
 /**
  * Rejects a batch over the maximum length or over its client's rate before any message is served. Returns true if it
  * does. The HTTP request is already counted, as the first message.
@@ -37,9 +44,7 @@ export interface BatchBounds {
 export function refuseBatch(
   { length }: readonly unknown[],
   { rate, holderOf }: Pick<BatchBounds, 'rate' | 'holderOf'>,
-  request: IncomingMessage,
-  response: ServerResponse,
-  principal: Principal | undefined,
+  { request, response, principal }: HttpExchange,
 ): boolean {
   const most = Math.min(MAX_BATCH, rate?.most ?? MAX_BATCH)
   if (length > most) {

@@ -14,33 +14,26 @@ import type { LegacyEdge } from './legacy-endpoint.ts'
 import type { ModernEdge } from './modern-endpoint.ts'
 import { PlainRequests, routeOf } from './plain-request.ts'
 
+export interface McpEndpointParts {
+  readonly modern: ModernEdge
+  readonly legacy: LegacyEdge
+  readonly shortcut: Shortcut
+  readonly audit: HttpAudit
+  readonly bodyBytes: number
+  readonly batches: Pick<BatchBounds, 'rate' | 'holderOf' | 'turns'>
+  /** Estimates the size of the response to a body, if it is known in advance. */
+  readonly announced: (body: unknown) => number
+  /** Builds in slices the data for that estimate. */
+  readonly ready: (body: unknown, signalOf: () => AbortSignal) => Promise<void>
+}
+
 /** The single endpoint of both eras. The body decides the era; headers only have to agree with it. */
 export class McpEndpoint {
-  readonly #modern: ModernEdge
-  readonly #legacy: LegacyEdge
-  readonly #shortcut: Shortcut
-  readonly #audit: HttpAudit
+  readonly #parts: McpEndpointParts
   readonly #plain = new PlainRequests()
-  readonly #bodyBytes: number
-  readonly #batches: Pick<BatchBounds, 'rate' | 'holderOf' | 'turns'>
-  readonly #announced: (body: unknown) => number
-  readonly #ready: Bounds['ready']
 
-  constructor(
-    modern: ModernEdge,
-    legacy: LegacyEdge,
-    shortcut: Shortcut,
-    audit: HttpAudit,
-    { bodyBytes, batches, announced, ready }: Bounds,
-  ) {
-    this.#announced = announced
-    this.#ready = ready
-    this.#modern = modern
-    this.#legacy = legacy
-    this.#shortcut = shortcut
-    this.#audit = audit
-    this.#bodyBytes = bodyBytes
-    this.#batches = batches
+  constructor(parts: McpEndpointParts) {
+    this.#parts = parts
   }
 
   async answer(request: IncomingMessage, response: ServerResponse, principal: Principal | undefined): Promise<void> {
@@ -48,9 +41,9 @@ export class McpEndpoint {
       case 'POST':
         return this.#post(request, response, principal)
       case 'GET':
-        return this.#legacy.openStream(request, response, principal)
+        return this.#parts.legacy.openStream(request, response, principal)
       case 'DELETE':
-        return this.#legacy.endSession(request, response, principal)
+        return this.#parts.legacy.endSession(request, response, principal)
       default:
         return sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: 'GET, POST, DELETE' } })
     }
@@ -61,18 +54,18 @@ export class McpEndpoint {
       return sendError(response, 415, -32000, 'The content type must be application/json')
     }
     const isHere = request.complete
-    const body = await jsonBody(request, this.#bodyBytes)
+    const body = await jsonBody(request, this.#parts.bodyBytes)
     // The request's turn ended before its body arrived.
     if (!isHere) await this.#goOn(request, response, principal)
-    if (body.ok) this.#audit.asks(response, body.json)
+    if (body.ok) this.#parts.audit.asks(response, body.json)
     if (isOver(principal)) return refuseLapsed(response)
-    if (!body.ok) return refuseBody(response, body.why, this.#bodyBytes)
+    if (!body.ok) return refuseBody(response, body.why, this.#parts.bodyBytes)
     const { json } = body
-    if (Array.isArray(json) && refuseBatch(json, this.#batches, request, response, principal)) return
-    await this.#ready(json, () => disconnectSignal(response))
-    if (!hasRoom(response, this.#announced(body.json))) return sendBusy(response, idOf(body.json))
+    if (Array.isArray(json) && refuseBatch(json, this.#parts.batches, { request, response, principal })) return
+    await this.#parts.ready(json, () => disconnectSignal(response))
+    if (!hasRoom(response, this.#parts.announced(body.json))) return sendBusy(response, idOf(body.json))
     const plain = this.#plain.read(body.json, request.headers)
-    if (plain !== undefined && (await this.#shortcut.answer(plain, principal, request, response))) return
+    if (plain !== undefined && (await this.#parts.shortcut.answer(plain, principal, request, response))) return
     const route =
       plain === undefined
         ? classifyInboundRequest({ httpMethod: 'POST', ...standardHeaders(request), body: body.json })
@@ -81,9 +74,9 @@ export class McpEndpoint {
       case 'reject':
         return refuse(response, route, body.json)
       case 'modern':
-        return this.#modern.answer(route, request, response, principal)
+        return this.#parts.modern.answer(route, request, response, principal)
       case 'legacy':
-        return this.#legacy.answer(body.json, request, response, principal)
+        return this.#parts.legacy.answer(body.json, request, response, principal)
     }
   }
 
@@ -92,19 +85,9 @@ export class McpEndpoint {
     response: ServerResponse,
     principal: Principal | undefined,
   ): Promise<void> | undefined {
-    const { turns, holderOf } = this.#batches
+    const { turns, holderOf } = this.#parts.batches
     return turns.goOn(holderOf(request, principal), () => disconnectSignal(response))
   }
-}
-
-/** The limits of requests and responses. */
-interface Bounds {
-  readonly bodyBytes: number
-  readonly batches: Pick<BatchBounds, 'rate' | 'holderOf' | 'turns'>
-  /** Estimates the size of the response to a body, if it is known in advance. */
-  readonly announced: (body: unknown) => number
-  /** Builds in slices the data for that estimate. */
-  readonly ready: (body: unknown, signalOf: () => AbortSignal) => Promise<void>
 }
 
 /** A token can be revoked while its client is still sending. */

@@ -25,31 +25,23 @@ import type { SessionsOfView } from './sessions.ts'
 
 export const SESSION_HEADER = 'mcp-session-id'
 
+export interface LegacyEdgeParts {
+  readonly core: Core
+  readonly sessions: SessionsOfView
+  readonly streams: EventStreams
+  readonly audit: HttpAudit
+  readonly answers: Answers
+  readonly batches: BatchBounds
+}
+
 /**
  * The HTTP requirements of revision 2025-11-25 and earlier around the core: sessions, and a stream for each session.
  */
 export class LegacyEdge {
-  readonly #core: Core
-  readonly #sessions: SessionsOfView
-  readonly #streams: EventStreams
-  readonly #audit: HttpAudit
-  readonly #answers: Answers
-  readonly #batches: BatchBounds
+  readonly #parts: LegacyEdgeParts
 
-  constructor(
-    core: Core,
-    sessions: SessionsOfView,
-    streams: EventStreams,
-    audit: HttpAudit,
-    answers: Answers,
-    batches: BatchBounds,
-  ) {
-    this.#core = core
-    this.#answers = answers
-    this.#sessions = sessions
-    this.#streams = streams
-    this.#audit = audit
-    this.#batches = batches
+  constructor(parts: LegacyEdgeParts) {
+    this.#parts = parts
   }
 
   async answer(
@@ -71,14 +63,14 @@ export class LegacyEdge {
     if (first === undefined) return sendStatus(response, 202)
     const signal = disconnectSignal(response)
     const asking = { session, principal, signal }
-    const tellOf = (message: JSONRPCRequest): Tell => this.#audit.message(message, request, response, principal)
+    const tellOf = (message: JSONRPCRequest): Tell => this.#parts.audit.message(message, request, response, principal)
     const serve: BatchServer['serve'] = async (message, goesOut) =>
       servedTo(tellOf(message), signal, async () => goesOut(await this.#answer(message, request, asking)))
-    const { turns, holderOf } = this.#batches
+    const { turns, holderOf } = this.#parts.batches
     const turn: BatchServer['turn'] = () => turns.begin(holderOf(request, principal), () => signal)
     const unserved = (message: JSONRPCRequest, why: string): void => tellOf(message)({ refused: why })
     const answer = Array.isArray(body)
-      ? await answerBatch(requests, { serve, turn, unserved }, this.#batches, signal)
+      ? await answerBatch(requests, { serve, turn, unserved }, this.#parts.batches, signal)
       : piecesOf(await serve(first, (answer) => answer))
     await session.written
     sendJsonPieces(response, 200, answer)
@@ -92,15 +84,15 @@ export class LegacyEdge {
     const refusal = refusalOfStream(response)
     if (refusal !== undefined) return sendError(response, 400, -32000, refusal)
     if (session.isListening) return sendError(response, 409, -32000, 'The session has a stream already')
-    const holder = this.#batches.holderOf(request, principal)
-    if (!this.#streams.hasRoomFor(holder)) return sendNoStream(response)
+    const holder = this.#parts.batches.holderOf(request, principal)
+    if (!this.#parts.streams.hasRoomFor(holder)) return sendNoStream(response)
     const headers = { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) }
-    const stream = new EventStream(response, headers, this.#streams.pendingBytes)
-    this.#streams.add(stream, () => {}, { holder, principal, view: session.view })
+    const stream = new EventStream(response, headers, this.#parts.streams.pendingBytes)
+    this.#parts.streams.add(stream, () => {}, { holder, principal, view: session.view })
     // The first bytes show the client that no proxy buffers them.
     stream.keepAlive()
     session.listenOn(stream, partsOpenTo(principal))
-    stream.onClose(() => this.#sessions.use(session))
+    stream.onClose(() => this.#parts.sessions.use(session))
   }
 
   /** DELETE: ends the session for its client. */
@@ -111,7 +103,7 @@ export class LegacyEdge {
   ): Promise<void> {
     const session = this.#sessionOf(request, response, principal)
     if (session === undefined) return
-    this.#sessions.close(session)
+    this.#parts.sessions.close(session)
     await session.written
     sendStatus(response, 200)
   }
@@ -126,7 +118,7 @@ export class LegacyEdge {
       const why = '`initialize` names a protocolVersion, capabilities and clientInfo'
       return sendError(response, 400, INVALID_PARAMS, why, { id: message.id })
     }
-    const opened = this.#sessions.open(principal?.id, this.#batches.holderOf(request, undefined))
+    const opened = this.#parts.sessions.open(principal?.id, this.#parts.batches.holderOf(request, undefined))
     if (opened === undefined) {
       return sendError(response, 503, -32000, NO_SESSION, { id: message.id, headers: { 'retry-after': '30' } })
     }
@@ -134,7 +126,7 @@ export class LegacyEdge {
     const signal = disconnectSignal(response)
     let isOpen = false
     try {
-      const tell = this.#audit.message(message, request, response, principal)
+      const tell = this.#parts.audit.message(message, request, response, principal)
       const answer = await servedTo(tell, signal, async () =>
         this.#serve(message, request, { session, principal, signal }),
       )
@@ -144,7 +136,7 @@ export class LegacyEdge {
       sendJson(response, 200, answer, isOpen ? { [SESSION_HEADER]: id } : {})
     } finally {
       // A client that was refused, or that left in the meantime, never learns the id.
-      if (!isOpen) this.#sessions.close(session)
+      if (!isOpen) this.#parts.sessions.close(session)
     }
   }
 
@@ -156,7 +148,7 @@ export class LegacyEdge {
     const { id, method, params = {} } = message
     if (!isPlainlyAsked(method, params) || isOver(asking.principal)) return this.#serve(message, request, asking)
     try {
-      const result = await this.#answers.resultOf(method, params, this.#callerOf(message, request, asking))
+      const result = await this.#parts.answers.resultOf(method, params, this.#callerOf(message, request, asking))
       return result === undefined ? await this.#serve(message, request, asking) : textAnswer(id, result)
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
@@ -170,13 +162,13 @@ export class LegacyEdge {
     if (isOver(asking.principal)) {
       return { jsonrpc: '2.0', id: message.id, error: { code: -32000, message: 'The token is not valid' } }
     }
-    return this.#core.serve(message, this.#callerOf(message, request, asking), asking.signal)
+    return this.#parts.core.serve(message, this.#callerOf(message, request, asking), asking.signal)
   }
 
   #callerOf(message: JSONRPCRequest, request: IncomingMessage, { session, principal, signal }: Asking): Caller {
     const trace = traceIn(message.params, request.headers)
-    const { turns } = this.#batches
-    const holder = this.#batches.holderOf(request, principal)
+    const { turns } = this.#parts.batches
+    const holder = this.#parts.batches.holderOf(request, principal)
     return {
       era: 'legacy',
       subscriptions: session,
@@ -204,7 +196,7 @@ export class LegacyEdge {
       return undefined
     }
     const id = request.headers[SESSION_HEADER]
-    const session = typeof id === 'string' ? this.#sessions.find(id, principal?.id) : undefined
+    const session = typeof id === 'string' ? this.#parts.sessions.find(id, principal?.id) : undefined
     if (typeof id !== 'string') sendError(response, 400, -32000, 'Bad Request: Mcp-Session-Id header is required')
     else if (session === undefined) sendError(response, 404, -32001, 'Session not found')
     return session

@@ -86,10 +86,8 @@ async function servedNow(
 export function openListenStream(
   { id }: Pick<JSONRPCRequest, 'id'>,
   { honoured, wanted }: Filter,
-  hub: Hub,
-  streams: EventStreams,
   response: ServerResponse,
-  { holder, principal, view }: Listening,
+  { holder, principal, view, hub, streams }: StreamOpening,
 ): void {
   if (wanted.size > 0 && !hub.hasRoomFor({ holder })) throw noRoomForSubscriptions()
   const stream = new EventStream(response, {}, streams.pendingBytes)
@@ -110,6 +108,12 @@ export function openListenStream(
   }
   streams.add(stream, farewell, { holder, principal, view })
   stream.onClose(unsubscribe)
+}
+
+/** The listening client, and what notifies it. */
+export interface StreamOpening extends Listening {
+  readonly hub: Hub
+  readonly streams: EventStreams
 }
 
 /** The listening client. */

@@ -75,16 +75,16 @@ function endpointOf(parts: DoorParts, view: ViewName, contents: TextCache): McpE
   const serving = servingFor(whole, view)
   const ofView = sessions.in(view)
   const answers = new Answers(serving, contents)
-  return new McpEndpoint(
-    new ModernEdge(new ScopedCore(serving, 'modern'), serving, rooms.of(view).hub, streams, audit, batches, view),
-    new LegacyEdge(new ScopedCore(serving, 'legacy'), ofView, streams, audit, answers, batches),
-    new Shortcut(answers, ofView, audit, batches),
+  const common = { streams, audit, batches }
+  const { hub } = rooms.of(view)
+  return new McpEndpoint({
+    modern: new ModernEdge({ ...common, core: new ScopedCore(serving, 'modern'), serving, hub, view }),
+    legacy: new LegacyEdge({ ...common, core: new ScopedCore(serving, 'legacy'), sessions: ofView, answers }),
+    shortcut: new Shortcut(answers, ofView, audit, batches),
     audit,
-    {
-      bodyBytes,
-      batches,
-      announced: (body) => announcedBytes(serving.registry.catalog, serving.forms, body),
-      ready: async (body, signalOf) => readyFor(serving.registry.catalog, serving.forms, body, signalOf),
-    },
-  )
+    bodyBytes,
+    batches,
+    announced: (body) => announcedBytes(serving.registry.catalog, serving.forms, body),
+    ready: async (body, signalOf) => readyFor(serving.registry.catalog, serving.forms, body, signalOf),
+  })
 }

@@ -25,32 +25,22 @@ import type { Listening } from './listen-stream.ts'
 const HEADER_MISMATCH = -32020
 const UNSUPPORTED_REVISION = -32022
 
+export interface ModernEdgeParts {
+  readonly core: Core
+  readonly serving: Serving
+  readonly hub: Hub
+  readonly streams: EventStreams
+  readonly audit: HttpAudit
+  readonly batches: Pick<BatchBounds, 'turns' | 'holderOf'>
+  readonly view: ViewName
+}
+
 /** The HTTP requirements of revision 2026-07-28 around the core: revision, headers, streams, statuses. */
 export class ModernEdge {
-  readonly #core: Core
-  readonly #serving: Serving
-  readonly #hub: Hub
-  readonly #streams: EventStreams
-  readonly #audit: HttpAudit
-  readonly #turns: Pick<BatchBounds, 'turns' | 'holderOf'>
-  readonly #view: ViewName
+  readonly #parts: ModernEdgeParts
 
-  constructor(
-    core: Core,
-    serving: Serving,
-    hub: Hub,
-    streams: EventStreams,
-    audit: HttpAudit,
-    turns: Pick<BatchBounds, 'turns' | 'holderOf'>,
-    view: ViewName,
-  ) {
-    this.#core = core
-    this.#serving = serving
-    this.#hub = hub
-    this.#streams = streams
-    this.#audit = audit
-    this.#turns = turns
-    this.#view = view
+  constructor(parts: ModernEdgeParts) {
+    this.#parts = parts
   }
 
   async answer(
@@ -70,7 +60,7 @@ export class ModernEdge {
     }
     // A client cancels by closing the connection of the request. No other notification has a meaning here.
     if (route.messageKind === 'notification') return sendStatus(response, 202)
-    const tell = this.#audit.message(route.message, request, response, principal)
+    const tell = this.#parts.audit.message(route.message, request, response, principal)
     const mismatch = headerMismatch(route.message, request)
     if (mismatch !== undefined) {
       tell({ refused: mismatch })
@@ -80,17 +70,17 @@ export class ModernEdge {
       return this.#listen(
         route.message,
         response,
-        { holder: this.#turns.holderOf(request, principal), principal, view: this.#view },
+        { holder: this.#parts.batches.holderOf(request, principal), principal, view: this.#parts.view },
         tell,
       )
     }
     const trace = traceIn(route.message.params, request.headers)
-    const { turns, holderOf } = this.#turns
+    const { turns, holderOf } = this.#parts.batches
     const holder = holderOf(request, principal)
     const answer = await servedTo(tell, disconnectSignal(response), async (signal) => {
       const turn: Caller['turn'] = () => turns.goOn(holder, () => signal)
       const caller = { era: 'modern', holder, turn, ...(principal && { principal }), ...(trace && { trace }) } as const
-      return this.#core.serve(route.message, caller, signal)
+      return this.#parts.core.serve(route.message, caller, signal)
     })
     sendJson(response, statusOf(answer), answer)
   }
@@ -99,12 +89,12 @@ export class ModernEdge {
     const { id } = message
     try {
       const gone = disconnectSignal(response)
-      const filter = await abortable(filterOf(message, this.#serving, listening.principal), gone)
+      const filter = await abortable(filterOf(message, this.#parts.serving, listening.principal), gone)
       gone.throwIfAborted()
       // From here on in one turn: the filter must match the catalog served in it.
       const refusal = this.#refusalOf(id, response, listening)
       if (refusal !== undefined) return tell({ refused: refusal })
-      openListenStream(message, filter, this.#hub, this.#streams, response, listening)
+      openListenStream(message, filter, response, { ...this.#parts, ...listening })
       tell(ANSWERED)
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
@@ -121,11 +111,11 @@ export class ModernEdge {
       return refusal
     }
     // The view was dropped while the request was in flight, so no notification would arrive here.
-    if (this.#hub.isOver) {
+    if (this.#parts.hub.isOver) {
       sendBusy(response, id)
       return 'its packs were let go'
     }
-    if (this.#streams.hasRoomFor(holder)) return undefined
+    if (this.#parts.streams.hasRoomFor(holder)) return undefined
     sendNoStream(response, id)
     return NO_STREAM
   }

@@ -22,7 +22,11 @@ export async function listResources(
 ): Promise<object> {
   const resources = await listedResources(catalog, forms)
   const listing = { catalog, of: `resources/list ${forms.digest}` }
-  const { items, nextCursor } = pageOf(resources, listing, cursor, limits, (resource) => resource.entryBytes())
+  const { items, nextCursor } = pageOf(resources, listing, {
+    cursor,
+    limits,
+    sizeOf: (resource) => resource.entryBytes(),
+  })
   return {
     resources: items.map((resource) => resource.describe()),
     ...(nextCursor !== undefined && { nextCursor }),

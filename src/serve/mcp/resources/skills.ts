@@ -26,7 +26,7 @@ function pageOfSkills(
   params: Params,
   limits: PageLimits,
 ): object {
-  const { items, nextCursor } = pageOf(skills, listing, params['cursor'], limits, sizeOfEntry)
+  const { items, nextCursor } = pageOf(skills, listing, { cursor: params['cursor'], limits, sizeOf: sizeOfEntry })
   return { skills: items.map(skillEntryOf), ...(nextCursor !== undefined && { nextCursor }) }
 }
 
@@ -48,12 +48,10 @@ export function readDirectory(catalog: Catalog, params: Params, limits: PageLimi
   }
   const children = found.children.map((child) => ('kind' in child ? describeFolder(child) : describeFile(child)))
   const listing = { catalog, of: `resources/directory/read ${found.uri}` }
-  const { items, nextCursor } = pageOf(
-    children,
-    listing,
-    params['cursor'],
+  const { items, nextCursor } = pageOf(children, listing, {
+    cursor: params['cursor'],
     limits,
-    (item) => JSON.stringify(item).length,
-  )
+    sizeOf: (item) => JSON.stringify(item).length,
+  })
   return { resources: items, ...(nextCursor !== undefined && { nextCursor }) }
 }

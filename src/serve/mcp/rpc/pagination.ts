@@ -14,6 +14,15 @@ export interface ListPage<Item> {
   readonly nextCursor?: string
 }
 
+/** The page that a client asks for, and its limits. */
+export interface PageRequest<Item> {
+  /** Sent by the client, so of any type; `undefined` for the first page. */
+  readonly cursor: unknown
+  readonly limits: PageLimits
+  /** The bytes that an item takes in the answer. */
+  readonly sizeOf: (item: Item) => number
+}
+
 /**
  * Returns one page of a listing. Cursors are opaque and bound to the catalog and the listing. After a change of the
  * catalog, or with a cursor of another listing, the client must start again; it never gets a mixture.
@@ -21,9 +30,7 @@ export interface ListPage<Item> {
 export function pageOf<Item>(
   items: readonly Item[],
   listing: { readonly catalog: Catalog; readonly of: string },
-  cursor: unknown,
-  limits: PageLimits,
-  sizeOf: (item: Item) => number,
+  { cursor, limits, sizeOf }: PageRequest<Item>,
 ): ListPage<Item> {
   const seal = sealOf(listing.catalog, listing.of)
   const start = cursor === undefined ? 0 : offsetOf(cursor, seal, items.length)

@@ -56,7 +56,11 @@ function pageAnswer(
   { limits, hasSearch }: Paging,
 ): ToolAnswer {
   try {
-    const page = pageOf(rows, { catalog, of: 'list_skills' }, cursor, limits, (row) => Buffer.byteLength(row) + 1)
+    const page = pageOf(
+      rows,
+      { catalog, of: 'list_skills' },
+      { cursor, limits, sizeOf: (row) => Buffer.byteLength(row) + 1 },
+    )
     const { items, nextCursor } = page
     const text = `[${items.join(',')}]`
     const skills: unknown = JSON.parse(text)

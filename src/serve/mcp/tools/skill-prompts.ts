@@ -67,8 +67,10 @@ async function listPrompts(
   limits: PageLimits,
 ): Promise<object> {
   const all = [...own, ...Array.from((await promptingSkills(catalog)).values(), ({ listed }) => listed)]
-  const { items, nextCursor } = pageOf(all, { catalog, of: 'prompts/list' }, cursor, limits, (listed) =>
-    Buffer.byteLength(JSON.stringify(listed)),
+  const { items, nextCursor } = pageOf(
+    all,
+    { catalog, of: 'prompts/list' },
+    { cursor, limits, sizeOf: (listed) => Buffer.byteLength(JSON.stringify(listed)) },
   )
   return { prompts: items, ...(nextCursor !== undefined && { nextCursor }) }
 }
