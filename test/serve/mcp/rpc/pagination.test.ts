@@ -1,13 +1,13 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { listResources } from '../../../src/serve/mcp/resources/resources.ts'
-import { pageOf, type PageLimits } from '../../../src/serve/mcp/rpc/pagination.ts'
-import { RpcError } from '../../../src/serve/mcp/rpc/rpc-error.ts'
-import { EMPTY_CATALOG } from '../../../src/sync/catalog/catalog.ts'
-import { formsOf } from '../../support/clients/forms.ts'
-import { skillText } from '../../support/git/scripted-upstream.ts'
-import { catalogOf } from '../../sync/catalog/catalogs.ts'
-import { surveyed } from '../../sync/survey/surveyed.ts'
+import { listResources } from '../../../../src/serve/mcp/resources/resources.ts'
+import { pageOf, type PageLimits } from '../../../../src/serve/mcp/rpc/pagination.ts'
+import { RpcError } from '../../../../src/serve/mcp/rpc/rpc-error.ts'
+import { EMPTY_CATALOG } from '../../../../src/sync/catalog/catalog.ts'
+import { formsOf } from '../../../support/clients/forms.ts'
+import { skillText } from '../../../support/git/scripted-upstream.ts'
+import { catalogOf } from '../../../sync/catalog/catalogs.ts'
+import { surveyed } from '../../../sync/survey/surveyed.ts'
 
 /** Numbers that are as large as they say. */
 const sizeOf = (item: number): number => item
@@ -134,9 +134,7 @@ describe('a cursor is refused', () => {
 
 function answerTo(cursor: string): string {
   try {
-    return pageOf([1, 2, 3, 4, 5], listing, { cursor, limits, sizeOf }).items.length > 0
-      ? 'a page'
-      : 'an empty page'
+    return pageOf([1, 2, 3, 4, 5], listing, { cursor, limits, sizeOf }).items.length > 0 ? 'a page' : 'an empty page'
   } catch (error) {
     return error instanceof RpcError ? error.name : 'a fault'
   }
