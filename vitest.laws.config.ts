@@ -1,0 +1,22 @@
+import { defineConfig, mergeConfig } from 'vitest/config'
+import base from './vitest.config.ts'
+
+// The laws of which `npm test` tries a share of the random values (`lawRuns`), here with all of them.
+export default mergeConfig(
+  { ...base, test: { ...base.test, include: [] } },
+  defineConfig({
+    test: {
+      include: [
+        'test/serve/http/packs.law.test.ts',
+        'test/serve/mcp/resources/derived/derived-changes.test.ts',
+        'test/sync/catalog/{catalog-update,changes}.test.ts',
+        'test/sync/store/crash.test.ts',
+        'test/sync/upstream/archive/unpack.law.test.ts',
+        'test/sync/upstream/git/second-opinion/second-opinion.test.ts',
+        'test/sync/survey/survey.law.test.ts',
+        'test/sync/folder.law.test.ts',
+      ],
+      env: { LAW_RUNS: 'all' },
+    },
+  }),
+)
