@@ -22,7 +22,7 @@ export function isUnread(read: object | UnreadContent): read is UnreadContent {
 }
 
 /** The reason sent to the client. */
-export function whyUnread(unread: UnreadContent): string {
+export function unreadReason(unread: UnreadContent): string {
   if (unread === undefined) return DAMAGED
   return unread === 'not-now' ? NOT_READ_NOW : unread.why
 }

@@ -1,4 +1,4 @@
-import { whyNoArchive } from '../../serve/mcp/resources/derived/archive.ts'
+import { noArchiveReason } from '../../serve/mcp/resources/derived/archive.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { ConfiguredSource } from '../config/config.ts'
 import type { SourceDiagnostic } from './status.ts'
@@ -12,7 +12,7 @@ export function archiveDiagnostics(catalog: Catalog, { source, archives }: Confi
   const served = [...catalog.skills.values()].filter((skill) => skill.source === source.id)
   return served.flatMap((entry) =>
     archives.flatMap((format): SourceDiagnostic[] => {
-      const why = whyNoArchive(catalog, entry, format)
+      const why = noArchiveReason(catalog, entry, format)
       const { path, standing } = entry.skill
       const message = `there is no ${format} of the skill: ${why}`
       return why === undefined ? [] : [{ rule: 'archive-refused', path, message, standing }]

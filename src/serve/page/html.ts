@@ -11,10 +11,10 @@ export const EMPTY_HTML: Html = { html: '' }
 
 /** Escapes every inserted value, except results of this function. */
 export function html(texts: TemplateStringsArray, ...values: readonly HtmlPiece[]): Html {
-  return { html: String.raw({ raw: texts }, ...values.map(escaped)) }
+  return { html: String.raw({ raw: texts }, ...values.map(escapePiece)) }
 }
 
-function escaped(value: HtmlPiece): string {
+function escapePiece(value: HtmlPiece): string {
   if (typeof value === 'string') return escapedText(value)
   if (typeof value === 'number') return String(value)
   if (value === undefined) return ''

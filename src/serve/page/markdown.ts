@@ -49,7 +49,7 @@ function readerOf(document: MarkdownDocument) {
   const nameOf = lineNamer(document.markdown, document.line)
   const lineOf = (token: Token | undefined): number => nameOf(token?.map?.[0] ?? 0)
   const partOf = (token: Token | undefined, part: 'address' | 'title', name: string): string =>
-    unrendered(part, attribute(token, name), nameOf(lines.of(token, part)))
+    unrenderedNote(part, attribute(token, name), nameOf(lines.of(token, part)))
   const ids = new Map<string, number>()
   // The closing tags of open links, with the parts that are not rendered.
   const links: string[] = []
@@ -78,12 +78,12 @@ function readerOf(document: MarkdownDocument) {
     },
     link_close: () => links.pop() ?? '',
     heading_open: (tokens, at) =>
-      `<${lowered(tokens[at]?.tag)} id="${escapedText(idOf(tokens[at + 1]?.content ?? '', ids))}">`,
-    heading_close: (tokens, at) => `</${lowered(tokens[at]?.tag)}>\n`,
+      `<${lowerHeading(tokens[at]?.tag)} id="${escapedText(idOf(tokens[at + 1]?.content ?? '', ids))}">`,
+    heading_close: (tokens, at) => `</${lowerHeading(tokens[at]?.tag)}>\n`,
     table_open: () => '<div class="wide" role="region" aria-label="Table" tabindex="0"><table>\n',
     table_close: () => '</table></div>\n',
     tr_close: (tokens, at) => {
-      const row = unrendered('row', tokens[at]?.content ?? '', lineOf(tokens[at]))
+      const row = unrenderedNote('row', tokens[at]?.content ?? '', lineOf(tokens[at]))
       return `</tr>\n${row === '' ? '' : `<tr><td>${row}</td></tr>\n`}`
     },
     th_open: (tokens, at) => cell('th', tokens[at]?.attrGet('style')),
@@ -147,13 +147,13 @@ function attribute(token: Token | undefined, name: string): string {
 }
 
 /** `line`: a line of the file, from 1. */
-function unrendered(kind: string, text: string, line: number): string {
+function unrenderedNote(kind: string, text: string, line: number): string {
   if (text === '') return ''
   return ` <span class="unrendered" title="${UNRENDERED}">${kind}, line ${line}: ${visibleText(text)}</span>`
 }
 
 function unrenderedLine(kind: string, text: string, line: number): string {
-  return text === '' ? '' : `<p>${unrendered(kind, text, line).trim()}</p>\n`
+  return text === '' ? '' : `<p>${unrenderedNote(kind, text, line).trim()}</p>\n`
 }
 
 const UNRENDERED = 'Markdown leaves this out, and a model reads it'
@@ -173,7 +173,7 @@ function codeBlock(code: string): string {
 }
 
 /** The page has its own top-level heading. */
-function lowered(tag = 'h6'): string {
+function lowerHeading(tag = 'h6'): string {
   return `h${Math.min(6, Number(tag.slice(1)) + 1)}`
 }
 
@@ -203,16 +203,16 @@ interface Target {
 
 /** Returns the target of a link: a heading, a file of the skill, or a web address. `undefined` for any other link. */
 function targetOf(href: string, { path, files }: MarkdownDocument): Target | undefined {
-  if (href.startsWith('#')) return { href: `#${ID}${slugOf(decoded(href.slice(1)))}`, isElsewhere: false }
+  if (href.startsWith('#')) return { href: `#${ID}${slugOf(decode(href.slice(1)))}`, isElsewhere: false }
   if (/^https?:\/\//i.test(href)) {
     const url = URL.parse(href)
     return url === null ? undefined : { href: url.href, isElsewhere: true }
   }
-  const known = files.get(joined(path, decoded(href.replace(/[?#].*$/s, ''))))
+  const known = files.get(resolvePath(path, decode(href.replace(/[?#].*$/s, ''))))
   return known === undefined ? undefined : { href: known, isElsewhere: false }
 }
 
-function decoded(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch (error) {
@@ -222,7 +222,7 @@ function decoded(text: string): string {
 }
 
 /** Resolves a relative path from the folder of a file. The result is looked up, never opened. */
-function joined(from: string, to: string): string {
+function resolvePath(from: string, to: string): string {
   const segments = from.split('/').slice(0, -1)
   for (const segment of to.split('/')) {
     if (segment === '..') {

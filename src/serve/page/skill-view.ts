@@ -35,7 +35,9 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
         <a href="#about">Commit, digests and files</a>
       </div>
       <div class="sides">
-        <article aria-label="SKILL.md">${readable === undefined ? EMPTY_HTML : shown(readable, document)}</article>
+        <article aria-label="SKILL.md">
+          ${readable === undefined ? EMPTY_HTML : readableHtml(readable, document)}
+        </article>
         <aside id="about" aria-label="About this skill">${about(entry, view)}</aside>
       </div>
     </div>`,
@@ -69,12 +71,12 @@ export async function fileView(
         ${asText && !isDocument && mimeTypeOf(file.name) === 'text/markdown' ? html`<a href="${up}${fileAddress(file)}">Rendered</a>` : EMPTY_HTML}
       </div>
       <p class="digest">SHA-256 ${file.file.sha256}</p>
-      <article aria-label="${path}">${shown(readable, file)}</article>
+      <article aria-label="${path}">${readableHtml(readable, file)}</article>
     </div>`,
   }
 }
 
-function shown(readable: Readable, file: CatalogFile | undefined): Html {
+function readableHtml(readable: Readable, file: CatalogFile | undefined): Html {
   switch (readable.kind) {
     case 'document':
       return html`<div class="prose">${readable.content}</div>`

@@ -79,7 +79,7 @@ function hitsOf(found: readonly Told[], count: number, characters: number): Hits
 }
 
 function hitOf({ id, name, source, places, description }: Told, characters: number): Hit {
-  return { id, name, source, ...(places !== undefined && { places }), description: shortened(description, characters) }
+  return { id, name, source, ...(places !== undefined && { places }), description: shorten(description, characters) }
 }
 
 /** Keeps one character more than the limit, so that the caller sees that the text was longer. */
@@ -92,7 +92,7 @@ function onOneLine(text: string): string {
 }
 
 /** Cuts at the end of a word, if one is near. */
-function shortened(text: string, characters: number): string {
+function shorten(text: string, characters: number): string {
   if (text.length <= characters) return text
   if (characters === 0) return '…'
   const cut = text.slice(0, characters - 1).toWellFormed()

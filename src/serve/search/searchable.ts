@@ -34,8 +34,8 @@ export function searchableOf({ id, name, description, skill: { frontmatter = {} 
     id,
     name: cut(name, NAME_CHARACTERS),
     description: cut(description, TEXT_CHARACTERS),
-    whenToUse: joined(textsIn(frontmatter['when_to_use']), TEXT_CHARACTERS),
-    tags: joined(taggedIn(frontmatter), TAG_CHARACTERS),
+    whenToUse: joinTexts(textsIn(frontmatter['when_to_use']), TEXT_CHARACTERS),
+    tags: joinTexts(taggedIn(frontmatter), TAG_CHARACTERS),
     headings: '',
   }
 }
@@ -49,7 +49,7 @@ function cut(text: string, characters: number): string {
   return text.slice(0, characters)
 }
 
-function joined(texts: readonly string[], characters: number): string {
+function joinTexts(texts: readonly string[], characters: number): string {
   return cut(
     texts
       .slice(0, characters)

@@ -59,7 +59,7 @@ export class SkillIndex {
     }
     return Array.from(found, ([id, { score, asked: those }]) => ({
       id,
-      score: rounded(score * those.size),
+      score: round(score * those.size),
       // A query that is the whole name of a skill means that skill.
       isCalledSo: this.#held.get(id)?.names.includes(asked) === true,
     }))
@@ -84,7 +84,9 @@ export class SkillIndex {
   /** A word that skills contain is not a typing error: fuzzy matches would add unrelated skills. */
   #meantBy(term: string): Query[] {
     const those = this.#index.search(asWritten([term]))
-    return those.length < KNOWN_SKILLS ? [term, swapped(term)] : [{ combineWith: 'OR', queries: [term], fuzzy: false }]
+    return those.length < KNOWN_SKILLS
+      ? [term, swapQuery(term)]
+      : [{ combineWith: 'OR', queries: [term], fuzzy: false }]
   }
 }
 
@@ -110,7 +112,7 @@ function calledOf(name: string): string {
 }
 
 /** Two swapped letters are two edits in edit distance, but one typing error. */
-function swapped(term: string): Query {
+function swapQuery(term: string): Query {
   const queries = term.length < 4 ? [] : Array.from({ length: term.length - 1 }, (_, at) => swappedAt(term, at))
   return { ...asWritten(queries.filter((one) => one !== term)), boost: SWAPPED }
 }
@@ -124,7 +126,7 @@ function swappedAt(term: string, at: number): string {
 }
 
 /** Sums of the same parts in another order differ in their last digits. */
-function rounded(score: number): number {
+function round(score: number): number {
   return Number(score.toPrecision(9))
 }
 

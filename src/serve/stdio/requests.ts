@@ -42,7 +42,7 @@ export class StdioRequests {
    * Translates our message to the client's id; `undefined` if its request was cancelled, because it gets no response.
    */
   sent(message: JSONRPCMessage, era: Era): JSONRPCMessage | undefined {
-    if ('method' in message) return this.#told(message)
+    if ('method' in message) return this.#relabel(message)
     if (message.id === undefined) return message
     const waiting = this.#waiting.get(message.id)
     if (waiting === undefined) return undefined
@@ -91,7 +91,7 @@ export class StdioRequests {
     return { ...message, params: { ...message.params, requestId: id } }
   }
 
-  #told(message: JSONRPCRequest | JSONRPCNotification): JSONRPCMessage | undefined {
+  #relabel(message: JSONRPCRequest | JSONRPCNotification): JSONRPCMessage | undefined {
     const listen = listenIn(message.params)
     if (listen === undefined) return message
     const waiting = this.#waiting.get(listen)

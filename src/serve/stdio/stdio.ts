@@ -214,11 +214,11 @@ class EraTransport implements Transport {
       this.#listens.forget(cancelled)
       this.#inflow.end(cancelled, (held) => this.#take(held))
     }
-    const admitted = this.#admitted(received)
+    const admitted = this.#admit(received)
     if (admitted !== undefined) this.onmessage?.(admitted)
   }
 
-  #admitted(message: JSONRPCMessage): JSONRPCMessage | undefined {
+  #admit(message: JSONRPCMessage): JSONRPCMessage | undefined {
     try {
       return narrowListen(message, this.#serving, this.#listens)
     } catch (error) {

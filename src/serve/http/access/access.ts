@@ -38,12 +38,12 @@ export class HttpAccess {
     if (this.#rules.open?.has(scope) === true) return ANYBODY
     const { url = '/' } = request
     const door = { scope, path: url.replace(/\?.*$/s, '') }
-    if (hasTokenInQuery(url)) return this.#denied(400, door, 'invalid_request', IN_QUERY)
+    if (hasTokenInQuery(url)) return this.#denial(400, door, 'invalid_request', IN_QUERY)
     if (request.headers.authorization === undefined) return this.#judge(undefined, door, bearerToken)
     // Node would take the first of several headers, a proxy before us perhaps the last.
     const given = request.headersDistinct['authorization'] ?? []
     if (given.length > 1)
-      return this.#denied(400, door, 'invalid_request', 'There is more than one Authorization header')
+      return this.#denial(400, door, 'invalid_request', 'There is more than one Authorization header')
     return this.#judge(given[0], door, bearerToken)
   }
 
@@ -59,18 +59,18 @@ export class HttpAccess {
   ): Promise<AccessDecision> {
     const { authenticate, isTokenRequired } = this.#rules
     if (given === undefined || authenticate === undefined) {
-      return isTokenRequired ? this.#denied(401, door, undefined, 'A token is needed') : ANYBODY
+      return isTokenRequired ? this.#denial(401, door, undefined, 'A token is needed') : ANYBODY
     }
     const token = tokenOf(given)
     const principal = token === undefined ? undefined : await authenticate(token)
     if (principal === 'unavailable') return CANNOT_TELL
-    if (principal === undefined) return this.#denied(401, door, 'invalid_token', 'The token is not valid')
+    if (principal === undefined) return this.#denial(401, door, 'invalid_token', 'The token is not valid')
     if (opens(principal, door.scope)) return { kind: 'granted', principal }
-    return { ...this.#denied(403, door, 'insufficient_scope', `The token does not open "${door.scope}"`), principal }
+    return { ...this.#denial(403, door, 'insufficient_scope', `The token does not open "${door.scope}"`), principal }
   }
 
   /** RFC 6750, section 3: a request without a token gets no error code. */
-  #denied(status: number, { scope, path }: Door, error: string | undefined, message: string): Denied {
+  #denial(status: number, { scope, path }: Door, error: string | undefined, message: string): Denied {
     const { metadataUrl, wordsOf } = this.#rules
     const parts = [
       ...(error === undefined ? [] : [`error="${error}"`]),

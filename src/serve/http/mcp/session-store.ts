@@ -84,7 +84,7 @@ export function sessionsAfter(records: Iterable<SessionRecord>): KeptSession[] {
     else if (record.kind === 'ended') sessions.delete(record.key)
     else {
       const session = sessions.get(record.key)
-      if (session !== undefined) happen(session, record)
+      if (session !== undefined) applyHappening(session, record)
     }
   }
   const kept: KeptSession[] = []
@@ -121,7 +121,7 @@ function standingOf(record: SessionRecord & { kind: 'opened' }): Standing {
 
 type Happening = Exclude<SessionRecord, { readonly kind: 'told' | 'opened' | 'ended' }>
 
-function happen(session: Standing, record: Happening): void {
+function applyHappening(session: Standing, record: Happening): void {
   switch (record.kind) {
     case 'subscribed':
       session.subscriptions.set(record.asked, record.canonical)

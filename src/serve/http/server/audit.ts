@@ -84,7 +84,7 @@ export class HttpAudit {
     if (audit === undefined) return
     if (kept === undefined ? !DENIALS.has(status) : kept === 'refusals' && !isRefusal) return
     const asker = this.#askerOf(request, principal ?? reader, traceInHeaders(request.headers))
-    const why = whyOf(response)
+    const why = reasonOf(response)
     const messages = isRefusal ? requestsIn(body) : []
     for (const message of messages)
       auditMessage(this.#serving, message, { ...asker, ...traceIds(traceIn(message.params)) })({ refused: why })
@@ -110,7 +110,7 @@ export class HttpAudit {
     const { audit, meter } = this.#serving
     const why = response.destroyed ? undefined : refusalReasonOf(response)
     for (const { method, beganMs, end, event } of told) {
-      if (event !== undefined) audit?.(why === undefined ? event : refused(event, why))
+      if (event !== undefined) audit?.(why === undefined ? event : refusalOf(event, why))
       if (meter === undefined || end === undefined) continue
       const became = messageEndOf(end)
       // The response was built, but there was no room to send it.
@@ -148,7 +148,7 @@ interface Told {
 }
 
 /** Adds the final reason of a refusal, if the event was allowed before. */
-function refused(event: AuditEvent, why: string): AuditEvent {
+function refusalOf(event: AuditEvent, why: string): AuditEvent {
   return event.allowed ? { ...event, allowed: false, why: auditText(why) } : event
 }
 
@@ -165,7 +165,7 @@ function isUnwaited({ statusCode, destroyed }: ServerResponse): boolean {
   return statusCode === 500 && destroyed
 }
 
-function whyOf(response: ServerResponse): string {
+function reasonOf(response: ServerResponse): string {
   if (isUnwaited(response)) return UNWAITED
   return refusalReasonOf(response) ?? `HTTP ${response.statusCode}`
 }

@@ -141,7 +141,7 @@ export async function openListener(siteNow: () => Site, options: ListenerOptions
     url: urlOf(server, options.host),
     unsentBytes: () => unsent.bytes,
     async [Symbol.asyncDispose]() {
-      await closed(server, connections)
+      await closeServer(server, connections)
       unsent[Symbol.dispose]()
       places[Symbol.dispose]()
     },
@@ -257,7 +257,7 @@ async function listening(server: Server, { host, port, handed }: ListenerOptions
 /** The backlog of a socket opened by the parent process: `listen` sets it again, and the system lowers it. */
 const MOST_WAITING = 4_096
 
-async function closed(server: Server, connections: Connections): Promise<void> {
+async function closeServer(server: Server, connections: Connections): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   server.close(() => resolve())
   connections.close()

@@ -11,7 +11,7 @@ export async function jsonBody(request: IncomingMessage, maxBytes: number): Prom
   const chunks: Buffer[] = []
   if (!(await readBody(request, maxBytes, (bytes) => chunks.push(bytes)))) return { ok: false, why: 'too-large' }
   const text = Buffer.concat(chunks).toString('utf8')
-  return isTooDeep(text) ? { ok: false, why: 'too-deep' } : parsed(text)
+  return isTooDeep(text) ? { ok: false, why: 'too-deep' } : parseBody(text)
 }
 
 /**
@@ -73,7 +73,7 @@ export const MAX_DEPTH = 64
 const [QUOTE, BACKSLASH] = [0x22, 0x5c]
 const [BRACE, BRACE_END, BRACKET, BRACKET_END] = [0x7b, 0x7d, 0x5b, 0x5d]
 
-function parsed(text: string): RequestBody {
+function parseBody(text: string): RequestBody {
   try {
     const json: unknown = JSON.parse(text)
     return { ok: true, json }

@@ -3,7 +3,7 @@ import type { Steps } from '../../../base/cooperative.ts'
 import type { CatalogFile } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { declarationOf } from '../../../sync/decisions/approvals.ts'
-import { contentOf, inTurn, isUnread, whyUnread } from '../../content.ts'
+import { contentOf, inTurn, isUnread, unreadReason } from '../../content.ts'
 import { describeFile } from '../resources/files/file-entry.ts'
 import type { LargeText } from '../resources/port/resource-family.ts'
 import { getSkill, listSkills } from '../resources/skills.ts'
@@ -123,7 +123,7 @@ export class Answers {
     if (this.#serving.isRefused?.(listed.skill) === true) return undefined
     // The key includes the size, which the listing promises too.
     const key = `${listed.file.sha256} ${listed.file.size} ${proverOf(listed)}`
-    const content = this.#contents.get(key) ?? (await this.#contents.add(key, () => this.#verified(listed, caller)))
+    const content = this.#contents.get(key) ?? (await this.#contents.add(key, () => this.#verifiedText(listed, caller)))
     if (content === undefined) return undefined
     const { mimeType } = describeFile(listed)
     const head = `{"contents":[{"uri":${JSON.stringify(uri)},"mimeType":${JSON.stringify(mimeType)},`
@@ -151,12 +151,12 @@ export class Answers {
   }
 
   /** Returns `"text":"…"}`: the part of a response that is equal for each URI with this content. */
-  async #verified(listed: CatalogFile, caller: Caller): Promise<string | undefined> {
+  async #verifiedText(listed: CatalogFile, caller: Caller): Promise<string | undefined> {
     const content = await contentOf(listed, inTurn(readingFor(caller, this.#serving.read), caller.turn))
     if (!isUnread(content)) return JSON.stringify(content).slice(1)
     // The content contradicts its skill, which may have left the catalog by now: the core would no longer find it.
     if (content !== undefined && content !== 'not-now')
-      throw new RpcError(INTERNAL_ERROR, whyUnread(content), { uri: listed.uri })
+      throw new RpcError(INTERNAL_ERROR, unreadReason(content), { uri: listed.uri })
     return undefined
   }
 

@@ -3,7 +3,7 @@ import type { Steps } from '../../../base/cooperative.ts'
 import { DerivedCache } from '../../../base/memo.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { readSkillUri } from '../../../sync/model/skill-uri.ts'
-import { isUnread, whyUnread } from '../../content.ts'
+import { isUnread, unreadReason } from '../../content.ts'
 import type { ReadContent } from '../../content.ts'
 import type { Caller } from '../rpc/caller.ts'
 import { pageOf } from '../rpc/pagination.ts'
@@ -47,17 +47,17 @@ export async function readResource(
   caller: Caller,
   { forms, read }: { readonly forms: Forms; readonly read: ReadContent },
 ): Promise<object> {
-  const found = served(catalog, findResource(catalog, forms, uri), uri, caller)
+  const found = servedResource(catalog, findResource(catalog, forms, uri), uri, caller)
   if (found.kind === 'folder')
     throw resourceNotFound(caller.era, uri, 'it names a folder; read it with resources/directory/read')
   const { mimeType } = found.resource
   const content = await found.resource.content({ read, turn: caller.turn })
-  if (isUnread(content)) throw new RpcError(INTERNAL_ERROR, whyUnread(content), { uri })
+  if (isUnread(content)) throw new RpcError(INTERNAL_ERROR, unreadReason(content), { uri })
   return { contents: [{ uri, mimeType, ...content }] }
 }
 
 /** Returns the found resource if it is served; otherwise throws with the reason. */
-function served(catalog: Catalog, found: FoundResource, uri: string, { era }: Caller): Served {
+function servedResource(catalog: Catalog, found: FoundResource, uri: string, { era }: Caller): Served {
   if (found.kind === 'nothing') throw resourceNotFound(era, uri, found.why, nearUris(catalog, uri))
   // The data must not contain the URI: with it, the error would become an unknown resource in the 2025 era.
   if (found.kind === 'refused') throw invalidParams(`Cannot read it: ${found.why}`, candidatesOf(found))
@@ -72,7 +72,7 @@ function candidatesOf({ candidates }: { readonly candidates?: readonly string[] 
 
 /** Serves `resources/subscribe` of the 2025 era. A subscription to a folder covers everything below it. */
 export function subscribeResource(catalog: Catalog, forms: Forms, uri: string, caller: Caller): object {
-  const found = served(catalog, findResource(catalog, forms, uri), uri, caller)
+  const found = servedResource(catalog, findResource(catalog, forms, uri), uri, caller)
   subscriptionsOf(caller).subscribe(uri, found.uri)
   return {}
 }

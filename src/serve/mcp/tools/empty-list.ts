@@ -9,9 +9,9 @@ import type { UnservedSources } from './unserved-sources.ts'
  * Returns the reason, in words for a model, why a list of skills is empty. `lacking`: the sources without served
  * skills. The rest comes from the catalog that the caller sees.
  */
-export function whyEmpty(catalog: Catalog, lacking: UnservedSources = NONE): string {
+export function emptyReason(catalog: Catalog, lacking: UnservedSources = NONE): string {
   const reasons = [
-    ...catalog.snapshots.map((snapshot) => `${quoted(snapshot.source)} ${reasonIn(catalog, snapshot)}`),
+    ...catalog.snapshots.map((snapshot) => `${quote(snapshot.source)} ${reasonIn(catalog, snapshot)}`),
     ...lacking.named.map(unservedReasonOf),
   ]
   if (reasons.length > 0) return `No skill is available. ${sentenceOf(reasons, unnamedIn(lacking))}`
@@ -42,15 +42,15 @@ function reasonIn({ sources }: Catalog, { source, skills, findings }: Snapshot):
   const withheld = skills.filter(({ standing, path }) => standing === 'withheld' && !absent.includes(path))
   const [first] = withheld
   if (first !== undefined) {
-    const id = quoted(`${source}/${withHiddenEscaped(first.path)}`)
+    const id = quote(`${source}/${withHiddenEscaped(first.path)}`)
     return `has ${countOf(withheld.length, 'skill')} that ${withheld.length === 1 ? 'is' : 'are'} withheld: get_skill with the id ${id} gives the reason`
   }
   const link = findings.find(({ rule }) => rule === 'link-refused')
   if (link !== undefined)
-    return `has links in place of skills, such as ${quoted(withHiddenEscaped(link.path))}, that lead elsewhere and are refused`
+    return `has links in place of skills, such as ${quote(withHiddenEscaped(link.path))}, that lead elsewhere and are refused`
   return skills.length === 0 ? 'has no SKILL.md' : 'has no skill that is offered'
 }
 
-function quoted(text: string): string {
+function quote(text: string): string {
   return JSON.stringify(text)
 }

@@ -7,7 +7,7 @@ import { isAsListed, isUnread } from '../../content.ts'
 import type { ReadContent } from '../../content.ts'
 import type { Params } from '../rpc/params.ts'
 import { invalidParams } from '../rpc/rpc-error.ts'
-import { hiddenNote, markedAs, refusal, whyNotRead } from './tool-answer.ts'
+import { hiddenNote, markedAs, refusal, notReadReason } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
 
 /** The arguments of `read_skill_file`. */
@@ -37,8 +37,8 @@ export async function readSkillFile(offered: Offered, asked: FileAsked, read: Re
   const file = fileAt(offered, asked.path)
   if (file === undefined) return refusal(unknownPath(offered, asked.path))
   const bytes = await read(offered.skill, file)
-  if (isUnread(bytes)) return refusal(whyNotRead(offered, bytes))
-  if (!isAsListed(bytes, file)) return refusal(whyNotRead(offered, undefined))
+  if (isUnread(bytes)) return refusal(notReadReason(offered, bytes))
+  if (!isAsListed(bytes, file)) return refusal(notReadReason(offered, undefined))
   if (asked.offset > bytes.length)
     return refusal(`The file has ${bytes.length} bytes, and the offset is ${asked.offset}`)
   return partOf(offered, file, bytes, asked.offset)

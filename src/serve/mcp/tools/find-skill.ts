@@ -50,10 +50,10 @@ export async function namesakesNote(catalog: Catalog, id: string, { skill }: Off
   const others = names.declaring(id).filter((other) => contentKeyOf(other.skill) !== contentKeyOf(skill))
   if (others.length === 0) return undefined
   const more = others.length > MOST_NAMESAKES ? ` and ${others.length - MOST_NAMESAKES} more` : ''
-  const ids = `${listed(others.slice(0, MOST_NAMESAKES))}${more}`
+  const ids = `${listIds(others.slice(0, MOST_NAMESAKES))}${more}`
   return others.length === 1
-    ? `Another skill is named ${quoted(id)} and has the id ${ids}.`
-    : `Other skills are named ${quoted(id)} and have the ids ${ids}.`
+    ? `Another skill is named ${quote(id)} and has the id ${ids}.`
+    : `Other skills are named ${quote(id)} and have the ids ${ids}.`
 }
 
 const MOST_NAMESAKES = 5
@@ -66,31 +66,31 @@ export async function notTheOne(catalog: Catalog, id: string, candidates: readon
   if (candidates.length > 0) return refusal(ambiguous(id, candidates))
   const names = await skillNamesIn(catalog)
   const withheld = names.withheld(id)
-  if (withheld.length > 0) return refusal(whyWithheld(id, withheld))
+  if (withheld.length > 0) return refusal(withheldReason(id, withheld))
   const near = await stepByStep(names.near(id))
-  const meant = near.length === 0 ? '' : `; near it ${near.length === 1 ? 'is' : 'are'} ${listed(near)}`
+  const meant = near.length === 0 ? '' : `; near it ${near.length === 1 ? 'is' : 'are'} ${listIds(near)}`
   return refusal(
-    `There is no skill with the id ${quoted(id)}${meant}; list_skills gives the ids of those that there are`,
+    `There is no skill with the id ${quote(id)}${meant}; list_skills gives the ids of those that there are`,
   )
 }
 
 function ambiguous(id: string, candidates: readonly Offered[]): string {
-  const named = candidates.slice(0, MOST_NAMED).map((offered) => `${quoted(offered.id)} (${offered.name})`)
+  const named = candidates.slice(0, MOST_NAMED).map((offered) => `${quote(offered.id)} (${offered.name})`)
   const more = candidates.length > MOST_NAMED ? ` and ${candidates.length - MOST_NAMED} more` : ''
-  return `The id ${quoted(id)} can mean ${candidates.length} skills; ask for one of ${named.join(', ')}${more}`
+  return `The id ${quote(id)} can mean ${candidates.length} skills; ask for one of ${named.join(', ')}${more}`
 }
 
 const MOST_NAMED = 32
 
-function listed(near: readonly Offered[]): string {
-  return near.map((offered) => quoted(offered.id)).join(', ')
+function listIds(near: readonly Offered[]): string {
+  return near.map((offered) => quote(offered.id)).join(', ')
 }
 
-function whyWithheld(id: string, withheld: readonly Withheld[]): string {
-  const told = withheld.slice(0, MOST_REASONS).map((one) => `${quoted(one.id)}: ${reasonOf(one)}`)
+function withheldReason(id: string, withheld: readonly Withheld[]): string {
+  const told = withheld.slice(0, MOST_REASONS).map((one) => `${quote(one.id)}: ${reasonOf(one)}`)
   const more = withheld.length > MOST_REASONS ? [`and ${withheld.length - MOST_REASONS} more of that name`] : []
   return [
-    `The skill ${quoted(id)} is there, and is withheld until its authors or the operator mend it.`,
+    `The skill ${quote(id)} is there, and is withheld until its authors or the operator mend it.`,
     ...told,
     ...more,
   ].join('\n')
@@ -106,7 +106,7 @@ function reasonOf({ skill: { findings } }: Withheld): string {
 const MOST_REASON = 600
 
 /** Quotes a text of the client, cut to a bounded length. */
-function quoted(text: string): string {
+function quote(text: string): string {
   return JSON.stringify(text.length > MOST_QUOTED ? `${text.slice(0, MOST_QUOTED)}…` : text)
 }
 

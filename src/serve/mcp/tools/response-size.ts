@@ -12,10 +12,10 @@ const MOST_BYTES = 64 * 2 ** 20
 
 /** Estimates the size of the response to a body from the sizes of the requested things. */
 export function announcedBytes(catalog: Catalog, forms: Forms, body: unknown): number {
-  if (!Array.isArray(body)) return grown(sizeAskedFor(catalog, forms, body))
+  if (!Array.isArray(body)) return grownSize(sizeAskedFor(catalog, forms, body))
   let bytes = 0
   for (const message of body) {
-    bytes += grown(sizeAskedFor(catalog, forms, message))
+    bytes += grownSize(sizeAskedFor(catalog, forms, message))
     if (bytes > MOST_BYTES) return MOST_BYTES
   }
   return bytes
@@ -25,7 +25,7 @@ export function announcedBytes(catalog: Catalog, forms: Forms, body: unknown): n
  * The usual growth by base64 and JSON escapes. The result is in whole bytes: sums of fractions would not return to
  * zero.
  */
-function grown(size: number): number {
+function grownSize(size: number): number {
   return Math.ceil(size * 1.4)
 }
 

@@ -19,7 +19,7 @@ interface Spelt {
 /** Prepares a skill for the comparison. */
 export function toldOf(offered: Offered): Told {
   const names = new Set([offered.name, baseName(offered.id)].map(foldName))
-  return { offered, names: [...names].map(spelt) }
+  return { offered, names: [...names].map(spellingOf) }
 }
 
 /** Maximum number of similar skills. */
@@ -27,7 +27,7 @@ export const MOST_NEAR = 5
 
 /** Returns the skills with similar names, the most similar first, at most `MOST_NEAR`. */
 export function* nearest(told: readonly Told[], name: string): Steps<readonly Offered[]> {
-  const wanted = spelt(foldName(name))
+  const wanted = spellingOf(foldName(name))
   let best: readonly Ranked[] = []
   if (wanted.text.length < LEAST_CHARACTERS || wanted.text.length > MOST_CHARACTERS) return []
   for (const { offered, names } of told) {
@@ -78,7 +78,7 @@ function bitsIn(bits: number): number {
 const MOST_SLIPS = 2
 const TOO_FAR = Number.POSITIVE_INFINITY
 
-function spelt(text: string): Spelt {
+function spellingOf(text: string): Spelt {
   let characters = 0
   for (let at = 0; at < text.length; at += 1) characters |= 1 << (text.charCodeAt(at) & 31)
   return { text, characters }

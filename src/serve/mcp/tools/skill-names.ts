@@ -89,13 +89,15 @@ class Names implements SkillNames {
   }
 
   called(text: string): readonly Offered[] {
-    const called = this.#called(text)
+    const called = this.#skillsCalled(text)
     const exact = called.filter((one) => isCalled(one, text))
     return exact.length > 0 || this.withheld(text).some((one) => isCalled(one, text)) ? exact : called
   }
 
   declaring(text: string): readonly Offered[] {
-    return this.#called(text).filter((one) => isTold(one) && [one.name, `${one.source}/${one.name}`].includes(text))
+    return this.#skillsCalled(text).filter(
+      (one) => isTold(one) && [one.name, `${one.source}/${one.name}`].includes(text),
+    )
   }
 
   withheld(text: string): readonly Withheld[] {
@@ -112,7 +114,7 @@ class Names implements SkillNames {
     return [...new Set([...holding, ...alike])].slice(0, MOST_NEAR)
   }
 
-  #called(text: string): readonly Offered[] {
+  #skillsCalled(text: string): readonly Offered[] {
     return this.#groups.called.get(foldName(text)) ?? []
   }
 
@@ -124,7 +126,7 @@ class Names implements SkillNames {
     const paths = [path, ...foldersAbove(path)].filter((above) => above !== '').slice(0, MOST_FOLDERS)
     const found = [
       ...uris.map((above) => offeredAt(catalog, offering, above)),
-      ...paths.map((above) => offering.find(above).concat(this.#called(above))),
+      ...paths.map((above) => offering.find(above).concat(this.#skillsCalled(above))),
     ]
     return found.map((all) => all.filter(isTold)).find((all) => all.length > 0) ?? []
   }

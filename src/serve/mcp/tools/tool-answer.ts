@@ -119,7 +119,7 @@ interface Place {
 }
 
 export function instructionsOf(offered: Offered, document: SkillDocument | UnreadContent): Instructions {
-  if (isUnread(document)) return { why: whyNotRead(offered, document) }
+  if (isUnread(document)) return { why: notReadReason(offered, document) }
   if (document.bytes.length > MOST_DOCUMENT_BYTES) return { why: tooLarge(offered, document) }
   // If the frontmatter is unreadable, its end is unknown, so the whole file is returned.
   const body = offered.skill.frontmatter === undefined ? undefined : bodyOf(document.bytes)
@@ -186,7 +186,7 @@ function isEnumerated({ findings }: Skill): boolean {
 const NOT_ENUMERATED = 'The server that publishes it lists no other files of it, and need not list all that it has.'
 
 /** Returns the reason why the content of a skill is missing, in words for a model. */
-export function whyNotRead(offered: Offered, unread: UnreadContent): string {
+export function notReadReason(offered: Offered, unread: UnreadContent): string {
   if (unread === undefined) return notHere(offered)
   if (unread === 'not-now') return `${NOT_READ_NOW}: it is that of the skill ${JSON.stringify(offered.id)}`
   return unread.why

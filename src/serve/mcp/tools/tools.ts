@@ -8,7 +8,7 @@ import type { Serving, Surface } from '../core/methods.ts'
 import type { Params } from '../rpc/params.ts'
 import { invalidParams } from '../rpc/rpc-error.ts'
 import { readingFor } from '../rpc/trace.ts'
-import { whyEmpty } from './empty-list.ts'
+import { emptyReason } from './empty-list.ts'
 import { bytesOfFile, fileAsked, readSkillFile } from './file-tool.ts'
 import type { FileAsked } from './file-tool.ts'
 import { namesakesNote, notTheOne, skillMeantAtOnce, skillsMeant, skillsOfId } from './find-skill.ts'
@@ -136,7 +136,7 @@ class SkillTools {
     const answer = skillList(catalog, given, this.#serving.pages, this.#finder !== undefined)
     if (answer.isError === true) return answer
     const lacking = await this.#host.lacking?.(catalog)
-    return rows.length > 0 ? saidLacking(answer, lacking) : withText(answer, whyEmpty(catalog, lacking))
+    return rows.length > 0 ? saidLacking(answer, lacking) : withText(answer, emptyReason(catalog, lacking))
   }
 
   async #searchSkills(finder: Finder, given: Params, caller: SearchCaller): Promise<ToolAnswer> {

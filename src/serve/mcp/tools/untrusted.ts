@@ -9,7 +9,7 @@ import type { UpstreamNames } from '../../../sync/model/skill.ts'
  */
 export function asUntrusted(text: string, { source, uri }: UpstreamNames): string {
   const body = withoutMarks(text)
-  const attributes = `source="mcp-server: ${escaped(source)}" uri="${escaped(uri)}"`
+  const attributes = `source="mcp-server: ${escapeAttribute(source)}" uri="${escapeAttribute(uri)}"`
   const name = `${NAME}-${hash('sha256', `${NAME} ${attributes}\n${body}`).slice(0, DIGEST_DIGITS)}`
   return `<${name} ${attributes}>\n${body}\n</${name}>`
 }
@@ -92,7 +92,7 @@ const LETTERS = Array.from(NAME, foldedLetters)
   .join('')
   .replaceAll(/(.)\1+/g, '$1')
 
-function escaped(value: string): string {
+function escapeAttribute(value: string): string {
   return value.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? '')
 }
 

@@ -143,7 +143,7 @@ export class Discovery {
     return {
       name,
       type: archive === undefined ? 'skill-md' : 'archive',
-      description: clipped(withoutHidden(skill.description)),
+      description: clip(withoutHidden(skill.description)),
       url: this.#base + (archive === undefined ? `${name}/SKILL.md` : `${name}.zip`),
       digest: `sha256:${artifact?.sha256}`,
       version,
@@ -186,7 +186,7 @@ function isSingle({ skill }: InstallableSkill): boolean {
 }
 
 /** Installers count UTF-16 units, and skip a skill with a longer description. */
-function clipped(description: string): string {
+function clip(description: string): string {
   return description.length <= 1024 ? description : `${description.slice(0, 1023).toWellFormed()}…`
 }
 

@@ -66,7 +66,7 @@ export class PageRoutes implements AsyncDisposable {
     const drawn = await draw(view, this.#readables)
     signal.throwIfAborted()
     if ('to' in drawn) return sendStatus(response, 308, { location: drawn.to, 'content-length': '0' })
-    sendPage(response, drawn.status ?? 200, this.#framed(drawn, view, reader))
+    sendPage(response, drawn.status ?? 200, this.#frame(drawn, view, reader))
   }
 
   /** Serves `/events`: notifies of a new generation, without any content. */
@@ -125,7 +125,7 @@ export class PageRoutes implements AsyncDisposable {
     return { catalog, isWhole, packs, host, up, params, hasInstaller, address: address() }
   }
 
-  #framed(body: PageBody, { catalog, isWhole, host, up }: View, { principal, isSignedIn }: Reader): string {
+  #frame(body: PageBody, { catalog, isWhole, host, up }: View, { principal, isSignedIn }: Reader): string {
     return renderPage(body, {
       name: this.#parts.title,
       up,

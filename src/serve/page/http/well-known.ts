@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { filesToInstall } from '../../../sync/catalog/folder-skills.ts'
 import { readSkillUri } from '../../../sync/model/skill-uri.ts'
-import { bytesOf, isUnread, whyUnread } from '../../content.ts'
+import { bytesOf, isUnread, unreadReason } from '../../content.ts'
 import type { ReadContent, UnreadContent } from '../../content.ts'
 import { disconnectSignal } from '../../http/server/client-gone.ts'
 import { hasRoom, sendBusy, sendError, sendPieces, sendStatus } from '../../http/server/response.ts'
@@ -84,7 +84,7 @@ export class WellKnownEndpoint {
 }
 
 function sendUnread(response: ServerResponse, unread: UnreadContent): void {
-  const why = whyUnread(unread)
+  const why = unreadReason(unread)
   if (unread === 'not-now') return sendError(response, 503, -32603, why, { headers: { 'retry-after': '1' } })
   // Refused content soon leaves the list, so it gets a 404 with the reason.
   if (unread === undefined) sendError(response, 500, -32603, why)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { whyEmpty } from '../../../../src/serve/mcp/tools/empty-list.ts'
+import { emptyReason } from '../../../../src/serve/mcp/tools/empty-list.ts'
 import { saidLacking } from '../../../../src/serve/mcp/tools/unserved-sources.ts'
 import type { UnservedSources } from '../../../../src/serve/mcp/tools/unserved-sources.ts'
 import { catalogOf } from '../../../sync/catalog/catalogs.ts'
@@ -30,5 +30,5 @@ test('where none is missing, or the host does not say, the answer stays as it is
 })
 
 test('an empty list counts the sources that it does not name', () => {
-  expect(whyEmpty(catalogOf(), FORTY)).toContain('; 30 more sources have none.')
+  expect(emptyReason(catalogOf(), FORTY)).toContain('; 30 more sources have none.')
 })

@@ -47,7 +47,7 @@ export class ArchiveCache {
   of(catalog: Catalog, skill: CatalogSkill): Archive[] {
     const formats = this.#formats.get(skill.source) ?? []
     return formats
-      .filter((format) => whyNoArchive(catalog, skill, format) === undefined)
+      .filter((format) => noArchiveReason(catalog, skill, format) === undefined)
       .map((format) => ({ uri: uriOfArchive(skill, format), format, mimeType: MIME_TYPES[format], skill }))
   }
 
@@ -93,23 +93,23 @@ export class ArchiveCache {
 }
 
 /** Returns the reason why a skill has no archive in a format of its source. `undefined` if it has one. */
-export function whyNoArchive(catalog: Catalog, skill: CatalogSkill, format: ArchiveFormat): string | undefined {
+export function noArchiveReason(catalog: Catalog, skill: CatalogSkill, format: ArchiveFormat): string | undefined {
   const uri = uriOfArchive(skill, format)
   if (catalog.files.has(uri) || catalog.folders.has(uri)) return `a file of the repository is served as ${uri}`
   if (skill.skill.size > MAX_BYTES) return `its ${skill.skill.size} bytes are over the ${MAX_BYTES} of an archive`
-  return format === 'tar.gz' ? whyNoTar(skill) : whyNoZip(skill)
+  return format === 'tar.gz' ? noTarReason(skill) : noZipReason(skill)
 }
 
 /** An archive is built in memory. A skill reaches this size only if the operator raised the limit for skills. */
 const MAX_BYTES = 2 ** 28
 
-function whyNoTar(skill: CatalogSkill): string | undefined {
+function noTarReason(skill: CatalogSkill): string | undefined {
   const paths = filesOf(skill).map(({ uri }) => pathBelow(skill.root, uri))
   const path = paths.find((name) => ustarNameOf(name) === undefined)
   return path === undefined ? undefined : `the tar format cannot hold a name as long as "${path}"`
 }
 
-function whyNoZip({ skill: { files } }: CatalogSkill): string | undefined {
+function noZipReason({ skill: { files } }: CatalogSkill): string | undefined {
   return files.length > MAX_ZIP_ENTRIES ? `the zip format cannot hold ${files.length} files` : undefined
 }
 

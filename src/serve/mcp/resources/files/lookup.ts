@@ -17,7 +17,7 @@ export function lookup(catalog: Catalog, raw: string): LookupResult {
   if (children !== undefined) return { kind: 'folder', uri: uri.canonical, children }
   const file = uri.trailingSlash ? undefined : catalog.files.get(uri.canonical)
   if (file !== undefined) return { kind: 'file', uri: uri.canonical, file }
-  const why = whyWithheld(catalog, uri.canonical) ?? whyRenamed(catalog, uri.canonical)
+  const why = withheldReason(catalog, uri.canonical) ?? renamedReason(catalog, uri.canonical)
   return { kind: 'nothing', why: why ?? 'nothing of that URI is served' }
 }
 
@@ -29,13 +29,13 @@ export function lookupSkill(catalog: Catalog, raw: string): CatalogSkill | { rea
   return catalog.skills.get(found.uri) ?? { why: 'it names a file that is not the SKILL.md of a skill' }
 }
 
-function whyWithheld(catalog: Catalog, uri: string): string | undefined {
+function withheldReason(catalog: Catalog, uri: string): string | undefined {
   const skill = catalog.withheld.get(uri)
   if (skill === undefined) return undefined
   return `the skill is withheld: ${skill.findings.map(({ message }) => message).join('; ')}`
 }
 
-function whyRenamed(catalog: Catalog, uri: string): string | undefined {
+function renamedReason(catalog: Catalog, uri: string): string | undefined {
   const renamed = renamedUri(catalog, uri)
   return (
     renamed && `nothing of that URI is served; a skill stands under its name and not under its folder's: ${renamed}`

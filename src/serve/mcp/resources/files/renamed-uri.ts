@@ -13,9 +13,9 @@ export function renamedUri(catalog: Catalog, canonical: string): string | undefi
   if (renamed === undefined) return undefined
   const path = segments.join('/')
   // A link from a renamed skill to another one combines the served name of the first with the folder of the second.
-  const paths = new Set([path, moved(path, renamed.folders)?.path ?? path])
+  const paths = new Set([path, movedPath(path, renamed.folders)?.path ?? path])
   for (const at of paths) {
-    const served = moved(at, renamed.names)
+    const served = movedPath(at, renamed.names)
     if (served === undefined || !isListed(catalog, uriOf(source, served.folder))) continue
     const uri = uriOf(source, served.path)
     if (catalog.folders.has(uri) || catalog.files.has(uri)) return uri
@@ -24,7 +24,7 @@ export function renamedUri(catalog: Catalog, canonical: string): string | undefi
 }
 
 /** Replaces the nearest renamed folder in a path. `undefined` if there is none. */
-function moved(path: string, folders: ReadonlyMap<string, string>): { folder: string; path: string } | undefined {
+function movedPath(path: string, folders: ReadonlyMap<string, string>): { folder: string; path: string } | undefined {
   for (const above of [path, ...foldersAbove(path)]) {
     const folder = folders.get(above)
     if (folder !== undefined) return { folder, path: joinPath(folder, relativeTo(above, path)) }

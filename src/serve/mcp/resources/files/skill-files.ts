@@ -57,7 +57,7 @@ export class SkillFiles implements ResourceFamily {
   largeText(): undefined {}
 
   *list(catalog: Catalog): Steps<readonly FamilyResource[]> {
-    return (yield* this.#listed(catalog)).map((file) => new FileResource(file))
+    return (yield* this.#filesOf(catalog)).map((file) => new FileResource(file))
   }
 
   templates(catalog: Catalog): ResourceTemplate[] {
@@ -73,7 +73,7 @@ export class SkillFiles implements ResourceFamily {
   /** `changes.list` covers the SKILL.md documents. */
   *isListChanged({ before, after, changes }: CatalogStep): Steps<boolean> {
     if (changes.list || this.#options.list === 'skills') return changes.list
-    const [was, is] = [yield* this.#listed(before), yield* this.#listed(after)]
+    const [was, is] = [yield* this.#filesOf(before), yield* this.#filesOf(after)]
     if (was.length !== is.length) return true
     for (const [index, file] of was.entries()) {
       if (!isListedAlike(file, is[index])) return true
@@ -86,7 +86,7 @@ export class SkillFiles implements ResourceFamily {
     return []
   }
 
-  #listed(catalog: Catalog): Steps<readonly CatalogFile[]> {
+  #filesOf(catalog: Catalog): Steps<readonly CatalogFile[]> {
     return this.#options.list === 'skills' ? documenting(catalog) : filing(catalog)
   }
 
