@@ -27,24 +27,24 @@ function keysOf(value: Readonly<Record<string, unknown>>): string[] {
 
 /** Canonical JSON with one line for each member and item, for files that people read, compare and merge. */
 export function indentedJson(value: unknown): string {
-  return `${indented(value, '')}\n`
+  return `${indentValue(value, '')}\n`
 }
 
-function indented(value: unknown, indent: string): string {
+function indentValue(value: unknown, indent: string): string {
   const inner = `${indent}  `
   if (Array.isArray(value))
-    return bracketed(
+    return bracket(
       '[',
       ']',
-      value.map((item) => `${inner}${indented(item, inner)}`),
+      value.map((item) => `${inner}${indentValue(item, inner)}`),
       indent,
     )
   if (!isObject(value)) return JSON.stringify(value)
-  const members = keysOf(value).map((key) => `${inner}${JSON.stringify(key)}: ${indented(value[key], inner)}`)
-  return bracketed('{', '}', members, indent)
+  const members = keysOf(value).map((key) => `${inner}${JSON.stringify(key)}: ${indentValue(value[key], inner)}`)
+  return bracket('{', '}', members, indent)
 }
 
-function bracketed(open: string, close: string, lines: readonly string[], indent: string): string {
+function bracket(open: string, close: string, lines: readonly string[], indent: string): string {
   return lines.length === 0 ? `${open}${close}` : `${open}\n${lines.join(',\n')}\n${indent}${close}`
 }
 

@@ -61,7 +61,7 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
       return
     }
     this.#worker ??= this.#startIfItCan()
-    if (this.#worker === undefined) return this.#answered({ kind: 'not-begun' })
+    if (this.#worker === undefined) return this.#settle({ kind: 'not-begun' })
     this.#timer = setTimeout(() => this.#stop(), this.#limits.deadlineMs).unref()
     this.#worker.postMessage(this.#current.question, [])
   }
@@ -87,7 +87,7 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
     // The thread does not keep the process alive; callers that wait for an answer do.
     worker.unref()
     worker.on('message', (answer: Answer) => {
-      if (worker === this.#worker) this.#answered({ kind: 'answered', answer })
+      if (worker === this.#worker) this.#settle({ kind: 'answered', answer })
     })
     // The thread ran out of memory, or its script failed. The question gets no answer, and the next one starts a new
     // thread.
@@ -106,10 +106,10 @@ export class SideThread<Question, Answer> implements AsyncDisposable {
 
   #end(): void {
     this.#worker = undefined
-    this.#answered({ kind: 'unanswered' })
+    this.#settle({ kind: 'unanswered' })
   }
 
-  #answered(end: End<Answer>): void {
+  #settle(end: End<Answer>): void {
     clearTimeout(this.#timer)
     const current = this.#current
     this.#current = undefined
