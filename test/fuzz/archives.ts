@@ -1,6 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { foldedPath } from '../../src/base/paths.ts'
-import { gunzipped } from '../../src/sync/upstream/archive/gunzip.ts'
+import { gunzipStream } from '../../src/sync/upstream/archive/gunzip.ts'
 import { unpack, UNPACK_LIMITS } from '../../src/sync/upstream/archive/unpack.ts'
 import type { ArchiveForm } from '../../src/sync/upstream/archive/unpack.ts'
 import { pax, tar, tarGz, zip } from '../sync/upstream/archive/hand-made.ts'
@@ -15,7 +15,7 @@ export const ARCHIVES = {
   tar: (bytes) => readArchive(gzipSync(withSums(bytes), { level: 1 }), 'tar.gz'),
   gzip: async (bytes) => {
     const parts: Buffer[] = []
-    for await (const part of gunzipped(bytes, MOST_BYTES, new AbortController().signal)) parts.push(part)
+    for await (const part of gunzipStream(bytes, MOST_BYTES, new AbortController().signal)) parts.push(part)
     const whole = Buffer.concat(parts)
     expect(whole.length <= MOST_BYTES, 'more comes out than there is room for')
     expect(whole.equals(gunzipSync(bytes)), 'other bytes come out than zlib reads')

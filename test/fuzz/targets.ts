@@ -10,7 +10,7 @@ import { applyDelta } from '../../src/sync/upstream/git/objects/delta.ts'
 import type { GitObject } from '../../src/sync/upstream/git/objects/git-object.ts'
 import { PackReader } from '../../src/sync/upstream/git/objects/pack-reader.ts'
 import { parseTree } from '../../src/sync/upstream/git/objects/tree-object.ts'
-import { guarded, packets } from '../../src/sync/upstream/git/smart-http/pkt-line.ts'
+import { guardAnswer, packets } from '../../src/sync/upstream/git/smart-http/pkt-line.ts'
 import { ARCHIVES } from './archives.ts'
 import { DOCUMENTS } from './documents.ts'
 import { MESSAGES } from './messages.ts'
@@ -32,7 +32,7 @@ const GIT = {
   },
   answer: async (bytes) => {
     let carried = 0
-    for await (const line of packets(guarded(pieces(bytes), 'Cannot read'))) carried += line.length
+    for await (const line of packets(guardAnswer(pieces(bytes), 'Cannot read'))) carried += line.length
     expect(carried <= bytes.length * 3, 'more came out than went in')
   },
   tree: async (bytes) => {

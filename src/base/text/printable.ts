@@ -9,7 +9,7 @@ export function printable(text: string): string {
 const SAID_LIMIT = 300
 
 /** A path as a message shows it: bounded, each character visible. */
-export function shown(path: string): string {
+export function printablePath(path: string): string {
   const bounded = path.length > SHOWN_LENGTH ? `${path.slice(0, SHOWN_LENGTH)}…` : path
   return JSON.stringify(bounded).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{fffd}')
 }

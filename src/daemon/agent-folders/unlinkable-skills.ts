@@ -1,5 +1,5 @@
 import type { Catalog } from '../../sync/catalog/catalog.ts'
-import { whyNoFolderName } from '../../sync/catalog/folder-skills.ts'
+import { noFolderNameReason } from '../../sync/catalog/folder-skills.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -47,7 +47,7 @@ function whyLeftOut(skill: Skill, isDisabled: boolean): string {
   if (isUnlisted === true) return STANDINGS.unlisted
   // Findings about links or files may precede it.
   const finding = findings.find(({ rule }) => rule === 'frontmatter-invalid') ?? findings[0]
-  const noName = standing === 'tools' ? whyNoFolderName(skill) : undefined
+  const noName = standing === 'tools' ? noFolderNameReason(skill) : undefined
   const why = [finding?.message, noName].filter((one) => one !== undefined).join('; ')
   return why === '' ? STANDINGS[standing] : `${STANDINGS[standing]}: ${why}`
 }

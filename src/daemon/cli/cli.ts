@@ -1,7 +1,7 @@
 import { inspect, parseArgs } from 'node:util'
 import { isAbortError } from '../../base/abort-error.ts'
 import { VERSION } from '../../serve/version.ts'
-import { SyncError, mendOf, unsuppressed } from '../../sync/model/sync-error.ts'
+import { SyncError, mendOf, unwrapSuppressed } from '../../sync/model/sync-error.ts'
 import { printableLine } from '../base/log-line.ts'
 import { isLogLevel } from '../base/log.ts'
 import { OperatorError } from '../base/operator-error.ts'
@@ -150,7 +150,7 @@ function parsed(command: Command, args: readonly string[]): ReturnType<typeof pa
 
 /** Covers our own errors only. Any other error is a fault of the program, and is shown as one. */
 function failureOf(thrown: unknown): { readonly text: string; readonly status: ExitStatus } | undefined {
-  const error = unsuppressed(thrown)
+  const error = unwrapSuppressed(thrown)
   if (error instanceof UsageError || error instanceof ConfigError) return { text: error.message, status: 2 }
   if (isAbortError(error)) return { text: 'stopped', status: 1 }
   if (error instanceof SyncError) return { text: `${printableLine(error.message)}\n  ${mendOf(error.code)}`, status: 1 }

@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { isAbortError } from '../../base/abort-error.ts'
 import { codeOf } from '../../base/error-code.ts'
-import { SyncError, unsuppressed } from '../../sync/model/sync-error.ts'
+import { SyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import { answers } from './control-client.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
@@ -161,7 +161,7 @@ const MESSAGE_CHARACTERS = 4_096
 
 /** The error for the client; `undefined` for an unexpected one. */
 function toldOf(thrown: unknown): OperatorError | SyncError | undefined {
-  const error = unsuppressed(thrown)
+  const error = unwrapSuppressed(thrown)
   if (error instanceof SyncError || error instanceof OperatorError) return error
   if (isAbortError(error)) return new OperatorError('stopped', error.message)
   return undefined

@@ -13,7 +13,7 @@ import type { Completed, Completing } from '../../sync/upstream/mcp/completion.t
 import type { NamedSkill } from '../../sync/upstream/mcp/look-rules.ts'
 import type { McpServer } from '../../sync/upstream/mcp/server.ts'
 import type { SkillSpaces } from '../../sync/upstream/mcp/skill-templates.ts'
-import { expanded, readTemplate } from '../../sync/upstream/mcp/template.ts'
+import { expandTemplate, readTemplate } from '../../sync/upstream/mcp/template.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import { configuredIn } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
@@ -70,7 +70,7 @@ export class Additions {
     signal: AbortSignal,
   ): Promise<Addition> {
     const read = readTemplate(template)
-    const made = read.ok ? expanded(read.template, new Map(Object.entries(values))) : read
+    const made = read.ok ? expandTemplate(read.template, new Map(Object.entries(values))) : read
     if (!made.ok) throw new OperatorError('template-refused', `Cannot resolve ${shownValue(template)}: ${made.why}`)
     return this.add(id, { uri: made.uri, isUnverified }, signal)
   }

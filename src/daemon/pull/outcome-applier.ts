@@ -1,5 +1,5 @@
 import { outdatedIn } from '../../sync/decisions/approvals.ts'
-import { isAbout, settled, unapproved } from '../../sync/decisions/decisions.ts'
+import { isAbout, withoutCandidate, withoutApproval } from '../../sync/decisions/decisions.ts'
 import type { GenerationCause, Trigger } from '../../sync/model/generation.ts'
 import type { Outcome, Updated, Waiting } from '../../sync/model/outcome.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
@@ -70,8 +70,8 @@ export class OutcomeApplier {
     log.recovery('served-lost', id)
     damage.clear(id)
     // Decisions about a candidate are settled when the source has moved on. A restored revision has not moved.
-    if (from === undefined) await store.decisions.change(id, unapproved)
-    else if (!isAbout(from, snapshot.revision)) await store.decisions.change(id, settled)
+    if (from === undefined) await store.decisions.change(id, withoutApproval)
+    else if (!isAbout(from, snapshot.revision)) await store.decisions.change(id, withoutCandidate)
   }
 
   /** Revokes on disk first: after a kill, a skill may wait for approval, but is never served without review. */

@@ -3,7 +3,7 @@ import type { Outcome, Waiting } from '../../sync/model/outcome.ts'
 import type { ServerListing } from '../../sync/model/server-listing.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource, Source } from '../../sync/model/source.ts'
-import { SyncError, unsuppressed } from '../../sync/model/sync-error.ts'
+import { SyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
 import type { Fallback } from '../../sync/pull/fallback-source.ts'
 import type { PullContext } from '../../sync/pull/pull-context.ts'
 import { pullSource } from '../../sync/pull/pull.ts'
@@ -102,7 +102,7 @@ export class Puller implements AsyncDisposable {
         return this.#run(configured, { trigger, signal, fetching })
       })
     } catch (thrown) {
-      const error = unsuppressed(thrown)
+      const error = unwrapSuppressed(thrown)
       // The queue took the slot from a pull that did not end: that is an outcome too.
       if (!(error instanceof SyncError)) throw error
       return await this.#lost(source, error)

@@ -129,7 +129,7 @@ function unmet(owners: Owners): ContractDiagnostic[] {
     if (targets.length === 0) return []
     const wanting = all.filter(({ dependsOn }) => dependsOn.some(isUnmet))
     const which = targets.length === 1 ? 'that id' : 'those ids'
-    const message = `"${id}" depends on ${named(targets, shownValue)}, and no skill that is served has ${which}: ${places(wanting)}`
+    const message = `"${id}" depends on ${firstNames(targets, shownValue)}, and no skill that is served has ${which}: ${places(wanting)}`
     return [diagnostic('dependency-missing', message, wanting)]
   })
 }
@@ -158,10 +158,10 @@ const MOST_CYCLES = 20
 const MOST_NAMED = 12
 
 function places(skills: readonly ContractNeighbor[]): string {
-  return named(skills, placeOf)
+  return firstNames(skills, placeOf)
 }
 
-function named<Item>(items: readonly Item[], textOf: (item: Item) => string): string {
+function firstNames<Item>(items: readonly Item[], textOf: (item: Item) => string): string {
   const texts = items
     .slice(0, MOST_NAMED)
     .map((item) => textOf(item))

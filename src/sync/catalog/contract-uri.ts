@@ -26,8 +26,8 @@ const MAX_LENGTH = 8192
  * is decoded once. No other form names a resource: no trailing slash, no query, no fragment.
  */
 export function readContractUri(raw: string): ContractUri {
-  if (raw.length > MAX_LENGTH) return unknown(`it is longer than ${MAX_LENGTH} characters`)
-  if (!raw.startsWith(SCHEME)) return unknown('its scheme is not "resource"')
+  if (raw.length > MAX_LENGTH) return unknownUri(`it is longer than ${MAX_LENGTH} characters`)
+  if (!raw.startsWith(SCHEME)) return unknownUri('its scheme is not "resource"')
   const [place, ...rest] = raw.slice(SCHEME.length).split('/')
   switch (place) {
     case 'catalog':
@@ -37,41 +37,43 @@ export function readContractUri(raw: string): ContractUri {
     case 'docs':
       return readDocsUri(rest)
     default:
-      return unknown('its first segment is none of "catalog", "skills" and "docs"')
+      return unknownUri('its first segment is none of "catalog", "skills" and "docs"')
   }
 }
 
 function readCatalogUri([form, id, ...more]: readonly string[]): ContractUri {
-  if (form === 'skills_index' && id === undefined) return read({ kind: 'index' })
-  if (form !== 'skills' || id === undefined || more.length > 0) return unknown('the catalog has nothing of that form')
+  if (form === 'skills_index' && id === undefined) return acceptedUri({ kind: 'index' })
+  if (form !== 'skills' || id === undefined || more.length > 0)
+    return unknownUri('the catalog has nothing of that form')
   const skillId = decodedId(id)
   return skillId === undefined
-    ? malformed(`"${id}" is no id of a skill; ${ID_RULE}`)
-    : read({ kind: 'record', skillId })
+    ? malformedUri(`"${id}" is no id of a skill; ${ID_RULE}`)
+    : acceptedUri({ kind: 'record', skillId })
 }
 
 function readSkillsUri([id, form, ref, ...more]: readonly string[]): ContractUri {
   const isDocument = form === 'document' && ref === undefined
   const isReference = form === 'references' && ref !== undefined && more.length === 0
-  if (id === undefined || !(isDocument || isReference)) return unknown('a skill has nothing of that form')
+  if (id === undefined || !(isDocument || isReference)) return unknownUri('a skill has nothing of that form')
   const skillId = decodedId(id)
-  if (skillId === undefined) return malformed(`"${id}" is no id of a skill; ${ID_RULE}`)
-  if (ref === undefined) return read({ kind: 'document', skillId })
+  if (skillId === undefined) return malformedUri(`"${id}" is no id of a skill; ${ID_RULE}`)
+  if (ref === undefined) return acceptedUri({ kind: 'document', skillId })
   const refId = decodedId(ref)
   return refId === undefined
-    ? malformed(`"${ref}" is no id of a reference; ${ID_RULE}`)
-    : read({ kind: 'reference', skillId, refId })
+    ? malformedUri(`"${ref}" is no id of a reference; ${ID_RULE}`)
+    : acceptedUri({ kind: 'reference', skillId, refId })
 }
 
 function readDocsUri(segments: readonly string[]): ContractUri {
   const decoded: string[] = []
   for (const segment of segments) {
     const plain = holdsForbidden(segment) ? undefined : decodedSegment(segment)
-    if (plain === undefined || CONTROL.test(plain)) return malformed(`the segment "${segment}" cannot name a document`)
+    if (plain === undefined || CONTROL.test(plain))
+      return malformedUri(`the segment "${segment}" cannot name a document`)
     decoded.push(plain)
   }
   const path = decoded.join('/')
-  return MARKDOWN.test(path) ? read({ kind: 'doc', path }) : malformed(`"${path}" does not end in ".md"`)
+  return MARKDOWN.test(path) ? acceptedUri({ kind: 'doc', path }) : malformedUri(`"${path}" does not end in ".md"`)
 }
 
 const ID_RULE = 'it begins with a letter, and holds a-z, 0-9 and hyphens'
@@ -110,14 +112,14 @@ export function isContractUri(canonical: string): boolean {
   return canonical.startsWith(SCHEME)
 }
 
-function read(named: ContractTarget): ContractUri {
+function acceptedUri(named: ContractTarget): ContractUri {
   return { ok: true, canonical: contractUri(named), named }
 }
 
-function malformed(why: string): ContractUri {
+function malformedUri(why: string): ContractUri {
   return { ok: false, isMalformed: true, why }
 }
 
-function unknown(why: string): ContractUri {
+function unknownUri(why: string): ContractUri {
   return { ok: false, isMalformed: false, why }
 }

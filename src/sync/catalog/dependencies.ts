@@ -21,7 +21,7 @@ export function* findingCycles(dependencies: Dependencies, most: number): Steps<
     const cycle = named.has(id) ? undefined : shortestFrom(id, knotted)
     if (cycle === undefined) continue
     for (const member of cycle) named.add(member)
-    cycles.push(rotated(cycle))
+    cycles.push(rotate(cycle))
     yield
   }
   return cycles
@@ -52,7 +52,7 @@ function wayTo(end: string, start: string, cameFrom: ReadonlyMap<string, string>
   return way.toReversed()
 }
 
-function rotated(cycle: readonly string[]): string[] {
+function rotate(cycle: readonly string[]): string[] {
   const least = cycle.reduce((first, id, index) => (id < (cycle[first] ?? '') ? index : first), 0)
   return [...cycle.slice(least), ...cycle.slice(0, least)]
 }

@@ -20,14 +20,14 @@ export function folderSkillsIn({ snapshots, sources }: Pick<Catalog, 'snapshots'
 
 function folderSkillOf(source: SourceId, skill: Skill): FolderSkill[] {
   const { standing, name, description, digest, path } = skill
-  if (standing !== 'tools' || !isInLists(skill) || whyNoFolderName(skill) !== undefined) return []
+  if (standing !== 'tools' || !isInLists(skill) || noFolderNameReason(skill) !== undefined) return []
   // Installers and agents read the frontmatter themselves, and take no skill that lacks these.
   if (name === undefined || description === undefined || digest === undefined) return []
   return [{ uri: undefined, source, name: baseName(path), description, digest, skill }]
 }
 
 /** The reason why a skill cannot be named after its folder; `undefined` if it can. */
-export function whyNoFolderName({ path }: Pick<Skill, 'path'>): string | undefined {
+export function noFolderNameReason({ path }: Pick<Skill, 'path'>): string | undefined {
   if (path === '') return 'it has no folder to be called after'
   return isSkillName(baseName(path)) ? undefined : `its folder "${baseName(path)}" has no name that a skill can have`
 }

@@ -34,11 +34,11 @@ export function isWanted({ approved, frozen }: SourceDecision, revision: Revisio
 }
 
 /** The rest of the decision after the approved revision is served, if nothing was served before. */
-export function unapproved({ approved: _served, ...rest }: SourceDecision): SourceDecision {
+export function withoutApproval({ approved: _served, ...rest }: SourceDecision): SourceDecision {
   return rest
 }
 
 /** The rest of the decision after the revision is served: what concerned a candidate is done. */
-export function settled({ paused, frozen }: SourceDecision): SourceDecision {
+export function withoutCandidate({ paused, frozen }: SourceDecision): SourceDecision {
   return { ...(paused !== undefined && { paused }), ...(frozen !== undefined && { frozen }) }
 }

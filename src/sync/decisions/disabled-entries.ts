@@ -22,12 +22,13 @@ export function disabledEntryOf(
   const snapshot = snapshots.find((one) => one.source === source)
   const skill = snapshot?.skills.find((one) => one.path === path)
   const alone = sourceOnly && { sourceOnly: true as const }
-  if (snapshot === undefined || skill === undefined) return { places: [unseen(source, path)], beside: [], ...alone }
+  if (snapshot === undefined || skill === undefined)
+    return { places: [unseenPlace(source, path)], beside: [], ...alone }
   return { ...withPlace({ places: [], beside: [] }, placeOf(source, skill), snapshot, new Set([path])), ...alone }
 }
 
 /** If a skill is in no snapshot, only its path is known. */
-function unseen(source: SourceId, path: string): DisabledPlace {
+function unseenPlace(source: SourceId, path: string): DisabledPlace {
   return path === '' ? { source, path } : { source, path, servedPath: path, name: baseName(path) }
 }
 
@@ -64,11 +65,11 @@ export interface FollowedEntries {
  * Adds the current place of each matching skill to its entry. Otherwise the author could bring the skill back in two
  * steps.
  */
-export function followed(before: DisabledSkills, snapshots: readonly Snapshot[]): FollowedEntries {
+export function followEntries(before: DisabledSkills, snapshots: readonly Snapshot[]): FollowedEntries {
   return atOnce(following(before, snapshots))
 }
 
-/** `followed` in steps, for a caller that must let other work run. */
+/** `followEntries` in steps, for a caller that must let other work run. */
 export function* following(before: DisabledSkills, snapshots: readonly Snapshot[]): Steps<FollowedEntries> {
   let now: FollowedEntries = { disabled: before, returned: [], full: undefined }
   // A place that one round adds can match in the next round.

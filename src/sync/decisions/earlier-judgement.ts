@@ -1,6 +1,6 @@
 import { atOnce } from '../../base/cooperative.ts'
 import { matcher } from '../../base/globs.ts'
-import { placing, unplaced } from '../model/serving-paths.ts'
+import { placing, withoutPlacement } from '../model/serving-paths.ts'
 import type { PlacementRules } from '../model/serving-paths.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Source } from '../model/source.ts'
@@ -33,7 +33,7 @@ function placedBefore(skills: readonly Skill[], { names, nested, unlisted, contr
 function judgedBefore(skill: Skill, isContractAsked: boolean): Skill {
   const read = isReadSince(skill) ? unreadBefore(skill, isContractAsked) : skill
   if (!isWholeSince(skill)) return read
-  return { ...unplaced(read), standing: 'withheld', files: [], size: 0, digest: undefined }
+  return { ...withoutPlacement(read), standing: 'withheld', files: [], size: 0, digest: undefined }
 }
 
 function isJudgedSince(skill: Skill): boolean {
@@ -47,7 +47,7 @@ function isWholeSince({ findings }: Skill): boolean {
 
 /** A frontmatter that is not read cannot satisfy the contract. */
 function unreadBefore(skill: Skill, isContractAsked: boolean): Skill {
-  const judged = unplaced(skill)
+  const judged = withoutPlacement(skill)
   const standing = isContractAsked || judged.standing === 'withheld' ? 'withheld' : 'tools'
   return { ...judged, standing, name: undefined, description: undefined, frontmatter: undefined }
 }

@@ -155,7 +155,7 @@ export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mi
   const differing: string[] = []
   const compare = (key: string, locked: string, wanted: string): void => {
     if (locked !== wanted)
-      differing.push(`has ${key} ${quoted(locked)} in the lock and ${quoted(wanted)} in the configuration`)
+      differing.push(`has ${key} ${quote(locked)} in the lock and ${quote(wanted)} in the configuration`)
   }
   compare('url', entry.url, source.url)
   if (!isSameAsked(entry.asked, source.ref)) compare('ref', askedText(entry.asked), askedText(source.ref))
@@ -181,7 +181,7 @@ function isDefaultOfBefore(locked: LockedSelection, wanted: Source): boolean {
   return locked.hiddenUnicode === 'note' && wanted.hiddenUnicode === 'deceptive'
 }
 
-function quoted(text: string): string {
+function quote(text: string): string {
   return text === 'null' || /^["[]/.test(text) ? text : `"${text}"`
 }
 

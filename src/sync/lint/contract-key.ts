@@ -10,7 +10,7 @@ export function contractKeyOf({ message }: Pick<SkillDiagnostic, 'message'>): Fr
   SEGMENT.lastIndex = 0
   for (let found = SEGMENT.exec(message); found !== null; found = SEGMENT.exec(message)) {
     const { name, index, text } = found.groups ?? {}
-    path.push(index === undefined ? (name ?? unquoted(text ?? '""')) : Number(index))
+    path.push(index === undefined ? (name ?? unquote(text ?? '""')) : Number(index))
     if (message.startsWith(': ', SEGMENT.lastIndex)) return path
   }
   return []
@@ -19,7 +19,7 @@ export function contractKeyOf({ message }: Pick<SkillDiagnostic, 'message'>): Fr
 /** One step of the path: `.name`, `[2]` or `["any text"]`. */
 const SEGMENT = /(?:^|\.)(?<name>[\w-]{1,64})|\[(?<index>\d{1,9})\]|\[(?<text>"(?:[^"\\]|\\.){0,400}")\]/y
 
-function unquoted(json: string): string {
+function unquote(json: string): string {
   try {
     return String(JSON.parse(json))
   } catch (error) {

@@ -1,5 +1,5 @@
 import { folderOf, foldedPath, foldersAbove, joinPath } from '../../base/paths.ts'
-import { isAbsolute, linkedPath, resolved } from '../skill-md/linked-path.ts'
+import { isAbsolute, linkedPath, resolveInSkill } from '../skill-md/linked-path.ts'
 import type { LintDiagnostic } from './diagnostic.ts'
 import type { Authored } from './lint-input.ts'
 import { isMarkdown } from './markdown/markdown-file.ts'
@@ -55,7 +55,7 @@ function faultOf(
   const path = linkedPath(target)
   if (path === undefined) return undefined
   const shown = JSON.stringify(target.length <= 200 ? target : `${target.slice(0, 200).toWellFormed()}…`)
-  const inside = isAbsolute(path) ? undefined : resolved(folderOf(from), path)
+  const inside = isAbsolute(path) ? undefined : resolveInSkill(folderOf(from), path)
   if (inside === undefined) {
     const where = isAbsolute(path) ? '' : outside(path)
     return { code: 'link-leaves-skill', message: `The link to ${shown} leads out of the skill${where}` }
@@ -71,11 +71,11 @@ function faultOf(
  */
 function outsideOf({ path: folder }: Authored, from: string, elsewhere: Elsewhere): (path: string) => string {
   return (path) => {
-    const at = resolved(joinPath(folder, folderOf(from)), path)
+    const at = resolveInSkill(joinPath(folder, folderOf(from)), path)
     const served = at === undefined ? undefined : elsewhere.servedPathOf(at)
     if (served === undefined) return ''
     const base = elsewhere.servedPathOf(joinPath(folder, from))
-    const isThere = base !== undefined && resolved(folderOf(base), path) === served
+    const isThere = base !== undefined && resolveInSkill(folderOf(base), path) === served
     const uri = JSON.stringify(uriOfSource(served))
     return isThere ? `: a server has it there, at ${uri}` : `: a server has it at ${uri}, where the link does not lead`
   }

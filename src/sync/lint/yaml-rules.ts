@@ -19,7 +19,7 @@ export function yamlValueDiagnostics(skill: Authored): LintDiagnostic[] {
     const { node } = met
     // A tag that is not a core tag makes the frontmatter invalid anyway, with everything that contains it.
     const fault =
-      node.tag === undefined ? faultOf(met) : yaml.document.warnings.length > 0 ? undefined : tagged(node.tag)
+      node.tag === undefined ? faultOf(met) : yaml.document.warnings.length > 0 ? undefined : tagFault(node.tag)
     if (fault === undefined || !node.range) continue
     diagnostics.push({ ...fault, path, place: document.lines.at(yaml.start + node.range[0]) })
   }
@@ -48,7 +48,7 @@ const DEEPEST = 64
 
 type Fault = Pick<LintDiagnostic, 'message'> & { readonly code: AuthorCode }
 
-function tagged(tag: string): Fault {
+function tagFault(tag: string): Fault {
   const written = tag.startsWith(CORE) ? `!!${tag.slice(CORE.length)}` : tag
   return {
     code: 'yaml-tag',
@@ -78,7 +78,7 @@ function faultOf({ node, role, key }: Met): Fault | undefined {
     return undefined
   return {
     code: 'yaml-comment',
-    message: `The ${field} ends before "#${shortened(node.comment)}", which is read as a comment; quote it as a whole`,
+    message: `The ${field} ends before "#${shorten(node.comment)}", which is read as a comment; quote it as a whole`,
   }
 }
 
@@ -98,7 +98,7 @@ const KEYS: readonly { readonly form: RegExp; readonly kind: string }[] = [
 /** Fields of prose, in which no author intends a comment. */
 const PROSE: ReadonlySet<string> = new Set(['description', 'when_to_use', 'compatibility'])
 
-function shortened(text: string): string {
+function shorten(text: string): string {
   return text.length <= 40 ? text : `${text.slice(0, 40).toWellFormed()}…`
 }
 

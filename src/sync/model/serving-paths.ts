@@ -23,7 +23,7 @@ export interface PlacementRules {
 export function* placing(skills: readonly Skill[], rules: PlacementRules): Steps<readonly Skill[]> {
   const unjudged: Skill[] = []
   for (const skill of skills) {
-    unjudged.push(unplaced(skill))
+    unjudged.push(withoutPlacement(skill))
     yield
   }
   const placement = yield* Placement.claiming(unjudged, rules)
@@ -60,7 +60,7 @@ export function decidedByNeighbours(skills: readonly Skill[]): string[] {
 const PLACEMENT_RULES: ReadonlySet<string> = new Set(['name-unlike-folder', 'name-clash', 'nested-skill'])
 
 /** The skill without its previous placement. Placement judges only skills that could be served. */
-export function unplaced(skill: Skill): Skill {
+export function withoutPlacement(skill: Skill): Skill {
   const { isUnlisted: _isUnlisted, ...rest } = skill
   const isJudged = skill.findings.some(({ rule }) => PLACEMENT_RULES.has(rule))
   if (!isJudged) return skill.isUnlisted === undefined ? skill : rest
@@ -110,7 +110,7 @@ class Placement {
     const outer = this.#outerOf(skill)
     if (outer !== undefined)
       return { ...skill, standing: 'withheld', servedPath, findings: [...skill.findings, nestedIn(skill, outer)] }
-    if (this.#owners.get(foldedPath(servedPath))?.path !== skill.path) return this.#displaced(skill, servedPath)
+    if (this.#owners.get(foldedPath(servedPath))?.path !== skill.path) return this.#displace(skill, servedPath)
     const renamed =
       folderMatches(skill) || skill.path === '' ? [] : [unlikeFolder(skill, `is served as "${servedPath}"`)]
     return placedAt(skill, servedPath, this.#rules.isUnlisted(skill.path) ? 'unlisted' : 'served', renamed)
@@ -144,7 +144,7 @@ class Placement {
   /**
    * Places a skill that has no path of its own. The content of a copy is available from the skill that has the path.
    */
-  #displaced(skill: Skill, servedPath: string): Skill {
+  #displace(skill: Skill, servedPath: string): Skill {
     const isInexact = this.#rules.names === 'exact' && skill.path !== '' && !folderMatches(skill)
     const owner = this.#owners.get(foldedPath(servedPath))
     const isCopy = owner !== undefined && owner.digest === skill.digest

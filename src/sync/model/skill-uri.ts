@@ -17,16 +17,16 @@ const MAX_LENGTH = 8192
  * refused.
  */
 export function readSkillUri(raw: string): SkillUri {
-  if (raw.length > MAX_LENGTH) return refused(`it is longer than ${MAX_LENGTH} characters`)
-  if (!raw.startsWith(SCHEME)) return refused('its scheme is not "skill"')
-  if (holdsForbidden(raw)) return refused('it holds a query, a fragment, a backslash or a control character')
+  if (raw.length > MAX_LENGTH) return refusal(`it is longer than ${MAX_LENGTH} characters`)
+  if (!raw.startsWith(SCHEME)) return refusal('its scheme is not "skill"')
+  if (holdsForbidden(raw)) return refusal('it holds a query, a fragment, a backslash or a control character')
   const trailingSlash = raw.endsWith('/')
   const segments = raw.slice(SCHEME.length, trailingSlash ? -1 : undefined).split('/')
-  if (/[@:[\]]/.test(segments[0] ?? '')) return refused('it names a user, a port or an address in place of a source')
+  if (/[@:[\]]/.test(segments[0] ?? '')) return refusal('it names a user, a port or an address in place of a source')
   const decoded: string[] = []
   for (const segment of segments) {
     const plain = decodedSegment(segment)
-    if (plain === undefined) return refused(`the segment "${segment}" cannot name a file`)
+    if (plain === undefined) return refusal(`the segment "${segment}" cannot name a file`)
     decoded.push(plain)
   }
   return { ok: true, canonical: skillUri(decoded), trailingSlash }
@@ -71,12 +71,12 @@ export function holdsForbidden(raw: string): boolean {
 
 /** One segment, decoded once. `undefined` if the result can name nothing, or would contain a separator. */
 export function decodedSegment(segment: string): string | undefined {
-  const plain = decoded(segment)
+  const plain = decode(segment)
   if (plain === undefined || plain === '' || plain === '.' || plain === '..') return undefined
   return /[/\\\0]/.test(plain) ? undefined : plain
 }
 
-function decoded(segment: string): string | undefined {
+function decode(segment: string): string | undefined {
   try {
     const plain = decodeURIComponent(segment)
     return plain.isWellFormed() ? plain : undefined
@@ -86,6 +86,6 @@ function decoded(segment: string): string | undefined {
   }
 }
 
-function refused(why: string): SkillUri {
+function refusal(why: string): SkillUri {
   return { ok: false, why }
 }

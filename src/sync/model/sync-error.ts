@@ -85,9 +85,9 @@ export class SignedLate extends NotSigned {}
  * resources. The result is the failure of the work if it is ours, with the failure of the disposal as a cause. A bug in
  * the program stays as it is.
  */
-export function unsuppressed(thrown: unknown): unknown {
+export function unwrapSuppressed(thrown: unknown): unknown {
   if (!isSuppressed(thrown)) return thrown
-  const [first, later] = [unsuppressed(thrown.suppressed), unsuppressed(thrown.error)]
+  const [first, later] = [unwrapSuppressed(thrown.suppressed), unwrapSuppressed(thrown.error)]
   if (!isExpected(later)) return thrown
   if (!(first instanceof SyncError)) return isAbort(first) ? first : thrown
   first.cause = first.cause === undefined ? later : new AggregateError([first.cause, later], textOf(first.cause, later))

@@ -23,23 +23,23 @@ const MAX_SEGMENTS = 128
  * them.
  */
 export function readUpstreamUri(raw: string): UpstreamUri {
-  if (raw.length > MAX_LENGTH) return refused(`it is longer than ${MAX_LENGTH} characters`)
+  if (raw.length > MAX_LENGTH) return refusal(`it is longer than ${MAX_LENGTH} characters`)
   // RFC 3986, 3.1: schemes are letters, digits, "+", "-" and ".", and are case-insensitive.
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(raw)?.[1]?.toLowerCase()
-  if (scheme === undefined) return refused('it has no scheme')
-  if (ELSEWHERE.has(scheme)) return refused(`its scheme "${scheme}" leads out of the server`)
+  if (scheme === undefined) return refusal('it has no scheme')
+  if (ELSEWHERE.has(scheme)) return refusal(`its scheme "${scheme}" leads out of the server`)
   const rest = raw.slice(scheme.length + 1)
-  if (!rest.startsWith('//')) return refused('no "//" follows its scheme')
-  if (holdsForbidden(rest)) return refused('it holds a query, a fragment, a backslash or a control character')
+  if (!rest.startsWith('//')) return refusal('no "//" follows its scheme')
+  if (holdsForbidden(rest)) return refusal('it holds a query, a fragment, a backslash or a control character')
   const written = rest.slice(2).split('/')
-  if (written.length > MAX_SEGMENTS) return refused(`it is deeper than ${MAX_SEGMENTS} segments`)
+  if (written.length > MAX_SEGMENTS) return refusal(`it is deeper than ${MAX_SEGMENTS} segments`)
   if (scheme === OWN_SCHEME && /[@:[\]]/.test(written[0] ?? ''))
-    return refused('it names a user, a port or an address in place of a path')
+    return refusal('it names a user, a port or an address in place of a path')
   const decoded = written.map(decodedSegment)
   const segments = decoded.filter((segment) => segment !== undefined)
-  if (segments.length < decoded.length) return refused('a segment of it cannot name a file')
+  if (segments.length < decoded.length) return refusal('a segment of it cannot name a file')
   if (Buffer.byteLength([scheme, ...segments].join('/')) > MAX_BYTES)
-    return refused(`its path is longer than ${MAX_BYTES} bytes`)
+    return refusal(`its path is longer than ${MAX_BYTES} bytes`)
   return { ok: true, scheme, segments }
 }
 
@@ -95,6 +95,6 @@ export function upstreamUriOf({ path, upstream }: UpstreamSkill, file: Pick<Skil
   return known
 }
 
-function refused(why: string): UpstreamUri {
+function refusal(why: string): UpstreamUri {
   return { ok: false, why }
 }

@@ -146,7 +146,7 @@ function refuseInvalid(skills: readonly Skill[], nested: Source['nested']): void
   const invalid = skills.filter((skill) => (!isOffered(skill) || hasFault(skill)) && !isFile(skill))
   if (invalid.length === 0) return
   const count = invalid.length === 1 ? '1 of its skills is' : `${invalid.length} of its skills are`
-  const named = invalid.slice(0, MOST_NAMED).map((skill) => `"${skill.path}": ${whyInvalid(skill)}`)
+  const named = invalid.slice(0, MOST_NAMED).map((skill) => `"${skill.path}": ${invalidReason(skill)}`)
   const more = invalid.length > MOST_NAMED ? `; and ${invalid.length - MOST_NAMED} more` : ''
   const message = `Cannot take the commit: ${count} invalid and the source is strict; ${named.join('; ')}${more}`
   throw new SyncError('content-refused', message)
@@ -162,7 +162,7 @@ const MOST_NAMED = 12
 const MOST_REASONS = 3
 
 /** The reasons for an invalid skill: its errors, or its warnings if there are no errors. */
-function whyInvalid({ findings }: Skill): string {
+function invalidReason({ findings }: Skill): string {
   const wrong = findings.filter(({ rule }) => describeSkillCode(rule).severity === 'error')
   const reasons = (wrong.length === 0 ? findings : wrong).map(({ message }) => message)
   const more = reasons.length > MOST_REASONS ? `, and ${reasons.length - MOST_REASONS} more` : ''

@@ -2,7 +2,7 @@ import { isLocked } from '../decisions/lock.ts'
 import type { Outcome, Updated, Waiting } from '../model/outcome.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { isAway } from '../model/source.ts'
-import { SyncError, unsuppressed } from '../model/sync-error.ts'
+import { SyncError, unwrapSuppressed } from '../model/sync-error.ts'
 import { takeApproved } from './approved-commit.ts'
 import { signatureFailure } from './check-signers.ts'
 import { fetchSnapshot } from './fetch-snapshot.ts'
@@ -24,7 +24,7 @@ export async function pullSource(pull: Pull): Promise<Outcome> {
     const outcome = await takeRevision(pull)
     return (await withdrawalFrom(pull, outcome)) ?? outcome
   } catch (thrown) {
-    return failureOf(pull, unsuppressed(thrown))
+    return failureOf(pull, unwrapSuppressed(thrown))
   }
 }
 

@@ -16,14 +16,14 @@ export async function secondLook(
   signal: AbortSignal,
 ): Promise<SecondOpinion> {
   const { url, revision } = snapshot
-  const why = whyNot(source, snapshot)
+  const why = noOpinionReason(source, snapshot)
   if (why !== undefined) return { kind: 'not-compared', why }
   // isomorphic-git and its readers are loaded only for this.
   const { secondOpinion } = await import('../upstream/git/second-opinion/second-opinion.ts')
   return secondOpinion(url, { revision, claims: claimsOf(snapshot, source) }, reach, signal)
 }
 
-function whyNot({ kind, url }: Source, snapshot: Snapshot): string | undefined {
+function noOpinionReason({ kind, url }: Source, snapshot: Snapshot): string | undefined {
   if (kind === 'directory') return 'a folder has no commit'
   if (kind === 'mcp') return 'an MCP server has no commit'
   const { rebuiltFrom } = snapshot

@@ -1,5 +1,5 @@
 import { isWanted } from '../decisions/decisions.ts'
-import { followed } from '../decisions/disabled-entries.ts'
+import { followEntries } from '../decisions/disabled-entries.ts'
 import { MOST_PLACES, type DisabledSkills } from '../decisions/disabled-skills.ts'
 import { holdReasonOf } from '../model/outcome.ts'
 import type { Waiting } from '../model/outcome.ts'
@@ -107,7 +107,7 @@ function olderCommit(
  * from a place that is not remembered.
  */
 function disabledReturns(disabled: DisabledSkills, next: Snapshot): SyncError | undefined {
-  const { full } = followed(disabled, [next])
+  const { full } = followEntries(disabled, [next])
   if (full === undefined) return undefined
   const message = `Cannot follow: ${revisionText(next.revision)} of "${next.source}" has the disabled skill "${full.source}/${full.path}" at more than ${MOST_PLACES} places`
   return new SyncError('disabled-returns', message)

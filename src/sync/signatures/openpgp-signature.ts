@@ -50,16 +50,16 @@ async function readKeyring(library: Library, text: string): Promise<readonly Key
     .filter((block) => block.trim() !== '')
   if (blocks.length === 0) throw unusable('it is empty')
   const keys = await Promise.all(blocks.map((block, index) => readBlock(library, block, index + 1)))
-  return merged(keys.flat())
+  return mergeKeys(keys.flat())
 }
 
 /** Merges all copies of a key, such as one that was added again after it was revoked. */
-async function merged(keys: readonly Key[]): Promise<readonly Key[]> {
+async function mergeKeys(keys: readonly Key[]): Promise<readonly Key[]> {
   const whole = new Map<string, Key>()
   for (const key of keys) {
     const fingerprint = key.getFingerprint()
     const earlier = whole.get(fingerprint)
-    const both = earlier === undefined ? key : await translated(earlier.update(key), unusable)
+    const both = earlier === undefined ? key : await translateRejection(earlier.update(key), unusable)
     whole.set(fingerprint, both)
   }
   return [...whole.values()]
@@ -69,7 +69,7 @@ async function readBlock(library: Library, armoredKeys: string, number: number):
   if (!isOneBlock(armoredKeys, 'PUBLIC KEY BLOCK')) {
     throw unusable(`block ${number} of it is no armored block of public keys`)
   }
-  return translated(library.readKeys({ armoredKeys }), (reason) => unusable(`block ${number} of it: ${reason}`))
+  return translateRejection(library.readKeys({ armoredKeys }), (reason) => unusable(`block ${number} of it: ${reason}`))
 }
 
 /**
@@ -88,7 +88,7 @@ function unusable(why: string): Unproven {
 
 async function readPacket(library: Library, armoredSignature: string): Promise<SignaturePacket> {
   if (!isOneBlock(armoredSignature, 'SIGNATURE')) throw unreadable('it is not in its armor')
-  const signature = await translated(library.readSignature({ armoredSignature }), unreadable)
+  const signature = await translateRejection(library.readSignature({ armoredSignature }), unreadable)
   const [packet] = signature.packets
   // Of two signatures, one could be valid and the other not. git accepts neither, and neither do we.
   if (signature.packets.length > 1) throw unreadable('it holds more than one signature')
@@ -134,10 +134,10 @@ function issuerOf({ issuerFingerprint, issuerKeyID }: SignaturePacket): string {
 
 async function signerBy(library: Library, key: Key, packet: SignaturePacket, payload: Buffer): Promise<Signed> {
   const fingerprint = key.getFingerprint().toUpperCase()
-  const refused = (why: string) => new Unproven(`is signed by the key ${fingerprint}, which ${why}`)
-  const { signing, ends } = await signingKeyOf(key, packet, refused)
+  const refusal = (why: string) => new Unproven(`is signed by the key ${fingerprint}, which ${why}`)
+  const { signing, ends } = await signingKeyOf(key, packet, refusal)
   await expectSigned(library, signing, packet, payload)
-  const { user } = await translated(key.getPrimaryUser(), (reason) => refused(`names nobody: ${reason}`))
+  const { user } = await translateRejection(key.getPrimaryUser(), (reason) => refusal(`names nobody: ${reason}`))
   return { scheme: 'openpgp', principal: user.userID?.userID ?? '', fingerprint, ends }
 }
 
@@ -148,19 +148,21 @@ async function signerBy(library: Library, key: Key, packet: SignaturePacket, pay
 async function signingKeyOf(
   key: Key,
   { issuerKeyID, created }: SignaturePacket,
-  refused: (why: string) => Unproven,
+  refusal: (why: string) => Unproven,
 ): Promise<{ readonly signing: Key | Subkey; readonly ends: number | undefined }> {
   // Without a date: a revoked key is refused for any reason and any time of revocation, since the date of a signature
   // is only a claim of the key's holder. An extended expiry renews the key, with everything that it signed before.
-  const signing = await translated(key.getSigningKey(issuerKeyID, null), (reason) => refused(`may not sign: ${reason}`))
+  const signing = await translateRejection(key.getSigningKey(issuerKeyID, null), (reason) =>
+    refusal(`may not sign: ${reason}`),
+  )
   const expiries = [await key.getExpirationTime(), await signing.getExpirationTime()]
   for (const expiry of expiries) {
-    if (expiry === null) throw refused('is not confirmed by its owner')
+    if (expiry === null) throw refusal('is not confirmed by its owner')
     if (expiry instanceof Date && !(created !== null && created < expiry)) {
-      throw refused(`expired on ${dateText(expiry)}, before it signed`)
+      throw refusal(`expired on ${dateText(expiry)}, before it signed`)
     }
   }
-  if (created === null || signing.getCreationTime() > created) throw refused('is newer than its signature')
+  if (created === null || signing.getCreationTime() > created) throw refusal('is newer than its signature')
   const ends = Math.min(...expiries.map((expiry) => (expiry instanceof Date ? expiry.getTime() / 1000 : Infinity)))
   return { signing, ends: ends === Infinity ? undefined : ends }
 }
@@ -183,11 +185,11 @@ async function expectSigned(
     packet.created ?? undefined,
     true,
   )
-  await translated(verified, doesNotHold)
+  await translateRejection(verified, doesNotHold)
 }
 
 /** Any rejection by the library, whatever it throws, is a fault of the input. */
-async function translated<T>(work: Promise<T>, refusal: (reason: string) => Unproven): Promise<T> {
+async function translateRejection<T>(work: Promise<T>, refusal: (reason: string) => Unproven): Promise<T> {
   try {
     return await work
   } catch (error) {

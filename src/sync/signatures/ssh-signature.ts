@@ -47,7 +47,7 @@ const MAGIC = 'SSHSIG'
 
 /** The format of OpenSSH's PROTOCOL.sshsig. */
 function readSshSignature(armored: string): SshSignature {
-  const reader = new SshReader(dearmored(armored))
+  const reader = new SshReader(dearmor(armored))
   if (reader.take(MAGIC.length).toString('latin1') !== MAGIC) throw new MalformedSsh('it does not begin as one')
   const version = reader.uint32()
   if (version !== 1) throw new MalformedSsh(`its version is ${version}, not 1`)
@@ -67,7 +67,7 @@ function readSshSignature(armored: string): SshSignature {
 }
 
 /** Accepts only the form that git writes, so that no byte of it can differ. */
-function dearmored(armored: string): Buffer {
+function dearmor(armored: string): Buffer {
   const [, body] =
     /^-----BEGIN SSH SIGNATURE-----\n((?:[A-Za-z0-9+/=]+\n)+)-----END SSH SIGNATURE-----\n*$/.exec(armored) ?? []
   if (body === undefined) throw new MalformedSsh('it is not in its armor')

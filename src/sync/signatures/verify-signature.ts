@@ -31,19 +31,19 @@ export async function prove(claimed: Claimed, trust: TrustedSigners, now = new D
 }
 
 function commitSigner({ commit }: Claimed, trust: TrustedSigners, now: Date): Promise<Signer> {
-  return said('the commit', () => signerOf(claimOfCommit(commit), trust, now))
+  return nameSubject('the commit', () => signerOf(claimOfCommit(commit), trust, now))
 }
 
 async function tagSigner({ commit, tag, ref }: Claimed, trust: TrustedSigners, now: Date): Promise<Signer> {
   if (tag === undefined) throw new Unproven('a signed tag is required, and no annotated tag led to the commit')
-  return said('the tag', () => {
+  return nameSubject('the tag', () => {
     const name = `refs/tags/${nameOfTag(tag)}`
     if (ref !== undefined && ref !== name) throw new Unproven(`is "${name}", and was found as "${ref}"`)
     return signerOf(claimOfTag(tag, commit), trust, now)
   })
 }
 
-async function said(subject: string, find: () => Promise<Signer>): Promise<Signer> {
+async function nameSubject(subject: string, find: () => Promise<Signer>): Promise<Signer> {
   try {
     return await find()
   } catch (error) {

@@ -24,7 +24,7 @@ interface Layout {
 
 function linesOf(value: FrontmatterText, layout: Layout): string {
   if (value instanceof Map) return membersOf([...value], layout)
-  if (isList(value)) return value.map((item) => `${layout.indent}- ${nested(item, layout).trimStart()}`).join('\n')
+  if (isList(value)) return value.map((item) => `${layout.indent}- ${nestedText(item, layout).trimStart()}`).join('\n')
   return typeof value === 'object' && value !== null ? membersOf(Object.entries(value), layout) : scalar(value)
 }
 
@@ -37,7 +37,7 @@ function below(value: FrontmatterText, layout: Layout): string {
   return isNested(value) ? `\n${linesOf(value, deeper(layout))}` : ` ${scalar(value)}`
 }
 
-function nested(value: FrontmatterText, layout: Layout): string {
+function nestedText(value: FrontmatterText, layout: Layout): string {
   return isNested(value) ? linesOf(value, deeper(layout)) : scalar(value)
 }
 
@@ -49,7 +49,7 @@ function flowText(value: FrontmatterText): string {
   if (isList(value)) return `[${value.map(flowText).join(',')}]`
   if (typeof value !== 'object' || value === null) return scalar(value)
   const members = value instanceof Map ? [...value] : Object.entries(value)
-  return `{${members.map(([key, member]: readonly [string, FrontmatterText]) => `${quoted(key)}: ${flowText(member)}`).join(',')}}`
+  return `{${members.map(([key, member]: readonly [string, FrontmatterText]) => `${quote(key)}: ${flowText(member)}`).join(',')}}`
 }
 
 function isNested(value: FrontmatterText): boolean {
@@ -62,7 +62,7 @@ function isEmpty(value: Exclude<FrontmatterText, string | number | boolean | nul
 
 /** A value without lines of its own. An empty mapping or list has only this form. */
 function scalar(value: FrontmatterText): string {
-  if (typeof value === 'string') return quoted(value)
+  if (typeof value === 'string') return quote(value)
   if (value instanceof Map) return '{}'
   if (typeof value === 'number') return numberText(value)
   return JSON.stringify(value)
@@ -75,14 +75,14 @@ function numberText(value: number): string {
 
 /** Writes the key plain only if no reader of YAML 1.1 or 1.2 takes it for anything but a text. */
 function keyText(key: string): string {
-  return PLAIN_KEY.test(key) && !NO_TEXT.test(key) && !key.includes('---') ? key : quoted(key)
+  return PLAIN_KEY.test(key) && !NO_TEXT.test(key) && !key.includes('---') ? key : quote(key)
 }
 
 const PLAIN_KEY = /^[A-Za-z][\w.-]*$/
 const NO_TEXT = /^(?:y|n|yes|no|on|off|true|false|null)$/i
 
 /** JSON is valid YAML, except for characters that readers take for a line break or refuse as unprintable. */
-function quoted(text: string): string {
+function quote(text: string): string {
   return JSON.stringify(text)
     .replaceAll('---', String.raw`--\u002d`)
     .replaceAll(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)

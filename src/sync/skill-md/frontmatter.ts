@@ -2,7 +2,7 @@ import { Composer, isScalar, Lexer, Parser, visit, YAMLParseError } from 'yaml'
 import type { CST, Document, ErrorCode } from 'yaml'
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import type { SkillCode } from './skill-diagnostic.ts'
-import { quoted } from './unquoted-text.ts'
+import { quoteFields } from './unquoted-text.ts'
 
 /** The frontmatter of a SKILL.md, or why it cannot be read. */
 export type FrontmatterReading =
@@ -52,7 +52,7 @@ export function readFrontmatterAsMeant(bytes: Uint8Array, limits: FrontmatterLim
   const { bodyStart } = block
   const { json, isYaml } = readYaml(block.text, limits)
   if (json.ok) return { ok: true, frontmatter: json.json, bodyStart }
-  const mended = isYaml ? undefined : quoted(block.text)
+  const mended = isYaml ? undefined : quoteFields(block.text)
   const meant = mended && readYaml(mended.yaml, limits).json
   if (mended === undefined || meant?.ok !== true) return json
   return { ok: true, frontmatter: meant.json, bodyStart, unquoted: { fields: mended.fields, refusal: json } }
@@ -64,7 +64,7 @@ function textOfBlock(bytes: Uint8Array, limits: FrontmatterLimits): TextBlock {
   const block = frontmatterBlock(bytes, limits.bytes)
   if (!block.ok) return block
   const text = utf8(block.yaml)
-  if (text === undefined) return refused('encoding-invalid', 'The file is not valid UTF-8')
+  if (text === undefined) return refusal('encoding-invalid', 'The file is not valid UTF-8')
   return { ok: true, text, bodyStart: block.bodyStart }
 }
 
@@ -74,9 +74,9 @@ function readYaml(text: string, limits: FrontmatterLimits): { readonly json: Jso
   if (!parsed.ok) return { json: parsed, isYaml: true }
   const { document } = parsed
   const problem = document.errors[0] ?? document.warnings[0]
-  if (problem === undefined) return { json: bounded(toJson(document, limits.depth), limits), isYaml: true }
+  if (problem === undefined) return { json: boundSize(toJson(document, limits.depth), limits), isYaml: true }
   const why = PLAINLY[problem.code] ?? problem.message
-  const json = refused('frontmatter-invalid', `The frontmatter is not valid YAML: ${why}`)
+  const json = refusal('frontmatter-invalid', `The frontmatter is not valid YAML: ${why}`)
   return { json, isYaml: document.errors.length === 0 }
 }
 
@@ -88,18 +88,18 @@ const PLAINLY: Readonly<Partial<Record<ErrorCode, string>>> = {
 }
 
 /** Checks a frontmatter that came as JSON by the same rules, and sorts its keys. */
-export function frontmatterOf(value: unknown, limits: FrontmatterLimits): ReturnType<typeof bounded> {
-  return bounded(
+export function frontmatterOf(value: unknown, limits: FrontmatterLimits): ReturnType<typeof boundSize> {
+  return boundSize(
     asJson(() => value, limits.depth),
     limits,
   )
 }
 
-function bounded(value: Json, limits: FrontmatterLimits): { readonly ok: true; readonly json: JsonObject } | Refusal {
+function boundSize(value: Json, limits: FrontmatterLimits): { readonly ok: true; readonly json: JsonObject } | Refusal {
   if (!value.ok) return value
   const written = Buffer.byteLength(JSON.stringify(value.json))
   const most = MOST_GROWTH * limits.bytes
-  if (written > most) return refused('frontmatter-too-large', `The frontmatter, written as JSON, is over ${most} bytes`)
+  if (written > most) return refusal('frontmatter-too-large', `The frontmatter, written as JSON, is over ${most} bytes`)
   return value
 }
 
@@ -188,7 +188,7 @@ export function parseYaml(
   const most = mostMarks(limits)
   const marks = marksOf(text, most)
   if (marks === undefined)
-    return refused('frontmatter-too-large', `The frontmatter has over ${most} marks and values of YAML`)
+    return refusal('frontmatter-too-large', `The frontmatter has over ${most} marks and values of YAML`)
   const read = tokensOf(marks, limits.depth)
   if (!read.ok) return read
   // With `forceDoc` there is always one, even for an empty text.
@@ -232,20 +232,20 @@ export function frontmatterBlock(bytes: Uint8Array, maxBytes: number): Frontmatt
   const start = hasByteOrderMark(bytes) ? 3 : 0
   const opening = lineAt(bytes, start)
   if (!isFence(bytes, start, opening.end)) {
-    return refused(
+    return refusal(
       'frontmatter-missing',
       'The file does not begin with a line "---"; put name and description between two of them',
     )
   }
   for (let at = opening.next; at < bytes.length;) {
     if (at - opening.next > maxBytes) {
-      return refused('frontmatter-too-large', `The frontmatter is over ${maxBytes} bytes`)
+      return refusal('frontmatter-too-large', `The frontmatter is over ${maxBytes} bytes`)
     }
     const line = lineAt(bytes, at)
     if (isFence(bytes, at, line.end)) return { ok: true, yaml: bytes.subarray(opening.next, at), bodyStart: line.next }
     at = line.next
   }
-  return refused('frontmatter-unterminated', 'The frontmatter is not closed by a line "---"')
+  return refusal('frontmatter-unterminated', 'The frontmatter is not closed by a line "---"')
 }
 
 function hasByteOrderMark(bytes: Uint8Array): boolean {
@@ -270,14 +270,14 @@ interface Refusal {
   readonly isUnfinished?: boolean
 }
 
-function refused(rule: SkillCode, message: string): Refusal {
+function refusal(rule: SkillCode, message: string): Refusal {
   return { ok: false, rule, message }
 }
 
 type Json = { readonly ok: true; readonly json: JsonObject } | Refusal
 
 function noJson(why: string): Refusal {
-  return refused('frontmatter-invalid', `The frontmatter cannot be written as JSON: ${why}`)
+  return refusal('frontmatter-invalid', `The frontmatter cannot be written as JSON: ${why}`)
 }
 
 function toJson(document: Document.Parsed, depth: number): Json {
@@ -291,7 +291,7 @@ function toJson(document: Document.Parsed, depth: number): Json {
 function asJson(made: () => unknown, depth: number): Json {
   try {
     const value = made()
-    if (!isMapping(value)) return refused('frontmatter-invalid', 'The frontmatter is not a mapping of names to values')
+    if (!isMapping(value)) return refusal('frontmatter-invalid', 'The frontmatter is not a mapping of names to values')
     return { ok: true, json: jsonObject(value, depth - 1) }
   } catch (error) {
     // The YAML reader throws the first for an alias, and the walk below the second for a value that is not JSON.

@@ -136,7 +136,7 @@ class Found {
     const told = [...this.#deceitful, ...this.#others].slice(0, MOST_RUNS).toSorted((a, b) => a.start - b.start)
     return {
       count: Math.min(this.#count, MOST_COUNTED),
-      runs: told.map((run) => placed(run, text)),
+      runs: told.map((run) => placeRun(run, text)),
       ...(this.#deceit !== undefined && { deceit: this.#deceit }),
     }
   }
@@ -224,7 +224,7 @@ interface Run {
   readonly isDeceitful: boolean
 }
 
-function placed({ start, codePoints, length }: Run, text: string): HiddenRun {
+function placeRun({ start, codePoints, length }: Run, text: string): HiddenRun {
   const before = text.slice(0, start)
   const lineStart = before.lastIndexOf('\n') + 1
   return { line: before.split('\n').length, column: charactersIn(before.slice(lineStart)) + 1, codePoints, length }

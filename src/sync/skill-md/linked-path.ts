@@ -43,7 +43,7 @@ export function isAbsolute(path: string): boolean {
 }
 
 /** The path in the skill; `undefined` if it leads out of the skill. A backslash counts as a slash. */
-export function resolved(folder: string, path: string): string | undefined {
+export function resolveInSkill(folder: string, path: string): string | undefined {
   const segments = folder === '' ? [] : folder.split('/')
   for (const segment of path.replaceAll('\\', '/').split('/')) {
     if (segment === '' || segment === '.') continue

@@ -31,7 +31,7 @@ export function lookAlikesIn(text: string): LookAlikes | undefined {
   if (found.length === 0) return undefined
   const words = found.slice(0, MOST_SHOWN).map(({ 0: word, index }) => ({
     line: text.slice(0, index).split('\n').length,
-    written: escaped(word),
+    written: escapeWord(word),
     seen: latinOf(word),
   }))
   return { count: found.length, words }
@@ -88,7 +88,7 @@ function latinOf(word: string): string {
     .replaceAll(/[^\0-\x7f]/g, '')
 }
 
-function escaped(word: string): string {
+function escapeWord(word: string): string {
   return Array.from(word.slice(0, MOST_CHARACTERS).toWellFormed(), (letter) => {
     const code = letter.codePointAt(0) ?? 0
     return code < 0x80 ? letter : `\\u{${code.toString(16).toUpperCase().padStart(4, '0')}}`

@@ -10,7 +10,7 @@ export interface Quoted {
  * when: …`): only the text up to the end of the line can be meant. Each line is judged alone, and a line that is valid
  * YAML stays. `undefined` if there is no such field.
  */
-export function quoted(yaml: string): Quoted | undefined {
+export function quoteFields(yaml: string): Quoted | undefined {
   const fields: string[] = []
   const lines = yaml.split('\n').map((line) => {
     const found = unquotedIn(line)

@@ -39,7 +39,7 @@ export class DecisionFiles {
     const file = await lookedAt(this.file)
     if (file.kind === 'whole') return file
     const copy = await lookedAt(this.copy)
-    if (file.kind === 'absent' && copy.kind === 'absent') return this.#remembered()
+    if (file.kind === 'absent' && copy.kind === 'absent') return this.#recall()
     const attempt = `Cannot read "${this.file}": ${file.why}`
     if (copy.kind === 'whole') {
       const message = `${attempt}; what people decided is taken from its copy "${this.copy}"`
@@ -51,7 +51,7 @@ export class DecisionFiles {
   }
 
   /** Returns no decisions if there is no record either: nothing was ever decided. */
-  async #remembered(): Promise<{ readonly written: StoredDecisions; readonly loss?: SyncError }> {
+  async #recall(): Promise<{ readonly written: StoredDecisions; readonly loss?: SyncError }> {
     const record = await lookedAt(this.record)
     if (record.kind === 'absent') return { written: NO_DECISIONS }
     const attempt = `Cannot read "${this.file}" nor its copy: both are gone, and something was decided`

@@ -28,13 +28,13 @@ export function textForm({ sources, disabled, approvals, namings }: StoredDecisi
   return {
     sources: Object.fromEntries(sources),
     // Older versions of the program read only the paths.
-    ...(disabled.size > 0 && { disabled: Object.fromEntries(paths), disabledAs: nested(disabled) }),
-    ...(approvals.size > 0 && { approvals: nested(approvals) }),
-    ...(namings.size > 0 && { uris: nested(namings) }),
+    ...(disabled.size > 0 && { disabled: Object.fromEntries(paths), disabledAs: nest(disabled) }),
+    ...(approvals.size > 0 && { approvals: nest(approvals) }),
+    ...(namings.size > 0 && { uris: nest(namings) }),
   }
 }
 
-function nested(bySource: ReadonlyMap<SourceId, ReadonlyMap<string, object>>): object {
+function nest(bySource: ReadonlyMap<SourceId, ReadonlyMap<string, object>>): object {
   return Object.fromEntries([...bySource].map(([source, skills]) => [source, Object.fromEntries(skills)] as const))
 }
 

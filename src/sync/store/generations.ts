@@ -27,7 +27,7 @@ export class GenerationStore {
 
   /** Returns the served generation. If that is damaged, returns the newest intact one; `undefined` if there is none. */
   async current(): Promise<Generation | undefined> {
-    const pointed = await this.#pointed()
+    const pointed = await this.#currentNumber()
     const numbers = await this.numbers()
     for (const number of pointed === undefined ? numbers : [pointed, ...numbers]) {
       const generation = await this.read(number)
@@ -38,7 +38,7 @@ export class GenerationStore {
 
   /** Returns the generation in `current`, or the newest readable one. Its snapshots need not exist. */
   async newest(): Promise<Generation | undefined> {
-    const pointed = await this.#pointed()
+    const pointed = await this.#currentNumber()
     for (const number of pointed === undefined ? await this.numbers() : [pointed, ...(await this.numbers())]) {
       const generation = await this.read(number)
       if (generation !== undefined) return generation
@@ -59,7 +59,7 @@ export class GenerationStore {
 
   /** True if `current` points to this generation, and its file names at least these snapshots. */
   async isServed({ number, sources }: Generation): Promise<boolean> {
-    const found = (await this.#pointed()) === number ? await this.read(number) : undefined
+    const found = (await this.#currentNumber()) === number ? await this.read(number) : undefined
     if (found === undefined) return false
     const named = new Map(found.sources.map(({ source, snapshot }) => [source, snapshot]))
     return sources.every(({ source, snapshot }) => named.get(source) === snapshot)
@@ -103,7 +103,7 @@ export class GenerationStore {
       throw new SyncError('store-failed', `Cannot publish "${source}": its snapshot "${snapshot}" is not in the store`)
     }
     await this.#state.expectRight()
-    const number = Math.max(0, (await this.#pointed()) ?? 0, ...(await this.numbers())) + 1
+    const number = Math.max(0, (await this.#currentNumber()) ?? 0, ...(await this.numbers())) + 1
     const generation = {
       number,
       createdAt: now.toISOString(),
@@ -115,7 +115,7 @@ export class GenerationStore {
     await this.#point(number).catch(async (error: unknown) => {
       // On a full disk each retry would leave one more file. The caller gets the write error, not an error of this
       // cleanup.
-      if ((await this.#pointed().catch(() => number)) !== number)
+      if ((await this.#currentNumber().catch(() => number)) !== number)
         await rm(this.#fileOf(number), { force: true }).catch(() => {})
       throw error
     })
@@ -128,7 +128,7 @@ export class GenerationStore {
     await writeWhole(this.#currentFile, `${number}\n`)
   }
 
-  async #pointed(): Promise<number | undefined> {
+  async #currentNumber(): Promise<number | undefined> {
     return numberIn((await readIfThere(this.#currentFile))?.trimEnd() ?? '')
   }
 

@@ -83,7 +83,7 @@ export function readLockText(text: string, file: string): Lock {
     const place = where === '' ? '' : `, ${where}`
     throw new SyncError('lock-mismatch', `Cannot read the lock "${file}"${place}: ${why}`)
   }
-  const value = parsed(text, refuse)
+  const value = parseLock(text, refuse)
   const { version, sources, packs, ...rest } = value
   if (typeof version === 'number' && version > VERSION)
     return refuse('', `it is of version ${version} and this program knows ${VERSION}; use a newer one`)
@@ -99,7 +99,7 @@ export function readLockText(text: string, file: string): Lock {
 /** Throws the error for one place in the lock. */
 type Refuse = (where: string, why: string) => never
 
-function parsed(text: string, refuse: Refuse): JsonObject {
+function parseLock(text: string, refuse: Refuse): JsonObject {
   const marks = /^(?:<{7}|={7}|>{7}|\|{7})(?: |$)/m.exec(text)
   if (marks !== null) {
     const line = text.slice(0, marks.index).split('\n').length

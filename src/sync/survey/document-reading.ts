@@ -3,7 +3,7 @@ import type { DocumentReader, DocumentReading } from '../skill-md/document-reade
 import { readFrontmatterAsMeant } from '../skill-md/frontmatter.ts'
 import type { FrontmatterLimits } from '../skill-md/frontmatter.ts'
 import { hiddenInDocument } from '../skill-md/hidden-unicode.ts'
-import { isAbsolute, linkedPath, resolved } from '../skill-md/linked-path.ts'
+import { isAbsolute, linkedPath, resolveInSkill } from '../skill-md/linked-path.ts'
 import { lookAlikesIn } from '../skill-md/look-alikes.ts'
 import { hiddenInText } from './listing-hidden-text.ts'
 import { documentParts, unrenderedIn } from './unrendered-text.ts'
@@ -51,6 +51,6 @@ const MOST = 64
 function insideOf(target: string): string | undefined {
   const path = linkedPath(target)
   if (path === undefined || isAbsolute(path) || /[/\\]$/.test(path)) return undefined
-  const inside = resolved('', path)
+  const inside = resolveInSkill('', path)
   return inside === '' || inside === 'SKILL.md' ? undefined : inside
 }

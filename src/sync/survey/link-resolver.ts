@@ -3,7 +3,7 @@ import type { ObjectId } from '../model/revision.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
 import { utf8 } from '../skill-md/frontmatter.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
-import { attempted } from '../store/files/disk-error.ts'
+import { runOnDisk } from '../store/files/disk-error.ts'
 import { readSpooled } from '../store/files/spool.ts'
 import { skillDocumentIn } from './find-skills.ts'
 import type { SkillCandidate, FoundLink, Gatherer } from './find-skills.ts'
@@ -32,7 +32,7 @@ export class LinkTexts {
       const isText = taken.kind === 'blob' && taken.size <= LINK_BYTES
       this.#texts.set(
         id,
-        isText ? utf8(attempted(`read the link ${id} in the scratch folder`, () => readSpooled(taken))) : undefined,
+        isText ? utf8(runOnDisk(`read the link ${id} in the scratch folder`, () => readSpooled(taken))) : undefined,
       )
     }
     this.#missing.clear()

@@ -35,22 +35,22 @@ export function follow(
   let id = link.id
   for (let hop = 0; hop < MAX_HOPS; hop += 1) {
     const text = textOf(id)
-    if (text === undefined) return refused('its text is no path')
+    if (text === undefined) return refusal('its text is no path')
     const target = targetOf(path, text)
     if (target === undefined)
-      return { ...refused(`its target "${shown(text)}" lies outside of the repository`), isOutward: true }
+      return { ...refusal(`its target "${shownText(text)}" lies outside of the repository`), isOutward: true }
     // The target is not even checked: content inside is judged again only after a change in its own folder.
-    if (bounds !== undefined && !isBelow(target, bounds.folder)) return refused(`it leads out of ${bounds.called}`)
+    if (bounds !== undefined && !isBelow(target, bounds.folder)) return refusal(`it leads out of ${bounds.called}`)
     const entry = places.entryAt(target)
-    if (entry === undefined) return refused(`its target "${shown(text)}" does not exist`)
-    if (entry.kind === 'submodule') return refused(`its target "${shown(text)}" is a submodule`)
+    if (entry === undefined) return refusal(`its target "${shownText(text)}" does not exist`)
+    if (entry.kind === 'submodule') return refusal(`its target "${shownText(text)}" is a submodule`)
     if (entry.kind === 'unread')
-      return { ...refused(`its target "${shown(text)}" cannot be looked into`), isUnread: true }
+      return { ...refusal(`its target "${shownText(text)}" cannot be looked into`), isUnread: true }
     if (entry.kind !== 'link') return { kind: 'entry', path: target, entry }
     path = target
     id = entry.id
   }
-  return refused(`it leads through more than ${MAX_HOPS} links`)
+  return refusal(`it leads through more than ${MAX_HOPS} links`)
 }
 
 /**
@@ -102,10 +102,10 @@ export class LinkPlaces {
   }
 }
 
-function refused(why: string): Extract<Resolved, { readonly kind: 'refused' }> {
+function refusal(why: string): Extract<Resolved, { readonly kind: 'refused' }> {
   return { kind: 'refused', why }
 }
 
-function shown(text: string): string {
+function shownText(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text
 }

@@ -67,18 +67,18 @@ class DeclaredSet {
   /** Adds a file. Returns the reason why the set cannot be taken with it. */
   add(resource: unknown): SkillDiagnostic | undefined {
     const { uri, digest, size }: Readonly<Record<string, unknown>> = isObject(resource) ? resource : {}
-    if (typeof uri !== 'string') return this.#refused('A file in its list has no uri')
+    if (typeof uri !== 'string') return this.#refusal('A file in its list has no uri')
     const path = this.#pathOf(uri)
     if (typeof path !== 'string') return path
     const sha256 = sha256In(digest)
     if (sha256 === undefined)
-      return this.#refused(
+      return this.#refusal(
         `The digest of "${path}" is ${shownValue(digest)}, and not sha256: with 64 digits of 0-9 and a-f`,
       )
     if (size === undefined)
       return this.#finding('size-unknown', `The server does not say how large "${path}" is; nobody could list it`)
-    if (!isSize(size)) return this.#refused(`The size of "${path}" is ${shownValue(size)}, and no number of bytes`)
-    if (this.#met.has(uri)) return this.#refused(`The file ${shownValue(uri)} is listed twice`)
+    if (!isSize(size)) return this.#refusal(`The size of "${path}" is ${shownValue(size)}, and no number of bytes`)
+    if (this.#met.has(uri)) return this.#refusal(`The file ${shownValue(uri)} is listed twice`)
     const twin = this.#tree.add(path)
     if (twin !== undefined)
       return this.#finding(
@@ -101,15 +101,15 @@ class DeclaredSet {
    */
   #pathOf(uri: string): string | SkillDiagnostic {
     const read = readUpstreamUri(uri)
-    if (!read.ok) return this.#refused(`The file ${shownValue(uri)} is refused: ${read.why}`)
+    if (!read.ok) return this.#refusal(`The file ${shownValue(uri)} is refused: ${read.why}`)
     const path = pathOf(read)
     const isInside = path.startsWith(`${this.#skill}/`)
     return isInside
       ? path.slice(this.#skill.length + 1)
-      : this.#refused(`The file ${shownValue(uri)} lies outside of the skill`)
+      : this.#refusal(`The file ${shownValue(uri)} lies outside of the skill`)
   }
 
-  #refused(message: string): SkillDiagnostic {
+  #refusal(message: string): SkillDiagnostic {
     return this.#finding('entry-refused', message)
   }
 

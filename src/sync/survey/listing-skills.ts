@@ -179,13 +179,13 @@ async function withoutContradictions(skills: readonly Skill[], signal: AbortSign
   const kept: Skill[] = []
   const judge = (skill: Skill): void => {
     const file = nesting.isOuter(skill) ? skill.files.find((one) => nesting.contradicts(skill, one)) : undefined
-    kept.push(file === undefined ? skill : contradicted(skill, file))
+    kept.push(file === undefined ? skill : withholdContradicted(skill, file))
   }
   await inSlices(skills, judge, signal)
   return kept
 }
 
-function contradicted(skill: Skill, { path }: SkillFile): Skill {
+function withholdContradicted(skill: Skill, { path }: SkillFile): Skill {
   const message = `Its file ${shownValue(path)} is a file of the skill inside it too, which declares it otherwise`
   const findings = [...skill.findings, finding('entry-refused', skill.path, message)]
   return { ...skill, standing: 'withheld', findings }

@@ -32,16 +32,17 @@ export interface ReadDocument {
 export function judgeDocument(path: string, document: DocumentReading): ReadDocument {
   const { frontmatter: read } = document
   const ofText = textFindings(path, document)
-  if (!read.ok) return unread(path, read, ofText)
+  if (!read.ok) return unreadDocument(path, read, ofText)
   const { findings, ...judged } = judgedFields(path, read.frontmatter)
   // Lenient reading must not lose a skill that was offered without it.
-  if (read.unquoted !== undefined && judged.standing === 'withheld') return unread(path, read.unquoted.refusal, ofText)
+  if (read.unquoted !== undefined && judged.standing === 'withheld')
+    return unreadDocument(path, read.unquoted.refusal, ofText)
   // The search of the text already found values that are written literally.
   const ofValues = ofText.some(isOfLetters) ? findings.filter((one) => !isOfLetters(one)) : findings
   return { ...judged, findings: [...unquotedFindings(path, read.unquoted), ...ofValues, ...ofText] }
 }
 
-function unread(path: string, { rule, message }: Unread, ofText: readonly SkillDiagnostic[]): ReadDocument {
+function unreadDocument(path: string, { rule, message }: Unread, ofText: readonly SkillDiagnostic[]): ReadDocument {
   const standing = rule === 'frontmatter-invalid' ? 'tools' : 'withheld'
   return { standing, fields: UNSAID, findings: [finding(rule, path, message), ...ofText] }
 }

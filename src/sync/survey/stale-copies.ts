@@ -52,7 +52,7 @@ export class StandIns {
       contents.set(file.blob, contentIn(bytes, file))
       if (file.path === DOCUMENT) document = { id: file.blob, bytes }
     }
-    const judged = document && (await this.#judged(skill, { document, contents }))
+    const judged = document && (await this.#judge(skill, { document, contents }))
     return judged?.standing === 'withheld' ? undefined : judged
   }
 
@@ -61,7 +61,7 @@ export class StandIns {
     const docs = this.#isAtRoot('docs', this.#rules.selection.docs) ? this.#served?.snapshot.docs : undefined
     const files: DocFile[] = []
     for (const file of docs?.files ?? []) {
-      const content = this.#isReliedOn ? known(file) : await this.#contentOf(docs, file)
+      const content = this.#isReliedOn ? knownContent(file) : await this.#contentOf(docs, file)
       if (content === undefined) continue
       contents.set(file.blob, content)
       files.push(file)
@@ -74,7 +74,7 @@ export class StandIns {
     return this.#isReliedOn || (root !== undefined && this.#served?.snapshot.roots?.[which] === root)
   }
 
-  async #judged(skill: Skill, { document: { id, bytes }, contents }: Judged): Promise<Skill> {
+  async #judge(skill: Skill, { document: { id, bytes }, contents }: Judged): Promise<Skill> {
     const { selection, limits } = this.#rules
     const files = skill.files.map(resolvedAgain)
     // The files have no data about links.
@@ -115,7 +115,7 @@ export function resolvedAgain({ path, blob, executable, link }: SkillFile): Reso
   return { path, id: blob, executable, link: link === true }
 }
 
-function known({ size, sha256, hidden }: SkillFile): KnownContent {
+function knownContent({ size, sha256, hidden }: SkillFile): KnownContent {
   return { kind: 'known', size, sha256, isLfsPointer: false, hidden }
 }
 

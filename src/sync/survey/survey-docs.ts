@@ -56,11 +56,11 @@ export async function surveyDocs(reading: DocsReading, signal: AbortSignal): Pro
   const survey = new DocsSurvey(reading)
   if (typeof id !== 'string') {
     const files = id.rule === 'not-read' ? await survey.standIns() : []
-    return { ...docsOf(files), docsFolder: { findings: bounded([id, ...survey.findings], reading.folder) } }
+    return { ...docsOf(files), docsFolder: { findings: boundFindings([id, ...survey.findings], reading.folder) } }
   }
   if (docsFolder?.tree === id) return { ...(docs !== undefined && { docs }), docsFolder }
   const files = await survey.filesOf(findDocs(reading.tree, reading.folder, id), signal)
-  return { ...docsOf(files), docsFolder: { tree: id, findings: bounded(survey.findings, reading.folder) } }
+  return { ...docsOf(files), docsFolder: { tree: id, findings: boundFindings(survey.findings, reading.folder) } }
 }
 
 function docsOf(files: readonly DocFile[]): { readonly docs?: Docs } {
@@ -72,7 +72,7 @@ function docsOf(files: readonly DocFile[]): { readonly docs?: Docs } {
 /** A folder may contain thousands of files, and each may have a fault. */
 const MOST_FINDINGS = 64
 
-function bounded(findings: readonly SkillDiagnostic[], folder: string): readonly SkillDiagnostic[] {
+function boundFindings(findings: readonly SkillDiagnostic[], folder: string): readonly SkillDiagnostic[] {
   return firstDiagnostics(inPathOrder(findings), MOST_FINDINGS, (left) => {
     return { path: folder, message: `${left} more findings in the docs folder are left out` }
   })
@@ -103,16 +103,16 @@ class DocsSurvey {
       return []
     }
     const files: ResolvedDoc[] = found.files.map((file) => ({ ...file, link: false }))
-    const unread = await this.#unread(found.unread)
-    const candidates = inPathOrder([...files, ...(await this.#linked(found.links, signal)), ...unread])
-    if (await this.#fits(candidates)) return this.#served(candidates)
+    const unread = await this.#standInsFor(found.unread)
+    const candidates = inPathOrder([...files, ...(await this.#linkTargets(found.links, signal)), ...unread])
+    if (await this.#fits(candidates)) return this.#filesToServe(candidates)
     this.#note('limit-bytes', folder, `The docs folder holds more than the limit of ${DOCS_LIMITS.bytes} bytes`)
     return []
   }
 
   /** All served files, if the folder cannot be read. */
   async standIns(): Promise<DocFile[]> {
-    return this.#served((await this.#standIns()).map(docAgain))
+    return this.#filesToServe((await this.#standIns()).map(docAgain))
   }
 
   #standIns(): Promise<readonly DocFile[]> {
@@ -121,7 +121,7 @@ class DocsSurvey {
   }
 
   /** A fault that may pass takes nothing out of service: an unreadable place keeps its earlier files. */
-  async #unread(places: readonly FoundLink[]): Promise<ResolvedDoc[]> {
+  async #standInsFor(places: readonly FoundLink[]): Promise<ResolvedDoc[]> {
     await this.#reading.take(places.map(({ id }) => id))
     const found: ResolvedDoc[] = []
     for (const { path, id } of places) {
@@ -135,7 +135,7 @@ class DocsSurvey {
   }
 
   /** The files that links lead to. None is outside of the folder, so its tree alone decides the result. */
-  async #linked(links: readonly FoundLink[], signal: AbortSignal): Promise<ResolvedDoc[]> {
+  async #linkTargets(links: readonly FoundLink[], signal: AbortSignal): Promise<ResolvedDoc[]> {
     const { tree, folder } = this.#reading
     const places = new LinkPlaces(tree)
     const texts = new LinkTexts()
@@ -176,7 +176,7 @@ class DocsSurvey {
     return true
   }
 
-  async #served(candidates: readonly ResolvedDoc[]): Promise<DocFile[]> {
+  async #filesToServe(candidates: readonly ResolvedDoc[]): Promise<DocFile[]> {
     const met = new Map<string, string>()
     const files: DocFile[] = []
     for (const found of candidates) {
@@ -218,7 +218,7 @@ class DocsSurvey {
       this.findings.push(contentRefusal(at, content, this.#mostBytes))
       return true
     }
-    const why = whyUnaddressed(path)
+    const why = unaddressedReason(path)
     if (why !== undefined) return this.#note('path-refused', at, `${why}; rename it`)
     if (content.isLfsPointer && this.#reading.policy.lfs !== 'pointers') {
       this.findings.push(lfsDiagnostic(at))
@@ -260,7 +260,7 @@ const LOT = 256
 /**
  * The reason why no URI below `resource://docs/` leads to a path, for the author of the file; `undefined` if one does.
  */
-function whyUnaddressed(path: string): string | undefined {
+function unaddressedReason(path: string): string | undefined {
   if (path.includes('\\')) return 'The path holds a backslash, which no URI may carry'
   if (/\p{Cc}/u.test(path)) return 'The path holds a control character, and nobody would see what its URI names'
   if (baseName(path) === '.md') return 'The file has an ending and no name before it'

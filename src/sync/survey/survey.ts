@@ -11,7 +11,7 @@ import { SyncError } from '../model/sync-error.ts'
 import type { RefusedBlob, TakenBlob, Tree } from '../model/tree.ts'
 import type { DocumentReader } from '../skill-md/document-reader.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
-import { attempted } from '../store/files/disk-error.ts'
+import { runOnDisk } from '../store/files/disk-error.ts'
 import { readSpooled } from '../store/files/spool.ts'
 import { lotsOf, together } from './batches.ts'
 import { firstDiagnostics } from './cap-diagnostics.ts'
@@ -259,7 +259,7 @@ class Surveyor {
   async #bytesOf(blob: ObjectId): Promise<Uint8Array> {
     const taken = this.#taken.get(blob)
     if (taken?.kind === 'blob')
-      return attempted(`read the blob ${blob} in the scratch folder`, () => readSpooled(taken))
+      return runOnDisk(`read the blob ${blob} in the scratch folder`, () => readSpooled(taken))
     const stored = this.#stored.get(blob)
     if (stored === undefined || this.#earlier === undefined)
       throw new SyncError('store-failed', `Cannot read blob ${blob}: nobody has it`)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { disabledEntryOf, followed } from '../../../src/sync/decisions/disabled-entries.ts'
+import { disabledEntryOf, followEntries } from '../../../src/sync/decisions/disabled-entries.ts'
 import { disabledIn } from '../../../src/sync/decisions/disabled-matches.ts'
 import { MOST_PLACES, NO_DISABLED_SKILLS, withEntry } from '../../../src/sync/decisions/disabled-skills.ts'
 import type { DisabledSkills } from '../../../src/sync/decisions/disabled-skills.ts'
@@ -14,7 +14,7 @@ test('many skills of its name leave a disabled one known by all else that it is'
   const before = snapshot(at('pdf', 'bad'), ...others)
   const disabled = disabledAt('pdf', before)
 
-  const after = followed(disabled, [snapshot(at('moved/pdf', 'bad'), at('new/pdf', 'other'), ...others)])
+  const after = followEntries(disabled, [snapshot(at('moved/pdf', 'bad'), at('new/pdf', 'other'), ...others)])
 
   expect([...disabledIn(before, disabled).keys()]).toEqual(['pdf'])
   expect(after.returned.map(({ at: { path } }) => path)).toEqual(['moved/pdf'])
@@ -25,7 +25,7 @@ test('a disabled skill that is changed every day is one place, with its first co
   let disabled = disabledAt('pdf', days[0]!)
 
   for (const day of days) {
-    const { full, ...after } = followed(disabled, [day])
+    const { full, ...after } = followEntries(disabled, [day])
     expect([full, after.returned]).toEqual([undefined, []])
     disabled = after.disabled
   }
@@ -51,7 +51,7 @@ test('what is learnt in one skill of a commit is known in the next, in whatever 
   const before = snapshot(at('pdf', 'bad'))
   const next = snapshot(at('a', 'changed'), at('pdf', 'changed'))
 
-  const { disabled, returned } = followed(disabledAt('pdf', before), [next])
+  const { disabled, returned } = followEntries(disabledAt('pdf', before), [next])
 
   expect(returned).toEqual([{ source: TEAM, path: 'pdf', by: 'content', at: { source: TEAM, path: 'a' } }])
   expect([...disabledIn(next, disabled).keys()].toSorted()).toEqual(['a', 'pdf'])

@@ -64,7 +64,7 @@ class BlockReader implements OpenBlocks {
 
   read({ start, end }: Span): Line {
     const cursor = new LineCursor(this.#text, start, end)
-    const matched = this.#matched(cursor)
+    const matched = this.#matchCount(cursor)
     const isInside = matched === this.#containers.length
     const inLeaf = isInside ? this.#inLeaf(cursor) : undefined
     if (inLeaf !== undefined) return { kind: inLeaf, goesOn: true, from: cursor.at }
@@ -100,7 +100,7 @@ class BlockReader implements OpenBlocks {
   }
 
   /** The number of containers that the line is in. Moves the cursor past their marks. */
-  #matched(cursor: LineCursor): number {
+  #matchCount(cursor: LineCursor): number {
     const first = this.#containers.findIndex((container) => !isIn(container, cursor))
     return first === -1 ? this.#containers.length : first
   }

@@ -17,7 +17,7 @@ export function targetAt(
   const end = isBracketed ? bracketedEnd(text, start + 1) : plainEnd(text, start)
   if (end === undefined) return undefined
   const at = isBracketed ? start + 1 : start
-  return { target: unescaped(text.slice(at, end)), at, end: isBracketed ? end + 1 : end }
+  return { target: unescape(text.slice(at, end)), at, end: isBracketed ? end + 1 : end }
 }
 
 function bracketedEnd(text: string, start: number): number | undefined {
@@ -87,6 +87,6 @@ function isSpace(code: number): boolean {
   return code === SPACE || code === TAB || code === FEED
 }
 
-function unescaped(target: string): string {
+function unescape(target: string): string {
   return target.replace(/\\([!-/:-@[-`{-~])/g, '$1').replaceAll('&amp;', '&')
 }

@@ -36,10 +36,10 @@ function tagNotes(tags: readonly string[]): ContractFault[] {
       ? []
       : [at(['tags', index], `${shownValue(tag)} is not kebab-case; write it as in code-review`)],
   )
-  return [...unlike, ...repeated('tags', tags)]
+  return [...unlike, ...repetitionFaults('tags', tags)]
 }
 
-function repeated(key: string, texts: readonly string[]): ContractFault[] {
+function repetitionFaults(key: string, texts: readonly string[]): ContractFault[] {
   const met = new Set<string>()
   return texts.flatMap((text, index) => {
     if (met.has(text)) return [at([key, index], `${shownValue(text)} is there twice; take one out`)]
@@ -51,17 +51,17 @@ function repeated(key: string, texts: readonly string[]): ContractFault[] {
 function capabilityNotes(block: ContractBlock): ContractFault[] {
   const { capabilities } = block
   const astray = capabilities.flatMap((uri, index) => {
-    const why = whyAstray(uri, block)
+    const why = astrayReason(uri, block)
     return why === undefined ? [] : [at(['capabilities', index], `${shownValue(uri)} ${why}`)]
   })
-  return [...astray, ...repeated('capabilities', capabilities)]
+  return [...astray, ...repetitionFaults('capabilities', capabilities)]
 }
 
 /**
  * The reason why an address of our family does not lead to content of this skill. Addresses of other families cannot be
  * checked here.
  */
-function whyAstray(uri: string, { id, references }: ContractBlock): string | undefined {
+function astrayReason(uri: string, { id, references }: ContractBlock): string | undefined {
   if (!/^[a-z][a-z0-9+.-]*:./i.test(uri)) return 'is no URI; write the whole address, resource://…'
   if (!uri.startsWith('resource://') || uri.startsWith('resource://docs/')) return undefined
   if (uri === 'resource://catalog/skills_index') return undefined
@@ -80,7 +80,7 @@ function dependencyNotes({ id, depends_on: dependsOn = [] }: ContractBlock): Con
   const itself = dependsOn.flatMap((other, index) =>
     other === id ? [at(['depends_on', index], `${shownValue(other)} is the skill itself; take it out`)] : [],
   )
-  return [...itself, ...repeated('depends_on', dependsOn)]
+  return [...itself, ...repetitionFaults('depends_on', dependsOn)]
 }
 
 function referenceNotes({ references = new Map() }: ContractBlock): ContractFault[] {

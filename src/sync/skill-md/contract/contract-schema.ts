@@ -6,7 +6,7 @@ import { isSkillName } from '../skill-name.ts'
 import type { StandardField } from '../standard-fields.ts'
 import { xmlTagIn } from '../xml-tag.ts'
 import { isSwitch } from './contract-flags.ts'
-import { shownValue, trimmed } from './contract-value.ts'
+import { shownValue, trimWhitespace } from './contract-value.ts'
 import { isContractId } from './contract.ts'
 
 /** A further check of a text. The message follows the value. */
@@ -20,7 +20,7 @@ interface Rule {
  */
 export const STANDARD_FIELDS = z.object({
   // Not trimmed: in Agent Skills a name with whitespace around it is another name, and both must agree.
-  name: checked(z.string({ error: notText }), [
+  name: withRules(z.string({ error: notText }), [
     {
       holds: (name) => isSkillName(name) && isContractId(name),
       message: 'must begin with a letter and have 1 to 64 of a-z, 0-9 and single hyphens between them',
@@ -81,7 +81,7 @@ export const BLOCK = z.object(
     tags: listOf(text()).optional(),
     capabilities: listOf(text()).min(1, { error: 'is empty; list resource://skills/<id>/document at least' }),
     depends_on: listOf(text([ID])).optional(),
-    references: mapOf(checked(z.string(), [ID]), REFERENCE, 'a mapping of ids to references').optional(),
+    references: mapOf(withRules(z.string(), [ID]), REFERENCE, 'a mapping of ids to references').optional(),
     icons: z.unknown().optional(),
   },
   { error: unlike('a mapping') },
@@ -112,11 +112,11 @@ function charactersOf(text: string): number {
 }
 
 function text(rules: readonly Rule[] = []): z.ZodString {
-  return checked(z.string({ error: notText }).overwrite(trimmed), rules)
+  return withRules(z.string({ error: notText }).overwrite(trimWhitespace), rules)
 }
 
 /** Reports one fault per text: the rules after a failed one are skipped. */
-function checked(schema: z.ZodString, rules: readonly Rule[]): z.ZodString {
+function withRules(schema: z.ZodString, rules: readonly Rule[]): z.ZodString {
   return rules.reduce(
     (sofar, { holds, message }) =>
       sofar.refine(holds, { abort: true, error: ({ input }) => `${shownValue(input)} ${message}` }),

@@ -1,5 +1,5 @@
 /** The text without the Unicode whitespace around it, as readers in other languages strip it. */
-export function trimmed(text: string): string {
+export function trimWhitespace(text: string): string {
   let [start, end] = [0, text.length]
   // Without a regular expression: one that is anchored at the end takes quadratic time on a long run of spaces.
   while (start < end && WHITE.test(text.charAt(start))) start += 1

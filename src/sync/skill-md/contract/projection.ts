@@ -40,7 +40,7 @@ export interface ProjectionFault {
  */
 export function project(bytes: Uint8Array, profile: Profile, folder?: string): Projection {
   const reading = readFrontmatter(bytes, FRONTMATTER_LIMITS)
-  if (!reading.ok) return refused([{ field: 'frontmatter', message: reading.message }])
+  if (!reading.ok) return projectionRefusal([{ field: 'frontmatter', message: reading.message }])
   const { frontmatter, bodyStart } = reading
   const block = frontmatter[CONTRACT_KEY]
   const faults = [
@@ -48,7 +48,7 @@ export function project(bytes: Uint8Array, profile: Profile, folder?: string): P
     ...metadataFaults(frontmatter['metadata'], block !== undefined),
     ...blockFaults(block, frontmatter['name'], folder),
   ]
-  if (faults.length > 0) return refused(faults)
+  if (faults.length > 0) return projectionRefusal(faults)
   const fields = new Map<string, FrontmatterText>([
     ...standardFields(frontmatter, metadataOf(frontmatter, orderOfMetadata(bytes, bodyStart))),
     ...(profile === 'claude-code'
@@ -205,9 +205,12 @@ export function contractDocument(
 ): { readonly ok: true; readonly bytes: Uint8Array } | { readonly ok: false; readonly faults: ProjectionFault[] } {
   const bytes = Buffer.concat([Buffer.from(`---\n${frontmatterText(fields, form)}---\n`), body])
   const back = readFrontmatter(bytes, FRONTMATTER_LIMITS)
-  if (!back.ok) return refused([{ field: 'frontmatter', message: `cannot be written again: ${back.message}` }])
+  if (!back.ok)
+    return projectionRefusal([{ field: 'frontmatter', message: `cannot be written again: ${back.message}` }])
   if (isDeepStrictEqual(back.frontmatter, plain(fields))) return { ok: true, bytes }
-  return refused([{ field: 'frontmatter', message: 'cannot be written again: it would be read as something else' }])
+  return projectionRefusal([
+    { field: 'frontmatter', message: 'cannot be written again: it would be read as something else' },
+  ])
 }
 
 function plain(value: FrontmatterText): unknown {
@@ -217,7 +220,7 @@ function plain(value: FrontmatterText): unknown {
 }
 
 /** The refusal of a file, with all reasons. */
-export function refused(faults: ProjectionFault[]): {
+export function projectionRefusal(faults: ProjectionFault[]): {
   readonly ok: false
   readonly faults: ProjectionFault[]
 } {

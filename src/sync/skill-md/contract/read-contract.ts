@@ -8,7 +8,7 @@ import { contractIcons } from './contract-icons.ts'
 import { contractNotes } from './contract-notes.ts'
 import { BLOCK, STANDARD_FIELDS } from './contract-schema.ts'
 import type { ContractBlock } from './contract-schema.ts'
-import { shownValue, trimmed } from './contract-value.ts'
+import { shownValue, trimWhitespace } from './contract-value.ts'
 import { CONTRACT_KEY, isContractId } from './contract.ts'
 import type { Contract, Reference } from './contract.ts'
 
@@ -79,7 +79,7 @@ function disagreements(frontmatter: JsonObject, folderName: string | undefined):
     const message = `${shownValue(name)} is not the name of its folder, ${shownValue(folderName)}; rename one of the two`
     faults.push(faultAt(['name'], message))
   }
-  if (id !== undefined && typeof name === 'string' && id !== trimmed(name)) {
+  if (id !== undefined && typeof name === 'string' && id !== trimWhitespace(name)) {
     const message = `${shownValue(id)} is not the name ${shownValue(name)}; make them the same`
     faults.push(faultAt([CONTRACT_KEY, 'id'], message))
   }
@@ -108,5 +108,5 @@ function missingFiles(block: JsonValue | undefined, files: ReadonlySet<string> |
 }
 
 function textIn(value: JsonValue | undefined): string | undefined {
-  return typeof value === 'string' ? trimmed(value) : undefined
+  return typeof value === 'string' ? trimWhitespace(value) : undefined
 }

@@ -4,7 +4,7 @@ import type { FrontmatterText } from '../frontmatter-text.ts'
 import { FRONTMATTER_LIMITS, readFrontmatter } from '../frontmatter.ts'
 import { isSkillName } from '../skill-name.ts'
 import { CONTRACT_KEY } from './contract.ts'
-import { PROJECTED, TEXTS, contractDocument, orderOfMetadata, refused } from './projection.ts'
+import { PROJECTED, TEXTS, contractDocument, orderOfMetadata, projectionRefusal } from './projection.ts'
 import type { ProjectionFault } from './projection.ts'
 
 /** The author's original SKILL.md, or the reason why it cannot be restored from this one. */
@@ -15,18 +15,20 @@ export type Reconstruction =
 /** Undoes `project`, except for the dropped fields: the block is a block again, the body is unchanged. */
 export function reconstruct(bytes: Uint8Array): Reconstruction {
   const reading = readFrontmatter(bytes, FRONTMATTER_LIMITS)
-  if (!reading.ok) return refused([{ field: 'frontmatter', message: reading.message }])
+  if (!reading.ok) return projectionRefusal([{ field: 'frontmatter', message: reading.message }])
   const { frontmatter, bodyStart } = reading
   const { name, metadata } = frontmatter
   if (typeof name !== 'string' || !isSkillName(name))
-    return refused([{ field: 'name', message: 'has to be 1 to 64 of a-z, 0-9 and single inner hyphens' }])
+    return projectionRefusal([{ field: 'name', message: 'has to be 1 to 64 of a-z, 0-9 and single inner hyphens' }])
   if (frontmatter[CONTRACT_KEY] !== undefined)
-    return refused([{ field: CONTRACT_KEY, message: 'is there already: this is no projection' }])
+    return projectionRefusal([{ field: CONTRACT_KEY, message: 'is there already: this is no projection' }])
   const parts = isMapping(metadata) ? partsOf(metadata, orderOfMetadata(bytes, bodyStart)) : undefined
-  if (parts !== undefined && parts.faults.length > 0) return refused(parts.faults)
+  if (parts !== undefined && parts.faults.length > 0) return projectionRefusal(parts.faults)
   const id = parts?.block.get('id')
   if (id !== undefined && id !== name)
-    return refused([{ field: `metadata.${PROJECTED}id`, message: 'has to equal `name`: this is no projection' }])
+    return projectionRefusal([
+      { field: `metadata.${PROJECTED}id`, message: 'has to equal `name`: this is no projection' },
+    ])
   const [fields, body] = [fieldsOf(frontmatter, parts), bytes.subarray(bodyStart)]
   const inLines = contractDocument(fields, body)
   // Content that a projection has on one line may need more space on many than a frontmatter has.
@@ -49,7 +51,7 @@ function partsOf(metadata: JsonObject, order: readonly string[]): Parts {
       continue
     }
     const member = key.slice(PROJECTED.length)
-    const meant = TEXTS.has(member) ? textOrNothing(value) : parsed(value)
+    const meant = TEXTS.has(member) ? textOrNothing(value) : parseValue(value)
     if (meant === undefined)
       parts.faults.push({
         field: `metadata.${key}`,
@@ -70,7 +72,7 @@ function textOrNothing(value: JsonValue): string | undefined {
  * `undefined` if the text is not JSON, is nested deeper than a frontmatter may be, or has a number that its reader
  * changed.
  */
-function parsed(text: JsonValue): JsonValue | undefined {
+function parseValue(text: JsonValue): JsonValue | undefined {
   if (typeof text !== 'string') return undefined
   try {
     const value: JsonValue = JSON.parse(text)

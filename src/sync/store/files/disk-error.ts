@@ -11,7 +11,7 @@ export function cannot(attempt: string): (cause: unknown) => never {
 }
 
 /** Runs synchronous work and converts file system errors as `cannot` does. */
-export function attempted<Done>(attempt: string, work: () => Done): Done {
+export function runOnDisk<Done>(attempt: string, work: () => Done): Done {
   try {
     return work()
   } catch (error) {

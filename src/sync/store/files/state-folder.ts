@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile, readdir, rename, rmdir } from 'node:fs/promises
 import { dirname, join, resolve } from 'node:path'
 import { SyncError } from '../../model/sync-error.ts'
 import { isTemporary, removeAll, syncFolder, temporaryIn, writeWhole } from './atomic.ts'
-import { attempted, cannot, isDiskError, unlessAbsent } from './disk-error.ts'
+import { runOnDisk, cannot, isDiskError, unlessAbsent } from './disk-error.ts'
 import { expectOwnEntries, expectOwnFolder } from './folder-owner.ts'
 
 /** The version of the layout. A change that an older version would misread gets the next number. */
@@ -90,7 +90,7 @@ export class StateFolder {
     if (gone.length === 0) return false
     // Without `format` this is no state folder any more: perhaps a disk is not mounted, and nothing must be written to
     // its mount point.
-    if (!there.has('format')) throw removed(this.path)
+    if (!there.has('format')) throw removalError(this.path)
     for (const folder of gone) ownFolder(this.at(folder))
     await syncFolder(this.path)
     return true
@@ -190,7 +190,7 @@ async function formatOf(root: string): Promise<string | undefined> {
   )
 }
 
-function removed(root: string): SyncError {
+function removalError(root: string): SyncError {
   const message = `Cannot write the state folder "${root}": it was removed while the daemon runs, or its disk is not mounted`
   return new SyncError('no-state-folder', message)
 }
@@ -225,7 +225,7 @@ const MAY_BE_THERE: ReadonlySet<string> = new Set(['daemon.lock', 'adhoc', 'lost
 /** Creates a folder of the layout. Rejects a link: sweeping and collecting would remove what is behind it. */
 function ownFolder(path: string): void {
   makeFolder(path, 0o700)
-  if (attempted(`look at "${path}"`, () => lstatSync(path)).isDirectory()) return
+  if (runOnDisk(`look at "${path}"`, () => lstatSync(path)).isDirectory()) return
   throw new SyncError(
     'store-failed',
     `Cannot use "${path}": it is no folder of the state folder's own; move the whole state folder instead`,
@@ -234,7 +234,7 @@ function ownFolder(path: string): void {
 
 /** Creates a folder with exactly these permission bits, and its missing parents; an existing one stays unchanged. */
 export function makeFolder(path: string, mode: number): void {
-  attempted(`make the folder "${path}"`, () => makeStep(path, mode))
+  runOnDisk(`make the folder "${path}"`, () => makeStep(path, mode))
 }
 
 /**

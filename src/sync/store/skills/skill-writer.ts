@@ -7,7 +7,7 @@ import { comparePaths } from '../../model/digest.ts'
 import type { SkillFile } from '../../model/skill.ts'
 import { Damaged, SyncError } from '../../model/sync-error.ts'
 import { removeAll, syncFolder, temporaryIn } from '../files/atomic.ts'
-import { attempted, cannot, isDiskError, unlessAbsent } from '../files/disk-error.ts'
+import { runOnDisk, cannot, isDiskError, unlessAbsent } from '../files/disk-error.ts'
 import { makeDurable } from '../files/fsync.ts'
 import type { GcLeases } from '../files/gc-leases.ts'
 import { SpoolReader } from '../files/spool.ts'
@@ -177,7 +177,7 @@ export class SkillWriter implements AsyncDisposable {
     const problem =
       from.kind === 'scratch'
         ? await writeSpooled(reader, from, path, file).catch(cannot(attempt))
-        : attempted(attempt, () => copyStored(this.#parts.pathOf(from.skill, from.path), path, file))
+        : runOnDisk(attempt, () => copyStored(this.#parts.pathOf(from.skill, from.path), path, file))
     if (problem === undefined) return
     const message = `Cannot ${attempt}: ${problem}`
     throw from.kind === 'stored' ? new Damaged(message) : new SyncError('store-failed', message)

@@ -51,17 +51,17 @@ const DIGEST = /^[0-9a-f]{64}$/
  * rely on the code that read the paths.
  */
 export function checkStorable(skill: StoredSkill, limits: PathLimits): void {
-  if (skill.files.length === 0) throw refused(skill, 'it has no files')
+  if (skill.files.length === 0) throw refusal(skill, 'it has no files')
   for (const { path } of skill.files) checkPath(skill, path, limits)
   checkDistinct(skill)
 }
 
 /** Throws `content-refused` unless the path leads to a place below the skill's own folder. */
 export function checkPath(skill: StoredSkill, path: string, limits: PathLimits): void {
-  if (!isDigest(skill.digest)) throw refused(skill, 'its digest is not a SHA-256')
-  if (!isFolderName(skill)) throw refused(skill, `its folder would be named ${JSON.stringify(skill.folderName)}`)
+  if (!isDigest(skill.digest)) throw refusal(skill, 'its digest is not a SHA-256')
+  if (!isFolderName(skill)) throw refusal(skill, `its folder would be named ${JSON.stringify(skill.folderName)}`)
   const problem = problemOf(path, limits)
-  if (problem !== undefined) throw refused(skill, `the path ${JSON.stringify(path.slice(0, 200))} ${problem}`)
+  if (problem !== undefined) throw refusal(skill, `the path ${JSON.stringify(path.slice(0, 200))} ${problem}`)
 }
 
 function isFolderName({ place, folderName }: StoredSkill): boolean {
@@ -98,17 +98,17 @@ function checkDistinct(skill: StoredSkill): void {
   const files = new Set<string>()
   for (const { path } of skill.files) {
     const folded = foldedPath(path)
-    if (files.has(folded)) throw refused(skill, `the path ${JSON.stringify(path)} is there twice on some disks`)
+    if (files.has(folded)) throw refusal(skill, `the path ${JSON.stringify(path)} is there twice on some disks`)
     files.add(folded)
   }
   for (const path of files) {
     for (const folder of foldersAbove(path)) {
-      if (files.has(folder)) throw refused(skill, `the path ${JSON.stringify(folder)} is both a file and a folder`)
+      if (files.has(folder)) throw refusal(skill, `the path ${JSON.stringify(folder)} is both a file and a folder`)
     }
   }
 }
 
-function refused(skill: StoredSkill, why: string): SyncError {
+function refusal(skill: StoredSkill, why: string): SyncError {
   return new SyncError('content-refused', `Cannot keep the ${calledOf(skill)}: ${why}`)
 }
 

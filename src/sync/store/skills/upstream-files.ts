@@ -83,12 +83,12 @@ export class UpstreamFiles {
 
   /** Returns the total bytes of a source's files. This process measures them once and counts from then on. */
   async bytes(source: SourceId): Promise<number> {
-    const known = this.#bytes.get(source) ?? (await this.#measured(source))
+    const known = this.#bytes.get(source) ?? (await this.#measure(source))
     this.#bytes.set(source, known)
     return known
   }
 
-  async #measured(source: SourceId): Promise<number> {
+  async #measure(source: SourceId): Promise<number> {
     const folder = this.#state.at('upstreams', source, 'files')
     let bytes = 0
     for (const name of await fileNamesIn(folder)) bytes += (await sizeOf(join(folder, name))) ?? 0

@@ -3,7 +3,7 @@ import { lstatSync, type BigIntStats } from 'node:fs'
 import { lstat, readFile } from 'node:fs/promises'
 import { RecentCache } from '../../../base/recent-cache.ts'
 import { Damaged } from '../../model/sync-error.ts'
-import { attempted, cannot, unlessAbsent } from '../files/disk-error.ts'
+import { runOnDisk, cannot, unlessAbsent } from '../files/disk-error.ts'
 import { writeTogether } from '../files/fsync.ts'
 import type { GcLeases } from '../files/gc-leases.ts'
 import { fileNamesIn, type StateFolder } from '../files/state-folder.ts'
@@ -56,14 +56,14 @@ export class DigestFiles {
 
   /** Throws `Damaged` if the file is damaged or gone. */
   async read(digest: string): Promise<Buffer> {
-    if (!isDigest(digest)) throw this.#failed(digest, 'that is not a SHA-256')
+    if (!isDigest(digest)) throw this.#failure(digest, 'that is not a SHA-256')
     // Taken before the read: a file that replaces it meanwhile is checked again.
     const mark = await this.#markOf(digest)
     const bytes = await this.#bytesOf(digest)
-    if (bytes === undefined) throw this.#failed(digest, 'it is not in the store')
+    if (bytes === undefined) throw this.#failure(digest, 'it is not in the store')
     if (sha256Of(bytes) !== digest) {
       this.#whole.delete(digest)
-      throw this.#failed(digest, 'it is damaged')
+      throw this.#failure(digest, 'it is damaged')
     }
     if (mark !== undefined) this.#whole.set(digest, mark)
     return bytes
@@ -86,7 +86,7 @@ export class DigestFiles {
    */
   isUntouched(digest: string): boolean {
     const file = this.#fileOf(digest)
-    const found = attempted(`look for ${this.#nameOf(digest)}`, () =>
+    const found = runOnDisk(`look for ${this.#nameOf(digest)}`, () =>
       lstatSync(file, { bigint: true, throwIfNoEntry: false }),
     )
     return found !== undefined && markOf(found) === this.#whole.get(digest)
@@ -149,7 +149,7 @@ export class DigestFiles {
     return `${this.#kind.what} ${JSON.stringify(digest.slice(0, 64))}`
   }
 
-  #failed(digest: string, why: string): Damaged {
+  #failure(digest: string, why: string): Damaged {
     return new Damaged(`Cannot read ${this.#nameOf(digest)}: ${why}`)
   }
 }

@@ -1,4 +1,4 @@
-import { shown } from '../../../base/text/printable.ts'
+import { printablePath } from '../../../base/text/printable.ts'
 
 /** The reason why an archive is refused. The message does not name the archive's origin. */
 export class BadArchive extends Error {
@@ -10,10 +10,10 @@ export class TooLargeArchive extends BadArchive {}
 
 /** Creates the error for one member, with its name in the archive. */
 export function badMember(name: string, why: string): BadArchive {
-  return new BadArchive(`${called(name)} ${why}`)
+  return new BadArchive(`${memberText(name)} ${why}`)
 }
 
 /** Formats a member's name for messages. */
-export function called(name: string): string {
-  return `the member ${shown(name)}`
+export function memberText(name: string): string {
+  return `the member ${printablePath(name)}`
 }

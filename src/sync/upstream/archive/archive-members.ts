@@ -1,7 +1,7 @@
 import { foldedPath, foldersAbove } from '../../../base/paths.ts'
-import { shown } from '../../../base/text/printable.ts'
+import { printablePath } from '../../../base/text/printable.ts'
 import { comparePaths } from '../../model/digest.ts'
-import { BadArchive, badMember, called, TooLargeArchive } from './archive-error.ts'
+import { BadArchive, badMember, memberText, TooLargeArchive } from './archive-error.ts'
 import { memberPath } from './member-path.ts'
 import type { MemberKind, MemberPathLimits } from './member-path.ts'
 
@@ -55,7 +55,7 @@ export class Members {
   expect(path: string, size: number): void {
     const { bytes } = this.limits
     if (this.#bytes + size > bytes)
-      throw new TooLargeArchive(`${called(path)} makes the files come to more than ${bytes} bytes`)
+      throw new TooLargeArchive(`${memberText(path)} makes the files come to more than ${bytes} bytes`)
     this.#reached = Math.max(this.#reached, this.#bytes + size)
   }
 
@@ -84,9 +84,9 @@ export class Members {
       return
     }
     if (met.path !== place.path) {
-      throw badMember(member, `meets ${shown(met.path)} where case or Unicode form does not count`)
+      throw badMember(member, `meets ${printablePath(met.path)} where case or Unicode form does not count`)
     }
-    if (met.kind !== place.kind) throw badMember(member, `makes ${shown(met.path)} both a file and a folder`)
+    if (met.kind !== place.kind) throw badMember(member, `makes ${printablePath(met.path)} both a file and a folder`)
   }
 }
 

@@ -6,7 +6,7 @@ import { inflatedStream } from './inflate.ts'
  * Yields the bytes of a gzip file (RFC 1952) on demand, at most `most`. The checksum is verified at the end. The file
  * must have exactly one member: Node's own reader joins several, and ignores trailing data.
  */
-export async function* gunzipped(file: Buffer, most: number, signal: AbortSignal): AsyncGenerator<Buffer> {
+export async function* gunzipStream(file: Buffer, most: number, signal: AbortSignal): AsyncGenerator<Buffer> {
   const start = startOf(file)
   const { used, size, sum } = yield* inflatedStream(file.subarray(start), most, 'the archive', signal)
   const end = start + used

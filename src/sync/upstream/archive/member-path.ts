@@ -17,10 +17,10 @@ export interface MemberPathLimits {
  */
 export function memberPath(name: Buffer, kind: MemberKind, limits: MemberPathLimits): string {
   const text = name.toString('utf8')
-  const why = whyNoName(name, text, limits)
+  const why = badNameReason(name, text, limits)
   if (why !== undefined) throw badMember(text, why)
   const path = plain(text, kind)
-  const fault = path === '' && kind === 'folder' ? undefined : whyNoPath(path, limits)
+  const fault = path === '' && kind === 'folder' ? undefined : badPathReason(path, limits)
   if (fault !== undefined) throw badMember(text, fault)
   return path
 }
@@ -30,7 +30,7 @@ function plain(text: string, kind: MemberKind): string {
   return text === '.' ? '' : text.replace(/^\.\//, '').replace(/\/$/, '')
 }
 
-function whyNoName(name: Buffer, text: string, { pathBytes }: MemberPathLimits): string | undefined {
+function badNameReason(name: Buffer, text: string, { pathBytes }: MemberPathLimits): string | undefined {
   if (name.length === 0) return 'has no name'
   // The dot, and a slash at either end of the path.
   if (name.length > pathBytes + 3) return `has a name over ${pathBytes} bytes`
@@ -40,7 +40,7 @@ function whyNoName(name: Buffer, text: string, { pathBytes }: MemberPathLimits):
   return text.startsWith('/') ? 'has an absolute name' : undefined
 }
 
-function whyNoPath(path: string, { depth, pathBytes, segmentBytes }: MemberPathLimits): string | undefined {
+function badPathReason(path: string, { depth, pathBytes, segmentBytes }: MemberPathLimits): string | undefined {
   const segments = path.split('/')
   if (/^[a-z]:/i.test(path)) return 'has the letter of a drive in its name'
   if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {

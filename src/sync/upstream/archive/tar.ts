@@ -8,7 +8,7 @@ import type { TarHeader } from './tar-header.ts'
 export async function untar(pieces: AsyncGenerator<Buffer>, members: Members): Promise<void> {
   await using reader = new PieceReader(pieces)
   let said: Said | undefined
-  for (let block = await taken(reader, BLOCK_BYTES); !isZero(block); block = await taken(reader, BLOCK_BYTES)) {
+  for (let block = await takeBytes(reader, BLOCK_BYTES); !isZero(block); block = await takeBytes(reader, BLOCK_BYTES)) {
     const header = readTarHeader(block)
     const more = await saidBy(header, reader)
     if (more !== undefined && said !== undefined) throw new BadArchive('two headers of the tar are about one member')
@@ -50,7 +50,7 @@ async function records(header: TarHeader, reader: PieceReader): Promise<Readonly
 
 async function extension({ size }: TarHeader, reader: PieceReader): Promise<Buffer> {
   if (size > MAX_EXTENSION_BYTES) throw new BadArchive(`a header of the tar is over ${MAX_EXTENSION_BYTES} bytes`)
-  return padded(reader, size)
+  return takePadded(reader, size)
 }
 
 /** Names are far shorter. This leaves room for the attributes that some systems add to each file. */
@@ -83,7 +83,7 @@ async function takeMember(header: TarHeader, said: Said, reader: PieceReader, me
     return
   }
   members.expect(path, size)
-  members.add({ path, executable, bytes: await padded(reader, size) })
+  members.add({ path, executable, bytes: await takePadded(reader, size) })
 }
 
 const FOLDER = '5'
@@ -105,13 +105,13 @@ const OTHERS: ReadonlyMap<string, string> = new Map([
   ['S', 'a file with holes'],
 ])
 
-async function padded(reader: PieceReader, size: number): Promise<Buffer> {
-  const bytes = await taken(reader, size)
-  await taken(reader, -size & (BLOCK_BYTES - 1))
+async function takePadded(reader: PieceReader, size: number): Promise<Buffer> {
+  const bytes = await takeBytes(reader, size)
+  await takeBytes(reader, -size & (BLOCK_BYTES - 1))
   return bytes
 }
 
-async function taken(reader: PieceReader, length: number): Promise<Buffer> {
+async function takeBytes(reader: PieceReader, length: number): Promise<Buffer> {
   const bytes = await reader.take(length)
   if (bytes === undefined) throw new BadArchive('the tar ends early')
   return bytes

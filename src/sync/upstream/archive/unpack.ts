@@ -1,7 +1,7 @@
 import { BadArchive, TooLargeArchive } from './archive-error.ts'
 import { Members } from './archive-members.ts'
 import type { UnpackedFile, UnpackLimits } from './archive-members.ts'
-import { gunzipped } from './gunzip.ts'
+import { gunzipStream } from './gunzip.ts'
 import { untar } from './tar.ts'
 import { unzip } from './zip.ts'
 
@@ -60,7 +60,7 @@ async function take(archive: Buffer, form: ArchiveForm, members: Members, signal
   switch (form) {
     case 'tar.gz': {
       const { bytes, entries } = members.limits
-      return untar(gunzipped(archive, bytes + TAR_END_BYTES + entries * TAR_MEMBER_BYTES, signal), members)
+      return untar(gunzipStream(archive, bytes + TAR_END_BYTES + entries * TAR_MEMBER_BYTES, signal), members)
     }
     case 'zip':
       return unzip(archive, members, signal)

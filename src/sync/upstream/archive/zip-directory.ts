@@ -45,7 +45,7 @@ export function readZipDirectory(archive: Buffer, limits: UnpackLimits): ZipDire
   let at = start
   for (let index = 0; index < count; index += 1) {
     const { entry, next } = entryAt(archive, at, end)
-    if (entry.offset >= start) throw malformed()
+    if (entry.offset >= start) throw malformedDirectory()
     entries.push(entry)
     at = next
   }
@@ -106,12 +106,12 @@ const END = 'PK\x05\x06'
 
 function entryAt(archive: Buffer, at: number, end: number): { readonly entry: ZipEntry; readonly next: number } {
   const name = at + ENTRY_BYTES
-  if (name > end || archive.toString('latin1', at, at + 4) !== 'PK\x01\x02') throw malformed()
+  if (name > end || archive.toString('latin1', at, at + 4) !== 'PK\x01\x02') throw malformedDirectory()
   const fields = zipFieldsAt(archive, at + 8)
   const extra = name + fields.nameBytes
   const comment = extra + fields.extraBytes
   const next = comment + archive.readUInt16LE(at + 32)
-  if (next > end) throw malformed()
+  if (next > end) throw malformedDirectory()
   const [disk, attributes, offset] = [
     archive.readUInt16LE(at + 34),
     archive.readUInt32LE(at + 38),
@@ -124,7 +124,7 @@ function entryAt(archive: Buffer, at: number, end: number): { readonly entry: Zi
   return { entry, next }
 }
 
-function malformed(): BadArchive {
+function malformedDirectory(): BadArchive {
   return new BadArchive('the directory of the zip is malformed')
 }
 

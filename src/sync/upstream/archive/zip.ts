@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { BadArchive, badMember, called } from './archive-error.ts'
+import { BadArchive, badMember, memberText } from './archive-error.ts'
 import type { Members } from './archive-members.ts'
 import { inflatedStream } from './inflate.ts'
 import type { MemberKind } from './member-path.ts'
@@ -27,7 +27,7 @@ async function takeMember(entry: ZipEntry, packed: Buffer, members: Members, sig
   const path = members.enter(entry.name, kind)
   checkReadable(entry, path)
   members.expect(path, entry.size)
-  const bytes = await unpacked(entry, packed, signal)
+  const bytes = await unpackEntry(entry, packed, signal)
   if (kind === 'folder') {
     if (bytes.length > 0) throw badMember(path, 'is a folder that has bytes')
     return
@@ -77,8 +77,8 @@ const KNOWN_FLAGS = 0x080e
 const STORED = 0
 const DEFLATED = 8
 
-async function unpacked(entry: ZipEntry, packed: Buffer, signal: AbortSignal): Promise<Buffer> {
-  const { bytes, used, sum } = entry.method === STORED ? stored(packed) : await deflated(entry, packed, signal)
+async function unpackEntry(entry: ZipEntry, packed: Buffer, signal: AbortSignal): Promise<Buffer> {
+  const { bytes, used, sum } = entry.method === STORED ? copyStored(packed) : await inflateEntry(entry, packed, signal)
   const name = entry.name.toString()
   if (used !== entry.packed) throw badMember(name, 'has packed bytes after their end')
   if (bytes.length !== entry.size) throw badMember(name, `has ${bytes.length} bytes where it says ${entry.size}`)
@@ -94,12 +94,12 @@ interface Content {
 }
 
 /** Copies the bytes, because one file must not keep the whole archive in memory. */
-function stored(packed: Buffer): Content {
+function copyStored(packed: Buffer): Content {
   return { bytes: Buffer.from(packed), used: packed.length, sum: crc32(packed) }
 }
 
-async function deflated({ name, size }: ZipEntry, packed: Buffer, signal: AbortSignal): Promise<Content> {
-  const pieces = inflatedStream(packed, size, called(name.toString()), signal)
+async function inflateEntry({ name, size }: ZipEntry, packed: Buffer, signal: AbortSignal): Promise<Content> {
+  const pieces = inflatedStream(packed, size, memberText(name.toString()), signal)
   const parts: Buffer[] = []
   // A `for await` loop would lose the generator's return value.
   for (let next = await pieces.next(); ; next = await pieces.next()) {

@@ -1,4 +1,4 @@
-import { shown } from '../../../base/text/printable.ts'
+import { printablePath } from '../../../base/text/printable.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { RefusedBlob } from '../../model/tree.ts'
 import { diskCodeOf, isForbidden, isGone } from './open-folder.ts'
@@ -32,9 +32,13 @@ export function readFault(path: string): (cause: unknown) => never {
     const code = diskCodeOf(cause)
     if (code === undefined) throw cause
     if (isGone(cause)) throw new FolderChanged(path, { cause })
-    throw new SyncError('source-unreachable', `Cannot read ${shown(legiblePath(path))} of the folder: ${code}`, {
-      cause,
-    })
+    throw new SyncError(
+      'source-unreachable',
+      `Cannot read ${printablePath(legiblePath(path))} of the folder: ${code}`,
+      {
+        cause,
+      },
+    )
   }
 }
 

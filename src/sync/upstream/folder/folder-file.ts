@@ -39,14 +39,19 @@ export async function hashFile(
   signal: AbortSignal,
 ): Promise<HashedFile> {
   try {
-    return await hashed(folder, name, hashing, signal)
+    return await hashUnlessKnown(folder, name, hashing, signal)
   } catch (cause) {
     const reason = folderErrorAt(hashing.path, cause, hashing.isLastAttempt)
     return { executable: false, content: { reason } }
   }
 }
 
-async function hashed(folder: OpenFolder, name: string, hashing: Hashing, signal: AbortSignal): Promise<HashedFile> {
+async function hashUnlessKnown(
+  folder: OpenFolder,
+  name: string,
+  hashing: Hashing,
+  signal: AbortSignal,
+): Promise<HashedFile> {
   const { path, blobBytes, hashes, rest } = hashing
   const seen = await folder.stat(name)
   const known = hashes?.idOf(path, seen)
@@ -100,13 +105,13 @@ async function readAll(
   await using handle = await folder.file(name)
   const isAsItWas = async (): Promise<boolean> => fileMarkOf(await handle.stat({ bigint: true })) === fileMarkOf(stat)
   if (!(await isAsItWas())) throw new FolderChanged(path)
-  const bytes = await filled(handle, Number(stat.size))
+  const bytes = await readFully(handle, Number(stat.size))
   if (bytes === undefined || !(await isAsItWas())) throw new FolderChanged(path)
   return bytes
 }
 
 /** `undefined` if the file is shorter than its declared size. */
-async function filled(handle: FileHandle, size: number): Promise<Buffer | undefined> {
+async function readFully(handle: FileHandle, size: number): Promise<Buffer | undefined> {
   const bytes = Buffer.alloc(size)
   for (let at = 0; at < size;) {
     const { bytesRead } = await handle.read(bytes, at, Math.min(size - at, PIECE_BYTES), at)

@@ -1,6 +1,6 @@
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { shown } from '../../../base/text/printable.ts'
+import { printablePath } from '../../../base/text/printable.ts'
 import { FOLDER_REF, type ObjectId, type Revision } from '../../model/revision.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { takeEach, TreeNotTaken, type Proof, type TakenBlob, type Tree, type TreeEntry } from '../../model/tree.ts'
@@ -64,7 +64,7 @@ async function readAtRest(path: string, reading: FolderReading, signal: AbortSig
       return await readOnce(path, { ...reading, rest, isFirstAttempt, isLastAttempt }, signal)
     } catch (error) {
       if (!(error instanceof FolderChanged)) throw error
-      if (attempt === ATTEMPTS) throw changed(path, error)
+      if (attempt === ATTEMPTS) throw changeError(path, error)
     }
   }
 }
@@ -129,8 +129,8 @@ async function openAt(path: string, followedIn: (real: string) => Promise<Follow
   }
 }
 
-function changed(path: string, { message }: FolderChanged): SyncError {
-  const what = message === '' ? 'it' : shown(legiblePath(message))
+function changeError(path: string, { message }: FolderChanged): SyncError {
+  const what = message === '' ? 'it' : printablePath(legiblePath(message))
   return new SyncError('source-unreachable', `Cannot read "${path}": ${what} changes while it is read`)
 }
 
@@ -194,7 +194,7 @@ export class FolderTree implements Tree {
     const place = this.#objects.blobs.get(id)
     if (place === undefined) return { kind: 'refused', reason: 'absent' }
     const bytes = 'bytes' in place ? place.bytes : await this.#read(place.path, id)
-    const file = await this.#kept(id, bytes)
+    const file = await this.#writeScratch(id, bytes)
     const hidden = hiddenInFile(bytes)
     return {
       kind: 'blob',
@@ -215,12 +215,12 @@ export class FolderTree implements Tree {
       if ((await pacedBlobId(bytes)) !== id) throw new FolderChanged(path)
       return bytes
     } catch (error) {
-      if (error instanceof FolderChanged) throw changed(this.#origin.path, error)
+      if (error instanceof FolderChanged) throw changeError(this.#origin.path, error)
       throw error
     }
   }
 
-  async #kept(id: ObjectId, bytes: Buffer): Promise<string> {
+  async #writeScratch(id: ObjectId, bytes: Buffer): Promise<string> {
     try {
       this.#scratch ??= await mkdtemp(join(this.#origin.reading.scratch, 'folder-'))
       const file = join(this.#scratch, id)

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Dirent } from 'node:fs'
-import { shown } from '../../../base/text/printable.ts'
+import { printablePath } from '../../../base/text/printable.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { isDotGit, pathTo } from '../git/objects/tree-object.ts'
 import { namedLimit } from '../upstream.ts'
@@ -126,7 +126,7 @@ class Walk {
   }
 
   #tooMany(path: string): SyncError {
-    const message = `Cannot take ${shown(legiblePath(path))}: ${this.#count} is over ${namedLimit('files', this.#limits)}`
+    const message = `Cannot take ${printablePath(legiblePath(path))}: ${this.#count} is over ${namedLimit('files', this.#limits)}`
     return new SyncError('limit-exceeded', message)
   }
 }

@@ -26,7 +26,7 @@ export class DiskPacks implements Disposable {
   read(id: ObjectId, mostBytes: number): GitObject | LargeObject | undefined {
     const place = this.#find(id) ?? (this.#lookAgain() ? this.#find(id) : undefined)
     if (place === undefined) return undefined
-    const { objects } = this.#opened(place.name, place.index)
+    const { objects } = this.#packOf(place.name, place.index)
     const size = objects.sizeAt(place.offset)
     if (size > mostBytes) return { type: 'too-large', size }
     return objects.resolve(place.offset) ?? { type: 'too-large', size: undefined }
@@ -54,7 +54,7 @@ export class DiskPacks implements Disposable {
     return names.length > 0
   }
 
-  #opened(name: string, index: PackIndex): OpenPack {
+  #packOf(name: string, index: PackIndex): OpenPack {
     const known = this.#open.get(name)
     this.#open.delete(name)
     const pack = known ?? this.#openPack(name, index)

@@ -130,7 +130,7 @@ async function openFetch(place: ObjectLocation, reach: GitReach): Promise<Fetch>
   return {
     ask: (request, signal) =>
       worker.ask(request, signal).catch(async (cause: unknown) => {
-        throw cause instanceof ProgramEnded && program !== undefined ? await program.whyEnded(cause) : cause
+        throw cause instanceof ProgramEnded && program !== undefined ? await program.endReason(cause) : cause
       }),
     supply: async (revision, signal) => {
       if (program !== undefined) worker.connect(await program.open(revision, signal))

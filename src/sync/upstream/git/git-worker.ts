@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort } from 'node:worker_threads'
-import { shown } from '../../../base/text/printable.ts'
+import { printablePath } from '../../../base/text/printable.ts'
 import type { ObjectId, Revision } from '../../model/revision.ts'
 import { isSystemError, SyncError } from '../../model/sync-error.ts'
 import type { TakenBlob } from '../../model/tree.ts'
@@ -69,7 +69,7 @@ async function openTree(revision: Revision, known: KnownTrees): Promise<OpenedTr
     tag: tag === undefined ? undefined : Uint8Array.from(tag.bytes),
     ids: [...trees.keys()],
     ends: parts.map((part) => (end += part.length)),
-    bytes: joined(parts),
+    bytes: concat(parts),
   }
 }
 
@@ -104,8 +104,8 @@ async function peel(id: ObjectId): Promise<ObjectId | undefined> {
 async function readTree(id: ObjectId, path: string): Promise<Uint8Array> {
   const object = await objects.read(id)
   if (object?.type === 'tree') return object.bytes
-  if (object?.type === 'too-large') throw largeObject(shown(path), object)
-  throw new SyncError('content-refused', `Cannot take ${shown(path)}: the repository lacks its tree ${id}`)
+  if (object?.type === 'too-large') throw largeObject(printablePath(path), object)
+  throw new SyncError('content-refused', `Cannot take ${printablePath(path)}: the repository lacks its tree ${id}`)
 }
 
 function largeObject(what: string, { size }: LargeObject): SyncError {
@@ -141,7 +141,7 @@ async function objectsAt(place: ObjectLocation): Promise<ObjectSource> {
 }
 
 /** Copies into a separate buffer, which can be transferred instead of copied. */
-function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
   let at = 0
   for (const part of parts) {

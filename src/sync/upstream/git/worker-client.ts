@@ -49,7 +49,7 @@ export class ObjectWorker implements AsyncDisposable {
       signal.throwIfAborted()
       this.#waiting.push(waiting)
       this.#worker.postMessage(request, [])
-      return expected(request.kind, await waiting.promise)
+      return expectAnswer(request.kind, await waiting.promise)
     } catch (cause) {
       // Its interrupted work cannot be resumed.
       if (signal.aborted) await this[Symbol.asyncDispose]()
@@ -87,7 +87,7 @@ export class ObjectWorker implements AsyncDisposable {
 
   readonly #answered = (answer: WorkerAnswer): void => this.#waiting.shift()?.resolve(answer)
 
-  readonly #broken = (cause: unknown): void => this.#fail(explained(cause))
+  readonly #broken = (cause: unknown): void => this.#fail(explanationOf(cause))
 
   readonly #gone = (): void => this.#fail(new Error('The worker of a fetch has ended'))
 
@@ -101,7 +101,7 @@ const ANSWERS = { open: 'opened', take: 'taken', peel: 'peeled', relate: 'relate
 /** The request is sent only when the thread is idle. */
 const NEVER = new AbortController().signal
 
-function expected<Kind extends WorkerRequest['kind']>(kind: Kind, answer: WorkerAnswer): AnswerTo<Kind> {
+function expectAnswer<Kind extends WorkerRequest['kind']>(kind: Kind, answer: WorkerAnswer): AnswerTo<Kind> {
   if (answer.kind === 'failed') throw errorOf(answer.failure)
   if (isAnswerTo(kind, answer)) return answer
   throw new TypeError(`The worker answers "${kind}" with "${answer.kind}"`)
@@ -111,7 +111,7 @@ function isAnswerTo<Kind extends WorkerRequest['kind']>(kind: Kind, answer: Work
   return answer.kind === ANSWERS[kind]
 }
 
-function explained(cause: unknown): Error {
+function explanationOf(cause: unknown): Error {
   if (cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY') {
     const message = `Cannot read what was sent: it takes more than ${THREAD_HEAP_MB} MB of memory`
     return new SyncError('limit-exceeded', message, { cause })

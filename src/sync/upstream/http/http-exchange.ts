@@ -44,22 +44,22 @@ export async function exchange(url: string, asked: HttpRequest): Promise<HttpAns
 }
 
 async function exchangeOnce(url: string, asked: HttpRequest): Promise<HttpAnswer> {
-  const outgoing = await sent(url, asked)
+  const outgoing = await send(url, asked)
   try {
     return answerOf(url, await headOf(outgoing))
   } catch (error) {
     // The host closed an idle connection just as it was reused. There was no answer, so the request is sent again.
     if (!outgoing.reusedSocket || !isReset(error)) throw error
-    return answerOf(url, await headOf(await sent(url, asked)))
+    return answerOf(url, await headOf(await send(url, asked)))
   }
 }
 
 const HTTP_AGENT = new HttpAgent({ keepAlive: true })
 
-async function sent(url: string, { method, headers, body, route, signal }: HttpRequest): Promise<ClientRequest> {
+async function send(url: string, { method, headers, body, route, signal }: HttpRequest): Promise<ClientRequest> {
   const length = body === undefined ? {} : { 'content-length': String(body.byteLength) }
   const options = { method, headers: { ...headers, ...length }, signal }
-  const outgoing = await opened(url, route, options)
+  const outgoing = await openRequest(url, route, options)
   outgoing.once('socket', heedErrors)
   outgoing.end(body)
   return outgoing
@@ -82,19 +82,19 @@ interface Sending extends RequestOptions {
   readonly servername?: string
 }
 
-async function opened(url: string, route: HostRoute, options: Sending): Promise<ClientRequest> {
+async function openRequest(url: string, route: HostRoute, options: Sending): Promise<ClientRequest> {
   const { proxy } = route
-  if (proxy === undefined) return openedTo(url, route, options)
+  if (proxy === undefined) return openRequestTo(url, route, options)
   const { openTunnel, serverNameOf } = await import('./http-proxy.ts')
   if (!isSecure(url)) {
     const servername = serverNameOf(new URL(proxy.url))
-    return openedTo(proxy.url, route, { ...relayed(url, proxy, options), servername })
+    return openRequestTo(proxy.url, route, { ...relayOptions(url, proxy, options), servername })
   }
   const socket = await openTunnel(new URL(url), route, proxy, options.signal)
   return (await secureRequest())(url, { ...options, createConnection: () => socket })
 }
 
-async function openedTo(url: string, route: HostRoute, sending: Sending): Promise<ClientRequest> {
+async function openRequestTo(url: string, route: HostRoute, sending: Sending): Promise<ClientRequest> {
   const { ca } = route
   const options = { ...sending, ...knownAddresses(route) }
   if (!isSecure(url)) return httpRequest(url, { ...options, agent: HTTP_AGENT })
@@ -103,7 +103,7 @@ async function openedTo(url: string, route: HostRoute, sending: Sending): Promis
 }
 
 /** Adapts the request for a relaying proxy, which needs the whole address. */
-function relayed(url: string, proxy: Proxy, options: Sending): Sending {
+function relayOptions(url: string, proxy: Proxy, options: Sending): Sending {
   const { href, host } = new URL(url)
   return { ...options, path: href, headers: { ...options.headers, host, ...proxy.headers } }
 }

@@ -35,15 +35,15 @@ export class HttpTrace {
 
   #read(line: string): void {
     const [, arrow, text = ''] = LINE.exec(line) ?? []
-    if (arrow === '=>') this.#sent(text)
-    else if (arrow === '<=') this.#received(text)
+    if (arrow === '=>') this.#readRequest(text)
+    else if (arrow === '<=') this.#readAnswer(text)
   }
 
-  #sent(text: string): void {
+  #readRequest(text: string): void {
     this.#method = /^([A-Z]+) \S+ HTTP\/[\d.]+$/.exec(text)?.[1] ?? this.#method
   }
 
-  #received(text: string): void {
+  #readAnswer(text: string): void {
     const status = /^HTTP\/[\d.]+ (\d{3})\b/.exec(text)?.[1]
     if (status !== undefined) return this.#begin(Number(status))
     const [, name = '', value = ''] = /^([^:]+):\s*(.*)$/.exec(text) ?? []

@@ -8,7 +8,7 @@ import type { UnpackedArchives, OpenedArchive, ReadArchive } from './archives.ts
 import { fetchFile } from './fetch-file.ts'
 import type { Unusable } from './file-cache.ts'
 import { skillPathOf, uriOfFile, saidIn } from './listed-files.ts'
-import { unmade } from './listing-context.ts'
+import { entryFinding } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
 import { documentIn } from './unverified-skills.ts'
 
@@ -69,7 +69,7 @@ export async function packedSkill(
   if (path === undefined) return { entry: { uri, resources: [] } }
   if (!looking.rules.isWanted(path)) return {}
   const read = await readParcel(parcel, archives, looking)
-  if (!read.ok) return unmade(read.rule, path, `The archive "${parcel.url}" is refused: ${read.why}`)
+  if (!read.ok) return entryFinding(read.rule, path, `The archive "${parcel.url}" is refused: ${read.why}`)
   const document = await documentIn(read.document, parcel.frontmatter, path, looking)
   if ('findings' in document) return document
   const resources = read.files.map((file) => {
@@ -86,23 +86,23 @@ async function readParcel(
 ): Promise<ReadArchive> {
   const { url, form, digest } = parcel
   const { fileBytes } = looking.rules
-  if (form === undefined) return refused('entry-refused', 'it is neither a gzipped tar nor a zip')
+  if (form === undefined) return refusal('entry-refused', 'it is neither a gzipped tar nor a zip')
   const sha256 = digest === undefined ? undefined : sha256In(digest)
   if (digest !== undefined && sha256 === undefined)
-    return refused('entry-refused', 'its digest is not sha256: with 64 digits of 0-9 and a-f')
+    return refusal('entry-refused', 'its digest is not sha256: with 64 digits of 0-9 and a-f')
   const listed = (await looking.lists.resources()).at(url)
   const { size, said = '' } = listed ?? {}
   if (size !== undefined && size > fileBytes)
-    return refused('limit-bytes', `it has ${size} bytes, over budgets.file_bytes (${fileBytes})`)
+    return refusal('limit-bytes', `it has ${size} bytes, over budgets.file_bytes (${fileBytes})`)
   // If a digest identifies the archive, no other statement can change it.
   const archive = { uri: url, said: sha256 === undefined ? `${form} ${parcel.said}${said}` : form, sha256, size }
   return archives.read(archive, {
     fetch: () => fetchFile(url, size ?? fileBytes, looking),
-    unpack: (bytes, mostBytes) => opened(bytes, form, mostBytes, looking),
+    unpack: (bytes, mostBytes) => openArchive(bytes, form, mostBytes, looking),
   })
 }
 
-async function opened(
+async function openArchive(
   archive: Uint8Array,
   form: ArchiveForm,
   mostBytes: number,
@@ -116,20 +116,20 @@ async function opened(
     return over === undefined ? unpacked : { ...over, bytes }
   }
   const { why, isTooLarge } = unpacked
-  if (isTooLarge !== true) return { ...refused('entry-refused', why), bytes }
+  if (isTooLarge !== true) return { ...refusal('entry-refused', why), bytes }
   // With the full limit, the archive might have been accepted.
-  if (limits.bytes < UNPACK_LIMITS.bytes) return { ...refused('not-read', why), bytes, lacksRoom: true }
-  return { ...refused('limit-bytes', why), bytes }
+  if (limits.bytes < UNPACK_LIMITS.bytes) return { ...refusal('not-read', why), bytes, lacksRoom: true }
+  return { ...refusal('limit-bytes', why), bytes }
 }
 
 function overLimits({ files, bytes }: Extract<Unpacked, { ok: true }>, most: SkillLimits): Unusable | undefined {
   if (files.length > most.files)
-    return refused('limit-files', `it holds ${files.length} files, over the limit of ${most.files}`)
+    return refusal('limit-files', `it holds ${files.length} files, over the limit of ${most.files}`)
   if (bytes > most.bytes)
-    return refused('limit-bytes', `its files hold ${bytes} bytes, over the limit of ${most.bytes}`)
+    return refusal('limit-bytes', `its files hold ${bytes} bytes, over the limit of ${most.bytes}`)
   return undefined
 }
 
-function refused(rule: SkillCode, why: string): Unusable {
+function refusal(rule: SkillCode, why: string): Unusable {
   return { ok: false, rule, why }
 }

@@ -1,6 +1,6 @@
 import { inSlices } from '../../../base/cooperative.ts'
 import { isMapping } from '../../../base/json-value.ts'
-import { sized } from './entry-sizes.ts'
+import { addSizes } from './entry-sizes.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
 import { firstRead } from './unverified-skills.ts'
 
@@ -9,9 +9,9 @@ import { firstRead } from './unverified-skills.ts'
  * files.
  */
 export async function wholeEntry(entry: unknown, looking: ListingContext): Promise<MadeEntry> {
-  if (!looking.rules.takesDynamic || !isMapping(entry)) return sized(entry, looking)
+  if (!looking.rules.takesDynamic || !isMapping(entry)) return addSizes(entry, looking)
   const { uri, frontmatter, resources } = entry
-  if (typeof uri !== 'string' || resources !== 'dynamic') return sized(entry, looking)
+  if (typeof uri !== 'string' || resources !== 'dynamic') return addSizes(entry, looking)
   return { ...(await firstRead({ uri, frontmatter, digest: undefined, said: '' }, looking)), isDynamic: true }
 }
 

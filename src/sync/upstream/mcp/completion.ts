@@ -18,7 +18,7 @@ export interface Completed {
 }
 
 /** Requests the values of a variable. A server that refuses or times out has none. */
-export async function completed(
+export async function completeVariable(
   { template, variable, values }: Completing,
   { connection, timeoutMs, signal }: Asking,
 ): Promise<Completed> {

@@ -12,7 +12,7 @@ import type { ListingContext, MadeEntry } from './listing-context.ts'
  * or from the files if the operator had that skill mirrored. Returns the entry unchanged if a size is missing: sizes
  * are never invented.
  */
-export async function sized(entry: unknown, looking: ListingContext): Promise<MadeEntry> {
+export async function addSizes(entry: unknown, looking: ListingContext): Promise<MadeEntry> {
   if (!isMapping(entry) || typeof entry['uri'] !== 'string') return { entry }
   const { uri, resources } = entry
   const { skill: limits, isWanted, isMeasured } = looking.rules

@@ -7,7 +7,7 @@ import { orSilence } from './client/rpc-errors.ts'
 import { contentsOf, jsonIn } from './contents.ts'
 import { fetchFile } from './fetch-file.ts'
 import { rootOf, skillPathOf, uriOfFile } from './listed-files.ts'
-import { unmade } from './listing-context.ts'
+import { entryFinding } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
 import { overLimits } from './unverified-skills.ts'
 
@@ -62,21 +62,25 @@ async function madeOf(
   files: readonly ManifestFile[] | 'broken' | undefined,
   looking: ListingContext,
 ): Promise<MadeEntry> {
-  if (files === undefined) return unmade('entry-refused', path, 'The server has no manifest of the skill')
-  if (files === 'broken') return unmade('entry-refused', path, 'The manifest of the skill is none')
+  if (files === undefined) return entryFinding('entry-refused', path, 'The server has no manifest of the skill')
+  if (files === 'broken') return entryFinding('entry-refused', path, 'The manifest of the skill is none')
   const over = overLimits(files, path, looking)
   if (over !== undefined) return over
   const document = files.find((file) => file.path === 'SKILL.md')
   const sha256 = sha256In(document?.hash)
   if (document === undefined || sha256 === undefined)
-    return unmade('entry-refused', path, 'The manifest of the skill has no SKILL.md with its size and its SHA-256')
+    return entryFinding(
+      'entry-refused',
+      path,
+      'The manifest of the skill has no SKILL.md with its size and its SHA-256',
+    )
   const { size } = document
   const file = { uri, said: '', sha256, size }
   const read = await looking.fileCache.read(file, 'bytes', () => fetchFile(uri, size, looking))
-  if (!read.ok) return unmade(read.rule, path, `SKILL.md is not what its manifest says: ${read.why}`)
+  if (!read.ok) return entryFinding(read.rule, path, `SKILL.md is not what its manifest says: ${read.why}`)
   const { rules, signal } = looking
   const found = await frontmatterBy(rules.reader, read.bytes ?? new Uint8Array(), rules.frontmatter, signal)
-  if (!found.ok) return unmade(found.rule, path, found.message)
+  if (!found.ok) return entryFinding(found.rule, path, found.message)
   return { entry: { uri, frontmatter: found.frontmatter, resources: files.map((one) => resourceOf(one, uri)) } }
 }
 

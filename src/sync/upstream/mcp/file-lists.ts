@@ -5,7 +5,7 @@ import { shownValue } from '../../skill-md/contract/contract-value.ts'
 import { isAbsence } from './client/rpc-errors.ts'
 import { ListedFiles, pathOfUri, rootOf, saidIn } from './listed-files.ts'
 import type { ListedFile } from './listed-files.ts'
-import { allOf, answered } from './pages.ts'
+import { allOf, enumerationRefusal } from './pages.ts'
 import type { Enumerating } from './pages.ts'
 
 /** The files of a skill, or why they cannot be listed. */
@@ -48,16 +48,16 @@ export class FileLists {
 
   /** Returns everything in `resources/list`; empty if the server has no such list. Requested once. */
   async resources(firstMs?: number): Promise<ListedFiles> {
-    this.#resources ??= this.#listed(firstMs)
+    this.#resources ??= this.#listResources(firstMs)
     return this.#resources
   }
 
-  async #listed(firstMs: number | undefined): Promise<ListedFiles> {
+  async #listResources(firstMs: number | undefined): Promise<ListedFiles> {
     const asked = { method: 'resources/list', key: 'resources', ...(firstMs !== undefined && { firstMs }) }
     const items = await allOf(asked, this.#enumerating)
     if (!('ok' in items)) return new ListedFiles(filesIn(items))
     // Otherwise a temporary server failure would look like skills of one file.
-    if (!isAbsence(items)) throw answered(asked.method, items)
+    if (!isAbsence(items)) throw enumerationRefusal(asked.method, items)
     return new ListedFiles([])
   }
 
@@ -68,7 +68,7 @@ export class FileLists {
     for (let folder = folders.shift(); folder !== undefined; folder = folders.shift()) {
       const asked = { method: 'resources/directory/read', key: 'resources', params: { uri: folder.uri } }
       const items = await allOf(asked, this.#enumerating)
-      if ('ok' in items && !isAbsence(items)) throw answered(asked.method, items)
+      if ('ok' in items && !isAbsence(items)) throw enumerationRefusal(asked.method, items)
       if ('ok' in items) return folder.depth === 0 ? undefined : { ok: false, why: `"${folder.path}" is not listed` }
       folders.push(...walk.take(items, folder))
       if (walk.why !== undefined) return { ok: false, why: walk.why }

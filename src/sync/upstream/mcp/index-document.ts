@@ -7,7 +7,7 @@ import { wholeEntry } from './complete-entry.ts'
 import { contentsOf, jsonIn } from './contents.ts'
 import { skillPathOf, saidIn } from './listed-files.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
-import { answered, broken, over } from './pages.ts'
+import { enumerationRefusal, enumerationFault, over } from './pages.ts'
 import { firstRead } from './unverified-skills.ts'
 
 const INDEX = 'skill://index.json'
@@ -34,11 +34,11 @@ export async function indexItems(looking: ListingContext): Promise<readonly unkn
   const { connection, budget, hints, rules, signal } = looking
   const reply = await orSilence(connection.request('resources/read', { uri: INDEX }, signal, rules.connectMs))
   if (reply instanceof Error) return reply
-  if (!reply.ok) return isAbsence(reply) ? undefined : answered(INDEX, reply)
+  if (!reply.ok) return isAbsence(reply) ? undefined : enumerationRefusal(INDEX, reply)
   hints.hear('resources/read', reply.result)
   const document = contentsOf(reply.result, budget.bytes)
   if ('why' in document)
-    throw document.isTooLarge ? over(INDEX, 'listing_bytes', budget.bytes) : broken(INDEX, document.why)
+    throw document.isTooLarge ? over(INDEX, 'listing_bytes', budget.bytes) : enumerationFault(INDEX, document.why)
   const items = itemsIn(document.bytes, looking)
   if (items.length > budget.entries) throw over(INDEX, 'listing_entries', budget.entries)
   return items
@@ -46,9 +46,9 @@ export async function indexItems(looking: ListingContext): Promise<readonly unkn
 
 function itemsIn(bytes: Uint8Array, { rules }: ListingContext): readonly unknown[] {
   const document = jsonIn(bytes)
-  if (!isMapping(document)) throw broken(INDEX, 'it is no JSON object')
+  if (!isMapping(document)) throw enumerationFault(INDEX, 'it is no JSON object')
   const { $schema, skills } = document
-  if (!Array.isArray(skills)) throw broken(INDEX, 'it has no list "skills"')
+  if (!Array.isArray(skills)) throw enumerationFault(INDEX, 'it has no list "skills"')
   if ($schema !== undefined && $schema !== SCHEMA)
     rules.onOddity(
       `The index names the schema ${JSON.stringify(withinDepth($schema)).slice(0, 200)}, which is not known here`,

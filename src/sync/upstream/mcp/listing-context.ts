@@ -30,6 +30,6 @@ export interface MadeEntry {
 }
 
 /** Returns a finding for a skill without an entry. */
-export function unmade(rule: SkillCode, path: string, message: string): Required<Pick<MadeEntry, 'findings'>> {
+export function entryFinding(rule: SkillCode, path: string, message: string): Required<Pick<MadeEntry, 'findings'>> {
   return { findings: [{ rule, path, message }] }
 }

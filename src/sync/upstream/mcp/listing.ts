@@ -9,10 +9,10 @@ import { orSilence } from './client/rpc-errors.ts'
 import { wholeEntries } from './complete-entry.ts'
 import { byManifests } from './fastmcp.ts'
 import { byIndex } from './index-document.ts'
-import { unmade } from './listing-context.ts'
+import { entryFinding } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
 import { withNamed } from './named-skills.ts'
-import { allOf, answered, SpentBudget } from './pages.ts'
+import { allOf, enumerationRefusal, SpentBudget } from './pages.ts'
 
 /**
  * Lists the skills of a server, by the newest form that answers; `known` is the form that answered last. If none
@@ -54,7 +54,7 @@ async function byMethod(looking: ListingContext): Promise<readonly MadeEntry[] |
   const spent = new SpentBudget(looking.budget)
   const entries = await orSilence(allOf(asked, looking, spent))
   if (entries instanceof Error) return entries
-  if ('ok' in entries) return entries.code === METHOD_NOT_FOUND ? undefined : answered('skills/list', entries)
+  if ('ok' in entries) return entries.code === METHOD_NOT_FOUND ? undefined : enumerationRefusal('skills/list', entries)
   const made = await wholeEntries(entries, looking)
   return declaresOmitted(looking.connection) ? [...made, ...(await omittedBy(looking, spent))] : made
 }
@@ -85,7 +85,7 @@ async function omittedBy(looking: ListingContext, spent: SpentBudget): Promise<r
   try {
     const asked = { method: OMITTED_LIST, key: 'skills', firstMs: looking.rules.connectMs }
     const entries = await allOf(asked, looking, spent)
-    if ('ok' in entries) throw answered(OMITTED_LIST, entries)
+    if ('ok' in entries) throw enumerationRefusal(OMITTED_LIST, entries)
     return await wholeEntries(entries, looking)
   } catch (error) {
     looking.signal.throwIfAborted()
@@ -93,6 +93,6 @@ async function omittedBy(looking: ListingContext, spent: SpentBudget): Promise<r
     // No freshness for this list, so the schedule tries again, whatever the other answers allow.
     looking.hints.hear(OMITTED_LIST, {})
     const message = `The skills that skills/list leaves out cannot be learnt, and stay as they were: ${error.message}`
-    return [unmade('listing-incomplete', '', message)]
+    return [entryFinding('listing-incomplete', '', message)]
   }
 }

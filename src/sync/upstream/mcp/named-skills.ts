@@ -6,10 +6,10 @@ import { withinDepth } from './client/depth-limit.ts'
 import { METHOD_NOT_FOUND } from './client/message.ts'
 import { isAbsence } from './client/rpc-errors.ts'
 import { wholeEntry } from './complete-entry.ts'
-import { unmade } from './listing-context.ts'
+import { entryFinding } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
 import type { NamedSkill } from './look-rules.ts'
-import { answered } from './pages.ts'
+import { enumerationRefusal } from './pages.ts'
 import { firstRead } from './unverified-skills.ts'
 
 /** Adds the skills that the operator named by URI and the server does not list. */
@@ -39,7 +39,7 @@ export async function namedSkill(named: NamedSkill, form: ListingForm, looking: 
   if (asked !== undefined) return asked
   // The URI proves nothing, so a file of an older server is read only if the operator allows it.
   if (isUnverified) return firstRead({ uri, frontmatter: undefined, digest: undefined, said: '' }, looking)
-  return unmade(
+  return entryFinding(
     'entry-refused',
     '',
     `"${uri}" cannot be verified: the server has no skills/get, which alone says what lies there; --unverified takes what it gives`,
@@ -51,7 +51,7 @@ async function byMethod(uri: string, looking: ListingContext): Promise<MadeEntry
   const { connection, hints, rules, signal } = looking
   const reply = await connection.request('skills/get', { uri }, signal, rules.connectMs)
   if (!reply.ok && reply.code === METHOD_NOT_FOUND) return undefined
-  if (!reply.ok && !isAbsence(reply)) throw answered('skills/get', reply)
+  if (!reply.ok && !isAbsence(reply)) throw enumerationRefusal('skills/get', reply)
   if (!reply.ok) return absent(uri, `the server answers ${reply.code}, "${reply.message.slice(0, 200)}"`)
   hints.hear('skills/get', reply.result)
   const skill = withinDepth(reply.result['skill'])
@@ -60,5 +60,5 @@ async function byMethod(uri: string, looking: ListingContext): Promise<MadeEntry
 }
 
 function absent(uri: string, why: string): MadeEntry {
-  return unmade('entry-refused', '', `"${uri}" is not there: ${why}`)
+  return entryFinding('entry-refused', '', `"${uri}" is not there: ${why}`)
 }

@@ -63,11 +63,11 @@ export async function allOf(
     const reply = await pageOf(asked, cursor, { ...enumerating, overall })
     if (!reply.ok) {
       if (page === 1) return reply
-      throw answered(method, reply)
+      throw enumerationRefusal(method, reply)
     }
     hints.hear(method, reply.result)
     const { [key]: items, nextCursor } = reply.result
-    if (!Array.isArray(items)) throw broken(method, `its answer has no list "${key}"`)
+    if (!Array.isArray(items)) throw enumerationFault(method, `its answer has no list "${key}"`)
     spent.addEntries(method, items.length)
     for (const item of items) {
       const entry = withinDepth(item)
@@ -75,8 +75,8 @@ export async function allOf(
       spent.addBytes(method, entry)
     }
     if (nextCursor === undefined || nextCursor === null) return entries
-    if (typeof nextCursor !== 'string') throw broken(method, 'its cursor is no text')
-    if (cursors.has(nextCursor)) throw broken(method, 'it repeats a cursor')
+    if (typeof nextCursor !== 'string') throw enumerationFault(method, 'its cursor is no text')
+    if (cursors.has(nextCursor)) throw enumerationFault(method, 'it repeats a cursor')
     if (page === budget.pages) throw over(method, 'listing_pages', budget.pages)
     cursors.add(nextCursor)
     cursor = nextCursor
@@ -98,12 +98,12 @@ async function pageOf(
 }
 
 /** Converts a refusal into an error. */
-export function answered(method: string, { code, message }: RpcRefusal): SyncError {
+export function enumerationRefusal(method: string, { code, message }: RpcRefusal): SyncError {
   const said = message.slice(0, 200)
   return new SyncError('source-unreachable', `Cannot enumerate with ${method}: the server answers ${code}, "${said}"`)
 }
 
-export function broken(method: string, why: string): SyncError {
+export function enumerationFault(method: string, why: string): SyncError {
   return new SyncError('content-refused', `Cannot enumerate with ${method}: ${why}`)
 }
 

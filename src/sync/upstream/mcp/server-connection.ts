@@ -16,7 +16,7 @@ import type { McpConnection } from './client/connection.ts'
 import { withinDepth } from './client/depth-limit.ts'
 import { isAbsence } from './client/rpc-errors.ts'
 import { wholeEntry } from './complete-entry.ts'
-import { completed } from './completion.ts'
+import { completeVariable } from './completion.ts'
 import type { Completed, Completing } from './completion.ts'
 import { contentsOf } from './contents.ts'
 import type { ResourceContents } from './contents.ts'
@@ -58,7 +58,7 @@ export class ServerLink implements McpServer {
 
   constructor(options: LinkOptions) {
     this.#options = options
-    const connect = (signal: AbortSignal): Promise<McpConnection> => this.#connected(signal)
+    const connect = (signal: AbortSignal): Promise<McpConnection> => this.#connect(signal)
     this.#listener = new ChangeListener({ connect, clock: options.clock, onNews: options.onNews })
   }
 
@@ -114,7 +114,7 @@ export class ServerLink implements McpServer {
 
   async complete(completing: Completing, signal: AbortSignal): Promise<Completed> {
     const timeoutMs = this.#options.rules.connectMs
-    return this.#using(signal, (connection) => completed(completing, { connection, timeoutMs, signal }))
+    return this.#using(signal, (connection) => completeVariable(completing, { connection, timeoutMs, signal }))
   }
 
   async reread(archive: string, signal: AbortSignal): Promise<void> {
@@ -129,10 +129,10 @@ export class ServerLink implements McpServer {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
     // The connection closes without unsubscribing first: the end of the session ends the subscriptions too.
-    await Promise.all([this.#listener[Symbol.asyncDispose](), this.#disconnected(), this.#leaving])
+    await Promise.all([this.#listener[Symbol.asyncDispose](), this.#disconnect(), this.#leaving])
   }
 
-  async #disconnected(): Promise<void> {
+  async #disconnect(): Promise<void> {
     const connection = await this.#connection?.catch(() => undefined)
     await connection?.[Symbol.asyncDispose]()
   }
@@ -148,7 +148,7 @@ export class ServerLink implements McpServer {
 
   /** Retries once on a new connection if the present one was lost. */
   async #using<Result>(signal: AbortSignal, use: (connection: McpConnection) => Promise<Result>): Promise<Result> {
-    const connection = await this.#connected(signal)
+    const connection = await this.#connect(signal)
     try {
       return await use(connection)
     } catch (error) {
@@ -156,17 +156,17 @@ export class ServerLink implements McpServer {
       await turn()
       const isLost = this.#lost.has(connection) && error instanceof SyncError
       if (!isLost || signal.aborted) throw error
-      return use(await this.#connected(signal))
+      return use(await this.#connect(signal))
     }
   }
 
-  async #connected(signal: AbortSignal): Promise<McpConnection> {
+  async #connect(signal: AbortSignal): Promise<McpConnection> {
     signal.throwIfAborted()
-    this.#connection ??= this.#opened()
+    this.#connection ??= this.#openConnection()
     return abortable(this.#connection, signal)
   }
 
-  async #opened(): Promise<McpConnection> {
+  async #openConnection(): Promise<McpConnection> {
     try {
       const connection = await this.#options.open(this.#stop.signal)
       // `ended` never rejects.

@@ -5,7 +5,7 @@ import { withinDepth } from './client/depth-limit.ts'
 import { isAbsence, orSilence } from './client/rpc-errors.ts'
 import { indexItems } from './index-document.ts'
 import type { ListingContext } from './listing-context.ts'
-import { allOf, answered } from './pages.ts'
+import { allOf, enumerationRefusal } from './pages.ts'
 import { readTemplate } from './template.ts'
 
 /** A server's URI template for the SKILL.md of many skills, which it need not list. */
@@ -24,7 +24,10 @@ export interface SkillSpaces {
 
 /** Collects the templates of SKILL.md files from the server's list and from an index of the first revisions. */
 export async function spacesOf(looking: ListingContext, form: ListingForm | undefined): Promise<SkillSpaces> {
-  const offered = [...(await listedTemplates(looking)), ...(form === 'skills/list' ? [] : await indexed(looking))]
+  const offered = [
+    ...(await listedTemplates(looking)),
+    ...(form === 'skills/list' ? [] : await templatesInIndex(looking)),
+  ]
   const met = new Map<string, Offered>()
   for (const one of offered) if (!met.has(one.template)) met.set(one.template, one)
   const spaces: ServerTemplate[] = []
@@ -54,7 +57,7 @@ async function listedTemplates(looking: ListingContext): Promise<readonly Offere
   // Some servers answer an unknown method in a way that clients cannot receive.
   if (items instanceof Error) return []
   if ('ok' in items) {
-    if (!isAbsence(items)) throw answered(asked.method, items)
+    if (!isAbsence(items)) throw enumerationRefusal(asked.method, items)
     return []
   }
   return items.filter(isMapping).flatMap(({ uriTemplate: template, title, name, description }) => {
@@ -64,7 +67,7 @@ async function listedTemplates(looking: ListingContext): Promise<readonly Offere
 }
 
 /** Returns nothing if the index is unavailable now: other templates are still shown. */
-async function indexed(looking: ListingContext): Promise<readonly Offered[]> {
+async function templatesInIndex(looking: ListingContext): Promise<readonly Offered[]> {
   const items = await indexItems(looking)
   if (items === undefined || items instanceof Error) return []
   return items

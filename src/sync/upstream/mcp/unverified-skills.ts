@@ -9,7 +9,7 @@ import type { CachedFile, UnreadFile } from './file-cache.ts'
 import type { Strays } from './file-lists.ts'
 import type { ListedFile } from './listed-files.ts'
 import { skillPathOf } from './listed-files.ts'
-import { unmade } from './listing-context.ts'
+import { entryFinding } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
 
 /** An index entry of one of the first revisions. */
@@ -36,9 +36,9 @@ export async function firstRead(outline: Outline, looking: ListingContext): Prom
   if (!isWanted(path)) return {}
   const sha256 = digest === undefined ? undefined : sha256In(digest)
   if (digest !== undefined && sha256 === undefined)
-    return unmade('entry-refused', path, 'The digest of SKILL.md is not sha256: with 64 digits of 0-9 and a-f')
+    return entryFinding('entry-refused', path, 'The digest of SKILL.md is not sha256: with 64 digits of 0-9 and a-f')
   const list = await looking.lists.of(uri, limits.files)
-  if (!list.ok) return unmade('limit-files', path, `The files of the skill cannot be told: ${list.why}`)
+  if (!list.ok) return entryFinding('limit-files', path, `The files of the skill cannot be told: ${list.why}`)
   const files = withDocument(uri, list.files)
   // A list of all resources may lack the files of a skill: servers need not list them.
   const isLinked = !list.isWhole && files.length === 1
@@ -64,10 +64,10 @@ export function overLimits(
 ): MadeEntry | undefined {
   const { files: mostFiles, bytes: mostBytes } = rules.skill
   if (files.length > mostFiles)
-    return unmade('limit-files', path, `The skill has ${files.length} files, over the limit of ${mostFiles}`)
+    return entryFinding('limit-files', path, `The skill has ${files.length} files, over the limit of ${mostFiles}`)
   const bytes = files.reduce((sum, { size }) => sum + (size ?? 0), 0)
   if (bytes <= mostBytes) return undefined
-  return unmade('limit-bytes', path, `The files hold ${bytes} bytes, over the limit of ${mostBytes}`)
+  return entryFinding('limit-bytes', path, `The files hold ${bytes} bytes, over the limit of ${mostBytes}`)
 }
 
 /** Puts SKILL.md first, listed or not: without it the other files are useless. */
@@ -105,7 +105,7 @@ class FirstReading {
       const isDocument = uri === this.#outline.uri
       const said = isDocument ? `${this.#outline.said}${file.said}` : file.said
       const read = await this.#read({ ...file, said, sha256: isDocument ? sha256 : undefined }, isDocument)
-      if (!read.ok) return unmade(read.rule, this.#path, `"${uri}" is not what it should be: ${read.why}`)
+      if (!read.ok) return entryFinding(read.rule, this.#path, `"${uri}" is not what it should be: ${read.why}`)
       const document = isDocument ? await this.#documentIn(read.bytes ?? new Uint8Array()) : undefined
       if (document !== undefined && 'findings' in document) return document
       frontmatter ??= document?.frontmatter
@@ -153,8 +153,8 @@ export async function documentIn(
   { rules, signal }: ListingContext,
 ): Promise<Document> {
   const read = await frontmatterBy(rules.reader, bytes, rules.frontmatter, signal)
-  if (!read.ok) return unmade(read.rule, path, read.message)
+  if (!read.ok) return entryFinding(read.rule, path, read.message)
   const declared = inIndex === undefined ? undefined : frontmatterOf(inIndex, rules.frontmatter)
   if (declared === undefined || (declared.ok && isDeepStrictEqual(declared.json, read.frontmatter))) return read
-  return unmade('content-mismatch', path, 'The frontmatter of SKILL.md is not the one in the index')
+  return entryFinding('content-mismatch', path, 'The frontmatter of SKILL.md is not the one in the index')
 }

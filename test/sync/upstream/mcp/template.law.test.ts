@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { expanded, readTemplate } from '../../../../src/sync/upstream/mcp/template.ts'
+import { expandTemplate, readTemplate } from '../../../../src/sync/upstream/mcp/template.ts'
 
 /** A segment as a template has it: text, a variable, or one within the other. */
 const segment = fc
@@ -23,7 +23,7 @@ test('a value never leaves its segment: what is made has those of the template, 
     fc.property(template, values, (raw, given) => {
       const read = readTemplate(raw)
       if (!read.ok) return
-      const made = expanded(read.template, new Map(Object.entries(given)))
+      const made = expandTemplate(read.template, new Map(Object.entries(given)))
       if (!made.ok) return
 
       const wanted = raw
@@ -45,7 +45,7 @@ test('every value without separators and dots alone is taken', () => {
       const read = readTemplate('skill://docs/{v}/SKILL.md')
       if (!read.ok) throw new Error(read.why)
 
-      expect(expanded(read.template, new Map([['v', text]]))).toEqual({
+      expect(expandTemplate(read.template, new Map([['v', text]]))).toEqual({
         ok: true,
         uri: expect.stringMatching(/^skill:\/\/docs\/[^/]+\/SKILL\.md$/),
       })
@@ -86,7 +86,7 @@ test('what RFC 6570 reserves is encoded, all of it', () => {
   const read = readTemplate('skill://docs/{v}/SKILL.md')
   if (!read.ok) throw new Error(read.why)
 
-  const made = expanded(read.template, new Map([['v', "a:?#[]@!$&'()*+,;= é~"]]))
+  const made = expandTemplate(read.template, new Map([['v', "a:?#[]@!$&'()*+,;= é~"]]))
 
   expect(made).toEqual({
     ok: true,

@@ -27,7 +27,7 @@ export function createObjectHash(type: ObjectType, size: number, format: ObjectF
       return this
     },
     objectId(): ObjectId {
-      return checked(hash.digest('hex'))
+      return checkId(hash.digest('hex'))
     },
   }
 }
@@ -72,7 +72,7 @@ function headerOf(bytes: Buffer, shape: RegExp): ObjectId | undefined {
   return id !== undefined && isObjectId(id) ? id : undefined
 }
 
-function checked(id: string): ObjectId {
+function checkId(id: string): ObjectId {
   if (!isObjectId(id)) throw new TypeError(`"${id}" is no object id`)
   return id
 }

@@ -44,7 +44,7 @@ export class PackObjects {
       object = this.#cache.get(at)
     }
     for (const step of chain.toReversed()) {
-      object = this.#applied(this.#file.inflate(step.header).bytes, object)
+      object = this.#applyDelta(this.#file.inflate(step.header).bytes, object)
       if (object === undefined) return undefined
       this.#cache.set(step.offset, object)
     }
@@ -61,10 +61,10 @@ export class PackObjects {
   #onto(base: number | ObjectId, delta: Buffer): GitObject | undefined {
     const offset = this.#baseOf(base)
     const object = offset === undefined ? undefined : this.resolve(offset)
-    return object === undefined ? undefined : this.#applied(delta, object)
+    return object === undefined ? undefined : this.#applyDelta(delta, object)
   }
 
-  #applied(delta: Buffer, base: GitObject): GitObject | undefined {
+  #applyDelta(delta: Buffer, base: GitObject): GitObject | undefined {
     const bytes = applyDelta(delta, base.bytes, this.#objectBytes)
     return bytes === undefined ? undefined : { type: base.type, bytes }
   }

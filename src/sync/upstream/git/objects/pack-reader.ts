@@ -69,7 +69,7 @@ export class PackReader implements Disposable {
       return reader
     } catch (cause) {
       file[Symbol.dispose]()
-      throw cause instanceof LargeInPack ? cause : damaged(cause)
+      throw cause instanceof LargeInPack ? cause : damageError(cause)
     }
   }
 
@@ -202,12 +202,12 @@ function sound<T>(read: () => T): T {
   try {
     return read()
   } catch (cause) {
-    throw damaged(cause)
+    throw damageError(cause)
   }
 }
 
 /** Converts an error: every fault inside a pack, zlib's errors included, is the server's fault. */
-function damaged(cause: unknown): SyncError {
+function damageError(cause: unknown): SyncError {
   if (cause instanceof SyncError) return cause
   return new SyncError('source-unreachable', 'Cannot read the pack that was sent: it is damaged', { cause })
 }

@@ -48,7 +48,7 @@ function candidatesOf(asked: string | undefined): readonly string[] {
  * requested.
  */
 export function chooseRef(asked: AskedRef, listing: readonly Ref[], source: string): Ref | undefined {
-  const found = typeof asked === 'object' ? inRange(asked, listing) : named(candidatesOf(asked), listing)
+  const found = typeof asked === 'object' ? inRange(asked, listing) : refsNamed(candidatesOf(asked), listing)
   if (found.length < 2) return found[0]
   const names = found.map(({ name }) => name).sort()
   const some = names.slice(0, 5).map((name) => `"${name}"`)
@@ -56,7 +56,7 @@ export function chooseRef(asked: AskedRef, listing: readonly Ref[], source: stri
   throw new SyncError('ref-ambiguous', message)
 }
 
-function named(names: readonly string[], listing: readonly Ref[]): Ref[] {
+function refsNamed(names: readonly string[], listing: readonly Ref[]): Ref[] {
   return listing.filter((ref) => names.includes(ref.name))
 }
 
@@ -76,10 +76,10 @@ export function revisionOf(asked: AskedRef, ref: Ref): Revision {
 /** Creates the error for a missing ref. `isEmpty`: the repository has no branch and no tag at all. */
 export function refNotFound(asked: AskedRef, source: string, listing: readonly Ref[], isEmpty: boolean): SyncError {
   const what = asked === undefined ? `the default branch of "${source}"` : `"${askedText(asked)}" of "${source}"`
-  return new SyncError('ref-not-found', `Cannot resolve ${what}: ${whyNot(asked, listing, isEmpty)}`)
+  return new SyncError('ref-not-found', `Cannot resolve ${what}: ${noRefReason(asked, listing, isEmpty)}`)
 }
 
-function whyNot(asked: AskedRef, listing: readonly Ref[], isEmpty: boolean): string {
+function noRefReason(asked: AskedRef, listing: readonly Ref[], isEmpty: boolean): string {
   if (isEmpty) return 'the repository has no commits'
   if (typeof asked === 'object') return 'no tag has a version in that range'
   if (candidatesOf(asked)[0] === 'HEAD') return 'its HEAD points to no branch'

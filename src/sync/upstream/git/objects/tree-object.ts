@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { shown } from '../../../../base/text/printable.ts'
+import { printablePath } from '../../../../base/text/printable.ts'
 import { isObjectId, type ObjectFormat } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import type { TreeEntry } from '../../../model/tree.ts'
@@ -23,14 +23,14 @@ export function parseTree(
   for (let at = 0; at < bytes.length;) {
     const space = spaceAfter(bytes, at)
     const end = bytes.indexOf(0, space)
-    if (space < at || end < space || end + idBytes >= bytes.length) throw refused(path, 'its tree object is malformed')
+    if (space < at || end < space || end + idBytes >= bytes.length) throw refusal(path, 'its tree object is malformed')
     const { name, raw, isUsable } =
       plainName(bytes, space + 1, end, segmentBytes) ?? nameOf(bytes.subarray(space + 1, end), segmentBytes, path)
-    if (names.has(raw)) throw refused(pathTo(path, name), 'the name is there twice')
+    if (names.has(raw)) throw refusal(pathTo(path, name), 'the name is there twice')
     names.add(raw)
     const kind = kindOf(bytes.toString('latin1', at, space))
     const id = bytes.toString('hex', end + 1, end + 1 + idBytes)
-    if (kind === undefined || !isObjectId(id)) throw refused(pathTo(path, name), 'its mode is none of git')
+    if (kind === undefined || !isObjectId(id)) throw refusal(pathTo(path, name), 'its mode is none of git')
     entries.push({ name, kind: isUsable ? kind : kind === 'folder' ? 'unusable-folder' : 'unusable-file', id })
     at = end + 1 + idBytes
   }
@@ -79,9 +79,9 @@ const [DOT, SLASH, UPPER_G, LOWER_G, FIRST_BEYOND_ASCII] = [0x2e, 0x2f, 0x47, 0x
 
 function nameOf(bytes: Buffer, segmentBytes: number, path: string): Name {
   const name = bytes.toString('utf8')
-  if (name === '') throw refused(path, 'an entry has no name')
+  if (name === '') throw refusal(path, 'an entry has no name')
   if (name === '.' || name === '..' || name.includes('/') || isDotGit(name)) {
-    throw refused(pathTo(path, name), 'the name could lead elsewhere')
+    throw refusal(pathTo(path, name), 'the name could lead elsewhere')
   }
   if (bytes.length <= segmentBytes && isUtf8(bytes)) return { name, raw: name, isUsable: true }
   const letters = bytes.toString('latin1')
@@ -135,6 +135,6 @@ function kindOfBits(mode: string): TreeEntry['kind'] | undefined {
   }
 }
 
-function refused(path: string, why: string): SyncError {
-  return new SyncError('content-refused', `Cannot take ${shown(path)}: ${why}`)
+function refusal(path: string, why: string): SyncError {
+  return new SyncError('content-refused', `Cannot take ${printablePath(path)}: ${why}`)
 }

@@ -1,5 +1,5 @@
 import { foldersAbove, isBelow } from '../../../../base/paths.ts'
-import { shown } from '../../../../base/text/printable.ts'
+import { printablePath } from '../../../../base/text/printable.ts'
 import { formatOf, type ObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import type { TreeEntry } from '../../../model/tree.ts'
@@ -129,7 +129,7 @@ class Walk {
 
   #check(limit: keyof TreeLimits, value: number, path: string): void {
     if (value <= this.#limits[limit]) return
-    const message = `Cannot take ${shown(path)}: ${value} is over ${namedLimit(limit, this.#limits)}`
+    const message = `Cannot take ${printablePath(path)}: ${value} is over ${namedLimit(limit, this.#limits)}`
     throw new SyncError('limit-exceeded', message)
   }
 }

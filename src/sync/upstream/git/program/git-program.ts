@@ -53,7 +53,7 @@ export class GitProgram implements AsyncDisposable {
       const ssh = target.kind === 'ssh' ? await writeSsh(folder, reach) : {}
       return new GitProgram(folder, target, reach, { ...environmentIn(folder, target, reach), ...ssh })
     } catch (cause) {
-      await removed(folder)
+      await removeFolder(folder)
       throw scratchFailure(cause)
     }
   }
@@ -120,7 +120,7 @@ export class GitProgram implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await removed(this.folder)
+    await removeFolder(this.folder)
   }
 
   /**
@@ -175,7 +175,7 @@ function redirectedTo(answer: Traced, base: string, url: string): string {
 }
 
 /** Ignores a failure: the scratch folder's removal or the next sweep removes the rest. */
-async function removed(folder: string): Promise<void> {
+async function removeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true }).catch(() => {})
 }
 
@@ -215,7 +215,7 @@ const ASKING_ON_DISK = { GIT_ALLOW_PROTOCOL: 'file' }
  * processes.
  */
 function settingsFor(target: ProgramTarget): string {
-  const trusted = target.kind === 'disk' ? [`[safe]\n\tdirectory = ${quoted(target.folder)}`] : []
+  const trusted = target.kind === 'disk' ? [`[safe]\n\tdirectory = ${quote(target.folder)}`] : []
   return [...SETTINGS, ...trusted].map((line) => `${line}\n`).join('')
 }
 
@@ -233,6 +233,6 @@ const SETTINGS: readonly string[] = [
 ]
 
 /** Quotes a value for git's configuration. */
-function quoted(text: string): string {
+function quote(text: string): string {
   return `"${text.replaceAll(/["\\]/g, String.raw`\$&`).replaceAll('\n', String.raw`\n`)}"`
 }

@@ -80,12 +80,12 @@ async function writeKey(folder: string, key: SshPrivateKey): Promise<void> {
     return
   }
   const { mode, uid } = await stat(key.path).catch((cause: unknown) => {
-    throw rejected(`Cannot read the ${key.name}: ${codeOf(cause)}`, cause)
+    throw rejection(`Cannot read the ${key.name}: ${codeOf(cause)}`, cause)
   })
   // ssh would silently ignore the key.
   if ((mode & 0o077) !== 0 && uid === process.getuid?.()) {
     const shown = (mode & 0o777).toString(8)
-    throw rejected(`Cannot use the ${key.name}: others may read it (mode ${shown}); ssh wants it to be 600`)
+    throw rejection(`Cannot use the ${key.name}: others may read it (mode ${shown}); ssh wants it to be 600`)
   }
   await symlink(key.path, file)
 }
@@ -145,6 +145,6 @@ function codeOf(cause: unknown): string {
   return code === 'EACCES' ? 'permission denied' : code
 }
 
-function rejected(message: string, cause?: unknown): SyncError {
+function rejection(message: string, cause?: unknown): SyncError {
   return new SyncError('credentials-rejected', message, { cause })
 }

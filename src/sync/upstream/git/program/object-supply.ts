@@ -59,7 +59,7 @@ export class ProgramSupply implements AsyncDisposable {
   }
 
   /** Returns why the process ended early. If it was killed, a retry can succeed. */
-  async whyEnded(early: ProgramEnded): Promise<SyncError> {
+  async endReason(early: ProgramEnded): Promise<SyncError> {
     const ended = await this.#reader?.ended
     if (ended?.status === undefined) return early
     const failure = await this.#git.failure(ended, 'Cannot read the objects')

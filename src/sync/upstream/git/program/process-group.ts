@@ -52,7 +52,7 @@ export class ChildGroup implements AsyncDisposable {
     const { command, cwd } = start
     this.#mark = start.fileBytes === undefined ? undefined : new RunMark()
     const env = { ...start.env, ...this.#mark?.env }
-    const [program, args] = start.fileBytes === undefined ? [command, start.args] : limited(start, start.fileBytes)
+    const [program, args] = start.fileBytes === undefined ? [command, start.args] : limitCommand(start, start.fileBytes)
     const stdio: 'pipe' | 'pipe'[] = start.onTrace === undefined ? 'pipe' : ['pipe', 'pipe', 'pipe', 'pipe']
     const child = spawn(program, args, { cwd, env, detached: true, stdio })
     if (child.pid === undefined || !isPiped(child)) {
@@ -168,7 +168,7 @@ function traceOf({ stdio }: ChildProcess, { onTrace }: Start): Readable | undefi
 }
 
 /** Wraps the command in a shell, because Node cannot lower the limits of a child process. */
-function limited({ command, args }: Start, fileBytes: number): readonly [string, readonly string[]] {
+function limitCommand({ command, args }: Start, fileBytes: number): readonly [string, readonly string[]] {
   return ['/bin/sh', ['-c', LIMITED, 'sh', String(Math.ceil(fileBytes / BLOCK_BYTES)), command, ...args]]
 }
 

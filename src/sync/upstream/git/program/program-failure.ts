@@ -76,7 +76,11 @@ type Reading = readonly [SyncErrorCode, RegExp, (found: RegExpExecArray, run: Fa
 
 /** Checked in this order; the first match counts. */
 const OF_SSH: readonly Reading[] = [
-  ['dns-failed', /Could not resolve hostname ([^\n:]+)/, ([, name]) => `the host name ${shown(name)} does not resolve`],
+  [
+    'dns-failed',
+    /Could not resolve hostname ([^\n:]+)/,
+    ([, name]) => `the host name ${printableText(name)} does not resolve`,
+  ],
   [
     'credentials-rejected',
     /Server accepts key: [^]*Permission denied \(([^\n)]*)\)/,
@@ -91,7 +95,7 @@ const OF_SSH: readonly Reading[] = [
     'credentials-rejected',
     /Permission denied \(([^\n)]*)\)/,
     ([, methods]) =>
-      `the host takes none of the keys that it was offered; it takes ${shown(methods)}, and keys alone are tried`,
+      `the host takes none of the keys that it was offered; it takes ${printableText(methods)}, and keys alone are tried`,
   ],
   [
     'credentials-rejected',
@@ -101,12 +105,12 @@ const OF_SSH: readonly Reading[] = [
   [
     'source-unreachable',
     /(?:Connection|Operation) (timed out|refused)[^\n]*|(Network is unreachable|No route to host)/,
-    ([line]) => `the connection failed (${shown(line)})`,
+    ([line]) => `the connection failed (${printableText(line)})`,
   ],
   [
     'tls-failed',
     /Unable to negotiate with [^\n]*: (no matching [^\n.]*)/,
-    ([, why]) => `host and ssh have no common ground: ${shown(why)}`,
+    ([, why]) => `host and ssh have no common ground: ${printableText(why)}`,
   ],
 ]
 
@@ -114,17 +118,17 @@ const OF_GIT: readonly Reading[] = [
   [
     'dns-failed',
     /Could not resolve (?:host|proxy): ([^\n]+)/,
-    ([, name]) => `the host name ${shown(name)} does not resolve`,
+    ([, name]) => `the host name ${printableText(name)} does not resolve`,
   ],
   [
     'tls-failed',
     /unable to access [^\n]*?': ((?:[^\n]*\b(?:SSL|TLS|certificate|gnutls)\b)[^\n]*)/i,
-    ([, why]) => `no trusted connection (${shown(why)})`,
+    ([, why]) => `no trusted connection (${printableText(why)})`,
   ],
   [
     'source-unreachable',
     /unable to access [^\n]*?': (Failed to connect[^\n]*|[^\n]*timed out[^\n]*)/,
-    ([, why]) => `the connection failed (${shown(why)})`,
+    ([, why]) => `the connection failed (${printableText(why)})`,
   ],
   [
     'git-missing',
@@ -153,7 +157,7 @@ const OF_GIT: readonly Reading[] = [
   [
     'unsupported',
     /unknown repository extension|unknown value for[^\n]*|Expected git repo version[^\n]*|(?:unknown|unrecognized) option[^\n]*/,
-    ([line]) => `the git program is too old for it (${shown(line)})`,
+    ([line]) => `the git program is too old for it (${printableText(line)})`,
   ],
   [
     'source-unreachable',
@@ -163,7 +167,7 @@ const OF_GIT: readonly Reading[] = [
   [
     'content-refused',
     /(?:error: )?(?:object |in (?:tree|commit|tag|blob) )?[0-9a-f]{40,64}: ([A-Za-z]+: [^\n]*)|fsck error in (?:packed )?object/,
-    ([, why]) => `git refuses an object${why === undefined ? '' : ` (${shown(why)})`}`,
+    ([, why]) => `git refuses an object${why === undefined ? '' : ` (${printableText(why)})`}`,
   ],
   ['content-refused', /is corrupt|inflate: data stream error|hash mismatch|SHA1 COLLISION/, () => 'it is damaged'],
 ]
@@ -209,7 +213,8 @@ function missingOf({ status, stderr, ssh, reach: { programs } }: FailedRun): str
 async function hostFailure({ ssh, folder }: FailedRun): Promise<string | undefined> {
   if (!/Host key verification failed|host key is known for|Host key for [^\n]* has changed/.test(ssh)) return undefined
   const [, type, sent] = /Server host key: (\S+) (SHA256:\S+)/.exec(ssh) ?? []
-  const presented = sent === undefined ? 'it presents a key' : `it presents ${shown(type)} ${shown(sent)}`
+  const presented =
+    sent === undefined ? 'it presents a key' : `it presents ${printableText(type)} ${printableText(sent)}`
   const line = Number(/Offending (?:\S+ )?key in [^\n]*?:(\d+)/.exec(ssh)?.[1])
   if (/has changed and you have requested strict checking/.test(ssh)) {
     const known = fingerprintOf((await knownHostLines(folder))[line - 1])
@@ -223,17 +228,17 @@ async function hostFailure({ ssh, folder }: FailedRun): Promise<string | undefin
 function fingerprintOf(line: string | undefined): string | undefined {
   const [, type, key] = /(?:^|\s)((?:ssh|ecdsa|sk)-\S+)\s+([A-Za-z0-9+/]+=*)/.exec(line ?? '') ?? []
   if (type === undefined || key === undefined) return undefined
-  return `${shown(type)} SHA256:${createHash('sha256').update(key, 'base64').digest('base64').replace(/=+$/, '')}`
+  return `${printableText(type)} SHA256:${createHash('sha256').update(key, 'base64').digest('base64').replace(/=+$/, '')}`
 }
 
 /** Returns the most informative line: git's own message, else the last line. */
 function saidBy({ stderr }: FailedRun): string {
   const lines = stderr.split(/[\r\n]+/).filter((line) => line.trim() !== '' && !IDLE_TALK.test(line))
-  return shown(lines.find((line) => /^(?:fatal|error|ERROR)\b/.test(line)) ?? lines.at(-1))
+  return printableText(lines.find((line) => /^(?:fatal|error|ERROR)\b/.test(line)) ?? lines.at(-1))
 }
 
 const IDLE_TALK = /Could not read from remote repository|correct access rights|repository exists\.|^remote: *(?:=+)?$/
 
-function shown(text: string | undefined): string {
+function printableText(text: string | undefined): string {
   return printable(text ?? '')
 }

@@ -53,7 +53,7 @@ export class ProgramObjects implements ObjectSource {
     const [found, type = '', size] = (await this.#from.line()).split(' ')
     if (size === undefined) return undefined
     const length = Number(size)
-    if (!isType(type) || !Number.isSafeInteger(length)) throw damaged(id)
+    if (!isType(type) || !Number.isSafeInteger(length)) throw damageError(id)
     if (length > this.#most) {
       await this.#from.pass(length + 1)
       return { type: 'too-large', size: length }
@@ -63,7 +63,7 @@ export class ProgramObjects implements ObjectSource {
     const object = { type, bytes }
     // A name that is not an id of the repository can still lead git to an object.
     if (found !== id) return undefined
-    if (objectIdOf(object, formatOf(id)) !== id) throw damaged(id)
+    if (objectIdOf(object, formatOf(id)) !== id) throw damageError(id)
     return object
   }
 }
@@ -74,7 +74,7 @@ function isType(text: string): text is ObjectType {
   return Object.hasOwn(TYPES, text)
 }
 
-function damaged(id: ObjectId): SyncError {
+function damageError(id: ObjectId): SyncError {
   return new SyncError('content-refused', `Cannot read ${id}: the object is damaged`)
 }
 

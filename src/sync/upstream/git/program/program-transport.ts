@@ -81,12 +81,12 @@ function refsIn(printed: string, address: string): readonly Ref[] {
     if (id.startsWith('ref: ')) targets.set(name, id.slice(5))
     else if (!isObjectId(id) || name === '') throw noList(address)
     else if (tag !== undefined) refs.set(tag.name, { ...tag, peeled: id })
-    else refs.set(name, targeted({ name, id }, targets.get(name)))
+    else refs.set(name, withTarget({ name, id }, targets.get(name)))
   }
   return [...refs.values()]
 }
 
-function targeted(ref: Ref, target: string | undefined): Ref {
+function withTarget(ref: Ref, target: string | undefined): Ref {
   return target === undefined ? ref : { ...ref, target }
 }
 

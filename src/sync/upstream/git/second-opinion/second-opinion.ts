@@ -137,7 +137,7 @@ async function askedInThread(task: SecondTask, signal: AbortSignal): Promise<Sec
     )
   const clock = setTimeout(late, totalMs)
   worker.once('message', answered.resolve)
-  worker.once('error', (cause) => answered.reject(explained(cause)))
+  worker.once('error', (cause) => answered.reject(explanationOf(cause)))
   worker.once('exit', () => answered.reject(new Error('The thread of the second opinion has ended')))
   signal.addEventListener('abort', abort, { once: true })
   try {
@@ -151,7 +151,7 @@ async function askedInThread(task: SecondTask, signal: AbortSignal): Promise<Sec
   }
 }
 
-function explained(cause: unknown): unknown {
+function explanationOf(cause: unknown): unknown {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   if (code === 'ERR_WORKER_OUT_OF_MEMORY')
     return new SyncError('limit-exceeded', `it takes more than ${THREAD_HEAP_MB} MB of memory`, { cause })

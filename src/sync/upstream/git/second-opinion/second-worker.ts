@@ -18,10 +18,10 @@ import { compareClaims, type ComparedRepository } from './second-reader.ts'
 const task: SecondTask = workerData
 
 async function opinion({ place, revision, claims }: SecondTask): Promise<SecondOpinion> {
-  const disk = bounded()
+  const disk = limitedFs()
   const gitdir = place.kind === 'disk' ? place.folder : join(task.scratch, 'second')
   if (place.kind === 'remote') {
-    const refusal = await fetched(place, disk, gitdir, revision.tag ?? revision.commit)
+    const refusal = await fetchCommit(place, disk, gitdir, revision.tag ?? revision.commit)
     if (refusal !== undefined) return { kind: 'not-compared', why: refusal }
   }
   const at: ComparedRepository = { fs: disk, gitdir, cache: {} }
@@ -29,7 +29,7 @@ async function opinion({ place, revision, claims }: SecondTask): Promise<SecondO
 }
 
 /** Fetches the commit. Returns the reason if the host does not give it. */
-async function fetched(
+async function fetchCommit(
   { url, way }: Extract<SecondTask['place'], { kind: 'remote' }>,
   disk: PromiseFsClient,
   gitdir: string,
@@ -87,7 +87,7 @@ async function* streamOf(chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
  * Wraps the file system so that packed data is checked before isomorphic-git unpacks it, because isomorphic-git has no
  * limits.
  */
-function bounded(): PromiseFsClient {
+function limitedFs(): PromiseFsClient {
   const { promises } = fs
   const { limits, scratch } = task
   return {

@@ -6,7 +6,7 @@ import type { HttpAnswer } from '../../http/http-exchange.ts'
 import { connectionFailure, gitFailureOf } from '../../http/http-failure.ts'
 import { baseOf, isRedirect, MAX_REDIRECTS, redirectOf, tooManyRedirects } from '../../http/http-redirect.ts'
 import type { FetchLimits } from '../../upstream.ts'
-import { guarded } from './pkt-line.ts'
+import { guardAnswer } from './pkt-line.ts'
 
 /** The limits of one exchange with a host. All its requests share `bytes`, which counts down. */
 export interface HttpAllowance {
@@ -65,7 +65,7 @@ export class GitHttp {
       watch.heard()
       const failure = gitFailureOf({ ...answer, method }, what, Object.keys(this.#allowance.way.headers).length > 0)
       if (failure !== undefined) throw failure
-      return { body: guarded(this.#read(answer, watch), what) }
+      return { body: guardAnswer(this.#read(answer, watch), what) }
     } catch (cause) {
       watch.stop()
       throw watch.explain(cause)

@@ -34,7 +34,7 @@ export async function* packets(body: AsyncIterable<Uint8Array>): AsyncGenerator<
  * Passes an answer on and checks it meanwhile. A truncated one throws at its end, even if it ends between two lines. A
  * reported failure throws a `ServerRefusal` at once. `what` starts the message.
  */
-export async function* guarded(body: AsyncIterable<Uint8Array>, what: string): AsyncGenerator<Uint8Array> {
+export async function* guardAnswer(body: AsyncIterable<Uint8Array>, what: string): AsyncGenerator<Uint8Array> {
   const guard = new Guard(what)
   for await (const chunk of body) {
     guard.feed(asBuffer(chunk))

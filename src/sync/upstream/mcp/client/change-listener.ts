@@ -68,7 +68,7 @@ export class ChangeListener implements AsyncDisposable {
     try {
       for (let failures = 0, isAfterLoss = false; !signal.aborted;) {
         const wanted = (this.#turn = new AbortController())
-        const watch = await this.#opened(isAfterLoss, open)
+        const watch = await this.#openWatch(isAfterLoss, open)
         await open.replace(watch)
         const sinceMs = this.#options.clock.monotonicMs()
         isAfterLoss = watch === undefined || !(await this.#endsBefore(wanted.signal, watch))
@@ -84,7 +84,7 @@ export class ChangeListener implements AsyncDisposable {
   }
 
   /** `undefined` if there is no server, or if it sends no notifications. */
-  async #opened(isAfterLoss: boolean, open: OpenWatch): Promise<Watch | undefined> {
+  async #openWatch(isAfterLoss: boolean, open: OpenWatch): Promise<Watch | undefined> {
     const { signal } = this.#stop
     try {
       const connection = await this.#options.connect(signal)
@@ -107,17 +107,17 @@ export class ChangeListener implements AsyncDisposable {
    * the first request, and a new session exists immediately afterwards.
    */
   async #heardFrom(connection: McpConnection): Promise<Heard | undefined> {
-    const watch = await this.#watched(connection)
+    const watch = await this.#watch(connection)
     // The loss of a connection is reported one turn after the failure of the request over it.
     await turn()
     const next = await this.#options.connect(this.#stop.signal)
     if (next === connection) return watch && { watch, connection }
     await watch?.[Symbol.asyncDispose]()
-    const anew = await this.#watched(next)
+    const anew = await this.#watch(next)
     return anew && { watch: anew, connection: next }
   }
 
-  async #watched(connection: McpConnection): Promise<Watch | undefined> {
+  async #watch(connection: McpConnection): Promise<Watch | undefined> {
     const { onNews } = this.#options
     const { uris, omitted } = this.#wanted
     const wish = { list: true, uris: declaresOmitted(connection) ? [...uris, ...omitted] : uris }

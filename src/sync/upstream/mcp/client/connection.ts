@@ -31,7 +31,7 @@ export class McpConnection implements AsyncDisposable {
 
   static async open(address: McpAddress, options: ConnectionOptions, signal: AbortSignal): Promise<McpConnection> {
     signal.throwIfAborted()
-    const [greeting, dialogue] = await greeted(address, options, signal)
+    const [greeting, dialogue] = await greet(address, options, signal)
     return new McpConnection(greeting, dialogue, options)
   }
 
@@ -66,7 +66,7 @@ export class McpConnection implements AsyncDisposable {
   }
 }
 
-async function greeted(
+async function greet(
   address: McpAddress,
   options: ConnectionOptions,
   signal: AbortSignal,

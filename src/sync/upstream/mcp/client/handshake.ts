@@ -57,7 +57,7 @@ export async function initialize(
   }
   const what = `Cannot open a session with "${dialogue.channel.name}"`
   const reply = await dialogue.ask('initialize', params, timeoutMs, signal)
-  if (!reply.ok) throw new SyncError('unsupported', `${what}: it answers ${shown(reply)}`)
+  if (!reply.ok) throw new SyncError('unsupported', `${what}: it answers ${printableReply(reply)}`)
   const offered = reply.result['protocolVersion']
   if (typeof offered !== 'string' || !SUPPORTED_PROTOCOL_VERSIONS.includes(offered)) {
     const version =
@@ -97,7 +97,10 @@ function refusalIn(reply: Reply & { readonly ok: false }, name: string): 'older'
   if (code === UNSUPPORTED_VERSION)
     return olderAmong(isMapping(data) && isTexts(data['supported']) ? data['supported'] : [], name)
   if (code !== HEADER_MISMATCH && code !== MISSING_CAPABILITY) return 'older'
-  throw new SyncError('unsupported', `Cannot reach "${name}": it speaks version ${MODERN}, and answers ${shown(reply)}`)
+  throw new SyncError(
+    'unsupported',
+    `Cannot reach "${name}": it speaks version ${MODERN}, and answers ${printableReply(reply)}`,
+  )
 }
 
 const HEADER_MISMATCH = -32020
@@ -122,6 +125,6 @@ function saidIn({ capabilities, instructions }: JsonObject): Pick<Greeting, 'cap
   }
 }
 
-function shown({ code, message }: Reply & { readonly ok: false }): string {
+function printableReply({ code, message }: Reply & { readonly ok: false }): string {
   return message === '' ? String(code) : `${code} "${printable(message)}"`
 }

@@ -37,7 +37,7 @@ export class HttpFetch {
     if (call.isServerStream) this.streams.expect()
     const patience = new Deadline(this.#what, call.signal)
     try {
-      const response = await this.#answered(call, patience)
+      const response = await this.#answerTo(call, patience)
       // The SDK opens the stream by itself after this point.
       if (call.rpc === 'notifications/initialized' && response.status === 202) this.streams.expect()
       return response
@@ -52,7 +52,7 @@ export class HttpFetch {
     return `Cannot reach "${this.#name}"`
   }
 
-  async #answered(call: HttpCall, patience: Deadline): Promise<Response> {
+  async #answerTo(call: HttpCall, patience: Deadline): Promise<Response> {
     // The answer to a request may take long, so its caller sets the timeout.
     if (call.id === undefined) patience.expect(this.#options.limits.connectMs)
     const way = await this.#options.way(patience.signal)

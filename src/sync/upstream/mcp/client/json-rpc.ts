@@ -83,13 +83,13 @@ export class Dialogue implements AsyncDisposable {
     // Prevents an unhandled rejection: a caller may use only the end of the request.
     answer.catch(() => {})
     this.#waiting.set(id, waiting)
-    this.#ask({ jsonrpc: '2.0', id, method, params: this.#wrapped(params) }, waiting, exchange.signal)
+    this.#ask({ jsonrpc: '2.0', id, method, params: this.#wrap(params) }, waiting, exchange.signal)
     return { id, answer, takeBack: (why) => this.#takeBack(id, method, why) }
   }
 
   /** Sends a notification. */
   async tell(method: string, params: JsonObject, signal: AbortSignal): Promise<void> {
-    await this.channel.send({ jsonrpc: '2.0', method, params: this.#wrapped(params) }, { signal })
+    await this.channel.send({ jsonrpc: '2.0', method, params: this.#wrap(params) }, { signal })
   }
 
   /** Subscribes to the server's notifications, until the returned function is called. */
@@ -132,7 +132,7 @@ export class Dialogue implements AsyncDisposable {
     this.tell('notifications/cancelled', { requestId: id, reason: 'not wanted' }, unending()).catch(() => {})
   }
 
-  #wrapped(params: JsonObject): JsonObject {
+  #wrap(params: JsonObject): JsonObject {
     if (this.#envelope === undefined) return params
     return { ...params, _meta: { ...this.#envelope, ...(isMapping(params['_meta']) && params['_meta']) } }
   }

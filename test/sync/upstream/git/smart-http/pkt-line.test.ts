@@ -4,7 +4,7 @@ import { printable } from '../../../../../src/base/text/printable.ts'
 import {
   DELIMITER,
   FLUSH,
-  guarded,
+  guardAnswer,
   packet,
   packets,
   ServerRefusal,
@@ -27,10 +27,10 @@ test('lines come out as they went in, however the bytes are cut', async () => {
 test('the guard passes on a whole answer and no answer that is cut, wherever it is cut', async () => {
   const whole = Buffer.concat([packet('one'), DELIMITER, packet('two\n'), FLUSH])
   for (let length = 0; length < whole.length; length += 1) {
-    await expect(all(guarded(cut(whole.subarray(0, length), 3), 'Cannot reach it'))).rejects.toThrow('cut off')
+    await expect(all(guardAnswer(cut(whole.subarray(0, length), 3), 'Cannot reach it'))).rejects.toThrow('cut off')
   }
 
-  const passed = await all(guarded(cut(whole, 3), 'Cannot reach it'))
+  const passed = await all(guardAnswer(cut(whole, 3), 'Cannot reach it'))
 
   expect(Buffer.concat(passed)).toEqual(whole)
 })
@@ -38,13 +38,13 @@ test('the guard passes on a whole answer and no answer that is cut, wherever it 
 test('the flush after the name of the service is not yet the end', async () => {
   const start = Buffer.concat([packet('# service=git-upload-pack\n'), FLUSH])
 
-  await expect(all(guarded(cut(start, 5), 'Cannot reach it'))).rejects.toThrow('cut off')
+  await expect(all(guardAnswer(cut(start, 5), 'Cannot reach it'))).rejects.toThrow('cut off')
 })
 
 test.each(['ERR no such thing', '\u0003no such thing\n'])('what the server says in %j is the error', async (line) => {
   const answer = Buffer.concat([packet('NAK\n'), packet(line), FLUSH])
   for (const size of [1, 7, 100]) {
-    const failure = all(guarded(cut(answer, size), 'Cannot reach it'))
+    const failure = all(guardAnswer(cut(answer, size), 'Cannot reach it'))
 
     await expect(failure).rejects.toThrow(ServerRefusal)
     await expect(failure).rejects.toMatchObject({ said: 'no such thing' })
