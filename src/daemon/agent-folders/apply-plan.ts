@@ -38,28 +38,31 @@ export interface Recording {
 
 type PutStep = Extract<PlanStep, { kind: 'put' }>
 
+/** A plan, and what it is applied with. */
+export interface PlanApplication {
+  readonly plan: FolderPlan
+  readonly uses: readonly Use[]
+  readonly state: LinkedState
+  readonly recording: Recording
+}
+
 /** Applies a plan to a folder. Content is recorded before it is put there, and forgotten after it is removed. */
-export async function applyPlan(
-  plan: FolderPlan,
-  uses: readonly Use[],
-  state: LinkedState,
-  recording: Recording,
-  signal: AbortSignal,
-): Promise<Done[]> {
+export async function applyPlan(application: PlanApplication, signal: AbortSignal): Promise<Done[]> {
+  const { plan, state, recording } = application
   const entries = state.links.folders.get(plan.folder)?.entries.values() ?? []
   // Content that cannot be swept does no harm.
   const beforeMs = systemClock.now().getTime() - ABANDONED_MS
   await sweep(plan.folder, entries, state.config.limits.skill, beforeMs).catch(whyNot)
   const removed = await removedFrom(plan, state, recording)
   const puts = plan.steps.filter((step) => step.kind === 'put')
-  const written = await writtenDown(plan, puts, uses, state, recording)
+  const written = await recordPuts(puts, application)
   const done: Done[] = [...written.clashes]
   if (written.skills.length > 0) {
     const unusable = await makeFolders(plan.folder).then(() => undefined, whyNot)
-    for (const { step, entry } of written.skills) {
+    for (const recorded of written.skills) {
       signal.throwIfAborted()
-      const { name, skill } = step
-      done.push(unusable === undefined ? await put(step, entry, plan, state, signal) : failed(name, unusable, skill))
+      const { name, skill } = recorded.step
+      done.push(unusable === undefined ? await put(recorded, application, signal) : failed(name, unusable, skill))
     }
   }
   await forgetUnplaced(plan, puts, done, recording)
@@ -122,22 +125,25 @@ export async function removed(
   }
 }
 
-interface Written {
-  readonly skills: readonly { readonly step: PutStep; readonly entry: LinkEntry }[]
+/** A step whose content is recorded as ours. */
+interface RecordedPut {
+  readonly step: PutStep
+  readonly entry: LinkEntry
+}
+
+interface RecordedPuts {
+  readonly skills: readonly RecordedPut[]
   readonly clashes: readonly Done[]
 }
 
 /** Records the entries in batches, because the length of a request is limited. */
-async function writtenDown(
-  plan: FolderPlan,
+async function recordPuts(
   puts: readonly PutStep[],
-  uses: readonly Use[],
-  state: LinkedState,
-  recording: Recording,
-): Promise<Written> {
+  { plan, uses, state, recording }: PlanApplication,
+): Promise<RecordedPuts> {
   const made = puts.length === 0 ? [] : await missingAbove(plan.folder)
   const { folder, copies, only } = plan
-  const skills: { step: PutStep; entry: LinkEntry }[] = []
+  const skills: RecordedPut[] = []
   const clashes: Done[] = []
   for (let at = 0; at === 0 || at < puts.length; at += AT_ONCE) {
     const piece = puts.slice(at, at + AT_ONCE).map((step) => ({ step, entry: entryOf(step, plan, state) }))
@@ -165,10 +171,8 @@ function entryOf({ name, skill, found }: PutStep, { copies }: FolderPlan, { stor
 }
 
 async function put(
-  step: PutStep,
-  entry: LinkEntry,
-  { folder, copies }: FolderPlan,
-  state: LinkedState,
+  { step, entry }: RecordedPut,
+  { plan: { folder, copies }, state }: PlanApplication,
   signal: AbortSignal,
 ): Promise<Done> {
   const { name, skill } = step
@@ -176,7 +180,7 @@ async function put(
   const ours = { entry, limits: state.config.limits.skill }
   try {
     const isThere = copies
-      ? await putCopy(path, skill, ours, state, signal)
+      ? await putCopy({ ...ours, path, skill }, state, signal)
       : await createLink(path, state.store.links.pathOf(name), ours)
     if (!isThere) return { name, end: 'left', skill, why: 'somebody put something there meanwhile' }
     return { name, end: copies ? 'copied' : 'linked', skill, isRenewed: step.found.kind !== 'absent' }
@@ -198,9 +202,7 @@ async function forgetUnplaced(
 
 /** Checks each file as it is read. An agent never sees a partial copy. */
 async function putCopy(
-  path: string,
-  skill: Linkable,
-  ours: Ours,
+  { path, skill, ...ours }: Ours & { readonly path: string; readonly skill: Linkable },
   { store }: LinkedState,
   signal: AbortSignal,
 ): Promise<boolean> {

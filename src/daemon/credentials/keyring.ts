@@ -18,6 +18,13 @@ import { AppTokens } from './github-app.ts'
 import type { HostNames } from './host-names.ts'
 import { proxyTo } from './proxy.ts'
 
+/** An answer of a helper, and the source whose host it was sent to. */
+interface HelperUse {
+  readonly answer: HelperAnswer
+  readonly url: URL
+  readonly id: SourceId
+}
+
 export interface KeyringOptions {
   readonly environment: Environment
   /** Receives every secret that is read, before it is used. */
@@ -89,8 +96,8 @@ export class Keyring {
     this.#answers.delete(source.id)
     if (access.kind !== 'helper' || answer === undefined) return
     const url = new URL(source.url)
-    if (isRefused) await this.#erase(access, answer, url, source.id, signal)
-    else if (outcome.kind !== 'failed') await this.#store(access, answer, url, source.id, signal)
+    if (isRefused) await this.#erase(access, { answer, url, id: source.id }, signal)
+    else if (outcome.kind !== 'failed') await this.#store(access, { answer, url, id: source.id }, signal)
   }
 
   async #headersFor(url: URL, configured: ConfiguredSource, signal: AbortSignal): Promise<HostAccess['headers']> {
@@ -131,12 +138,12 @@ export class Keyring {
     return { ca: ca === undefined ? undefined : await readAuthorities(ca), proxy, ...(known && { known }) }
   }
 
-  async #erase(helper: CredentialHelper, answer: HelperAnswer, url: URL, id: SourceId, signal: AbortSignal) {
+  async #erase(helper: CredentialHelper, { answer, url, id }: HelperUse, signal: AbortSignal) {
     this.#stored.delete(id)
     await notifyHelper(helper, 'erase', answer, this.#asking(url, signal))
   }
 
-  async #store(helper: CredentialHelper, answer: HelperAnswer, url: URL, id: SourceId, signal: AbortSignal) {
+  async #store(helper: CredentialHelper, { answer, url, id }: HelperUse, signal: AbortSignal) {
     const told = answer.description.join('\n')
     if (answer.isEphemeral || this.#stored.get(id) === told) return
     await notifyHelper(helper, 'store', answer, this.#asking(url, signal))

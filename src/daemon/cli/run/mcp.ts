@@ -53,7 +53,7 @@ export const mcp: Command = {
     const signal = AbortSignal.any([context.signal, ended.signal])
     await using follower = await Follower.open(config, log, systemClock)
     await using audit = auditLogOf(config, 'stdio', log, systemClock)
-    const keeping = keepWriting(context, config, log, follower, signal)
+    const keeping = keepWriting({ context, config, log, follower }, signal)
     try {
       await follower.hasGeneration(FIRST_PULL_MS, signal)
       const { serving } = follower
@@ -72,18 +72,21 @@ export const mcp: Command = {
   },
 }
 
+/** A process that follows the state folder, and writes it while no other process does. */
+interface FollowingWriter {
+  readonly context: Context
+  readonly config: Config
+  readonly log: Log
+  readonly follower: Follower
+}
+
 /** Writes the state folder while no other process does. Continues as a follower when a daemon requests the lock. */
-async function keepWriting(
-  context: Context,
-  config: Config,
-  log: Log,
-  follower: Follower,
-  signal: AbortSignal,
-): Promise<void> {
+async function keepWriting(candidate: FollowingWriter, signal: AbortSignal): Promise<void> {
+  const { log, follower } = candidate
   let nobody = new AbortController()
   let asked = 0
   while (!signal.aborted) {
-    const isHandedOver = await write(context, config, log, follower, signal).catch((error: unknown) => {
+    const isHandedOver = await write(candidate, signal).catch((error: unknown) => {
       if (signal.aborted && isAbortError(error)) return false
       // A folder that cannot be written can still be read.
       if (!(error instanceof SyncError)) throw error
@@ -102,13 +105,7 @@ async function keepWriting(
 /**
  * Pulls on schedule until the end or a handover. True if it was a handover. Returns at once if another process writes.
  */
-async function write(
-  context: Context,
-  config: Config,
-  log: Log,
-  follower: Follower,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function write({ context, config, log, follower }: FollowingWriter, signal: AbortSignal): Promise<boolean> {
   const { environment, redactor } = context
   const handedOver = Promise.withResolvers<true>()
   const handlers = {
