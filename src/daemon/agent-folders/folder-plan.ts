@@ -69,7 +69,7 @@ export async function planOf(wanted: WantedLinks, state: LinkedState): Promise<F
     const found = await foundAt(join(folder, name), known, config.limits.skill).catch(unseen)
     if (found.kind === 'foreign') steps.push({ kind: 'foreign', name, skill, what: found.what })
     else if (outgoing.has(name)) steps.push({ kind: 'put', name, skill, linked, found: { kind: 'absent' } })
-    else if (entry !== undefined && isAsWanted(found, entry, skill, wanted, state))
+    else if (entry !== undefined && isAsWanted({ found, entry, skill }, wanted, state))
       steps.push({ kind: 'kept', name, skill })
     else steps.push({ kind: 'put', name, skill, linked, found })
   }
@@ -99,9 +99,7 @@ function unseen(error: unknown): AgentFolderEntry {
 }
 
 function isAsWanted(
-  found: AgentFolderEntry,
-  entry: LinkEntry,
-  skill: Linkable,
+  { found, entry, skill }: { readonly found: AgentFolderEntry; readonly entry: LinkEntry; readonly skill: Linkable },
   { copies }: WantedLinks,
   { store }: LinkedState,
 ): boolean {

@@ -28,7 +28,7 @@ export async function withWriter<Result>(
   for (;;) {
     await untilNoneIsAtWork(config, signal)
     const isThere = (await request(config, 'hello', {}, { signal })) !== undefined
-    if (isThere) return work(async (method, params, onEvent) => askDaemon(context, config, method, params, onEvent))
+    if (isThere) return work(async (method, params, onEvent) => askDaemon(context, config, { method, params, onEvent }))
     const writer = await ownWriter(context, config)
     if (writer !== undefined) return byOurselves(writer, context, config, work)
   }
@@ -65,12 +65,16 @@ async function ownWriter(context: Context, config: Config): Promise<Writer | und
   }
 }
 
+interface DaemonRequest {
+  readonly method: string
+  readonly params: object
+  readonly onEvent: ((event: unknown) => void) | undefined
+}
+
 async function askDaemon(
   { signal }: Context,
   config: Config,
-  method: string,
-  params: object,
-  onEvent: (event: unknown) => void = () => {},
+  { method, params, onEvent = () => {} }: DaemonRequest,
 ): Promise<unknown> {
   const answer = await request(config, method, params, { onEvent, signal, timeoutMs: ANSWER_MS })
   if (answer === undefined) throw new OperatorError('connection-lost', 'The daemon ended before it answered')

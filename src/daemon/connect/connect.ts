@@ -32,7 +32,7 @@ export async function connect(options: ConnectOptions): Promise<readonly EraEnd[
   const { environment, redactor, url } = options
   const proxy = await proxyTo(url, { kind: 'variables' }, environment, redactor)
   const route = { ca: undefined, proxy }
-  return Promise.all(ERAS.map(async ([era, client, open]) => oneEra(era, client, open, options, route)))
+  return Promise.all(ERAS.map(async (client) => connectAs(client, options, route)))
 }
 
 type Open = (options: { url: URL; fetch: ProbeFetch; version: string }) => Promise<EraClient | undefined>
@@ -43,10 +43,8 @@ const ERAS: readonly (readonly [ClientEra, string, Open])[] = [
   ['2026', '@modelcontextprotocol/client', async (o) => (await import('./client-2026.ts')).openClient2026(o)],
 ]
 
-async function oneEra(
-  era: ClientEra,
-  name: string,
-  open: Open,
+async function connectAs(
+  [era, name, open]: (typeof ERAS)[number],
   { url, token, now, signal }: ConnectOptions,
   route: ConstructorParameters<typeof ProbeFetch>[0]['route'],
 ): Promise<EraEnd> {

@@ -18,7 +18,7 @@ import type { HostNames } from '../credentials/host-names.ts'
 import { Keyring } from '../credentials/keyring.ts'
 import { hostOf, type HostBackoff } from '../schedule/host-backoff.ts'
 import { throttled, step } from '../schedule/throttled-upstream.ts'
-import { cleanedError, pullingOf } from './pull-context.ts'
+import { cleanedError, newPullContext } from './pull-context.ts'
 import type { ReachingParts } from './pull-context.ts'
 
 /** The position of the upstream, and its relation to what is served. */
@@ -119,7 +119,7 @@ export class Candidates {
   async vetoOf({ snapshot }: Current, signal: AbortSignal): Promise<SyncError | undefined> {
     const configured = configuredIn(this.#config, snapshot.source)
     const current = this.#parts.served.currentOf(snapshot.source)
-    return this.#pullingOf(configured).gate?.(snapshot, current?.snapshot, signal)
+    return this.#contextOf(configured).gate?.(snapshot, current?.snapshot, signal)
   }
 
   /** Fetches only the commit: its trees are known. */
@@ -136,8 +136,8 @@ export class Candidates {
   }
 
   /** Observes the same limits as a pull: a backoff that a host requested also applies to mere checks. */
-  #pullingOf(configured: ConfiguredSource): PullContext {
-    const io = pullingOf(configured, this.#config, this.#parts, this.#keyring)
+  #contextOf(configured: ConfiguredSource): PullContext {
+    const io = newPullContext(configured, this.#parts, this.#keyring)
     const host = hostOf(configured.source)
     const throttle = { source: configured.source.id, host, hosts: this.#parts.hosts, fetching: async () => {} }
     return { ...io, open: (source, scratch) => throttled(io.open(source, scratch), throttle) }
@@ -152,7 +152,7 @@ export class Candidates {
     const { source } = configured
     if (this.#config.mode.offline && isAway(source))
       throw new SyncError('source-unreachable', `Cannot look at "${id}": --offline lets nobody be asked`)
-    const io = this.#pullingOf(configured)
+    const io = this.#contextOf(configured)
     const current = this.#parts.served.currentOf(id)
     const one: Pull = { source, current, orders: { decision: UNDECIDED, offline: false }, io, signal }
     return this.#places.add(

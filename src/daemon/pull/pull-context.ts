@@ -18,34 +18,33 @@ import { proverOf } from '../trust/signature-policy.ts'
 
 /** The dependencies for reaching sources. */
 export interface ReachingParts extends DaemonContext {
+  readonly config: Config
   readonly servers: McpConnections
   readonly reader: DocumentReader
 }
 
-/** The dependencies of a pull of this source. */
-export function pullingOf(
+/** Creates the context of one pull of this source. */
+export function newPullContext(
   configured: ConfiguredSource,
-  config: Config,
   parts: ReachingParts,
   keyring: Keyring,
   extra: Partial<Reach> = {},
 ): PullContext {
-  const { store, clock, environment, redactor, reader } = parts
+  const { config, store, clock, environment, redactor, reader } = parts
   const gate = config.gate && gateOf(config.gate, parts)
   const prove = proverOf(configured, () => clock.now())
   const { git, ssh } = config.programs
   const access = sshAccessOf(configured.access, environment, redactor)
   const programs = { git, ssh, path: environment.path, access }
   const reach = { limits: config.limits.fetch, way: keyring.wayTo(configured), programs, ...extra }
-  const open = openerOf(config, reach, parts)
+  const open = openerOf(reach, parts)
   return { store, open, limits: config.limits, reader, ...(gate && { gate }), ...(prove && { prove }) }
 }
 
 /** Opens any source. What this program keeps for itself is part of no folder. */
 function openerOf(
-  config: Config,
   reach: Omit<Reach, 'scratch'>,
-  { environment, servers, open = openUpstream }: ReachingParts,
+  { config, environment, servers, open = openUpstream }: ReachingParts,
 ): PullContext['open'] {
   const apart = ownFolders(config, environment)
   return (source, scratch) => {

@@ -27,7 +27,7 @@ import type { KnownLock } from '../trust/known-lock.ts'
 import { DamagedSources } from './damaged-sources.ts'
 import { keptByLock } from './locked-snapshots.ts'
 import { OutcomeApplier } from './outcome-applier.ts'
-import { cleaned, pullingOf } from './pull-context.ts'
+import { cleaned, newPullContext } from './pull-context.ts'
 import type { ReachingParts } from './pull-context.ts'
 import { PullPlanner } from './pull-planner.ts'
 import type { ServedCatalog } from './served-catalog.ts'
@@ -179,7 +179,7 @@ export class Puller implements AsyncDisposable {
     const { source, fallback } = configured
     const threads = this.#threads
     const reach = { ...this.#reachOf(source), threads, ...(listing && { listing }) }
-    const context = pullingOf(configured, this.#config, this.#parts, this.#parts.keyring, reach)
+    const context = newPullContext(configured, this.#parts, this.#parts.keyring, reach)
     const onBytes = (bytes: number): void => this.#parts.fetched.add(source.id, bytes)
     const throttle = { source: source.id, host: hostOf(source), hosts: this.#parts.hosts, fetching, onBytes }
     return {

@@ -153,7 +153,7 @@ function rowsOf(
     const own = packs.filter(({ skills: packed }) => packed.has(skill)).map(({ id }) => id)
     const verified = verifiedOf(skill, kept.get(source))
     const row = {
-      ...rowOf(skill, source, revision, { ...decided, packs: own }, ids.get(skill)),
+      ...rowOf(skill, { source, revision, id: ids.get(skill), decided: { ...decided, packs: own } }),
       ...places.get(skill),
       ...(verified !== undefined && { verified }),
     }
@@ -161,13 +161,15 @@ function rowsOf(
   })
 }
 
-function rowOf(
-  skill: Skill,
-  source: string,
-  revision: { readonly commit: string; readonly ref: string },
-  decided: Pick<SkillRow, 'disabled' | 'disabledBy' | 'pending' | 'packs'>,
-  id: string | undefined,
-): SkillRow {
+/** The facts of a row that its skill does not have. */
+interface RowFacts {
+  readonly source: string
+  readonly revision: { readonly commit: string; readonly ref: string }
+  readonly id: string | undefined
+  readonly decided: Pick<SkillRow, 'disabled' | 'disabledBy' | 'pending' | 'packs'>
+}
+
+function rowOf(skill: Skill, { source, revision, id, decided }: RowFacts): SkillRow {
   const { path, name, description, standing, digest, size, contract, findings, servedPath } = skill
   const isServed = (standing === 'served' || standing === 'unlisted') && servedPath !== undefined
   return {

@@ -54,7 +54,7 @@ export const update: Command = {
     const precise = preciseOf(context)
     // An unreadable lock is reported before anything is fetched.
     await readLock(file)
-    const done = await updated(context, config, file, ids, precise)
+    const done = await updateLock(context, config, { file, ids, precise })
     if (context.json) printJson(context, jsonOf(file, config, done))
     else {
       const wrote = `${file} is ${done.isWritten ? 'written' : 'as it was'}: ${lockUseText(config)}`
@@ -83,13 +83,14 @@ type End =
   | { readonly id: SourceId; readonly failure: SourceFailure }
   | { readonly id: SourceId; readonly before: LockEntry | undefined; readonly after: LockEntry; readonly sync: SyncEnd }
 
-async function updated(
-  context: Context,
-  config: Config,
-  file: string,
-  ids: readonly SourceId[],
-  precise: ObjectId | undefined,
-): Promise<Done> {
+interface LockUpdate {
+  readonly file: string
+  readonly ids: readonly SourceId[]
+  /** The commit to lock, if the operator names it. */
+  readonly precise: ObjectId | undefined
+}
+
+async function updateLock(context: Context, config: Config, { file, ids, precise }: LockUpdate): Promise<Done> {
   return withStoreAndWriter(context, config, async (looking) => {
     const sources = ids.map((id) => configuredIn(config, id))
     const looks = await eachCounted(context, sources, 'looked at', ({ source }) => lookAt(source, looking, precise))

@@ -46,7 +46,7 @@ function listening(listener: Listener, ground: Ground, booted: string): DoctorCh
       if (ours !== undefined) return [ok(`the daemon listens at ${ours}`)]
       const code = await bindCode(address)
       if (code === undefined) return [ok(`free (${key})`)]
-      if (code === 'EADDRINUSE') return [await taken(listener, isOther, ground, booted, signal)]
+      if (code === 'EADDRINUSE') return [await takenPortResult(listener, { isOther, booted }, ground, signal)]
       const { why, mend } = BIND_WORDS.get(code) ?? { why: code, mend: `Set another address in \`${key}\`` }
       return [fail(`cannot listen there: ${why}`, mend.replace('KEY', key))]
     },
@@ -77,11 +77,10 @@ async function askedOf(config: Config, signal: AbortSignal): Promise<Asked> {
 }
 
 /** Another process listens there. That is a fault only if it does not do so for the daemon. */
-async function taken(
+async function takenPortResult(
   listener: Listener,
-  isOther: boolean,
+  { isOther, booted }: { readonly isOther: boolean; readonly booted: string },
   ground: Ground,
-  booted: string,
   signal: AbortSignal,
 ): Promise<CheckResult> {
   const { ok, warn, fail } = verdicts('listen', subjectOf(listener))
