@@ -95,7 +95,7 @@ export async function removeMade(made: readonly string[]): Promise<void> {
  * Puts a link at a path that is empty or holds content of ours. False if it holds anything else, which stays as it is.
  */
 export async function createLink(path: string, target: string, ours: Ours): Promise<boolean> {
-  return replaced(path, ours, () => symlink(target, path))
+  return replaceOurs(path, ours, () => symlink(target, path))
 }
 
 /**
@@ -103,12 +103,12 @@ export async function createLink(path: string, target: string, ours: Ours): Prom
  * `scratchIn` folder next to the path.
  */
 export async function placeFolder(path: string, folder: string, ours: Ours): Promise<boolean> {
-  return replaced(path, ours, () => rename(folder, path))
+  return replaceOurs(path, ours, () => rename(folder, path))
 }
 
 /** Removes content of ours. False if the path holds anything else. */
 export async function removeOurs(path: string, ours: Ours): Promise<boolean> {
-  return replaced(path, ours, async () => {})
+  return replaceOurs(path, ours, async () => {})
 }
 
 /** The data that identifies content at a path as ours. */
@@ -121,7 +121,7 @@ export interface Ours {
  * Moves our content aside and examines it again. Another process may have replaced it, or written to it, since the
  * first examination.
  */
-async function replaced(path: string, { entry, limits }: Ours, place: () => Promise<void>): Promise<boolean> {
+async function replaceOurs(path: string, { entry, limits }: Ours, place: () => Promise<void>): Promise<boolean> {
   const before = await foundAt(path, entry, limits)
   if (before.kind === 'foreign') return false
   if (before.kind === 'absent') return isPlaced(place)

@@ -53,7 +53,7 @@ export async function applyPlan(application: PlanApplication, signal: AbortSigna
   // Content that cannot be swept does no harm.
   const beforeMs = systemClock.now().getTime() - ABANDONED_MS
   await sweep(plan.folder, entries, state.config.limits.skill, beforeMs).catch(whyNot)
-  const removed = await removedFrom(plan, state, recording)
+  const removeEntry = await removedFrom(plan, state, recording)
   const puts = plan.steps.filter((step) => step.kind === 'put')
   const written = await recordPuts(puts, application)
   const done: Done[] = [...written.clashes]
@@ -62,11 +62,11 @@ export async function applyPlan(application: PlanApplication, signal: AbortSigna
     for (const recorded of written.skills) {
       signal.throwIfAborted()
       const { name, skill } = recorded.step
-      done.push(unusable === undefined ? await put(recorded, application, signal) : failed(name, unusable, skill))
+      done.push(unusable === undefined ? await put(recorded, application, signal) : failureOf(name, unusable, skill))
     }
   }
   await forgetUnplaced(plan, puts, done, recording)
-  return [...plan.steps.flatMap(toldOf), ...removed, ...done]
+  return [...plan.steps.flatMap(toldOf), ...removeEntry, ...done]
 }
 
 /** The expected result of `applyPlan`. Changes nothing. */
@@ -93,14 +93,14 @@ function clash(skill: Linkable, by: LinkedSkill): Done {
   return { name: skill.name, end: 'clash', skill, linked: by }
 }
 
-function failed(name: string, why: string, skill?: Linkable): Done {
+function failureOf(name: string, why: string, skill?: Linkable): Done {
   return { name, end: 'failed', why, ...(skill !== undefined && { skill }) }
 }
 
 async function removedFrom({ folder, steps }: FolderPlan, state: LinkedState, recording: Recording): Promise<Done[]> {
   const done: Done[] = []
   for (const step of steps) {
-    if (step.kind === 'remove') done.push(await removed(folder, step, state))
+    if (step.kind === 'remove') done.push(await removeEntry(folder, step, state))
   }
   const names = done.filter(({ end }) => end !== 'failed').map(({ name }) => name)
   if (names.length > 0) await recording.drop({ folder, uses: [], names })
@@ -108,7 +108,7 @@ async function removedFrom({ folder, steps }: FolderPlan, state: LinkedState, re
 }
 
 /** Removes one of our entries. Content that replaced it stays, and is no longer ours. */
-export async function removed(
+export async function removeEntry(
   folder: string,
   {
     name,
@@ -121,7 +121,7 @@ export async function removed(
     const isOurs = await removeOurs(join(folder, name), { entry, limits: config.limits.skill })
     return { name, linked, end: isOurs ? 'removed' : 'left', ...(!isOurs && { why: 'it is not as it was put there' }) }
   } catch (error) {
-    return failed(name, whyNot(error))
+    return failureOf(name, whyNot(error))
   }
 }
 
@@ -185,7 +185,7 @@ async function put(
     if (!isThere) return { name, end: 'left', skill, why: 'somebody put something there meanwhile' }
     return { name, end: copies ? 'copied' : 'linked', skill, isRenewed: step.found.kind !== 'absent' }
   } catch (error) {
-    return failed(name, whyNot(error), skill)
+    return failureOf(name, whyNot(error), skill)
   }
 }
 

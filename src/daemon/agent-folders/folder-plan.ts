@@ -66,7 +66,7 @@ export async function planOf(wanted: WantedLinks, state: LinkedState): Promise<F
     const { name } = skill
     const entry = entries.get(name)
     const known = entry ?? strayEntry(name, state.store.links)
-    const found = await foundAt(join(folder, name), known, config.limits.skill).catch(unseen)
+    const found = await foundAt(join(folder, name), known, config.limits.skill).catch(unseenEntry)
     if (found.kind === 'foreign') steps.push({ kind: 'foreign', name, skill, what: found.what })
     else if (outgoing.has(name)) steps.push({ kind: 'put', name, skill, linked, found: { kind: 'absent' } })
     else if (entry !== undefined && isAsWanted({ found, entry, skill }, wanted, state))
@@ -93,7 +93,7 @@ function holdersFor(folder: string, { links, meant }: LinkedState): NameHolderOf
 }
 
 /** A process that cannot examine the path must not put anything there either. */
-function unseen(error: unknown): AgentFolderEntry {
+function unseenEntry(error: unknown): AgentFolderEntry {
   if (!isDiskError(error)) throw error
   return { kind: 'foreign', what: `it cannot be looked at, ${whyNotUsed(error)}` }
 }

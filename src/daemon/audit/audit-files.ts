@@ -74,14 +74,14 @@ export class AuditFiles {
     if (found === undefined || found.size === 0 || found.size + needed <= this.#limits.bytes) return true
     const numbers = await this.#numbersBelowLast()
     const next = await this.#reserve((numbers.at(-1) ?? 0) + 1)
-    const isMoved = (await turn.isOurs()) && (await isDone(rename(this.#path, this.#numbered(next))))
+    const isMoved = (await turn.isOurs()) && (await isDone(rename(this.#path, this.#pathOf(next))))
     if (!isMoved) {
-      await unlessAbsent(unlink(this.#numbered(next)))
+      await unlessAbsent(unlink(this.#pathOf(next)))
       return false
     }
     const all = [...numbers, next]
     for (const old of all.slice(0, Math.max(0, all.length + 1 - this.#limits.files))) {
-      await unlessAbsent(unlink(this.#numbered(old)))
+      await unlessAbsent(unlink(this.#pathOf(old)))
     }
     return true
   }
@@ -92,7 +92,7 @@ export class AuditFiles {
    */
   async #reserve(number: number): Promise<number> {
     try {
-      await using _made = await open(this.#numbered(number), 'wx', 0o600)
+      await using _made = await open(this.#pathOf(number), 'wx', 0o600)
       return number
     } catch (error) {
       if (!isDiskError(error, 'EEXIST')) throw error
@@ -109,7 +109,7 @@ export class AuditFiles {
     if (numbers.at(-1) !== LAST_NUMBER) return numbers
     for (const [index, number] of numbers.entries()) {
       // No file is in the way: each earlier one already has its new name.
-      await unlessAbsent(rename(this.#numbered(number), this.#numbered(index + 1)))
+      await unlessAbsent(rename(this.#pathOf(number), this.#pathOf(index + 1)))
     }
     return this.#numbers()
   }
@@ -120,7 +120,7 @@ export class AuditFiles {
     return found.map(Number).toSorted((a, b) => a - b)
   }
 
-  #numbered(number: number): string {
+  #pathOf(number: number): string {
     return join(this.#folder, `${this.#name}-${number}.jsonl`)
   }
 

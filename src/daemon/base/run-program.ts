@@ -38,7 +38,7 @@ export async function runProgram(call: ProgramCall, bounds: ProgramBounds): Prom
   bounds.signal.throwIfAborted()
   const { command, args, env, input } = call
   // The program gets its own process group, so that its children can be ended with it.
-  const child = started(command, args, env)
+  const child = startProgram(command, args, env)
   // A program may ignore its input.
   child.stdin.on('error', () => {})
   child.stdin.end(input)
@@ -46,7 +46,7 @@ export async function runProgram(call: ProgramCall, bounds: ProgramBounds): Prom
 }
 
 /** Node throws most system faults, such as lack of memory, synchronously; the others arrive as an event. */
-function started(command: string, args: readonly string[], env: Readonly<Record<string, string>>): Child {
+function startProgram(command: string, args: readonly string[], env: Readonly<Record<string, string>>): Child {
   try {
     return spawn(command, args, { env, stdio: ['pipe', 'pipe', 'ignore'], detached: true })
   } catch (cause) {

@@ -109,7 +109,7 @@ async function runCommand(
   args: readonly string[],
   { process, environment, redactor }: Caller,
 ): Promise<ExitStatus> {
-  const { values, positionals } = parsed(command, args)
+  const { values, positionals } = parseOptions(command, args)
   if (values['help'] === true) return print(process, helpOfCommand(command))
   if (positionals.length > (command.operands?.most ?? 0))
     throw new UsageError(`"${command.name}" takes no "${positionals.at(-1)}"; see skillsyncd ${command.name} --help`)
@@ -132,7 +132,7 @@ async function runCommand(
   return command.run(context)
 }
 
-function parsed(command: Command, args: readonly string[]): ReturnType<typeof parseArgs> {
+function parseOptions(command: Command, args: readonly string[]): ReturnType<typeof parseArgs> {
   try {
     return parseArgs({
       args: [...args],

@@ -17,7 +17,7 @@ export interface Pulled {
 }
 
 /** Pulls these sources now, and shows the progress meanwhile. */
-export async function pulled(context: Context, ids: readonly SourceId[], ask: AskWriter): Promise<Pulled> {
+export async function pullWithProgress(context: Context, ids: readonly SourceId[], ask: AskWriter): Promise<Pulled> {
   if (ids.length === 0) return { ends: [], problems: [] }
   using progress = progressOf(context)
   const ends: SyncEnd[] = []

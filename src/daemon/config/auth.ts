@@ -179,7 +179,8 @@ export async function readSecret(
   redactor.add(secret)
   const control = shape === 'line' ? /\p{Cc}/u : /(?![\t\n\r])\p{Cc}/u
   // A second line is always a mistake, and no header could carry it.
-  if (control.test(secret)) throw rejected(`Cannot use the ${name}: it holds a line break or another control character`)
+  if (control.test(secret))
+    throw rejection(`Cannot use the ${name}: it holds a line break or another control character`)
   return secret
 }
 
@@ -187,7 +188,8 @@ async function rawSecret(reference: SecretReference, environment: Environment): 
   if (reference.kind === 'env') return environment.variable(reference.name)
   const name = secretNameOf(reference)
   if (reference.kind === 'file') return readSecretFile(reference.path, name)
-  if (environment.credentials === undefined) throw rejected(`Cannot read the ${name}: CREDENTIALS_DIRECTORY is not set`)
+  if (environment.credentials === undefined)
+    throw rejection(`Cannot read the ${name}: CREDENTIALS_DIRECTORY is not set`)
   return readSecretFile(join(environment.credentials, reference.name), name)
 }
 
@@ -202,16 +204,16 @@ const MAXIMUM_BYTES = 65_536
 
 async function readSecretFile(path: string, name: string): Promise<string> {
   const bytes = await readBounded(path, MAXIMUM_BYTES).catch((cause: unknown) => {
-    throw rejected(`Cannot read the ${name}: ${whyNotOpened(cause)}`, cause)
+    throw rejection(`Cannot read the ${name}: ${whyNotOpened(cause)}`, cause)
   })
-  if (bytes === undefined) throw rejected(`Cannot read the ${name}: it is not a plain file`)
-  if (bytes.length > MAXIMUM_BYTES) throw rejected(`Cannot use the ${name}: it is over ${MAXIMUM_BYTES} bytes`)
+  if (bytes === undefined) throw rejection(`Cannot read the ${name}: it is not a plain file`)
+  if (bytes.length > MAXIMUM_BYTES) throw rejection(`Cannot use the ${name}: it is over ${MAXIMUM_BYTES} bytes`)
   const text = utf8(bytes)
-  if (text === undefined) throw rejected(`Cannot use the ${name}: it is not valid UTF-8`)
+  if (text === undefined) throw rejection(`Cannot use the ${name}: it is not valid UTF-8`)
   return text.replace(/\r?\n$/, '')
 }
 
-function rejected(message: string, cause?: unknown): SyncError {
+function rejection(message: string, cause?: unknown): SyncError {
   return new SyncError('credentials-rejected', message, { cause })
 }
 

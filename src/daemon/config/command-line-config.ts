@@ -24,7 +24,7 @@ export function configOfSources(
 ): Config {
   const repositories = urls.map(addressOf).map((url) => [idFrom(url), { url }] as const)
   const wanted = [...repositories, ...folders.map((path) => [idOfFolder(path), { path, links: 'follow' }] as const)]
-  const sources = named<Place>(wanted).map(({ id, place }): NamedSource => Object.assign({ id }, place))
+  const sources = withUniqueIds<Place>(wanted).map(({ id, place }): NamedSource => Object.assign({ id }, place))
   const file = CONFIG.safeParse(
     { sources: sources.map((source) => ({ ...source, ...ofSource(forms) })), ...ofAll(forms) },
     READING,
@@ -86,7 +86,7 @@ type Place = { readonly url: string } | { readonly path: string; readonly links:
 type NamedSource = { readonly id: string } & Place
 
 /** Gives each place an id; the second place with the same id gets the suffix -2. */
-export function named<Where>(
+export function withUniqueIds<Where>(
   wanted: readonly (readonly [id: string, place: Where])[],
 ): { readonly id: string; readonly place: Where }[] {
   const taken = new Set<string>()

@@ -262,13 +262,13 @@ function reasonOf(cause: unknown): string {
  */
 export function parseConfig(text: string, fileName: string, environment: Environment): Config | ConfigDiagnostic[] {
   const yaml = readYaml(text.replace(/^\uFEFF/, ''))
-  if (!yaml.ok) return diagnosticsOf(coded('syntax', yaml.faults), fileName, plainSchema())
+  if (!yaml.ok) return diagnosticsOf(withCode('syntax', yaml.faults), fileName, plainSchema())
   const file = CONFIG.safeParse(yaml.value, READING)
   const betweenKeys = [...yaml.faults, ...ruleFaults(yaml.value)]
   if (file.success && betweenKeys.length === 0) return configOf(file.data, fileName, environment)
   const schema = plainSchema()
   const ofKeys = file.success ? [] : configFaultsOf(file.error.issues, schema)
-  const faults = [...coded('value', ofKeys), ...coded('conflict', betweenKeys)]
+  const faults = [...withCode('value', ofKeys), ...withCode('conflict', betweenKeys)]
   return diagnosticsOf(faults, fileName, schema, yaml.place)
 }
 
@@ -277,7 +277,7 @@ interface CodedFault extends Fault {
   readonly code: ConfigCode
 }
 
-function coded(code: ConfigCode, faults: readonly Fault[]): CodedFault[] {
+function withCode(code: ConfigCode, faults: readonly Fault[]): CodedFault[] {
   return faults.map((fault) => ({ ...fault, code }))
 }
 

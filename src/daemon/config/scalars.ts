@@ -55,17 +55,17 @@ export function durationOf(text: string): number | undefined {
 }
 
 function durationMs(text: string): number {
-  return measured(text, DURATION, UNITS_MS)
+  return measure(text, DURATION, UNITS_MS)
 }
 
-function measured(text: string, shape: RegExp, units: Readonly<Record<string, number>>): number {
+function measure(text: string, shape: RegExp, units: Readonly<Record<string, number>>): number {
   const [, count, unit = ''] = shape.exec(text) ?? []
   return Number(count) * (units[unit] ?? Number.NaN)
 }
 
 /** The shortest text for a number of milliseconds. */
 export function durationText(ms: number): string {
-  return scaled(ms, Object.entries(UNITS_MS))
+  return scaleText(ms, Object.entries(UNITS_MS))
 }
 
 const UNITS_BYTES: Readonly<Record<string, number>> = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 }
@@ -77,16 +77,16 @@ export function bytes() {
   const text = z
     .string()
     .regex(BYTES, form)
-    .transform((size) => measured(size, BYTES, UNITS_BYTES))
+    .transform((size) => measure(size, BYTES, UNITS_BYTES))
   return z.union([text, z.int().min(1)], { error: form })
 }
 
 /** The shortest text for a number of bytes. */
 export function shortestBytesText(size: number): string {
-  return scaled(size, Object.entries(UNITS_BYTES))
+  return scaleText(size, Object.entries(UNITS_BYTES))
 }
 
-function scaled(value: number, units: readonly (readonly [string, number])[]): string {
+function scaleText(value: number, units: readonly (readonly [string, number])[]): string {
   const [unit, factor] = units.findLast(([, factor]) => value % factor === 0) ?? ['', 1]
   return `${value / factor}${unit}`
 }

@@ -8,7 +8,7 @@ import { DigestMismatch, type ClientOptions, type EraClient } from './era-client
  * that nothing else here needs. `undefined` if the package is not installed.
  */
 export async function openClient2025({ url, fetch, version }: ClientOptions): Promise<EraClient | undefined> {
-  const sdk = await loaded()
+  const sdk = await loadSdk()
   if (sdk === undefined) return undefined
   const { Client, StreamableHTTPClientTransport } = sdk
   const client = new Client({ name: 'skillsyncd-doctor', version })
@@ -67,7 +67,7 @@ const FILE = z.object({ uri: z.string(), digest: z.string(), size: z.number() })
 const ENTRY = z.looseObject({ uri: z.string(), resources: z.union([z.array(FILE), z.string()]) })
 const PAGE = z.looseObject({ skills: z.array(ENTRY), nextCursor: z.string().optional() })
 
-async function loaded() {
+async function loadSdk() {
   try {
     const [{ Client }, { StreamableHTTPClientTransport }] = await Promise.all([
       import('@modelcontextprotocol/sdk/client/index.js'),

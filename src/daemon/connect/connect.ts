@@ -59,7 +59,7 @@ async function connectAs(
     // A proxy may hold back the closing request, as it held back all others.
     const farewell = client.close().catch(() => {})
     const timer = setTimeout(() => over.abort(), FAREWELL_MS)
-    await Promise.race([farewell, aborted(within)])
+    await Promise.race([farewell, untilAborted(within)])
     clearTimeout(timer)
     over.abort()
   }
@@ -67,7 +67,7 @@ async function connectAs(
 
 const FAREWELL_MS = 2_000
 
-async function aborted(signal: AbortSignal): Promise<void> {
+async function untilAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }

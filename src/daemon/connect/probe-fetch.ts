@@ -65,7 +65,7 @@ export class ProbeFetch {
     })
     const isStream = method === 'GET'
     if (isStream) this.#answered.resolve(answer.status)
-    if (answer.status >= 300 || isPage(answer)) return this.#refused(answer)
+    if (answer.status >= 300 || isPage(answer)) return this.#refusalOf(answer)
     return responseOf(answer, isStream ? this.#watched(answer) : this.#bounded(answer))
   }
 
@@ -79,7 +79,7 @@ export class ProbeFetch {
     }
   }
 
-  async #refused(answer: HttpAnswer): Promise<Response> {
+  async #refusalOf(answer: HttpAnswer): Promise<Response> {
     const { status } = answer
     const bytes = await firstOf(this.#bounded(answer), REFUSAL_BYTES)
     const text = bytes.toString('utf8').slice(0, SHOWN_CHARACTERS)

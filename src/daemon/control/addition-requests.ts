@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Additions } from '../mcp-sources/named-skills.ts'
 import type { ControlHandlers } from './control.ts'
-import { parsed } from './request-params.ts'
+import { parseParams } from './request-params.ts'
 
 /**
  * The requests of a running daemon about skills that no server lists. `sourceOf` checks a request and returns its
@@ -14,22 +14,22 @@ export function additionHandlers(additions: Additions, sourceOf: (params: unknow
       return additions.spaces(sourceOf(params), signal)
     },
     async complete(params, _, signal) {
-      return additions.complete(sourceOf(params), parsed(COMPLETE, params), signal)
+      return additions.complete(sourceOf(params), parseParams(COMPLETE, params), signal)
     },
     async resolve(params, _, signal) {
-      const { template, values, isUnverified } = parsed(RESOLVE, params)
+      const { template, values, isUnverified } = parseParams(RESOLVE, params)
       return additions.resolve(sourceOf(params), { template, values, isUnverified }, signal)
     },
     async 'add-uri'(params, _, signal) {
-      const { uri, isUnverified } = parsed(ADD_URI, params)
+      const { uri, isUnverified } = parseParams(ADD_URI, params)
       return additions.add(sourceOf(params), { uri, isUnverified }, signal)
     },
     async measure(params) {
-      await additions.measure(sourceOf(params), parsed(MEASURE, params).path)
+      await additions.measure(sourceOf(params), parseParams(MEASURE, params).path)
       return {}
     },
     async 'remove-uri'(params) {
-      return additions.remove(sourceOf(params), parsed(REMOVE_URI, params).uri)
+      return additions.remove(sourceOf(params), parseParams(REMOVE_URI, params).uri)
     },
   }
 }

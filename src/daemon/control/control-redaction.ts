@@ -4,12 +4,14 @@ import type { Redactor } from '../base/redactor.ts'
 import type { ControlHandler, ControlHandlers } from './control.ts'
 
 /** The handlers, with secrets removed from all results, events and error messages. */
-export function redacted(handlers: ControlHandlers, redactor: Redactor): ControlHandlers {
-  const entries = Object.entries(handlers).map(([method, handler]) => [method, redactedOne(handler, redactor)] as const)
+export function redactHandlers(handlers: ControlHandlers, redactor: Redactor): ControlHandlers {
+  const entries = Object.entries(handlers).map(
+    ([method, handler]) => [method, redactHandler(handler, redactor)] as const,
+  )
   return Object.fromEntries(entries)
 }
 
-function redactedOne(handler: ControlHandler, redactor: Redactor): ControlHandler {
+function redactHandler(handler: ControlHandler, redactor: Redactor): ControlHandler {
   return async (params, send, signal) => {
     try {
       return redactor.cleanAll(await handler(params, (event) => send(redactor.cleanAll(event)), signal))

@@ -241,15 +241,15 @@ async function leaseIn(path: string, nonce: string): Promise<string | undefined>
 
 /** Creates the file, complete from the first moment, unless it exists. */
 async function create(path: string, holder: LockHolder): Promise<boolean> {
-  return written(path, holder, async (temporary) => giveName(temporary, path))
+  return writeFor(path, holder, async (temporary) => giveName(temporary, path))
 }
 
 /** Replaces the existing file. */
 async function replace(path: string, holder: LockHolder): Promise<void> {
-  await written(path, holder, async (temporary) => rename(temporary, path))
+  await writeFor(path, holder, async (temporary) => rename(temporary, path))
 }
 
-async function written<Result>(
+async function writeFor<Result>(
   path: string,
   holder: LockHolder,
   place: (temporary: string) => Promise<Result>,

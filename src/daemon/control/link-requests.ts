@@ -2,18 +2,18 @@ import { z } from 'zod'
 import type { Linking } from '../agent-folders/link-sync.ts'
 import { ENTRY, LINKED_SKILL, NAME, ONLY, USE } from '../agent-folders/links-file.ts'
 import type { ControlHandlers } from './control.ts'
-import { parsed } from './request-params.ts'
+import { parseParams } from './request-params.ts'
 
 /** The requests of a running daemon about agents' folders. `check` validates each request. */
 export function linkHandlers(linking: Linking, check: (params: unknown) => unknown): ControlHandlers {
   return {
     async link(params) {
       check(params)
-      return linking.put(parsed(PUT, params))
+      return linking.put(parseParams(PUT, params))
     },
     async unlink(params) {
       check(params)
-      await linking.drop(parsed(DROP, params))
+      await linking.drop(parseParams(DROP, params))
       return null
     },
   }

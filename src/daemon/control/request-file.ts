@@ -51,7 +51,7 @@ export class RemoteFiles {
   async #kept(skill: UpstreamSkill, file: SkillFile): Promise<Uint8Array | RefusedFile | 'not-now'> {
     const { signal, ...parts } = this.#parts
     const kept = await readKept(skill, file, parts, signal)
-    const belied = await this.#belied(skill)
+    const belied = await this.#mismatchOf(skill)
     if (belied !== undefined) return belied
     if (kept.kind !== 'whole') return 'not-now'
     return this.#refusal(skill, file, kept.bytes) ?? kept.bytes
@@ -63,20 +63,20 @@ export class RemoteFiles {
     if (!('code' in error) || typeof error.code !== 'string') return 'not-now'
     const { code, message } = error
     this.#parts.log.failure('warn', 'content-not-fetched', { source, code, message })
-    if (code === 'content-refused') return (await this.#refused(skill)) ?? { kind: 'refused', why: message }
+    if (code === 'content-refused') return (await this.#refusalOf(skill)) ?? { kind: 'refused', why: message }
     return code === 'limit-exceeded' ? { kind: 'refused', why: message } : 'not-now'
   }
 
   /** `undefined` if no such refusal is recorded. */
-  async #refused(skill: UpstreamSkill): Promise<RefusedFile | undefined> {
+  async #refusalOf(skill: UpstreamSkill): Promise<RefusedFile | undefined> {
     const { store, config } = this.#parts
     const { source } = configuredIn(config, skill.upstream.source)
     const finding = refusalIn(skill, await store.upstreams.texts(source.id), source.hiddenUnicode)
-    return finding === undefined ? this.#belied(skill) : new TextRefused(skill, finding).unread
+    return finding === undefined ? this.#mismatchOf(skill) : new TextRefused(skill, finding).unread
   }
 
   /** Returns the refusal that the writer recorded. It counts at once, and not from the next generation. */
-  async #belied(skill: UpstreamSkill): Promise<RefusedFile | undefined> {
+  async #mismatchOf(skill: UpstreamSkill): Promise<RefusedFile | undefined> {
     const why = knownOf(skill, await this.#parts.store.upstreams.mismatches(skill.upstream.source))
     return why === undefined ? undefined : new ContentMismatch(skill, why).unread
   }

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { OperatorError } from '../base/operator-error.ts'
 
 /** The part of a request that the schema describes. */
-export function parsed<Value>(schema: z.ZodType<Value>, params: unknown): Value {
+export function parseParams<Value>(schema: z.ZodType<Value>, params: unknown): Value {
   const { data, success } = schema.safeParse(params)
   if (!success) throw new OperatorError('bad-request', 'The request lacks something, or has it in another form')
   return data

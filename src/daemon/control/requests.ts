@@ -21,7 +21,7 @@ import { unlockedSocketOf } from './control-path.ts'
 import type { ControlHandlers } from './control.ts'
 import { lockHolderOf, socketOf } from './daemon-lock.ts'
 import { linkHandlers } from './link-requests.ts'
-import { parsed } from './request-params.ts'
+import { parseParams } from './request-params.ts'
 
 /** The requests that a running daemon answers on its socket. Each request names the configuration of its client. */
 export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers {
@@ -64,74 +64,74 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     },
     async bring(params, _, signal) {
       ofReader(params)
-      const { source, path, file } = parsed(BRING, params)
+      const { source, path, file } = parseParams(BRING, params)
       await abortable(daemon.mcpDecisions.bring(idOf(source, config), path, file), signal)
       return null
     },
     async recheck(params) {
       checked(params)
-      const { source, path } = parsed(RECHECK, params)
+      const { source, path } = parseParams(RECHECK, params)
       await daemon.mcpDecisions.recheck(idOf(source, config), path)
       return null
     },
     async waiting(params) {
       checked(params)
-      const { source, verb } = parsed(WAITING, params)
+      const { source, verb } = parseParams(WAITING, params)
       return daemon.waiting(idOf(source, config), verb)
     },
     async decide(params) {
       checked(params)
-      const { source, verb, ...named } = parsed(DECIDE, params)
+      const { source, verb, ...named } = parseParams(DECIDE, params)
       await daemon.decide(idOf(source, config), verb, named)
       return null
     },
     async disable(params) {
       checked(params)
-      const { source, path, disabled, sourceOnly } = parsed(DISABLE, params)
+      const { source, path, disabled, sourceOnly } = parseParams(DISABLE, params)
       return daemon.disable(idOf(source, config), path, disabled, sourceOnly)
     },
     async 'approve-skill'(params) {
       checked(params)
-      const { source, path, declaration } = parsed(APPROVE_SKILL, params)
+      const { source, path, declaration } = parseParams(APPROVE_SKILL, params)
       return { isNew: await daemon.mcpDecisions.approve(idOf(source, config), path, declaration) }
     },
     ...linkHandlers(daemon.linking, checked),
     ...additionHandlers(daemon.mcpDecisions.additions, (params) => {
       checked(params)
-      return idOf(parsed(OF_SOURCE, params).source, config)
+      return idOf(parseParams(OF_SOURCE, params).source, config)
     }),
     async revision(params, _, signal) {
       checked(params)
-      return daemon.candidates.revision(idOf(parsed(CANDIDATE, params).source, config), signal)
+      return daemon.candidates.revision(idOf(parseParams(CANDIDATE, params).source, config), signal)
     },
     async compare(params, _, signal) {
       checked(params)
-      return daemon.candidates.compare(idOf(parsed(CANDIDATE, params).source, config), signal)
+      return daemon.candidates.compare(idOf(parseParams(CANDIDATE, params).source, config), signal)
     },
     async 'second-opinion'(params, _, signal) {
       checked(params)
-      return daemon.candidates.secondOpinion(idOf(parsed(OF_SOURCE, params).source, config), signal)
+      return daemon.candidates.secondOpinion(idOf(parseParams(OF_SOURCE, params).source, config), signal)
     },
     async candidate(params, _, signal) {
       checked(params)
-      const { source, commit } = parsed(CANDIDATE, params)
+      const { source, commit } = parseParams(CANDIDATE, params)
       if (commit !== undefined && !isObjectId(commit))
         throw new OperatorError('unknown-commit', `"${commit}" is no full commit id`)
       return (await daemon.candidates.take(idOf(source, config), commit, signal)).held
     },
     async rollback(params, _, signal) {
       checked(params)
-      const { generation, source, commit, hold } = parsed(ROLLBACK, params)
+      const { generation, source, commit, hold } = parseParams(ROLLBACK, params)
       return daemon.rollback(targetOf(generation, source, commit, config), hold, signal)
     },
     async 'token-add'(params) {
       checked(params)
-      await daemon.tokens.add(parsed(ADD_TOKEN, params).token)
+      await daemon.tokens.add(parseParams(ADD_TOKEN, params).token)
       return null
     },
     async 'token-revoke'(params) {
       checked(params)
-      await daemon.tokens.revoke(parsed(REVOKE_TOKEN, params).name)
+      await daemon.tokens.revoke(parseParams(REVOKE_TOKEN, params).name)
       return null
     },
   }

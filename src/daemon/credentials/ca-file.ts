@@ -6,14 +6,14 @@ import { readBounded } from '../base/plain-file.ts'
 /** Reads the certificates of a PEM file and ignores the rest. An unusable certificate is `tls-failed`. */
 export async function readAuthorities(path: string): Promise<string> {
   const bytes = await readBounded(path, MAXIMUM_BYTES).catch((cause: unknown) => {
-    throw failed(`Cannot read the certificates in "${path}": ${whyNotOpened(cause)}`, cause)
+    throw caFailure(`Cannot read the certificates in "${path}": ${whyNotOpened(cause)}`, cause)
   })
-  if (bytes === undefined) throw failed(`Cannot read the certificates in "${path}": it is not a plain file`)
+  if (bytes === undefined) throw caFailure(`Cannot read the certificates in "${path}": it is not a plain file`)
   if (bytes.length > MAXIMUM_BYTES) {
-    throw failed(`Cannot use the certificates in "${path}": it is over ${MAXIMUM_BYTES} bytes`)
+    throw caFailure(`Cannot use the certificates in "${path}": it is over ${MAXIMUM_BYTES} bytes`)
   }
   const certificates = Buffer.from(bytes).toString('latin1').match(CERTIFICATE) ?? []
-  if (certificates.length === 0) throw failed(`Cannot use the certificates in "${path}": there is none in PEM form`)
+  if (certificates.length === 0) throw caFailure(`Cannot use the certificates in "${path}": there is none in PEM form`)
   certificates.forEach((certificate, index) => expectCertificate(certificate, index, path))
   return `${certificates.join('\n')}\n`
 }
@@ -28,10 +28,10 @@ function expectCertificate(pem: string, index: number, path: string): void {
     // A damaged certificate would be skipped silently when the connection is opened.
     void new X509Certificate(pem)
   } catch (cause) {
-    throw failed(`Cannot use the certificates in "${path}": number ${index + 1} is damaged`, cause)
+    throw caFailure(`Cannot use the certificates in "${path}": number ${index + 1} is damaged`, cause)
   }
 }
 
-function failed(message: string, cause?: unknown): SyncError {
+function caFailure(message: string, cause?: unknown): SyncError {
   return new SyncError('tls-failed', message, { cause })
 }

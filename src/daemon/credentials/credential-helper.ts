@@ -37,15 +37,15 @@ export async function askHelper(helper: CredentialHelper, asking: HelperAsking):
   const what = `Cannot get a credential from the helper "${helper.command}"`
   for (const place of placesOf(asking.url)) {
     const { status, stdout } = await run(helper, 'get', [...CAPABILITIES, ...place], asking)
-    if (status !== 0) throw rejected(`${what}: it ends with ${status === null ? 'a signal' : `status ${status}`}`)
+    if (status !== 0) throw rejection(`${what}: it ends with ${status === null ? 'a signal' : `status ${status}`}`)
     const attributes = attributesOf(stdout)
-    if (attributes === undefined) throw rejected(`${what}: it says what is no list of attributes`)
+    if (attributes === undefined) throw rejection(`${what}: it says what is no list of attributes`)
     const answer = answerOf(attributes, place, asking.redactor)
-    if (hasExpired(attributes, asking.now)) throw rejected(`${what}: the one that it gives has expired`)
+    if (hasExpired(attributes, asking.now)) throw rejection(`${what}: the one that it gives has expired`)
     if (answer !== undefined) return answer
     if (isTrue(attributes.get('quit'))) break
   }
-  throw rejected(`${what}: it gives none`)
+  throw rejection(`${what}: it gives none`)
 }
 
 /**
@@ -67,12 +67,12 @@ const CAPABILITIES = ['capability[]=authtype', 'capability[]=state']
 
 function placesOf({ protocol, host, pathname }: URL): readonly (readonly string[])[] {
   const ofHost = [`protocol=${protocol.slice(0, -1)}`, `host=${host}`]
-  const path = decoded(pathname.slice(1))
+  const path = decodePath(pathname.slice(1))
   return path === '' ? [ofHost] : [[...ofHost, `path=${path}`], ofHost]
 }
 
 /** Characters that a line cannot carry stay encoded. */
-function decoded(path: string): string {
+function decodePath(path: string): string {
   try {
     const text = decodeURIComponent(path)
     return /[\0\n\r]/.test(text) ? path : text
@@ -98,7 +98,7 @@ async function run(
     return await runProgram(call, { timeoutMs, outputBytes: OUTPUT_BYTES, signal })
   } catch (cause) {
     if (!(cause instanceof ProgramFailure)) throw cause
-    throw rejected(`Cannot ask the credential helper "${command}": ${cause.message}`)
+    throw rejection(`Cannot ask the credential helper "${command}": ${cause.message}`)
   }
 }
 
@@ -166,6 +166,6 @@ function isTrue(value: string | undefined): boolean {
   return value !== undefined && /^(?:1|true|yes|on)$/i.test(value)
 }
 
-function rejected(message: string): SyncError {
+function rejection(message: string): SyncError {
   return new SyncError('credentials-rejected', message)
 }

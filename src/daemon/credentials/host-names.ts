@@ -43,14 +43,17 @@ export class HostNames {
       AbortSignal.any([signal, over.signal]),
     )
     try {
-      return await Promise.race([this.#asked(host), silence.then(() => known?.addresses ?? silent(host, this.#waitMs))])
+      return await Promise.race([
+        this.#askOnce(host),
+        silence.then(() => known?.addresses ?? silent(host, this.#waitMs)),
+      ])
     } finally {
       over.abort()
       silence.catch(() => {})
     }
   }
 
-  #asked(host: string): Promise<readonly Address[]> {
+  #askOnce(host: string): Promise<readonly Address[]> {
     const running = this.#running.get(host) ?? this.#ask(host).finally(() => this.#running.delete(host))
     this.#running.set(host, running)
     // All callers may have given up before the lookup ends.

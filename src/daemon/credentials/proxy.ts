@@ -55,10 +55,10 @@ function variableOf(name: string, { variable }: Environment): string | undefined
 
 function userOf({ username, password }: URL, redactor: Redactor): Readonly<Record<string, string>> {
   if (username === '' && password === '') return {}
-  return { 'proxy-authorization': basicOf(decoded(username), decoded(password), redactor) }
+  return { 'proxy-authorization': basicOf(decode(username), decode(password), redactor) }
 }
 
-function decoded(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

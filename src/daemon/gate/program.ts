@@ -20,7 +20,7 @@ export async function askProgram(
 ): Promise<Verdict> {
   const env = await variablesOf(program, gate)
   signal.throwIfAborted()
-  const child = started(program, env)
+  const child = startGate(program, env)
   const abort = () => killGroup(child)
   signal.addEventListener('abort', abort)
   try {
@@ -61,22 +61,22 @@ async function variablesOf({ env }: GateProgram, { environment, redactor }: Gate
 const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin'
 
 /** Starts the program in its own process group, so that its children can be killed with it. */
-function started({ command, args }: GateProgram, env: Record<string, string>): ChildProcessWithoutNullStreams {
+function startGate({ command, args }: GateProgram, env: Record<string, string>): ChildProcessWithoutNullStreams {
   try {
     return spawn(command, args, { env, cwd: '/', detached: true, stdio: 'pipe' })
   } catch (cause) {
-    throw unstarted(cause)
+    throw startFailure(cause)
   }
 }
 
 async function endOf(child: ChildProcess): Promise<{ readonly status: number | null; readonly by: string | null }> {
   return new Promise((resolve, reject) => {
-    child.once('error', (cause) => reject(unstarted(cause)))
+    child.once('error', (cause) => reject(startFailure(cause)))
     child.once('exit', (status, by) => resolve({ status, by }))
   })
 }
 
-function unstarted(cause: unknown): GateUnanswered {
+function startFailure(cause: unknown): GateUnanswered {
   return new GateUnanswered(`it cannot be started: ${codeOf(cause) ?? String(cause)}`, { cause })
 }
 

@@ -8,7 +8,13 @@ import type { Status } from '../status/status.ts'
  * `clean` removes the parts of a message that readers of the page must not see.
  */
 export function alarmsOf(status: Status, clean: (text: string) => string): readonly HubDiagnostic[] {
-  const alarms = [...ofStore(status), ...ofLock(status), ...ofAnswers(status), ...moved(status), ...noticed(status)]
+  const alarms = [
+    ...ofStore(status),
+    ...ofLock(status),
+    ...ofAnswers(status),
+    ...movedSources(status),
+    ...noticesIn(status),
+  ]
   return alarms.map(({ code, message, mend, source }) => alarm(code, clean(printableLine(message)), mend, source))
 }
 
@@ -16,18 +22,23 @@ function ofStore({ decisionsLost, readOnly, servedLost }: Status): readonly HubD
   const alarms: HubDiagnostic[] = []
   if (decisionsLost !== undefined) alarms.push(alarm('decisions-lost', decisionsLost, DECIDE))
   if (readOnly !== undefined)
-    alarms.push(alarm('read-only', readOnly.message, `${readOnly.mend}; ${explained(readOnly.code)}`))
+    alarms.push(alarm('read-only', readOnly.message, `${readOnly.mend}; ${explanationOf(readOnly.code)}`))
   const lost = servedLost.map(({ source, message }) =>
-    alarm('served-lost', message, `skillsyncd sync ${source} fetches it again; ${explained('served-lost')}`, source),
+    alarm(
+      'served-lost',
+      message,
+      `skillsyncd sync ${source} fetches it again; ${explanationOf('served-lost')}`,
+      source,
+    ),
   )
   return [...alarms, ...lost]
 }
 
-const DECIDE = `Decide again what the message says; ${explained('decisions-lost')}`
+const DECIDE = `Decide again what the message says; ${explanationOf('decisions-lost')}`
 
 function ofLock({ lock }: Status): readonly HubDiagnostic[] {
   if (lock?.error === undefined) return []
-  return [alarm('lock-unreadable', lock.error, `Put back a lock that can be read; ${explained('lock-unreadable')}`)]
+  return [alarm('lock-unreadable', lock.error, `Put back a lock that can be read; ${explanationOf('lock-unreadable')}`)]
 }
 
 function ofAnswers({ http }: Status): readonly HubDiagnostic[] {
@@ -41,15 +52,15 @@ function ofAnswers({ http }: Status): readonly HubDiagnostic[] {
 const NOT_READY = 'Mend what is said of the source, or leave out `required`; docs/operations.md explains /readyz'
 const TOKENS = 'skillsyncd token list says why'
 
-function moved({ sources }: Status): readonly HubDiagnostic[] {
+function movedSources({ sources }: Status): readonly HubDiagnostic[] {
   return sources.flatMap(({ id, movedTo }) => {
     if (movedTo === undefined) return []
-    const mend = `Write that into \`url\`; ${explained('source-moved')}`
+    const mend = `Write that into \`url\`; ${explanationOf('source-moved')}`
     return [alarm('source-moved', `The host of ${id} redirects to ${movedTo}`, mend, id)]
   })
 }
 
-function noticed({ notices }: Status): readonly HubDiagnostic[] {
+function noticesIn({ notices }: Status): readonly HubDiagnostic[] {
   return notices.map(({ change, message }) => alarm(change, message, 'It is said once; CHANGELOG.md has it'))
 }
 
@@ -57,6 +68,6 @@ function alarm(code: HubCode, message: string, mend: string, source?: string): H
   return { code, message, mend, ...(source !== undefined && { source }) }
 }
 
-function explained(code: string): string {
+function explanationOf(code: string): string {
   return `docs/troubleshooting.md explains ${code}`
 }

@@ -102,16 +102,16 @@ class Unusable extends Error {
 async function keysOf(url: string): Promise<IssuerKeys> {
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   const { issuer, jwks_uri: address } = await metadataOf(url, signal)
-  const { keys } = parsed(KEYS, await fetched(address, signal), 'its keys')
+  const { keys } = parseAs(KEYS, await fetchText(address, signal), 'its keys')
   if (keys.length > MOST_KEYS) throw new Unusable(`it has over ${MOST_KEYS} keys`)
   return { issuer, keys: createLocalJWKSet({ keys }) }
 }
 
 async function metadataOf(url: string, signal: AbortSignal): Promise<z.output<typeof METADATA>> {
   for (const address of metadataAddresses(url)) {
-    const text = await fetched(address, signal, [404, 400, 403, 405])
+    const text = await fetchText(address, signal, [404, 400, 403, 405])
     if (text === undefined) continue
-    const metadata = parsed(METADATA, text, 'its metadata')
+    const metadata = parseAs(METADATA, text, 'its metadata')
     // Another issuer's metadata would make us accept its tokens in this one's name (RFC 8414, 3.3).
     if (withoutSlash(metadata.issuer) !== withoutSlash(url)) throw new Unusable('its metadata is of another issuer')
     if (!isSafe(metadata.jwks_uri, url)) throw new Unusable('its keys are not at an https address')
@@ -141,9 +141,9 @@ function isSafe(address: string, issuer: string): boolean {
   return url?.protocol === 'http:' && isLoopbackUrl(url) && isLoopbackUrl(new URL(issuer))
 }
 
-async function fetched(address: string, signal: AbortSignal): Promise<string>
-async function fetched(address: string, signal: AbortSignal, absent: readonly number[]): Promise<string | undefined>
-async function fetched(
+async function fetchText(address: string, signal: AbortSignal): Promise<string>
+async function fetchText(address: string, signal: AbortSignal, absent: readonly number[]): Promise<string | undefined>
+async function fetchText(
   address: string,
   signal: AbortSignal,
   absent: readonly number[] = [],
@@ -160,7 +160,7 @@ async function fetched(
   return text
 }
 
-function parsed<Shape extends z.ZodType>(shape: Shape, text: string, what: string): z.output<Shape> {
+function parseAs<Shape extends z.ZodType>(shape: Shape, text: string, what: string): z.output<Shape> {
   const { data, success } = shape.safeParse(parseJson(text))
   if (!success) throw new Unusable(`${what} cannot be read`)
   return data

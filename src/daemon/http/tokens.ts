@@ -149,7 +149,7 @@ export class Tokens {
         throw new OperatorError('token-exists', `That token is there already, as "${twin.token.name}"; revoke it first`)
       if (before.length >= MOST_TOKENS)
         throw new OperatorError('limit-exceeded', `There are ${MOST_TOKENS} tokens already; revoke some first`)
-      return [...before, known(token)]
+      return [...before, knownOf(token)]
     })
   }
 
@@ -196,7 +196,7 @@ export class Tokens {
     const before = new Map(this.#known.map((one) => [one.token.sha256, one]))
     this.#known = tokens.map((token) => {
       const one = before.get(token.sha256)
-      return one !== undefined && isDeepStrictEqual(one.token, token) ? one : known(token)
+      return one !== undefined && isDeepStrictEqual(one.token, token) ? one : knownOf(token)
     })
     this.#failure = undefined
   }
@@ -217,7 +217,7 @@ function idOf({ name, sha256 }: Token): string {
 
 const KIND = 'token:'
 
-function known(token: Token): Known {
+function knownOf(token: Token): Known {
   return { token, hash: Buffer.from(token.sha256, 'hex') }
 }
 

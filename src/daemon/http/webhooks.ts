@@ -33,7 +33,7 @@ function webhookOf(
     log.failure('warn', 'webhook-refused', { source, code, message })
   return {
     provider,
-    secret: shared(() => readable(secretOf(secret, environment, redactor), fail)),
+    secret: share(() => readable(secretOf(secret, environment, redactor), fail)),
     look: () => nudge(source),
     refused: () => fail('signature-wrong', 'A request proves nothing: its signature is missing, or of another secret'),
   }
@@ -53,7 +53,7 @@ async function readable(
 }
 
 /** Simultaneous requests share one read: thousands of reads would keep pulls from the disk. */
-function shared<Result>(read: () => Promise<Result>): () => Promise<Result> {
+function share<Result>(read: () => Promise<Result>): () => Promise<Result> {
   let reading: Promise<Result> | undefined
   return () => {
     reading ??= read().finally(() => (reading = undefined))

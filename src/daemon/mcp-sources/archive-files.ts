@@ -39,7 +39,7 @@ export class PackedReads implements UnpackedArchives {
     const isWhole = found !== undefined && known.isFresh(found, archive) && !this.#lost.has(archive.uri)
     const kept = isWhole ? await this.#kept(found) : undefined
     if (kept !== undefined) return kept
-    const read = this.#refusalOf(archive) ?? (await this.#opened(archive, opening))
+    const read = this.#refusalOf(archive) ?? (await this.#open(archive, opening))
     // Served content is not withdrawn because a budget forbids reading it again for up to an hour.
     const stale = !read.ok && read.rule === 'not-read' && found !== undefined ? await this.#kept(found) : undefined
     return stale ?? read
@@ -56,7 +56,7 @@ export class PackedReads implements UnpackedArchives {
     return kept.kind === 'whole' ? { ok: true, files, document: kept.bytes } : undefined
   }
 
-  async #opened(archive: UnreadFile, opening: ArchiveOpening): Promise<ReadArchive> {
+  async #open(archive: UnreadFile, opening: ArchiveOpening): Promise<ReadArchive> {
     const { known, metered, spendings } = this.#parts
     const { id } = this.#source
     const room = spendings.unpackable(id)
@@ -69,10 +69,10 @@ export class PackedReads implements UnpackedArchives {
     if (!fetched.ok) return fetched
     const opened = await opening.unpack(fetched.bytes, room)
     spendings.addUnpacked(id, opened.bytes)
-    return opened.ok ? this.#stored(archive, { ...fetched, atMs }, opened) : this.#refused(archive, opened, atMs)
+    return opened.ok ? this.#store(archive, { ...fetched, atMs }, opened) : this.#refuse(archive, opened, atMs)
   }
 
-  async #stored(
+  async #store(
     { uri, said }: UnreadFile,
     archive: { readonly sha256: string; readonly bytes: Uint8Array; readonly atMs: number },
     { files: unpacked, bytes }: Extract<OpenedArchive, { ok: true }>,
@@ -94,7 +94,7 @@ export class PackedReads implements UnpackedArchives {
     return { ok: true, files, document }
   }
 
-  #refused({ uri, said, sha256 }: UnreadFile, opened: Extract<OpenedArchive, { ok: false }>, atMs: number): Unusable {
+  #refuse({ uri, said, sha256 }: UnreadFile, opened: Extract<OpenedArchive, { ok: false }>, atMs: number): Unusable {
     const { spendings } = this.#parts
     const { ok, rule, why, bytes, lacksRoom } = opened
     const room = spendings.unpackable(this.#source.id) + bytes

@@ -34,7 +34,7 @@ export class UpstreamTexts {
     const key = textKeyOf(text)
     const known = await this.#of(source.id)
     if (known.has(key) || this.#plain.has(key)) return false
-    const hidden = await this.#searched(key, text, bytes, signal)
+    const hidden = await this.#search(key, text, bytes, signal)
     if (hidden === undefined) this.#addPlain(key)
     if (hidden === undefined || known.has(key)) return false
     known.set(key, hidden)
@@ -58,7 +58,7 @@ export class UpstreamTexts {
   }
 
   /** All callers with the same text share one search. */
-  async #searched(
+  async #search(
     key: string,
     { path }: Pick<ArrivedText, 'path'>,
     bytes: Uint8Array,

@@ -81,7 +81,7 @@ export class Additions {
     const { uri } = named
     const path = expectNew(named, source, this.#parts.currentOf(id)?.snapshot.skills)
     const { entry, findings = [] } = await this.#serverOf(source).find(named, signal)
-    if (entry === undefined) throw refused(uri, findings.map(({ message }) => message).join('; '))
+    if (entry === undefined) throw refusal(uri, findings.map(({ message }) => message).join('; '))
     const { store, clock, log, pull } = this.#parts
     const naming = { at: clock.now().toISOString(), by: userInfo().username }
     await store.decisions.name(id, uri, { ...naming, ...(named.isUnverified && { unverified: true }) })
@@ -146,7 +146,7 @@ export class Additions {
 /** The path that the skill will have. Throws if it is excluded or already exists. */
 function expectNew({ uri }: NamedSkill, source: McpSource, known: readonly Skill[] = []): string {
   const path = pathIn(uri)
-  if (!selector(source)(path)) throw refused(uri, `include and exclude of "${source.id}" leave it out`)
+  if (!selector(source)(path)) throw refusal(uri, `include and exclude of "${source.id}" leave it out`)
   if (!known.some((skill) => skill.path === path)) return path
   throw new OperatorError('already-there', `Cannot add ${shownValue(uri)}: "${source.id}/${path}" is there already`)
 }
@@ -154,9 +154,9 @@ function expectNew({ uri }: NamedSkill, source: McpSource, known: readonly Skill
 function pathIn(uri: string): string {
   const read = readUpstreamSkillUri(uri)
   if (read.ok) return read.path
-  throw refused(uri, read.why)
+  throw refusal(uri, read.why)
 }
 
-function refused(uri: string, why: string): OperatorError {
+function refusal(uri: string, why: string): OperatorError {
   return new OperatorError('uri-refused', `Cannot add ${shownValue(uri)}: ${why}`)
 }

@@ -34,7 +34,7 @@ export class FirstReads implements FileCache {
     const refusal = await metered.spend(file)
     // A notification from here on may concern content newer than this fetch.
     const atMs = known.nowMs()
-    if (refusal === undefined) return this.#fetched(file, await fetch(), atMs)
+    if (refusal === undefined) return this.#keepFetched(file, await fetch(), atMs)
     // Served content is not withdrawn because a budget forbids reading it again for up to an hour.
     const stale = found && (await this.#kept(file, found, wants))
     return stale ?? { ok: false, rule: 'not-read', why: refusal }
@@ -66,7 +66,7 @@ export class FirstReads implements FileCache {
     return { ok: true, sha256, size, bytes: kept.bytes }
   }
 
-  async #fetched(file: UnreadFile, sent: ResourceContents, atMs: number): Promise<CachedFile> {
+  async #keepFetched(file: UnreadFile, sent: ResourceContents, atMs: number): Promise<CachedFile> {
     const { files, known, metered } = this.#parts
     const fetched = metered.check(file, sent)
     if (!fetched.ok) return fetched

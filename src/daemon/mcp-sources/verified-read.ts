@@ -175,13 +175,13 @@ export class UpstreamContents {
     if ('why' in sent) {
       const why = `"${file.path}" is not what is declared: ${sent.why}`
       throw sent.isTooLarge === true
-        ? await this.#belied(skill, file, at, { why, came: undefined })
-        : await this.#refreshed(skill, at, why)
+        ? await this.#withhold(skill, file, at, { why, came: undefined })
+        : await this.#refresh(skill, at, why)
     }
     const why = await mismatchOf(skill, file, sent.bytes, (bytes) =>
       frontmatterBy(reader, bytes, config.limits.frontmatter, this.#stop.signal),
     )
-    if (why !== undefined) throw await this.#belied(skill, file, at, { why, came: figuresOf(sent.bytes) })
+    if (why !== undefined) throw await this.#withhold(skill, file, at, { why, came: figuresOf(sent.bytes) })
     await store.upstreams.keep(id, file.sha256, sent.bytes)
     log.recovery('content-not-fetched', id)
     return sent.bytes
@@ -227,14 +227,14 @@ export class UpstreamContents {
    * Withholds a skill of which other bytes arrived. It is out of service before the server is queried again, so that
    * the server's next answer decides nothing.
    */
-  async #belied(skill: UpstreamSkill, file: SkillFile, at: Asked, { why, came }: Belied): Promise<SyncError> {
+  async #withhold(skill: UpstreamSkill, file: SkillFile, at: Asked, { why, came }: Belied): Promise<SyncError> {
     await this.#parts.mismatches.withhold(skill, at.source, why)
-    void this.#explained(skill, file, at, came).catch(ignoreAbort)
+    void this.#forgetIfExplained(skill, file, at, came).catch(ignoreAbort)
     return new ContentMismatch(skill, why)
   }
 
   /** Clears the mismatch if the listing was outdated, that is, if the server now declares what it sent. */
-  async #explained(skill: UpstreamSkill, file: SkillFile, at: Asked, came: Came): Promise<void> {
+  async #forgetIfExplained(skill: UpstreamSkill, file: SkillFile, at: Asked, came: Came): Promise<void> {
     const { mismatches } = this.#parts
     if (await this.#isSame(skill, at).catch(unlessSyncError)) return
     await this.#refetch(skill.upstream.source)
@@ -245,7 +245,7 @@ export class UpstreamContents {
    * Handles an answer without bytes. It says nothing about the content, so the next read queries the server again. But
    * the listing may be outdated.
    */
-  async #refreshed(skill: UpstreamSkill, at: Asked, why: string): Promise<SyncError> {
+  async #refresh(skill: UpstreamSkill, at: Asked, why: string): Promise<SyncError> {
     // A listing for each such answer would be one a second, as long as requests arrive.
     if (await this.#isSame(skill, at)) return notGiven(skill, why)
     // The caller does not wait for this; the outcome is reported like any other.

@@ -22,16 +22,16 @@ function lineOf(name: string, { suffix = '', labels = {}, value }: Sample): stri
 
 function labelsText(labels: Labels): string {
   const pairs = Object.entries(labels).flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name}="${escaped(value).replaceAll('"', '\\"')}"`],
+    value === undefined ? [] : [`${name}="${escape(value).replaceAll('"', '\\"')}"`],
   )
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
 
 function helpText(help: string, form: MetricsForm): string {
-  return form === 'openmetrics' ? escaped(help).replaceAll('"', '\\"') : escaped(help)
+  return form === 'openmetrics' ? escape(help).replaceAll('"', '\\"') : escape(help)
 }
 
-function escaped(text: string): string {
+function escape(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
 }
 

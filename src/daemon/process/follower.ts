@@ -76,7 +76,7 @@ export class Follower implements AsyncDisposable {
     this.#clock = clock
     this.#searching = new Searching({ state: config.state, log, clock })
     // `look` rejects only with an error that must end the process.
-    this.#watcher = watched(config.state, (name) => void (LOOKED_AT.has(name) && this.look()))
+    this.#watcher = watchFolder(config.state, (name) => void (LOOKED_AT.has(name) && this.look()))
     this.#watching = this.#lookNowAndThen()
   }
 
@@ -189,7 +189,7 @@ export class Follower implements AsyncDisposable {
     const current = await markOf(join(this.#config.state, 'current'))
     if (current === undefined) return
     const { decisions } = this.#store
-    const mark = await this.#marked(current)
+    const mark = await this.#markOf(current)
     // Readability is not part of the mark: unreadable decisions are read again.
     if (mark === this.#seen && !decisions.isFailing) return
     await readDecisions({ store: this.#store, log: this.#log })
@@ -198,7 +198,7 @@ export class Follower implements AsyncDisposable {
     await this.registry.prepare(catalog)
     // Decisions that changed meanwhile apply to this same generation: the next check serves it.
     const now = await markOf(join(this.#config.state, 'current'))
-    if (now === undefined || (await this.#marked(now)) !== mark) {
+    if (now === undefined || (await this.#markOf(now)) !== mark) {
       this.#lookAgain = true
       return
     }
@@ -209,7 +209,7 @@ export class Follower implements AsyncDisposable {
   }
 
   /** The mark includes the rules, because they change what may be served of the same generation. */
-  async #marked(current: string): Promise<string> {
+  async #markOf(current: string): Promise<string> {
     const { decisions } = this.#store
     const rules = [decisions.file, decisions.copy, decisions.record, ...rulesIn(this.#config)]
     return [current, ...(await Promise.all(rules.map(markOf)))].join('|')
@@ -252,7 +252,7 @@ function rulesIn(config: Config): string[] {
 }
 
 /** `undefined` if the system has no watch left. The periodic check works without a watch, and if the watch fails. */
-function watched(folder: string, onChange: (name: string | null) => void): FSWatcher | undefined {
+function watchFolder(folder: string, onChange: (name: string | null) => void): FSWatcher | undefined {
   try {
     return watch(folder, (_, name) => onChange(name)).on('error', () => {})
   } catch (error) {

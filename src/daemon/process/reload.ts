@@ -8,7 +8,7 @@ import { ConfigError } from '../config/config-error.ts'
 import { configText } from '../config/config-name.ts'
 import { idsOf } from '../config/config.ts'
 import type { Config, ConfiguredSource, ListenAddress } from '../config/config.ts'
-import { parsed } from '../control/request-params.ts'
+import { parseParams } from '../control/request-params.ts'
 import { configDigest } from '../control/requests.ts'
 import type { Daemon } from '../daemon.ts'
 import { isTokenRequired } from '../http/http-options.ts'
@@ -48,7 +48,7 @@ export class Reload {
 
   /** Answers a request. */
   async answer(params: unknown): Promise<Reloaded> {
-    const { config: asked } = parsed(REQUEST, params)
+    const { config: asked } = parseParams(REQUEST, params)
     return this.again(asked)
   }
 

@@ -11,7 +11,7 @@ import type { Environment } from '../config/environment.ts'
 import type { DaemonContext } from '../context.ts'
 import { askDaemon } from '../control/control-client.ts'
 import { socketPathOf } from '../control/control-path.ts'
-import { redacted } from '../control/control-redaction.ts'
+import { redactHandlers } from '../control/control-redaction.ts'
 import { ControlServer } from '../control/control.ts'
 import type { ControlHandler, ControlHandlers } from '../control/control.ts'
 import { isListening, socketOf } from '../control/daemon-lock.ts'
@@ -51,7 +51,7 @@ export class Writer implements AsyncDisposable {
     this.#daemon = daemon
     this.#parts = parts
     this.#right = right
-    const all = redacted({ ...this.#handlers(), ...handlers }, parts.redactor)
+    const all = redactHandlers({ ...this.#handlers(), ...handlers }, parts.redactor)
     this.#control = new ControlServer(socket, all)
   }
 
@@ -163,7 +163,7 @@ export class Writer implements AsyncDisposable {
       async () => this.#daemon.stop(),
       async () => {
         await using before = this.#daemon
-        this.#daemon = await this.#granted(before)
+        this.#daemon = await this.#startWithRight(before)
         this.#parts.log.recovery('served-read-only', '')
       },
     )
@@ -173,7 +173,7 @@ export class Writer implements AsyncDisposable {
    * Starts the daemon that continues with the right to write. If the disk refuses again, a read-only daemon stays until
    * the next check.
    */
-  async #granted(before: Daemon): Promise<Daemon> {
+  async #startWithRight(before: Daemon): Promise<Daemon> {
     try {
       this.#right.grant()
       await this.#parts.store.sweep()

@@ -17,8 +17,8 @@ import type { Config, ConfiguredSource } from '../config/config.ts'
 import type { HostNames } from '../credentials/host-names.ts'
 import { Keyring } from '../credentials/keyring.ts'
 import { hostOf, type HostBackoff } from '../schedule/host-backoff.ts'
-import { throttled, step } from '../schedule/throttled-upstream.ts'
-import { cleanedError, newPullContext } from './pull-context.ts'
+import { throttleUpstream, step } from '../schedule/throttled-upstream.ts'
+import { cleanError, newPullContext } from './pull-context.ts'
 import type { ReachingParts } from './pull-context.ts'
 
 /** The position of the upstream, and its relation to what is served. */
@@ -140,7 +140,7 @@ export class Candidates {
     const io = newPullContext(configured, this.#parts, this.#keyring)
     const host = hostOf(configured.source)
     const throttle = { source: configured.source.id, host, hosts: this.#parts.hosts, fetching: async () => {} }
-    return { ...io, open: (source, scratch) => throttled(io.open(source, scratch), throttle) }
+    return { ...io, open: (source, scratch) => throttleUpstream(io.open(source, scratch), throttle) }
   }
 
   async #inspect<Seen>(
@@ -165,7 +165,7 @@ export class Candidates {
         } catch (error) {
           if (!(error instanceof SyncError)) throw error
           await this.#keyring.heard(configured, { kind: 'failed', error }, signal)
-          throw cleanedError(error, this.#parts.redactor)
+          throw cleanError(error, this.#parts.redactor)
         }
       },
       { signal },

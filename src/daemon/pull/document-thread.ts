@@ -52,7 +52,7 @@ export class DocumentThread implements DocumentReader, AsyncDisposable {
     readonly limits: FrontmatterLimits
   }): Promise<DocumentReading> {
     const end = await this.#put(question)
-    if (end.kind === 'unanswered') return unfinished(this.#limits)
+    if (end.kind === 'unanswered') return unfinishedReading(this.#limits)
     // If the system has no thread left, the document is read here: the result must not depend on that.
     if (end.kind !== 'answered' || !('frontmatter' in end.answer))
       return documentReading(question.bytes, question.limits)
@@ -61,7 +61,7 @@ export class DocumentThread implements DocumentReader, AsyncDisposable {
 
   async #searchAside(question: { readonly bytes: Uint8Array; readonly path: string }): Promise<HiddenText | undefined> {
     const end = await this.#put(question)
-    if (end.kind === 'unanswered') throw unsearched(question.path, this.#limits)
+    if (end.kind === 'unanswered') throw unsearchedError(question.path, this.#limits)
     if (end.kind !== 'answered' || !('found' in end.answer)) return hiddenInText(question, question.bytes)
     return end.answer.found
   }
@@ -104,13 +104,13 @@ function byItself(bytes: Uint8Array): Uint8Array {
   return bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 }
 
-function unfinished({ deadlineMs, heapMb }: ThreadLimits): DocumentReading {
+function unfinishedReading({ deadlineMs, heapMb }: ThreadLimits): DocumentReading {
   const message = `SKILL.md is not read: it takes over ${deadlineMs / 1_000} s, or over ${heapMb} MB of memory`
   const frontmatter = { ok: false, rule: 'frontmatter-too-large', message, isUnfinished: true } as const
   return { frontmatter, unrendered: [], lookAlikes: undefined, unsearched: 0, hidden: undefined }
 }
 
-function unsearched(path: string, { deadlineMs, heapMb }: ThreadLimits): SyncError {
+function unsearchedError(path: string, { deadlineMs, heapMb }: ThreadLimits): SyncError {
   const why = `it takes over ${deadlineMs / 1_000} s, or over ${heapMb} MB of memory`
   return new SyncError('limit-exceeded', `Cannot look for hidden characters in "${path}": ${why}`)
 }

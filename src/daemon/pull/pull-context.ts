@@ -77,10 +77,10 @@ function gateOf(
  * Removes secrets from an outcome: a server can quote in its error what it was sent. No secret may reach a file or a
  * client.
  */
-export function cleaned(outcome: Outcome, redactor: Redactor): Outcome {
+export function cleanOutcome(outcome: Outcome, redactor: Redactor): Outcome {
   switch (outcome.kind) {
     case 'failed':
-      return { ...outcome, error: cleanedError(outcome.error, redactor) }
+      return { ...outcome, error: cleanError(outcome.error, redactor) }
     case 'held':
       return { ...outcome, reason: cleanedReason(outcome.reason, redactor) }
     case 'unchanged':
@@ -97,7 +97,7 @@ function cleanedReason({ code, message }: HoldReason, redactor: Redactor): HoldR
   return { code, message: redactor.clean(message) }
 }
 
-export function cleanedError({ code, message, cause, retryAfterMs }: SyncError, redactor: Redactor): SyncError {
+export function cleanError({ code, message, cause, retryAfterMs }: SyncError, redactor: Redactor): SyncError {
   const options = { cause, ...(retryAfterMs !== undefined && { retryAfterMs }) }
   return new SyncError(code, redactor.clean(message), options)
 }

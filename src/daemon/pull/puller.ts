@@ -21,13 +21,13 @@ import { hostOf, leftAlone } from '../schedule/host-backoff.ts'
 import type { HostBackoff } from '../schedule/host-backoff.ts'
 import { KeyedQueue } from '../schedule/keyed-queue.ts'
 import type { PullActivity } from '../schedule/pull-activity.ts'
-import { throttled } from '../schedule/throttled-upstream.ts'
+import { throttleUpstream } from '../schedule/throttled-upstream.ts'
 import type { PullReport } from '../status/report.ts'
 import type { KnownLock } from '../trust/known-lock.ts'
 import { DamagedSources } from './damaged-sources.ts'
 import { keptByLock } from './locked-snapshots.ts'
 import { OutcomeApplier } from './outcome-applier.ts'
-import { cleaned, newPullContext } from './pull-context.ts'
+import { cleanOutcome, newPullContext } from './pull-context.ts'
 import type { ReachingParts } from './pull-context.ts'
 import { PullPlanner } from './pull-planner.ts'
 import type { ServedCatalog } from './served-catalog.ts'
@@ -165,7 +165,7 @@ export class Puller implements AsyncDisposable {
     const closedMs = this.#parts.hosts.closedMs(hostOf(source))
     if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
     this.#parts.activity.seen(source.id)
-    const outcome = cleaned(await this.#pull(configured, turn, listing), redactor)
+    const outcome = cleanOutcome(await this.#pull(configured, turn, listing), redactor)
     await this.#parts.report.outcome(source, outcome, clock.monotonicMs() - startMs)
     const isTaken = outcome.kind === 'updated' || outcome.kind === 'unchanged'
     if (source.kind === 'mcp' && isTaken) await this.#parts.fetchAll(source, turn.signal)
@@ -184,7 +184,7 @@ export class Puller implements AsyncDisposable {
     const throttle = { source: source.id, host: hostOf(source), hosts: this.#parts.hosts, fetching, onBytes }
     return {
       ...context,
-      open: (opened, scratch) => throttled(context.open(opened, scratch), throttle),
+      open: (opened, scratch) => throttleUpstream(context.open(opened, scratch), throttle),
       onFetchExpected: () => threads.prepare(),
       onResolved: (revision) => this.#parts.report.resolved(source, revision),
       ...(fallback !== undefined && { fallback: this.#parts.fallbackTo(fallback) }),

@@ -77,12 +77,12 @@ export class Rollbacks {
     }
     const { source, commit } = target
     if (currentOf(source)?.snapshot.revision.commit === commit) return new Map()
-    const held = (await heldAtCommit(store, source, commit)) ?? (await this.#vetted(source, commit, signal))
+    const held = (await heldAtCommit(store, source, commit)) ?? (await this.#vet(source, commit, signal))
     return held.held.snapshot === currentOf(source)?.held.snapshot ? new Map() : new Map([[source, held]])
   }
 
   /** Content that was never served is checked by the gate first, for any caller. */
-  async #vetted(source: SourceId, commit: string, signal: AbortSignal): Promise<Current> {
+  async #vet(source: SourceId, commit: string, signal: AbortSignal): Promise<Current> {
     const { candidates } = this.#parts
     const candidate = await candidates.take(source, fullCommit(source, commit), signal)
     const veto = await candidates.vetoOf(candidate, signal)

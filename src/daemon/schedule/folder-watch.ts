@@ -111,7 +111,7 @@ export class FolderWatch implements AsyncDisposable {
         log.recovery('folder-not-watched', id)
         // Covers changes from before the watch began.
         this.#options.onNews(id)
-        this.#changed()
+        this.#onChange()
       },
       // It rejects only with an error that must end the process.
       onEvent: (at, kind) => void this.#heard(at, relative(root, at), kind),
@@ -134,10 +134,10 @@ export class FolderWatch implements AsyncDisposable {
     // A client that reads now must not wait until the changes have settled.
     this.#options.onNews(this.#source.id)
     const isOfUse = await this.#options.isOfUse(this.#source.id, path)
-    if (isOfUse || (kind === 'moved' && (await mayHoldSkills(at)))) this.#changed()
+    if (isOfUse || (kind === 'moved' && (await mayHoldSkills(at)))) this.#onChange()
   }
 
-  #changed(): void {
+  #onChange(): void {
     if (this.#isMoving !== undefined) {
       this.#isMoving = true
       return

@@ -40,7 +40,7 @@ export class KeyedQueue<Result> implements AsyncDisposable {
    * promise. Rejects with an AbortError if stopped, and with a `SyncError` after a timeout.
    */
   request(key: string, host: string, run: Run<Result>): Promise<Result> {
-    if (this.#closed) return Promise.reject(stopped(key))
+    if (this.#closed) return Promise.reject(stopError(key))
     const lane = this.#laneOf(key)
     // Joining the running one could miss the commit this request is about.
     lane.waiting ??= this.#enqueue(lane, { key, host, run })
@@ -56,7 +56,7 @@ export class KeyedQueue<Result> implements AsyncDisposable {
     const controllers = [lane.waiting?.controller, lane.running]
     // A later request must not join a run that is being stopped.
     lane.waiting = undefined
-    for (const controller of controllers) controller?.abort(stopped(key))
+    for (const controller of controllers) controller?.abort(stopError(key))
     await this.#endOf(lane.unended)
   }
 
@@ -96,7 +96,7 @@ export class KeyedQueue<Result> implements AsyncDisposable {
       lane.waiting = undefined
       lane.running = controller
       const run = job.run(controller.signal, () => stay.moveTo(this.#fetching))
-      return await unlessAborted(watched(run, lane.unended), controller.signal)
+      return await unlessAborted(track(run, lane.unended), controller.signal)
     } catch (error) {
       throw isTimeOver(error) ? tooLong(key, this.#limits.timeoutMs, error) : error
     } finally {
@@ -187,7 +187,7 @@ async function unlessAborted<Result>(run: Promise<Result>, signal: AbortSignal):
   }
 }
 
-function watched<Result>(run: Promise<Result>, unended: Set<Promise<void>>): Promise<Result> {
+function track<Result>(run: Promise<Result>, unended: Set<Promise<void>>): Promise<Result> {
   const end = run.then(nothing, nothing).finally(() => unended.delete(end))
   unended.add(end)
   return run
@@ -195,7 +195,7 @@ function watched<Result>(run: Promise<Result>, unended: Set<Promise<void>>): Pro
 
 function nothing(): void {}
 
-function stopped(key: string): DOMException {
+function stopError(key: string): DOMException {
   return new DOMException(`The pull of "${key}" was stopped`, 'AbortError')
 }
 

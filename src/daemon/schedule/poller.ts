@@ -133,7 +133,7 @@ export class Poller implements AsyncDisposable {
   #regular({ source, group }: Plan, freshMs = 0): Moment {
     const now = this.#options.clock.now()
     const regularMs = nextAt(source.schedule, group.key, now).getTime() - now.getTime()
-    return this.#joined(group, 'regular', Math.max(regularMs, freshMs))
+    return this.#join(group, 'regular', Math.max(regularMs, freshMs))
   }
 
   /**
@@ -144,14 +144,14 @@ export class Poller implements AsyncDisposable {
     const { clock, random } = this.#options
     const longestMs = Math.min(2 * periodMs(source.schedule, clock.now()), LONGEST_BACKOFF_MS)
     const boundMs = Math.min(longestMs, FIRST_BACKOFF_MS * 2 ** failures)
-    return this.#joined(group, 'retry', Math.max(SHORTEST_BACKOFF_MS, Math.round(random() * boundMs)), boundMs)
+    return this.#join(group, 'retry', Math.max(SHORTEST_BACKOFF_MS, Math.round(random() * boundMs)), boundMs)
   }
 
   /**
    * The moment that others of the group wait for, if it is within `boundMs`; otherwise a new moment after `ms`, which
    * the next can join.
    */
-  #joined(group: Group, kind: 'regular' | 'retry', ms: number, boundMs = ms): Moment {
+  #join(group: Group, kind: 'regular' | 'retry', ms: number, boundMs = ms): Moment {
     const known = group[kind]
     const leftMs = known === undefined ? 0 : this.#leftMs(known)
     if (known !== undefined && leftMs > 0 && leftMs <= boundMs) return known

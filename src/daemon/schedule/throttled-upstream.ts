@@ -21,7 +21,7 @@ export interface Throttle {
  * have received one meanwhile. A backoff that the host requests applies to all its sources at once. Nothing is fetched
  * without a slot.
  */
-export function throttled(upstream: Upstream, throttle: Throttle): Upstream {
+export function throttleUpstream(upstream: Upstream, throttle: Throttle): Upstream {
   const common = {
     resolve: async (signal: AbortSignal) => step(throttle, () => upstream.resolve(signal)),
     relation: async (from: ObjectId, to: ObjectId, signal: AbortSignal) =>

@@ -46,7 +46,7 @@ export class TreeWatch implements AsyncDisposable {
       ignorePermissionErrors: true,
     })
     this.#watcher.on('raw', (event, name, details) => this.#heard(event, name, details))
-    this.#watcher.on('addDir', (path) => this.#added(path))
+    this.#watcher.on('addDir', (path) => this.#onAdd(path))
     this.#watcher.on('unlinkDir', (path) => this.#folders.delete(path))
     this.#watcher.on('error', (error) => this.#fail(codeOf(error) ?? 'unknown', String(error)))
     this.#watcher.on('ready', () => {
@@ -104,11 +104,11 @@ export class TreeWatch implements AsyncDisposable {
     // must end the process.
     if (folder === root && name === basename(root)) void this.#heardOfRoot(kind)
     if (this.#isIgnored(path)) return
-    if (kind === 'moved') this.#moved(path)
+    if (kind === 'moved') this.#onMove(path)
     onEvent(path, kind)
   }
 
-  #moved(path: string): void {
+  #onMove(path: string): void {
     if (this.#folders.has(path)) {
       this.#suspects.add(path)
       return
@@ -131,7 +131,7 @@ export class TreeWatch implements AsyncDisposable {
     onEvent(root, kind)
   }
 
-  #added(path: string): void {
+  #onAdd(path: string): void {
     const { mostFolders, onEvent } = this.#options
     this.#folders.add(path)
     // Folders below a new one are new too, and no other event reports them.

@@ -10,12 +10,12 @@ import type { Service } from './units.ts'
 export async function expectSystemSees({ program, config }: Service): Promise<void> {
   for (const path of [program.node, program.main]) {
     if (await isHidden(path, SYSTEM_HIDES))
-      throw hidden(
+      throw hiddenPathError(
         path,
         'install Node and skillsyncd for all users (sudo npm install --global skillsyncd), or use --user',
       )
   }
-  if (await isHidden(config, SYSTEM_HIDES)) throw hidden(config, 'move it to /etc/skillsyncd/skillsyncd.yaml')
+  if (await isHidden(config, SYSTEM_HIDES)) throw hiddenPathError(config, 'move it to /etc/skillsyncd/skillsyncd.yaml')
   const closed = await firstClosed(config)
   if (closed !== undefined)
     throw new UsageError(
@@ -27,7 +27,7 @@ export async function expectSystemSees({ program, config }: Service): Promise<vo
 /** Throws if a user's service could not start. Its sandbox shows the user's home. */
 export async function expectUserSees({ program, config, state }: Service): Promise<void> {
   for (const path of [program.node, program.main, config, state])
-    if (await isHidden(path, USER_HIDES)) throw hidden(path, 'keep it elsewhere')
+    if (await isHidden(path, USER_HIDES)) throw hiddenPathError(path, 'keep it elsewhere')
 }
 
 /**
@@ -58,7 +58,7 @@ async function realOf(path: string): Promise<string> {
   return realpath(path).catch(() => path)
 }
 
-function hidden(path: string, mend: string): UsageError {
+function hiddenPathError(path: string, mend: string): UsageError {
   return new UsageError(`Cannot make a service of "${path}": its sandbox hides that folder; ${mend}`)
 }
 

@@ -24,7 +24,7 @@ export function disabledText(source: string, path: string, by?: DisabledBy): str
   const why = by === undefined || by.as === own ? '' : `; ${matchedText(by.by)} ${by.as}`
   // Enabling a place reverts the decision that it matches, even if the source of that decision is no longer configured.
   const as = by === undefined || (!by.as.startsWith(`${source}/`) && by.by !== 'holds') ? own : by.as
-  return `disabled: in no list, and clients do not find it${why}, until skillsyncd enable ${quoted(as)}`
+  return `disabled: in no list, and clients do not find it${why}, until skillsyncd enable ${quote(as)}`
 }
 
 /** The property by which a skill matches the one that the operator disabled. */
@@ -59,9 +59,9 @@ interface State {
 
 /** A skill in the syntax of a command line. */
 export function skillOperand(source: string, path: string): string {
-  return quoted(`${source}/${path}`)
+  return quote(`${source}/${path}`)
 }
 
-function quoted(operand: string): string {
+function quote(operand: string): string {
   return /^[\w./:@%+,=-]+$/.test(operand) ? operand : `'${operand.replaceAll("'", `'\\''`)}'`
 }

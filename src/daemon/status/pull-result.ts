@@ -63,13 +63,20 @@ export function syncEndOf(source: string, outcome: Outcome, { pending, served, l
     }
     case 'unchanged': {
       const { revision, drift } = outcome
-      return { source, outcome: 'unchanged', ...placeOf(served), ...seen(revision), lock, ...driftOf(source, drift) }
+      return {
+        source,
+        outcome: 'unchanged',
+        ...placeOf(served),
+        ...upstreamOf(revision),
+        lock,
+        ...driftOf(source, drift),
+      }
     }
     case 'updated': {
       const { revision, snapshot, drift } = outcome
       // A pull reports what it found; disabled skills are a matter of the status.
       const { disabled: _none, ...skills } = tallyOf(snapshot.skills, new Set(), new Set(pending))
-      const upstream = seen(drift?.newest ?? outcome.seen)
+      const upstream = upstreamOf(drift?.newest ?? outcome.seen)
       return { source, outcome: 'updated', ...placeOf(revision), ...upstream, lock, skills, ...driftOf(source, drift) }
     }
     default:
@@ -78,7 +85,7 @@ export function syncEndOf(source: string, outcome: Outcome, { pending, served, l
 }
 
 /** A commit id from the configuration is not queried. */
-function seen(revision: Revision | undefined): Pick<SyncEnd, 'upstream'> {
+function upstreamOf(revision: Revision | undefined): Pick<SyncEnd, 'upstream'> {
   if (revision === undefined || isObjectId(revision.ref)) return {}
   return { upstream: { ref: revision.ref, commit: revision.commit } }
 }

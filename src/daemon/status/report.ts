@@ -122,11 +122,11 @@ export class PullReport {
         })
         return
       case 'unchanged':
-        this.#recovered(source, outcome.drift)
+        this.#logRecovery(source, outcome.drift)
         this.#log.debug('source-unchanged', { ...common, commit: outcome.revision?.commit })
         return
       case 'updated': {
-        this.#recovered(source, outcome.drift)
+        this.#logRecovery(source, outcome.drift)
         const { seen, clean, noted, tools, withheld, links } = tallyOf(outcome.snapshot.skills)
         const { ref, commit } = outcome.revision
         const from = outcome.from?.commit
@@ -151,7 +151,7 @@ export class PullReport {
     }
   }
 
-  #recovered({ id }: Source, drift: Drift | undefined): void {
+  #logRecovery({ id }: Source, drift: Drift | undefined): void {
     this.#log.recovery('pull-failed', id)
     this.#log.recovery('source-held', id)
     if (drift === undefined) this.#log.recovery('upstream-drifted', id)

@@ -102,7 +102,7 @@ export function entryIn(read: LockRead, config: Config, source: Source, decision
 export function bindingIn(read: LockRead, config: Config, source: Source, decision: Frozen): LockEntry | undefined {
   const { state, by } = standingIn(read, config, source, decision)
   if (by === undefined && (!isLockHeeded(config, source, decision) || read === undefined)) return undefined
-  const lock = expected(read, config)
+  const lock = expectRead(read, config)
   const entry = lock.sources.get(source.id)
   if (entry !== undefined && state === 'followed') return entry
   if (entry !== undefined && state === 'other-rules') return { ...entry, byOtherRules: true }
@@ -112,7 +112,7 @@ export function bindingIn(read: LockRead, config: Config, source: Source, decisi
 
 /** Served content stays: this lock was not made for it, so it does not revoke it. */
 function differing(read: LockRead, config: Config, source: Source): SyncError {
-  const entry = expected(read, config).sources.get(source.id)
+  const entry = expectRead(read, config).sources.get(source.id)
   const { message } = unfit(config, mismatchesWith(entry, source))
   return new SyncError('lock-mismatch', `${message}; skillsyncd update ${source.id} moves the lock`)
 }
@@ -121,13 +121,13 @@ function differing(read: LockRead, config: Config, source: Source): SyncError {
 export async function expectLock(config: Config): Promise<void> {
   if (!config.mode.locked) return
   const sources = config.sources.map(({ source }) => source)
-  const lock = expected(await lockRead(config), config)
+  const lock = expectRead(await lockRead(config), config)
   const mismatches = [...mismatchesOf(lock, sources), ...packMismatches(lock.packs, config.packs)]
   if (mismatches.length === 0) return
   throw unfit(config, mismatches)
 }
 
-function expected(read: LockRead, config: Config): Lock {
+function expectRead(read: LockRead, config: Config): Lock {
   const file = lockFileOf(config)
   if (read instanceof SyncError) throw read
   if (read === undefined)

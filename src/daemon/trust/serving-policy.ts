@@ -20,7 +20,7 @@ export function admissionOf(config: Config): Admission {
     async admits(snapshot, decisions) {
       lock ??= lockRead(config)
       const decision = decisions.get(snapshot.source) ?? UNDECIDED
-      return (await refusalBy(demanded(await lock, config, snapshot), config, snapshot, decision)) === undefined
+      return (await refusalBy(demandedLock(await lock, config, snapshot), config, snapshot, decision)) === undefined
     },
     reviewed: new Set(reviewed.map(({ source }) => source.id)),
   }
@@ -34,14 +34,14 @@ export async function revocationOf(
   snapshot: Snapshot,
   decision: SourceDecision,
 ): Promise<SyncError | undefined> {
-  return refusalBy(demanded(await lockRead(config), config, snapshot), config, snapshot, decision)
+  return refusalBy(demandedLock(await lockRead(config), config, snapshot), config, snapshot, decision)
 }
 
 /**
  * The lock, if a setting requires it. Other locks apply with the next pull: until then, the previous content stays
  * served.
  */
-function demanded(read: LockRead, config: Config, { source: id }: Snapshot): LockRead {
+function demandedLock(read: LockRead, config: Config, { source: id }: Snapshot): LockRead {
   const configured = config.sources.find(({ source }) => source.id === id)
   return configured !== undefined && followedBy(config, configured.source) !== undefined ? read : undefined
 }

@@ -26,15 +26,15 @@ export async function readTrust({
 async function readText(what: string, path: string | undefined, maximum: number): Promise<string | undefined> {
   if (path === undefined) return undefined
   const bytes = await readBounded(path, maximum).catch((cause: unknown) => {
-    throw unverified(`Cannot read ${what} "${path}": ${whyNotOpened(cause)}`, cause)
+    throw unverifiedError(`Cannot read ${what} "${path}": ${whyNotOpened(cause)}`, cause)
   })
-  if (bytes === undefined) throw unverified(`Cannot read ${what} "${path}": it is not a plain file`)
-  if (bytes.length > maximum) throw unverified(`Cannot use ${what} "${path}": it is over ${maximum} bytes`)
+  if (bytes === undefined) throw unverifiedError(`Cannot read ${what} "${path}": it is not a plain file`)
+  if (bytes.length > maximum) throw unverifiedError(`Cannot use ${what} "${path}": it is over ${maximum} bytes`)
   const text = utf8(bytes)
-  if (text === undefined) throw unverified(`Cannot use ${what} "${path}": it is not valid UTF-8`)
+  if (text === undefined) throw unverifiedError(`Cannot use ${what} "${path}": it is not valid UTF-8`)
   return text
 }
 
-function unverified(message: string, cause?: unknown): SyncError {
+function unverifiedError(message: string, cause?: unknown): SyncError {
   return new SyncError('revision-unverified', message, { cause })
 }

@@ -64,8 +64,8 @@ export const link: Command = {
     await agreeWithDaemon(config, context.signal)
     const isDry = context.values['dry-run'] === true
     const { ends, leftOut } = isDry
-      ? await linked(context, config, targets, undefined)
-      : await withWriter(context, config, (ask) => linked(context, config, targets, recordingOf(ask)))
+      ? await linkFolder(context, config, targets, undefined)
+      : await withWriter(context, config, (ask) => linkFolder(context, config, targets, recordingOf(ask)))
     if (context.json) printJson(context, { dryRun: isDry, folders: ends.map(endInJson), leftOut })
     else printLines(context, [...ends.flatMap(linesOf), ...leftOut.map(leftOutLine)])
     return exitOf(ends)
@@ -137,7 +137,7 @@ interface Linked {
 }
 
 /** Without a `recording`, only predicts the result. */
-async function linked(
+async function linkFolder(
   context: Context,
   config: Config,
   targets: readonly Target[],

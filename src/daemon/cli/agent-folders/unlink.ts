@@ -1,7 +1,7 @@
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import { removeMade, sweep } from '../../agent-folders/agent-folder.ts'
 import { AGENTS, agentFolderOf } from '../../agent-folders/agents.ts'
-import { removed, whyNot } from '../../agent-folders/apply-plan.ts'
+import { removeEntry, whyNot } from '../../agent-folders/apply-plan.ts'
 import type { Done, Recording } from '../../agent-folders/apply-plan.ts'
 import { isSameUse } from '../../agent-folders/link-record.ts'
 import type { LinkedFolder, Links, Use } from '../../agent-folders/link-record.ts'
@@ -43,8 +43,8 @@ export const unlink: Command = {
     await agreeWithDaemon(config, context.signal)
     const isDry = context.values['dry-run'] === true
     const ends = isDry
-      ? (await partings(await readLinks(config.state), asked, config)).map(foreseen)
-      : await withWriter(context, config, async (ask) => unlinked(config, asked, recordingOf(ask), context.signal))
+      ? (await partings(await readLinks(config.state), asked, config)).map(predictEnd)
+      : await withWriter(context, config, async (ask) => unlinkFolders(config, asked, recordingOf(ask), context.signal))
     if (context.json) printJson(context, { dryRun: isDry, folders: ends.map(endInJson) })
     else printLines(context, ends.length === 0 ? ['nothing is linked there'] : ends.flatMap(linesOf))
     return exitOf(ends)
@@ -121,14 +121,14 @@ async function unwrittenPartings(links: Links, { isAll, places }: Asked, config:
 }
 
 /** Removes all temporary folders, however young: no process must continue to copy into an unlinked folder. */
-async function tidied(path: string, { entries, made }: LinkedFolder, config: Config): Promise<void> {
+async function removeEmptied(path: string, { entries, made }: LinkedFolder, config: Config): Promise<void> {
   // Content that cannot be swept does no harm.
   await sweep(path, entries.values(), config.limits.skill, Number.POSITIVE_INFINITY).catch(whyNot)
   await removeMade(made)
 }
 
 /** The expected result of `unlinked`. Changes nothing. */
-function foreseen({ path, folder, uses, isLast }: Parting): FolderEnd {
+function predictEnd({ path, folder, uses, isLast }: Parting): FolderEnd {
   const names = isLast ? [...folder.entries.keys()] : []
   const done = names.map((name) => ({ name, end: 'removed' }) as const)
   return endOf({ path, folder, uses, isLast }, done)
@@ -141,7 +141,12 @@ function endOf({ path, folder, uses, isLast }: Parting, done: readonly Done[]): 
 }
 
 /** Removes the content first and its record last, so that the remains of a killed run are found again. */
-async function unlinked(config: Config, asked: Asked, recording: Recording, signal: AbortSignal): Promise<FolderEnd[]> {
+async function unlinkFolders(
+  config: Config,
+  asked: Asked,
+  recording: Recording,
+  signal: AbortSignal,
+): Promise<FolderEnd[]> {
   const links = await readLinks(config.state)
   const ends: FolderEnd[] = []
   for (const parting of await partings(links, asked, config)) {
@@ -149,11 +154,11 @@ async function unlinked(config: Config, asked: Asked, recording: Recording, sign
     const { path, folder } = parting
     const done: Done[] = []
     for (const [name, entry] of parting.isLast ? folder.entries : []) {
-      done.push(await removed(path, { name, linked: links.skills.get(name), entry }, { config }))
+      done.push(await removeEntry(path, { name, linked: links.skills.get(name), entry }, { config }))
     }
     const gone = done.filter(({ end }) => end !== 'failed').map(({ name }) => name)
     const isAllGone = gone.length === done.length
-    if (parting.isLast && isAllGone) await tidied(path, folder, config)
+    if (parting.isLast && isAllGone) await removeEmptied(path, folder, config)
     await recording.drop({ folder: path, names: gone, uses: isAllGone ? parting.uses : [] })
     ends.push(endOf(parting, done))
   }

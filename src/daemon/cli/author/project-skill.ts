@@ -42,7 +42,7 @@ export interface ProjectedSkill {
 
 /** Makes the SKILL.md of one skill. Reads nothing else in its folder. */
 export async function projectedDocument(folder: string, making: Projecting): Promise<ProjectionResult<ProjectedSkill>> {
-  return unlessFaulty(async () => made({ bytes: (await fileOf(folder, DOCUMENT)).bytes, folder }, making))
+  return unlessFaulty(async () => projectOne({ bytes: (await fileOf(folder, DOCUMENT)).bytes, folder }, making))
 }
 
 /** A resulting copy of a whole folder. */
@@ -64,13 +64,13 @@ export async function copyTo(
     const files = await folderFilesOf(folder)
     const document = files.find(({ path }) => path === DOCUMENT)
     if (document === undefined) throw new FolderFault(DOCUMENT, 'is not there any more')
-    const result = made({ bytes: document.bytes, folder, files: files.map(({ path }) => path) }, making)
+    const result = projectOne({ bytes: document.bytes, folder, files: files.map(({ path }) => path) }, making)
     if (result.kind === 'failed') return result
     const { name, bytes, dropped } = result
     const other = taken.get(name)
-    if (other !== undefined) return failed([{ path: DOCUMENT, field: 'name', message: `is that of "${other}" too` }])
+    if (other !== undefined) return failure([{ path: DOCUMENT, field: 'name', message: `is that of "${other}" too` }])
     if (isWithin(folder, output.pathOf(name)))
-      return failed([{ path: '', message: 'lies where its copy would go; name another --out' }])
+      return failure([{ path: '', message: 'lies where its copy would go; name another --out' }])
     const status = await output.put(
       name,
       files.map((file) => (file === document ? { ...file, bytes } : file)),
@@ -89,7 +89,7 @@ interface Authored {
   readonly files?: readonly string[]
 }
 
-function made(authored: Authored, making: Projecting): ProjectionResult<ProjectedSkill> {
+function projectOne(authored: Authored, making: Projecting): ProjectionResult<ProjectedSkill> {
   const { bytes, folder } = authored
   if (making.kind === 'reverse') {
     const result = reconstruct(bytes)
@@ -117,10 +117,10 @@ function violationsOf({ bytes, folder, files }: Authored): readonly ContractFaul
 }
 
 function inDocument(faults: readonly ProjectionFault[]): ProjectionFailed {
-  return failed(faults.map(({ field, message }) => ({ path: DOCUMENT, field, message })))
+  return failure(faults.map(({ field, message }) => ({ path: DOCUMENT, field, message })))
 }
 
-function failed(faults: readonly PlacedFault[]): ProjectionFailed {
+function failure(faults: readonly PlacedFault[]): ProjectionFailed {
   return { kind: 'failed', faults }
 }
 
@@ -129,10 +129,10 @@ async function unlessFaulty<Result>(work: () => Promise<ProjectionResult<Result>
   try {
     return await work()
   } catch (error) {
-    if (error instanceof FolderFault) return failed([{ path: error.path, message: error.message }])
-    if (error instanceof SyncError) return failed([{ path: '', message: error.message }])
+    if (error instanceof FolderFault) return failure([{ path: error.path, message: error.message }])
+    if (error instanceof SyncError) return failure([{ path: '', message: error.message }])
     if (isDiskError(error))
-      return failed([{ path: '', message: `cannot be read or written: ${whyNotUsed(error)} (${error.message})` }])
+      return failure([{ path: '', message: `cannot be read or written: ${whyNotUsed(error)} (${error.message})` }])
     throw error
   }
 }

@@ -116,7 +116,7 @@ function printCopies(context: Context, all: readonly Named<ProjectionResult<Copy
   const [skills, failed] = [all.filter(isMade), all.filter(isFailed)]
   if (context.json) printJson(context, { skills: skills.map(withoutKind), failed: failed.flatMap(faultsOf) })
   else printLines(context, skills.flatMap(linesOf))
-  return ended(context, failed)
+  return exitStatusOf(context, failed)
 }
 
 function linesOf({ path, to, status, dropped, nested }: Named<Copy>): string[] {
@@ -128,7 +128,7 @@ function linesOf({ path, to, status, dropped, nested }: Named<Copy>): string[] {
 
 function printNothing(context: Context, failed: readonly Named<ProjectionFailed>[]): ExitStatus {
   if (context.json) printJson(context, { skills: [], failed: failed.flatMap(faultsOf) })
-  return ended(context, failed)
+  return exitStatusOf(context, failed)
 }
 
 function printDocument(context: Context, result: Named<ProjectionResult<ProjectedSkill>>): ExitStatus {
@@ -156,7 +156,7 @@ function leftOut(dropped: readonly string[]): string {
   return `; ${fields} left out: ${printableLine(dropped.join(', '))}`
 }
 
-function ended({ streams, json, redactor }: Context, failed: readonly Named<ProjectionFailed>[]): ExitStatus {
+function exitStatusOf({ streams, json, redactor }: Context, failed: readonly Named<ProjectionFailed>[]): ExitStatus {
   if (!json)
     for (const fault of failed.flatMap(faultsOf)) streams.stderr.write(`! ${redactor.clean(faultLine(fault))}\n`)
   return failed.length === 0 ? 0 : 1

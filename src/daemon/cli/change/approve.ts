@@ -16,9 +16,9 @@ import type { AskWriter } from '../daemon-client.ts'
 import { readCandidate, withStoreAndWriter } from '../store-reader.ts'
 import { approveSkills } from './approve-skills.ts'
 import { commitNamed } from './commit-operand.ts'
-import { decided } from './decide.ts'
+import { applyDecision } from './decide.ts'
 import { diffContentsOf, sideOf } from './diff-side.ts'
-import { compared, differencesOf, printDifferences } from './diff.ts'
+import { compareSides, differencesOf, printDifferences } from './diff.ts'
 import { SkillTexts } from './skill-texts.ts'
 
 export const approve: Command = {
@@ -60,7 +60,7 @@ export const reject: Command = {
       // The writer reports the waiting revision if another one was named.
       const named = isMeant === true ? identityIn(waiting) : { commit }
       const done = `rejected ${revisionText(waiting)}`
-      return decided(context, { verb: 'reject', ids: [source], named, done, moves: () => true }, ask)
+      return applyDecision(context, { verb: 'reject', ids: [source], named, done, moves: () => true }, ask)
     })
   },
 }
@@ -90,16 +90,18 @@ async function approveRevision(context: Context): Promise<ExitStatus> {
   const source = sourceIn(context, config)
   const id = idIn(context.operands)
   if (id !== undefined)
-    return withWriter(context, config, async (ask) => taken(context, source, await named(ask, source, id), ask))
-  const waiting = await shown(context, config, source)
+    return withWriter(context, config, async (ask) =>
+      approveExactly(context, source, await namedRevision(ask, source, id), ask),
+    )
+  const waiting = await showWaiting(context, config, source)
   // This process does not hold the lock while a person reads.
   if (!(await isYes(context, `Approve ${revisionText(waiting)}?`)))
     throw new UsageError(`"approve" takes what is named: ${lineFor(source, waiting)}`)
-  return withWriter(context, config, async (ask) => taken(context, source, waiting, ask))
+  return withWriter(context, config, async (ask) => approveExactly(context, source, waiting, ask))
 }
 
 /** Binds the writer to exactly this revision: it refuses if another one waits by then. */
-async function taken(
+async function approveExactly(
   context: Context,
   source: SourceId,
   waiting: Pick<Waiting, 'commit' | 'tag'>,
@@ -107,14 +109,14 @@ async function taken(
 ): Promise<ExitStatus> {
   const done = `approved ${revisionText(waiting)}`
   const making = { verb: 'approve', ids: [source], named: identityIn(waiting), done, moves: () => true } as const
-  return decided(context, making, ask)
+  return applyDecision(context, making, ask)
 }
 
 /**
  * The id of a tag object identifies its commit too. A commit id alone does not identify the tag object that was shown
  * with it.
  */
-async function named(ask: AskWriter, source: SourceId, id: ObjectId): Promise<Pick<Waiting, 'commit' | 'tag'>> {
+async function namedRevision(ask: AskWriter, source: SourceId, id: ObjectId): Promise<Pick<Waiting, 'commit' | 'tag'>> {
   const waiting = await waitingOf(ask, source, 'approve')
   return waiting.tag === id ? waiting : { commit: id }
 }
@@ -141,7 +143,7 @@ function lineFor(source: SourceId, { commit, tag }: Waiting): string {
 }
 
 /** Prints the waiting revision of a source, and its differences from the served one. */
-async function shown(context: Context, config: Config, source: SourceId): Promise<Waiting> {
+async function showWaiting(context: Context, config: Config, source: SourceId): Promise<Waiting> {
   const served = await sideOf('served', [source], context, config)
   return withStoreAndWriter(context, config, async (looking) => {
     const waiting = await waitingOf(looking.ask, source, 'approve')
@@ -149,7 +151,7 @@ async function shown(context: Context, config: Config, source: SourceId): Promis
     // The candidate was fetched by its commit id alone.
     const revision = { asked: snapshot.revision.asked, ...placeIn(waiting) }
     const after = new Map([[source, { ...diffContentsOf(snapshot), revision }]])
-    const ends = compared(served, after, new Set([source]))
+    const ends = compareSides(served, after, new Set([source]))
     const texts = new SkillTexts(looking.store)
     if (context.json) printJson(context, jsonOf(source, waiting, snapshot, await differencesOf(ends, texts, true)))
     else {

@@ -12,7 +12,7 @@ import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
-import { exitOfPulls, linesOfPull, pulled } from '../pull-results.ts'
+import { exitOfPulls, linesOfPull, pullWithProgress } from '../pull-results.ts'
 import { commitNamed } from './commit-operand.ts'
 
 /** A command for a decision about sources. */
@@ -100,7 +100,7 @@ function deciding(kind: Deciding): Command {
       const config = await configFor(context)
       const commit = kind.operands === 'commit' ? commitNamed(context.operands[1]) : undefined
       const ids = await meant(kind, context, config)
-      return withWriter(context, config, (ask) => decided(context, { ...kind, ids, named: { commit } }, ask))
+      return withWriter(context, config, (ask) => applyDecision(context, { ...kind, ids, named: { commit } }, ask))
     },
   }
 }
@@ -112,11 +112,11 @@ export interface DecisionRequest extends Pick<Deciding, 'verb' | 'done' | 'moves
 }
 
 /** Requests the decision from the writer, pulls the sources that it may move, and prints the results. */
-export async function decided(context: Context, making: DecisionRequest, ask: AskWriter): Promise<ExitStatus> {
+export async function applyDecision(context: Context, making: DecisionRequest, ask: AskWriter): Promise<ExitStatus> {
   const made = await decideEach(making, ask)
   const moving = making.moves(making.named.commit) ? made.filter(({ error }) => error === undefined) : []
   const ids = moving.map(({ source }) => source)
-  const { ends } = await pulled(context, ids, ask)
+  const { ends } = await pullWithProgress(context, ids, ask)
   print(context, making, made, ends)
   return made.some(({ error }) => error !== undefined) ? 1 : exitOfPulls(ends)
 }

@@ -37,7 +37,7 @@ export async function sideOf(name: string, ids: readonly SourceId[], context: Co
     case 'lock':
       return ofLock(await expectedLock(lockFileOf(config)))
     case 'served':
-      return served(config)
+      return servedSide(config)
     case 'upstream':
       return upstream(ids, context, config)
     default:
@@ -55,7 +55,7 @@ function ofLock({ sources }: Lock): Side {
   return sources
 }
 
-async function served(config: Config): Promise<Side> {
+async function servedSide(config: Config): Promise<Side> {
   const store = await Store.openExisting(config.state)
   if (store === undefined) return new Map()
   return ofSnapshots((await currentCatalog(store, idsOf(config), admissionOf(config))).snapshots)

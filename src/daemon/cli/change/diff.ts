@@ -45,7 +45,7 @@ export const diffCommand: Command = {
     const ids = idsOf(config).filter((id) => only?.has(id) ?? true)
     const before = await sideOf(a, ids, context, config)
     const after = await sideOf(b, ids, context, config)
-    const ends = compared(before, after, only)
+    const ends = compareSides(before, after, only)
     if (only !== undefined) expectKnown(only, before, after, config)
     const texts = new SkillTexts(await Store.openExisting(config.state))
     const standings = await standingsOf(config, context)
@@ -105,7 +105,7 @@ interface Version {
 }
 
 /** The differences between two sides, source by source. */
-export function compared(before: Side, after: Side, only: ReadonlySet<string> | undefined): End[] {
+export function compareSides(before: Side, after: Side, only: ReadonlySet<string> | undefined): End[] {
   const ids = [...new Set([...before.keys(), ...after.keys()])].filter((id) => only?.has(id) ?? true)
   return ids.toSorted(comparePaths).map((source) => endOf(source, before.get(source), after.get(source)))
 }

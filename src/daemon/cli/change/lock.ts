@@ -39,7 +39,7 @@ export const lock: Command = {
     const added = ends.flatMap(({ id, entry }) => (entry === undefined ? [] : [[id, entry] as const]))
     const isWritten = await changeLock(
       file,
-      (now) => merged(now, added, config, context),
+      (now) => mergeEntries(now, added, config, context),
       () => systemClock.now().getTime(),
       context.signal,
     )
@@ -75,7 +75,8 @@ async function entryFor(source: Source, looking: SourceReader): Promise<End> {
   const { id } = source
   try {
     // A source that follows the lock serves nothing before it is locked.
-    const snapshot = source.update === 'locked' ? await readCandidate(looking, id) : await served(source, looking)
+    const snapshot =
+      source.update === 'locked' ? await readCandidate(looking, id) : await servedSnapshot(source, looking)
     if (typeof snapshot === 'string') return { id, entry: undefined, why: snapshot }
     expectLockable(source, snapshot)
     return { id, entry: lockEntryOf(source, snapshot), snapshot }
@@ -84,7 +85,7 @@ async function entryFor(source: Source, looking: SourceReader): Promise<End> {
   }
 }
 
-async function served(source: Source, { ask, store }: SourceReader): Promise<Snapshot | string> {
+async function servedSnapshot(source: Source, { ask, store }: SourceReader): Promise<Snapshot | string> {
   const { id } = source
   let end: SyncEnd | undefined
   await ask('sync', { sources: [id] }, (event) => (end = SYNC_END.parse(event)))
@@ -96,7 +97,7 @@ async function served(source: Source, { ask, store }: SourceReader): Promise<Sna
 }
 
 /** Another process may have written the lock meanwhile: existing entries stay. */
-function merged(
+function mergeEntries(
   now: Lock,
   added: readonly (readonly [SourceId, LockEntry])[],
   config: Config,

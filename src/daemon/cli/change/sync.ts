@@ -2,7 +2,7 @@ import { sourcesOf } from '../../control/requests.ts'
 import { MODE_OPTIONS, configFor, printJson, printLines } from '../command.ts'
 import type { Command } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
-import { exitOfPulls, linesOfProblems, linesOfPull, pulled } from '../pull-results.ts'
+import { exitOfPulls, linesOfProblems, linesOfPull, pullWithProgress } from '../pull-results.ts'
 
 export const sync: Command = {
   name: 'sync',
@@ -12,7 +12,7 @@ export const sync: Command = {
   async run(context) {
     const config = await configFor(context)
     const ids = sourcesOf(context.operands, config)
-    const { ends, problems } = await withWriter(context, config, (ask) => pulled(context, ids, ask))
+    const { ends, problems } = await withWriter(context, config, (ask) => pullWithProgress(context, ids, ask))
     if (context.json) printJson(context, { sources: ends, problems })
     else printLines(context, [...ends.flatMap(linesOfPull), ...linesOfProblems(problems)])
     const exit = exitOfPulls(ends)

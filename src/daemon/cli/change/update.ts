@@ -94,7 +94,7 @@ async function updateLock(context: Context, config: Config, { file, ids, precise
   return withStoreAndWriter(context, config, async (looking) => {
     const sources = ids.map((id) => configuredIn(config, id))
     const looks = await eachCounted(context, sources, 'looked at', ({ source }) => lookAt(source, looking, precise))
-    const { isWritten, moves } = await written(file, looks, context.signal)
+    const { isWritten, moves } = await writeLock(file, looks, context.signal)
     const ends = await eachCounted(context, looks, 'pulled', async (look): Promise<End> => {
       const { id } = look.source
       const move = moves.get(id)
@@ -102,7 +102,9 @@ async function updateLock(context: Context, config: Config, { file, ids, precise
       if (move === undefined) throw new TypeError('A source that was looked at has no entry')
       const { before, after } = move
       const isNamed = precise !== undefined
-      const end = isNamed ? await servedAsNamed(look.source, after, looking.ask, config) : await pulled(id, looking.ask)
+      const end = isNamed
+        ? await servedAsNamed(look.source, after, looking.ask, config)
+        : await pullOne(id, looking.ask)
       return { id, before, after, sync: await besideUpstream(end, looking.ask) }
     })
     const looked = looks.flatMap((look) => ('snapshot' in look ? [look.snapshot] : []))
@@ -147,7 +149,7 @@ interface Move {
 }
 
 /** Changes the lock as it is when this process gets its turn: other processes may have written it since it was read. */
-async function written(
+async function writeLock(
   file: string,
   looks: readonly Look[],
   signal: AbortSignal,
@@ -174,9 +176,9 @@ async function written(
 /** Pulls the source to the named commit. If exactly that commit waits for approval, naming it counts as approval. */
 async function servedAsNamed(source: Source, locked: LockEntry, ask: AskWriter, config: Config): Promise<SyncEnd> {
   const { id } = source
-  const first = await pulled(id, ask)
+  const first = await pullOne(id, ask)
   // The first pull only repaired what was served before.
-  const end = first.outcome === 'updated' && isForPerson(first) ? await pulled(id, ask) : first
+  const end = first.outcome === 'updated' && isForPerson(first) ? await pullOne(id, ask) : first
   const { commit } = locked.revision
   if (followedBy(config, source) !== undefined || end.commit !== commit || !waitsForYes(end)) return end
   try {
@@ -185,13 +187,13 @@ async function servedAsNamed(source: Source, locked: LockEntry, ask: AskWriter, 
     // Another decision was made meanwhile: the next pull reports its result.
     if (!(error instanceof OperatorError) || error.code !== 'nothing-to-decide') throw error
   }
-  return pulled(id, ask)
+  return pullOne(id, ask)
 }
 
 /** A pull from the store says nothing about upstream, so this pulls again to complete the status. */
 async function besideUpstream(end: SyncEnd, ask: AskWriter): Promise<SyncEnd> {
   if (end.outcome !== 'updated' || end.upstream !== undefined) return end
-  const { upstream } = await pulled(end.source, ask)
+  const { upstream } = await pullOne(end.source, ask)
   return { ...end, ...(upstream !== undefined && { upstream }) }
 }
 
@@ -204,7 +206,7 @@ function isForPerson({ code }: SyncEnd): boolean {
   return code !== undefined && isSyncErrorCode(code) && isWaiting(code) && !isByChoice(code)
 }
 
-async function pulled(id: string, ask: AskWriter): Promise<SyncEnd> {
+async function pullOne(id: string, ask: AskWriter): Promise<SyncEnd> {
   let end: SyncEnd | undefined
   await ask('sync', { sources: [id] }, (event) => (end = SYNC_END.parse(event)))
   if (end === undefined) throw new OperatorError('bad-answer', `The daemon does not say how the pull of "${id}" ended`)

@@ -19,7 +19,7 @@ export interface Connected {
 }
 
 /** Opens the named or configured address as a client of each era. */
-export async function connected(context: Context): Promise<Connected> {
+export async function connectAsEachEra(context: Context): Promise<Connected> {
   const { environment, redactor, signal, values } = context
   if (values['offline'] === true) throw new UsageError('--connect and --offline exclude each other')
   const file = values['token-file']

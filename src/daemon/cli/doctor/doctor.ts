@@ -14,7 +14,7 @@ import type { Command, Context, ExitStatus } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
 import { verdicts } from './check.ts'
 import type { DoctorCheck, CheckResult, Ground } from './check.ts'
-import { connected } from './connect.ts'
+import { connectAsEachEra } from './connect.ts'
 import { contractChecks } from './contract-checks.ts'
 import { credentialChecks } from './credential-checks.ts'
 import { folderChecks } from './folder-checks.ts'
@@ -67,13 +67,13 @@ export const doctor: Command = {
   },
   async run(context) {
     if (context.values['connect'] === true) {
-      const { checks, ...ends } = await connected(context)
-      return concluded(context, checks, ends)
+      const { checks, ...ends } = await connectAsEachEra(context)
+      return printConclusion(context, checks, ends)
     }
     if (context.values['token-file'] !== undefined)
       throw new UsageError('--token-file means something with --connect alone')
     const { environment, redactor, signal, values } = context
-    const { config: whole, told } = await configured(context)
+    const { config: whole, told } = await readConfiguration(context)
     const named = told.state === 'ok' && context.operands.length > 0 ? sourcesOf(context.operands, whole) : []
     const config = named.length === 0 ? whole : sourcesAlone(whole, named)
     const ground = { config, whole, environment, redactor, clock: systemClock }
@@ -81,12 +81,12 @@ export const doctor: Command = {
     const checks = [...groups.flatMap((group) => group(ground)), ...contractChecks(whole, idsOf(config))]
     const found = [told, ...(await examine(checks, systemClock, signal))]
     const all = [...found, ...(values['offline'] === true ? [] : await seconds(context, whole, named))]
-    return concluded(context, all)
+    return printConclusion(context, all)
   },
 }
 
 /** Prints the results, with additional data for `--json`. */
-function concluded(context: Context, all: readonly CheckResult[], more: object = {}): ExitStatus {
+function printConclusion(context: Context, all: readonly CheckResult[], more: object = {}): ExitStatus {
   print(context, all, more)
   const counts = context.values['strict'] === true ? ['warn', 'fail'] : ['fail']
   return all.some(({ state }) => counts.includes(state)) ? 3 : 0
@@ -105,7 +105,7 @@ async function seconds(context: Context, config: Config, named: readonly SourceI
 }
 
 /** Reads the configuration. If it is unusable, the machine is still checked, without sources. */
-async function configured(context: Context): Promise<{ readonly config: Config; readonly told: CheckResult }> {
+async function readConfiguration(context: Context): Promise<{ readonly config: Config; readonly told: CheckResult }> {
   const { ok, fail } = verdicts('configuration')
   try {
     // `--offline` limits only this command: a daemon that was started without it must still answer.

@@ -16,7 +16,7 @@ export function folderChecks({ config }: Ground, limits = INOTIFY): DoctorCheck[
     source.kind === 'git' && /^file:/i.test(source.url) ? [{ id: source.id, path: fileURLToPath(source.url) }] : [],
   )
   const readable = [...folders, ...repositories].map(({ id, path }): DoctorCheck => {
-    return { name: 'folder', subject: id, look: async () => [await folderChecked(id, path)] }
+    return { name: 'folder', subject: id, look: async () => [await checkFolder(id, path)] }
   })
   if (folders.length === 0 || process.platform !== 'linux') return readable
   const paths = folders.map(({ path }) => path)
@@ -25,7 +25,7 @@ export function folderChecks({ config }: Ground, limits = INOTIFY): DoctorCheck[
 
 const INOTIFY = '/proc/sys/fs/inotify'
 
-async function folderChecked(id: string, path: string): Promise<CheckResult> {
+async function checkFolder(id: string, path: string): Promise<CheckResult> {
   const { ok, fail } = verdicts('folder', id)
   const mend = 'Check `path` or `url`, and that the user of the daemon may read it'
   try {

@@ -13,10 +13,10 @@ export function linkChecks({ config }: Ground): DoctorCheck[] {
 }
 
 async function linksChecked(config: Config): Promise<readonly CheckResult[]> {
-  return (await foldersNow(config)).map(folderChecked)
+  return (await foldersNow(config)).map(checkFolder)
 }
 
-function folderChecked(now: FolderNow): CheckResult {
+function checkFolder(now: FolderNow): CheckResult {
   const { folder, copies, current, behind, gone, blocked } = now
   const { ok, warn } = verdicts('links', folder)
   if (isAsServed(now)) return ok(`${countOf(current.length, 'skill')} ${copies ? 'copied' : 'linked'}, as served`)

@@ -48,10 +48,11 @@ function gitChecks({ config, environment }: Ground): DoctorCheck[] {
   const chosenOnDisk = chosen.some(isOnDisk)
   const checks: DoctorCheck[] = []
   if (needing.length > 0)
-    checks.push(versioned({ ...asksGit, for: textOf(needing), isNeeded: true, overHttp, onDisk: chosenOnDisk }))
-  else if (onDisk.length > 0) checks.push(versioned({ ...asksGit, for: textOf(onDisk), isNeeded: false, onDisk: true }))
+    checks.push(versionResult({ ...asksGit, for: textOf(needing), isNeeded: true, overHttp, onDisk: chosenOnDisk }))
+  else if (onDisk.length > 0)
+    checks.push(versionResult({ ...asksGit, for: textOf(onDisk), isNeeded: false, onDisk: true }))
   if (overSsh.length > 0)
-    checks.push(versioned({ command: ssh, args: ['-V'], env: call, for: textOf(overSsh), isNeeded: true }))
+    checks.push(versionResult({ command: ssh, args: ['-V'], env: call, for: textOf(overSsh), isNeeded: true }))
   return checks
 }
 
@@ -77,7 +78,7 @@ interface Versioned {
   readonly onDisk?: boolean
 }
 
-function versioned({
+function versionResult({
   command,
   args,
   env,

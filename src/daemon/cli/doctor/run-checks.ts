@@ -11,7 +11,12 @@ export async function examine(
   signal: AbortSignal,
 ): Promise<readonly CheckResult[]> {
   const found = new Map<DoctorCheck, readonly CheckResult[]>()
-  await inParallel(checks, AT_ONCE, async (check) => void found.set(check, await looked(check, clock, signal)), signal)
+  await inParallel(
+    checks,
+    AT_ONCE,
+    async (check) => void found.set(check, await runCheck(check, clock, signal)),
+    signal,
+  )
   return checks.flatMap((check) => found.get(check) ?? [])
 }
 
@@ -21,7 +26,7 @@ const AT_ONCE = 64
 /** Resolvers and connections time out by themselves only after minutes. */
 const MOST_MS = 10_000
 
-async function looked(
+async function runCheck(
   check: DoctorCheck,
   clock: Pick<Clock, 'wait'>,
   signal: AbortSignal,
@@ -33,7 +38,7 @@ async function looked(
     return await Promise.race([check.look(limited), late])
   } catch (error) {
     signal.throwIfAborted()
-    return [thrown(check, error)]
+    return [failedCheck(check, error)]
   } finally {
     over.abort()
     // The rejection of the timer is irrelevant now.
@@ -46,7 +51,7 @@ function noAnswer({ name, subject }: DoctorCheck): CheckResult {
   return verdicts(name, subject).fail(message, 'Try again; if it stays, what it waits for hangs: a disk or the network')
 }
 
-function thrown({ name, subject }: DoctorCheck, error: unknown): CheckResult {
+function failedCheck({ name, subject }: DoctorCheck, error: unknown): CheckResult {
   const { fail } = verdicts(name, subject)
   if (error instanceof SyncError) return fail(error.message, mendOf(error.code))
   const why = error instanceof Error ? error.message : String(error)

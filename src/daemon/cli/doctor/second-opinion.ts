@@ -40,7 +40,7 @@ export async function secondOpinions(
       for (const id of ids) {
         signal.throwIfAborted()
         show(`isomorphic-git fetches ${id}`)
-        all.push(...(served.has(id) ? await checked(id, stored, ask) : [notServed(id)]))
+        all.push(...(served.has(id) ? await checkSource(id, stored, ask) : [notServed(id)]))
       }
       return all
     })
@@ -53,7 +53,7 @@ export async function secondOpinions(
 
 const CHECK = 'second-opinion'
 
-async function checked(id: SourceId, stored: readonly VerifyDiagnostic[], ask: AskWriter): Promise<CheckResult[]> {
+async function checkSource(id: SourceId, stored: readonly VerifyDiagnostic[], ask: AskWriter): Promise<CheckResult[]> {
   const { ok, warn, fail } = verdicts(CHECK, id)
   const { diagnostics, files } = await compareFiles(id, ask)
   const findings = [

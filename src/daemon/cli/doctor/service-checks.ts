@@ -13,7 +13,7 @@ export function serviceChecks(ground: Ground, booted = BOOTED): DoctorCheck[] {
         const { ok } = verdicts('service')
         if ((await unlessAbsent(stat(booted))) === undefined) return [ok('systemd does not run here')]
         const units = await Promise.all(SCOPES.map(async (scope) => unitOf(scope, ground, signal)))
-        const found = units.filter((unit) => unit !== undefined).flatMap((unit) => judged(unit))
+        const found = units.filter((unit) => unit !== undefined).flatMap((unit) => resultsOf(unit))
         return found.length === 0 ? [ok(`systemd has no ${UNIT}: it is started by hand, or by others`)] : found
       },
     },
@@ -52,7 +52,7 @@ async function unitOf(
   }
 }
 
-function judged({ scope, active, enabled }: Unit): CheckResult[] {
+function resultsOf({ scope, active, enabled }: Unit): CheckResult[] {
   const subject = `${UNIT} (${scope})`
   const { ok, warn, fail } = verdicts('service', subject)
   const options = scope === 'user' ? ' --user' : ''

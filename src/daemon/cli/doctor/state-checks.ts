@@ -14,13 +14,13 @@ import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 export function stateChecks(ground: Ground): DoctorCheck[] {
   const { state } = ground.config
   return [
-    { name: 'state-folder', subject: state, look: async () => folderChecked(state) },
+    { name: 'state-folder', subject: state, look: async () => checkFolder(state) },
     { name: 'decisions', subject: state, look: async () => decisionsChecked(state) },
     { name: 'disk', subject: state, look: async (signal) => diskChecked(ground, signal) },
   ]
 }
 
-async function folderChecked(state: string): Promise<CheckResult[]> {
+async function checkFolder(state: string): Promise<CheckResult[]> {
   const { ok, fail } = verdicts('state-folder', state)
   // Throws for a folder of another user, and for the layout of another version.
   if ((await openExistingState(state)) === undefined) {
@@ -36,11 +36,11 @@ async function folderChecked(state: string): Promise<CheckResult[]> {
     return [
       fail(`it is of user ${uid}, and this is user ${me}`, 'Run this, and every command, as the user of the daemon'),
     ]
-  return probed(state)
+  return probe(state)
 }
 
 /** Tries the steps of a publish: write, sync, link, rename, sync the folder. Removes its files again. */
-async function probed(state: string): Promise<CheckResult[]> {
+async function probe(state: string): Promise<CheckResult[]> {
   const { ok, fail } = verdicts('state-folder', state)
   const [first, second] = [temporaryIn(state), temporaryIn(state)]
   let step = 'make a file'

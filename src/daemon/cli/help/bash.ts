@@ -65,11 +65,11 @@ complete -F _skillsyncd skillsyncd
 }
 
 function commandCase({ command, options, valued, operands }: Typing): string {
-  const values = valued.map(({ words, offer }) => `      ${words.join(' | ')}) offer=${quoted(offer)} ;;`)
+  const values = valued.map(({ words, offer }) => `      ${words.join(' | ')}) offer=${quote(offer)} ;;`)
   return `    ${command})
       options=(${options.map(({ word }) => word).join(' ')})
       valued='${valued.flatMap(({ words }) => words).join(' ')}'
-      operands=(${operands.map(quoted).join(' ')})
+      operands=(${operands.map(quote).join(' ')})
       case $option in
 ${values.join('\n')}
       esac
@@ -77,6 +77,6 @@ ${values.join('\n')}
 }
 
 /** One quoted word of a shell. */
-function quoted(text: string): string {
+function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

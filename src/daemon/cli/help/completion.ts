@@ -54,7 +54,7 @@ export const completion: Command = {
     const [what = '', ...line] = context.operands
     const [script, asked] = [entryOf(SHELLS, what), entryOf(ASKED, what)]
     if (asked !== undefined) {
-      printLines(context, [...new Set(await answered(asked, line, context))].filter(isPlainWord))
+      printLines(context, [...new Set(await answerTo(asked, line, context))].filter(isPlainWord))
       return 0
     }
     if (script === undefined || line.length > 0)
@@ -70,7 +70,7 @@ function entryOf<Value>(table: Readonly<Record<string, Value>>, key: string): Va
 }
 
 /** Errors yield no completions: the command itself reports them later. */
-async function answered(
+async function answerTo(
   asked: (config: Config) => Promise<readonly string[]>,
   line: readonly string[],
   context: Context,

@@ -15,7 +15,7 @@ function __skillsyncd
     set -l valued
     set -l operands
     if test (count $words) -lt 2
-        printf '%s\\t%s\\n' ${typings.map(({ command, summary }) => `${command} ${quoted(summary)}`).join(' \\\n            ')} \\
+        printf '%s\\t%s\\n' ${typings.map(({ command, summary }) => `${command} ${quote(summary)}`).join(' \\\n            ')} \\
             help 'every command' --version 'the version of this program'
         return
     end
@@ -68,18 +68,18 @@ complete -c skillsyncd -f -a '(__skillsyncd)'
 
 function commandCase({ command, options, valued, operands }: Typing): string {
   const values = valued.map(
-    ({ words, offer }) => `                case ${words.join(' ')}\n                    set offer ${quoted(offer)}`,
+    ({ words, offer }) => `                case ${words.join(' ')}\n                    set offer ${quote(offer)}`,
   )
   return `        case ${command}
-            set options ${options.map(({ word, help }) => `${word} ${quoted(help)}`).join(' \\\n                ')}
+            set options ${options.map(({ word, help }) => `${word} ${quote(help)}`).join(' \\\n                ')}
             set valued ${valued.flatMap(({ words }) => words).join(' ')}
-            set operands ${operands.map(quoted).join(' ')}
+            set operands ${operands.map(quote).join(' ')}
             switch $option
 ${values.join('\n')}
             end`
 }
 
 /** In fish quotes a backslash escapes a quote or another backslash. */
-function quoted(text: string): string {
+function quote(text: string): string {
   return `'${text.replaceAll(/[\\']/g, String.raw`\$&`)}'`
 }

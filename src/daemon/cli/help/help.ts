@@ -99,11 +99,11 @@ function optionRows(options: Options): string {
 
 function rowsOf([name, { short, value, help }]: readonly [string, Option]): string[] {
   const names = `${short === undefined ? '    ' : `-${short}, `}--${name}${value === undefined ? '' : ` ${value}`}`
-  const [first = '', ...rest] = wrapped(help, COLUMNS - TEXT_AT)
+  const [first = '', ...rest] = wrap(help, COLUMNS - TEXT_AT)
   return [`${`  ${names}`.padEnd(TEXT_AT - 1)} ${first}`, ...rest.map((line) => ' '.repeat(TEXT_AT) + line)]
 }
 
-function wrapped(text: string, width: number): string[] {
+function wrap(text: string, width: number): string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {
     const line = lines.at(-1)

@@ -13,7 +13,7 @@ _skillsyncd() {
   local -i skip=0 count=1 at
   if ((CURRENT == 2)); then
     offered=(
-${commands.map(([word, text]) => `      ${described(word, text)}`).join('\n')}
+${commands.map(([word, text]) => `      ${describe(word, text)}`).join('\n')}
     )
     _describe -t commands command offered
     return
@@ -68,13 +68,13 @@ const HELP = ['help', 'every command'] as const
 const VERSION = ['--version', 'the version of this program'] as const
 
 function commandCase({ command, options, valued, operands }: Typing): string {
-  const values = valued.map(({ words, offer }) => `    ${words.join(' | ')}) offer=${quoted(offer)} ;;`)
+  const values = valued.map(({ words, offer }) => `    ${words.join(' | ')}) offer=${quote(offer)} ;;`)
   return `  ${command})
     options=(
-${options.map(({ word, help }) => `      ${described(word, help)}`).join('\n')}
+${options.map(({ word, help }) => `      ${describe(word, help)}`).join('\n')}
     )
     valued='${valued.flatMap(({ words }) => words).join(' ')}'
-    operands=(${operands.map(quoted).join(' ')})
+    operands=(${operands.map(quote).join(' ')})
     case $option in
 ${values.join('\n')}
     esac
@@ -82,10 +82,10 @@ ${values.join('\n')}
 }
 
 /** The format of `_describe`: a colon separates the word from its text. */
-function described(word: string, text: string): string {
-  return quoted(`${word}:${text.replaceAll(/[\\:]/g, String.raw`\$&`)}`)
+function describe(word: string, text: string): string {
+  return quote(`${word}:${text.replaceAll(/[\\:]/g, String.raw`\$&`)}`)
 }
 
-function quoted(text: string): string {
+function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

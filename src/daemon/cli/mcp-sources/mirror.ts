@@ -88,7 +88,7 @@ async function mirrorOne(row: SkillRow, config: Config, ask: AskWriter): Promise
   try {
     if (disabled)
       throw new OperatorError('disabled', `Cannot mirror "${source}/${path}": it is disabled; enable it first`)
-    const ready = await prepared(row, config, ask)
+    const ready = await prepareRow(row, config, ask)
     const { files } = ready
     verified = ready.verified
     if (files.length === 0) throw new OperatorError('withheld', `Cannot mirror "${source}/${path}": ${WITHHELD}`)
@@ -116,7 +116,7 @@ function verifiedAfter(before: Verified | undefined, count: number): { readonly 
 const WITHHELD = 'it is withheld; skillsyncd show says why'
 
 /** The skill after its files were read to learn their sizes, or after its mismatch was cleared. */
-async function prepared(row: SkillRow, config: Config, ask: AskWriter): Promise<SkillRow> {
+async function prepareRow(row: SkillRow, config: Config, ask: AskWriter): Promise<SkillRow> {
   const { source, path, findings } = row
   const rules = new Set(findings.map(({ rule }) => rule))
   if (rules.has('size-unknown')) await ask('measure', { source, path })

@@ -34,7 +34,7 @@ export const resolve: Command = {
     const config = await configFor(context)
     const isUnverified = context.values['unverified'] === true
     const answer = await withWriter(context, config, async (ask) => {
-      const template = await chosen(source, which, ask)
+      const template = await chooseTemplate(source, which, ask)
       const values = await allValues({ source, ...template }, given, context, ask)
       return values && ask('resolve', { source, template: template.text, values, isUnverified })
     })
@@ -65,7 +65,7 @@ function valuesIn(operands: readonly string[]): ReadonlyMap<string, string> {
 }
 
 /** A template that is given in full is validated before any request. */
-async function chosen(source: string, which: string, ask: AskWriter): Promise<Chosen> {
+async function chooseTemplate(source: string, which: string, ask: AskWriter): Promise<Chosen> {
   const isNumber = /^\d+$/.test(which)
   const read = isNumber ? undefined : readTemplate(which)
   if (read?.ok === false)

@@ -19,7 +19,7 @@ export const templates: Command = {
 `,
   async run(context) {
     const config = await configFor(context)
-    const sources = wanted(context, config)
+    const sources = wantedSources(context, config)
     const offers = sources.length === 0 ? [] : await withWriter(context, config, async (ask) => offersOf(sources, ask))
     print(context, offers)
     return offers.some(({ error }) => error !== undefined) ? 1 : 0
@@ -47,7 +47,7 @@ interface Offer extends Spaces {
   readonly error?: SourceFailure
 }
 
-function wanted({ operands }: Context, config: Config): readonly string[] {
+function wantedSources({ operands }: Context, config: Config): readonly string[] {
   const named = sourcesOf(operands, config)
   return operands.length > 0 ? named : named.filter((id) => configuredIn(config, id).source.kind === 'mcp')
 }

@@ -13,7 +13,7 @@ import { ownFolders } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import type { DaemonContext } from '../../context.ts'
 import { Keyring } from '../../credentials/keyring.ts'
-import { cleanedError } from '../../pull/pull-context.ts'
+import { cleanError } from '../../pull/pull-context.ts'
 
 /** The content of a source before anything of it is stored. */
 export interface FirstLook {
@@ -49,7 +49,7 @@ export async function firstLook(
     await using tree = await upstream.fetch(revision, NOTHING_KNOWN, signal)
     return { revision, skills: skillFolders(tree, tree.root, '') }
   } catch (error) {
-    throw error instanceof SyncError ? cleanedError(error, redactor) : error
+    throw error instanceof SyncError ? cleanError(error, redactor) : error
   } finally {
     await rm(scratch, { recursive: true, force: true })
   }

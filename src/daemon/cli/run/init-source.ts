@@ -45,7 +45,7 @@ function configOf(place: StartingSource['place'], { environment }: Looking): Con
 }
 
 /** The content of the source, or the error. A folder that is not a repository counts as a folder of skills. */
-export async function looked(
+export async function probeSource(
   { place, config, folder }: SourceCandidate,
   looking: Looking,
 ): Promise<FoundSource | SyncError> {
@@ -56,11 +56,11 @@ export async function looked(
     if (folder === undefined || error.code !== 'repository-not-found') return error
     const plain = configOf({ path: folder }, looking)
     if (typeof plain === 'string' || (await unlessAbsent(lstat(folder)))?.isDirectory() !== true) return error
-    return lookedInto(folder, plain, looking)
+    return probeFolder(folder, plain, looking)
   }
 }
 
-async function lookedInto(folder: string, config: Config, looking: Looking): Promise<FoundSource | SyncError> {
+async function probeFolder(folder: string, config: Config, looking: Looking): Promise<FoundSource | SyncError> {
   try {
     return { place: { path: folder }, seen: seenOf(await firstLook(config, looking, looking.signal), false) }
   } catch (error) {

@@ -8,14 +8,14 @@ import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { writeNew } from '../../base/new-file.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { named } from '../../config/command-line-config.ts'
+import { withUniqueIds } from '../../config/command-line-config.ts'
 import { parseConfig } from '../../config/config.ts'
 import { seenText, startingText } from '../../config/init-template.ts'
 import type { StartingSource } from '../../config/init-template.ts'
 import { Prompt } from '../ask.ts'
 import { printJson, printLines, progressOf } from '../command.ts'
 import type { Command, Context } from '../command.ts'
-import { sourceCandidateOf, sourceIdFor, looked } from './init-source.ts'
+import { sourceCandidateOf, sourceIdFor, probeSource } from './init-source.ts'
 import type { FoundSource } from './init-source.ts'
 
 export const init: Command = {
@@ -46,7 +46,7 @@ export const init: Command = {
     if (!isForced && (await isThere(file))) throw alreadyThere(file)
     const found = operands.length > 0 ? await lookedAt(operands, context) : await answers(context)
     if (found === undefined) return 1
-    const sources = named(withoutRepetition(found).map((one) => [sourceIdFor(one.place), one])).map(
+    const sources = withUniqueIds(withoutRepetition(found).map((one) => [sourceIdFor(one.place), one])).map(
       ({ id, place: { place, seen } }) => ({
         id,
         place,
@@ -102,7 +102,7 @@ async function lookedAt(texts: readonly string[], context: Context): Promise<rea
   const failed: string[] = []
   for (const [index, candidate] of candidates.entries()) {
     progress.count(index, candidates.length, `looking at ${index + 1} of ${countOf(candidates.length, 'place')}`)
-    const look = await looked(candidate, context)
+    const look = await probeSource(candidate, context)
     if (look instanceof SyncError) failed.push(...failureLines(look))
     else found.push(look)
   }
@@ -128,7 +128,7 @@ async function answers(context: Context): Promise<readonly FoundSource[] | undef
   for (;;) {
     const text = await questions.ask(`${found.length + 1}:`)
     if (text === undefined) break
-    const one = await answered(text, questions, context)
+    const one = await askSource(text, questions, context)
     if (one !== undefined) found.push(one)
   }
   if (found.length > 0) return found
@@ -137,14 +137,14 @@ async function answers(context: Context): Promise<readonly FoundSource[] | undef
 }
 
 /** `undefined` if the source is not to be used. */
-async function answered(text: string, questions: Prompt, context: Context): Promise<FoundSource | undefined> {
+async function askSource(text: string, questions: Prompt, context: Context): Promise<FoundSource | undefined> {
   const candidate = sourceCandidateOf(text, context)
   if (typeof candidate === 'string') {
     questions.tell(`  it ${candidate}`)
     return undefined
   }
   if (context.values['offline'] === true) return { place: candidate.place, seen: undefined }
-  const look = await looked(candidate, context)
+  const look = await probeSource(candidate, context)
   if (!(look instanceof SyncError)) {
     if (look.seen !== undefined) questions.tell(`  ${seenText(look.seen)}`)
     return look

@@ -123,7 +123,7 @@ async function write({ context, config, log, follower }: FollowingWriter, signal
   using _listening = writer.daemon.registry.listen(() => void follower.look())
   await writer.daemon.tellChanges()
   writer.daemon.poll()
-  const isHandedOver = await Promise.race([handedOver.promise, aborted(AbortSignal.any([signal, writer.lost]))])
+  const isHandedOver = await Promise.race([handedOver.promise, untilAborted(AbortSignal.any([signal, writer.lost]))])
   const { reason }: { readonly reason: unknown } = writer.lost
   if (reason instanceof HeldByOther) {
     const { code, message } = reason
@@ -132,7 +132,7 @@ async function write({ context, config, log, follower }: FollowingWriter, signal
   return isHandedOver
 }
 
-async function aborted(signal: AbortSignal): Promise<false> {
+async function untilAborted(signal: AbortSignal): Promise<false> {
   const { promise, resolve } = Promise.withResolvers<false>()
   if (signal.aborted) return false
   signal.addEventListener('abort', () => resolve(false), { once: true })

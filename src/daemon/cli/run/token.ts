@@ -98,7 +98,7 @@ async function addToken(context: Context, name: string): Promise<ExitStatus> {
   const { streams, json, quiet } = context
   // The token must be shown this once, so it bypasses the filter of secrets.
   streams.stdout.write(
-    json ? `${JSON.stringify({ ...shown(added, created), token: secret }, null, 2)}\n` : `${secret}\n`,
+    json ? `${JSON.stringify({ ...withoutDigest(added, created), token: secret }, null, 2)}\n` : `${secret}\n`,
   )
   if (!json && !quiet)
     streams.stderr.write(
@@ -135,7 +135,7 @@ async function isThereAlready(adding: Promise<unknown>, { state }: Config, { nam
 }
 
 function printGiven(context: Context, added: Token, isThere: boolean): ExitStatus {
-  if (context.json) printJson(context, shown(added, systemClock.now()))
+  if (context.json) printJson(context, withoutDigest(added, systemClock.now()))
   else printLines(context, [`${added.name} is ${isThere ? 'there already, as it was' : `added; ${expiryText(added)}`}`])
   return 0
 }
@@ -153,13 +153,13 @@ async function listTokens(context: Context): Promise<ExitStatus> {
   await agreeWithDaemon(config, context.signal)
   const now = systemClock.now()
   const tokens = await new Tokens(config.state, () => now).read()
-  if (context.json) printJson(context, { tokens: tokens.map((one) => shown(one, now)) })
+  if (context.json) printJson(context, { tokens: tokens.map((one) => withoutDigest(one, now)) })
   else printLines(context, tokens.length === 0 ? ['there are no tokens'] : tokens.map((one) => lineOf(one, now)))
   return 0
 }
 
 /** The hash is left out, because it is of no use to a reader. */
-function shown({ sha256: _sha256, ...rest }: Token, now: Date): object {
+function withoutDigest({ sha256: _sha256, ...rest }: Token, now: Date): object {
   return { ...rest, expired: isExpired({ ...rest, sha256: _sha256 }, now) }
 }
 
@@ -177,7 +177,7 @@ function scopesOf(given: unknown): readonly Scope[] {
   const named = given.flatMap((list) => String(list).split(','))
   const unknown = named.find((name) => !SCOPES.some((scope) => scope === name))
   if (unknown !== undefined)
-    throw new UsageError(`--scope is a list of ${SCOPES.join(', ')}; ${quoted(unknown)} is none`)
+    throw new UsageError(`--scope is a list of ${SCOPES.join(', ')}; ${quote(unknown)} is none`)
   return SCOPES.filter((scope) => named.includes(scope))
 }
 
@@ -194,7 +194,7 @@ function expiryOf(given: unknown, created: Date): string | undefined {
   if (given === 'never') return undefined
   const ms = durationOf(String(given))
   if (ms === undefined)
-    throw new UsageError(`--expires is a duration such as 12h or 90d, or never; ${quoted(String(given))} is none`)
+    throw new UsageError(`--expires is a duration such as 12h or 90d, or never; ${quote(String(given))} is none`)
   if (ms > MOST_MS) throw new UsageError(`--expires is ${MOST} at most, or never`)
   return new Date(created.getTime() + ms).toISOString()
 }
@@ -204,6 +204,6 @@ const MOST = '3650d'
 const MOST_MS = 3_650 * 86_400_000
 
 /** Text in the wrong place may be a token. */
-function quoted(text: string): string {
+function quote(text: string): string {
   return text.includes('sks_') ? 'what looks like a token' : `"${printableLine(text)}"`
 }

@@ -55,24 +55,24 @@ export interface BilledFile {
  */
 export function billOf(generation: Generation, snapshots: readonly Snapshot[]): Bill {
   const { number, createdAt } = generation
-  const skills = snapshots.flatMap((snapshot) => snapshot.skills.flatMap((skill) => billed(skill, snapshot)))
+  const skills = snapshots.flatMap((snapshot) => snapshot.skills.flatMap((skill) => billSkill(skill, snapshot)))
   return { generation: number, createdAt, version: VERSION, skills }
 }
 
-function billed(skill: Skill, snapshot: Snapshot): BilledSkill[] {
+function billSkill(skill: Skill, snapshot: Snapshot): BilledSkill[] {
   const { digest, path, files, frontmatter } = skill
   if (skill.standing === 'withheld' || digest === undefined) return []
   const { source, url, revision, roots, form, proof } = snapshot
   const address = addressWithoutSecrets(url)
-  const ref = `${source}/${quoted(path)}`
-  const name = shortened(skill.name ?? (baseName(path) || source))
+  const ref = `${source}/${quote(path)}`
+  const name = shorten(skill.name ?? (baseName(path) || source))
   const place = { address, commit: revision.commit, folder: [roots?.skills ?? '', path].filter((part) => part !== '') }
   return [
     {
       ref,
       source,
       name,
-      description: skill.description === undefined ? undefined : shortened(skill.description),
+      description: skill.description === undefined ? undefined : shorten(skill.description),
       license: licenseOf(frontmatter?.['license']),
       digest,
       address,
@@ -81,19 +81,19 @@ function billed(skill: Skill, snapshot: Snapshot): BilledSkill[] {
       commit: revision.commit,
       purl: purlOf(name, place),
       signers: signersTexts(proof.signers),
-      files: files.map(({ path, sha256 }) => ({ ref: `${ref}#${quoted(path)}`, path, sha256 })),
+      files: files.map(({ path, sha256 }) => ({ ref: `${ref}#${quote(path)}`, path, sha256 })),
     },
   ]
 }
 
 /** A path with `#` escaped. */
-function quoted(path: string): string {
+function quote(path: string): string {
   const parts = path.toWellFormed().split('/')
   return parts.map(encodeURIComponent).join('/')
 }
 
 /** No tool shows more, and a frontmatter can have 64 KiB. Half a surrogate pair is not valid in JSON. */
-function shortened(text: string): string {
+function shorten(text: string): string {
   return text.slice(0, MOST_CHARACTERS).toWellFormed()
 }
 
@@ -128,17 +128,17 @@ interface PackageOrigin {
  */
 export function purlOf(name: string, { address, commit, folder }: PackageOrigin): string {
   const subpath = folder.flatMap((part) => part.split('/')).filter((part) => !EMPTY.has(part))
-  const tail = subpath.length === 0 ? '' : `#${subpath.map(encoded).join('/')}`
+  const tail = subpath.length === 0 ? '' : `#${subpath.map(encode).join('/')}`
   const hosted = /^https:\/\/(github\.com|bitbucket\.org)\/([\w.-]+)\/([\w.-]+?)(?:\.git)?\/?$/.exec(address ?? '')
   if (hosted !== null) {
     const [, host = '', owner = '', repository = ''] = hosted
-    const path = [owner, repository].map((part) => encoded(part.toLowerCase())).join('/')
+    const path = [owner, repository].map((part) => encode(part.toLowerCase())).join('/')
     return `pkg:${host.split('.')[0]}/${path}@${commit}${tail}`
   }
   const isAway = address !== undefined && !address.startsWith('file:')
-  const from = isAway ? `?vcs_url=${encoded(`git+${address}@${commit}`)}` : ''
+  const from = isAway ? `?vcs_url=${encode(`git+${address}@${commit}`)}` : ''
   // Leading and trailing spaces are not part of a name.
-  return `pkg:generic/${encoded(name.trim() === '' ? 'skill' : name.trim())}@${commit}${from}${tail}`
+  return `pkg:generic/${encode(name.trim() === '' ? 'skill' : name.trim())}@${commit}${from}${tail}`
 }
 
 /** The segments that a subpath must not have. */
@@ -148,7 +148,7 @@ const EMPTY: ReadonlySet<string> = new Set(['', '.', '..'])
  * The encoding of the specification: everything except letters, digits and `.-_~` is percent-encoded, and the colon
  * stays.
  */
-function encoded(text: string): string {
+function encode(text: string): string {
   return encodeURIComponent(text.toWellFormed())
     .replaceAll(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
     .replaceAll('%3A', ':')

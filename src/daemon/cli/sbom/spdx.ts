@@ -60,7 +60,7 @@ function packageOf(skill: BilledSkill) {
     name,
     versionInfo: commit,
     downloadLocation: locationOf(skill),
-    licenseDeclared: license === undefined ? NOBODY_SAYS : declared(license),
+    licenseDeclared: license === undefined ? NOBODY_SAYS : licenseText(license),
     ...UNKNOWN,
     ...(description !== undefined && { description }),
     comment: [`Source ${source}, ${revision}`, ...signers.map((signer) => `signed: ${signer}`)].join('; '),
@@ -92,7 +92,7 @@ function locationOf({ address, commit, kind }: BilledSkill): string {
   return kind === 'repository' ? `git+${address}@${commit}` : address
 }
 
-function declared({ kind, text }: License): string {
+function licenseText({ kind, text }: License): string {
   return kind === 'expression' ? text : licenseRefOf(text)
 }
 

@@ -22,7 +22,7 @@ export function tableOf(sources: readonly SourceStatus[], look: TableLook): stri
   const lines = [paint('dim', `  ${lineOf(HEAD, widths)}`)]
   const told = new Set<string>()
   for (const { source, urgency, cells } of rows) {
-    lines.push(painted(`${MARKS[urgency]} ${lineOf(cells, widths)}`, urgency, paint))
+    lines.push(paintLine(`${MARKS[urgency]} ${lineOf(cells, widths)}`, urgency, paint))
     const { condition } = source
     if (condition === undefined || !URGENT.has(urgency) || told.has(condition.mend)) continue
     told.add(condition.mend)
@@ -46,7 +46,7 @@ const MARKS: Readonly<Record<Urgency, string>> = { person: '!', retried: '~', ch
 const URGENT: ReadonlySet<Urgency> = new Set<Urgency>(['person', 'retried'])
 const COLOURS = { person: 'red', retried: 'yellow', chosen: 'dim' } as const
 
-function painted(line: string, urgency: Urgency, paint: Paint): string {
+function paintLine(line: string, urgency: Urgency, paint: Paint): string {
   return urgency === 'well' ? line : paint(COLOURS[urgency], line)
 }
 
@@ -93,13 +93,13 @@ function cutTo(text: string, columns: number): string {
 
 function reasonOf(condition: Condition, columns: number): string[] {
   return [
-    ...wrapped(printableLine(condition.message), '    ', '    ', columns),
-    ...wrapped(mendLine(condition), '    → ', '      ', columns),
+    ...wrap(printableLine(condition.message), '    ', '    ', columns),
+    ...wrap(mendLine(condition), '    → ', '      ', columns),
   ]
 }
 
 /** Wraps at whole words, so that commands and addresses can be copied. A word longer than a line stays whole too. */
-function wrapped(text: string, first: string, next: string, columns: number): string[] {
+function wrap(text: string, first: string, next: string, columns: number): string[] {
   const lines: string[] = []
   let line = first
   for (const word of text.split(' ')) {

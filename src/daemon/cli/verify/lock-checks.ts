@@ -23,7 +23,7 @@ export async function* lockAgrees(verifying: Verifying): AsyncGenerator<VerifyDi
   try {
     const lock = config.lock === undefined ? undefined : await readLock(config.lock)
     if (lock === undefined) yield* missing(config)
-    else yield* compared(lock, verifying)
+    else yield* compareEntries(lock, verifying)
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
     yield verifyError('lock-unreadable', error.message)
@@ -39,7 +39,7 @@ function* missing(config: Config): Generator<VerifyDiagnostic> {
   }
 }
 
-function* compared(lock: Lock, verifying: Verifying): Generator<VerifyDiagnostic> {
+function* compareEntries(lock: Lock, verifying: Verifying): Generator<VerifyDiagnostic> {
   const { config, snapshots, store } = verifying
   const decisions = store?.decisions.known
   const sources = config.sources.map(({ source }) => source)
@@ -49,7 +49,7 @@ function* compared(lock: Lock, verifying: Verifying): Generator<VerifyDiagnostic
     if (entry === undefined) continue
     const snapshot = snapshots.find((candidate) => candidate.source === source.id)
     const isHeeded = isLockHeeded(config, source, decisions?.get(source.id))
-    if (!isHeeded) yield verifyNote('lock-not-followed', unheeded(config), { source: source.id })
+    if (!isHeeded) yield verifyNote('lock-not-followed', unheededText(config), { source: source.id })
     const make = isHeeded ? verifyError : verifyNote
     if (snapshot === undefined)
       yield make('lock-not-served', 'is in the lock, and nothing of it is served', { source: source.id })
@@ -58,7 +58,7 @@ function* compared(lock: Lock, verifying: Verifying): Generator<VerifyDiagnostic
   yield* packsCompared(lock, verifying)
 }
 
-function unheeded({ lockUse }: Config): string {
+function unheededText({ lockUse }: Config): string {
   if (lockUse === 'ignore') return 'is in the lock, which is not followed (lock: ignore)'
   return 'is in the lock, which is not followed while the source is pinned or held'
 }

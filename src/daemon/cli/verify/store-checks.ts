@@ -27,8 +27,8 @@ export async function* servedIsWhole({ store, served }: Verifying): AsyncGenerat
   if (store === undefined) return
   for (const number of await store.generations.numbers()) {
     if (number <= (served?.number ?? 0)) break
-    if (await isWhole(store, number)) yield verifyNote('generation-unpublished', unpublished(number))
-    else yield verifyError('generation-damaged', `generation ${number} cannot be served${instead(served)}`)
+    if (await isWhole(store, number)) yield verifyNote('generation-unpublished', unpublishedText(number))
+    else yield verifyError('generation-damaged', `generation ${number} cannot be served${insteadText(served)}`)
   }
   if (served !== undefined) yield* damagedSnapshots(store, served)
   else if ((await store.generations.numbers()).length === 0 && (await store.generations.isPointed()))
@@ -39,7 +39,7 @@ export async function* servedIsWhole({ store, served }: Verifying): AsyncGenerat
  * The message about a complete generation that is newer than the served one: the process was killed before it published
  * it.
  */
-function unpublished(number: number): string {
+function unpublishedText(number: number): string {
   return `generation ${number} was written and not published: the process ended in between; the next sync makes up for it`
 }
 
@@ -50,7 +50,7 @@ async function isWhole(store: Store, number: number): Promise<boolean> {
   return (await Promise.all(snapshots)).every(Boolean)
 }
 
-function instead(served: Generation | undefined): string {
+function insteadText(served: Generation | undefined): string {
   return served === undefined ? ', and there is no other' : `; ${served.number} is, in its place`
 }
 
@@ -65,10 +65,10 @@ async function* damagedSnapshots(store: Store, { number, sources }: Generation):
 
 /** Reads and hashes every file of the served content. */
 export async function* filesAreWhole(verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
-  for (const snapshot of verifying.snapshots) yield* inspected(snapshot, verifying)
+  for (const snapshot of verifying.snapshots) yield* inspect(snapshot, verifying)
 }
 
-async function* inspected(snapshot: Snapshot, verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
+async function* inspect(snapshot: Snapshot, verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
   const { store, named, looked, show, signal } = verifying
   const { source } = snapshot
   if (!named.has(source)) return
@@ -118,13 +118,13 @@ const SHOWN_EVERY = 100
 
 /** Checks the other kept generations, to which a rollback can return. */
 export async function* keptAreWhole(verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
-  for await (const { generation, snapshots } of kept(verifying)) {
+  for await (const { generation, snapshots } of keptSnapshots(verifying)) {
     if (typeof generation === 'number') {
       yield verifyError('generation-damaged', `generation ${generation} cannot be read`)
       continue
     }
     if (verifying.store !== undefined) yield* damagedSnapshots(verifying.store, generation)
-    for (const snapshot of snapshots) yield* inspected(snapshot, verifying)
+    for (const snapshot of snapshots) yield* inspect(snapshot, verifying)
   }
 }
 
@@ -135,7 +135,7 @@ interface Kept {
   readonly snapshots: readonly Snapshot[]
 }
 
-async function* kept({ store, served, show, signal }: Verifying): AsyncGenerator<Kept> {
+async function* keptSnapshots({ store, served, show, signal }: Verifying): AsyncGenerator<Kept> {
   if (store === undefined) return
   const seen = new Set(served?.sources.map(({ snapshot }) => snapshot))
   for (const number of await store.generations.numbers()) {
