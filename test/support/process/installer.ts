@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { temporaryFolder } from '../temporary.ts'
 
 const SKILLS = fileURLToPath(new URL('../../../node_modules/skills/bin/cli.mjs', import.meta.url))
-const LOOPBACK_ONLY = new URL('loopback-only.mjs', import.meta.url)
+const LOOPBACK_ONLY = new URL('../clients/loopback-only.mjs', import.meta.url)
 
 /** A project of a person who has the `skills` installer from npm and no network but this machine. */
 export interface Project extends AsyncDisposable {
