@@ -17,8 +17,16 @@ export class World implements AsyncDisposable {
     this.repository = repository
   }
 
-  static async create(source: readonly string[] = ['every: 1h']): Promise<World> {
-    const home = await Home.create()
+  static async create(source?: readonly string[]): Promise<World> {
+    return World.#in(await Home.create(), source)
+  }
+
+  /** Makes one for several tests: `afterAll` disposes of it. */
+  static async createShared(source?: readonly string[]): Promise<World> {
+    return World.#in(await Home.createShared(), source)
+  }
+
+  static async #in(home: Home, source: readonly string[] = ['every: 1h']): Promise<World> {
     const git = await GitServer.start()
     const repository = await Repository.create()
     await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'first') })

@@ -42,10 +42,16 @@ export class Home implements AsyncDisposable {
   }
 
   static async create(): Promise<Home> {
-    const folder = await temporaryFolder()
-    const home = new Home(folder.path, folder)
+    const home = await Home.createShared()
     // A test that ran out of time disposes of nothing: what it started must not outlive it.
     onTestFinished(() => home[Symbol.asyncDispose]())
+    return home
+  }
+
+  /** Makes one for several tests: `afterAll` disposes of it. */
+  static async createShared(): Promise<Home> {
+    const folder = await temporaryFolder()
+    const home = new Home(folder.path, folder)
     for (const name of ['config/skillsyncd', 'run', 'tmp']) await mkdir(join(home.path, name), { recursive: true })
     return home
   }
