@@ -1,21 +1,83 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { modernHttp } from '../support/clients/peer.ts'
 import type { Heard, Peer } from '../support/clients/peer.ts'
 import { Repository } from '../support/git/repository.ts'
 import type { Program } from '../support/process/program.ts'
 import { World, skill } from './world.ts'
 
-test('a configuration that is not valid any more is refused with its place, and the daemon goes on with the old one', async () => {
-  await using hub = await Hub.start()
-  await writeFile(hub.world.home.configFile, 'sources:\n  - id: team\n    ulr: https://git.example.com/team.git\n')
+describe('one daemon, whose configuration is as it was before each of them', () => {
+  let hub: Hub
+  let first: string
+  beforeAll(async () => {
+    hub = await Hub.createShared()
+    first = await readFile(hub.world.home.configFile, 'utf8')
+  })
+  beforeEach(async () => {
+    await writeFile(hub.world.home.configFile, first)
+    expect(await hub.world.home.command('reload')).toMatchObject({ status: 0 })
+  })
+  afterAll(async () => hub?.[Symbol.asyncDispose]())
 
-  const refused = await hub.world.home.command('reload')
+  test('a configuration that is not valid any more is refused with its place, and the daemon goes on with the old one', async () => {
+    const { length } = hub.events
+    await writeFile(hub.world.home.configFile, 'sources:\n  - id: team\n    ulr: https://git.example.com/team.git\n')
 
-  expect(refused).toMatchObject({ status: 2, stdout: '' })
-  expect(refused.stderr).toContain(`${hub.world.home.configFile}:3:5: sources[0].ulr: `)
-  expect(await hub.listed()).toEqual(['skill://team/alpha/SKILL.md'])
-  expect(hub.events).not.toContain('reloaded')
+    const refused = await hub.world.home.command('reload')
+
+    expect(refused).toMatchObject({ status: 2, stdout: '' })
+    expect(refused.stderr).toContain(`${hub.world.home.configFile}:3:5: sources[0].ulr: `)
+    expect(await hub.listed()).toEqual(['skill://team/alpha/SKILL.md'])
+    expect(hub.events.slice(length)).not.toContain('reloaded')
+  })
+
+  test('what is set once for a process is named, and nothing else of that configuration is applied', async () => {
+    await hub.configure(['team', 'more'], {}, ['limits: { http: { streams: 7 } }'])
+
+    const refused = await hub.world.home.command('reload')
+
+    expect(refused).toMatchObject({ status: 2, stdout: '' })
+    expect(refused.stderr).toContain('limits.http')
+    expect(await hub.listed()).toEqual(['skill://team/alpha/SKILL.md'])
+  })
+
+  test('a configuration that says the same is nothing to apply, and what is served stays as it was', async () => {
+    await writeFile(hub.world.home.configFile, `# a remark\n${await readFile(hub.world.home.configFile, 'utf8')}`)
+
+    expect(await hub.world.home.command('reload')).toMatchObject({
+      status: 0,
+      stdout: 'nothing to apply: the daemon has this configuration\n',
+    })
+  })
+
+  test('forms that only a new source asks for are there with it', async () => {
+    await hub.configure(['team'], { team: ['archives: [tar.gz]'] })
+
+    await hub.world.home.command('reload')
+
+    expect(await hub.refusalOf('skill://team/alpha.tar.gz')).toBeUndefined()
+  })
+
+  test.each([
+    ['what is open to everybody', 'public: [page]'],
+    ['the title of the page', "page: { title: 'Skills of ours' }"],
+  ])('%s is applied, though nothing else is another', async (_, serve) => {
+    const { configFile } = hub.world.home
+    const before = await readFile(configFile, 'utf8')
+    await writeFile(configFile, before.replace('serve: { ', `serve: { ${serve}, `))
+
+    const { stdout } = await hub.world.home.command('reload', '--json')
+
+    expect(JSON.parse(stdout)).toMatchObject({ changed: [], isNew: true })
+  })
+
+  test('another lock file is applied, though nothing else is another', async () => {
+    await hub.configure(['team'], {}, ['lock: other.lock'])
+
+    const { stdout } = await hub.world.home.command('reload', '--json')
+
+    expect(JSON.parse(stdout)).toMatchObject({ changed: [], isNew: true })
+  })
 })
 
 test('what is valid by itself and not together with the lock is refused, and the old one goes on', async () => {
@@ -96,26 +158,6 @@ test('a pull that is under way is stopped by a reload, and the source is pulled 
   expect(await hub.text('skill://team/alpha/SKILL.md')).toBe(skill('alpha', 'second'))
 })
 
-test('forms that only a new source asks for are there with it', async () => {
-  await using hub = await Hub.start()
-  await hub.configure(['team'], { team: ['archives: [tar.gz]'] })
-
-  await hub.world.home.command('reload')
-
-  expect(await hub.refusalOf('skill://team/alpha.tar.gz')).toBeUndefined()
-})
-
-test('what is set once for a process is named, and nothing else of that configuration is applied', async () => {
-  await using hub = await Hub.start()
-  await hub.configure(['team', 'more'], {}, ['limits: { http: { streams: 7 } }'])
-
-  const refused = await hub.world.home.command('reload')
-
-  expect(refused).toMatchObject({ status: 2, stdout: '' })
-  expect(refused.stderr).toContain('limits.http')
-  expect(await hub.listed()).toEqual(['skill://team/alpha/SKILL.md'])
-})
-
 test('where there is an address for operations, by which names the daemon may be called is set once', async () => {
   await using hub = await Hub.start({ serve: 'http: { port: 0 }, operations: { host: 127.0.0.1, port: 0 }' })
   const { configFile } = hub.world.home
@@ -126,29 +168,6 @@ test('where there is an address for operations, by which names the daemon may be
 
   expect(refused).toMatchObject({ status: 2, stdout: '' })
   expect(refused.stderr).toContain('(serve.http.allowed_hosts')
-})
-
-test.each([
-  ['what is open to everybody', 'public: [page]'],
-  ['the title of the page', "page: { title: 'Skills of ours' }"],
-])('%s is applied, though nothing else is another', async (_, serve) => {
-  await using hub = await Hub.start()
-  const { configFile } = hub.world.home
-  const before = await readFile(configFile, 'utf8')
-  await writeFile(configFile, before.replace('serve: { ', `serve: { ${serve}, `))
-
-  const { stdout } = await hub.world.home.command('reload', '--json')
-
-  expect(JSON.parse(stdout)).toMatchObject({ changed: [], isNew: true })
-})
-
-test('another lock file is applied, though nothing else is another', async () => {
-  await using hub = await Hub.start()
-  await hub.configure(['team'], {}, ['lock: other.lock'])
-
-  const { stdout } = await hub.world.home.command('reload', '--json')
-
-  expect(JSON.parse(stdout)).toMatchObject({ changed: [], isNew: true })
 })
 
 test('SIGHUP applies the configuration, and one that is no good is told and leaves the old one', async () => {
@@ -162,16 +181,6 @@ test('SIGHUP applies the configuration, and one that is no good is told and leav
   await hub.said((line) => line.includes('"not-reloaded"') && line.includes('every'))
 
   expect(await hub.listed()).toEqual(['skill://more/beta/SKILL.md', 'skill://team/alpha/SKILL.md'])
-})
-
-test('a configuration that says the same is nothing to apply, and what is served stays as it was', async () => {
-  await using hub = await Hub.start()
-  await writeFile(hub.world.home.configFile, `# a remark\n${await readFile(hub.world.home.configFile, 'utf8')}`)
-
-  expect(await hub.world.home.command('reload')).toMatchObject({
-    status: 0,
-    stdout: 'nothing to apply: the daemon has this configuration\n',
-  })
 })
 
 test('reloads that come at once go one after the other, and the last configuration is the one that counts', async () => {
@@ -227,8 +236,16 @@ class Hub implements AsyncDisposable {
   }
 
   /** `serve`: what stands under that key of the configuration, in place of the usual. */
-  static async start({ args = [], serve }: HubOptions = {}): Promise<Hub> {
-    const world = await World.create()
+  static async start(options: HubOptions = {}): Promise<Hub> {
+    return Hub.#in(await World.create(), options)
+  }
+
+  /** Makes one for several tests: `afterAll` disposes of it. */
+  static async createShared(): Promise<Hub> {
+    return Hub.#in(await World.createShared(), {})
+  }
+
+  static async #in(world: World, { args = [], serve }: HubOptions): Promise<Hub> {
     const { configFile } = world.home
     const config = await readFile(configFile, 'utf8')
     if (serve !== undefined) await writeFile(configFile, config.replace(/^serve: .*$/m, `serve: { ${serve} }`))
