@@ -3,7 +3,8 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contractFrontmatter, documentOf } from '../../support/content/contract-fixture.ts'
 import { Repository } from '../../support/git/repository.ts'
-import { barriersOn, Browser, noBrowser, picture } from '../../support/process/browser.ts'
+import { barriersOn, Browser, noBrowser, picture, STYLE_RULES } from '../../support/process/browser.ts'
+import type { Watched } from '../../support/process/browser.ts'
 import { serve } from '../../support/served.ts'
 import type { Served } from '../../support/served.ts'
 
@@ -46,6 +47,9 @@ const FILES = {
   'broken/SKILL.md': '---\nname: [\n---\n',
 }
 
+/** Counts what the style sheet does not show. */
+const HIDDEN = `[...document.body.querySelectorAll('*')].filter((element) => !element.checkVisibility()).length`
+
 /** A skill that keeps the contract, in this folder. */
 function contracted(path: string, dependsOn: readonly string[]): Record<string, string> {
   const frontmatter = contractFrontmatter(path.split('/').at(-1) ?? '', { depends_on: dependsOn })
@@ -56,6 +60,7 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
   let browser: Browser
   let repository: Repository
   let served: Served
+  let shown: Watched
   beforeAll(async () => {
     browser = await Browser.start()
     repository = await Repository.create()
@@ -66,6 +71,7 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
       'new/SKILL.md': '---\nname: new\ndescription: New\n---\n',
     })
     await served.sync()
+    shown = await browser.open('about:blank')
   })
   afterAll(async () => {
     await browser?.[Symbol.asyncDispose]()
@@ -85,25 +91,31 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     connect: '/connect',
     nothing: '/skills/fx/none/',
   }
-  // Each scheme and each width once: no rule of the style sheet is about both.
+  // Each scheme and each width once: no rule of the style sheet is about both. None hides anything either, so that the
+  // second look is tried by the rules of colours and boxes alone.
   const looks = [
-    { colorScheme: 'light', width: 360 },
-    { colorScheme: 'dark', width: 1280 },
+    { colorScheme: 'light', width: 360, rules: undefined },
+    { colorScheme: 'dark', width: 1280, rules: STYLE_RULES },
   ] as const
 
   test.each(Object.entries(pages))(
     '%s: nobody is kept out, and nothing is wider than its window',
     async (name, path) => {
-      const { page, said } = await browser.open(served.http.url + path)
+      const { page } = shown
+      const since = shown.said.length
+      await page.goto(served.http.url + path)
+      const hidden = new Set<number>()
 
-      for (const { colorScheme, width } of looks) {
+      for (const { colorScheme, width, rules } of looks) {
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
         await page.setViewportSize({ width, height: 800 })
+        hidden.add(await page.evaluate<number>(HIDDEN))
         await picture(page, `${name}-${colorScheme}-${width}`)
         expect(await page.evaluate('document.documentElement.scrollWidth'), `at ${width}`).toBeLessThanOrEqual(width)
-        expect(await barriersOn(page), `${colorScheme} at ${width}`).toEqual([])
+        expect(await barriersOn(page, rules), `${colorScheme} at ${width}`).toEqual([])
       }
-      expect(said.filter((text) => !text.includes('404'))).toEqual([])
+      expect(hidden.size).toBe(1)
+      expect(shown.said.slice(since).filter((text) => !text.includes('404'))).toEqual([])
     },
   )
 
@@ -171,11 +183,11 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     const byPath = await at('/?q=and-one-below')
     for (const path of ['/', '/skills/one/release-notes/']) {
       await page.goto(copied.http.url + path)
-      for (const width of [360, 1280]) {
+      for (const { width, rules } of looks) {
         await page.setViewportSize({ width, height: 800 })
         await picture(page, `copies-${path.replaceAll(/\W+/g, '-')}-${width}`)
         expect(await page.evaluate('document.documentElement.scrollWidth'), `${path} at ${width}`).toBe(width)
-        expect(await barriersOn(page), path).toEqual([])
+        expect(await barriersOn(page, rules), path).toEqual([])
       }
     }
     const others = page.locator('#places ~ ul').first().getByRole('link')
@@ -216,11 +228,11 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     await troubled.daemon.contractProblems([])
 
     const { page } = await browser.open(`${troubled.http.url}/problems`)
-    for (const width of [360, 1280]) {
+    for (const { width, rules } of looks) {
       await page.setViewportSize({ width, height: 800 })
       await picture(page, `hub-problems-${width}`)
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
-      expect(await barriersOn(page)).toEqual([])
+      expect(await barriersOn(page, rules)).toEqual([])
     }
     const said = await page.locator('#problems').innerText()
     await page.goto(`${troubled.http.url}/problems?source=house`)
@@ -261,10 +273,11 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     await using closed = await serve(repository, {
       config: ['serve:', '  http: { allowed_hosts: [skills.example.com] }'],
     })
-    for (const colorScheme of ['light', 'dark'] as const) {
-      const { page } = await browser.open(closed.http.url, { colorScheme, viewport: { width: 360, height: 700 } })
+    const { page } = await browser.open(closed.http.url, { viewport: { width: 360, height: 700 } })
+    for (const { colorScheme, rules } of looks) {
+      await page.emulateMedia({ colorScheme })
       await picture(page, `sign-in-${colorScheme}-360`)
-      expect(await barriersOn(page)).toEqual([])
+      expect(await barriersOn(page, rules)).toEqual([])
     }
   })
 
