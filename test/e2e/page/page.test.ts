@@ -12,26 +12,103 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
   })
   afterAll(async () => browser[Symbol.asyncDispose]())
 
-  test('what one types is searched for at once, and the address says what was found', async () => {
-    await using world = await World.create()
-    await world.repository.commit({
-      'beta/SKILL.md': skill('beta', 'second'),
-      'gamma/SKILL.md': '---\nname: gamma\ndescription: Says something of beta\n---\n',
+  describe('of two generations', () => {
+    let world: World
+    let origin: string
+    let commit: string
+    beforeAll(async () => {
+      world = await World.createShared()
+      commit = await fillTwoGenerations(world)
+      ;({ origin } = await started(world))
     })
-    const { origin } = await started(world)
-    const { page, said } = await browser.open(origin)
-    const names = page.locator('#found h2')
-    expect(await names.allTextContents()).toEqual(['alpha', 'beta', 'gamma'])
+    afterAll(async () => world?.[Symbol.asyncDispose]())
 
-    await page.getByLabel('Search').fill('BETA')
-    await page.locator('#count', { hasText: '2 skills, of 3' }).waitFor()
+    test('what one types is searched for at once, and the address says what was found', async () => {
+      const { page, said } = await browser.open(origin)
+      const names = page.locator('#found h2')
+      expect(await names.allTextContents()).toEqual(['alpha', 'beta', 'delta', 'gamma'])
 
-    expect(await names.allTextContents()).toEqual(['beta', 'gamma'])
-    expect(page.url()).toBe(`${origin}/?q=BETA`)
-    expect(await page.getByRole('status').textContent()).toBe('2 skills, of 3')
-    await page.getByLabel('Search').fill('nothing is called so')
-    await page.getByText('No skill has all of these words').waitFor()
-    expect(said).toEqual([])
+      await page.getByLabel('Search').fill('BETA')
+      await page.locator('#count', { hasText: '2 skills, of 4' }).waitFor()
+
+      expect(await names.allTextContents()).toEqual(['beta', 'gamma'])
+      expect(page.url()).toBe(`${origin}/?q=BETA`)
+      expect(await page.getByRole('status').textContent()).toBe('2 skills, of 4')
+      await page.getByLabel('Search').fill('nothing is called so')
+      await page.getByText('No skill has all of these words').waitFor()
+      expect(said).toEqual([])
+    })
+
+    test('a skill is read with its files, its commit and its digest, and its links lead to its files', async () => {
+      const { page, said } = await browser.open(origin)
+
+      await page.getByRole('link', { name: 'delta' }).click()
+      expect(page.url()).toBe(`${origin}/skills/team/delta/`)
+      expect(await page.getByRole('heading', { name: 'How to' }).count()).toBe(1)
+      const about = await page.locator('#about').textContent()
+      expect(about).toContain(commit)
+      expect(about).toContain('Teach <b>delta</b>')
+      expect(about).toMatch(/Digest\s+[0-9a-f]{64}/)
+      expect(await page.getByRole('link', { name: 'the web' }).getAttribute('rel')).toBe('noopener noreferrer nofollow')
+      expect(await page.getByRole('link', { name: 'up', exact: true }).count()).toBe(0)
+      expect(await page.getByText('Image: a cat').count()).toBe(1)
+
+      await page.getByRole('link', { name: 'more', exact: true }).click()
+      expect(page.url()).toBe(`${origin}/skills/team/delta/references/more.md`)
+      expect(await page.getByRole('heading', { name: 'More', exact: true }).count()).toBe(1)
+      await page.getByRole('link', { name: 'back' }).click()
+      expect(page.url()).toBe(`${origin}/skills/team/delta/`)
+      await page.getByRole('link', { name: 'run.sh' }).click()
+      expect(await page.locator('pre').textContent()).toContain('echo <b>')
+      expect(said).toEqual([])
+    })
+
+    test('what changed between two generations is shown line by line', async () => {
+      const { page, said } = await browser.open(`${origin}/changes`)
+
+      expect(await page.locator('ol > li').first().textContent()).toMatch(/1 skill added, 1 skill changed/)
+      await page.getByRole('button', { name: 'Compare' }).click()
+      await page.waitForURL(`${origin}/changes?from=1&to=2`)
+
+      expect(await page.locator('del').allTextContents()).toEqual(['- first'])
+      expect(await page.locator('ins').allTextContents()).toEqual(['+ a line', '+ <script>alert(1)</script>'])
+      expect(await page.locator('section li h3').allTextContents()).toEqual([
+        expect.stringMatching(/alpha\s+changed/),
+        expect.stringMatching(/beta\s+added/),
+      ])
+      expect(await page.locator('.files').textContent()).toMatch(/changed\s+SKILL\.md\s*added\s+new\.txt/)
+      expect(said).toEqual([])
+    })
+
+    test('what a client is told is copied at the press of a button', async () => {
+      const { page } = await browser.open(`${origin}/connect`, { permissions: ['clipboard-read', 'clipboard-write'] })
+
+      await page.getByRole('button', { name: 'Copy for Claude Code, Shell' }).click()
+      await page.getByText('Copied').first().waitFor()
+
+      expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
+        `claude mcp add --transport http skills ${origin}/mcp`,
+      )
+    })
+
+    test('nobody needs a script: searching, reading and comparing go by links and forms', async () => {
+      const { page, asked } = await browser.open(origin, { javaScriptEnabled: false })
+
+      await page.getByLabel('Search').fill('beta')
+      await page.keyboard.press('Enter')
+      await page.waitForURL(`${origin}/?q=beta&source=`)
+      await page.getByRole('link', { name: 'beta' }).click()
+      expect(await page.locator('.prose').textContent()).toContain('second')
+      await page.getByRole('link', { name: 'Changes' }).click()
+      await page.getByRole('button', { name: 'Compare' }).click()
+      expect(await page.locator('section li h3').allTextContents()).toEqual([
+        expect.stringMatching(/alpha\s+changed/),
+        expect.stringMatching(/beta\s+added/),
+      ])
+      await page.getByRole('link', { name: 'Connect' }).click()
+      expect(await page.getByText(`claude mcp add --transport http skills ${origin}/mcp`).count()).toBe(1)
+      expect(asked.every((url) => url.startsWith(origin))).toBe(true)
+    })
   })
 
   test('a source is chosen from the keyboard, and only its skills are left', async () => {
@@ -51,43 +128,6 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
     await page.locator('#count', { hasText: '0 skills' }).waitFor()
 
     expect(page.url()).toBe(`${origin}/?source=other`)
-  })
-
-  test('a skill is read with its files, its commit and its digest, and its links lead to its files', async () => {
-    await using world = await World.create()
-    const commit = await world.repository.commit(
-      {
-        'alpha/SKILL.md': skill(
-          'alpha',
-          '# How to\n\nRead [more](references/more.md), [the web](https://example.com/x), [up](../../..), ![a cat](cat.png)\n\n| a | b |\n|---|--:|\n| 1 | 2 |',
-        ),
-        'alpha/references/more.md': '# More\n\n[back](../SKILL.md)\n',
-        'alpha/run.sh': { executable: '#!/bin/sh\necho <b>\n' },
-      },
-      { message: 'Teach <b>alpha</b>\n\nmore' },
-    )
-    const { origin } = await started(world)
-    const { page, said } = await browser.open(origin)
-
-    await page.getByRole('link', { name: 'alpha' }).click()
-    expect(page.url()).toBe(`${origin}/skills/team/alpha/`)
-    expect(await page.getByRole('heading', { name: 'How to' }).count()).toBe(1)
-    const about = await page.locator('#about').textContent()
-    expect(about).toContain(commit)
-    expect(about).toContain('Teach <b>alpha</b>')
-    expect(about).toMatch(/Digest\s+[0-9a-f]{64}/)
-    expect(await page.getByRole('link', { name: 'the web' }).getAttribute('rel')).toBe('noopener noreferrer nofollow')
-    expect(await page.getByRole('link', { name: 'up', exact: true }).count()).toBe(0)
-    expect(await page.getByText('Image: a cat').count()).toBe(1)
-
-    await page.getByRole('link', { name: 'more', exact: true }).click()
-    expect(page.url()).toBe(`${origin}/skills/team/alpha/references/more.md`)
-    expect(await page.getByRole('heading', { name: 'More', exact: true }).count()).toBe(1)
-    await page.getByRole('link', { name: 'back' }).click()
-    expect(page.url()).toBe(`${origin}/skills/team/alpha/`)
-    await page.getByRole('link', { name: 'run.sh' }).click()
-    expect(await page.locator('pre').textContent()).toContain('echo <b>')
-    expect(said).toEqual([])
   })
 
   test('a commit is seen without a reload, while nobody loses what is typed', async () => {
@@ -138,31 +178,6 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
     expect(await page.locator('main').textContent()).not.toContain('first')
   })
 
-  test('what changed between two generations is shown line by line', async () => {
-    await using world = await World.create()
-    await world.synced()
-    await world.repository.commit({
-      'alpha/SKILL.md': skill('alpha', 'a line\n<script>alert(1)</script>'),
-      'alpha/new.txt': 'x',
-      'beta/SKILL.md': skill('beta', 'new'),
-    })
-    const { origin } = await started(world)
-    const { page, said } = await browser.open(`${origin}/changes`)
-
-    expect(await page.locator('ol > li').first().textContent()).toMatch(/1 skill added, 1 skill changed/)
-    await page.getByRole('button', { name: 'Compare' }).click()
-    await page.waitForURL(`${origin}/changes?from=1&to=2`)
-
-    expect(await page.locator('del').allTextContents()).toEqual(['- first'])
-    expect(await page.locator('ins').allTextContents()).toEqual(['+ a line', '+ <script>alert(1)</script>'])
-    expect(await page.locator('section li h3').allTextContents()).toEqual([
-      expect.stringMatching(/alpha\s+changed/),
-      expect.stringMatching(/beta\s+added/),
-    ])
-    expect(await page.locator('.files').textContent()).toMatch(/changed\s+SKILL\.md\s*added\s+new\.txt/)
-    expect(said).toEqual([])
-  })
-
   test('a source that cannot be reached says so, with the mend and without a password', async () => {
     await using world = await World.create()
     const { origin, home } = await started(world)
@@ -203,39 +218,6 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
     expect(await page.getByLabel('Token').count()).toBe(1)
     expect(await page.context().cookies()).toEqual([])
   })
-
-  test('what a client is told is copied at the press of a button', async () => {
-    await using world = await World.create()
-    const { origin } = await started(world)
-    const { page } = await browser.open(`${origin}/connect`, { permissions: ['clipboard-read', 'clipboard-write'] })
-
-    await page.getByRole('button', { name: 'Copy for Claude Code, Shell' }).click()
-    await page.getByText('Copied').first().waitFor()
-
-    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
-      `claude mcp add --transport http skills ${origin}/mcp`,
-    )
-  })
-
-  test('nobody needs a script: searching, reading and comparing go by links and forms', async () => {
-    await using world = await World.create()
-    await world.synced()
-    await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'second') })
-    const { origin } = await started(world)
-    const { page, asked } = await browser.open(origin, { javaScriptEnabled: false })
-
-    await page.getByLabel('Search').fill('beta')
-    await page.keyboard.press('Enter')
-    await page.waitForURL(`${origin}/?q=beta&source=`)
-    await page.getByRole('link', { name: 'beta' }).click()
-    expect(await page.locator('.prose').textContent()).toContain('second')
-    await page.getByRole('link', { name: 'Changes' }).click()
-    await page.getByRole('button', { name: 'Compare' }).click()
-    expect(await page.locator('section li h3').allTextContents()).toEqual([expect.stringMatching(/beta\s+added/)])
-    await page.getByRole('link', { name: 'Connect' }).click()
-    expect(await page.getByText(`claude mcp add --transport http skills ${origin}/mcp`).count()).toBe(1)
-    expect(asked.every((url) => url.startsWith(origin))).toBe(true)
-  })
 })
 
 /** The daemon, once it serves what the source has now. */
@@ -246,3 +228,26 @@ async function started(world: World): Promise<{ readonly origin: string; readonl
   const { origin } = new URL(await daemon.line())
   return { origin, home }
 }
+
+/** Brings the second generation, in which `alpha` is another, `beta` is new and `gamma` and `delta` are as they were. Returns its commit. */
+async function fillTwoGenerations(world: World): Promise<string> {
+  const { repository } = world
+  await repository.commit({
+    'gamma/SKILL.md': '---\nname: gamma\ndescription: Says something of beta\n---\n',
+    'delta/SKILL.md': skill('delta', DELTA),
+    'delta/references/more.md': '# More\n\n[back](../SKILL.md)\n',
+    'delta/run.sh': { executable: '#!/bin/sh\necho <b>\n' },
+  })
+  await world.synced()
+  return repository.commit(
+    {
+      'alpha/SKILL.md': skill('alpha', 'a line\n<script>alert(1)</script>'),
+      'alpha/new.txt': 'x',
+      'beta/SKILL.md': skill('beta', 'second'),
+    },
+    { message: 'Teach <b>delta</b>\n\nmore' },
+  )
+}
+
+const DELTA =
+  '# How to\n\nRead [more](references/more.md), [the web](https://example.com/x), [up](../../..), ![a cat](cat.png)\n\n| a | b |\n|---|--:|\n| 1 | 2 |'
