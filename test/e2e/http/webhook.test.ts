@@ -4,27 +4,45 @@ import { Agent, request as httpRequest } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { modernHttp } from '../../support/clients/peer.ts'
 import type { Program } from '../../support/process/program.ts'
 import { World, skill } from '../world.ts'
 
 const SECRET = 'canary-hook/3d+81=f0&%'
 
-test.each(['github', 'gitlab', 'gitea', 'forgejo', 'generic'] as const)(
-  'a push that %s tells of is served long before the next poll',
-  async (provider) => {
-    await using site = await Site.start({ provider })
-    await site.world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+const PROVIDERS = ['github', 'gitlab', 'gitea', 'forgejo', 'generic'] as const
 
-    const answer = await site.post('{"ref":"refs/heads/main"}', proofOf(provider, '{"ref":"refs/heads/main"}'))
-    await site.daemon.said((line) => line.includes('"source-updated"'))
+describe('a source of each provider', () => {
+  let site: Site
+  beforeAll(async () => {
+    site = await Site.createShared(PROVIDERS)
+  })
+  afterAll(async () => site?.[Symbol.asyncDispose]())
+
+  test.each(PROVIDERS)('a push that %s tells of is served long before the next poll', async (provider) => {
+    const pushed = skill('alpha', `pushed to ${provider}`)
+    await site.world.repository.commit({ 'alpha/SKILL.md': pushed })
+    const since = site.daemon.stderr.length
+
+    const proof = proofOf(provider, '{"ref":"refs/heads/main"}')
+    const answer = await site.post('{"ref":"refs/heads/main"}', proof, provider)
+    await site.daemon.said((line) => line.includes('"source-updated"') && line.includes(`"${provider}"`), since)
 
     expect(answer).toEqual({ status: 202, body: '' })
-    expect(site.nudges).toBe(1)
-    expect(await site.document()).toBe(skill('alpha', 'second'))
-  },
-)
+    expect(site.nudgesOf(provider)).toBe(1)
+    expect(await site.document(provider)).toBe(pushed)
+  })
+
+  test('without an address of their own, webhooks are taken beside MCP, behind the same guard', async () => {
+    const proof = proofOf('generic', '{}')
+
+    const byName = await site.post('{}', { ...proof, host: 'hooks.example.com' }, 'generic')
+    const taken = await site.post('{}', proof, 'generic')
+
+    expect([byName.status, taken.status]).toEqual([403, 202])
+  })
+})
 
 test('whatever is sent, a source is pulled no oftener than each second, and others are answered meanwhile', async () => {
   await using site = await Site.start({ provider: 'github' })
@@ -35,14 +53,15 @@ test('whatever is sent, a source is pulled no oftener than each second, and othe
 
   const startMs = performance.now()
   const hostile = [
-    ...Array.from({ length: 500 }, (_, number) => post(body(number), body(-1))),
-    ...Array.from({ length: 500 }, () =>
+    ...Array.from({ length: 100 }, (_, number) => post(body(number), body(-1))),
+    ...Array.from({ length: 100 }, () =>
       site.post('{}', proofOf('github', '{}'), 'nobody').then(({ status }) => status),
     ),
     ...Array.from({ length: 10 }, () => site.huge()),
   ]
-  const genuine = Array.from({ length: 2_000 }, (_, number) => post(body(number)))
-  const replays = Array.from({ length: 2_000 }, () => post(body(0)))
+  // More than the thousand that are remembered: the first of the replays is taken for a new one.
+  const genuine = Array.from({ length: 1_200 }, (_, number) => post(body(number)))
+  const replays = Array.from({ length: 400 }, () => post(body(0)))
   const read = await peer.call('resources/read', { uri: 'skill://team/alpha/SKILL.md' })
   const refused = await Promise.all(hostile)
   const taken = await Promise.all([...genuine, ...replays])
@@ -51,8 +70,8 @@ test('whatever is sent, a source is pulled no oftener than each second, and othe
   const { nudges } = site
   const seconds = (performance.now() - startMs) / 1000
 
-  expect(new Set(refused.slice(0, 1_000))).toEqual(new Set([401]))
-  expect(new Set(refused.slice(1_000))).toEqual(new Set([413]))
+  expect(new Set(refused.slice(0, 200))).toEqual(new Set([401]))
+  expect(new Set(refused.slice(200))).toEqual(new Set([413]))
   expect(new Set(taken)).toEqual(new Set([202]))
   expect(read.result.contents).toMatchObject([{ text: skill('alpha', 'first') }])
   expect(JSON.parse(sync.stdout).sources).toMatchObject([{ outcome: 'unchanged' }])
@@ -120,16 +139,6 @@ test('with an address of their own, webhooks are taken there by any name and now
   expect(lines).toContain(`${site.operations}/hooks: webhooks\n`)
 })
 
-test('without one, webhooks are taken beside MCP, behind the same guard', async () => {
-  await using site = await Site.start({ provider: 'generic' })
-  const proof = proofOf('generic', '{}')
-
-  const byName = await site.post('{}', { ...proof, host: 'hooks.example.com' })
-  const taken = await site.post('{}', proof)
-
-  expect([byName.status, taken.status]).toEqual([403, 202])
-})
-
 test('an address for webhooks that is taken ends the start, and the message names it', async () => {
   await using site = await Site.start({ provider: 'generic', operations: true })
   await using other = await World.create()
@@ -162,14 +171,30 @@ class Site implements AsyncDisposable {
   }
 
   static async start({ provider, operations = false }: { provider: string; operations?: boolean }): Promise<Site> {
-    const world = await World.create()
-    const { home } = world
+    return Site.#in(await World.create(), { team: provider }, operations ? ', operations: { port: 0 }' : '')
+  }
+
+  /** Makes one for several tests, with a source for each provider: `afterAll` disposes of it. */
+  static async createShared(providers: readonly string[]): Promise<Site> {
+    const site = await Site.#in(await World.createShared(), Object.fromEntries(providers.map((name) => [name, name])))
+    // What the daemon pulls as it starts, it pulls before a test commits.
+    for (const name of providers)
+      await site.daemon.said((line) => line.includes('"source-unchanged"') && line.includes(`"${name}"`))
+    return site
+  }
+
+  /** `providers`: by the ids of the sources. */
+  static async #in(world: World, providers: Readonly<Record<string, string>>, serve = ''): Promise<Site> {
+    const { home, git, repository } = world
     const secretFile = join(home.path, 'hook-secret')
     await writeFile(secretFile, `${SECRET}\n`)
+    const sources = Object.entries(providers).map(([id, provider]) => {
+      const webhook = `webhook: { provider: ${provider}, secret: { file: ${secretFile} } }`
+      return [id, [`url: ${git.serve(id, repository)}`, 'every: 1h', webhook]] as const
+    })
+    await home.configure(Object.fromEntries(sources))
     const config = await readFile(home.configFile, 'utf8')
-    const webhook = `    webhook: { provider: ${provider}, secret: { file: ${secretFile} } }\nserve:`
-    const serve = operations ? 'port: 0 }, operations: { port: 0 }' : 'port: 0 }'
-    await writeFile(home.configFile, config.replace('serve:', webhook).replace('port: 0 }', serve))
+    await writeFile(home.configFile, config.replace('port: 0 }', `port: 0 }${serve}`))
     await world.synced()
     const daemon = home.start('start', '--log-level', 'debug')
     const url = await daemon.line()
@@ -186,14 +211,20 @@ class Site implements AsyncDisposable {
     return this.daemon.stderr.split('"source-nudged"').length - 1
   }
 
+  /** How many of them are of one source. */
+  nudgesOf(source: string): number {
+    const lines = this.daemon.stderr.split('\n').filter((line) => line.includes('"source-nudged"'))
+    return lines.filter((line) => line.includes(`"${source}"`)).length
+  }
+
   async nudged(times: number): Promise<void> {
     await this.daemon.said(() => this.nudges >= times)
   }
 
   /** What is served now. */
-  async document(): Promise<unknown> {
+  async document(source = 'team'): Promise<unknown> {
     await using peer = await modernHttp(this.mcp)
-    const { result } = await peer.call('resources/read', { uri: 'skill://team/alpha/SKILL.md' })
+    const { result } = await peer.call('resources/read', { uri: `skill://${source}/alpha/SKILL.md` })
     return result.contents[0].text
   }
 
