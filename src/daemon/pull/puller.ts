@@ -225,9 +225,10 @@ export class Puller implements AsyncDisposable {
     const { store, clock, log } = this.#parts
     try {
       await this.#parts.linking.settled()
-      // What is served stays, even if the disk lost the generation that names it.
+      const locked = await keptByLock(store, this.#config)
+      // What is served by now stays, even if the disk lost the generation that names it.
       const served = this.#parts.served.current.map(({ held }) => held.snapshot)
-      const keep = new Set([...(await keptByLock(store, this.#config)), ...served])
+      const keep = new Set([...locked, ...served])
       await store.collect({ now: clock.now(), retention: this.#config.retention, keep }, signal)
       log.recovery('collection-failed', '')
     } catch (error) {

@@ -43,6 +43,7 @@ export class LooseObjects {
     for (const path of Object.keys(changes)) removeBelow(after, path)
     for (const [path, content] of Object.entries(changes)) {
       if (content === null) continue
+      removeBelow(after, path)
       for (const folder of foldersOf(path)) after.delete(folder)
       after.set(path, this.#entryOf(content))
     }

@@ -33,6 +33,20 @@ test('a commit keeps what it does not name, removes folders whole and replaces f
   expect(await repository.git('rev-parse', 'main^')).toBe(first)
 })
 
+test.each([
+  { 'a/b': 'below', a: 'a file' },
+  { a: 'a file', 'a/b': 'below' },
+])('of a file and a folder of one name in one commit, the later stays', async (files) => {
+  await using repository = await Repository.create()
+
+  const commit = await repository.commit(files)
+
+  const [, last] = Object.keys(files)
+  const listed = await repository.git('ls-tree', '-r', '--name-only', commit)
+  expect(listed).toBe(last)
+  expect(await repository.git('fsck', '--strict', '--no-progress')).toBe('')
+})
+
 test('an orphan commit has no parent and none of the old files', async () => {
   await using repository = await Repository.create()
   await repository.commit({ old: '1' })
