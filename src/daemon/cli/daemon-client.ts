@@ -30,7 +30,7 @@ export async function withWriter<Result>(
     await untilNoneIsAtWork(config, signal)
     const isThere = (await request(config, 'hello', {}, { signal })) !== undefined
     if (isThere) return work(async (method, params, onEvent) => askDaemon(context, config, { method, params, onEvent }))
-    const writer = await ownWriter(context, config, systemClock.monotonicMs() < startedByMs)
+    const writer = await ownWriter(context, config, startedByMs)
     if (writer !== undefined) return byOurselves(writer, context, config, work)
   }
 }
@@ -55,15 +55,17 @@ const PAUSE_MS = 100
 /** A daemon takes the lock first and opens its socket last: meanwhile it is neither asked nor absent. */
 const STARTING_MS = 2_000
 
-/** `undefined` if another command was first, or a daemon that may be starting. */
-async function ownWriter(context: Context, config: Config, mayBeStarting: boolean): Promise<Writer | undefined> {
+/** `undefined` if another command was first, or a daemon that may be starting until `startedByMs`. */
+async function ownWriter(context: Context, config: Config, startedByMs: number): Promise<Writer | undefined> {
   const { environment, redactor, signal } = context
   // Outcomes are the command's result; its log would repeat them.
   const log = logOf({ ...context, logLevel: context.logLevel === 'debug' ? 'debug' : 'error' })
   try {
     return await becomeWriter({ config, environment, log, redactor, command: ONE_OFF }, signal)
   } catch (error) {
-    if (!(error instanceof HeldByOther) || (error.command !== ONE_OFF && !mayBeStarting)) throw error
+    if (!(error instanceof HeldByOther)) throw error
+    const mayBeStarting = systemClock.monotonicMs() < startedByMs
+    if (error.command !== ONE_OFF && !mayBeStarting) throw error
     await systemClock.wait(PAUSE_MS, signal)
     return undefined
   }
