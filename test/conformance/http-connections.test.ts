@@ -140,7 +140,7 @@ async function serveTidy(
 
 async function connected({ url }: Served): Promise<Socket> {
   const { hostname, port } = new URL(url)
-  const socket = connect(Number(port), hostname)
+  const socket = connect(Number(port), hostname).on('error', () => {})
   await once(socket, 'connect')
   return socket
 }

@@ -502,7 +502,7 @@ function lengthOfRead(answer: any): number {
 
 async function connected(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url)
-  const socket = connect(Number(port), hostname)
+  const socket = connect(Number(port), hostname).on('error', () => {})
   await once(socket, 'connect')
   return socket
 }

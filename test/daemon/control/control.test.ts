@@ -85,6 +85,7 @@ test('the code of a daemon of a newer version is in the message', async () => {
   await using folder = await temporaryFolder()
   const path = join(folder.path, 'control.sock')
   const newer = createServer((socket) => {
+    socket.on('error', () => {})
     socket.end(`${JSON.stringify({ error: { code: 'from-next-year', message: 'Cannot sync: ask next year' } })}\n`)
   })
   await once(newer.listen(path), 'listening')
@@ -203,7 +204,7 @@ test('a daemon that goes away while it is asked is told from one that is not the
 test('an answer that is none is refused', async () => {
   await using folder = await temporaryFolder()
   const path = join(folder.path, 'other.sock')
-  await using server = createServer((socket) => socket.resume().end('220 mail.example ESMTP\n'))
+  await using server = createServer((socket) => socket.on('error', () => {}).resume().end('220 mail.example ESMTP\n'))
   await once(server.listen(path), 'listening')
 
   await expect(ask(path, 'status')).rejects.toMatchObject({ code: 'bad-answer' })
@@ -222,7 +223,7 @@ test('one who does not read what he asked for is hung up on', async () => {
       hungUp.resolve(lines)
     },
   })
-  const socket = connect(daemon.path)
+  const socket = connect(daemon.path).on('error', () => {})
   socket.pause()
 
   socket.write('{"method": "flood"}\n')

@@ -146,6 +146,7 @@ test('what is in the way in the runtime folder is named with what helps', async 
 /** Another user's folder and socket, in the place of those of the daemon. */
 class Impostor implements AsyncDisposable {
   readonly #server = createServer((socket) => {
+    socket.on('error', () => {})
     this.asked += 1
     socket.destroy()
   })

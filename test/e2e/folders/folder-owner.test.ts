@@ -106,6 +106,7 @@ test('a lock put into a folder that others can write to has its socket asked not
   const socket = join(home.path, 'planted')
   let asked = 0
   await using server = createServer((taken) => {
+    taken.on('error', () => {})
     asked += 1
     taken.destroy()
   })

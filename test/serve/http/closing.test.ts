@@ -53,7 +53,7 @@ async function openScene(listener: RequestListener) {
   return {
     async connect(): Promise<Socket> {
       const accepted = once(server, 'connection')
-      const client = connect(port, '127.0.0.1')
+      const client = connect(port, '127.0.0.1').on('error', () => {})
       clients.push(client)
       await Promise.all([accepted, once(client, 'connect')])
       return client

@@ -255,7 +255,7 @@ async function tokenFor(served: Served, name: string): Promise<string> {
 }
 
 async function connected(served: Served): Promise<Socket> {
-  const socket = connect(Number(new URL(served.url).port), '127.0.0.1')
+  const socket = connect(Number(new URL(served.url).port), '127.0.0.1').on('error', () => {})
   await once(socket, 'connect')
   return socket
 }

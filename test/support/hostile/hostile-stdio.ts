@@ -32,7 +32,10 @@ export class StdioConnection {
     socket.on('close', () => {
       for (const id of this.#streams.keys()) this.#forget(id)
     })
-    createInterface({ input: socket }).on('line', (line) => void this.#take(line))
+    // A client may kill its process in the middle, and readline passes the error of the socket on.
+    createInterface({ input: socket })
+      .on('error', () => {})
+      .on('line', (line) => void this.#take(line))
   }
 
   async #take(line: string): Promise<void> {

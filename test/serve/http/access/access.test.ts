@@ -438,7 +438,7 @@ test('a client that is gone before its token was looked up leaves no stream behi
   }
   await using served = await serve(repository, { access: { authenticate, isTokenRequired: true } })
   const session = await openSession(served, bearer('quick'))
-  const socket = connect(Number(new URL(served.url).port), '127.0.0.1')
+  const socket = connect(Number(new URL(served.url).port), '127.0.0.1').on('error', () => {})
   const lines = ['GET /mcp HTTP/1.1', 'Host: localhost', 'Authorization: Bearer slow', `Mcp-Session-Id: ${session}`]
   socket.write(`${[...lines, 'Accept: text/event-stream'].join('\r\n')}\r\n\r\n`)
   await asked.promise
