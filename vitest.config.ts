@@ -10,6 +10,9 @@ export const FAULTS = ['test/faults/**/*.test.ts', 'test/systemd/**/*.test.ts', 
 /** Tests that run third-party clients and programs. */
 export const PEERS = ['test/peers/**/*.test.ts']
 
+/** Tests of the whole program, started as users start it. */
+export const E2E = ['test/e2e/**/*.test.ts', 'test/scenarios/**/*.test.ts']
+
 export default defineConfig({
   plugins: [
     {
@@ -27,8 +30,8 @@ export default defineConfig({
   ],
   test: {
     include: ['test/**/*.test.ts'],
-    // Lanes of their own: vitest.faults.config.ts and vitest.peers.config.ts.
-    exclude: [...FAULTS, ...PEERS],
+    // Lanes of their own: vitest.faults.config.ts, vitest.peers.config.ts and vitest.e2e.config.ts.
+    exclude: [...FAULTS, ...PEERS, ...E2E],
     // The build is JavaScript that Node loads by itself: to transform it once more would take a second in each file.
     server: { deps: { external: [/\/dist\//] } },
     // They end what hangs, and judge nothing: a busy machine may take a minute for what takes a second elsewhere.

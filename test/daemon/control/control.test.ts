@@ -204,7 +204,12 @@ test('a daemon that goes away while it is asked is told from one that is not the
 test('an answer that is none is refused', async () => {
   await using folder = await temporaryFolder()
   const path = join(folder.path, 'other.sock')
-  await using server = createServer((socket) => socket.on('error', () => {}).resume().end('220 mail.example ESMTP\n'))
+  await using server = createServer((socket) =>
+    socket
+      .on('error', () => {})
+      .resume()
+      .end('220 mail.example ESMTP\n'),
+  )
   await once(server.listen(path), 'listening')
 
   await expect(ask(path, 'status')).rejects.toMatchObject({ code: 'bad-answer' })
