@@ -117,6 +117,10 @@ function CONFIG(of: { port: number; folder: string; protocol: boolean; password:
     'KbdInteractiveAuthentication no',
     'LogLevel INFO',
     'MaxStartups 100',
+    // The login shell and git read no configuration of the machine; a shell may start a hundred processes for its own.
+    `SetEnv HOME=${of.folder}`,
+    // Each fetch logs in a few times: the key exchanges that withstand quantum computers cost 0.1 s each.
+    'KexAlgorithms curve25519-sha256',
     ...(of.protocol ? ['AcceptEnv GIT_PROTOCOL'] : []),
     '',
   ].join('\n')
