@@ -26,17 +26,17 @@ export type RelationOf = (from: Revision, to: Revision) => Promise<Relation>
  * `undefined`: nothing prevents it.
  */
 export async function holdOnMove(move: RefMove, relationOf: RelationOf): Promise<SyncError | undefined> {
-  const { source, served, followed: held, found, decision } = move
+  const { source, served, followed, found, decision } = move
   const standing = standingHold(move)
   if (standing !== undefined) return standing
   if (isWanted(decision, found)) return undefined
-  if (held === undefined) return source.update === 'review' ? awaitingFirstReview(source, served, found) : undefined
-  if (isSameRevision(held, found)) return undefined
-  const tag = source.brakes.movedTag === 'hold' ? movedTag(source, held, found) : undefined
+  if (followed === undefined) return source.update === 'review' ? awaitingFirstReview(source, served, found) : undefined
+  if (isSameRevision(followed, found)) return undefined
+  const tag = source.brakes.movedTag === 'hold' ? movedTag(source, followed, found) : undefined
   if (tag !== undefined) return tag
-  const branch = await movedDefaultBranch(source, held, found, relationOf)
+  const branch = await movedDefaultBranch(source, followed, found, relationOf)
   if (branch !== undefined) return branch
-  return source.update === 'review' ? awaitingReview(source, held, found, relationOf) : undefined
+  return source.update === 'review' ? awaitingReview(source, followed, found, relationOf) : undefined
 }
 
 /** Applies an earlier decision of the operator, wherever the ref moves. */
@@ -57,18 +57,18 @@ function standingHold({ source, served, found, decision }: RefMove): SyncError |
  * Holds a tag that moved: a tag must always name one commit. In a range, the highest version must not decrease by
  * itself either.
  */
-function movedTag(source: Source, held: Revision, found: Revision): SyncError | undefined {
-  if (!held.ref.startsWith(TAGS)) return undefined
-  const name = held.ref.slice(TAGS.length)
+function movedTag(source: Source, followed: Revision, found: Revision): SyncError | undefined {
+  if (!followed.ref.startsWith(TAGS)) return undefined
+  const name = followed.ref.slice(TAGS.length)
   // The spelling of the configured ref does not matter: writing the full name does not approve the new target.
-  if (held.ref === found.ref) {
-    const moved = `tag "${name}" of "${source.id}" was at ${revisionText(held)} and is at ${revisionText(found)} now`
+  if (followed.ref === found.ref) {
+    const moved = `tag "${name}" of "${source.id}" was at ${revisionText(followed)} and is at ${revisionText(found)} now`
     return new SyncError('tag-moved', `Cannot follow: ${moved}`)
   }
-  if (!isSameAsked(held.asked, found.asked)) return undefined
+  if (!isSameAsked(followed.asked, found.asked)) return undefined
   const isNewer = typeof found.asked === 'object' && !isOlder(found.ref.slice(TAGS.length), name, found.asked)
   if (isNewer) return undefined
-  const gone = `tag "${name}" of "${source.id}" (${revisionText(held)}) is gone`
+  const gone = `tag "${name}" of "${source.id}" (${revisionText(followed)}) is gone`
   const message = `Cannot follow: ${gone}, and ${askedText(found.asked)} is ${found.ref} (${revisionText(found)}) now`
   return new SyncError('tag-moved', message)
 }
@@ -81,26 +81,26 @@ const TAGS = 'refs/tags/'
  */
 async function movedDefaultBranch(
   source: Source,
-  held: Revision,
+  followed: Revision,
   found: Revision,
   relationOf: RelationOf,
 ): Promise<SyncError | undefined> {
-  if (source.ref !== undefined || held.asked !== undefined || held.ref === found.ref) return undefined
+  if (source.ref !== undefined || followed.asked !== undefined || followed.ref === found.ref) return undefined
   // A pin or a rollback by commit id was not a branch.
-  if (isObjectId(held.ref)) return undefined
-  if (held.commit === found.commit || (await relationOf(held, found)) === 'descends') return undefined
-  const message = `Cannot follow: the default branch of "${source.id}" was ${held.ref} (${revisionText(held)}) and is ${found.ref} (${revisionText(found)}) now`
+  if (isObjectId(followed.ref)) return undefined
+  if (followed.commit === found.commit || (await relationOf(followed, found)) === 'descends') return undefined
+  const message = `Cannot follow: the default branch of "${source.id}" was ${followed.ref} (${revisionText(followed)}) and is ${found.ref} (${revisionText(found)}) now`
   return new SyncError('default-branch-moved', message)
 }
 
 async function awaitingReview(
   source: Source,
-  held: Revision,
+  followed: Revision,
   found: Revision,
   relationOf: RelationOf,
 ): Promise<SyncError> {
-  const moved = `${found.ref} of "${source.id}" moved from ${revisionText(held)} to ${revisionText(found)}`
-  const isRewritten = held.ref === found.ref && (await relationOf(held, found)) === 'rewritten'
+  const moved = `${found.ref} of "${source.id}" moved from ${revisionText(followed)} to ${revisionText(found)}`
+  const isRewritten = followed.ref === found.ref && (await relationOf(followed, found)) === 'rewritten'
   if (isRewritten)
     return new SyncError('history-rewritten', `Cannot follow unseen: ${moved}, which does not lead to it`)
   return new SyncError('awaiting-approval', `Cannot follow unseen: ${moved}`)

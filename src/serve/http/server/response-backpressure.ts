@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 
 /**
  * Limits the memory of responses until their clients have read them: one budget per listener, and a deadline for
- * clients that do not read. Event streams have their own limits.
+ * clients that do not read. Event streams have their own limits (`EventStream`).
  */
 export class Backpressure implements Disposable {
   readonly #most: number
