@@ -3,7 +3,7 @@ import type { ContractFault } from '../skill-md/contract/contract-error.ts'
 import { CONTRACT_KEY } from '../skill-md/contract/contract.ts'
 import { readContract } from '../skill-md/contract/read-contract.ts'
 import type { ContractReading } from '../skill-md/contract/read-contract.ts'
-import { contractKeyOf } from './contract-key.ts'
+import type { FrontmatterPath } from '../skill-md/skill-diagnostic.ts'
 import type { LintDiagnostic } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
 import type { Authored } from './lint-input.ts'
@@ -29,11 +29,9 @@ export function contractLintDiagnostics(skill: Authored, isAsked: boolean): Lint
   const path = joinPath(skill.path, skill.documentName)
   const diagnostic = (code: LintDiagnostic['code'], fault: ContractFault): LintDiagnostic => {
     const message = `${fault.path}: ${fault.message}`
-    return { code, path, place: keyPlace(skill, message), message }
+    return { code, path, place: keyPlace(skill, fault.keys), message }
   }
-  const violations = reading.ok
-    ? []
-    : reading.violations.filter((fault) => isAsked || fault.path.startsWith(CONTRACT_KEY))
+  const violations = reading.ok ? [] : reading.violations.filter((fault) => isAsked || fault.keys[0] === CONTRACT_KEY)
   return [
     ...violations.map((fault) => diagnostic('contract-violated', fault)),
     ...reading.notes.map((fault) => diagnostic('contract-noted', fault)),
@@ -49,8 +47,8 @@ export function contractDeclarationOf(skill: Authored): Declaration | undefined 
     id,
     dependsOn,
     file: joinPath(skill.path, skill.documentName),
-    idPlace: keyPlace(skill, `${CONTRACT_KEY}.id: `),
-    dependsOnPlace: keyPlace(skill, `${CONTRACT_KEY}.depends_on: `),
+    idPlace: keyPlace(skill, [CONTRACT_KEY, 'id']),
+    dependsOnPlace: keyPlace(skill, [CONTRACT_KEY, 'depends_on']),
   }
 }
 
@@ -66,6 +64,6 @@ function readingOf(skill: Authored): ContractReading | undefined {
   return readContract(frontmatter, path === '' ? folder : baseName(path), held)
 }
 
-function keyPlace({ document }: Authored, message: string): TextPosition {
-  return document === undefined ? START : positionOf(document, contractKeyOf({ message }), 'value')
+function keyPlace({ document }: Authored, keys: FrontmatterPath): TextPosition {
+  return document === undefined ? START : positionOf(document, keys, 'value')
 }

@@ -4,6 +4,7 @@ import { lenientText } from '../../base/text/lenient-text.ts'
 import type { LenientText } from '../../base/text/lenient-text.ts'
 import { frontmatterBlock, parseYaml } from '../skill-md/frontmatter.ts'
 import type { FrontmatterLimits } from '../skill-md/frontmatter.ts'
+import type { FrontmatterPath } from '../skill-md/skill-diagnostic.ts'
 import { Lines, START } from './position.ts'
 import type { TextPosition } from './position.ts'
 
@@ -22,9 +23,6 @@ export interface WrittenYaml {
   readonly start: number
   readonly document: Document
 }
-
-/** The path from the top of the frontmatter to a key or a list entry. */
-export type FrontmatterPath = readonly (string | number)[]
 
 /** Decodes and parses a SKILL.md leniently. Never throws. */
 export function writtenOf(bytes: Uint8Array, limits: FrontmatterLimits): PositionedDocument {
@@ -57,7 +55,7 @@ export function positionOf(written: PositionedDocument, path: FrontmatterPath, w
   return lines.at(yaml.start + offset)
 }
 
-function stepInto(node: unknown, part: string | number): { key: unknown; value: unknown } | undefined {
+function stepInto(node: unknown, part: PropertyKey): { key: unknown; value: unknown } | undefined {
   if (isSeq(node) && typeof part === 'number') {
     const value = node.items[part]
     return value === undefined ? undefined : { key: value, value }

@@ -2,10 +2,10 @@ import { isMapping } from '../../base/json-value.ts'
 import { joinPath, relativeTo } from '../../base/paths.ts'
 import { MOST_COUNTED, codePointNames } from '../skill-md/hidden-unicode.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
-import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
+import { subjectOf } from '../skill-md/skill-diagnostic.ts'
+import type { FrontmatterPath, SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import { isOfHiddenText } from '../survey/hidden-diagnostics.ts'
 import { unrenderedIn } from '../survey/unrendered-text.ts'
-import { contractKeyOf } from './contract-key.ts'
 import type { LintDiagnostic } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
 import type { PositionedDocument } from './document-positions.ts'
@@ -76,10 +76,16 @@ function placeIn(document: PositionedDocument, finding: SkillDiagnostic): TextPo
       return invalidPlace(document)
     case 'contract-violated':
     case 'contract-noted':
-      return positionOf(document, contractKeyOf(finding), 'value')
+      return positionOf(document, fieldOf(finding), 'value')
     default:
       return START
   }
+}
+
+/** The keys of the field that the finding is about; empty if it is about no single one. */
+function fieldOf(finding: SkillDiagnostic): FrontmatterPath {
+  const subject = subjectOf(finding)
+  return subject?.kind === 'field' ? subject.keys : []
 }
 
 /** One diagnostic for each value that is not text; `undefined` if metadata is not a mapping. */

@@ -1,8 +1,8 @@
 import { isMap, isScalar, isSeq } from 'yaml'
 import type { Scalar, YAMLMap, YAMLSeq } from 'yaml'
 import { joinPath } from '../../base/paths.ts'
+import type { FrontmatterPath } from '../skill-md/skill-diagnostic.ts'
 import type { AuthorCode, LintDiagnostic } from './diagnostic.ts'
-import type { FrontmatterPath } from './document-positions.ts'
 import type { Authored } from './lint-input.ts'
 
 /**

@@ -11,6 +11,28 @@ export interface SkillDiagnostic {
   readonly message: string
 }
 
+/** The path from the top of a frontmatter to a key or a list entry. */
+export type FrontmatterPath = readonly PropertyKey[]
+
+/** The part of a SKILL.md that a diagnostic is about: the text itself, or a field of the frontmatter. */
+export type DiagnosticSubject = { readonly kind: 'text' } | { readonly kind: 'field'; readonly keys: FrontmatterPath }
+
+/**
+ * The diagnostic, with its subject known as long as this object lives. Only a caller that surveys gets the subject: no
+ * stored form, no output and no copy of the diagnostic has it.
+ */
+export function diagnosticAbout(subject: DiagnosticSubject, diagnostic: SkillDiagnostic): SkillDiagnostic {
+  SUBJECTS.set(diagnostic, subject)
+  return diagnostic
+}
+
+/** The subject of a diagnostic that was just created; `undefined` if it has none, or was stored. */
+export function subjectOf(diagnostic: SkillDiagnostic): DiagnosticSubject | undefined {
+  return SUBJECTS.get(diagnostic)
+}
+
+const SUBJECTS = new WeakMap<SkillDiagnostic, DiagnosticSubject>()
+
 export type SkillCode =
   | 'frontmatter-missing'
   | 'frontmatter-unterminated'

@@ -1,17 +1,16 @@
 import type { JsonObject } from '../../base/json-value.ts'
 import { baseName } from '../../base/paths.ts'
-import type { ContractFault } from '../skill-md/contract/contract-error.ts'
+import { faultAt, type ContractFault } from '../skill-md/contract/contract-error.ts'
 import { CONTRACT_KEY, type Contract } from '../skill-md/contract/contract.ts'
 import { readContract } from '../skill-md/contract/read-contract.ts'
+import { diagnosticAbout } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 
-/**
- * The result of the contract for one skill: a violation withholds it, a note does not. Each message begins with the
- * field.
- */
+/** The result of the contract for one skill: a violation withholds it, a note does not. */
 export interface CheckedContracts {
   readonly contract?: Contract
-  readonly violated: readonly string[]
-  readonly noted: readonly string[]
+  readonly violated: readonly ContractFault[]
+  readonly noted: readonly ContractFault[]
 }
 
 /**
@@ -30,28 +29,41 @@ export function checkContract(
   const reading = readContract(frontmatter, folder === '' ? undefined : baseName(folder), files)
   const violations = reading.ok ? [] : reading.violations
   if (!isAsked) {
-    const ofBlock = [...violations, ...reading.notes].filter(({ path }) => path.startsWith(CONTRACT_KEY))
-    return { violated: [], noted: few(ofBlock.map(messageOf)) }
+    const ofBlock = [...violations, ...reading.notes].filter(({ keys }) => keys[0] === CONTRACT_KEY)
+    return { violated: [], noted: few(ofBlock) }
   }
-  const noted = few(reading.notes.map(messageOf))
+  const noted = few(reading.notes)
   if (reading.ok) return { contract: reading.contract, violated: [], noted }
-  return { violated: few(violations.map(messageOf)), noted }
+  return { violated: few(violations), noted }
 }
 
 const NOTHING: CheckedContracts = { violated: [], noted: [] }
 const UNREADABLE: CheckedContracts = {
-  violated: ['The frontmatter cannot be read, and the source asks for the contract in it'],
+  violated: [faultAt([], 'The frontmatter cannot be read, and the source asks for the contract in it')],
   noted: [],
-}
-
-function messageOf({ path, message }: ContractFault): string {
-  return `${path}: ${message}`
 }
 
 /** A frontmatter has room for thousands. */
 const MOST_FAULTS = 16
 
-function few(messages: readonly string[]): string[] {
-  const left = messages.length - MOST_FAULTS
-  return left > 0 ? [...messages.slice(0, MOST_FAULTS), `${left} more such findings are left out`] : [...messages]
+function few(faults: readonly ContractFault[]): readonly ContractFault[] {
+  const left = faults.length - MOST_FAULTS
+  return left > 0 ? [...faults.slice(0, MOST_FAULTS), faultAt([], `${left} more such findings are left out`)] : faults
+}
+
+/** The findings for the skill in the folder `path`, each about the field with which its message begins. */
+export function contractFindings(path: string, { violated, noted }: CheckedContracts): SkillDiagnostic[] {
+  return [
+    ...violated.map((fault) => findingOf('contract-violated', path, fault)),
+    ...noted.map((fault) => findingOf('contract-noted', path, fault)),
+  ]
+}
+
+function findingOf(
+  rule: 'contract-violated' | 'contract-noted',
+  path: string,
+  { path: field, keys, message }: ContractFault,
+): SkillDiagnostic {
+  const said = field === '' ? message : `${field}: ${message}`
+  return diagnosticAbout({ kind: 'field', keys }, { rule, path, message: said })
 }

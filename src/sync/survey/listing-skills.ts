@@ -14,7 +14,7 @@ import { shownValue } from '../skill-md/contract/contract-value.ts'
 import { frontmatterOf } from '../skill-md/frontmatter.ts'
 import type { SkillDiagnostic, SkillCode } from '../skill-md/skill-diagnostic.ts'
 import { firstDiagnostics } from './cap-diagnostics.ts'
-import { checkContract } from './check-contract.ts'
+import { checkContract, contractFindings } from './check-contract.ts'
 import { fileSetOf } from './listing-files.ts'
 import type { FileSet } from './listing-files.ts'
 import { judgeDeclared } from './listing-hidden-text.ts'
@@ -125,8 +125,7 @@ function judgeSkill(entry: NamedEntry, path: string, { source, selection, limits
       ...misnamed,
       ...(set.ok ? [] : [set.finding]),
       ...hidden.findings,
-      ...held.violated.map((message) => finding('contract-violated', path, message)),
-      ...held.noted.map((message) => finding('contract-noted', path, message)),
+      ...contractFindings(path, held),
     ],
   }
 }

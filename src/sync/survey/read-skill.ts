@@ -10,7 +10,7 @@ import type { FrontmatterLimits } from '../skill-md/frontmatter.ts'
 import { hiddenIn } from '../skill-md/hidden-unicode.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
 import type { SkillDiagnostic, SkillCode } from '../skill-md/skill-diagnostic.ts'
-import { checkContract } from './check-contract.ts'
+import { checkContract, contractFindings } from './check-contract.ts'
 import type { Cut } from './find-skills.ts'
 import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-diagnostics.ts'
 import type { HidingPlace } from './hidden-diagnostics.ts'
@@ -140,14 +140,11 @@ function heldToContract(
 ): Part<Pick<Skill, 'contract'>> {
   // If the files of a skill are refused, they are unknown.
   const files = content.fields.digest === undefined ? undefined : content.fields.files.map((file) => file.path)
-  const { contract, violated, noted } = checkContract(frontmatter, joinPath(policy.root, path), files, policy.contract)
+  const checked = checkContract(frontmatter, joinPath(policy.root, path), files, policy.contract)
   return {
-    standing: violated.length === 0 ? 'served' : 'withheld',
-    fields: contract === undefined ? {} : { contract },
-    findings: [
-      ...violated.map((message) => finding('contract-violated', path, message)),
-      ...noted.map((message) => finding('contract-noted', path, message)),
-    ],
+    standing: checked.violated.length === 0 ? 'served' : 'withheld',
+    fields: checked.contract === undefined ? {} : { contract: checked.contract },
+    findings: contractFindings(path, checked),
   }
 }
 

@@ -7,6 +7,7 @@ import { Lines } from '../../../src/sync/lint/position.ts'
 import { lintCodes, describeCode } from '../../../src/sync/lint/rule-texts.ts'
 import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import { FRONTMATTER_LIMITS, readFrontmatter } from '../../../src/sync/skill-md/frontmatter.ts'
+import { diagnosticAbout } from '../../../src/sync/skill-md/skill-diagnostic.ts'
 import type { SkillDiagnostic, SkillCode } from '../../../src/sync/skill-md/skill-diagnostic.ts'
 import { diagnosticsOf } from './linted.ts'
 
@@ -56,11 +57,10 @@ const document = fc.oneof(
 
 const anyFinding: fc.Arbitrary<SkillDiagnostic> = fc
   .tuple(fc.constantFrom(...lintCodes()), fc.string({ unit: 'binary', maxLength: 30 }))
-  .map(([rule, message]) => ({
-    rule: rule as SkillCode,
-    path: 'a',
-    message: `x-personal-mcp.${message}: ${message}`,
-  }))
+  .map(([rule, text]) => {
+    const finding = { rule: rule as SkillCode, path: 'a', message: `x-personal-mcp.${text}: ${text}` }
+    return diagnosticAbout({ kind: 'field', keys: ['x-personal-mcp', text] }, finding)
+  })
 
 test('whatever the frontmatter is, nothing is thrown, and what is found lies in the file', () => {
   fc.assert(

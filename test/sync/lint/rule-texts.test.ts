@@ -201,6 +201,19 @@ const EXAMPLES: readonly Example[] = [
     looked: { contract: true },
   },
   {
+    rule: 'contract-violated',
+    bad: block(['version: 1.0.0', 'references:', `    ${'x'.repeat(65)}: 1`, CAPABILITIES]),
+    at: [`a/SKILL.md:8:${7 + 65 + 2}`],
+    good: block(['version: 1.0.0', CAPABILITIES]),
+  },
+  {
+    rule: 'contract-violated',
+    bad: sound('a', ['when_to_use: 1']),
+    at: ['a/SKILL.md:2:1', 'a/SKILL.md:4:14'],
+    good: block(['version: 1.0.0', CAPABILITIES]),
+    looked: { contract: true },
+  },
+  {
     rule: 'contract-noted',
     bad: block(['version: 1.0.0', 'tags: [Large]', CAPABILITIES]),
     at: ['a/SKILL.md:7:10'],

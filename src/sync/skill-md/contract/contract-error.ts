@@ -1,15 +1,18 @@
 import type { z } from 'zod'
+import type { FrontmatterPath } from '../skill-diagnostic.ts'
 
 /** One deviation of a frontmatter from the contract. */
 export interface ContractFault {
   /** The place in the frontmatter: `x-personal-mcp.references.api.path`. */
   readonly path: string
+  /** The same place, key by key. */
+  readonly keys: FrontmatterPath
   /** The problem, with the value, and the fix. */
   readonly message: string
 }
 
-export function faultAt(path: readonly PropertyKey[], message: string): ContractFault {
-  return { path: pathOf(path), message }
+export function faultAt(keys: FrontmatterPath, message: string): ContractFault {
+  return { path: pathOf(keys), keys, message }
 }
 
 /** The faults that a schema found below `above`. Its messages are already ours. */
@@ -17,7 +20,7 @@ export function contractFaultsOf(error: z.ZodError | undefined, above: readonly 
   return error?.issues.map(({ path, message }) => faultAt([...above, ...path], message)) ?? []
 }
 
-function pathOf(keys: readonly PropertyKey[]): string {
+function pathOf(keys: FrontmatterPath): string {
   return keys.map(segmentOf).join('').replace(/^\./, '')
 }
 
