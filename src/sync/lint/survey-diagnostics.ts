@@ -4,7 +4,6 @@ import { MOST_COUNTED, codePointNames } from '../skill-md/hidden-unicode.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
 import { subjectOf } from '../skill-md/skill-diagnostic.ts'
 import type { FrontmatterPath, SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
-import { isOfHiddenText } from '../survey/hidden-diagnostics.ts'
 import { unrenderedIn } from '../survey/unrendered-text.ts'
 import type { LintDiagnostic } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
@@ -117,7 +116,7 @@ function hiddenDiagnostics(skill: Authored, finding: SkillDiagnostic): LintDiagn
   if (!skill.ownFiles.includes(file)) return []
   const { hidden } = file
   // Otherwise it is about the name of the file, or about escapes in the frontmatter.
-  if (hidden === undefined || !isOfHiddenText(finding)) return undefined
+  if (hidden === undefined || subjectOf(finding)?.kind !== 'text') return undefined
   const text = inside === skill.documentName ? skill.document?.text : skill.texts.get(inside)
   const places = hiddenPlaces(hidden, text)
   return hidden.runs.map((run, index) => {

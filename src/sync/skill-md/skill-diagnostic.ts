@@ -14,7 +14,7 @@ export interface SkillDiagnostic {
 /** The path from the top of a frontmatter to a key or a list entry. */
 export type FrontmatterPath = readonly PropertyKey[]
 
-/** The part of a SKILL.md that a diagnostic is about: the text itself, or a field of the frontmatter. */
+/** The part of a file that a diagnostic is about: its text itself, or a field of its frontmatter. */
 export type DiagnosticSubject = { readonly kind: 'text' } | { readonly kind: 'field'; readonly keys: FrontmatterPath }
 
 /**

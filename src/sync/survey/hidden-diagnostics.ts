@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { describeHidden, hiddenIn } from '../skill-md/hidden-unicode.ts'
 import type { HiddenPolicy, HiddenText } from '../skill-md/hidden-unicode.ts'
+import { diagnosticAbout } from '../skill-md/skill-diagnostic.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import { firstDiagnostics } from './cap-diagnostics.ts'
 
@@ -51,7 +52,8 @@ const MOST_HIDDEN = 16
 
 function findingOf({ path, where, hidden }: Hiding): SkillDiagnostic {
   const message = `${WHERE[where]} holds characters that ${KINDS[hidden.deceit ?? 'unseen']}: ${describeHidden(hidden)}`
-  return { rule: 'hidden-unicode', path, message }
+  const finding: SkillDiagnostic = { rule: 'hidden-unicode', path, message }
+  return where === 'text' || where === 'text besides' ? diagnosticAbout({ kind: 'text' }, finding) : finding
 }
 
 const KINDS = {
@@ -59,11 +61,6 @@ const KINDS = {
   disguised: 'reorder or conceal what a model reads',
   unseen: 'nobody sees and a model reads',
 } as const
-
-/** True if a finding is about the text itself. */
-export function isOfHiddenText({ rule, message }: SkillDiagnostic): boolean {
-  return rule === 'hidden-unicode' && message.startsWith(`${WHERE.text} holds `)
-}
 
 /** The invisible characters in the values of a frontmatter, which escapes can spell. */
 export function hiddenInValues(frontmatter: JsonObject | undefined): HiddenText | undefined {
