@@ -49,13 +49,13 @@ export function refuseBatch(
   const most = Math.min(MAX_BATCH, rate?.most ?? MAX_BATCH)
   if (length > most) {
     const why = most < MAX_BATCH ? ': each counts against limits.http.rate' : ''
-    sendError(response, 400, -32600, `A batch holds at most ${most} messages${why}`)
+    sendError(response, { status: 400, code: -32600, message: `A batch holds at most ${most} messages${why}` })
     return true
   }
   const waitS = length > 1 ? rate?.take(holderOf(request, principal), length - 1) : undefined
   if (waitS === undefined) return false
   const message = `Too many requests: a batch counts as the ${length} messages that it holds`
-  sendError(response, 429, -32000, message, { headers: { 'retry-after': String(waitS) } })
+  sendError(response, { status: 429, code: -32000, message, headers: { 'retry-after': String(waitS) } })
   return true
 }
 

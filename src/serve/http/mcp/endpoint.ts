@@ -45,13 +45,18 @@ export class McpEndpoint {
       case 'DELETE':
         return this.#parts.legacy.endSession(request, response, principal)
       default:
-        return sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: 'GET, POST, DELETE' } })
+        return sendError(response, {
+          status: 405,
+          code: -32000,
+          message: 'Method not allowed',
+          headers: { allow: 'GET, POST, DELETE' },
+        })
     }
   }
 
   async #post(request: IncomingMessage, response: ServerResponse, principal: Principal | undefined): Promise<void> {
     if (!isJsonContentType(request.headers['content-type'] ?? null)) {
-      return sendError(response, 415, -32000, 'The content type must be application/json')
+      return sendError(response, { status: 415, code: -32000, message: 'The content type must be application/json' })
     }
     const isHere = request.complete
     const body = await jsonBody(request, this.#parts.bodyBytes)
@@ -93,7 +98,7 @@ export class McpEndpoint {
 /** A token can be revoked while its client is still sending. */
 function refuseLapsed(response: ServerResponse): void {
   const headers = { 'www-authenticate': 'Bearer error="invalid_token"' }
-  sendError(response, 401, -32000, 'The token is not valid', { headers })
+  sendError(response, { status: 401, code: -32000, message: 'The token is not valid', headers })
 }
 
 function standardHeaders(request: IncomingMessage): Record<string, string> {
@@ -107,15 +112,22 @@ function standardHeaders(request: IncomingMessage): Record<string, string> {
 }
 
 function refuseBody(response: ServerResponse, why: 'too-large' | 'not-json' | 'too-deep', bodyBytes: number): void {
-  if (why === 'too-deep') return sendError(response, 400, -32600, `The body is nested more than ${MAX_DEPTH} deep`)
-  if (why === 'not-json') return sendError(response, 400, -32700, 'Parse error: the body is not JSON')
+  if (why === 'too-deep')
+    return sendError(response, { status: 400, code: -32600, message: `The body is nested more than ${MAX_DEPTH} deep` })
+  if (why === 'not-json')
+    return sendError(response, { status: 400, code: -32700, message: 'Parse error: the body is not JSON' })
   // The rest of the body is not read, so the connection cannot be reused.
-  return sendError(response, 413, -32000, `The body is over ${bodyBytes} bytes`, { headers: { connection: 'close' } })
+  return sendError(response, {
+    status: 413,
+    code: -32000,
+    message: `The body is over ${bodyBytes} bytes`,
+    headers: { connection: 'close' },
+  })
 }
 
 function refuse(response: ServerResponse, rejection: InboundLadderRejection, body: unknown): void {
   const { httpStatus, code, message, data } = rejection
-  sendError(response, httpStatus, code, message, { id: idOf(body), data })
+  sendError(response, { status: httpStatus, code, message, id: idOf(body), data })
 }
 
 function idOf(body: unknown): string | number | null {

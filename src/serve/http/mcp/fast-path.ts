@@ -59,7 +59,7 @@ export class Shortcut {
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
       tell({ error })
-      sendError(response, 200, error.code, error.message, { id: plain.id, data: error.data })
+      sendError(response, { status: 200, code: error.code, message: error.message, id: plain.id, data: error.data })
     }
     return true
   }

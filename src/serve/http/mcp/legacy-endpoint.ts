@@ -57,7 +57,7 @@ export class LegacyEdge {
     const messages = Array.isArray(body) ? body : [body]
     const requests = messages.filter((message) => isJSONRPCRequest(message))
     if (requests.some(({ method }) => method === 'initialize'))
-      return sendError(response, 400, -32600, '`initialize` cannot be part of a batch')
+      return sendError(response, { status: 400, code: -32600, message: '`initialize` cannot be part of a batch' })
     // Notifications and responses need no response, and the server never sends requests to the client.
     const [first] = requests
     if (first === undefined) return sendStatus(response, 202)
@@ -80,10 +80,12 @@ export class LegacyEdge {
   openStream(request: IncomingMessage, response: ServerResponse, principal: Principal | undefined): void {
     const session = this.#sessionOf(request, response, principal)
     if (session === undefined) return
-    if (!acceptsEvents(request)) return sendError(response, 406, -32000, 'The client must accept text/event-stream')
+    if (!acceptsEvents(request))
+      return sendError(response, { status: 406, code: -32000, message: 'The client must accept text/event-stream' })
     const refusal = refusalOfStream(response)
-    if (refusal !== undefined) return sendError(response, 400, -32000, refusal)
-    if (session.isListening) return sendError(response, 409, -32000, 'The session has a stream already')
+    if (refusal !== undefined) return sendError(response, { status: 400, code: -32000, message: refusal })
+    if (session.isListening)
+      return sendError(response, { status: 409, code: -32000, message: 'The session has a stream already' })
     const holder = this.#parts.batches.holderOf(request, principal)
     if (!this.#parts.streams.hasRoomFor(holder)) return sendNoStream(response)
     const headers = { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) }
@@ -116,11 +118,17 @@ export class LegacyEdge {
   ): Promise<void> {
     if (!isInitializeRequest(message)) {
       const why = '`initialize` names a protocolVersion, capabilities and clientInfo'
-      return sendError(response, 400, INVALID_PARAMS, why, { id: message.id })
+      return sendError(response, { status: 400, code: INVALID_PARAMS, message: why, id: message.id })
     }
     const opened = this.#parts.sessions.open(principal?.id, this.#parts.batches.holderOf(request, undefined))
     if (opened === undefined) {
-      return sendError(response, 503, -32000, NO_SESSION, { id: message.id, headers: { 'retry-after': '30' } })
+      return sendError(response, {
+        status: 503,
+        code: -32000,
+        message: NO_SESSION,
+        id: message.id,
+        headers: { 'retry-after': '30' },
+      })
     }
     const { id, session } = opened
     const signal = disconnectSignal(response)
@@ -187,18 +195,18 @@ export class LegacyEdge {
     const version = request.headers['mcp-protocol-version']
     if (typeof version === 'string' && !SUPPORTED_PROTOCOL_VERSIONS.includes(version)) {
       const supported = SUPPORTED_PROTOCOL_VERSIONS.join(', ')
-      sendError(
-        response,
-        400,
-        -32000,
-        `Bad Request: Unsupported protocol version: ${version} (supported versions: ${supported})`,
-      )
+      sendError(response, {
+        status: 400,
+        code: -32000,
+        message: `Bad Request: Unsupported protocol version: ${version} (supported versions: ${supported})`,
+      })
       return undefined
     }
     const id = request.headers[SESSION_HEADER]
     const session = typeof id === 'string' ? this.#parts.sessions.find(id, principal?.id) : undefined
-    if (typeof id !== 'string') sendError(response, 400, -32000, 'Bad Request: Mcp-Session-Id header is required')
-    else if (session === undefined) sendError(response, 404, -32001, 'Session not found')
+    if (typeof id !== 'string')
+      sendError(response, { status: 400, code: -32000, message: 'Bad Request: Mcp-Session-Id header is required' })
+    else if (session === undefined) sendError(response, { status: 404, code: -32001, message: 'Session not found' })
     return session
   }
 }

@@ -59,7 +59,8 @@ export function mcpRoutes(parts: DoorParts): Routes {
     '/mcp/': {
       ...route,
       answer: async (request: IncomingMessage, response: ServerResponse, { name, principal }) => {
-        if (!seesPack(parts.serving, name, principal)) return sendError(response, 404, -32000, parts.nothingHere)
+        if (!seesPack(parts.serving, name, principal))
+          return sendError(response, { status: 404, code: -32000, message: parts.nothingHere })
         return answer(new Set([name]), principal, request, response)
       },
     },

@@ -53,7 +53,10 @@ export class ModernEdge {
     const { revision } = route.classification
     if (revision !== MODERN_REVISION) {
       const data = { supported: [MODERN_REVISION], requested: revision ?? 'unknown' }
-      return sendError(response, 400, UNSUPPORTED_REVISION, `Unsupported protocol version: ${data.requested}`, {
+      return sendError(response, {
+        status: 400,
+        code: UNSUPPORTED_REVISION,
+        message: `Unsupported protocol version: ${data.requested}`,
         id,
         data,
       })
@@ -64,7 +67,7 @@ export class ModernEdge {
     const mismatch = headerMismatch(route.message, request)
     if (mismatch !== undefined) {
       tell({ refused: mismatch })
-      return sendError(response, 400, HEADER_MISMATCH, `Bad Request: ${mismatch}`, { id })
+      return sendError(response, { status: 400, code: HEADER_MISMATCH, message: `Bad Request: ${mismatch}`, id })
     }
     if (route.message.method === 'subscriptions/listen') {
       return this.#listen(
@@ -99,7 +102,7 @@ export class ModernEdge {
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
       tell({ error })
-      sendError(response, 200, error.code, error.message, { id, data: error.data })
+      sendError(response, { status: 200, code: error.code, message: error.message, id, data: error.data })
     }
   }
 
@@ -107,7 +110,7 @@ export class ModernEdge {
   #refusalOf(id: JSONRPCRequest['id'], response: ServerResponse, { holder }: Listening): string | undefined {
     const refusal = refusalOfStream(response)
     if (refusal !== undefined) {
-      sendError(response, 400, -32000, refusal, { id })
+      sendError(response, { status: 400, code: -32000, message: refusal, id })
       return refusal
     }
     // The view was dropped while the request was in flight, so no notification would arrive here.

@@ -18,7 +18,7 @@ export function metricsRoutes(metrics: MetricsText): Routes {
         const form = formFor(request.headers.accept ?? '')
         const body = Buffer.from(await metrics(form))
         const headers = { 'content-type': CONTENT_TYPES[form], 'cache-control': 'no-store', vary: 'accept' }
-        sendPieces(response, 200, headers, [body])
+        sendPieces(response, { status: 200, headers, pieces: [body] })
       },
     },
   }

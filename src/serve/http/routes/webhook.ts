@@ -47,11 +47,18 @@ export class WebhookEndpoint {
     switch (verdict) {
       case 'too-large':
         // The rest of the body is not read, so the connection cannot be reused.
-        return sendError(response, 413, -32000, `The body is over ${this.#bodyBytes} bytes`, {
+        return sendError(response, {
+          status: 413,
+          code: -32000,
+          message: `The body is over ${this.#bodyBytes} bytes`,
           headers: { connection: 'close' },
         })
       case 'refused':
-        return sendError(response, 401, -32000, 'The signature is missing or wrong, or there is no such source')
+        return sendError(response, {
+          status: 401,
+          code: -32000,
+          message: 'The signature is missing or wrong, or there is no such source',
+        })
       case 'taken':
         return sendStatus(response, 202, { 'content-length': '0' })
     }

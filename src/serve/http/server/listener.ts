@@ -111,17 +111,28 @@ export async function openListener(siteNow: () => Site, options: ListenerOptions
     const site = siteNow()
     const refusal = refusalOfHead(request)
     if (refusal !== undefined) {
-      sendError(response, refusal.status, -32000, refusal.message, { headers: { connection: 'close' } })
+      sendError(response, {
+        status: refusal.status,
+        code: -32000,
+        message: refusal.message,
+        headers: { connection: 'close' },
+      })
       return site.answered?.(request, response, {})
     }
     if (connections.waitingOn(request.socket) >= MAX_PIPELINED) {
-      sendError(response, 503, -32000, 'Too many requests at once on one connection', {
+      sendError(response, {
+        status: 503,
+        code: -32000,
+        message: 'Too many requests at once on one connection',
         headers: { connection: 'close' },
       })
       return site.answered?.(request, response, {})
     }
     if (perAddress?.admits(request, response) === false) {
-      sendError(response, 429, -32000, 'Too many requests at once from one address', {
+      sendError(response, {
+        status: 429,
+        code: -32000,
+        message: 'Too many requests at once from one address',
         headers: { 'retry-after': '1' },
       })
       return site.answered?.(request, response, {})
@@ -160,7 +171,7 @@ async function dispatch(
   } catch (error) {
     // The last catch before the socket: one failed request never affects the others.
     if (!(error instanceof ClientGone) && !isAborted(error)) onError(error, traceInHeaders(request.headers))
-    if (!response.headersSent) sendError(response, 500, -32603, 'Internal error')
+    if (!response.headersSent) sendError(response, { status: 500, code: -32603, message: 'Internal error' })
     else response.destroy()
   } finally {
     site.answered?.(request, response, answered)
@@ -174,12 +185,12 @@ async function answer(
   told: (answered: Answered) => void,
 ): Promise<void> {
   const refusal = refusalOf(request)
-  if (refusal !== undefined) return sendError(response, 403, -32000, refusal)
+  if (refusal !== undefined) return sendError(response, { status: 403, code: -32000, message: refusal })
   const guest = guestOf?.(request)
   if (guest !== undefined && allowPage(request, response, guest)) return
   const path = (request.url ?? '/').replace(/\?.*$/s, '')
   const { route, name, key } = routeOf(routes, path)
-  if (route === undefined) return sendError(response, 404, -32000, nothingHere)
+  if (route === undefined) return sendError(response, { status: 404, code: -32000, message: nothingHere })
   const kept = { route: key, ...(route.audit !== undefined && { audit: route.audit }) }
   told(kept)
   const decision = route.scope === undefined ? undefined : await admit(request, route.scope)
@@ -188,14 +199,24 @@ async function answer(
   // A closed response emits no further `close`, so anything held for it would never be released.
   if (response.destroyed) return
   if (decision?.kind === 'denied') {
-    return sendError(response, decision.status, -32000, decision.message, { headers: decision.headers })
+    return sendError(response, {
+      status: decision.status,
+      code: -32000,
+      message: decision.message,
+      headers: decision.headers,
+    })
   }
   if (route.methods?.includes(request.method ?? '') === false) return sendNotAllowed(response, route.methods)
   await route.answer(request, response, { name, principal: decision?.principal })
 }
 
 function sendNotAllowed(response: ServerResponse, methods: readonly string[]): void {
-  sendError(response, 405, -32000, 'Method not allowed', { headers: { allow: methods.join(', ') } })
+  sendError(response, {
+    status: 405,
+    code: -32000,
+    message: 'Method not allowed',
+    headers: { allow: methods.join(', ') },
+  })
 }
 
 /** The methods of read-only routes. */

@@ -18,22 +18,20 @@ export function sendJsonPieces(
   pieces: readonly Uint8Array[],
   headers: Headers = {},
 ): void {
-  sendPieces(response, status, { 'content-type': 'application/json', ...headers }, pieces)
+  sendPieces(response, { status, headers: { 'content-type': 'application/json', ...headers }, pieces })
 }
 
-/**
- * Sends pieces of bytes. `own`: the bytes held for this response alone. If all responses together exceed their limit,
- * it sends 503 and the client must retry.
- */
+/** Sends pieces of bytes. If all responses together exceed their limit, it sends 503 and the client must retry. */
 export function sendPieces(
   response: ServerResponse,
-  status: number,
-  headers: Headers,
-  pieces: readonly Uint8Array[],
-  own?: number,
+  {
+    status,
+    headers,
+    pieces,
+  }: { readonly status: number; readonly headers: Headers; readonly pieces: readonly Uint8Array[] },
 ): void {
   const length = pieces.reduce((sum, piece) => sum + piece.byteLength, 0)
-  if (length > SMALL_BYTES && !hasRoom(response, own ?? length)) return sendBusy(response)
+  if (length > SMALL_BYTES && !hasRoom(response, length)) return sendBusy(response)
   response.writeHead(status, { 'content-length': length, ...headers })
   if (length > SMALL_BYTES) return writeAsTaken(response, pieces)
   // Node sends a head and a text in one write. Each piece of bytes is a further write, which is too costly for small
@@ -67,19 +65,19 @@ export function hasRoom(response: ServerResponse, bytes: number): boolean {
 /** Sends 503: there is no room for the response. */
 export function sendBusy(response: ServerResponse, id: string | number | null = null): void {
   const headers = { 'retry-after': '1' }
-  sendError(response, 503, -32000, 'Too much is being sent; try again', { id, headers })
+  sendError(response, { status: 503, code: -32000, message: 'Too much is being sent; try again', id, headers })
 }
 
 /** Sends 503 to a client that has its share of all streams already. */
 export function sendNoStream(response: ServerResponse, id: string | number | null = null): void {
-  sendError(response, 503, -32000, NO_STREAM, { id, headers: { 'retry-after': '30' } })
+  sendError(response, { status: 503, code: -32000, message: NO_STREAM, id, headers: { 'retry-after': '30' } })
 }
 
 export const NO_STREAM = 'All streams are open, and this client has its share of them: close one, and try again'
 
 /** Sends 503 to a client that requests one more view and has its share of all views already. */
 export function sendCrowded(response: ServerResponse): void {
-  sendError(response, 503, -32000, CROWDED, { headers: { 'retry-after': '60' } })
+  sendError(response, { status: 503, code: -32000, message: CROWDED, headers: { 'retry-after': '60' } })
 }
 
 const CROWDED =
@@ -111,15 +109,21 @@ function partsOf(pieces: readonly Uint8Array[]): Uint8Array[] {
   )
 }
 
+/** A JSON-RPC error, and the status of its response. */
+interface ErrorReply {
+  readonly status: number
+  readonly code: number
+  readonly message: string
+  readonly id?: string | number | null
+  readonly data?: unknown
+  readonly headers?: Headers
+}
+
 /** Sends a JSON-RPC error for a request that is malformed or denied. */
 export function sendError(
   response: ServerResponse,
-  status: number,
-  code: number,
-  message: string,
-  options: { readonly id?: string | number | null; readonly data?: unknown; readonly headers?: Headers } = {},
+  { status, code, message, id = null, data, headers }: ErrorReply,
 ): void {
-  const { id = null, data, headers } = options
   const error = { code, message, ...(data !== undefined && { data }) }
   reasons.set(response, message)
   sendJson(response, status, { jsonrpc: '2.0', id, error }, headers)

@@ -169,7 +169,7 @@ interface Refused {
 }
 
 function refuseForm(response: ServerResponse, { status, message, headers = {} }: Refused): void {
-  sendError(response, status, -32000, message, { headers })
+  sendError(response, { status, code: -32000, message, headers })
 }
 
 /** The number of cookies that a browser stores for one host, and far more than occur by accident. */

@@ -9,7 +9,7 @@ export function sendPage(
   text: string,
   more: Readonly<Record<string, string>> = {},
 ): void {
-  sendPieces(response, status, { ...PAGE_HEAD, ...more }, [Buffer.from(text)])
+  sendPieces(response, { status, headers: { ...PAGE_HEAD, ...more }, pieces: [Buffer.from(text)] })
 }
 
 const PAGE_HEAD = {

@@ -79,7 +79,7 @@ export class PageRoutes implements AsyncDisposable {
     if (registry === undefined) return sendCrowded(response)
     if (request.method === 'HEAD') return sendStatus(response, 200, { 'content-type': 'text/event-stream' })
     const refusal = refusalOfStream(response)
-    if (refusal !== undefined) return sendError(response, 503, -32000, refusal)
+    if (refusal !== undefined) return sendError(response, { status: 503, code: -32000, message: refusal })
     const holder = this.#parts.holderOf(request, reader.principal)
     if (!streams.hasRoomFor(holder)) return sendNoStream(response)
     const stream = new EventStream(response, {}, streams.pendingBytes)

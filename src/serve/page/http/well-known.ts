@@ -41,7 +41,8 @@ export class WellKnownEndpoint {
     // The client may have left in the meantime. No further event reports that, so anything held for it would never be
     // released.
     signal.throwIfAborted()
-    if (found === 'nothing') return sendError(response, 404, -32000, 'Nothing is served at this path')
+    if (found === 'nothing')
+      return sendError(response, { status: 404, code: -32000, message: 'Nothing is served at this path' })
     if (isUnread(found)) return sendUnread(response, found)
     const head = headOf(found, principal)
     if (isKnown(found, request.headers['if-none-match'])) return sendStatus(response, 304, head)
@@ -79,16 +80,17 @@ export class WellKnownEndpoint {
     if (!hasRoom(response, found.size)) return sendBusy(response)
     const bytes = await found.bytes()
     if (isUnread(bytes)) return sendUnread(response, bytes)
-    sendPieces(response, 200, head, [bytes])
+    sendPieces(response, { status: 200, headers: head, pieces: [bytes] })
   }
 }
 
 function sendUnread(response: ServerResponse, unread: UnreadContent): void {
   const why = unreadReason(unread)
-  if (unread === 'not-now') return sendError(response, 503, -32603, why, { headers: { 'retry-after': '1' } })
+  if (unread === 'not-now')
+    return sendError(response, { status: 503, code: -32603, message: why, headers: { 'retry-after': '1' } })
   // Refused content soon leaves the list, so it gets a 404 with the reason.
-  if (unread === undefined) sendError(response, 500, -32603, why)
-  else sendError(response, 404, -32000, why)
+  if (unread === undefined) sendError(response, { status: 500, code: -32603, message: why })
+  else sendError(response, { status: 404, code: -32000, message: why })
 }
 
 function document(listing: DiscoveryDocument): Answerable {
