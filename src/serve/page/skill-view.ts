@@ -21,6 +21,8 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
   const { name, description, source } = entry
   const [document] = filesOf(entry)
   const readable = document === undefined ? undefined : await readables.show(entry, document, false)
+  // In a variable, so that the formatter breaks no line inside the article.
+  const content = readable === undefined ? EMPTY_HTML : readableHtml(readable, document)
   const { up } = view
   return {
     title: name,
@@ -35,9 +37,7 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
         <a href="#about">Commit, digests and files</a>
       </div>
       <div class="sides">
-        <article aria-label="SKILL.md">
-          ${readable === undefined ? EMPTY_HTML : readableHtml(readable, document)}
-        </article>
+        <article aria-label="SKILL.md">${content}</article>
         <aside id="about" aria-label="About this skill">${about(entry, view)}</aside>
       </div>
     </div>`,
