@@ -76,20 +76,33 @@ function decidedOf(
 }
 
 function standingOf(
-  { standing, findings }: Skill,
+  { standing, servedPath, findings }: Skill,
   isStrayLink: boolean,
   ofArchives: readonly SkillDiagnostic[] = [],
 ): Found | undefined {
-  const found = [...findings, ...ofArchives].map(withMend)
+  const found = [...findings, ...ofArchives].map((finding) =>
+    isNameClash(finding, servedPath) ? pathDiagnosticOf(finding) : withMend(finding),
+  )
   if (isStrayLink) return { standing: 'link', diagnostics: found }
   if (standing === 'withheld' || standing === 'tools') return { standing, diagnostics: found }
   return found.length === 0 ? undefined : { standing: 'noted', diagnostics: found }
 }
 
+/**
+ * True for the clash of two different skills, whose message has a mend for these two. A copy of the other skill has
+ * such a finding too, with the path at which it would be served.
+ */
+function isNameClash({ rule }: SkillDiagnostic, servedPath: Skill['servedPath']): boolean {
+  return rule === 'name-clash' && servedPath === undefined
+}
+
 /** A diagnostic of a survey with the mend of its code, as `validate` prints it. */
-function withMend({ rule: code, path, message }: SkillDiagnostic): PathDiagnostic {
-  const { mend } = describeSkillCode(code)
-  return message.includes(mend) ? { code, path, message } : { code, path, message, mend }
+function withMend(finding: SkillDiagnostic): PathDiagnostic {
+  return { ...pathDiagnosticOf(finding), mend: describeSkillCode(finding.rule).mend }
+}
+
+function pathDiagnosticOf({ rule: code, path, message }: SkillDiagnostic): PathDiagnostic {
+  return { code, path, message }
 }
 
 /** The problems that name only listed skills. Each message names all skills of its problem. */
