@@ -18,20 +18,22 @@ export interface CrashScene {
 
 const syncAgain = async (stage: Stage): Promise<void> => stage.run(['sync'])
 
-export const SCENES: readonly CrashScene[] = [
-  {
-    title: 'a publish',
-    async set() {
-      const stage = await Stage.set()
-      await stage.run(['sync'], ['link', 'claude-code'])
-      await stage.repository.commit(SECOND)
-      return stage
-    },
-    args: ['sync'],
-    isAbout: () => true,
-    writes: [],
-    again: syncAgain,
+/** The scene with by far the most calls: it has a file of its own, which runs beside that of the others. */
+export const PUBLISH: CrashScene = {
+  title: 'a publish',
+  async set() {
+    const stage = await Stage.set()
+    await stage.run(['sync'], ['link', 'claude-code'])
+    await stage.repository.commit(SECOND)
+    return stage
   },
+  args: ['sync'],
+  isAbout: () => true,
+  writes: [],
+  again: syncAgain,
+}
+
+export const OTHER_SCENES: readonly CrashScene[] = [
   {
     title: 'a collection',
     async set() {

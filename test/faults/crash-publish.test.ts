@@ -1,0 +1,4 @@
+import { keepsOldOrNew } from './crash-kills.ts'
+import { PUBLISH } from './crash-scenes.ts'
+
+keepsOldOrNew([PUBLISH])
