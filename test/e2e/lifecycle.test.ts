@@ -104,7 +104,7 @@ test('a second daemon on the same state ends with 1 and names the first', async 
   const first = world.home.start('start')
   await first.line()
 
-  const second = await world.home.run('start', '--port', '0')
+  const second = await world.home.command('start', '--port', '0')
 
   expect(second).toMatchObject({ status: 1, stdout: '' })
   expect(second.stderr).toContain(`process ${first.pid} (skillsyncd start)`)
@@ -128,7 +128,7 @@ test('a daemon takes over from one that was killed', async () => {
 test('a state folder that somebody else began to use for other things is refused', async () => {
   await using world = await World.create()
 
-  const end = await world.home.run('start', '--state', world.home.path)
+  const end = await world.home.command('start', '--state', world.home.path)
 
   expect(end).toMatchObject({ status: 1, stdout: '' })
   expect(end.stderr).toContain('as the state folder')
@@ -141,7 +141,7 @@ test('a state folder of a later version is refused, and the way back is named', 
   const format = join(world.home.state, 'format')
   await writeFile(format, '99\n')
 
-  const end = await world.home.run('start')
+  const end = await world.home.command('start')
 
   expect(end).toMatchObject({ status: 1, stdout: '' })
   expect(end.stderr).toContain('its format is "99"')

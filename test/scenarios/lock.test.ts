@@ -25,9 +25,8 @@ test('--locked refuses a lock that lacks a source, has one too many, another url
 
   for (const [said, team, more] of configured) {
     await world.home.configure({ team, ...(more.length > 0 && { more }) })
-    const ends = [await world.home.command('sync', '--locked')]
-    for (const command of ['start', 'mcp']) ends.push(await world.home.run(command, '--locked'))
-    for (const end of ends) {
+    for (const command of ['sync', 'start', 'mcp']) {
+      const end = await world.home.command(command, '--locked')
       expect(end).toMatchObject({ status: 1, stdout: '' })
       expect(end.stderr).toContain(said)
     }
@@ -347,7 +346,7 @@ test('what was locked is served byte-identical after upstream rewrote and collec
   expect(await servedBody(world)).toBe(skill('alpha', 'rewritten'))
 
   const held = await world.home.command('sync', '--locked')
-  const lost = await fresh.run('sync', '--locked', '--json')
+  const lost = await fresh.command('sync', '--locked', '--json')
 
   expect(held.status).toBe(0)
   expect(await servedBody(world)).toBe(skill('alpha', 'first'))
@@ -471,7 +470,7 @@ test('--frozen and --offline ask no host for anything, and serve what is here', 
     expect(await bodyOf(mcp)).toBe(skill('alpha', 'first'))
   }
   const fresh = await freshHome(world, await lockOf(world.home))
-  const end = await fresh.run('sync', '--frozen')
+  const end = await fresh.command('sync', '--frozen')
 
   expect(end.status).toBe(1)
   expect(end.stdout).toMatch(
