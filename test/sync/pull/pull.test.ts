@@ -366,6 +366,31 @@ describe('a stored skill that was damaged', () => {
   })
 })
 
+test('a commit that is held for what it lost is not shown to the gate before a person has approved it', async () => {
+  await using scene = await Scene.open()
+  const many = Array.from({ length: 9 }, (_, at) => [`s${at}/SKILL.md`, skillText(`s${at}`)] as const)
+  scene.upstream.files = { ...PDF, ...Object.fromEntries(many) }
+  await scene.updated()
+  scene.upstream.files = PDF
+  const shown: string[] = []
+  const gate: PullContext['gate'] = async ({ revision }) => {
+    shown.push(revision.commit)
+    return new SyncError('content-refused', 'The gate refuses it')
+  }
+
+  const held = await scene.pull({}, { gate })
+  const shownWhileHeld = [...shown]
+  if (held.kind !== 'held') throw new Error(`The pull ended ${held.kind}`)
+  const { commit } = held.revision!
+  scene.orders = { ...scene.orders, decision: { approved: { commit } } }
+  const approved = await scene.pull({}, { gate })
+
+  expect(held.reason.code).toBe('mass-deletion')
+  expect(shownWhileHeld).toEqual([])
+  expect(approved).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
+  expect(shown).toEqual([commit])
+})
+
 describe('what is served and has to be taken anew', () => {
   const NEWEST = { ...PDF, 'pdf/ref.md': 'changed', 'bad/SKILL.md': '# none' }
   const MANY = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`s${at}/SKILL.md`, skillText(`s${at}`)]))
