@@ -22,14 +22,30 @@ export function keepsOldOrNew(scenes: readonly CrashScene[]): void {
       test.for(scenes)(
         'before any call of $title comes back to the old or the new, whole',
         { timeout: HOURS_MS },
-        async (scene) => killedInEachCall(scene),
+        async (scene) => {
+          await using stage = await scene.set()
+          const { ended, calls, tries } = await killInEachCall(scene, stage)
+
+          expect(ended.status).toBe(0)
+          expect(strayIn(calls, scene, stage), 'written elsewhere').toEqual([])
+          expect(tries.filter(({ bad }) => bad.length > 0)).toEqual([])
+          const reached = new Set(tries.filter(({ isKilled }) => isKilled).map(({ kind }) => kind))
+          expect(tries.filter(({ kind }) => !reached.has(kind))).toEqual([])
+          report(scene, calls, tries)
+        },
       )
     },
   )
 }
 
-async function killedInEachCall(scene: CrashScene): Promise<void> {
-  await using stage = await scene.set()
+/** The run that is not killed, its calls, and what became of the runs that were killed before one of them. */
+interface Kills {
+  readonly ended: Awaited<ReturnType<typeof callsOf>>[0]
+  readonly calls: readonly Call[]
+  readonly tries: readonly Try[]
+}
+
+async function killInEachCall(scene: CrashScene, stage: Stage): Promise<Kills> {
   await stage.keep()
   const before = await stage.found()
   steady(stage.home)
@@ -40,13 +56,7 @@ async function killedInEachCall(scene: CrashScene): Promise<void> {
 
   const tries: Try[] = []
   for (const call of pointsOf(calls, scene, stage).filter(isOurs)) tries.push(await reachedAt(call, scene, stage, last))
-
-  expect(ended.status).toBe(0)
-  expect(strayIn(calls, scene, stage), 'written elsewhere').toEqual([])
-  expect(tries.filter(({ bad }) => bad.length > 0)).toEqual([])
-  const reached = new Set(tries.filter(({ isKilled }) => isKilled).map(({ kind }) => kind))
-  expect(tries.filter(({ kind }) => !reached.has(kind))).toEqual([])
-  report(scene, calls, tries)
+  return { ended, calls, tries }
 }
 
 /** It ends what hangs, and judges nothing. */
