@@ -7,8 +7,8 @@ const dist = fileURLToPath(new URL('./dist/', import.meta.url))
 /** Tests that inject faults, or need root. */
 export const FAULTS = ['test/faults/**/*.test.ts', 'test/systemd/**/*.test.ts', 'test/**/*.faults.test.ts']
 
-/** Tests that run third-party clients and programs. */
-export const PEERS = ['test/peers/**/*.test.ts']
+/** Tests that run third-party clients and programs; the git program is one of them. */
+export const PEERS = ['test/peers/**/*.test.ts', 'test/sync/upstream/git/program/**/*.test.ts']
 
 /** Tests of the whole program, started as users start it. */
 export const E2E = ['test/e2e/**/*.test.ts', 'test/scenarios/**/*.test.ts']
