@@ -199,14 +199,15 @@ async function unusedIn(
   return { parts, skills: await unusedAt('skills'), docs: await unusedAt('docs'), wanted }
 }
 
-/** Returns the paths of the items that could be set aside. */
-async function takeEach<Name>(
+/** Returns the paths of the items that could be set aside, in the order of the names. */
+async function takeEach<Name extends string | number>(
   names: readonly Name[],
   setAside: (name: Name) => Promise<string | undefined>,
   signal: AbortSignal,
 ): Promise<string[]> {
   const places: string[] = []
-  for (const name of names) {
+  // A disk lists what was written side by side in any order, and two runs must make the same calls.
+  for (const name of names.toSorted((a, b) => (a < b ? -1 : 1))) {
     signal.throwIfAborted()
     const place = await setAside(name)
     if (place !== undefined) places.push(place)
