@@ -1,0 +1,275 @@
+import { createHash } from 'node:crypto'
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Head, Lease, ObjectStore } from '../../../../src/sync/store/objects/object-store.ts'
+import { lawRuns } from '../../../support/law-runs.ts'
+
+/** A place where objects are kept: any number of stores can be opened there, one after the other. */
+export interface ObjectPlace extends AsyncDisposable {
+  open(): Promise<ObjectStore>
+}
+
+/** Holds an implementation to what `ObjectStore` promises. */
+export function describeObjectStore(name: string, makePlace: () => Promise<ObjectPlace>): void {
+  describe(name, () => {
+    test.for([0, 1, 2 ** 18, 2 ** 18 + 1, 2 ** 20 + 17])('an object of %i bytes comes back as it was', async (size) => {
+      await using scene = await Scene.open(makePlace)
+      const bytes = patternOf(size)
+
+      const [digest] = await scene.put(bytes)
+
+      expect(digest).toBe(sha256(bytes))
+      expect(await scene.store.get(digest!)).toEqual(new Uint8Array(bytes))
+    })
+
+    test('equal bytes are one object', async () => {
+      await using scene = await Scene.open(makePlace)
+
+      const digests = await scene.put(ONE, TWO, ONE)
+      scene.endLease()
+
+      expect(digests).toEqual([sha256(ONE), sha256(TWO), sha256(ONE)])
+      expect((await scene.store.collect([])).objects).toBe(2)
+    })
+
+    test('an object that was never put is missing', async () => {
+      await using scene = await Scene.open(makePlace)
+      await scene.put(ONE)
+
+      expect(await scene.store.get(sha256(TWO))).toBeUndefined()
+      expect(await scene.store.missing([sha256(ONE), sha256(TWO)], scene.lease)).toEqual([sha256(TWO)])
+    })
+
+    test('objects and the head survive a restart', async () => {
+      await using scene = await Scene.open(makePlace)
+      await scene.put(ONE)
+      await scene.store.swap(undefined, headOf(1, ONE))
+
+      await scene.restart()
+
+      expect(await scene.store.get(sha256(ONE))).toEqual(new Uint8Array(ONE))
+      expect(await scene.store.head()).toEqual(headOf(1, ONE))
+    })
+
+    test('a head is replaced only by a caller that knows it', async () => {
+      await using scene = await Scene.open(makePlace)
+
+      expect(await scene.store.head()).toBeUndefined()
+      expect(await scene.store.swap(undefined, headOf(1, ONE))).toBe(true)
+      expect(await scene.store.swap(undefined, headOf(1, TWO))).toBe(false)
+      expect(await scene.store.swap(headOf(1, TWO), headOf(2, TWO))).toBe(false)
+      expect(await scene.store.head()).toEqual(headOf(1, ONE))
+      expect(await scene.store.swap(headOf(1, ONE), headOf(2, TWO))).toBe(true)
+      expect(await scene.store.head()).toEqual(headOf(2, TWO))
+    })
+
+    test('of many swaps of one head at the same time, one succeeds', async () => {
+      await using scene = await Scene.open(makePlace)
+      const rivals = [ONE, TWO, patternOf(3), patternOf(4)]
+
+      const results = await Promise.all(rivals.map((bytes) => scene.store.swap(undefined, headOf(1, bytes))))
+
+      expect(results.filter(Boolean)).toHaveLength(1)
+      expect(await scene.store.head()).toEqual(headOf(1, rivals[results.indexOf(true)]!))
+    })
+
+    test('a collection removes what is neither live nor leased, and counts it', async () => {
+      await using scene = await Scene.open(makePlace)
+      await scene.put(ONE, TWO, patternOf(2 ** 19))
+      scene.endLease()
+
+      const collected = await scene.store.collect([sha256(ONE)])
+
+      expect(collected).toEqual({ objects: 2, bytes: TWO.byteLength + 2 ** 19, left: ONE.byteLength })
+      expect(await scene.store.get(sha256(ONE))).toBeDefined()
+      expect(await scene.store.get(sha256(TWO))).toBeUndefined()
+    })
+
+    test('a lease keeps what was put under it, and what it was given as present', async () => {
+      await using scene = await Scene.open(makePlace)
+      await scene.put(ONE)
+      scene.endLease()
+      using later = scene.store.lease()
+      await scene.store.missing([sha256(ONE)], later)
+      await scene.store.put([TWO], later)
+
+      expect((await scene.store.collect([])).objects).toBe(0)
+      later[Symbol.dispose]()
+      expect((await scene.store.collect([])).objects).toBe(2)
+    })
+
+    test('an object that was there already is kept by the lease of the next put', async () => {
+      await using scene = await Scene.open(makePlace)
+      await scene.put(ONE)
+      scene.endLease()
+      using later = scene.store.lease()
+      await scene.store.put([ONE], later)
+
+      expect((await scene.store.collect([])).objects).toBe(0)
+    })
+
+    test('an object that was collected can be put again', async () => {
+      await using scene = await Scene.open(makePlace)
+      await scene.put(ONE)
+      scene.endLease()
+      await scene.store.collect([])
+      using later = scene.store.lease()
+
+      await scene.store.put([ONE], later)
+
+      expect(await scene.store.get(sha256(ONE))).toEqual(new Uint8Array(ONE))
+    })
+
+    test('any history is that of a set of objects and one head', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(STEP, { maxLength: 60 }), async (steps) => {
+          await using scene = await Scene.open(makePlace)
+          const model = new Model()
+          for (const step of steps) await step(scene, model)
+          await expectSame(scene, model)
+        }),
+        { numRuns: lawRuns(200, 0.1) },
+      )
+    })
+  })
+}
+
+const ONE = Buffer.from('one')
+const TWO = Buffer.from('two of them')
+
+/** Few different objects, so that histories come back to the same ones; one is larger than a row. */
+const OBJECTS = [ONE, TWO, patternOf(0), patternOf(1_000), patternOf(2 ** 18 + 5)]
+
+/** One store at a place, with a lease that is open until it is ended. */
+class Scene implements AsyncDisposable {
+  readonly #place: ObjectPlace
+  store: ObjectStore
+  lease: Lease
+
+  private constructor(place: ObjectPlace, store: ObjectStore) {
+    this.#place = place
+    this.store = store
+    this.lease = store.lease()
+  }
+
+  static async open(makePlace: () => Promise<ObjectPlace>): Promise<Scene> {
+    const place = await makePlace()
+    return new Scene(place, await place.open())
+  }
+
+  async put(...objects: readonly Uint8Array[]): Promise<readonly string[]> {
+    return this.store.put(objects, this.lease)
+  }
+
+  endLease(): void {
+    this.lease[Symbol.dispose]()
+  }
+
+  newLease(): void {
+    this.endLease()
+    this.lease = this.store.lease()
+  }
+
+  async restart(): Promise<void> {
+    this.store[Symbol.dispose]()
+    this.store = await this.#place.open()
+    this.lease = this.store.lease()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.store[Symbol.dispose]()
+    await this.#place[Symbol.asyncDispose]()
+  }
+}
+
+/** The promise itself, as plain values. */
+class Model {
+  readonly objects = new Map<string, Uint8Array>()
+  leased = new Set<string>()
+  head: Head | undefined
+}
+
+type Step = (scene: Scene, model: Model) => Promise<void>
+
+const INDEX = fc.nat({ max: OBJECTS.length - 1 })
+
+const STEP: fc.Arbitrary<Step> = fc.oneof(
+  fc.array(INDEX, { maxLength: 4 }).map(putting),
+  fc.array(INDEX, { maxLength: 4 }).map(seeking),
+  fc.subarray(OBJECTS.map((_, index) => index)).map(collecting),
+  fc.tuple(fc.boolean(), INDEX).map(swapping),
+  fc.constant<Step>(async (scene, model) => {
+    scene.newLease()
+    model.leased = new Set()
+  }),
+  fc.constant<Step>(async (scene, model) => {
+    await scene.restart()
+    model.leased = new Set()
+  }),
+)
+
+function putting(indexes: readonly number[]): Step {
+  return async (scene, model) => {
+    const objects = indexes.map((index) => OBJECTS[index]!)
+    expect(await scene.put(...objects)).toEqual(objects.map(sha256))
+    for (const bytes of objects) {
+      model.objects.set(sha256(bytes), bytes)
+      model.leased.add(sha256(bytes))
+    }
+  }
+}
+
+function seeking(indexes: readonly number[]): Step {
+  return async (scene, model) => {
+    const digests = indexes.map((index) => sha256(OBJECTS[index]!))
+    const missing = await scene.store.missing(digests, scene.lease)
+    expect(missing).toEqual(digests.filter((digest) => !model.objects.has(digest)))
+    for (const digest of digests) if (model.objects.has(digest)) model.leased.add(digest)
+  }
+}
+
+function collecting(live: readonly number[]): Step {
+  return async (scene, model) => {
+    const kept = new Set([...live.map((index) => sha256(OBJECTS[index]!)), ...model.leased])
+    const gone = [...model.objects].filter(([digest]) => !kept.has(digest))
+    const { objects, bytes, left } = await scene.store.collect(live.map((index) => sha256(OBJECTS[index]!)))
+    for (const [digest] of gone) model.objects.delete(digest)
+    expect({ objects, bytes }).toEqual({ objects: gone.length, bytes: bytesOf(gone.map(([, object]) => object)) })
+    expect(left).toBe(bytesOf([...model.objects.values()]))
+  }
+}
+
+function swapping([isExpected, index]: readonly [boolean, number]): Step {
+  return async (scene, model) => {
+    const next = headOf((model.head?.sequence ?? 0) + 1, OBJECTS[index]!)
+    const stranger = headOf(1_000, ONE)
+    expect(await scene.store.swap(isExpected ? model.head : stranger, next)).toBe(isExpected)
+    if (isExpected) model.head = next
+  }
+}
+
+async function expectSame({ store }: Scene, { objects, head }: Model): Promise<void> {
+  expect(await store.head()).toEqual(head)
+  for (const bytes of OBJECTS) {
+    const expected = objects.get(sha256(bytes))
+    expect(await store.get(sha256(bytes))).toEqual(expected && new Uint8Array(expected))
+  }
+}
+
+function headOf(sequence: number, generation: Uint8Array): Head {
+  return { sequence, generation: sha256(generation) }
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+function bytesOf(objects: readonly Uint8Array[]): number {
+  return objects.reduce((sum, { byteLength }) => sum + byteLength, 0)
+}
+
+function patternOf(size: number): Uint8Array {
+  return Buffer.from(Array.from({ length: Math.min(size, 251) }, (_, at) => at)).length === 0
+    ? new Uint8Array()
+    : Buffer.alloc(size, Buffer.from(Array.from({ length: 251 }, (_, at) => at)))
+}

@@ -1,0 +1,74 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, test } from 'vitest'
+import { openDatabase, openDatabaseReadOnly } from '../../../../src/sync/store/objects/database.ts'
+import { SqliteObjects } from '../../../../src/sync/store/objects/sqlite-objects.ts'
+import { temporaryFolder } from '../../../support/temporary.ts'
+import { describeObjectStore } from './object-store.contract.ts'
+
+describeObjectStore('objects in SQLite', async () => {
+  const folder = await temporaryFolder()
+  return {
+    open: async () => new SqliteObjects(openDatabase(join(folder.path, 'store.db'))),
+    [Symbol.asyncDispose]: async () => folder[Symbol.asyncDispose](),
+  }
+})
+
+test('a reader sees what the writer has published, and writes nothing', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'store.db')
+  using writer = new SqliteObjects(openDatabase(path))
+  using reader = new SqliteObjects(openDatabaseReadOnly(path))
+  using lease = writer.lease()
+
+  const [digest] = await writer.put([Buffer.from('read me')], lease)
+  await writer.swap(undefined, { sequence: 1, generation: digest! })
+
+  expect(await reader.head()).toEqual({ sequence: 1, generation: digest })
+  expect(Buffer.from((await reader.get(digest!))!).toString()).toBe('read me')
+  const next = { sequence: 2, generation: digest! }
+  await expect(reader.swap({ sequence: 1, generation: digest! }, next)).rejects.toMatchObject({
+    code: 'store-failed',
+  })
+})
+
+test('bytes that were changed on the disk are never given out', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'store.db')
+  using store = new SqliteObjects(openDatabase(path))
+  using lease = store.lease()
+  const [small, large] = await store.put([Buffer.from('intact'), Buffer.alloc(2 ** 19, 'x')], lease)
+
+  using other = new DatabaseSync(path)
+  other.exec("UPDATE object SET bytes = x'00' WHERE bytes IS NOT NULL; DELETE FROM piece WHERE at > 0")
+
+  for (const digest of [small!, large!]) {
+    await expect(store.get(digest)).rejects.toMatchObject({ code: 'store-failed', name: 'SyncError' })
+  }
+})
+
+test.for([
+  [
+    'written by another program',
+    'PRAGMA application_id = 7; CREATE TABLE other (a)',
+    'it was not written by skillsyncd',
+  ],
+  ['of a later version', 'PRAGMA application_id = 1936419955; PRAGMA user_version = 99; CREATE TABLE object (a)', '99'],
+] as const)('a database %s is refused, and stays as it is', async ([, sql, why]) => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'store.db')
+  using other = new DatabaseSync(path)
+  other.exec(sql)
+
+  expect(() => openDatabase(path)).toThrow(why)
+  expect(() => openDatabaseReadOnly(path)).toThrow(why)
+})
+
+test('a file that is no database is refused with the reason', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'store.db')
+  await writeFile(path, 'x'.repeat(8_192))
+
+  expect(() => openDatabase(path)).toThrow('file is not a database')
+})
