@@ -89,8 +89,7 @@ const SCHEMA = `
     UNIQUE (object, at)
   ) STRICT;
   CREATE TABLE head (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    sequence INTEGER NOT NULL,
+    sequence INTEGER PRIMARY KEY,
     generation BLOB NOT NULL CHECK (length(generation) = 32)
   ) STRICT;
   PRAGMA application_id = ${APPLICATION_ID};

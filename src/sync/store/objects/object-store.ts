@@ -7,38 +7,44 @@ export type Digest = string
  * implementation to this.
  */
 export interface ObjectStore extends Disposable {
-  /**
-   * Stores the bytes, each once, and returns their digests in the same order. They are durable when this resolves. They
-   * stay until the lease ends, and after that as long as a collection finds them live.
-   */
-  put(objects: Iterable<Uint8Array>, lease: Lease): Promise<readonly Digest[]>
+  /** Stores the bytes, each once, and returns their digests in the same order. They are durable when this resolves. */
+  put(objects: Iterable<Uint8Array>): Promise<readonly Digest[]>
   /** Returns the bytes; `undefined` if there is no such object. Throws `Damaged` if they do not have this digest. */
   get(digest: Digest): Promise<Uint8Array | undefined>
-  /** Returns those of the digests that have no object. The others stay until the lease ends. */
-  missing(digests: Iterable<Digest>, lease: Lease): Promise<readonly Digest[]>
-  /** Starts a lease. Objects that are put or found under it outlive every collection until it is disposed. */
-  lease(): Lease
+  /** Returns those of the digests that have no object. */
+  missing(digests: Iterable<Digest>): Promise<readonly Digest[]>
+  /** Removes an object, live or not: it was found damaged, and is to be stored again. */
+  discard(digest: Digest): Promise<void>
+  /**
+   * Starts a lease. What is put, or found not to be missing, while it is open outlives every collection until it is
+   * disposed. A pull holds one from its first use of the store until its generation is published.
+   */
+  lease(): Disposable
   /** `undefined` before the first swap. */
   head(): Promise<Head | undefined>
+  /** Returns the present head and the earlier ones that are kept, newest first. */
+  heads(): Promise<readonly Head[]>
   /**
    * Replaces the head if it is the expected one, and returns true. Returns false, and changes nothing, if another head
-   * is there. It is durable when this resolves.
+   * is there. `next.sequence` is that of the expected head and one. It is durable when this resolves.
    */
   swap(expected: Head | undefined, next: Head): Promise<boolean>
-  /** Removes the objects that are neither live nor leased. */
-  collect(live: Iterable<Digest>): Promise<Collected>
+  /** Forgets earlier heads, and removes the objects that are neither live nor leased. The present head stays. */
+  collect(collection: Collection): Promise<Collected>
 }
 
-/** What the served state follows from. It names objects by digest. */
+/** The state that is served, and its place in the history. */
 export interface Head {
-  /** Grows by one with each swap; 1 at first. */
+  /** Grows by one with each swap; 1 at first. Never used twice. */
   readonly sequence: number
   readonly generation: Digest
 }
 
-/** Keeps objects from a collection; a pull holds one from its start until its generation is published. */
-export interface Lease extends Disposable {
-  readonly id: number
+/** Everything that a collection keeps. */
+export interface Collection {
+  /** The sequences of earlier heads that stay. */
+  readonly heads: ReadonlySet<number>
+  readonly live: ReadonlySet<Digest>
 }
 
 /** The objects that a collection removed, and what is left. */

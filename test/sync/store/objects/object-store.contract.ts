@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Head, Lease, ObjectStore } from '../../../../src/sync/store/objects/object-store.ts'
+import type { Collection, Head, ObjectStore } from '../../../../src/sync/store/objects/object-store.ts'
 import { lawRuns } from '../../../support/law-runs.ts'
 
 /** A place where objects are kept: any number of stores can be opened there, one after the other. */
@@ -29,7 +29,7 @@ export function describeObjectStore(name: string, makePlace: () => Promise<Objec
       scene.endLease()
 
       expect(digests).toEqual([sha256(ONE), sha256(TWO), sha256(ONE)])
-      expect((await scene.store.collect([])).objects).toBe(2)
+      expect((await scene.store.collect(NOTHING)).objects).toBe(2)
     })
 
     test('an object that was never put is missing', async () => {
@@ -37,7 +37,7 @@ export function describeObjectStore(name: string, makePlace: () => Promise<Objec
       await scene.put(ONE)
 
       expect(await scene.store.get(sha256(TWO))).toBeUndefined()
-      expect(await scene.store.missing([sha256(ONE), sha256(TWO)], scene.lease)).toEqual([sha256(TWO)])
+      expect(await scene.store.missing([sha256(ONE), sha256(TWO)])).toEqual([sha256(TWO)])
     })
 
     test('objects and the head survive a restart', async () => {
@@ -58,9 +58,33 @@ export function describeObjectStore(name: string, makePlace: () => Promise<Objec
       expect(await scene.store.swap(undefined, headOf(1, ONE))).toBe(true)
       expect(await scene.store.swap(undefined, headOf(1, TWO))).toBe(false)
       expect(await scene.store.swap(headOf(1, TWO), headOf(2, TWO))).toBe(false)
+      expect(await scene.store.swap(headOf(2, ONE), headOf(3, TWO))).toBe(false)
       expect(await scene.store.head()).toEqual(headOf(1, ONE))
       expect(await scene.store.swap(headOf(1, ONE), headOf(2, TWO))).toBe(true)
       expect(await scene.store.head()).toEqual(headOf(2, TWO))
+      expect(await scene.store.heads()).toEqual([headOf(2, TWO), headOf(1, ONE)])
+    })
+
+    test('a collection forgets the earlier heads that it is not to keep, and never the present one', async () => {
+      await using scene = await Scene.open(makePlace)
+      await scene.swapTo(4)
+
+      await scene.store.collect({ heads: new Set([2]), live: new Set() })
+
+      expect(await scene.store.heads()).toEqual([headOf(4, ONE), headOf(2, ONE)])
+    })
+
+    test('a discarded object is missing, and can be put again', async () => {
+      await using scene = await Scene.open(makePlace)
+      const large = patternOf(2 ** 19)
+      await scene.put(ONE, large)
+
+      await scene.store.discard(sha256(ONE))
+      await scene.store.discard(sha256(large))
+
+      expect(await scene.store.missing([sha256(ONE), sha256(large)])).toEqual([sha256(ONE), sha256(large)])
+      await scene.put(large)
+      expect(await scene.store.get(sha256(large))).toEqual(new Uint8Array(large))
     })
 
     test('of many swaps of one head at the same time, one succeeds', async () => {
@@ -78,7 +102,7 @@ export function describeObjectStore(name: string, makePlace: () => Promise<Objec
       await scene.put(ONE, TWO, patternOf(2 ** 19))
       scene.endLease()
 
-      const collected = await scene.store.collect([sha256(ONE)])
+      const collected = await scene.store.collect(keeping(ONE))
 
       expect(collected).toEqual({ objects: 2, bytes: TWO.byteLength + 2 ** 19, left: ONE.byteLength })
       expect(await scene.store.get(sha256(ONE))).toBeDefined()
@@ -90,32 +114,31 @@ export function describeObjectStore(name: string, makePlace: () => Promise<Objec
       await scene.put(ONE)
       scene.endLease()
       using later = scene.store.lease()
-      await scene.store.missing([sha256(ONE)], later)
-      await scene.store.put([TWO], later)
+      await scene.store.missing([sha256(ONE)])
+      await scene.store.put([TWO])
 
-      expect((await scene.store.collect([])).objects).toBe(0)
+      expect((await scene.store.collect(NOTHING)).objects).toBe(0)
       later[Symbol.dispose]()
-      expect((await scene.store.collect([])).objects).toBe(2)
+      expect((await scene.store.collect(NOTHING)).objects).toBe(2)
     })
 
     test('an object that was there already is kept by the lease of the next put', async () => {
       await using scene = await Scene.open(makePlace)
       await scene.put(ONE)
       scene.endLease()
-      using later = scene.store.lease()
-      await scene.store.put([ONE], later)
+      using _later = scene.store.lease()
+      await scene.store.put([ONE])
 
-      expect((await scene.store.collect([])).objects).toBe(0)
+      expect((await scene.store.collect(NOTHING)).objects).toBe(0)
     })
 
     test('an object that was collected can be put again', async () => {
       await using scene = await Scene.open(makePlace)
       await scene.put(ONE)
       scene.endLease()
-      await scene.store.collect([])
-      using later = scene.store.lease()
+      await scene.store.collect(NOTHING)
 
-      await scene.store.put([ONE], later)
+      await scene.store.put([ONE])
 
       expect(await scene.store.get(sha256(ONE))).toEqual(new Uint8Array(ONE))
     })
@@ -134,6 +157,13 @@ export function describeObjectStore(name: string, makePlace: () => Promise<Objec
   })
 }
 
+/** A collection that keeps no object, and no earlier head. */
+const NOTHING = { heads: new Set<number>(), live: new Set<string>() }
+
+function keeping(...objects: readonly Uint8Array[]): Collection {
+  return { ...NOTHING, live: new Set(objects.map(sha256)) }
+}
+
 const ONE = Buffer.from('one')
 const TWO = Buffer.from('two of them')
 
@@ -144,7 +174,7 @@ const OBJECTS = [ONE, TWO, patternOf(0), patternOf(1_000), patternOf(2 ** 18 + 5
 class Scene implements AsyncDisposable {
   readonly #place: ObjectPlace
   store: ObjectStore
-  lease: Lease
+  lease: Disposable
 
   private constructor(place: ObjectPlace, store: ObjectStore) {
     this.#place = place
@@ -158,7 +188,7 @@ class Scene implements AsyncDisposable {
   }
 
   async put(...objects: readonly Uint8Array[]): Promise<readonly string[]> {
-    return this.store.put(objects, this.lease)
+    return this.store.put(objects)
   }
 
   endLease(): void {
@@ -168,6 +198,12 @@ class Scene implements AsyncDisposable {
   newLease(): void {
     this.endLease()
     this.lease = this.store.lease()
+  }
+
+  /** Swaps from nothing to the head of this sequence, one by one. */
+  async swapTo(sequence: number): Promise<void> {
+    for (let at = 1; at <= sequence; at += 1)
+      await this.store.swap(at === 1 ? undefined : headOf(at - 1, ONE), headOf(at, ONE))
   }
 
   async restart(): Promise<void> {
@@ -186,7 +222,8 @@ class Scene implements AsyncDisposable {
 class Model {
   readonly objects = new Map<string, Uint8Array>()
   leased = new Set<string>()
-  head: Head | undefined
+  /** Newest first. */
+  heads: readonly Head[] = []
 }
 
 type Step = (scene: Scene, model: Model) => Promise<void>
@@ -222,7 +259,7 @@ function putting(indexes: readonly number[]): Step {
 function seeking(indexes: readonly number[]): Step {
   return async (scene, model) => {
     const digests = indexes.map((index) => sha256(OBJECTS[index]!))
-    const missing = await scene.store.missing(digests, scene.lease)
+    const missing = await scene.store.missing(digests)
     expect(missing).toEqual(digests.filter((digest) => !model.objects.has(digest)))
     for (const digest of digests) if (model.objects.has(digest)) model.leased.add(digest)
   }
@@ -232,7 +269,8 @@ function collecting(live: readonly number[]): Step {
   return async (scene, model) => {
     const kept = new Set([...live.map((index) => sha256(OBJECTS[index]!)), ...model.leased])
     const gone = [...model.objects].filter(([digest]) => !kept.has(digest))
-    const { objects, bytes, left } = await scene.store.collect(live.map((index) => sha256(OBJECTS[index]!)))
+    const { objects, bytes, left } = await scene.store.collect(keeping(...live.map((index) => OBJECTS[index]!)))
+    model.heads = model.heads.slice(0, 1)
     for (const [digest] of gone) model.objects.delete(digest)
     expect({ objects, bytes }).toEqual({ objects: gone.length, bytes: bytesOf(gone.map(([, object]) => object)) })
     expect(left).toBe(bytesOf([...model.objects.values()]))
@@ -241,15 +279,22 @@ function collecting(live: readonly number[]): Step {
 
 function swapping([isExpected, index]: readonly [boolean, number]): Step {
   return async (scene, model) => {
-    const next = headOf((model.head?.sequence ?? 0) + 1, OBJECTS[index]!)
-    const stranger = headOf(1_000, ONE)
-    expect(await scene.store.swap(isExpected ? model.head : stranger, next)).toBe(isExpected)
-    if (isExpected) model.head = next
+    const [head] = model.heads
+    const next = headOf((head?.sequence ?? 0) + 1, OBJECTS[index]!)
+    const stranger = { sequence: head?.sequence ?? 7, generation: sha256(Buffer.from('never')) }
+    const isDone = await scene.store.swap(isExpected ? head : stranger, isExpected ? next : after(stranger))
+    expect(isDone).toBe(isExpected)
+    if (isDone) model.heads = [next, ...model.heads]
   }
 }
 
-async function expectSame({ store }: Scene, { objects, head }: Model): Promise<void> {
-  expect(await store.head()).toEqual(head)
+function after({ sequence, generation }: Head): Head {
+  return { sequence: sequence + 1, generation }
+}
+
+async function expectSame({ store }: Scene, { objects, heads }: Model): Promise<void> {
+  expect(await store.heads()).toEqual(heads)
+  expect(await store.head()).toEqual(heads[0])
   for (const bytes of OBJECTS) {
     const expected = objects.get(sha256(bytes))
     expect(await store.get(sha256(bytes))).toEqual(expected && new Uint8Array(expected))
@@ -268,8 +313,7 @@ function bytesOf(objects: readonly Uint8Array[]): number {
   return objects.reduce((sum, { byteLength }) => sum + byteLength, 0)
 }
 
+/** Bytes that differ from those of the same length at another place. */
 function patternOf(size: number): Uint8Array {
-  return Buffer.from(Array.from({ length: Math.min(size, 251) }, (_, at) => at)).length === 0
-    ? new Uint8Array()
-    : Buffer.alloc(size, Buffer.from(Array.from({ length: 251 }, (_, at) => at)))
+  return Uint8Array.from({ length: size }, (_, at) => (at * 7 + (at >> 8)) % 251)
 }

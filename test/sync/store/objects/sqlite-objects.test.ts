@@ -20,9 +20,8 @@ test('a reader sees what the writer has published, and writes nothing', async ()
   const path = join(folder.path, 'store.db')
   using writer = new SqliteObjects(openDatabase(path))
   using reader = new SqliteObjects(openDatabaseReadOnly(path))
-  using lease = writer.lease()
 
-  const [digest] = await writer.put([Buffer.from('read me')], lease)
+  const [digest] = await writer.put([Buffer.from('read me')])
   await writer.swap(undefined, { sequence: 1, generation: digest! })
 
   expect(await reader.head()).toEqual({ sequence: 1, generation: digest })
@@ -37,8 +36,7 @@ test('bytes that were changed on the disk are never given out', async () => {
   await using folder = await temporaryFolder()
   const path = join(folder.path, 'store.db')
   using store = new SqliteObjects(openDatabase(path))
-  using lease = store.lease()
-  const [small, large] = await store.put([Buffer.from('intact'), Buffer.alloc(2 ** 19, 'x')], lease)
+  const [small, large] = await store.put([Buffer.from('intact'), Buffer.alloc(2 ** 19, 'x')])
 
   using other = new DatabaseSync(path)
   other.exec("UPDATE object SET bytes = x'00' WHERE bytes IS NOT NULL; DELETE FROM piece WHERE at > 0")

@@ -1,0 +1,37 @@
+import { hash } from 'node:crypto'
+import type { DigestedBytes, ObjectRows } from './object-rows.ts'
+import type { Digest } from './object-store.ts'
+
+/** Collects objects and stores them many at a time. They are durable after `flush`; a full batch is stored before. */
+export class ObjectBatch {
+  readonly #rows: Pick<ObjectRows, 'putAll'>
+  readonly #mostBytes: number
+  #objects: DigestedBytes[] = []
+  #bytes = 0
+
+  /** `mostBytes`: the bytes of one transaction, unless one object has more. */
+  constructor(rows: Pick<ObjectRows, 'putAll'>, mostBytes = MOST_BYTES) {
+    this.#rows = rows
+    this.#mostBytes = mostBytes
+  }
+
+  /** Returns the digest of the bytes, which the caller must leave as they are until the next `flush`. */
+  add(bytes: Uint8Array): Digest {
+    const digest = hash('sha256', bytes)
+    this.#objects.push({ digest, bytes })
+    this.#bytes += bytes.byteLength
+    if (this.#bytes >= this.#mostBytes || this.#objects.length >= MOST_OBJECTS) this.flush()
+    return digest
+  }
+
+  flush(): void {
+    if (this.#objects.length === 0) return
+    const objects = this.#objects
+    this.#objects = []
+    this.#bytes = 0
+    this.#rows.putAll(objects)
+  }
+}
+
+const MOST_BYTES = 2 ** 23
+const MOST_OBJECTS = 1_000

@@ -1,0 +1,131 @@
+import { hash } from 'node:crypto'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { Damaged } from '../../model/sync-error.ts'
+import { inTransaction, runOnDatabase } from './database.ts'
+import type { Digest } from './object-store.ts'
+
+/** The rows of objects, on one connection. Every call is synchronous: for one small object it takes some 20 µs. */
+export class ObjectRows {
+  readonly #database: DatabaseSync
+  readonly #put: StatementSync
+  readonly #putPiece: StatementSync
+  readonly #get: StatementSync
+  readonly #getPiece: StatementSync
+  readonly #find: StatementSync
+  readonly #discard: StatementSync
+
+  constructor(database: DatabaseSync) {
+    this.#database = database
+    this.#put = database.prepare('INSERT INTO object (digest, size, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING')
+    this.#putPiece = database.prepare('INSERT INTO piece (object, at, bytes) VALUES (?, ?, ?)')
+    this.#get = database.prepare('SELECT id, size, bytes FROM object WHERE digest = ?')
+    this.#getPiece = database.prepare('SELECT bytes FROM piece WHERE object = ? AND at = ?')
+    this.#find = database.prepare('SELECT 1 FROM object WHERE digest = ?')
+    this.#discard = database.prepare('DELETE FROM object WHERE digest = ?')
+  }
+
+  /** Stores the objects in one transaction. */
+  putAll(objects: readonly DigestedBytes[]): void {
+    runOnDatabase('store objects', () =>
+      inTransaction(this.#database, () => {
+        for (const object of objects) this.#putOne(object)
+      }),
+    )
+  }
+
+  has(digest: Digest): boolean {
+    return runOnDatabase('look for an object', () => this.#find.get(blobOf(digest)) !== undefined)
+  }
+
+  /** Returns the bytes; `undefined` if there is no such object. Throws `Damaged` if they do not have this digest. */
+  get(digest: Digest): Uint8Array | undefined {
+    const found = this.find(digest)
+    if (found === undefined) return undefined
+    for (const piece of found.pieces()) found.add(piece)
+    return found.bytes()
+  }
+
+  /** Looks up an object, whose pieces are then read one by one. */
+  find(digest: Digest): FoundObject | undefined {
+    const row = runOnDatabase(`read the object "${digest}"`, () => this.#get.get(blobOf(digest)))
+    return row && new FoundObject(digest, row, (id, at) => this.#pieceAt(digest, id, at))
+  }
+
+  discard(digest: Digest): void {
+    runOnDatabase(`remove the object "${digest}"`, () => this.#discard.run(blobOf(digest)))
+  }
+
+  #pieceAt(digest: Digest, id: number, at: number): Uint8Array {
+    const row = runOnDatabase(`read the object "${digest}"`, () => this.#getPiece.get(id, at))
+    const bytes = row?.['bytes']
+    if (bytes instanceof Uint8Array) return bytes
+    throw new Damaged(`Cannot read the object "${digest}": a piece of it is gone`)
+  }
+
+  #putOne({ digest, bytes }: DigestedBytes): void {
+    const isLarge = bytes.byteLength > PIECE_BYTES
+    const { changes, lastInsertRowid } = this.#put.run(blobOf(digest), bytes.byteLength, isLarge ? null : bytes)
+    if (changes === 0 || !isLarge) return
+    for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES)
+      this.#putPiece.run(lastInsertRowid, at, bytes.subarray(at, at + PIECE_BYTES))
+  }
+}
+
+/** Bytes and their SHA-256. */
+export interface DigestedBytes {
+  readonly digest: Digest
+  readonly bytes: Uint8Array
+}
+
+/** An object as its row has it. `bytes` gives out nothing that has another digest. */
+class FoundObject {
+  readonly #digest: Digest
+  readonly #id: number
+  readonly #whole: Uint8Array
+  readonly #isInPieces: boolean
+  readonly #pieceAt: (id: number, at: number) => Uint8Array
+  #filled = 0
+
+  constructor(digest: Digest, row: Readonly<Record<string, unknown>>, pieceAt: (id: number, at: number) => Uint8Array) {
+    const { id, size, bytes } = row
+    this.#digest = digest
+    this.#id = Number(id)
+    this.#isInPieces = !(bytes instanceof Uint8Array)
+    this.#whole = bytes instanceof Uint8Array ? bytes : new Uint8Array(Number(size))
+    this.#pieceAt = pieceAt
+  }
+
+  /** Reads the pieces of a large object; none for another one. */
+  *pieces(): Generator<Uint8Array> {
+    if (!this.#isInPieces) return
+    for (let at = 0; at < this.#whole.byteLength; at += PIECE_BYTES) yield this.#pieceAt(this.#id, at)
+  }
+
+  add(piece: Uint8Array): void {
+    if (piece.byteLength > this.#whole.byteLength - this.#filled) throw this.#damage()
+    this.#whole.set(piece, this.#filled)
+    this.#filled += piece.byteLength
+  }
+
+  bytes(): Uint8Array {
+    if (hash('sha256', this.#whole) !== this.#digest) throw this.#damage()
+    return this.#whole
+  }
+
+  #damage(): Damaged {
+    return new Damaged(`Cannot read the object "${this.#digest}": its SHA-256 is another`)
+  }
+}
+
+/** A larger object is several rows, so that no single read or write holds the thread for long. */
+const PIECE_BYTES = 2 ** 18
+
+/** A digest as the database has it: 32 bytes. */
+export function blobOf(digest: Digest): Uint8Array {
+  return Buffer.from(digest, 'hex')
+}
+
+/** The digest in a column of the database. */
+export function digestIn(column: unknown): Digest {
+  return column instanceof Uint8Array ? Buffer.from(column).toString('hex') : ''
+}
