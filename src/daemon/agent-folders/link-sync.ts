@@ -101,6 +101,7 @@ export class Linking {
       const found = meant.of(name, linked)
       if (found !== undefined) wanted.set(name, storedSkill(found.skill))
     }
+    for (const skill of wanted.values()) await this.#parts.store.checkouts.ensure(skill)
     await this.#parts.store.links.follow(wanted)
   }
 

@@ -4,7 +4,7 @@ import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
-import type { SkillStore } from '../../sync/store/skills/skills.ts'
+import type { Checkouts } from '../../sync/store/checkouts/checkouts.ts'
 import { storedOf } from '../../sync/store/skills/stored-path.ts'
 
 /**
@@ -53,18 +53,18 @@ export interface CandidateFile {
   readonly executable: boolean
 }
 
-/** Builds the document for a snapshot that is stored and not published. */
+/** Builds the document for a snapshot that is stored and not published. The checkouts must exist. */
 export function gateCandidateOf(
   next: Snapshot,
   previous: Snapshot | undefined,
-  store: Pick<SkillStore, 'folderOf'>,
+  checkouts: Pick<Checkouts, 'pathOf'>,
 ): GateCandidate {
   const before = new Map(previous?.skills.map((skill) => [skill.path, skill]))
   const after = new Set(next.skills.map(({ path }) => path))
   const removed = [...before.values()].filter(({ path }) => !after.has(path))
   const skills = [
-    ...next.skills.map((skill) => candidateSkill(skill, changeOf(before.get(skill.path), skill), store)),
-    ...removed.map((skill) => candidateSkill(skill, 'removed', store)),
+    ...next.skills.map((skill) => candidateSkill(skill, changeOf(before.get(skill.path), skill), checkouts)),
+    ...removed.map((skill) => candidateSkill(skill, 'removed', checkouts)),
   ]
   return {
     version: 1,
@@ -75,19 +75,19 @@ export function gateCandidateOf(
     previousCommit: previous?.revision.commit ?? null,
     skills: inPathOrder(skills),
     findings: next.findings,
-    ...(next.docsFolder !== undefined && { docs: candidateDocs(next, previous, store) }),
+    ...(next.docsFolder !== undefined && { docs: candidateDocs(next, previous, checkouts) }),
   }
 }
 
 function candidateDocs(
   { docs, docsFolder }: Snapshot,
   previous: Snapshot | undefined,
-  store: Pick<SkillStore, 'folderOf'>,
+  checkouts: Pick<Checkouts, 'pathOf'>,
 ): CandidateDocs {
   return {
     digest: docs?.digest ?? null,
     change: docsChange(previous?.docs?.digest, docs?.digest) ?? 'unchanged',
-    folder: docs === undefined ? null : store.folderOf(storedOf(docs)),
+    folder: docs === undefined ? null : checkouts.pathOf(storedOf(docs)),
     files: docs?.files.map(fileOf) ?? [],
     findings: docsFolder?.findings ?? [],
   }
@@ -104,7 +104,7 @@ function changeOf(before: Skill | undefined, after: Skill): CandidateSkill['chan
 function candidateSkill(
   skill: Skill,
   change: CandidateSkill['change'],
-  store: Pick<SkillStore, 'folderOf'>,
+  checkouts: Pick<Checkouts, 'pathOf'>,
 ): CandidateSkill {
   const { path, name = null, digest = null, standing, findings } = skill
   const isThere = change !== 'removed' && standing !== 'withheld' && digest !== null
@@ -114,7 +114,7 @@ function candidateSkill(
     digest,
     standing,
     change,
-    folder: isThere && !isOfUpstream(skill) ? store.folderOf(storedOf(skill)) : null,
+    folder: isThere && !isOfUpstream(skill) ? checkouts.pathOf(storedOf(skill)) : null,
     files: isThere ? skill.files.map(fileOf) : [],
     findings,
   }

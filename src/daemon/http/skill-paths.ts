@@ -15,7 +15,12 @@ export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefin
   if (config.serve.tools?.paths === 'omit') return undefined
   const lock = new KnownLock(config)
   return {
-    pathOf: (skill) => (isOfUpstream(skill) ? undefined : join(store.skills.folderOf(storedSkill(skill)), 'SKILL.md')),
+    pathOf: async (skill) => {
+      if (isOfUpstream(skill)) return undefined
+      // An agent reads on from the path, so all that is there is checked, and made again if it was edited.
+      const folder = await store.checkouts.ensure(storedSkill(skill)).catch(undefinedIfUnreadable)
+      return folder && join(folder, 'SKILL.md')
+    },
     async present(id, skill) {
       const source = config.sources.find((configured) => configured.source.id === id)?.source
       if (source === undefined || !isFollowedFreely(source, config, store)) return undefined

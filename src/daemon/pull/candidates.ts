@@ -1,5 +1,6 @@
 import PQueue from 'p-queue'
 import { UNDECIDED } from '../../sync/decisions/decisions.ts'
+import type { Workspace } from '../../sync/model/blob-store.ts'
 import type { ObjectId, Revision } from '../../sync/model/revision.ts'
 import { isSameRevision } from '../../sync/model/revision.ts'
 import type { Snapshot, Current } from '../../sync/model/snapshot.ts'
@@ -58,14 +59,14 @@ export class Candidates {
 
   /** The revision that the ref of a source points to now. Changes nothing. */
   async revision(id: SourceId, signal: AbortSignal): Promise<Revision> {
-    return this.#inspect(id, signal, async (one, scratch) => one.io.open(one.source, scratch).resolve(signal))
+    return this.#inspect(id, signal, async (one, workspace) => one.io.open(one.source, workspace).resolve(signal))
   }
 
   /** Fetches the current upstream, or one commit, into the store, to be inspected or locked. It is not served. */
   async take(id: SourceId, precise: ObjectId | undefined, signal: AbortSignal): Promise<Current> {
-    return this.#inspect(id, signal, async (one, scratch) => {
+    return this.#inspect(id, signal, async (one, workspace) => {
       const { source, current } = one
-      const upstream = one.io.open(source, scratch)
+      const upstream = one.io.open(source, workspace)
       const revision =
         precise === undefined ? await upstream.resolve(signal) : { asked: source.ref, ref: precise, commit: precise }
       if (current !== undefined && this.#isSame(current.snapshot, source, revision)) return current
@@ -82,9 +83,9 @@ export class Candidates {
 
   /** Compares the upstream now with what is served. Changes nothing. */
   async compare(id: SourceId, signal: AbortSignal): Promise<Comparison> {
-    return this.#inspect(id, signal, async (one, scratch) => {
+    return this.#inspect(id, signal, async (one, workspace) => {
       const { source, current } = one
-      const upstream = one.io.open(source, scratch)
+      const upstream = one.io.open(source, workspace)
       const revision = await upstream.resolve(signal)
       if (current === undefined) return { served: undefined, revision }
       const served = current.snapshot.revision
@@ -108,7 +109,7 @@ export class Candidates {
     const { source } = configured
     const throttle = { source: id, host: hostOf(source), hosts: this.#parts.hosts }
     const { fetch: limits } = this.#config.limits
-    return this.#inspect(id, signal, (_, scratch) => {
+    return this.#inspect(id, signal, (_, { scratch }) => {
       // Made here, in the slot: a way of the same source that was made before it loses the answer of its helper.
       const way = this.#keyring.wayTo(configured)
       return step(throttle, () => secondLook(source, snapshot, { way, limits, scratch }, signal))
@@ -140,13 +141,13 @@ export class Candidates {
     const io = newPullContext(configured, this.#parts, this.#keyring)
     const host = hostOf(configured.source)
     const throttle = { source: configured.source.id, host, hosts: this.#parts.hosts, fetching: async () => {} }
-    return { ...io, open: (source, scratch) => throttleUpstream(io.open(source, scratch), throttle) }
+    return { ...io, open: (source, workspace) => throttleUpstream(io.open(source, workspace), throttle) }
   }
 
   async #inspect<Seen>(
     id: SourceId,
     signal: AbortSignal,
-    inspect: (one: Pull, scratch: string) => Promise<Seen>,
+    inspect: (one: Pull, workspace: Workspace) => Promise<Seen>,
   ): Promise<Seen> {
     const configured = configuredIn(this.#config, id)
     const { source } = configured
@@ -157,9 +158,9 @@ export class Candidates {
     const one: Pull = { source, current, orders: { decision: UNDECIDED, offline: false }, io, signal }
     return this.#places.add(
       async () => {
-        await using scratch = await this.#parts.store.scratch()
+        await using workspace = await this.#parts.store.workspace()
         try {
-          const seen = await inspect(one, scratch.path)
+          const seen = await inspect(one, workspace)
           await this.#keyring.heard(configured, { kind: 'unchanged', revision: undefined }, signal)
           return seen
         } catch (error) {

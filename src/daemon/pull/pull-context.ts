@@ -1,7 +1,9 @@
+import type { Workspace } from '../../sync/model/blob-store.ts'
 import type { HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { PullContext } from '../../sync/pull/pull-context.ts'
 import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
+import { storedIn } from '../../sync/store/skills/stored-path.ts'
 import { openUpstream } from '../../sync/upstream/open.ts'
 import type { Reach } from '../../sync/upstream/open.ts'
 import type { Redactor } from '../base/redactor.ts'
@@ -28,7 +30,7 @@ export function newPullContext(
   configured: ConfiguredSource,
   parts: ReachingParts,
   keyring: Keyring,
-  extra: Partial<Reach> = {},
+  extra: Partial<Omit<Reach, keyof Workspace>> = {},
 ): PullContext {
   const { config, store, clock, environment, redactor, reader } = parts
   const gate = config.gate && gateOf(config.gate, parts)
@@ -43,13 +45,13 @@ export function newPullContext(
 
 /** Opens any source. What this program keeps for itself is part of no folder. */
 function openerOf(
-  reach: Omit<Reach, 'scratch'>,
+  reach: Omit<Reach, keyof Workspace>,
   { config, environment, servers, open = openUpstream }: ReachingParts,
 ): PullContext['open'] {
   const apart = ownFolders(config, environment)
-  return (source, scratch) => {
+  return (source, { scratch, blobs }) => {
     const server = source.kind === 'mcp' ? servers.at(configuredIn(config, source.id), source) : undefined
-    return open(source, { ...reach, scratch, apart, ...(server !== undefined && { server }) })
+    return open(source, { ...reach, scratch, blobs, apart, ...(server !== undefined && { server }) })
   }
 }
 
@@ -59,7 +61,8 @@ function gateOf(
   { store, environment, redactor, clock, log }: DaemonContext,
 ): NonNullable<PullContext['gate']> {
   return async (next, earlier, signal) => {
-    const candidate = gateCandidateOf(next, earlier, store.skills)
+    for (const stored of storedIn(next)) await store.checkouts.ensure(stored)
+    const candidate = gateCandidateOf(next, earlier, store.checkouts)
     const verdict = await askGate(candidate, { config, environment, redactor, clock }, signal)
     if (verdict.kind === 'publish') {
       if (verdict.unanswered !== undefined)

@@ -13,7 +13,6 @@ import { followedBy, NotLocked } from '../trust/lock-rules.ts'
 import { revocationOf } from '../trust/serving-policy.ts'
 import type { DamagedSources } from './damaged-sources.ts'
 import { readDecisions } from './load-decisions.ts'
-import { LostFolders } from './missing-folders.ts'
 import type { ServedCatalog } from './served-catalog.ts'
 
 export interface PullPlannerParts extends Pick<DaemonContext, 'store' | 'log' | 'clock'> {
@@ -29,11 +28,9 @@ export interface PullPlannerParts extends Pick<DaemonContext, 'store' | 'log' | 
 /** Plans a pull: from the lock, the decisions of the operator, and the condition of the store. */
 export class PullPlanner {
   readonly #parts: PullPlannerParts
-  readonly #lostFolders: LostFolders
 
   constructor(parts: PullPlannerParts) {
     this.#parts = parts
-    this.#lostFolders = new LostFolders(parts.store.skills, parts.clock)
   }
 
   /** The orders for a pull, or its outcome if it must not run. */
@@ -46,7 +43,7 @@ export class PullPlanner {
       const locked = await lock.entryOf(source, decision)
       if (decision.paused) return await this.#outcomeWhilePaused(source, current)
       const { offline } = config.mode
-      const isDamaged = await this.#isDamaged(source.id, current)
+      const isDamaged = this.#parts.damage.has(source.id)
       const waiting = waitingOf(source.id)
       const { followed } = report.recordOf(source)
       const ofLock = locked !== undefined && { locked, isLockDemanded: followedBy(config, source) !== undefined }
@@ -66,16 +63,6 @@ export class PullPlanner {
     if (!(await store.folder.remake())) return
     log.warn('store-mended', { source: id })
     served.serve()
-  }
-
-  async #isDamaged(id: SourceId, current: Current | undefined): Promise<boolean> {
-    const { damage, log } = this.#parts
-    if (current !== undefined && (await this.#lostFolders.hasLost(current.snapshot)) && damage.mark(id))
-      log.warn('content-damaged', {
-        source: id,
-        message: 'The store has lost folders of what is served; they are taken again',
-      })
-    return damage.has(id)
   }
 
   /** Throws if the decisions cannot be read. The operator may have repaired them since the last attempt. */

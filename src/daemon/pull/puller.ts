@@ -1,3 +1,4 @@
+import type { Workspace } from '../../sync/model/blob-store.ts'
 import type { Trigger } from '../../sync/model/generation.ts'
 import type { Outcome, Waiting } from '../../sync/model/outcome.ts'
 import type { ServerListing } from '../../sync/model/server-listing.ts'
@@ -184,14 +185,14 @@ export class Puller implements AsyncDisposable {
     const throttle = { source: source.id, host: hostOf(source), hosts: this.#parts.hosts, fetching, onBytes }
     return {
       ...context,
-      open: (opened, scratch) => throttleUpstream(context.open(opened, scratch), throttle),
+      open: (opened, workspace) => throttleUpstream(context.open(opened, workspace), throttle),
       onFetchExpected: () => threads.prepare(),
       onResolved: (revision) => this.#parts.report.resolved(source, revision),
       ...(fallback !== undefined && { fallback: this.#parts.fallbackTo(fallback) }),
     }
   }
 
-  #reachOf(source: Source): Partial<Reach> {
+  #reachOf(source: Source): Partial<Omit<Reach, keyof Workspace>> {
     const { clock, redactor } = this.#parts
     const onListing = ({ ttlMs }: ServerListing): void => this.#parts.activity.lists(source.id, ttlMs)
     const onAddress = (url: string): void => {
@@ -214,6 +215,8 @@ export class Puller implements AsyncDisposable {
     if ('kind' in orders) return this.#applier.apply(orders, ended)
     const current = this.#parts.served.currentOf(source.id)
     const io = this.#contextOf(configured, turn, listing)
+    // What the pull stores is served by nothing before its generation is published.
+    using _lease = this.#parts.store.objects.lease()
     const pulled = await pullSource({ source, current, orders, io, signal })
     await this.#parts.keyring.heard(configured, pulled, signal)
     signal.throwIfAborted()

@@ -59,6 +59,7 @@ function treeOf(tree: Tree, throttle: Throttle): Tree {
       if (throttle.onBytes !== undefined) throttle.onBytes(bytesOf(taken))
       return taken
     },
+    bytesOf: (blob) => tree.bytesOf(blob),
     [Symbol.asyncDispose]: () => tree[Symbol.asyncDispose](),
   }
 }

@@ -1,10 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { foldersAbove, isBelow, joinPath } from '../../base/paths.ts'
 import { lenientText } from '../../base/text/lenient-text.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
 import type { TakenBlob, Tree, TreeEntry } from '../model/tree.ts'
-import { cannot } from '../store/files/disk-error.ts'
 import { skillDocumentIn } from '../survey/find-skills.ts'
 import type { Rules } from '../survey/survey-rules.ts'
 import { writtenOf } from './document-positions.ts'
@@ -96,6 +94,6 @@ export class AuthoredReader {
   async #bytesOf(blob: ObjectId): Promise<Uint8Array | undefined> {
     const taken = this.#taken.get(blob)
     if (taken?.kind !== 'blob') return undefined
-    return readFile(taken.file).catch(cannot(`read the blob ${blob} in the scratch folder`))
+    return this.#tree.bytesOf(taken)
   }
 }

@@ -17,6 +17,8 @@ export interface Tree extends AsyncDisposable {
    * result has every requested id.
    */
   take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, TakenBlob>>
+  /** Returns the bytes of a taken blob. Synchronous. */
+  bytesOf(blob: Blob): Uint8Array
 }
 
 /** A blob, or the reason why this one is unavailable. */
@@ -47,7 +49,7 @@ export interface TreeEntry {
   readonly id: ObjectId
 }
 
-/** The bytes of a blob, in `file` from `at` on, until the tree is disposed. The file may contain other blobs. */
+/** A blob whose bytes are in the store. */
 export interface Blob {
   readonly kind: 'blob'
   readonly size: number
@@ -57,8 +59,6 @@ export interface Blob {
   readonly isLfsPointer: boolean
   /** The invisible text in it. */
   readonly hidden?: HiddenText
-  readonly file: string
-  readonly at: number
 }
 
 export interface RefusedBlob {

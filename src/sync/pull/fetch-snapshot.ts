@@ -7,16 +7,16 @@ import { SyncError, Damaged } from '../model/sync-error.ts'
 import { TreeNotTaken } from '../model/tree.ts'
 import type { Tree } from '../model/tree.ts'
 import { storedOf } from '../store/skills/stored-path.ts'
+import type { StoredSkill } from '../store/skills/stored-path.ts'
 import type { Store } from '../store/store.ts'
 import type { Earlier } from '../survey/earlier-snapshot.ts'
 import { knownTrees } from '../survey/survey-rules.ts'
 import { survey } from '../survey/survey.ts'
-import type { Surroundings, Survey } from '../survey/survey.ts'
+import type { Survey } from '../survey/survey.ts'
 import { NOTHING_KNOWN } from '../upstream/upstream.ts'
 import type { TreeUpstream } from '../upstream/upstream.ts'
 import { signersOf } from './check-signers.ts'
-import { freshWriter } from './fresh-skills.ts'
-import type { StoredBefore } from './fresh-skills.ts'
+import { freshSkills } from './fresh-skills.ts'
 import { rulesFor } from './pull-context.ts'
 import type { PullContext, RevisionPull } from './pull-context.ts'
 import { surveyListing } from './survey-listing.ts'
@@ -39,8 +39,11 @@ export async function fetchSnapshot(pull: RevisionPull): Promise<Snapshot> {
 }
 
 /** A pull that reads files from the trees of a commit. */
-interface TreePull extends RevisionPull, StoredBefore {
+interface TreePull extends RevisionPull {
   readonly upstream: TreeUpstream
+  /** The snapshot whose unchanged parts are reused unread. */
+  readonly earlier: Snapshot | undefined
+  readonly served: Snapshot | undefined
 }
 
 /** Fetches unknown content, judges it and stores the skills. */
@@ -72,7 +75,7 @@ async function fetchUnknown(pull: TreePull): Promise<Snapshot> {
 async function snapshotOf(tree: Tree, pull: TreePull): Promise<Snapshot> {
   const { source } = pull
   const signers = await signersOf(pull, tree)
-  const found = await surveyAndWrite(tree, pull)
+  const found = await surveyStored(tree, pull)
   const { commit, tag } = tree.proof
   return {
     source: source.id,
@@ -94,21 +97,16 @@ async function snapshotOf(tree: Tree, pull: TreePull): Promise<Snapshot> {
   }
 }
 
-/** Finds the skills of a tree, and writes to the store what it lacks of them. */
-async function surveyAndWrite(tree: Tree, pull: TreePull): Promise<Survey> {
+/** Finds the skills of a tree, whose files are in the store then. */
+async function surveyStored(tree: Tree, pull: TreePull): Promise<Survey> {
   const { source, earlier, served, io, signal } = pull
   const { store } = io
-  await using writer = store.skills.keeping(io.limits.disk.bytes)
-  const writeFresh = freshWriter({ earlier, served }, writer)
   const before = { earlier: earlierIn(store, earlier), served: earlierIn(store, served), reader: io.reader }
-  const onRead: Surroundings['onRead'] = async (skills, taken, within) =>
-    void (await writeFresh({ skills, taken }, within))
-  // A survey may refuse the whole commit, or find that a skill is a file of another one: then nothing is written before
-  // its end.
-  const isLikelyKept = !source.strict && source.nested === 'as-skills'
-  const found = await survey(tree, rulesFor(pull), { ...before, ...(isLikelyKept && { onRead }) }, signal)
+  const found = await survey(tree, rulesFor(pull), before, signal)
   if (source.strict) refuseInvalid(found.skills, source.nested)
-  await writer.finish(await writeFresh(found, signal), signal)
+  const fresh = freshSkills(found, earlier)
+  expectFits(fresh, io)
+  await store.skills.expectWhole(fresh)
   return found
 }
 
@@ -133,6 +131,13 @@ function base64(bytes: Uint8Array): string {
 function expectRoom({ store, limits }: PullContext): void {
   if (store.bytes <= limits.disk.bytes) return
   const message = `Cannot fetch: what is kept comes to ${store.bytes} bytes, over limits.disk.bytes (${limits.disk.bytes})`
+  throw new SyncError('limit-exceeded', message)
+}
+
+function expectFits(fresh: readonly StoredSkill[], { limits }: PullContext): void {
+  const bytes = fresh.flatMap(({ files }) => files).reduce((sum, { size }) => sum + size, 0)
+  if (bytes <= limits.disk.bytes) return
+  const message = `Cannot keep the skills: they come to over limits.disk.bytes (${limits.disk.bytes})`
   throw new SyncError('limit-exceeded', message)
 }
 

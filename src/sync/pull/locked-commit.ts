@@ -1,12 +1,13 @@
 import { docsChange, isLocked, skillChanges, skillsToLock } from '../decisions/lock.ts'
+import type { Workspace } from '../model/blob-store.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { fetchSnapshot } from './fetch-snapshot.ts'
 import type { LockedPull, OpenPull } from './pull-context.ts'
 import { rebuildCommit } from './rebuild-commit.ts'
 
-/** A locked pull with its upstream open. `scratch`: an existing folder for rebuilt files. */
-type OpenLockedPull = LockedPull & OpenPull & { readonly scratch: string }
+/** A locked pull with its upstream open, and with the place for rebuilt files. */
+type OpenLockedPull = LockedPull & OpenPull & Pick<Workspace, 'blobs'>
 
 /** Takes the locked commit from upstream, or from the fallback if upstream does not have it any more. */
 export async function fetchLocked(pull: OpenLockedPull): Promise<Snapshot> {
@@ -36,7 +37,7 @@ async function fromFallback(pull: OpenLockedPull, missing?: SyncError): Promise<
   const gone = 'upstream does not have it any more'
   const { fallback } = pull.io
   if (fallback === undefined) throw notHere(pull, gone)
-  const found = await rebuildCommit(pull, { fallback, scratch: pull.scratch })
+  const found = await rebuildCommit(pull, { fallback, blobs: pull.blobs })
   if (!('why' in found)) return found
   if (missing === undefined) throw notHere(pull, `${gone}, and ${found.why}`)
   throw new SyncError(missing.code, `${missing.message}, and ${found.why}`, { cause: missing })

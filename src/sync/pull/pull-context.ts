@@ -1,5 +1,6 @@
 import type { SourceDecision } from '../decisions/decisions.ts'
 import type { LockEntry } from '../decisions/lock.ts'
+import type { Workspace } from '../model/blob-store.ts'
 import type { Updated, Waiting } from '../model/outcome.ts'
 import type { Revision } from '../model/revision.ts'
 import type { Signers } from '../model/signers.ts'
@@ -23,8 +24,8 @@ export type Sight = 'first' | 'again'
 /** The context of a pull. */
 export interface PullContext {
   readonly store: Store
-  /** Opens the upstream of a source. `scratch`: an empty folder of the store for this pull. */
-  readonly open: (source: Source, scratch: string) => Upstream
+  /** Opens the upstream of a source, for one pull. */
+  readonly open: (source: Source, workspace: Workspace) => Upstream
   readonly limits: { readonly disk: { readonly bytes: number } } & SurveyLimits
   /** Called as soon as a fetch is certain, before the commit is known. */
   readonly onFetchExpected?: () => void

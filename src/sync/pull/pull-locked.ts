@@ -47,8 +47,8 @@ async function takeStored(pull: LockedPull): Promise<Outcome | undefined> {
 /** Fetches the locked commit, and expects the locked skills in it. */
 async function takeLocked(pull: LockedPull): Promise<Outcome> {
   const { source, io, entry } = pull
-  await using scratch = await io.store.scratch()
-  const opened = { ...pull, upstream: io.open(source, scratch.path), scratch: scratch.path }
+  await using workspace = await io.store.workspace()
+  const opened = { ...pull, upstream: io.open(source, workspace), blobs: workspace.blobs }
   io.onResolved?.(entry.revision)
   const snapshot = await fetchLocked(opened)
   const outcome = await gateAndStore({ ...pull, snapshot, rewritten: false })
@@ -133,8 +133,8 @@ async function findLocked(pull: LockedPull, isIt: typeof isMeant): Promise<Curre
 
 async function unchangedWithDrift(pull: LockedPull): Promise<Outcome> {
   const { source, io, signal } = pull
-  await using scratch = await io.store.scratch()
-  const upstream = io.open(source, scratch.path)
+  await using workspace = await io.store.workspace()
+  const upstream = io.open(source, workspace)
   const revision = await upstream.resolve(signal)
   const drift = await driftTo({ ...pull, upstream }, revision)
   return { kind: 'unchanged', revision, ...(drift !== undefined && { drift }) }

@@ -33,8 +33,8 @@ async function takeRevision(pull: Pull): Promise<Outcome> {
   const { source, orders, io } = pull
   if (orders.locked !== undefined) return pullLocked(pull, orders.locked)
   if (orders.offline && isAway(source)) return offlineOutcome(pull)
-  await using scratch = await io.store.scratch()
-  return await followRef({ ...pull, upstream: io.open(source, scratch.path) })
+  await using workspace = await io.store.workspace()
+  return await followRef({ ...pull, upstream: io.open(source, workspace) })
 }
 
 /**

@@ -1,5 +1,6 @@
 import { joinPath } from '../../base/paths.ts'
 import { isLocked } from '../decisions/lock.ts'
+import type { Workspace } from '../model/blob-store.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { TreeUpstream } from '../upstream/upstream.ts'
@@ -9,10 +10,9 @@ import { fetchSnapshot } from './fetch-snapshot.ts'
 import type { LockedPull } from './pull-context.ts'
 import { RebuiltTree } from './rebuilt-tree.ts'
 
-/** The server that a locked commit is rebuilt from, and an existing folder for it. */
-export interface Rebuild {
+/** The server that a locked commit is rebuilt from, and the place for its files. */
+export interface Rebuild extends Pick<Workspace, 'blobs'> {
   readonly fallback: Fallback
-  readonly scratch: string
 }
 
 /**
@@ -37,7 +37,7 @@ export async function rebuildCommit(pull: LockedPull, rebuild: Rebuild): Promise
 
 async function fromListing(
   pull: LockedPull,
-  { fallback, scratch }: Rebuild,
+  { fallback, blobs }: Rebuild,
 ): Promise<Snapshot | { readonly why: string }> {
   const { entry, signal } = pull
   const { id } = fallback
@@ -45,7 +45,7 @@ async function fromListing(
   if (missing.length > 0)
     return { why: `its fallback "${id}" lists nothing with the digest of ${quotedPaths(missing)}` }
   const placed = new Map([...skills].map(([path, found]) => [joinPath(entry.root, path), found]))
-  const tree = new RebuiltTree({ revision: entry.revision, root: entry.tree, fallback, scratch }, placed)
+  const tree = new RebuiltTree({ revision: entry.revision, root: entry.tree, fallback, blobs }, placed)
   const snapshot = await fetchSnapshot({ ...pull, revision: entry.revision, upstream: upstreamOf(tree) })
   // Without tree ids, so that no pull reuses this result for an equal tree of another commit: withheld content is
   // missing here.

@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { joinPath } from '../../base/paths.ts'
+import type { BlobBatch, BlobStore } from '../model/blob-store.ts'
 import { comparePaths } from '../model/digest.ts'
 import { isObjectId } from '../model/revision.ts'
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { SkillFile } from '../model/skill.ts'
 import { takeEach, TreeNotTaken } from '../model/tree.ts'
-import type { Proof, TakenBlob, Tree, TreeEntry } from '../model/tree.ts'
+import type { Blob, Proof, TakenBlob, Tree, TreeEntry } from '../model/tree.ts'
 import { hiddenInFile } from '../skill-md/hidden-unicode.ts'
 import { isLfsPointer } from '../skill-md/lfs.ts'
-import { cannot } from '../store/files/disk-error.ts'
 import type { Fallback, FoundSkill } from './fallback-source.ts'
 
 /** The identity of a rebuilt tree, and the origin of its files. */
@@ -19,8 +17,8 @@ export interface Rebuilding {
   /** The id of the tree that it stands for. */
   readonly root: ObjectId
   readonly fallback: Fallback
-  /** An existing folder for the fetched files. */
-  readonly scratch: string
+  /** Where the fetched files stay. */
+  readonly blobs: BlobStore
 }
 
 /**
@@ -34,7 +32,6 @@ export class RebuiltTree implements Tree {
   readonly #rebuilding: Rebuilding
   readonly #folders = new Map<ObjectId, Map<string, TreeEntry>>()
   readonly #files = new Map<ObjectId, { readonly found: FoundSkill; readonly file: SkillFile }>()
-  #scratch: string | undefined
 
   /** `skills`: by their paths from the root of the repository. */
   constructor(rebuilding: Rebuilding, skills: ReadonlyMap<string, FoundSkill>) {
@@ -53,16 +50,17 @@ export class RebuiltTree implements Tree {
   }
 
   async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, TakenBlob>> {
-    return takeEach(blobs, async (id) => this.#take(id), signal)
+    const batch = this.#rebuilding.blobs.batch()
+    const taken = await takeEach(blobs, async (id) => this.#take(id, batch), signal)
+    batch.flush()
+    return taken
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    const scratch = this.#scratch
-    if (scratch === undefined) return
-    // The tree may be taken again: stored content of an earlier commit can turn out to be damaged.
-    this.#scratch = undefined
-    await rm(scratch, { recursive: true, force: true }).catch(cannot(`remove "${scratch}"`))
+  bytesOf({ sha256 }: Blob): Uint8Array {
+    return this.#rebuilding.blobs.read(sha256)
   }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
 
   /** A file of a nested skill is a file of the outer skill too. If the two differ, the digest of one skill fails. */
   #add(path: string, found: FoundSkill, file: SkillFile): void {
@@ -84,7 +82,7 @@ export class RebuiltTree implements Tree {
     return entries
   }
 
-  async #take(id: ObjectId): Promise<TakenBlob> {
+  async #take(id: ObjectId, batch: BlobBatch): Promise<TakenBlob> {
     const wanted = this.#files.get(id)
     if (wanted === undefined) return { kind: 'refused', reason: 'absent' }
     const { found, file } = wanted
@@ -93,22 +91,10 @@ export class RebuiltTree implements Tree {
     return {
       kind: 'blob',
       size: bytes.byteLength,
-      sha256: createHash('sha256').update(bytes).digest('hex'),
+      sha256: batch.add(bytes),
       isLfsPointer: isLfsPointer(bytes),
       ...(hidden !== undefined && { hidden }),
-      file: await this.#write(id, bytes),
-      at: 0,
     }
-  }
-
-  async #write(id: ObjectId, bytes: Uint8Array): Promise<string> {
-    const { scratch } = this.#rebuilding
-    this.#scratch ??= await mkdtemp(join(scratch, 'rebuilt-')).catch(cannot(`make a folder in "${scratch}"`))
-    const file = join(this.#scratch, id)
-    // A file from an earlier call has the same bytes.
-    await rm(file, { force: true }).catch(cannot(`remove "${file}"`))
-    await writeFile(file, bytes, { mode: 0o600, flag: 'wx' }).catch(cannot(`write "${file}"`))
-    return file
   }
 }
 

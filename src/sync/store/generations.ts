@@ -1,5 +1,3 @@
-import { readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { canonicalJson, isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
@@ -7,59 +5,58 @@ import { SerialQueue } from '../../base/serial-queue.ts'
 import type { GenerationCause, Trigger, Generation, HeldSnapshot } from '../model/generation.ts'
 import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
-import { SyncError } from '../model/sync-error.ts'
-import { writeWhole } from './files/atomic.ts'
-import { cannot, unlessAbsent } from './files/disk-error.ts'
-import { fileNamesIn, type StateFolder } from './files/state-folder.ts'
+import { SyncError, undefinedIfDamaged } from '../model/sync-error.ts'
+import type { StateFolder } from './files/state-folder.ts'
+import type { Head, ObjectStore } from './objects/object-store.ts'
 import { isDigest } from './skills/stored-path.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
-/** The generations, `generations/<n>.json`. The file `current` holds the number of the served one. */
+/** The generations: each is an object, and the head of the store names the served one. */
 export class GenerationStore {
   readonly #state: StateFolder
+  readonly #objects: ObjectStore
   readonly #snapshots: SnapshotStore
   readonly #queue = new SerialQueue()
 
-  constructor(state: StateFolder, snapshots: SnapshotStore) {
+  constructor(state: StateFolder, objects: ObjectStore, snapshots: SnapshotStore) {
     this.#state = state
+    this.#objects = objects
     this.#snapshots = snapshots
   }
 
   /** Returns the served generation. If that is damaged, returns the newest intact one; `undefined` if there is none. */
   async current(): Promise<Generation | undefined> {
-    const pointed = await this.#currentNumber()
-    const numbers = await this.numbers()
-    for (const number of pointed === undefined ? numbers : [pointed, ...numbers]) {
-      const generation = await this.read(number)
+    for (const head of await this.#objects.heads()) {
+      const generation = await this.#readAt(head)
       if (generation !== undefined && (await this.#isWhole(generation))) return generation
     }
     return undefined
   }
 
-  /** Returns the generation in `current`, or the newest readable one. Its snapshots need not exist. */
+  /** Returns the served generation, or the newest readable one. Its snapshots need not exist. */
   async newest(): Promise<Generation | undefined> {
-    const pointed = await this.#currentNumber()
-    for (const number of pointed === undefined ? await this.numbers() : [pointed, ...(await this.numbers())]) {
-      const generation = await this.read(number)
+    for (const head of await this.#objects.heads()) {
+      const generation = await this.#readAt(head)
       if (generation !== undefined) return generation
     }
     return undefined
   }
 
-  /** True if `current` exists, so a generation was published; the generation itself may be gone. */
+  /** True if a generation was published; the generation itself may be damaged. */
   async isPointed(): Promise<boolean> {
-    return (await readIfThere(this.#currentFile)) !== undefined
+    return (await this.#objects.head()) !== undefined
   }
 
   /** `undefined` if it does not exist or is damaged. */
   async read(number: number): Promise<Generation | undefined> {
-    const text = await readIfThere(this.#fileOf(number))
-    return text === undefined ? undefined : parseGeneration(text, number)
+    const head = (await this.#objects.heads()).find(({ sequence }) => sequence === number)
+    return head && this.#readAt(head)
   }
 
-  /** True if `current` points to this generation, and its file names at least these snapshots. */
+  /** True if this generation is the served one, and names at least these snapshots. */
   async isServed({ number, sources }: Generation): Promise<boolean> {
-    const found = (await this.#currentNumber()) === number ? await this.read(number) : undefined
+    const head = await this.#objects.head()
+    const found = head?.sequence === number ? await this.#readAt(head) : undefined
     if (found === undefined) return false
     const named = new Map(found.sources.map(({ source, snapshot }) => [source, snapshot]))
     return sources.every(({ source, snapshot }) => named.get(source) === snapshot)
@@ -67,11 +64,7 @@ export class GenerationStore {
 
   /** Returns the numbers of all generations, damaged ones included; newest first. */
   async numbers(): Promise<number[]> {
-    const names = await fileNamesIn(this.#state.at('generations'))
-    const numbers = names
-      .filter((name) => name.endsWith('.json'))
-      .map((name) => numberIn(name.slice(0, -'.json'.length)))
-    return numbers.filter((number) => number !== undefined).sort((a, b) => b - a)
+    return (await this.#objects.heads()).map(({ sequence }) => sequence)
   }
 
   /** Writes the next generation and makes it the served one. Its snapshots must be in the store already. */
@@ -88,11 +81,6 @@ export class GenerationStore {
     return this.#queue.next(work)
   }
 
-  /** Sets a generation aside and returns its new path, for the caller to remove. */
-  async setAside(number: number): Promise<string | undefined> {
-    return this.#state.setAside(this.#fileOf(number))
-  }
-
   async #publish(
     sources: readonly HeldSnapshot[],
     now: Date,
@@ -102,58 +90,31 @@ export class GenerationStore {
       if (await this.#snapshots.has(snapshot)) continue
       throw new SyncError('store-failed', `Cannot publish "${source}": its snapshot "${snapshot}" is not in the store`)
     }
-    await this.#state.expectRight()
-    const number = Math.max(0, (await this.#currentNumber()) ?? 0, ...(await this.numbers())) + 1
+    const head = await this.#objects.head()
     const generation = {
-      number,
+      number: (head?.sequence ?? 0) + 1,
       createdAt: now.toISOString(),
       sources: [...sources],
       ...(lost.length > 0 && { lost: [...lost] }),
       ...(cause && { cause }),
     }
-    await writeWhole(this.#fileOf(number), canonicalJson(generation))
-    await this.#point(number).catch(async (error: unknown) => {
-      // On a full disk each retry would leave one more file. The caller gets the write error, not an error of this
-      // cleanup.
-      if ((await this.#currentNumber().catch(() => number)) !== number)
-        await rm(this.#fileOf(number), { force: true }).catch(() => {})
-      throw error
-    })
-    return generation
-  }
-
-  /** Switches the served generation. The right to write is checked once more, right before the switch. */
-  async #point(number: number): Promise<void> {
     await this.#state.expectRight()
-    await writeWhole(this.#currentFile, `${number}\n`)
+    const [digest = ''] = await this.#objects.put([Buffer.from(canonicalJson(generation))])
+    // Checked once more, right before the switch.
+    await this.#state.expectRight()
+    if (await this.#objects.swap(head, { sequence: generation.number, generation: digest })) return generation
+    throw new SyncError('store-failed', 'Cannot publish: another process has published meanwhile')
   }
 
-  async #currentNumber(): Promise<number | undefined> {
-    return numberIn((await readIfThere(this.#currentFile))?.trimEnd() ?? '')
+  async #readAt({ sequence, generation }: Head): Promise<Generation | undefined> {
+    const bytes = await this.#objects.get(generation).catch(undefinedIfDamaged)
+    return bytes && parseGeneration(Buffer.from(bytes).toString('utf8'), sequence)
   }
 
   async #isWhole(generation: Generation): Promise<boolean> {
     for (const { snapshot } of generation.sources) if (!(await this.#snapshots.has(snapshot))) return false
     return true
   }
-
-  get #currentFile(): string {
-    return join(this.#state.path, 'current')
-  }
-
-  #fileOf(number: number): string {
-    return this.#state.at('generations', `${number}.json`)
-  }
-}
-
-async function readIfThere(file: string): Promise<string | undefined> {
-  return unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
-}
-
-/** Parses the number; `undefined` for any text that this program would not have written. */
-function numberIn(text: string): number | undefined {
-  const number = Number(text)
-  return Number.isSafeInteger(number) && number > 0 && String(number) === text ? number : undefined
 }
 
 function parseGeneration(text: string, number: number): Generation | undefined {

@@ -2,7 +2,8 @@ import { canonicalJson } from '../../base/canonical-json.ts'
 import { inSlices } from '../../base/cooperative.ts'
 import { WIDTH, inParallel } from '../../base/parallel.ts'
 import type { Skill } from '../model/skill.ts'
-import { sha256Of, type DigestedBytes, type DigestFiles } from './skills/verified-files.ts'
+import { Damaged } from '../model/sync-error.ts'
+import type { ObjectStore } from './objects/object-store.ts'
 
 /**
  * Cuts the skills of a snapshot, which are sorted by path, into parts. A skill's own path decides if a part ends there,
@@ -56,39 +57,37 @@ function isCutAfter({ path }: Skill): boolean {
 }
 
 /**
- * The parts of snapshots, `snapshots/<digest>.part`. What two snapshots share is one file, and one set of objects for a
- * caller that reads both.
+ * The parts of snapshots. What two snapshots share is stored once, and is one set of values for a caller that reads
+ * both.
  */
 export class SnapshotParts {
-  readonly #files: DigestFiles
+  readonly #objects: ObjectStore
   /** The parts that were written or read, by their first skill. An entry lives as long as that skill is referenced. */
   readonly #known = new WeakMap<Skill, Part>()
   readonly #byDigest = new Map<string, WeakRef<Part>>()
   /** The number of cached parts after the last cleanup of dead references. */
   #leastKnown = LEAST_KNOWN
 
-  constructor(files: DigestFiles) {
-    this.#files = files
+  constructor(objects: ObjectStore) {
+    this.#objects = objects
   }
 
-  /** Writes the parts that are not known to exist, whole, and returns the digests of all. */
+  /** Writes the parts that the store lacks, and returns the digests of all. */
   async keep(parts: readonly (readonly Skill[])[], signal: AbortSignal): Promise<readonly string[]> {
     const digests: string[] = []
-    const fresh: DigestedBytes[] = []
     const keepOne = async (skills: readonly Skill[]): Promise<void> => {
       const known = this.#digestOf(skills)
-      // Claimed before the check: then garbage collection leaves an existing file alone.
-      if (known !== undefined) await this.#files.claim([known])
-      if (known !== undefined && this.#files.isUntouched(known)) return void digests.push(known)
-      const bytes = Buffer.from(canonicalJson(skills))
-      const digest = sha256Of(bytes)
-      this.#remember({ digest, skills })
-      digests.push(digest)
-      fresh.push({ digest, bytes })
+      const isThere = known !== undefined && (await this.#objects.missing([known])).length === 0
+      digests.push(isThere ? known : await this.#put(skills))
     }
     await inSlices(parts, keepOne, signal)
-    await this.#files.keep(fresh, signal)
     return digests
+  }
+
+  async #put(skills: readonly Skill[]): Promise<string> {
+    const [digest = ''] = await this.#objects.put([Buffer.from(canonicalJson(skills))])
+    this.#remember({ digest, skills })
+    return digest
   }
 
   /** Returns the skills of all parts, in this order. Throws `Damaged` if a part is damaged or gone. */
@@ -101,10 +100,11 @@ export class SnapshotParts {
 
   /** Returns the skills of one part. Throws `Damaged` if it is damaged or gone. */
   async one(digest: string): Promise<readonly Skill[]> {
-    const bytes = await this.#files.read(digest)
     const known = this.#byDigest.get(digest)?.deref()
-    if (known !== undefined) return known.skills
-    const skills: readonly Skill[] = JSON.parse(bytes.toString('utf8'))
+    if (known !== undefined && (await this.#objects.missing([digest])).length === 0) return known.skills
+    const bytes = await this.#objects.get(digest)
+    if (bytes === undefined) throw new Damaged(`Cannot read the part of a snapshot "${digest}": it is not in the store`)
+    const skills: readonly Skill[] = JSON.parse(Buffer.from(bytes).toString('utf8'))
     this.#remember({ digest, skills })
     return skills
   }

@@ -1,41 +1,29 @@
 import { canonicalJson } from '../../base/canonical-json.ts'
-import { RecentCache } from '../../base/recent-cache.ts'
 import type { Snapshot } from '../model/snapshot.ts'
-import { undefinedIfDamaged } from '../model/sync-error.ts'
-import type { GcLeases } from './files/gc-leases.ts'
-import type { StateFolder } from './files/state-folder.ts'
-import { DigestFiles, sha256Of } from './skills/verified-files.ts'
+import { Damaged, undefinedIfDamaged } from '../model/sync-error.ts'
+import type { ObjectStore } from './objects/object-store.ts'
 import { cut, SnapshotParts } from './snapshot-parts.ts'
 
 /**
- * The snapshots, `snapshots/<digest>.json`; the name is the SHA-256 of the bytes. A snapshot with many skills names its
- * parts by digest, and the parts hold the skills. So a commit that changes one skill of thousands writes only what
- * changed.
+ * The snapshots: each is an object, named by its digest. A snapshot with many skills names its parts by digest, and the
+ * parts hold the skills. So a commit that changes one skill of thousands writes only what changed.
  */
 export class SnapshotStore {
-  readonly #heads: DigestFiles
-  readonly #partFiles: DigestFiles
+  readonly #objects: ObjectStore
   readonly #parts: SnapshotParts
-  /** The parts of the snapshots that were written or read recently. */
-  readonly #partsOf = new RecentCache<readonly string[]>(MOST_KNOWN)
 
-  constructor(state: StateFolder, claims: GcLeases) {
-    const folder = 'snapshots'
-    this.#heads = new DigestFiles(state, claims, { folder, extension: '.json', what: 'the snapshot' })
-    this.#partFiles = new DigestFiles(state, claims, { folder, extension: '.part', what: 'the part of a snapshot' })
-    this.#parts = new SnapshotParts(this.#partFiles)
+  constructor(objects: ObjectStore) {
+    this.#objects = objects
+    this.#parts = new SnapshotParts(objects)
   }
 
-  /** Writes a snapshot and returns its digest. Garbage collection leaves it alone long enough for a publish. */
+  /** Writes a snapshot and returns its digest. */
   async keep(snapshot: Snapshot, signal: AbortSignal = NEVER): Promise<string> {
     const { skills, ...rest } = snapshot
     const cuts = await cut(skills, signal)
     const parts = cuts.length === 1 ? [] : await this.#parts.keep(cuts, signal)
-    const head: Head = parts.length === 0 ? snapshot : { ...rest, parts }
-    const bytes = Buffer.from(canonicalJson(head))
-    const digest = sha256Of(bytes)
-    await this.#heads.keep([{ digest, bytes }], signal)
-    this.#partsOf.set(digest, parts)
+    const head: SnapshotHead = parts.length === 0 ? snapshot : { ...rest, parts }
+    const [digest = ''] = await this.#objects.put([Buffer.from(canonicalJson(head))], LABEL)
     return digest
   }
 
@@ -55,9 +43,9 @@ export class SnapshotStore {
    * `read` does.
    */
   async outline(digest: string): Promise<{ readonly snapshot: Snapshot; readonly parts: readonly string[] }> {
-    const bytes = await this.#heads.read(digest)
-    const { parts = [], skills = [], ...rest }: Head = JSON.parse(bytes.toString('utf8'))
-    this.#partsOf.set(digest, parts)
+    const bytes = await this.#objects.get(digest)
+    if (bytes === undefined) throw new Damaged(`Cannot read the snapshot "${digest}": it is not in the store`)
+    const { parts = [], skills = [], ...rest }: SnapshotHead = JSON.parse(Buffer.from(bytes).toString('utf8'))
     return { snapshot: { ...rest, skills }, parts }
   }
 
@@ -66,64 +54,28 @@ export class SnapshotStore {
     return this.#parts.one(digest)
   }
 
-  /** True if the snapshot exists and is undamaged. A file that is unchanged since the last check is not read again. */
+  /** True if the store has the snapshot and its parts. Only `read` verifies them. */
   async isWhole(digest: string): Promise<boolean> {
-    if (!(await this.#heads.isWhole(digest))) return false
-    const parts = this.#partsOf.get(digest) ?? (await this.outline(digest).catch(undefinedIfDamaged))?.parts
-    if (parts === undefined) return false
-    for (const part of parts) {
-      // Every check of a source comes here: for 10,000 skills it takes a fifth of a millisecond.
-      if (!this.#partFiles.isUntouched(part) && !(await this.#partFiles.isWhole(part))) return false
-    }
-    return true
-  }
-
-  /** Returns the size of the snapshot's own file, without its parts; 0 if there is none. */
-  async bytes(digest: string): Promise<number> {
-    return this.#heads.bytes(digest)
-  }
-
-  /** Returns the size of a part's file; 0 if there is none. */
-  async partBytes(digest: string): Promise<number> {
-    return this.#partFiles.bytes(digest)
-  }
-
-  /** True if a file of that name exists; only `read` verifies it. Parts are not checked. */
-  async has(digest: string): Promise<boolean> {
-    return this.#heads.has(digest)
+    if ((await this.#objects.missing([digest])).length > 0) return false
+    const parts = (await this.outline(digest).catch(undefinedIfDamaged))?.parts
+    return parts !== undefined && (await this.#objects.missing(parts)).length === 0
   }
 
   /** Returns the digests of all stored snapshots. */
-  async digests(): Promise<string[]> {
-    return this.#heads.digests()
+  async digests(): Promise<readonly string[]> {
+    return this.#objects.labelled(LABEL)
   }
 
-  /** Returns the digests of all stored parts, used or not. */
-  async partDigests(): Promise<string[]> {
-    return this.#partFiles.digests()
-  }
-
-  /**
-   * Sets a snapshot aside and returns its new path, for the caller to remove; its parts stay. `undefined` if a pull has
-   * claimed it or if it does not exist.
-   */
-  async setAside(digest: string): Promise<string | undefined> {
-    this.#partsOf.delete(digest)
-    return this.#heads.setAside(digest)
-  }
-
-  /** Sets a part aside, with the same result as `setAside`. */
-  async setPartAside(digest: string): Promise<string | undefined> {
-    return this.#partFiles.setAside(digest)
+  /** True if the store has the snapshot. Its parts are not checked. */
+  async has(digest: string): Promise<boolean> {
+    return (await this.#objects.missing([digest])).length === 0
   }
 }
 
-/** The file of a snapshot: either the whole snapshot, or the digests of its parts instead of its skills. */
-type Head = Omit<Snapshot, 'skills'> & Partial<Pick<Snapshot, 'skills'>> & { readonly parts?: readonly string[] }
+/** The object of a snapshot: either the whole snapshot, or the digests of its parts instead of its skills. */
+type SnapshotHead = Omit<Snapshot, 'skills'> &
+  Partial<Pick<Snapshot, 'skills'>> & { readonly parts?: readonly string[] }
 
-/**
- * The snapshots checked again and again are the newest of each source, so this exceeds the maximum number of sources.
- */
-const MOST_KNOWN = 4_096
+const LABEL = 'snapshot'
 
 const NEVER = new AbortController().signal

@@ -1,8 +1,12 @@
+import type { Workspace } from '../model/blob-store.ts'
+import { Checkouts } from './checkouts/checkouts.ts'
 import { DecisionStore } from './decisions.ts'
-import { GcLeases } from './files/gc-leases.ts'
-import { openExistingState, openState, type Scratch, type StateFolder } from './files/state-folder.ts'
+import { openExistingState, openState, type StateFolder } from './files/state-folder.ts'
 import { collect, type Collected, type Collection } from './garbage-collect.ts'
 import { GenerationStore } from './generations.ts'
+import { openDatabase, openExistingDatabase } from './objects/database.ts'
+import { LocalBlobs } from './objects/local-blobs.ts'
+import { SqliteObjects } from './objects/sqlite-objects.ts'
 import { SkillLinks } from './skills/skill-links.ts'
 import { SkillStore } from './skills/skills.ts'
 import { PATH_LIMITS, type PathLimits } from './skills/stored-path.ts'
@@ -13,16 +17,18 @@ import { SourceRecords } from './source-records.ts'
 /** Options that override the defaults of a store. */
 export interface StoreOptions {
   readonly pathLimits?: PathLimits
-  /** A monotonic clock, in milliseconds. */
-  readonly monotonicMs?: () => number
+  /** True for the one writer, which creates the database if it is absent. */
+  readonly isWriter?: boolean
 }
 
 /**
  * The state that survives a restart. Any number of processes read it, one writes it. It writes only inside its folder.
  */
-export class Store {
+export class Store implements Disposable {
   readonly folder: StateFolder
+  readonly objects: SqliteObjects
   readonly skills: SkillStore
+  readonly checkouts: Checkouts
   readonly snapshots: SnapshotStore
   readonly generations: GenerationStore
   readonly records: SourceRecords
@@ -31,12 +37,13 @@ export class Store {
   readonly links: SkillLinks
   #bytes = 0
 
-  private constructor(folder: StateFolder, options: StoreOptions) {
-    const claims = new GcLeases(options.monotonicMs ?? (() => performance.now()))
+  private constructor(folder: StateFolder, objects: SqliteObjects, { pathLimits = PATH_LIMITS }: StoreOptions) {
     this.folder = folder
-    this.skills = new SkillStore(folder, claims, options.pathLimits ?? PATH_LIMITS)
-    this.snapshots = new SnapshotStore(folder, claims)
-    this.generations = new GenerationStore(folder, this.snapshots)
+    this.objects = objects
+    this.skills = new SkillStore(objects, pathLimits)
+    this.checkouts = new Checkouts(folder, this.skills)
+    this.snapshots = new SnapshotStore(objects)
+    this.generations = new GenerationStore(folder, objects, this.snapshots)
     this.records = new SourceRecords(folder)
     this.decisions = new DecisionStore(folder)
     this.upstreams = new UpstreamFiles(folder)
@@ -45,18 +52,33 @@ export class Store {
 
   /** Opens the state folder, and creates it if it does not exist. */
   static async open(statePath: string, options: StoreOptions = {}): Promise<Store> {
-    return new Store(await openState(statePath), options)
+    const folder = await openState(statePath)
+    return new Store(folder, new SqliteObjects(openDatabase(folder.database)), options)
   }
 
-  /** Opens the state folder read-only. Creates nothing; `undefined` if no process has written there yet. */
+  /**
+   * Opens the state folder that a process has created, and creates nothing but as its writer. `undefined` if no process
+   * has written there yet.
+   */
   static async openExisting(statePath: string, options: StoreOptions = {}): Promise<Store | undefined> {
     const folder = await openExistingState(statePath)
-    return folder && new Store(folder, options)
+    const open = options.isWriter === true ? openDatabase : openExistingDatabase
+    const database = folder && open(folder.database)
+    return folder && database && new Store(folder, new SqliteObjects(database), options)
   }
 
-  /** Creates a temporary folder for one pull, on the disk of the store: what fits there fits into the store. */
-  async scratch(): Promise<Scratch> {
-    return this.folder.scratch()
+  /** Creates what one pull writes to. Objects that are stored or found meanwhile outlive every collection. */
+  async workspace(): Promise<Workspace & AsyncDisposable> {
+    const scratch = await this.folder.scratch()
+    const lease = this.objects.lease()
+    return {
+      scratch: scratch.path,
+      blobs: new LocalBlobs(this.folder.database, this.objects.rows),
+      async [Symbol.asyncDispose]() {
+        lease[Symbol.dispose]()
+        await scratch[Symbol.asyncDispose]()
+      },
+    }
   }
 
   /** Removes what a killed process left incomplete. Only for the one writer, before it starts anything. */
@@ -74,5 +96,9 @@ export class Store {
     const collected = await collect(this, collection, signal)
     this.#bytes = collected.left
     return collected
+  }
+
+  [Symbol.dispose](): void {
+    this.objects[Symbol.dispose]()
   }
 }

@@ -3,8 +3,6 @@ import type { ObjectId } from '../model/revision.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
 import { utf8 } from '../skill-md/frontmatter.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
-import { runOnDisk } from '../store/files/disk-error.ts'
-import { readSpooled } from '../store/files/spool.ts'
 import { skillDocumentIn } from './find-skills.ts'
 import type { SkillCandidate, FoundLink, Gatherer } from './find-skills.ts'
 import { LinkPlaces, follow } from './links.ts'
@@ -30,10 +28,7 @@ export class LinkTexts {
     if (this.#missing.size === 0) return false
     for (const [id, taken] of await tree.take(this.#missing, signal)) {
       const isText = taken.kind === 'blob' && taken.size <= LINK_BYTES
-      this.#texts.set(
-        id,
-        isText ? utf8(runOnDisk(`read the link ${id} in the scratch folder`, () => readSpooled(taken))) : undefined,
-      )
+      this.#texts.set(id, isText ? utf8(tree.bytesOf(taken)) : undefined)
     }
     this.#missing.clear()
     return true

@@ -11,8 +11,6 @@ import { SyncError } from '../model/sync-error.ts'
 import type { RefusedBlob, TakenBlob, Tree } from '../model/tree.ts'
 import type { DocumentReader } from '../skill-md/document-reader.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
-import { runOnDisk } from '../store/files/disk-error.ts'
-import { readSpooled } from '../store/files/spool.ts'
 import { lotsOf, together } from './batches.ts'
 import { firstDiagnostics } from './cap-diagnostics.ts'
 import { READ_HERE } from './document-reading.ts'
@@ -45,16 +43,9 @@ export interface Surroundings {
   readonly earlier: Earlier | undefined
   /** The served snapshot, whatever its rules: it replaces content that cannot be read now. */
   readonly served: Earlier | undefined
-  /**
-   * Called with the skills of each lot after they are read, while the next lot is fetched. The end of the survey
-   * decides if they are served.
-   */
-  readonly onRead?: OnRead | undefined
   /** Reads each SKILL.md; `undefined` to read it on this thread. */
   readonly reader?: DocumentReader | undefined
 }
-
-type OnRead = (skills: readonly Skill[], taken: Survey['taken'], signal: AbortSignal) => Promise<void>
 
 /**
  * Finds and judges the skills of a tree. Folders whose tree id is unchanged from an earlier survey are reused unread.
@@ -72,12 +63,12 @@ export async function survey(
   const standIns = new StandIns(around?.served, rules, isReliedOn, async (bytes) =>
     reader.read(bytes, rules.limits.frontmatter, signal),
   )
-  const surveyor = new Surveyor(tree, rules, { earlier, standIns, onRead: around?.onRead, reader }, signal)
+  const surveyor = new Surveyor(tree, rules, { earlier, standIns, reader }, signal)
   const { root, docs } = rules.selection
   return { rules: digest, roots: { skills: root, ...(docs !== undefined && { docs }) }, ...(await surveyor.survey()) }
 }
 
-type Around = Pick<Surroundings, 'earlier' | 'onRead'> & {
+type Around = Pick<Surroundings, 'earlier'> & {
   readonly standIns: StandIns
   readonly reader: DocumentReader
 }
@@ -88,7 +79,6 @@ class Surveyor {
   readonly #limits: SurveyLimits
   readonly #earlier: Earlier | undefined
   readonly #standIns: StandIns
-  readonly #onRead: OnRead | undefined
   readonly #reader: DocumentReader
   readonly #signal: AbortSignal
   readonly #taken = new Map<ObjectId, TakenBlob>()
@@ -98,13 +88,12 @@ class Surveyor {
   /** The places of blobs that the store has already. */
   readonly #stored = new Map<ObjectId, { readonly in: Skill | Docs; readonly path: string }>()
 
-  constructor(tree: Tree, rules: Rules, { earlier, standIns, onRead, reader }: Around, signal: AbortSignal) {
+  constructor(tree: Tree, rules: Rules, { earlier, standIns, reader }: Around, signal: AbortSignal) {
     this.#tree = tree
     this.#selection = rules.selection
     this.#limits = rules.limits
     this.#earlier = earlier
     this.#standIns = standIns
-    this.#onRead = onRead
     this.#reader = reader
     this.#signal = signal
   }
@@ -227,9 +216,7 @@ class Surveyor {
   }
 
   async #readLot(candidates: readonly ResolvedCandidate[], skills: Skill[], signal: AbortSignal): Promise<void> {
-    const begun = skills.length
     await inSlices(candidates, async (candidate) => void skills.push(await this.#read(candidate, signal)), signal)
-    await this.#onRead?.(skills.slice(begun), this.#taken, signal)
   }
 
   async #read(candidate: ResolvedCandidate, signal: AbortSignal): Promise<Skill> {
@@ -255,11 +242,10 @@ class Surveyor {
     return this.#known.get(blob) ?? { kind: 'refused', reason: 'absent' }
   }
 
-  /** Reads a blob from the scratch folder on this thread: another thread would take ten times as long. */
+  /** Reads a blob on this thread: another thread would take ten times as long. */
   async #bytesOf(blob: ObjectId): Promise<Uint8Array> {
     const taken = this.#taken.get(blob)
-    if (taken?.kind === 'blob')
-      return runOnDisk(`read the blob ${blob} in the scratch folder`, () => readSpooled(taken))
+    if (taken?.kind === 'blob') return this.#tree.bytesOf(taken)
     const stored = this.#stored.get(blob)
     if (stored === undefined || this.#earlier === undefined)
       throw new SyncError('store-failed', `Cannot read blob ${blob}: nobody has it`)

@@ -1,15 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { countOf } from '../../../base/text/plural.ts'
 import { readOfficially } from '../../../serve/official-reader.ts'
 import type { Level } from '../../../sync/lint/lint-skill.ts'
 import { validate as validateTree } from '../../../sync/lint/lint.ts'
 import type { Validation } from '../../../sync/lint/lint.ts'
+import type { Workspace } from '../../../sync/model/blob-store.ts'
 import { SKILL_LIMITS } from '../../../sync/model/skill.ts'
 import type { Selection } from '../../../sync/model/source.ts'
 import { FRONTMATTER_LIMITS } from '../../../sync/skill-md/frontmatter.ts'
-import { cannot } from '../../../sync/store/files/disk-error.ts'
+import { temporaryWorkspace } from '../../../sync/store/objects/temporary-blobs.ts'
 import type { Rules } from '../../../sync/survey/survey-rules.ts'
 import { readFolder } from '../../../sync/upstream/folder/folder-tree.ts'
 import { FETCH_LIMITS } from '../../../sync/upstream/upstream.ts'
@@ -80,18 +78,14 @@ interface Validated {
 }
 
 async function validateAll(roots: readonly Root[], asked: Asked, signal: AbortSignal): Promise<Validated[]> {
-  const scratch = await mkdtemp(join(tmpdir(), 'skillsyncd-validate-')).catch(cannot('make a scratch folder'))
-  try {
-    const validated: Validated[] = []
-    for (const root of roots) validated.push({ root, validation: await validateRoot(root, asked, scratch, signal) })
-    return validated
-  } finally {
-    await rm(scratch, { recursive: true, force: true })
-  }
+  await using workspace = await temporaryWorkspace()
+  const validated: Validated[] = []
+  for (const root of roots) validated.push({ root, validation: await validateRoot(root, asked, workspace, signal) })
+  return validated
 }
 
-async function validateRoot(root: Root, asked: Asked, scratch: string, signal: AbortSignal): Promise<Validation> {
-  const reading = { root: '', docs: undefined, limits: FETCH_LIMITS, scratch }
+async function validateRoot(root: Root, asked: Asked, { blobs }: Workspace, signal: AbortSignal): Promise<Validation> {
+  const reading = { root: '', docs: undefined, limits: FETCH_LIMITS, blobs }
   await using tree = await readFolder(root.folder, reading, signal)
   const validating = { rules: rulesOf(asked), level: asked.level, folder: root.name, readOfficially }
   const validation = await validateTree(tree, validating, signal)

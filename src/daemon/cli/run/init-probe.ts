@@ -1,11 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { systemClock } from '../../../base/clock.ts'
 import { joinPath } from '../../../base/paths.ts'
 import type { ObjectId, Revision } from '../../../sync/model/revision.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { Tree } from '../../../sync/model/tree.ts'
+import { temporaryWorkspace } from '../../../sync/store/objects/temporary-blobs.ts'
 import { openUpstream } from '../../../sync/upstream/open.ts'
 import { NOTHING_KNOWN } from '../../../sync/upstream/upstream.ts'
 import { sshAccessOf } from '../../config/auth.ts'
@@ -32,10 +30,11 @@ export async function firstLook(
   if (configured === undefined || configured.source.kind === 'mcp') throw new TypeError('There is nothing to look at')
   const { limits, programs } = config
   const keyring = new Keyring({ environment, redactor, clock: systemClock, fetchMs: limits.fetch.totalMs })
-  const scratch = await mkdtemp(join(tmpdir(), 'skillsyncd-'))
+  await using workspace = await temporaryWorkspace()
   try {
     const upstream = openUpstream(configured.source, {
-      scratch,
+      scratch: workspace.scratch,
+      blobs: workspace.blobs,
       limits: limits.fetch,
       way: keyring.wayTo(configured),
       programs: {
@@ -50,8 +49,6 @@ export async function firstLook(
     return { revision, skills: skillFolders(tree, tree.root, '') }
   } catch (error) {
     throw error instanceof SyncError ? cleanError(error, redactor) : error
-  } finally {
-    await rm(scratch, { recursive: true, force: true })
   }
 }
 

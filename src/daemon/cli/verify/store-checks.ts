@@ -75,14 +75,17 @@ async function* inspect(snapshot: Snapshot, verifying: Verifying): AsyncGenerato
   for (const skill of snapshot.skills.filter(isOfUpstream)) yield* keptOf(skill, verifying)
   for (const [stored, of] of storedWithNames(snapshot)) {
     if (store === undefined) return
-    const place = store.skills.folderOf(stored)
+    const place = store.checkouts.pathOf(stored)
     if (looked.has(place)) continue
     signal.throwIfAborted()
     looked.add(place)
     if (looked.size % SHOWN_EVERY === 0) show(`${looked.size} skills looked at`)
-    const { damage, strangers } = await store.skills.inspect(stored)
-    for (const { path, problem } of damage) yield verifyError('file-damaged', problem, { source, ...of, path })
-    for (const path of strangers)
+    const inStore = await store.skills.damageIn(stored)
+    for (const { path, problem } of inStore) yield verifyError('file-damaged', problem, { source, ...of, path })
+    if (!(await store.checkouts.has(stored))) continue
+    for (const { path, problem } of await store.checkouts.damageIn(stored))
+      yield verifyError('file-damaged', `in ${place}: ${problem}`, { source, ...of, path })
+    for (const path of await store.checkouts.strangersIn(stored))
       yield verifyNote('stranger', `lies in ${place} and is not of ${'skill' in of ? 'the skill' : 'the docs'}`, {
         source,
         path,

@@ -25,8 +25,8 @@ export interface ToolHost {
 
 /** The paths of skills for callers that share the disk. */
 export interface SharedDisk {
-  /** Returns the absolute path of the stored SKILL.md. `undefined` if only the daemon may read the stored file. */
-  pathOf(skill: Skill): string | undefined
+  /** Returns the absolute path of a SKILL.md that is as stored. `undefined` if there is none that the caller may read. */
+  pathOf(skill: Skill): Promise<string | undefined>
   /**
    * Returns the current state of a folder source: its SKILL.md, or `differs` if another file differs from the served
    * one. `undefined` if the source is not a folder, is not followed freely (because of a lock, a gate or a decision),
@@ -67,7 +67,7 @@ export async function readSkillDocument(
   const bytes = await read(skill, file)
   if (isUnread(bytes)) return bytes
   if (!isAsListed(bytes, file)) return undefined
-  const path = disk?.pathOf(skill)
+  const path = await disk?.pathOf(skill)
   return { bytes, isBehind: present !== undefined, ...(path !== undefined && { path }) }
 }
 

@@ -7,15 +7,14 @@ import { runOnDisk, cannot, isDiskError, unlessAbsent } from './disk-error.ts'
 import { expectOwnEntries, expectOwnFolder } from './folder-owner.ts'
 
 /** The version of the layout. A change that an older version would misread gets the next number. */
-const FORMAT = '2'
+const FORMAT = '3'
 
 /** The versions that this program can open, as messages name them. */
-const KNOWN = '"1" and "2"'
+const KNOWN = `"${FORMAT}"`
 
-/** Earlier versions whose content means the same here: in the first, no snapshot has parts. */
-const READABLE: ReadonlySet<string> = new Set(['1', FORMAT])
+const READABLE: ReadonlySet<string> = new Set([FORMAT])
 
-const FOLDERS = ['skills', 'docs', 'snapshots', 'generations', 'sources', 'upstreams', 'links', 'tmp'] as const
+const FOLDERS = ['checkouts', 'generations', 'sources', 'upstreams', 'links', 'tmp'] as const
 
 /**
  * Opens the state folder, and creates it if it does not exist. Rejects an unknown layout and a folder of another user.
@@ -72,6 +71,11 @@ export class StateFolder {
 
   async expectRight(): Promise<void> {
     await this.#expectRight()
+  }
+
+  /** The path of the database of objects. */
+  get database(): string {
+    return join(this.path, 'store.db')
   }
 
   /** Returns the absolute path of an entry in the state folder. */

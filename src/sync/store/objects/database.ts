@@ -1,3 +1,5 @@
+import { accessSync, constants, existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { SyncError } from '../../model/sync-error.ts'
 
@@ -9,6 +11,15 @@ export function openDatabase(path: string): DatabaseSync {
     prepareSchema(database, path)
     return database
   })
+}
+
+/**
+ * Opens the database of another process; `undefined` if there is none. A process of another user, or a disk that takes no
+ * writes, leaves it read-only.
+ */
+export function openExistingDatabase(path: string): DatabaseSync | undefined {
+  if (!existsSync(path)) return undefined
+  return isWritable(path) ? openDatabase(path) : openDatabaseReadOnly(path)
 }
 
 /** Opens the database read-only, while another process may write it. */
@@ -49,6 +60,16 @@ export function isDatabaseError(error: unknown): error is Error & { readonly err
   return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
 }
 
+/** WAL makes files beside the database. */
+function isWritable(path: string): boolean {
+  try {
+    for (const place of [path, dirname(path)]) accessSync(place, constants.R_OK | constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Another process holds the write lock only for one short transaction. */
 const BUSY_MS = 10_000
 
@@ -80,8 +101,10 @@ const SCHEMA = `
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
     size INTEGER NOT NULL,
-    bytes BLOB
+    bytes BLOB,
+    label TEXT
   ) STRICT;
+  CREATE INDEX object_label ON object (label) WHERE label IS NOT NULL;
   CREATE TABLE piece (
     object INTEGER NOT NULL REFERENCES object ON DELETE CASCADE,
     at INTEGER NOT NULL,

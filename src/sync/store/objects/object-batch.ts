@@ -6,13 +6,15 @@ import type { Digest } from './object-store.ts'
 export class ObjectBatch {
   readonly #rows: Pick<ObjectRows, 'putAll'>
   readonly #mostBytes: number
+  readonly #label: string | undefined
   #objects: DigestedBytes[] = []
   #bytes = 0
 
   /** `mostBytes`: the bytes of one transaction, unless one object has more. */
-  constructor(rows: Pick<ObjectRows, 'putAll'>, mostBytes = MOST_BYTES) {
+  constructor(rows: Pick<ObjectRows, 'putAll'>, mostBytes = MOST_BYTES, label?: string) {
     this.#rows = rows
     this.#mostBytes = mostBytes
+    this.#label = label
   }
 
   /** Returns the digest of the bytes, which the caller must leave as they are until the next `flush`. */
@@ -29,7 +31,7 @@ export class ObjectBatch {
     const objects = this.#objects
     this.#objects = []
     this.#bytes = 0
-    this.#rows.putAll(objects)
+    this.#rows.putAll(objects, this.#label)
   }
 }
 

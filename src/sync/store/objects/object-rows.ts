@@ -8,6 +8,7 @@ import type { Digest } from './object-store.ts'
 export class ObjectRows {
   readonly #database: DatabaseSync
   readonly #put: StatementSync
+  readonly #label: StatementSync
   readonly #putPiece: StatementSync
   readonly #get: StatementSync
   readonly #getPiece: StatementSync
@@ -17,6 +18,7 @@ export class ObjectRows {
   constructor(database: DatabaseSync) {
     this.#database = database
     this.#put = database.prepare('INSERT INTO object (digest, size, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING')
+    this.#label = database.prepare('UPDATE object SET label = ? WHERE digest = ?')
     this.#putPiece = database.prepare('INSERT INTO piece (object, at, bytes) VALUES (?, ?, ?)')
     this.#get = database.prepare('SELECT id, size, bytes FROM object WHERE digest = ?')
     this.#getPiece = database.prepare('SELECT bytes FROM piece WHERE object = ? AND at = ?')
@@ -25,10 +27,13 @@ export class ObjectRows {
   }
 
   /** Stores the objects in one transaction. */
-  putAll(objects: readonly DigestedBytes[]): void {
+  putAll(objects: readonly DigestedBytes[], label?: string): void {
     runOnDatabase('store objects', () =>
       inTransaction(this.#database, () => {
-        for (const object of objects) this.#putOne(object)
+        for (const object of objects) {
+          this.#putOne(object)
+          if (label !== undefined) this.#label.run(label, blobOf(object.digest))
+        }
       }),
     )
   }

@@ -7,8 +7,13 @@ export type Digest = string
  * implementation to this.
  */
 export interface ObjectStore extends Disposable {
-  /** Stores the bytes, each once, and returns their digests in the same order. They are durable when this resolves. */
-  put(objects: Iterable<Uint8Array>): Promise<readonly Digest[]>
+  /**
+   * Stores the bytes, each once, and returns their digests in the same order. They are durable when this resolves. A
+   * label serves to find them again.
+   */
+  put(objects: Iterable<Uint8Array>, label?: string): Promise<readonly Digest[]>
+  /** Returns the digests of the objects that were put with this label. */
+  labelled(label: string): Promise<readonly Digest[]>
   /** Returns the bytes; `undefined` if there is no such object. Throws `Damaged` if they do not have this digest. */
   get(digest: Digest): Promise<Uint8Array | undefined>
   /** Returns those of the digests that have no object. */

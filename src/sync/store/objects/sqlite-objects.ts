@@ -18,9 +18,9 @@ export class SqliteObjects implements ObjectStore {
     this.#statements = prepareStatements(database)
   }
 
-  async put(objects: Iterable<Uint8Array>): Promise<readonly Digest[]> {
+  async put(objects: Iterable<Uint8Array>, label?: string): Promise<readonly Digest[]> {
     const digests: Digest[] = []
-    const batch = new ObjectBatch(this.rows, SLICE_BYTES)
+    const batch = new ObjectBatch(this.rows, SLICE_BYTES, label)
     for (const bytes of objects) {
       const digest = batch.add(bytes)
       // Before it is stored, so that no collection takes an equal one that is there already.
@@ -30,6 +30,12 @@ export class SqliteObjects implements ObjectStore {
     }
     batch.flush()
     return digests
+  }
+
+  async labelled(label: string): Promise<readonly Digest[]> {
+    return runOnDatabase('list objects', () => this.#statements.labelled.all(label)).map(({ digest }) =>
+      digestIn(digest),
+    )
   }
 
   async get(digest: Digest): Promise<Uint8Array | undefined> {
@@ -149,6 +155,7 @@ interface OpenLease {
 
 interface Statements {
   readonly newest: StatementSync
+  readonly labelled: StatementSync
   readonly page: StatementSync
   readonly remove: StatementSync
   readonly head: StatementSync
@@ -160,6 +167,7 @@ interface Statements {
 function prepareStatements(database: DatabaseSync): Statements {
   return {
     newest: database.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'object'"),
+    labelled: database.prepare('SELECT digest FROM object WHERE label = ? ORDER BY id'),
     page: database.prepare('SELECT id, digest, size FROM object WHERE id > ? ORDER BY id LIMIT ?'),
     remove: database.prepare('DELETE FROM object WHERE id = ?'),
     head: database.prepare('SELECT sequence, generation FROM head ORDER BY sequence DESC LIMIT 1'),

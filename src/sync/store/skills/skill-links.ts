@@ -42,7 +42,7 @@ export class SkillLinks {
     if (!isSkillName(name)) throw new SyncError('store-failed', `Cannot link ${JSON.stringify(name)}: it is no name`)
     const path = this.pathOf(name)
     // Relative: the state folder can be moved, or a service can see it at another path.
-    const target = join('..', 'skills', digest, folderName)
+    const target = join('..', 'checkouts', digest, folderName)
     const before = await unlessAbsent(readlink(path)).catch(cannot(`read the link "${path}"`))
     if (before === target) return false
     const temporary = temporaryIn(this.#state.at('links'))

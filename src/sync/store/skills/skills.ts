@@ -1,127 +1,74 @@
-import { lstat } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { SkillFile } from '../../model/skill.ts'
-import { Damaged } from '../../model/sync-error.ts'
-import { cannot, unlessAbsent } from '../files/disk-error.ts'
-import type { GcLeases } from '../files/gc-leases.ts'
-import { fileNamesIn, type StateFolder } from '../files/state-folder.ts'
-import { inspectSkill, type Inspection } from './inspect-skill.ts'
-import { problemOf, readVerified } from './skill-file.ts'
-import { SkillWriter, type BytesOrigin } from './skill-writer.ts'
-import { calledOf, checkPath, checkStorable, isDigest } from './stored-path.ts'
-import type { PathLimits, ContentFolder, StoredSkill } from './stored-path.ts'
+import { Damaged, SyncError } from '../../model/sync-error.ts'
+import type { ObjectStore } from '../objects/object-store.ts'
+import { calledOf, checkDigest, checkPath, checkStorable } from './stored-path.ts'
+import type { PathLimits, StoredSkill } from './stored-path.ts'
 
-/** The state of a folder. It changes if an entry comes or goes, provided that the disk's clock has advanced. */
-export interface FolderMark {
-  readonly text: string
-  /** The change time by the wall clock. */
-  readonly changedMs: number
+/** A file of a stored skill that is not what it was, and why. */
+export interface FileDamage {
+  readonly path: string
+  readonly problem: string
 }
 
-/**
- * The skill versions, each once, under its content digest: `skills/<digest>/<name>/…`, never modified. Docs folders are
- * stored in the same way: `docs/<digest>/…`. Files are 0444 or 0555 against an agent's accidental write. Folders stay
- * 0755: otherwise only root could move or remove one, and an agent could not leave its caches.
- */
+/** The files of skill versions and of docs folders: each is an object, however many versions and sources have it. */
 export class SkillStore {
-  readonly #state: StateFolder
-  readonly #claims: GcLeases
+  readonly #objects: ObjectStore
   readonly #limits: PathLimits
 
-  constructor(state: StateFolder, claims: GcLeases, limits: PathLimits) {
-    this.#state = state
-    this.#claims = claims
+  constructor(objects: ObjectStore, limits: PathLimits) {
+    this.#objects = objects
     this.#limits = limits
   }
 
-  /** Returns the absolute path that agents get. */
-  folderOf(skill: StoredSkill): string {
-    return this.#state.at(skill.place, skill.digest, skill.folderName)
-  }
-
   /**
-   * True if the skill exists and is undamaged: every file is read. Garbage collection leaves it alone long enough for a
-   * publish.
+   * Throws unless each skill can be served: its paths lead to no place outside of it, its digest is that of its files,
+   * and the store has them. `Damaged` if it lacks one.
    */
-  async has(skill: StoredSkill): Promise<boolean> {
-    checkStorable(skill, this.#limits)
-    await this.#claims.claim(skill.digest)
-    return this.#isWhole(skill)
-  }
-
-  /** Creates a writer for skills that arrive one after the other, limited to `mostBytes` in total. */
-  keeping(mostBytes = Infinity): SkillWriter {
-    return new SkillWriter({
-      mostBytes,
-      state: this.#state,
-      claims: this.#claims,
-      limits: this.#limits,
-      isWhole: (skill) => this.#isWhole(skill),
-      pathOf: (skill, path) => this.#pathOf(skill, path),
-    })
-  }
-
-  /** Writes one skill, as `keepAll` does. */
-  async keep(skill: StoredSkill, bytesOf: (file: SkillFile) => BytesOrigin, signal: AbortSignal): Promise<void> {
-    await this.keepAll([skill], (_, file) => bytesOf(file), signal)
-  }
-
-  /**
-   * Writes the skills that are missing or damaged; calls `bytesOf` only for these. All are on the disk when this
-   * returns; if it throws, none is left half written.
-   */
-  async keepAll(
-    skills: readonly StoredSkill[],
-    bytesOf: (skill: StoredSkill, file: SkillFile) => BytesOrigin,
-    signal: AbortSignal,
-  ): Promise<void> {
-    await using keeping = this.keeping()
-    await keeping.add(skills, bytesOf, signal)
-    await keeping.finish(skills, signal)
+  async expectWhole(skills: readonly StoredSkill[]): Promise<void> {
+    for (const skill of skills) {
+      checkStorable(skill, this.#limits)
+      checkDigest(skill)
+    }
+    const digests = new Set(skills.flatMap(({ files }) => files.map(({ sha256 }) => sha256)))
+    const missing = new Set(await this.#objects.missing(digests))
+    for (const skill of missing.size === 0 ? [] : skills) {
+      const file = skill.files.find(({ sha256 }) => missing.has(sha256))
+      if (file !== undefined) throw new Damaged(`Cannot keep "${file.path}" of the ${calledOf(skill)}: it is gone`)
+    }
   }
 
   /** Returns the verified bytes of a file. Throws `Damaged` if it is damaged or gone. */
   async read(skill: StoredSkill, file: SkillFile): Promise<Buffer> {
-    const read = await readVerified(this.#pathOf(skill, file.path), file)
-    if (Buffer.isBuffer(read)) return read
-    throw new Damaged(`Cannot read "${file.path}" of the ${calledOf(skill)}: ${read.problem}`)
+    checkPath(skill, file.path, this.#limits)
+    const bytes = await this.#objects.get(file.sha256)
+    if (bytes === undefined) throw new Damaged(`Cannot read "${file.path}" of the ${calledOf(skill)}: it is gone`)
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
-  /** Inspects everything in the skill's folder, expected or not. */
-  async inspect(skill: StoredSkill): Promise<Inspection> {
-    checkStorable(skill, this.#limits)
-    return inspectSkill(this.#state.at(skill.place, skill.digest), skill)
-  }
-
-  /** Returns the digests of all stored skills or docs. */
-  async digests(place: ContentFolder = 'skills'): Promise<string[]> {
-    return (await fileNamesIn(this.#state.at(place))).filter(isDigest)
-  }
-
-  /** `undefined` if the folder of the place is gone. */
-  async mark(place: ContentFolder): Promise<FolderMark | undefined> {
-    const folder = this.#state.at(place)
-    const found = await unlessAbsent(lstat(folder, { bigint: true })).catch(cannot(`look at "${folder}"`))
-    return found && { text: `${found.ino} ${found.ctimeNs}`, changedMs: Number(found.ctimeMs) }
-  }
-
-  /**
-   * Sets a skill aside and returns its new path, for the caller to remove. `undefined` if a pull has claimed it or if
-   * it does not exist.
-   */
-  async setAside(digest: string, place: ContentFolder = 'skills'): Promise<string | undefined> {
-    return this.#claims.remove(digest, () => this.#state.setAside(this.#state.at(place, digest)))
-  }
-
-  async #isWhole(skill: StoredSkill): Promise<boolean> {
+  /** Reads every file of the skill, and returns those that are damaged or gone. */
+  async damageIn(skill: StoredSkill): Promise<readonly FileDamage[]> {
+    const damage: FileDamage[] = []
     for (const file of skill.files) {
-      if ((await problemOf(this.#pathOf(skill, file.path), file)) !== undefined) return false
+      const problem = await this.#problemOf(file)
+      if (problem !== undefined) damage.push({ path: file.path, problem })
     }
-    return true
+    return damage
   }
 
-  #pathOf(skill: StoredSkill, path: string): string {
-    checkPath(skill, path, this.#limits)
-    return join(this.folderOf(skill), path)
+  /** Removes the damaged files of these skills, so that a pull stores them again. */
+  async discardDamaged(skills: readonly StoredSkill[]): Promise<void> {
+    const files = new Map(skills.flatMap((skill) => skill.files.map((file) => [file.sha256, file] as const)))
+    for (const [sha256, file] of files)
+      if ((await this.#problemOf(file)) !== undefined) await this.#objects.discard(sha256)
+  }
+
+  async #problemOf({ sha256 }: SkillFile): Promise<string | undefined> {
+    try {
+      return (await this.#objects.get(sha256)) === undefined ? 'it is gone' : undefined
+    } catch (error) {
+      if (error instanceof Damaged) return 'its SHA-256 is another'
+      if (error instanceof SyncError) return error.message
+      throw error
+    }
   }
 }

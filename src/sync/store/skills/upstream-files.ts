@@ -10,7 +10,7 @@ import type { HiddenRun, HiddenText } from '../../skill-md/hidden-unicode.ts'
 import { removeAll, writeWhole } from '../files/atomic.ts'
 import { cannot, unlessAbsent } from '../files/disk-error.ts'
 import { makeFolder, fileNamesIn, type StateFolder } from '../files/state-folder.ts'
-import { readVerified } from './skill-file.ts'
+import { readVerified } from '../files/verified-file.ts'
 import { isDigest } from './stored-path.ts'
 
 /** The stored state of a file. */

@@ -1,3 +1,4 @@
+import type { BlobStore } from '../../model/blob-store.ts'
 import type { ObjectId, Revision } from '../../model/revision.ts'
 import type { DirectorySource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
@@ -9,8 +10,8 @@ import type { RestClock } from './write-settle.ts'
 
 /** The context of the upstream of a folder. */
 export interface FolderReach {
-  /** An existing, empty folder for one pull. The pull removes it. */
-  readonly scratch: string
+  /** Where the bytes of files stay. */
+  readonly blobs: BlobStore
   readonly limits: FetchLimits
   /** Hashes of the files from earlier reads of the folder; `undefined` to read every file. */
   readonly hashes?: FolderHashes
@@ -54,7 +55,7 @@ export class DirectoryUpstream implements TreeUpstream {
 
   async #read(signal: AbortSignal): Promise<FolderTree> {
     const { path, root, docs, links } = this.#source
-    const { limits, scratch, hashes, clock, apart } = this.#reach
-    return readFolder(path, { root, docs, limits, scratch, hashes, clock, apart, follows: links === 'follow' }, signal)
+    const { limits, blobs, hashes, clock, apart } = this.#reach
+    return readFolder(path, { root, docs, limits, blobs, hashes, clock, apart, follows: links === 'follow' }, signal)
   }
 }

@@ -1,12 +1,21 @@
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { realpath } from 'node:fs/promises'
+import { relative } from 'node:path'
 import { printablePath } from '../../../base/text/printable.ts'
+import type { BlobBatch, BlobStore } from '../../model/blob-store.ts'
 import { FOLDER_REF, type ObjectId, type Revision } from '../../model/revision.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import { takeEach, TreeNotTaken, type Proof, type TakenBlob, type Tree, type TreeEntry } from '../../model/tree.ts'
+import {
+  takeEach,
+  TreeNotTaken,
+  type Blob,
+  type Proof,
+  type TakenBlob,
+  type Tree,
+  type TreeEntry,
+} from '../../model/tree.ts'
 import { hiddenInFile } from '../../skill-md/hidden-unicode.ts'
 import { isLfsPointer } from '../../skill-md/lfs.ts'
-import { pacedBlobId, pacedDigest } from '../git/objects/paced-hash.ts'
+import { pacedBlobId } from '../git/objects/paced-hash.ts'
 import { plainCommit } from '../git/objects/synthetic-commit.ts'
 import { parseTree } from '../git/objects/tree-object.ts'
 import type { FetchLimits } from '../upstream.ts'
@@ -31,8 +40,8 @@ export interface FolderReading {
   /** Same as in `Selection`: read whole, skills or not. */
   readonly docs: string | undefined
   readonly limits: FetchLimits
-  /** An existing folder for copies of taken files. Each tree has its own subfolder, which its disposal removes. */
-  readonly scratch: string
+  /** Where the bytes of taken files stay. */
+  readonly blobs: BlobStore
   /** The cached hashes of earlier reads. Without them every file is read. */
   readonly hashes?: FolderHashes | undefined
   /** Delays the read of recently written files. Without it they are read at once. */
@@ -151,7 +160,6 @@ export class FolderTree implements Tree {
   readonly proof: Proof
   readonly #objects: FolderObjects
   readonly #origin: Origin
-  #scratch: string | undefined
 
   constructor(revision: Revision, proof: Proof, objects: FolderObjects, origin: Origin) {
     this.revision = revision
@@ -161,7 +169,7 @@ export class FolderTree implements Tree {
     this.#origin = origin
   }
 
-  /** Returns the same tree with another revision, and with its own scratch folder. */
+  /** Returns the same tree with another revision. */
   of(revision: Revision): FolderTree {
     return new FolderTree(revision, this.proof, this.#objects, this.#origin)
   }
@@ -177,33 +185,31 @@ export class FolderTree implements Tree {
   }
 
   async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, TakenBlob>> {
-    return takeEach(blobs, async (id) => this.#take(id), signal)
+    const batch = this.#origin.reading.blobs.batch()
+    const taken = await takeEach(blobs, async (id) => this.#take(id, batch), signal)
+    batch.flush()
+    return taken
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#scratch === undefined) return
-    await rm(this.#scratch, { recursive: true, force: true }).catch((error: unknown) => {
-      // Ignored: the scratch folder's removal or the next sweep removes the rest.
-      if (diskCodeOf(error) === undefined) throw error
-    })
+  bytesOf({ sha256 }: Blob): Uint8Array {
+    return this.#origin.reading.blobs.read(sha256)
   }
 
-  async #take(id: ObjectId): Promise<TakenBlob> {
+  async [Symbol.asyncDispose](): Promise<void> {}
+
+  async #take(id: ObjectId, batch: BlobBatch): Promise<TakenBlob> {
     const reason = NO_CONTENT.get(id)
     if (reason !== undefined) return { kind: 'refused', reason }
     const place = this.#objects.blobs.get(id)
     if (place === undefined) return { kind: 'refused', reason: 'absent' }
     const bytes = 'bytes' in place ? place.bytes : await this.#read(place.path, id)
-    const file = await this.#writeScratch(id, bytes)
     const hidden = hiddenInFile(bytes)
     return {
       kind: 'blob',
       size: bytes.length,
-      sha256: await pacedDigest(bytes),
+      sha256: batch.add(bytes),
       isLfsPointer: isLfsPointer(bytes),
       ...(hidden !== undefined && { hidden }),
-      file,
-      at: 0,
     }
   }
 
@@ -217,21 +223,6 @@ export class FolderTree implements Tree {
     } catch (error) {
       if (error instanceof FolderChanged) throw changeError(this.#origin.path, error)
       throw error
-    }
-  }
-
-  async #writeScratch(id: ObjectId, bytes: Buffer): Promise<string> {
-    try {
-      this.#scratch ??= await mkdtemp(join(this.#origin.reading.scratch, 'folder-'))
-      const file = join(this.#scratch, id)
-      // A file that was taken before has the same bytes.
-      await rm(file, { force: true })
-      await writeFile(file, bytes, { mode: 0o600, flag: 'wx' })
-      return file
-    } catch (cause) {
-      const code = diskCodeOf(cause)
-      if (code === undefined) throw cause
-      throw new SyncError('store-failed', `Cannot write to the scratch folder: ${code}`, { cause })
     }
   }
 }

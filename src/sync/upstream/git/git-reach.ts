@@ -1,9 +1,12 @@
+import type { BlobStore } from '../../model/blob-store.ts'
 import type { FetchThreads } from './fetch-threads.ts'
 import type { GitHost } from './objects/git-host.ts'
 import type { RequestedListing } from './shared-ls-refs.ts'
 
 /** The context of the upstream of a git source. */
 export interface GitReach extends GitHost {
+  /** Where fetched blobs stay. */
+  readonly blobs: BlobStore
   /** A listing of refs that other sources of the same repository share; `undefined` to list alone. */
   readonly listing?: RequestedListing
   /** The threads that fetches run in; `undefined` to start one for each fetch. */

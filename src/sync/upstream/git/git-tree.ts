@@ -2,7 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { formatOf, type ObjectId, type Revision } from '../../model/revision.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import { BLOBS_AT_ONCE, TreeNotTaken, type Proof, type TakenBlob, type Tree, type TreeEntry } from '../../model/tree.ts'
+import {
+  BLOBS_AT_ONCE,
+  TreeNotTaken,
+  type Blob,
+  type Proof,
+  type TakenBlob,
+  type Tree,
+  type TreeEntry,
+} from '../../model/tree.ts'
 import { namedLimit } from '../upstream.ts'
 import type { KnownTrees, Relation } from '../upstream.ts'
 import type { GitReach } from './git-reach.ts'
@@ -97,6 +105,10 @@ class GitTree implements Tree {
     return taken
   }
 
+  bytesOf({ sha256 }: Blob): Uint8Array {
+    return this.#reach.blobs.read(sha256)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#fetch[Symbol.asyncDispose]()
   }
@@ -115,13 +127,13 @@ interface Fetch extends AsyncDisposable {
 }
 
 async function openFetch(place: ObjectLocation, reach: GitReach): Promise<Fetch> {
-  const { scratch, limits } = reach
+  const { scratch, blobs, limits } = reach
   const folder = await mkdtemp(join(scratch, 'git-')).catch((cause: unknown) => {
     throw new SyncError('store-failed', `Cannot make a folder in "${scratch}"`, { cause })
   })
   const program =
     place.kind === 'program' ? await ProgramSupply.open(place.target, { ...reach, scratch: folder }) : undefined
-  const worker = new ObjectWorker({ place, scratch: folder, limits }, reach.threads)
+  const worker = new ObjectWorker({ place, scratch: folder, database: blobs.database, limits }, reach.threads)
   const overdue = new AbortController()
   const clock = setTimeout(() => {
     const message = `Cannot fetch: not done within ${namedLimit('totalMs', limits)}`

@@ -1,6 +1,4 @@
-import { hash } from 'node:crypto'
-import { closeSync, openSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
 import { parentPort } from 'node:worker_threads'
 import { printablePath } from '../../../base/text/printable.ts'
 import type { ObjectId, Revision } from '../../model/revision.ts'
@@ -8,13 +6,15 @@ import { isSystemError, SyncError } from '../../model/sync-error.ts'
 import type { TakenBlob } from '../../model/tree.ts'
 import { hiddenInFile } from '../../skill-md/hidden-unicode.ts'
 import { isLfsPointer } from '../../skill-md/lfs.ts'
+import { openDatabase } from '../../store/objects/database.ts'
+import { ObjectBatch } from '../../store/objects/object-batch.ts'
+import { ObjectRows } from '../../store/objects/object-rows.ts'
 import { namedLimit } from '../upstream.ts'
 import type { KnownTrees } from '../upstream.ts'
 import { DiskObjects } from './disk-objects.ts'
 import { treeOfCommit, targetOfTag, type GitObject } from './objects/git-object.ts'
 import type { ObjectLocation, WorkerTask } from './objects/git-transport.ts'
 import { tooLarge, type LargeObject, type ObjectSource } from './objects/object-source.ts'
-import { inScratch } from './objects/pack-spool.ts'
 import { walkTrees } from './objects/tree-walk.ts'
 import { ProgramObjects } from './program/program-objects.ts'
 import { RemoteObjects } from './smart-http/remote-objects.ts'
@@ -29,7 +29,7 @@ async function answer(request: WorkerRequest): Promise<WorkerAnswer> {
       await objects.open(request.revision, request.known, request.way)
       return openTree(request.revision, request.known)
     case 'take':
-      return { kind: 'taken', blobs: await objects.take(request.blobs, keepBlob, request.way) }
+      return take(request)
     case 'peel':
       return { kind: 'peeled', commit: await peel(request.id) }
     case 'relate': {
@@ -46,7 +46,8 @@ async function answer(request: WorkerRequest): Promise<WorkerAnswer> {
 /** Closes everything that the fetch has opened. */
 function end(): WorkerAnswer {
   objects[Symbol.dispose]?.()
-  spool[Symbol.dispose]()
+  database?.close()
+  database = undefined
   const { heapTotal, external } = process.memoryUsage()
   return { kind: 'ended', isFit: heapTotal + external <= FIT_BYTES }
 }
@@ -114,6 +115,20 @@ function largeObject(what: string, { size }: LargeObject): SyncError {
   return new SyncError('limit-exceeded', `Cannot take ${what}: it has ${figure} by itself, over ${most}`)
 }
 
+async function take({ blobs: ids, way }: Extract<WorkerRequest, { kind: 'take' }>): Promise<WorkerAnswer> {
+  const taken = await objects.take(ids, keepBlob, way)
+  if (database !== undefined) blobs.flush()
+  return { kind: 'taken', blobs: taken }
+}
+
+function batch(): ObjectBatch {
+  if (database === undefined) {
+    database = openDatabase(task.database)
+    blobs = new ObjectBatch(new ObjectRows(database))
+  }
+  return blobs
+}
+
 function keepBlob(bytes: Uint8Array): TakenBlob {
   const { blobBytes, packBytes } = task.limits
   if (bytes.length > blobBytes) return tooLarge(bytes.length)
@@ -121,16 +136,14 @@ function keepBlob(bytes: Uint8Array): TakenBlob {
   // A few packed bytes can inflate to large files on the disk, so their total has the same limit as the wire.
   if (kept > packBytes)
     throw new SyncError('limit-exceeded', `Cannot keep the files: over ${namedLimit('packBytes', task.limits)}`)
-  const at = spool.append(bytes)
+  const sha256 = batch().add(bytes)
   const hidden = hiddenInFile(bytes)
   return {
     kind: 'blob',
     size: bytes.length,
-    sha256: hash('sha256', bytes),
+    sha256,
     isLfsPointer: isLfsPointer(bytes),
     ...(hidden !== undefined && { hidden }),
-    file: spool.file,
-    at,
   }
 }
 
@@ -161,22 +174,23 @@ const MAX_TAGS = 8
 let kept = 0
 let queue = Promise.resolve()
 let task: WorkerTask
-let spool: BlobSpool
+/** Opened by the first blob, and closed at the end of each task. */
+let database: DatabaseSync | undefined
+let blobs: ObjectBatch
 let objects: ObjectSource
 // The thread may start long before its first task.
 parentPort?.on('message', (message: WorkerTask | WorkerRequest) => {
-  if ('kind' in message) take(message)
+  if ('kind' in message) queueRequest(message)
   else begin(message)
 })
 
 function begin(first: WorkerTask): void {
   task = first
   kept = 0
-  spool = new BlobSpool(join(task.scratch, 'blobs'))
   queue = queue.then(() => objectsAt(first.place)).then((opened) => void (objects = opened))
 }
 
-function take(request: WorkerRequest): void {
+function queueRequest(request: WorkerRequest): void {
   queue = queue
     .then(() => answer(request))
     .catch((error: unknown): WorkerAnswer => {
@@ -187,36 +201,4 @@ function take(request: WorkerRequest): void {
       return { kind: 'failed', failure: failureFrom(expected) }
     })
     .then(send)
-}
-
-/**
- * Appends blobs to one file in the scratch folder. Creating a file per blob takes several times as long as writing it,
- * and blobs that stay get their own files later.
- */
-class BlobSpool implements Disposable {
-  readonly file: string
-  #descriptor: number | undefined
-  #end = 0
-
-  /** The first blob creates the file. */
-  constructor(file: string) {
-    this.file = file
-  }
-
-  [Symbol.dispose](): void {
-    if (this.#descriptor !== undefined) closeSync(this.#descriptor)
-    this.#descriptor = undefined
-  }
-
-  /** Returns the offset of the bytes in the file. */
-  append(bytes: Uint8Array): number {
-    const at = this.#end
-    inScratch(() => {
-      this.#descriptor ??= openSync(this.file, 'wx', 0o600)
-      for (let done = 0; done < bytes.length;)
-        done += writeSync(this.#descriptor, bytes, done, bytes.length - done, at + done)
-    })
-    this.#end += bytes.length
-    return at
-  }
 }

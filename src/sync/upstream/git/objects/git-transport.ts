@@ -28,9 +28,13 @@ export type ObjectLocation =
   /** With the git program, whose objects the worker reads over its own standard input and output. */
   | { readonly kind: 'program'; readonly target: ProgramTarget }
 
-/** The first message of a fetch. `scratch` is a folder that this fetch alone writes to. */
+/**
+ * The first message of a fetch. `scratch` is a folder that this fetch alone writes to, and `database` the one that
+ * blobs are stored in.
+ */
 export interface WorkerTask {
   readonly place: ObjectLocation
   readonly scratch: string
+  readonly database: string
   readonly limits: FetchLimits
 }

@@ -1,90 +1,9 @@
 import { createHash, hash, type Hash } from 'node:crypto'
-import {
-  closeSync,
-  constants,
-  copyFileSync,
-  fchmodSync,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readSync,
-  writeSync,
-} from 'node:fs'
+import { constants } from 'node:fs'
 import type { Stats } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
-import { setImmediate } from 'node:timers/promises'
 import type { DigestedFile } from '../../model/digest.ts'
-import { cannot, isDiskError } from '../files/disk-error.ts'
-import type { SpoolReader, Spooled } from '../files/spool.ts'
-
-/**
- * Writes spooled bytes to `path`, read-only. Returns why they are not the expected ones; `undefined` if they are. The
- * bytes are hashed as they are written. Yields the thread between the pieces of a large file.
- */
-export async function writeSpooled(
-  reader: SpoolReader,
-  { file: spool, at }: Pick<Spooled, 'file' | 'at'>,
-  path: string,
-  file: DigestedFile,
-): Promise<string | undefined> {
-  const descriptor = openSync(path, 'wx', modeOf(file))
-  try {
-    const check = new ContentCheck(file)
-    for (;;) {
-      const size = Math.min(check.left, PIECE_BYTES)
-      const piece = reader.read({ file: spool, at: at + file.size - check.left, size })
-      if (piece.length < size) return endsEarly(check.left - piece.length)
-      check.update(piece)
-      for (let done = 0; done < size;) done += writeSync(descriptor, piece, done)
-      if (check.left === 0) break
-      await setImmediate()
-    }
-    return check.problem() ?? makeReadOnly(descriptor, fstatSync(descriptor), file)
-  } finally {
-    closeSync(descriptor)
-  }
-}
-
-/**
- * Copies a stored file to `path`, read-only. Returns why it is not the expected one; `undefined` if it is. The copy is
- * hashed in its new place, so it cannot change between check and copy. Does not yield the thread.
- */
-export function copyStored(stored: string, path: string, file: DigestedFile): string | undefined {
-  // Copying would follow a link, and block forever on a pipe.
-  const there = lstatSync(stored, { throwIfNoEntry: false })
-  if (there === undefined) return 'it is gone'
-  if (!there.isFile()) return 'it is not a regular file'
-  // A reflink if the disk supports it; never a hard link, because an agent that writes to its copy would change all of
-  // them.
-  copyFileSync(stored, path, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
-  const descriptor = openSync(path, UNFOLLOWED)
-  try {
-    const found = fstatSync(descriptor)
-    return statProblem(found, file) ?? contentProblem(descriptor, file) ?? makeReadOnly(descriptor, found, file)
-  } finally {
-    closeSync(descriptor)
-  }
-}
-
-/** Sets the mode, regardless of the umask and of the mode of the copied file. */
-function makeReadOnly(descriptor: number, { mode }: Stats, file: DigestedFile): undefined {
-  if ((mode & 0o777) !== modeOf(file)) fchmodSync(descriptor, modeOf(file))
-}
-
-function modeOf({ executable }: DigestedFile): number {
-  return executable ? 0o555 : 0o444
-}
-
-function contentProblem(descriptor: number, file: DigestedFile): string | undefined {
-  const check = new ContentCheck(file)
-  const piece = Buffer.allocUnsafe(Math.min(file.size, PIECE_BYTES))
-  while (check.left > 0) {
-    const bytesRead = readSync(descriptor, piece, 0, Math.min(check.left, piece.length), null)
-    if (bytesRead === 0) break
-    check.update(piece.subarray(0, bytesRead))
-  }
-  return check.problem()
-}
+import { cannot, isDiskError } from './disk-error.ts'
 
 /**
  * Returns the bytes of the file, or the reason for a failure. Never returns bytes that differ from the expected file.

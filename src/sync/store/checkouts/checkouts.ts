@@ -1,0 +1,118 @@
+import { lstat, rename } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { foldersAbove } from '../../../base/paths.ts'
+import { SerialQueue } from '../../../base/serial-queue.ts'
+import { removeAll, syncFolder, temporaryIn } from '../files/atomic.ts'
+import { cannot, isDiskError, unlessAbsent } from '../files/disk-error.ts'
+import { fileNamesIn, makeFolder, type StateFolder } from '../files/state-folder.ts'
+import type { FileDamage, SkillStore } from '../skills/skills.ts'
+import { calledOf, isDigest, type StoredSkill } from '../skills/stored-path.ts'
+import { problemOf, writeReadOnly } from './checkout-file.ts'
+import { strangersIn } from './strangers.ts'
+
+/**
+ * Skill versions as folders, `checkouts/<digest>/<name>/…`, for whom a path is needed: agents and gates. A checkout is
+ * made from the store when it is requested, and never read to serve a client. Files are read-only against an agent's
+ * accidental write. Folders stay 0755: otherwise only root could move or remove one, and an agent could not leave its
+ * caches.
+ */
+export class Checkouts {
+  readonly #state: StateFolder
+  readonly #skills: SkillStore
+  readonly #queue = new SerialQueue()
+
+  constructor(state: StateFolder, skills: SkillStore) {
+    this.#state = state
+    this.#skills = skills
+  }
+
+  /** True if there is a checkout, intact or not. */
+  async has({ digest }: StoredSkill): Promise<boolean> {
+    return (await unlessAbsent(lstat(this.#state.at('checkouts', digest)))) !== undefined
+  }
+
+  /** Returns the absolute path of a skill's checkout, which need not exist. */
+  pathOf({ digest, folderName }: StoredSkill): string {
+    return join(this.#state.at('checkouts', digest), folderName)
+  }
+
+  /** Makes the skill's checkout if it is absent, and again if it was edited. Returns its absolute path. */
+  async ensure(skill: StoredSkill): Promise<string> {
+    return this.#queue.next(async () => {
+      if ((await this.damageIn(skill)).length > 0) await this.#make(skill)
+      return this.pathOf(skill)
+    })
+  }
+
+  /** Returns the foreign entries of a checkout: what an agent left there. */
+  async strangersIn(skill: StoredSkill): Promise<readonly string[]> {
+    return strangersIn(this.#state.at('checkouts', skill.digest), skill)
+  }
+
+  /** Returns the files that are not as stored; all of them if there is no checkout. */
+  async damageIn(skill: StoredSkill): Promise<readonly FileDamage[]> {
+    const damage: FileDamage[] = []
+    for (const file of skill.files) {
+      const problem = await problemOf(join(this.pathOf(skill), file.path), file)
+      if (problem !== undefined) damage.push({ path: file.path, problem })
+    }
+    return damage
+  }
+
+  /** Removes the checkouts of other skills, and returns how many there were. */
+  async keepOnly(digests: ReadonlySet<string>): Promise<number> {
+    const others = (await fileNamesIn(this.#state.at('checkouts'))).filter(
+      (name) => isDigest(name) && !digests.has(name),
+    )
+    for (const name of others) await this.#remove(name)
+    return others.length
+  }
+
+  async #make(skill: StoredSkill): Promise<void> {
+    const draft = temporaryIn(this.#state.at('checkouts'))
+    try {
+      await this.#write(skill, join(draft, skill.folderName))
+      await this.#place(skill, draft)
+    } finally {
+      await removeAll(draft)
+    }
+  }
+
+  async #write(skill: StoredSkill, folder: string): Promise<void> {
+    const folders = new Set(skill.files.flatMap(({ path }) => [...foldersAbove(path)]))
+    makeFolder(folder, 0o755)
+    for (const path of [...folders].toSorted()) makeFolder(join(folder, path), 0o755)
+    for (const file of skill.files) {
+      const bytes = await this.#skills.read(skill, file)
+      await writeReadOnly(join(folder, file.path), bytes, file).catch(cannot(`check out "${file.path}"`))
+    }
+  }
+
+  /** Another process may have made the same checkout meanwhile. */
+  async #place(skill: StoredSkill, draft: string): Promise<void> {
+    const target = this.#state.at('checkouts', skill.digest)
+    const attempt = `check out the ${calledOf(skill)}`
+    while (!(await hasMoved(draft, target).catch(cannot(attempt)))) {
+      if ((await this.damageIn(skill)).length === 0) return
+      await this.#remove(skill.digest)
+    }
+    await syncFolder(dirname(target))
+  }
+
+  /** Moved first: no reader finds it half removed. */
+  async #remove(name: string): Promise<void> {
+    const aside = await this.#state.setAside(this.#state.at('checkouts', name))
+    if (aside !== undefined) await removeAll(aside)
+  }
+}
+
+/** Returns false if there is something at the target. */
+async function hasMoved(from: string, to: string): Promise<boolean> {
+  try {
+    await rename(from, to)
+    return true
+  } catch (error) {
+    if (isDiskError(error, 'ENOTEMPTY', 'EEXIST', 'ENOTDIR')) return false
+    throw error
+  }
+}

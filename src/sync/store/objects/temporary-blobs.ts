@@ -1,0 +1,23 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Workspace } from '../../model/blob-store.ts'
+import { cannot } from '../files/disk-error.ts'
+import { openDatabase } from './database.ts'
+import { LocalBlobs } from './local-blobs.ts'
+import { ObjectRows } from './object-rows.ts'
+
+/** Creates a workspace without a store, below the system's temporary folder. Disposal removes it. */
+export async function temporaryWorkspace(): Promise<Workspace & AsyncDisposable> {
+  const scratch = await mkdtemp(join(tmpdir(), 'skillsyncd-')).catch(cannot('make a scratch folder'))
+  const path = join(scratch, 'blobs.db')
+  const database = openDatabase(path)
+  return {
+    scratch,
+    blobs: new LocalBlobs(path, new ObjectRows(database)),
+    async [Symbol.asyncDispose]() {
+      database.close()
+      await rm(scratch, { recursive: true, force: true }).catch(cannot(`remove "${scratch}"`))
+    },
+  }
+}
