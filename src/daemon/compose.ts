@@ -51,7 +51,7 @@ export function compose(loaded: LoadedParts) {
   const servers = mcp.connections
   const candidates = new Candidates({ ...base, servers })
   const fallbackTo = (id: SourceId): Fallback => fallbackOf(id, candidates, mcp)
-  const puller = new Puller({ ...base, servers, fallbackTo, fetchAll: mcp.fetchAll.bind(mcp) })
+  const puller = new Puller({ ...base, servers, candidates, fallbackTo, fetchAll: mcp.fetchAll.bind(mcp) })
   const scheduler = new PullScheduler({ ...base, puller })
 
   const decisions = new OperatorDecisions({ ...base, puller })

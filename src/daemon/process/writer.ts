@@ -249,7 +249,10 @@ function rightFor({ config: { state }, log, command }: WriterCandidate, socket: 
 /** Opens the folder for writing, or for reading if the disk takes no writes. */
 async function storeOf({ config, log, servesReadOnly }: WriterCandidate, right: WriteRight): Promise<Store> {
   const { refusal } = right
-  const store = await Store.openExisting(config.state, { pathLimits: config.limits.fetch, isWriter: refusal === undefined })
+  const store = await Store.openExisting(config.state, {
+    pathLimits: config.limits.fetch,
+    isWriter: refusal === undefined,
+  })
   if (store === undefined || (refusal !== undefined && servesReadOnly !== true)) throw refusal ?? noStateFolder(config)
   store.folder.guardWith(async () => right.expect())
   if (refusal === undefined) {

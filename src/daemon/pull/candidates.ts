@@ -39,12 +39,16 @@ export interface CandidatesParts extends ReachingParts {
   readonly names: HostNames
 }
 
+const RECENT_MS = 3_600_000
+
 /** Inspects the upstream for a decision by the operator. Nothing is served as a result. */
 export class Candidates {
   readonly #config: Config
   readonly #parts: CandidatesParts
   readonly #keyring: Keyring
   readonly #places: PQueue
+  /** The times of candidates on the monotonic clock, by the digests of their snapshots. */
+  readonly #recent = new Map<string, number>()
   /** Runs one at a time: each holds a whole repository in memory. */
   readonly #secondPlace = new PQueue({ concurrency: 1 })
 
@@ -55,6 +59,13 @@ export class Candidates {
     this.#config = config
     this.#parts = parts
     this.#places = new PQueue({ concurrency: config.limits.fetches.concurrency })
+  }
+
+  /** The snapshots that were taken recently: an operator is about to compare or to lock them. */
+  get recent(): ReadonlySet<string> {
+    const now = this.#parts.clock.monotonicMs()
+    for (const [digest, at] of this.#recent) if (now - at > RECENT_MS) this.#recent.delete(digest)
+    return new Set(this.#recent.keys())
   }
 
   /** The revision that the ref of a source points to now. Changes nothing. */
@@ -72,6 +83,7 @@ export class Candidates {
       if (current !== undefined && this.#isSame(current.snapshot, source, revision)) return current
       const snapshot = await fetchSnapshot({ ...one, revision, upstream })
       const held = { source: source.id, snapshot: await this.#parts.store.snapshots.keep(snapshot, signal) }
+      this.#recent.set(held.snapshot, this.#parts.clock.monotonicMs())
       return { held, snapshot }
     })
   }

@@ -48,6 +48,8 @@ export interface PullerParts extends ReachingParts {
   readonly fetched: FetchedBytes
   /** The server from which the locked skills of a source are read if their commit vanishes. */
   readonly fallbackTo: (id: SourceId) => Fallback
+  /** The snapshots that an operator is about to compare or to lock. */
+  readonly candidates: { readonly recent: ReadonlySet<string> }
   /** Settled when the agents' folders link to what is served, and to nothing that may be collected. */
   readonly linking: { settled(): Promise<void> }
 }
@@ -231,7 +233,7 @@ export class Puller implements AsyncDisposable {
       const locked = await keptByLock(store, this.#config)
       // What is served by now stays, even if the disk lost the generation that names it.
       const served = this.#parts.served.current.map(({ held }) => held.snapshot)
-      const keep = new Set([...locked, ...served])
+      const keep = new Set([...locked, ...served, ...this.#parts.candidates.recent])
       await store.collect({ now: clock.now(), retention: this.#config.retention, keep }, signal)
       log.recovery('collection-failed', '')
     } catch (error) {

@@ -2,6 +2,7 @@ import { UNDECIDED, type SourceDecision } from '../../sync/decisions/decisions.t
 import type { Current } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SyncError } from '../../sync/model/sync-error.ts'
+import { storedIn } from '../../sync/store/skills/stored-path.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import type { Config } from '../config/config.ts'
 import { configuredIn } from '../config/config.ts'
@@ -43,6 +44,7 @@ export class Rollbacks {
   /** Returns the effect on each source. The signal aborts only before the first source is changed. */
   async to(target: RollbackTarget, hold: boolean, signal: AbortSignal): Promise<readonly RolledBack[]> {
     const { store, served, puller } = this.#parts
+    using _lease = store.objects.lease()
     const back = await this.#backAt(target, signal)
     if (back.size === 0)
       throw new OperatorError('nothing-to-decide', 'There is nothing to go back to: that is what is served')
@@ -52,6 +54,8 @@ export class Rollbacks {
       if (refusal instanceof NotLocked && !hold) throw broughtBack(this.#config, id, refusal)
       if (refusal !== undefined) throw refusal
     }
+    // The lease keeps what is found now, however old its generation is.
+    for (const { snapshot } of back.values()) await store.skills.expectWhole(storedIn(snapshot))
     signal.throwIfAborted()
     const done: RolledBack[] = []
     for (const [id, { snapshot }] of back) {

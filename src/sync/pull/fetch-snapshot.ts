@@ -6,7 +6,7 @@ import type { Source } from '../model/source.ts'
 import { SyncError, Damaged } from '../model/sync-error.ts'
 import { TreeNotTaken } from '../model/tree.ts'
 import type { Tree } from '../model/tree.ts'
-import { storedOf } from '../store/skills/stored-path.ts'
+import { storedIn, storedOf } from '../store/skills/stored-path.ts'
 import type { StoredSkill } from '../store/skills/stored-path.ts'
 import type { Store } from '../store/store.ts'
 import type { Earlier } from '../survey/earlier-snapshot.ts'
@@ -29,6 +29,7 @@ export async function fetchSnapshot(pull: RevisionPull): Promise<Snapshot> {
   const { source, current, orders, io, revision, upstream, signal } = pull
   expectRoom(io)
   if (upstream.kind === 'listing') return surveyListing(await upstream.list(revision, signal), pull)
+  if (orders.isDamaged === true) await discardDamaged(pull)
   return fetchDespiteDamage({
     ...pull,
     upstream,
@@ -54,8 +55,14 @@ async function fetchDespiteDamage(pull: TreePull): Promise<Snapshot> {
     if (pull.earlier === undefined || !(error instanceof Damaged)) throw error
     // A stored file that the new commit also has may be damaged. The second attempt relies on no stored content, and so
     // repairs it.
+    await discardDamaged(pull)
     return fetchUnknown({ ...pull, earlier: undefined })
   }
+}
+
+/** A damaged object would be taken for the one that is to replace it. */
+async function discardDamaged({ current, io }: RevisionPull): Promise<void> {
+  if (current !== undefined) await io.store.skills.discardDamaged(storedIn(current.snapshot))
 }
 
 async function fetchUnknown(pull: TreePull): Promise<Snapshot> {

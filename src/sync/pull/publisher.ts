@@ -175,7 +175,11 @@ export class Publisher {
   }
 
   async #inTurn<Done>(signal: AbortSignal, work: () => Promise<Done>): Promise<Done> {
-    return this.#queue.next(work, signal)
+    return this.#queue.next(async () => {
+      // A snapshot that is stored here is named by nothing until the generation is published.
+      using _lease = this.#store.objects.lease()
+      return await work()
+    }, signal)
   }
 
   /** Resolves when everything that was to be published so far is on the disk, or has failed. */

@@ -1,10 +1,12 @@
-import { accessSync, constants, existsSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { SyncError } from '../../model/sync-error.ts'
+import { runOnDisk } from '../files/disk-error.ts'
 
 /** Opens the database of a state folder for the one writer, and creates it if it does not exist. */
 export function openDatabase(path: string): DatabaseSync {
+  makePrivate(path)
   return runOnDatabase(`open the database "${path}"`, () => {
     const database = new DatabaseSync(path, { timeout: BUSY_MS })
     database.exec(SETTINGS)
@@ -58,6 +60,11 @@ export function inTransaction<Done>(database: DatabaseSync, work: () => Done): D
 /** True for an error that SQLite reports; `errcode` is its extended result code (sqlite.org/rescode.html). */
 export function isDatabaseError(error: unknown): error is Error & { readonly errcode: number } {
   return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
+}
+
+/** Creates the file before SQLite does, for its user alone; the files of the WAL get the same mode. */
+function makePrivate(path: string): void {
+  runOnDisk(`make the database "${path}"`, () => closeSync(openSync(path, 'a', 0o600)))
 }
 
 /** WAL makes files beside the database. */
