@@ -1,6 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { createHash } from 'node:crypto'
 import { digestOf, inPathOrder } from '../../../src/sync/model/digest.ts'
 import type { Docs } from '../../../src/sync/model/docs-folder.ts'
 import type { HeldSnapshot } from '../../../src/sync/model/generation.ts'
@@ -8,7 +6,6 @@ import { isObjectId, type ObjectId } from '../../../src/sync/model/revision.ts'
 import type { Skill, SkillFile } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import { isSourceId, type SourceId } from '../../../src/sync/model/source-id.ts'
-import type { BytesOrigin } from '../../../src/sync/store/skills/skill-writer.ts'
 import { folderNameOf, type StoredSkill } from '../../../src/sync/store/skills/stored-path.ts'
 import type { Store } from '../../../src/sync/store/store.ts'
 
@@ -76,36 +73,10 @@ function fileOf(path: string, bytes: Buffer): SkillFile {
   }
 }
 
-/** Puts the bytes of the samples into one file of a scratch folder, as a pull does, and says where each lies. */
-export async function fetched(
-  folder: string,
-  samples: readonly Sample[],
-): Promise<(skill: StoredSkill, file: SkillFile) => BytesOrigin> {
-  const spool = join(folder, randomUUID())
-  const places = new Map<string, number>()
-  const all: Uint8Array[] = []
-  let end = 0
-  for (const { stored, bytes } of samples) {
-    for (const [path, content] of bytes) {
-      places.set(`${stored.digest}/${path}`, end)
-      all.push(content)
-      end += content.length
-    }
-  }
-  await writeFile(spool, Buffer.concat(all))
-  return (skill, file) => ({ kind: 'scratch', file: spool, at: places.get(`${skill.digest}/${file.path}`) ?? end })
-}
-
-/** Brings the samples into the store the way a pull does. Without `using`: a child runs this as it stands, on Node 22 too. */
+/** Brings the samples into the store the way a pull does. */
 export async function keepSamples(store: Store, ...samples: readonly Sample[]): Promise<void> {
-  const scratch = await store.scratch()
-  try {
-    const bytesOf = await fetched(scratch.path, samples)
-    const skills = samples.map(({ stored }) => stored)
-    await store.skills.keepAll(skills, bytesOf, never())
-  } finally {
-    await scratch[Symbol.asyncDispose]()
-  }
+  await store.objects.put(samples.flatMap(({ bytes }) => [...bytes.values()]))
+  await store.skills.expectWhole(samples.map(({ stored }) => stored))
 }
 
 export function snapshotOf(...samples: readonly Sample[]): Snapshot {
