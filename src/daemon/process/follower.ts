@@ -1,7 +1,6 @@
 import { watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { codeOf } from '../../base/error-code.ts'
 import { waitAtMost } from '../../base/wait-at-most.ts'
@@ -15,6 +14,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError, undefinedIfDamaged } from '../../sync/model/sync-error.ts'
 import { currentCatalog } from '../../sync/pull/generation-catalog.ts'
 import { cannot, isUnwritable, unlessAbsent } from '../../sync/store/files/disk-error.ts'
+import { HINT } from '../../sync/store/generations.ts'
 import { Store } from '../../sync/store/store.ts'
 import type { Log } from '../base/log.ts'
 import { idsOf } from '../config/config.ts'
@@ -34,7 +34,7 @@ import { admissionOf } from '../trust/serving-policy.ts'
 const LOOK_MS = 2_000
 
 /** The files that determine the served generation and its disabled skills. */
-const LOOKED_AT: ReadonlySet<string | null> = new Set(['current', 'decisions.json'])
+const LOOKED_AT: ReadonlySet<string | null> = new Set([HINT, 'decisions.json'])
 
 /**
  * A reader of a state folder that another process writes. It serves the current generation, and notices a new one by
@@ -186,7 +186,7 @@ export class Follower implements AsyncDisposable {
   }
 
   async #serveNewest(): Promise<void> {
-    const current = await markOf(join(this.#config.state, 'current'))
+    const current = await this.#headMark()
     if (current === undefined) return
     const { decisions } = this.#store
     const mark = await this.#markOf(current)
@@ -197,7 +197,7 @@ export class Follower implements AsyncDisposable {
     const catalog = await currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config))
     await this.registry.prepare(catalog)
     // Decisions that changed meanwhile apply to this same generation: the next check serves it.
-    const now = await markOf(join(this.#config.state, 'current'))
+    const now = await this.#headMark()
     if (now === undefined || (await this.#markOf(now)) !== mark) {
       this.#lookAgain = true
       return
@@ -206,6 +206,11 @@ export class Follower implements AsyncDisposable {
     this.#log.debug('generation-served', { generation: catalog.generation, skills: catalog.skills.size })
     this.#seen = mark
     this.#first.abort()
+  }
+
+  async #headMark(): Promise<string | undefined> {
+    const head = await this.#store.objects.head()
+    return head && `${head.sequence} ${head.generation}`
   }
 
   /** The mark includes the rules, because they change what may be served of the same generation. */

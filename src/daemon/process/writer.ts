@@ -3,6 +3,7 @@ import { systemClock } from '../../base/clock.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isUnwritable } from '../../sync/store/files/disk-error.ts'
 import { Store } from '../../sync/store/store.ts'
+import { takeOver } from '../../sync/store/takeover/take-over.ts'
 import type { Log } from '../base/log.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import type { Redactor } from '../base/redactor.ts'
@@ -258,11 +259,20 @@ async function storeOf({ config, log, servesReadOnly }: WriterCandidate, right: 
   if (refusal === undefined) {
     right.grant()
     await store.sweep()
+    if (store.folder.isEarlier) await takeStateOver(store, log)
   } else {
     const { code, message } = refusal
     log.failure('error', 'served-read-only', { source: '', code, message })
   }
   return store
+}
+
+/** A kill in between costs nothing: the next start goes on. */
+async function takeStateOver(store: Store, log: Log): Promise<void> {
+  const onProgress = (done: number, all: number): void => log.debug('state-takeover', { done, of: all })
+  log.info('state-takeover-begun', { state: store.folder.path })
+  const { signal } = new AbortController()
+  log.info('state-taken-over', { ...(await takeOver(store, { onProgress, signal })) })
 }
 
 function noStateFolder({ state }: Config): SyncError {

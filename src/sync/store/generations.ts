@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { canonicalJson, isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
@@ -6,10 +8,14 @@ import type { GenerationCause, Trigger, Generation, HeldSnapshot } from '../mode
 import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError, undefinedIfDamaged } from '../model/sync-error.ts'
+import { isDiskError } from './files/disk-error.ts'
 import type { StateFolder } from './files/state-folder.ts'
 import type { Head, ObjectStore } from './objects/object-store.ts'
 import { isDigest } from './skills/stored-path.ts'
 import type { SnapshotStore } from './snapshots.ts'
+
+/** The name of the file in the state folder that changes after each publish. */
+export const HINT = 'current'
 
 /** The generations: each is an object, and the head of the store names the served one. */
 export class GenerationStore {
@@ -102,8 +108,18 @@ export class GenerationStore {
     const [digest = ''] = await this.#objects.put([Buffer.from(canonicalJson(generation))])
     // Checked once more, right before the switch.
     await this.#state.expectRight()
-    if (await this.#objects.swap(head, { sequence: generation.number, generation: digest })) return generation
+    if (await this.#objects.swap(head, { sequence: generation.number, generation: digest })) {
+      await this.#hint(generation.number)
+      return generation
+    }
     throw new SyncError('store-failed', 'Cannot publish: another process has published meanwhile')
+  }
+
+  /** Other processes watch this file to look at the head at once. They look now and then without it. */
+  async #hint(number: number): Promise<void> {
+    await writeFile(join(this.#state.path, HINT), `${number}\n`, { mode: 0o600 }).catch((error: unknown) => {
+      if (!isDiskError(error)) throw error
+    })
   }
 
   async #readAt({ sequence, generation }: Head): Promise<Generation | undefined> {
@@ -117,7 +133,7 @@ export class GenerationStore {
   }
 }
 
-function parseGeneration(text: string, number: number): Generation | undefined {
+export function parseGeneration(text: string, number: number): Generation | undefined {
   const value = parseJson(text)
   if (!isObject(value) || value['number'] !== number) return undefined
   const { createdAt, sources, lost, cause } = value

@@ -23,7 +23,7 @@ export class SnapshotStore {
     const cuts = await cut(skills, signal)
     const parts = cuts.length === 1 ? [] : await this.#parts.keep(cuts, signal)
     const head: SnapshotHead = parts.length === 0 ? snapshot : { ...rest, parts }
-    const [digest = ''] = await this.#objects.put([Buffer.from(canonicalJson(head))], LABEL)
+    const [digest = ''] = await this.#objects.put([Buffer.from(canonicalJson(head))], SNAPSHOT_LABEL)
     return digest
   }
 
@@ -63,7 +63,7 @@ export class SnapshotStore {
 
   /** Returns the digests of all stored snapshots. */
   async digests(): Promise<readonly string[]> {
-    return this.#objects.labelled(LABEL)
+    return this.#objects.labelled(SNAPSHOT_LABEL)
   }
 
   /** True if the store has the snapshot. Its parts are not checked. */
@@ -76,6 +76,7 @@ export class SnapshotStore {
 type SnapshotHead = Omit<Snapshot, 'skills'> &
   Partial<Pick<Snapshot, 'skills'>> & { readonly parts?: readonly string[] }
 
-const LABEL = 'snapshot'
+/** The label of the objects that are snapshots. */
+export const SNAPSHOT_LABEL = 'snapshot'
 
 const NEVER = new AbortController().signal

@@ -1,4 +1,5 @@
 import type { Workspace } from '../model/blob-store.ts'
+import { SyncError } from '../model/sync-error.ts'
 import { Checkouts } from './checkouts/checkouts.ts'
 import { DecisionStore } from './decisions.ts'
 import { openExistingState, openState, type StateFolder } from './files/state-folder.ts'
@@ -53,6 +54,7 @@ export class Store implements Disposable {
   /** Opens the state folder, and creates it if it does not exist. */
   static async open(statePath: string, options: StoreOptions = {}): Promise<Store> {
     const folder = await openState(statePath)
+    if (folder.isEarlier) throw notTakenOver(folder)
     return new Store(folder, new SqliteObjects(openDatabase(folder.database)), options)
   }
 
@@ -62,6 +64,7 @@ export class Store implements Disposable {
    */
   static async openExisting(statePath: string, options: StoreOptions = {}): Promise<Store | undefined> {
     const folder = await openExistingState(statePath)
+    if (folder?.isEarlier === true && options.isWriter !== true) throw notTakenOver(folder)
     const open = options.isWriter === true ? openDatabase : openExistingDatabase
     const database = folder && open(folder.database)
     return folder && database && new Store(folder, new SqliteObjects(database), options)
@@ -101,4 +104,9 @@ export class Store implements Disposable {
   [Symbol.dispose](): void {
     this.objects[Symbol.dispose]()
   }
+}
+
+function notTakenOver({ path }: StateFolder): SyncError {
+  const message = `Cannot read the state folder "${path}": an earlier version wrote it; the daemon takes it over when it starts, and so does skillsyncd sync`
+  return new SyncError('store-failed', message)
 }

@@ -10,9 +10,13 @@ import { expectOwnEntries, expectOwnFolder } from './folder-owner.ts'
 const FORMAT = '3'
 
 /** The versions that this program can open, as messages name them. */
-const KNOWN = `"${FORMAT}"`
+const KNOWN = '"1", "2" and "3"'
 
-const READABLE: ReadonlySet<string> = new Set([FORMAT])
+/** Earlier versions, which kept each file of a skill as a file of its own. The writer takes them over. */
+const EARLIER: ReadonlySet<string> = new Set(['1', '2'])
+
+/** The folders of the earlier versions that this one does not have. */
+const EARLIER_FOLDERS = ['skills', 'docs', 'snapshots'] as const
 
 const FOLDERS = ['checkouts', 'generations', 'sources', 'upstreams', 'links', 'tmp'] as const
 
@@ -25,10 +29,14 @@ export async function openState(path: string): Promise<StateFolder> {
   await expectOwnFolder(root, { asReader: false })
   const format = await formatOf(root)
   await expectOwnEntries(root, { asReader: false })
-  if (format !== FORMAT) await writeWhole(join(root, 'format'), `${FORMAT}\n`)
+  if (format === undefined) await writeFormat(root)
   for (const folder of FOLDERS) ownFolder(join(root, folder))
   await syncFolder(root)
-  return new StateFolder(root)
+  return new StateFolder(root, format ?? FORMAT)
+}
+
+async function writeFormat(root: string): Promise<void> {
+  await writeWhole(join(root, 'format'), `${FORMAT}\n`)
 }
 
 /** Creates the folder off the main thread, so that signals are still handled while a disk hangs. */
@@ -48,20 +56,39 @@ async function makeRoot(root: string): Promise<void> {
 export async function openExistingState(path: string): Promise<StateFolder | undefined> {
   const root = resolve(path)
   await expectOwnFolder(root, { asReader: true })
-  if ((await formatOf(root)) === undefined) return undefined
+  const format = await formatOf(root)
+  if (format === undefined) return undefined
   await expectOwnEntries(root, { asReader: true })
-  return new StateFolder(root)
+  return new StateFolder(root, format)
 }
 
 /** The folder that survives a restart. Every server reads it; one process writes it. */
 export class StateFolder {
   readonly path: string
+  #format: string
   /** Scratch folders that could not be removed. */
   readonly #left = new Set<string>()
   #expectRight: () => Promise<void> = async () => {}
 
-  constructor(path: string) {
+  constructor(path: string, format: string = FORMAT) {
     this.path = path
+    this.#format = format
+  }
+
+  /** True if an earlier version wrote the folder, and this one has not taken it over yet. */
+  get isEarlier(): boolean {
+    return EARLIER.has(this.#format)
+  }
+
+  /**
+   * Marks the folder as one of this version, and removes the files of the earlier one, of which the store has
+   * everything. An earlier program refuses the folder from now on.
+   */
+  async endTakeover(): Promise<void> {
+    await this.expectRight()
+    await writeFormat(this.path)
+    this.#format = FORMAT
+    await this.#removeEarlier()
   }
 
   /** Installs the check that runs before every shared write or removal. It throws if this process must not write. */
@@ -102,12 +129,19 @@ export class StateFolder {
 
   /** Removes what a killed process left incomplete. Only for the one writer, before it starts anything. */
   async sweep(): Promise<void> {
+    if (!this.isEarlier) await this.#removeEarlier()
     for (const name of await fileNamesIn(this.at('tmp'))) await removeAll(this.at('tmp', name))
     const upstreams = (await fileNamesIn(this.at('upstreams'))).map((source) => this.at('upstreams', source))
     const nested = upstreams.flatMap((folder) => [folder, join(folder, 'files')])
     for (const folder of [this.path, ...FOLDERS.map((folder) => this.at(folder)), ...nested]) {
       for (const name of await fileNamesIn(folder)) if (isTemporary(name)) await removeAll(join(folder, name))
     }
+  }
+
+  async #removeEarlier(): Promise<void> {
+    for (const folder of EARLIER_FOLDERS) await removeAll(join(this.path, folder))
+    for (const name of await fileNamesIn(this.at('generations')))
+      if (/^\d+\.json$/.test(name)) await removeAll(this.at('generations', name))
   }
 
   /** Creates a temporary folder, which disposal removes with everything in it. */
@@ -186,7 +220,7 @@ async function formatOf(root: string): Promise<string | undefined> {
     return undefined
   }
   const found = text.trimEnd()
-  if (READABLE.has(found)) return found
+  if (found === FORMAT || EARLIER.has(found)) return found
   throw new SyncError(
     'store-failed',
     `Cannot open the state folder "${root}": its format is "${found.slice(0, 20)}" and this version knows ${KNOWN}; ` +
@@ -217,7 +251,7 @@ async function checkUnused(root: string): Promise<void> {
 }
 
 /** The folders that the daemon creates when it writes. */
-const OURS: ReadonlySet<string> = new Set(FOLDERS)
+const OURS: ReadonlySet<string> = new Set([...FOLDERS, ...EARLIER_FOLDERS])
 
 /**
  * Entries that may exist before the first opening: the lock of the one writer, the folder of `--source`, whose state is

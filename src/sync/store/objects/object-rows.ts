@@ -125,6 +125,10 @@ class FoundObject {
 /** A larger object is several rows, so that no single read or write holds the thread for long. */
 const PIECE_BYTES = 2 ** 18
 
+export function sha256Of(bytes: Uint8Array): Digest {
+  return hash('sha256', bytes)
+}
+
 /** A digest as the database has it: 32 bytes. */
 export function blobOf(digest: Digest): Uint8Array {
   return Buffer.from(digest, 'hex')

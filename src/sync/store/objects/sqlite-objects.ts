@@ -89,6 +89,15 @@ export class SqliteObjects implements ObjectStore {
     )
   }
 
+  /** Takes the heads of an earlier store over, newest first. Only for a store without a head. */
+  async adopt(heads: readonly Head[]): Promise<void> {
+    runOnDatabase('take generations over', () =>
+      inTransaction(this.#database, () => {
+        for (const { sequence, generation } of heads) this.#statements.swap.run(sequence, blobOf(generation))
+      }),
+    )
+  }
+
   async collect({ heads, live }: Collection): Promise<Collected> {
     runOnDatabase('forget generations', () => this.#forgetOthers(heads))
     let [objects, bytes, left] = [0, 0, 0]

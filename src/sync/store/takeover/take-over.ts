@@ -1,0 +1,90 @@
+import { canonicalJson } from '../../../base/canonical-json.ts'
+import type { Generation } from '../../model/generation.ts'
+import type { Head } from '../objects/object-store.ts'
+import { storedIn, type StoredSkill } from '../skills/stored-path.ts'
+import { SNAPSHOT_LABEL } from '../snapshots.ts'
+import type { Store } from '../store.ts'
+import { EarlierState } from './earlier-state.ts'
+
+/** The result of a takeover. */
+export interface TakenOver {
+  readonly generations: number
+  readonly snapshots: number
+  readonly files: number
+  /** The files that were damaged or gone: their sources are fetched again. */
+  readonly damaged: number
+}
+
+/** The means of a takeover besides the store. */
+export interface Takeover {
+  /** Called with the number of finished snapshots, and of all. */
+  readonly onProgress: (done: number, all: number) => void
+  readonly signal: AbortSignal
+}
+
+/**
+ * Takes the state of an earlier version over: what it had as files becomes objects. A kill in between leaves the earlier
+ * state as it was, and the next start begins again with what is in the store already. Only for the one writer.
+ */
+export async function takeOver(store: Store, takeover: Takeover): Promise<TakenOver> {
+  const earlier = new EarlierState(store.folder.path)
+  using _lease = store.objects.lease()
+  const taken = await takeSnapshots(store, earlier, takeover)
+  const generations = await earlier.generations()
+  if ((await store.objects.head()) === undefined) await store.objects.adopt(await headsOf(store, generations))
+  await store.folder.endTakeover()
+  return { ...taken, generations: generations.length }
+}
+
+async function takeSnapshots(
+  store: Store,
+  earlier: EarlierState,
+  { onProgress, signal }: Takeover,
+): Promise<Omit<TakenOver, 'generations'>> {
+  const digests = await earlier.snapshots()
+  const linked = await earlier.linked()
+  let [snapshots, files, damaged] = [0, 0, 0]
+  for (const [done, digest] of digests.entries()) {
+    signal.throwIfAborted()
+    onProgress(done, digests.length)
+    const found = await earlier.snapshot(digest)
+    if (found === undefined) continue
+    for (const skill of storedIn(found.snapshot)) {
+      const { taken, lost } = await takeFiles(store, earlier, skill, signal)
+      files += taken
+      damaged += lost
+      // Before its folder goes, so that no link of an agent leads nowhere.
+      if (linked.has(skill.digest) && lost === 0) await store.checkouts.ensure(skill)
+    }
+    const head = found.objects.at(-1)
+    await store.objects.put(found.objects.slice(0, -1))
+    if (head !== undefined) await store.objects.put([head], SNAPSHOT_LABEL)
+    snapshots += 1
+  }
+  onProgress(digests.length, digests.length)
+  return { snapshots, files, damaged }
+}
+
+async function takeFiles(
+  store: Store,
+  earlier: EarlierState,
+  skill: StoredSkill,
+  signal: AbortSignal,
+): Promise<{ readonly taken: number; readonly lost: number }> {
+  const missing = new Set(await store.objects.missing(skill.files.map(({ sha256 }) => sha256)))
+  const wanted = skill.files.filter(({ sha256 }) => missing.has(sha256))
+  const bytes: Buffer[] = []
+  for (const file of wanted) {
+    signal.throwIfAborted()
+    const read = await earlier.file(skill, file)
+    if (read !== undefined) bytes.push(read)
+  }
+  await store.objects.put(bytes)
+  return { taken: bytes.length, lost: wanted.length - bytes.length }
+}
+
+async function headsOf(store: Store, generations: readonly Generation[]): Promise<readonly Head[]> {
+  const objects = generations.map((generation) => Buffer.from(canonicalJson(generation)))
+  const digests = await store.objects.put(objects)
+  return generations.map(({ number }, at) => ({ sequence: number, generation: digests[at] ?? '' }))
+}
