@@ -209,6 +209,7 @@ export class Follower implements AsyncDisposable {
   }
 
   async #headMark(): Promise<string | undefined> {
+    this.#store.followDatabase()
     const head = await this.#store.objects.head()
     return head && `${head.sequence} ${head.generation}`
   }

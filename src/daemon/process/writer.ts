@@ -259,6 +259,7 @@ async function storeOf({ config, log, servesReadOnly }: WriterCandidate, right: 
   if (refusal === undefined) {
     right.grant()
     await store.sweep()
+    if (store.replaced !== undefined) log.warn('store-replaced', { message: store.replaced.message })
     if (store.folder.isEarlier) await takeStateOver(store, log)
   } else {
     const { code, message } = refusal

@@ -55,12 +55,18 @@ export class PullPlanner {
   }
 
   /**
-   * Recreates removed folders of the store. The content is written again at the end of the pull, and links are restored
+   * Recreates removed folders of the store, and a database that was removed or is damaged. The content is written again at the end of the pull, and links are restored
    * by this.
    */
   async #restoreFolders({ id }: Source): Promise<void> {
-    const { store, log, served } = this.#parts
-    if (!(await store.folder.remake())) return
+    const { store, clock, log, served, damage } = this.#parts
+    const areRemade = await store.folder.remake()
+    const why = await store.mendDatabase(clock.now())
+    if (why !== undefined) {
+      log.warn('store-replaced', { message: why.message })
+      for (const { held } of served.current) damage.mark(held.source)
+    }
+    if (!areRemade && why === undefined) return
     log.warn('store-mended', { source: id })
     served.serve()
   }

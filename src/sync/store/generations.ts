@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { canonicalJson, isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
@@ -8,7 +8,7 @@ import type { GenerationCause, Trigger, Generation, HeldSnapshot } from '../mode
 import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError, undefinedIfDamaged } from '../model/sync-error.ts'
-import { isDiskError } from './files/disk-error.ts'
+import { cannot, isDiskError, unlessAbsent } from './files/disk-error.ts'
 import type { StateFolder } from './files/state-folder.ts'
 import type { Head, ObjectStore } from './objects/object-store.ts'
 import { isDigest } from './skills/stored-path.ts'
@@ -98,7 +98,7 @@ export class GenerationStore {
     }
     const head = await this.#objects.head()
     const generation = {
-      number: (head?.sequence ?? 0) + 1,
+      number: Math.max(head?.sequence ?? 0, await this.#hinted()) + 1,
       createdAt: now.toISOString(),
       sources: [...sources],
       ...(lost.length > 0 && { lost: [...lost] }),
@@ -113,6 +113,13 @@ export class GenerationStore {
       return generation
     }
     throw new SyncError('store-failed', 'Cannot publish: another process has published meanwhile')
+  }
+
+  /** The last number of an earlier database: none is used twice in one state folder. */
+  async #hinted(): Promise<number> {
+    const path = join(this.#state.path, HINT)
+    const number = Number(await unlessAbsent(readFile(path, 'utf8')).catch(cannot(`read "${path}"`)))
+    return Number.isSafeInteger(number) && number > 0 ? number : 0
   }
 
   /** Other processes watch this file to look at the head at once. They look now and then without it. */

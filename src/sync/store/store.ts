@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import type { Workspace } from '../model/blob-store.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { Checkouts } from './checkouts/checkouts.ts'
@@ -5,7 +6,8 @@ import { DecisionStore } from './decisions.ts'
 import { openExistingState, openState, type StateFolder } from './files/state-folder.ts'
 import { collect, type Collected, type Collection } from './garbage-collect.ts'
 import { GenerationStore } from './generations.ts'
-import { openDatabase, openExistingDatabase } from './objects/database.ts'
+import { DatabaseFile } from './objects/database-file.ts'
+import { isCorruption } from './objects/database.ts'
 import { LocalBlobs } from './objects/local-blobs.ts'
 import { SqliteObjects } from './objects/sqlite-objects.ts'
 import { SkillLinks } from './skills/skill-links.ts'
@@ -36,10 +38,18 @@ export class Store implements Disposable {
   readonly decisions: DecisionStore
   readonly upstreams: UpstreamFiles
   readonly links: SkillLinks
+  readonly #file: DatabaseFile
+  #replaced: SyncError | undefined
   #bytes = 0
 
-  private constructor(folder: StateFolder, objects: SqliteObjects, { pathLimits = PATH_LIMITS }: StoreOptions) {
+  private constructor(
+    folder: StateFolder,
+    file: DatabaseFile,
+    objects: SqliteObjects,
+    { pathLimits = PATH_LIMITS }: StoreOptions,
+  ) {
     this.folder = folder
+    this.#file = file
     this.objects = objects
     this.skills = new SkillStore(objects, pathLimits)
     this.checkouts = new Checkouts(folder, this.skills)
@@ -55,7 +65,7 @@ export class Store implements Disposable {
   static async open(statePath: string, options: StoreOptions = {}): Promise<Store> {
     const folder = await openState(statePath)
     if (folder.isEarlier) throw notTakenOver(folder)
-    return new Store(folder, new SqliteObjects(openDatabase(folder.database)), options)
+    return Store.#openAt(folder, { ...options, isWriter: true })
   }
 
   /**
@@ -65,9 +75,27 @@ export class Store implements Disposable {
   static async openExisting(statePath: string, options: StoreOptions = {}): Promise<Store | undefined> {
     const folder = await openExistingState(statePath)
     if (folder?.isEarlier === true && options.isWriter !== true) throw notTakenOver(folder)
-    const open = options.isWriter === true ? openDatabase : openExistingDatabase
-    const database = folder && open(folder.database)
-    return folder && database && new Store(folder, new SqliteObjects(database), options)
+    if (folder === undefined) return undefined
+    if (options.isWriter === true) return Store.#openDespiteDamage(folder, options, new Date())
+    return existsSync(folder.database) ? Store.#openAt(folder, options) : undefined
+  }
+
+  static #openAt(folder: StateFolder, options: StoreOptions): Store {
+    const file = new DatabaseFile(folder.database, options.isWriter === true)
+    return new Store(folder, file, new SqliteObjects(file), options)
+  }
+
+  /** Moves a damaged database aside, and opens a new one. */
+  static #openDespiteDamage(folder: StateFolder, options: StoreOptions, now: Date): Store {
+    try {
+      return Store.#openAt(folder, options)
+    } catch (error) {
+      if (!isCorruption(error)) throw error
+      const aside = new DatabaseFile(folder.database, true).moveAside(now)
+      const store = Store.#openAt(folder, options)
+      store.#replaced = replacedError(folder.database, `it is damaged; it is "${aside}" now`, error)
+      return store
+    }
   }
 
   /** Creates what one pull writes to. Objects that are stored or found meanwhile outlive every collection. */
@@ -76,7 +104,7 @@ export class Store implements Disposable {
     const lease = this.objects.lease()
     return {
       scratch: scratch.path,
-      blobs: new LocalBlobs(this.folder.database, this.objects.rows),
+      blobs: new LocalBlobs(this.folder.database, this.objects),
       async [Symbol.asyncDispose]() {
         lease[Symbol.dispose]()
         await scratch[Symbol.asyncDispose]()
@@ -87,6 +115,32 @@ export class Store implements Disposable {
   /** Removes what a killed process left incomplete. Only for the one writer, before it starts anything. */
   async sweep(): Promise<void> {
     await this.folder.sweep()
+  }
+
+  /**
+   * Begins with a new database if this one was removed, or if SQLite has found it damaged; a damaged one is moved aside.
+   * Returns why, or `undefined` if all is well. What people decided is apart from it. Only for the one writer.
+   */
+  async mendDatabase(now: Date): Promise<SyncError | undefined> {
+    const { isCorrupt } = this.objects
+    if (this.#file.isInPlace() && !isCorrupt) return undefined
+    await this.folder.expectRight()
+    let why = 'it was removed'
+    this.objects.reopen(() => {
+      if (isCorrupt) why = `it is damaged; it is "${this.#file.moveAside(now)}" now`
+    })
+    this.#replaced = replacedError(this.#file.path, why)
+    return this.#replaced
+  }
+
+  /** The reason why this process began with a new database; `undefined` if it did not. */
+  get replaced(): SyncError | undefined {
+    return this.#replaced
+  }
+
+  /** Opens the database again if another process has replaced it. */
+  followDatabase(): void {
+    if (!this.#file.isInPlace() && this.#file.exists()) this.objects.reopen()
   }
 
   /** The bytes that the last garbage collection left. */
@@ -104,6 +158,11 @@ export class Store implements Disposable {
   [Symbol.dispose](): void {
     this.objects[Symbol.dispose]()
   }
+}
+
+function replacedError(path: string, why: string, cause?: unknown): SyncError {
+  const message = `Cannot read the database "${path}": ${why}, and a new one takes its place`
+  return new SyncError('store-failed', message, { cause })
 }
 
 function notTakenOver({ path }: StateFolder): SyncError {

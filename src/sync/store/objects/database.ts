@@ -77,6 +77,16 @@ function isWritable(path: string): boolean {
   }
 }
 
+/** True for our error about a database whose bytes are not what SQLite wrote. */
+export function isCorruption(error: unknown): error is SyncError {
+  if (!(error instanceof SyncError) || !isDatabaseError(error.cause)) return false
+  const code = error.cause.errcode & 0xff
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB
+}
+
+const SQLITE_CORRUPT = 11
+const SQLITE_NOTADB = 26
+
 /** Another process holds the write lock only for one short transaction. */
 const BUSY_MS = 10_000
 

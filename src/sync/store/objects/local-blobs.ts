@@ -6,19 +6,20 @@ import type { ObjectRows } from './object-rows.ts'
 /** The blobs of a database on this machine, by this thread's connection. */
 export class LocalBlobs implements BlobStore {
   readonly database: string
-  readonly #rows: ObjectRows
+  readonly #objects: { readonly rows: ObjectRows }
 
-  constructor(database: string, rows: ObjectRows) {
+  /** `objects.rows` are those of the connection that is open at the time. */
+  constructor(database: string, objects: { readonly rows: ObjectRows }) {
     this.database = database
-    this.#rows = rows
+    this.#objects = objects
   }
 
   batch(): BlobBatch {
-    return new ObjectBatch(this.#rows, BATCH_BYTES)
+    return new ObjectBatch(this.#objects.rows, BATCH_BYTES)
   }
 
   read(sha256: string): Uint8Array {
-    const bytes = this.#rows.get(sha256)
+    const bytes = this.#objects.rows.get(sha256)
     if (bytes === undefined) throw new Damaged(`Cannot read the object "${sha256}": it is not in the store`)
     return bytes
   }

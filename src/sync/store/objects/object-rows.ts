@@ -7,6 +7,7 @@ import type { Digest } from './object-store.ts'
 /** The rows of objects, on one connection. Every call is synchronous: for one small object it takes some 20 µs. */
 export class ObjectRows {
   readonly #database: DatabaseSync
+  readonly #run: typeof runOnDatabase
   readonly #put: StatementSync
   readonly #label: StatementSync
   readonly #putPiece: StatementSync
@@ -15,8 +16,10 @@ export class ObjectRows {
   readonly #find: StatementSync
   readonly #discard: StatementSync
 
-  constructor(database: DatabaseSync) {
+  /** `run` runs all work on the database, and converts its errors. */
+  constructor(database: DatabaseSync, run: typeof runOnDatabase = runOnDatabase) {
     this.#database = database
+    this.#run = run
     this.#put = database.prepare('INSERT INTO object (digest, size, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING')
     this.#label = database.prepare('UPDATE object SET label = ? WHERE digest = ?')
     this.#putPiece = database.prepare('INSERT INTO piece (object, at, bytes) VALUES (?, ?, ?)')
@@ -28,7 +31,7 @@ export class ObjectRows {
 
   /** Stores the objects in one transaction. */
   putAll(objects: readonly DigestedBytes[], label?: string): void {
-    runOnDatabase('store objects', () =>
+    this.#run('store objects', () =>
       inTransaction(this.#database, () => {
         for (const object of objects) {
           this.#putOne(object)
@@ -39,7 +42,7 @@ export class ObjectRows {
   }
 
   has(digest: Digest): boolean {
-    return runOnDatabase('look for an object', () => this.#find.get(blobOf(digest)) !== undefined)
+    return this.#run('look for an object', () => this.#find.get(blobOf(digest)) !== undefined)
   }
 
   /** Returns the bytes; `undefined` if there is no such object. Throws `Damaged` if they do not have this digest. */
@@ -52,16 +55,16 @@ export class ObjectRows {
 
   /** Looks up an object, whose pieces are then read one by one. */
   find(digest: Digest): FoundObject | undefined {
-    const row = runOnDatabase(`read the object "${digest}"`, () => this.#get.get(blobOf(digest)))
+    const row = this.#run(`read the object "${digest}"`, () => this.#get.get(blobOf(digest)))
     return row && new FoundObject(digest, row, (id, at) => this.#pieceAt(digest, id, at))
   }
 
   discard(digest: Digest): void {
-    runOnDatabase(`remove the object "${digest}"`, () => this.#discard.run(blobOf(digest)))
+    this.#run(`remove the object "${digest}"`, () => this.#discard.run(blobOf(digest)))
   }
 
   #pieceAt(digest: Digest, id: number, at: number): Uint8Array {
-    const row = runOnDatabase(`read the object "${digest}"`, () => this.#getPiece.get(id, at))
+    const row = this.#run(`read the object "${digest}"`, () => this.#getPiece.get(id, at))
     const bytes = row?.['bytes']
     if (bytes instanceof Uint8Array) return bytes
     throw new Damaged(`Cannot read the object "${digest}": a piece of it is gone`)

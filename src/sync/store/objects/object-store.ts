@@ -21,7 +21,7 @@ export interface ObjectStore extends Disposable {
   /** Removes an object, live or not: it was found damaged, and is to be stored again. */
   discard(digest: Digest): Promise<void>
   /**
-   * Starts a lease. What is put, or found not to be missing, while it is open outlives every collection until it is
+   * Starts a lease. What is put, read, or found not to be missing while it is open outlives every collection until it is
    * disposed. A pull holds one from its first use of the store until its generation is published.
    */
   lease(): Disposable
@@ -31,7 +31,7 @@ export interface ObjectStore extends Disposable {
   heads(): Promise<readonly Head[]>
   /**
    * Replaces the head if it is the expected one, and returns true. Returns false, and changes nothing, if another head
-   * is there. `next.sequence` is that of the expected head and one. It is durable when this resolves.
+   * is there. `next.sequence` is greater than that of the expected head. It is durable when this resolves.
    */
   swap(expected: Head | undefined, next: Head): Promise<boolean>
   /** Forgets earlier heads, and removes the objects that are neither live nor leased. The present head stays. */
@@ -40,7 +40,7 @@ export interface ObjectStore extends Disposable {
 
 /** The state that is served, and its place in the history. */
 export interface Head {
-  /** Grows by one with each swap; 1 at first. Never used twice. */
+  /** Grows with each swap. Never used twice. */
   readonly sequence: number
   readonly generation: Digest
 }

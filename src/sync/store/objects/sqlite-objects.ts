@@ -1,26 +1,56 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
-import { inTransaction, runOnDatabase } from './database.ts'
+import { inTransaction, isCorruption, runOnDatabase } from './database.ts'
 import { ObjectBatch } from './object-batch.ts'
 import { blobOf, digestIn, ObjectRows } from './object-rows.ts'
 import type { Collected, Collection, Digest, Head, ObjectStore } from './object-store.ts'
 
 /** Objects in one SQLite database. The connection is this store's own, and is closed with it. */
 export class SqliteObjects implements ObjectStore {
-  readonly rows: ObjectRows
-  readonly #database: DatabaseSync
-  readonly #statements: Statements
+  readonly #file: OpensDatabase
+  #database: DatabaseSync
+  #rows: ObjectRows
+  #statements: Statements
+  #isCorrupt = false
   readonly #leases = new Set<OpenLease>()
 
-  constructor(database: DatabaseSync) {
-    this.#database = database
-    this.rows = new ObjectRows(database)
-    this.#statements = prepareStatements(database)
+  constructor(file: OpensDatabase) {
+    this.#file = file
+    this.#database = file.open()
+    this.#rows = new ObjectRows(this.#database, this.#run)
+    this.#statements = prepareStatements(this.#database)
+  }
+
+  /** The rows of the present connection. */
+  get rows(): ObjectRows {
+    return this.#rows
+  }
+
+  /** True if SQLite has found the database damaged since it was opened. */
+  get isCorrupt(): boolean {
+    return this.#isCorrupt
+  }
+
+  /** Opens the database again: another file may be in its place. `before` runs while it is closed. */
+  reopen(before: () => void = () => {}): void {
+    this[Symbol.dispose]()
+    before()
+    this.#database = this.#file.open()
+    this.#rows = new ObjectRows(this.#database, this.#run)
+    this.#statements = prepareStatements(this.#database)
+    this.#isCorrupt = false
+  }
+
+  /** Returns the damage that SQLite's own check finds: `undefined` if there is none. Reads the whole database. */
+  damage(): string | undefined {
+    const rows = this.#run('check the database', () => this.#database.prepare('PRAGMA quick_check(1)').all())
+    const [found] = rows.map((row) => String(row['quick_check']))
+    return found === 'ok' ? undefined : found
   }
 
   async put(objects: Iterable<Uint8Array>, label?: string): Promise<readonly Digest[]> {
     const digests: Digest[] = []
-    const batch = new ObjectBatch(this.rows, SLICE_BYTES, label)
+    const batch = new ObjectBatch(this.#rows, SLICE_BYTES, label)
     for (const bytes of objects) {
       const digest = batch.add(bytes)
       // Before it is stored, so that no collection takes an equal one that is there already.
@@ -33,13 +63,12 @@ export class SqliteObjects implements ObjectStore {
   }
 
   async labelled(label: string): Promise<readonly Digest[]> {
-    return runOnDatabase('list objects', () => this.#statements.labelled.all(label)).map(({ digest }) =>
-      digestIn(digest),
-    )
+    return this.#run('list objects', () => this.#statements.labelled.all(label)).map(({ digest }) => digestIn(digest))
   }
 
   async get(digest: Digest): Promise<Uint8Array | undefined> {
-    const found = this.rows.find(digest)
+    this.#hold([digest])
+    const found = this.#rows.find(digest)
     if (found === undefined) return undefined
     for (const piece of found.pieces()) {
       found.add(piece)
@@ -51,7 +80,7 @@ export class SqliteObjects implements ObjectStore {
   async missing(digests: Iterable<Digest>): Promise<readonly Digest[]> {
     const missing: Digest[] = []
     for (const slice of slicesOf(digests, AT_ONCE)) {
-      const found = new Set(slice.filter((digest) => this.rows.has(digest)))
+      const found = new Set(slice.filter((digest) => this.#rows.has(digest)))
       this.#hold(found)
       missing.push(...slice.filter((digest) => !found.has(digest)))
       await setImmediate()
@@ -60,7 +89,7 @@ export class SqliteObjects implements ObjectStore {
   }
 
   async discard(digest: Digest): Promise<void> {
-    this.rows.discard(digest)
+    this.#rows.discard(digest)
   }
 
   lease(): Disposable {
@@ -70,16 +99,16 @@ export class SqliteObjects implements ObjectStore {
   }
 
   async head(): Promise<Head | undefined> {
-    return runOnDatabase('read the head', () => this.#head())
+    return this.#run('read the head', () => this.#head())
   }
 
   async heads(): Promise<readonly Head[]> {
-    return runOnDatabase('read the heads', () => this.#statements.heads.all()).map(headIn)
+    return this.#run('read the heads', () => this.#statements.heads.all()).map(headIn)
   }
 
   async swap(expected: Head | undefined, next: Head): Promise<boolean> {
-    if (next.sequence !== (expected?.sequence ?? 0) + 1) throw new TypeError('The sequence of a head grows by one')
-    return runOnDatabase('publish', () =>
+    if (next.sequence <= (expected?.sequence ?? 0)) throw new TypeError('The sequence of a head grows')
+    return this.#run('publish', () =>
       inTransaction(this.#database, () => {
         const head = this.#head()
         if (head?.sequence !== expected?.sequence || head?.generation !== expected?.generation) return false
@@ -91,7 +120,7 @@ export class SqliteObjects implements ObjectStore {
 
   /** Takes the heads of an earlier store over, newest first. Only for a store without a head. */
   async adopt(heads: readonly Head[]): Promise<void> {
-    runOnDatabase('take generations over', () =>
+    this.#run('take generations over', () =>
       inTransaction(this.#database, () => {
         for (const { sequence, generation } of heads) this.#statements.swap.run(sequence, blobOf(generation))
       }),
@@ -99,12 +128,12 @@ export class SqliteObjects implements ObjectStore {
   }
 
   async collect({ heads, live }: Collection): Promise<Collected> {
-    runOnDatabase('forget generations', () => this.#forgetOthers(heads))
+    this.#run('forget generations', () => this.#forgetOthers(heads))
     let [objects, bytes, left] = [0, 0, 0]
     for (let after = 0; ;) {
-      const page = runOnDatabase('collect objects', () => this.#statements.page.all(after, AT_ONCE)).map(entryOf)
+      const page = this.#run('collect objects', () => this.#statements.page.all(after, AT_ONCE)).map(entryOf)
       const dead = page.filter(({ id, digest }) => !live.has(digest) && !this.#isLeased(id, digest))
-      runOnDatabase('collect objects', () => this.#remove(dead))
+      this.#run('collect objects', () => this.#remove(dead))
       objects += dead.length
       bytes += sizeOf(dead)
       left += sizeOf(page) - sizeOf(dead)
@@ -113,12 +142,21 @@ export class SqliteObjects implements ObjectStore {
       after = last.id
       await setImmediate()
     }
-    if (objects > 0) runOnDatabase('free space', () => this.#database.exec('PRAGMA incremental_vacuum'))
+    if (objects > 0) this.#run('free space', () => this.#database.exec('PRAGMA incremental_vacuum'))
     return { objects, bytes, left }
   }
 
   [Symbol.dispose](): void {
     if (this.#database.isOpen) this.#database.close()
+  }
+
+  readonly #run: typeof runOnDatabase = (attempt, work) => {
+    try {
+      return runOnDatabase(attempt, work)
+    } catch (error) {
+      if (isCorruption(error)) this.#isCorrupt = true
+      throw error
+    }
   }
 
   #head(): Head | undefined {
@@ -127,7 +165,7 @@ export class SqliteObjects implements ObjectStore {
   }
 
   #newestId(): number {
-    return runOnDatabase('start a lease', () => Number(this.#statements.newest.get()?.['seq'] ?? 0))
+    return this.#run('start a lease', () => Number(this.#statements.newest.get()?.['seq'] ?? 0))
   }
 
   #hold(digests: Iterable<Digest>): void {
@@ -153,6 +191,11 @@ export class SqliteObjects implements ObjectStore {
       for (const { id } of entries) this.#statements.remove.run(id)
     })
   }
+}
+
+/** The file that a connection is opened to. */
+export interface OpensDatabase {
+  open(): DatabaseSync
 }
 
 /** All objects with a greater id than `after` came while the lease was open, over whichever connection. */

@@ -10,7 +10,7 @@ import { describeObjectStore } from './object-store.contract.ts'
 describeObjectStore('objects in SQLite', async () => {
   const folder = await temporaryFolder()
   return {
-    open: async () => new SqliteObjects(openDatabase(join(folder.path, 'store.db'))),
+    open: async () => new SqliteObjects({ open: () => openDatabase(join(folder.path, 'store.db')) }),
     [Symbol.asyncDispose]: async () => folder[Symbol.asyncDispose](),
   }
 })
@@ -18,8 +18,8 @@ describeObjectStore('objects in SQLite', async () => {
 test('a reader sees what the writer has published, and writes nothing', async () => {
   await using folder = await temporaryFolder()
   const path = join(folder.path, 'store.db')
-  using writer = new SqliteObjects(openDatabase(path))
-  using reader = new SqliteObjects(openDatabaseReadOnly(path))
+  using writer = new SqliteObjects({ open: () => openDatabase(path) })
+  using reader = new SqliteObjects({ open: () => openDatabaseReadOnly(path) })
 
   const [digest] = await writer.put([Buffer.from('read me')])
   await writer.swap(undefined, { sequence: 1, generation: digest! })
@@ -35,7 +35,7 @@ test('a reader sees what the writer has published, and writes nothing', async ()
 test('bytes that were changed on the disk are never given out', async () => {
   await using folder = await temporaryFolder()
   const path = join(folder.path, 'store.db')
-  using store = new SqliteObjects(openDatabase(path))
+  using store = new SqliteObjects({ open: () => openDatabase(path) })
   const [small, large] = await store.put([Buffer.from('intact'), Buffer.alloc(2 ** 19, 'x')])
 
   using other = new DatabaseSync(path)
