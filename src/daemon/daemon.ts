@@ -7,7 +7,6 @@ import { diagnosticsAbout, type ContractDiagnostic } from '../sync/catalog/contr
 import type { Outcome } from '../sync/model/outcome.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
-import { Publisher } from '../sync/pull/publisher.ts'
 import type { Linking } from './agent-folders/link-sync.ts'
 import { compose } from './compose.ts'
 import type { Composition, LoadedParts } from './compose.ts'
@@ -26,6 +25,7 @@ import type { DaemonFigures } from './metrics/metrics.ts'
 import type { Candidates } from './pull/candidates.ts'
 import type { HeldRevision, NamedRevision, Verb } from './pull/decide.ts'
 import { mendDecisions, readDecisions, recogniseDisabled } from './pull/load-decisions.ts'
+import { openPublisher } from './pull/open-publisher.ts'
 import type { RollbackTarget, RolledBack } from './pull/rollback.ts'
 import { newReloadState } from './reload-state.ts'
 import type { ReloadState } from './reload-state.ts'
@@ -84,7 +84,7 @@ export class Daemon implements AsyncDisposable {
     await mendDecisions(context)
     const ids = idsOf(config)
     const lostBefore = before === undefined ? [] : before.#parts.served.lost
-    const { publisher, refused } = await Publisher.open(context.store, ids, admissionOf(config), lostBefore)
+    const { publisher, refused } = await openPublisher(context, ids, admissionOf(config), lostBefore)
     await recogniseDisabled(publisher.catalog.snapshots, context)
     const { catalog } = publisher
     const isLess = before?.registry.catalog.snapshots.some(({ source }) => !ids.includes(source)) === true

@@ -259,7 +259,9 @@ async function storeOf({ config, log, servesReadOnly }: WriterCandidate, right: 
   if (refusal === undefined) {
     right.grant()
     await store.sweep()
-    if (store.replaced !== undefined) log.warn('store-replaced', { message: store.replaced.message })
+    const { replaced } = store
+    if (replaced !== undefined)
+      log.failure('error', 'store-replaced', { source: '', code: replaced.code, message: replaced.message })
     if (store.folder.isEarlier) await takeStateOver(store, log)
   } else {
     const { code, message } = refusal
