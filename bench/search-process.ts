@@ -1,6 +1,4 @@
 import './run-the-build.ts'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { answerParent } from './child.ts'
 import { timed } from './figure.ts'
 import { measuredOptions } from './http-options.ts'
@@ -69,8 +67,10 @@ answerParent({
   /** Reads what the index reads, and nothing more. */
   read: async () => ({
     ms: await timed(async () => {
-      for (const { skill } of registry.catalog.listed)
-        await readFile(join(store.skills.folderOf(storedSkill(skill)), 'SKILL.md'))
+      for (const { skill } of registry.catalog.listed) {
+        const document = skill.files.find(({ path }) => path === 'SKILL.md')
+        if (document !== undefined) await store.skills.read(storedSkill(skill), document)
+      }
     }),
   }),
   /** An index in this thread, for its size. */

@@ -1,7 +1,5 @@
 import './run-the-build.ts'
 import { createHash } from 'node:crypto'
-import { mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Catalog } from '../src/sync/catalog/catalog.ts'
 import type { Skill } from '../src/sync/model/skill.ts'
 import type { Store } from '../src/sync/store/store.ts'
@@ -10,7 +8,6 @@ import { randomFrom } from './skills.ts'
 import type { Random } from './skills.ts'
 
 const { digestOf } = await import('../src/sync/model/digest.ts')
-const { storedSkill } = await import('../src/sync/store/skills/stored-path.ts')
 
 /** Skills to search, each with words, headings and a SKILL.md of its own, of 5 KiB or so; the same for the same count. */
 export class SearchSkills {
@@ -38,15 +35,9 @@ export class SearchSkills {
     })
   }
 
-  /** Puts the SKILL.md of each where the store would have it. Nothing is synced: how long that takes is not asked. */
+  /** Puts the files of each into the store. */
   async keep(store: Store): Promise<void> {
-    for (const [index, skill] of this.#skills.entries()) {
-      const folder = store.skills.folderOf(storedSkill(skill))
-      await mkdir(folder, { recursive: true })
-      await writeFile(join(folder, 'SKILL.md'), this.#documents[index] ?? '')
-      if (this.#large !== undefined && index === this.#skills.length - 1)
-        await writeFile(join(folder, LARGE), this.#large)
-    }
+    await store.objects.put(this.#large === undefined ? this.#documents : [...this.#documents, this.#large])
   }
 
   /** The SKILL.md of each. */

@@ -1,6 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { inspect } from 'node:util'
+import type { Workspace } from '../src/sync/model/blob-store.ts'
 import type { ObjectId } from '../src/sync/model/revision.ts'
 import type { GitSource, Source } from '../src/sync/model/source.ts'
 import type { Tree } from '../src/sync/model/tree.ts'
@@ -15,6 +14,7 @@ const { pullSource } = await import('../src/sync/pull/pull.ts')
 const { inParallel } = await import('../src/base/parallel.ts')
 const { Store } = await import('../src/sync/store/store.ts')
 const { storedSkill } = await import('../src/sync/store/skills/stored-path.ts')
+const { temporaryWorkspace } = await import('../src/sync/store/objects/temporary-blobs.ts')
 const { FetchThreads } = await import('../src/sync/upstream/git/fetch-threads.ts')
 const { openUpstream } = await import('../src/sync/upstream/open.ts')
 const { NOTHING_KNOWN } = await import('../src/sync/upstream/upstream.ts')
@@ -30,7 +30,7 @@ export interface OpenSources {
   readonly skills: number
   /** Reads every file of what is served, as it is read for a client. Returns how many those are. */
   read(): Promise<number>
-  /** Brings every file of every commit into a scratch folder, whatever it belongs to, and drops them again. */
+  /** Brings every file of every commit into a workspace of its own, whatever it belongs to, and drops them again. */
   bring(): Promise<void>
 }
 
@@ -54,10 +54,10 @@ export async function openSources(urls: readonly string[], state: string, reache
   const way = async (): Promise<typeof PLAIN_WAY> => PLAIN_WAY
   const programs = reached.programs ?? NO_PROGRAMS
   const threads = new FetchThreads()
-  const open = (source: Source, scratch: string) => openUpstream(source, { ...reach(scratch), threads })
+  const open = (source: Source, workspace: Workspace) => openUpstream(source, { ...reach(workspace), threads })
   const io = { store, open, limits, onFetchExpected: () => threads.prepare() }
   const { signal } = new AbortController()
-  const reach = (scratch: string) => ({ scratch, limits: limits.fetch, way, programs })
+  const reach = ({ scratch, blobs }: Workspace) => ({ scratch, blobs, limits: limits.fetch, way, programs })
   return {
     async pull(url) {
       let updated = 0
@@ -76,8 +76,9 @@ export async function openSources(urls: readonly string[], state: string, reache
       return updated
     },
     async resolve() {
+      await using workspace = await store.workspace()
       const resolveOne = async (source: GitSource): Promise<void> =>
-        void (await openUpstream(source, reach(state)).resolve(signal))
+        void (await openUpstream(source, reach(workspace)).resolve(signal))
       await inParallel(sources, AT_ONCE, resolveOne, signal)
     },
     get skills() {
@@ -95,9 +96,8 @@ export async function openSources(urls: readonly string[], state: string, reache
     },
     async bring() {
       const bringOne = async (source: GitSource): Promise<void> => {
-        const scratch = await mkdtemp(join(state, 'tmp', 'brought-'))
-        await bringAll(openUpstream(source, reach(scratch)), signal)
-        await rm(scratch, { recursive: true })
+        await using workspace = await temporaryWorkspace()
+        await bringAll(openUpstream(source, reach(workspace)), signal)
       }
       await inParallel(sources, AT_ONCE, bringOne, signal)
     },

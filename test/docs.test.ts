@@ -7,9 +7,9 @@ import { validate } from '../src/sync/lint/lint.ts'
 import { lintCodes, describeCode } from '../src/sync/lint/rule-texts.ts'
 import { FRONTMATTER_LIMITS, readFrontmatter } from '../src/sync/skill-md/frontmatter.ts'
 import { isSkillName } from '../src/sync/skill-md/skill-name.ts'
+import { temporaryWorkspace } from '../src/sync/store/objects/temporary-blobs.ts'
 import { readFolder } from '../src/sync/upstream/folder/folder-tree.ts'
 import { FETCH_LIMITS } from '../src/sync/upstream/upstream.ts'
-import { temporaryFolder } from './support/temporary.ts'
 import { never } from './sync/store/samples.ts'
 import { rulesWith } from './sync/survey/surveyed.ts'
 
@@ -64,8 +64,8 @@ describe('docs/validate.md', () => {
   test.each(names)('%s, an example of ours, keeps them all', async (name) => {
     const skill = join(skills, name)
     const reading = { root: '', docs: undefined, limits: FETCH_LIMITS }
-    await using scratch = await temporaryFolder()
-    await using tree = await readFolder(skill, { ...reading, scratch: scratch.path }, never())
+    await using workspace = await temporaryWorkspace()
+    await using tree = await readFolder(skill, { ...reading, blobs: workspace.blobs }, never())
 
     const found = await validate(tree, { rules: rulesWith(), level: 'skills-ref', folder: name }, never())
 

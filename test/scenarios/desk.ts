@@ -70,7 +70,7 @@ export class Desk implements AsyncDisposable {
     const log = createLog({ level: 'info', stream, format: 'json', journal: false, clock, redactor })
     const { upstream } = this
     const open: { open?: OpenUpstream } = upstream === undefined ? {} : { open: (_, reach) => upstream.open(reach) }
-    const store = await Store.open(state, { monotonicMs: () => clock.monotonicMs() })
+    const store = await Store.open(state)
     const parts = { store, clock, log, environment, redactor, ...open }
     this.#daemon = await Daemon.start(config, parts)
   }
@@ -109,7 +109,8 @@ export class Desk implements AsyncDisposable {
 
   /** The generations that are kept, newest first. */
   async history(): Promise<StoredGeneration[]> {
-    return historyOf(await Store.open(this.state), 1_000)
+    using store = await Store.open(this.state)
+    return await historyOf(store, 1_000)
   }
 
   /** The commit that is served. */
@@ -122,11 +123,11 @@ export class Desk implements AsyncDisposable {
     return this.daemon.registry.catalog.listed.map(({ name }) => name)
   }
 
-  /** Which files on the disk hold a skill, and since when: a file that is written anew is another one. */
+  /** The files of a skill's checkout, and since when: a file that is written anew is another one. */
   async placesOf(name: string): Promise<string[]> {
-    const store = await Store.open(this.state)
+    using store = await Store.open(this.state)
     const skill = this.daemon.registry.catalog.listed.find((candidate) => candidate.name === name)
-    const folder = join(store.skills.folderOf(storedSkill(skill!.skill)))
+    const folder = await store.checkouts.ensure(storedSkill(skill!.skill))
     const files = (await readdir(folder)).map(async (file) => {
       const { ino, mtimeMs } = await stat(join(folder, file))
       return `${file} ${ino} ${mtimeMs}`

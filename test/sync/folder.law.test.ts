@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Snapshot } from '../../src/sync/model/snapshot.ts'
+import { temporaryWorkspace } from '../../src/sync/store/objects/temporary-blobs.ts'
 import { survey } from '../../src/sync/survey/survey.ts'
 import { readFolder } from '../../src/sync/upstream/folder/folder-tree.ts'
 import { FETCH_LIMITS } from '../../src/sync/upstream/upstream.ts'
@@ -14,14 +15,14 @@ import { Surveys, rules } from './survey/surveyed.ts'
 
 test('a survey of a folder finds what a survey of a commit with the same files finds', async () => {
   await using folder = await temporaryFolder()
-  await using scratch = await temporaryFolder()
+  await using workspace = await temporaryWorkspace()
 
   await fc.assert(
     fc.asyncProperty(histories, rules, async (history, rules) => {
       const files = withoutSubmodules(history.at(-1)!)
       await using surveys = await Surveys.open()
       await fillFolder(folder.path, files)
-      const reading = { ...rules.selection, limits: FETCH_LIMITS, scratch: scratch.path }
+      const reading = { ...rules.selection, limits: FETCH_LIMITS, blobs: workspace.blobs }
 
       await using tree = await readFolder(folder.path, reading, never())
       const found = await survey(tree, rules, undefined, never())

@@ -214,7 +214,7 @@ describe('a candidate', () => {
       rulesWith(),
     )
 
-    const candidate = gateCandidateOf(after, before, { folderOf: ({ folderName }) => `/state/${folderName}` })
+    const candidate = gateCandidateOf(after, before, { pathOf: ({ folderName }) => `/state/${folderName}` })
 
     const { skills, ...head } = candidate
     expect(head).toMatchObject({ version: 1, source: 'team', ref: 'refs/heads/main', findings: [] })
@@ -238,15 +238,15 @@ describe('a candidate', () => {
     const after = await surveys.next({ 'docs/a.md': 'b' }, rules)
     const gone = await surveys.next({ 'a/SKILL.md': skillText('a') }, rules)
 
-    const store = { folderOf: ({ place }: { place: string }) => `/state/${place}` }
+    const checkouts = { pathOf: ({ place }: { place: string }) => `/state/${place}` }
 
-    expect(gateCandidateOf(after, before, store).docs).toMatchObject({
+    expect(gateCandidateOf(after, before, checkouts).docs).toMatchObject({
       change: 'changed',
       folder: '/state/docs',
       files: [{ path: 'a.md', size: 1 }],
       findings: [],
     })
-    expect(gateCandidateOf(gone, after, store).docs).toMatchObject({
+    expect(gateCandidateOf(gone, after, checkouts).docs).toMatchObject({
       change: 'removed',
       folder: null,
       files: [],
@@ -258,7 +258,7 @@ describe('a candidate', () => {
     await using surveys = await Surveys.open()
     const first = await surveys.next({ 'pdf/SKILL.md': skillText('pdf') }, rulesWith())
 
-    const candidate = gateCandidateOf(first, undefined, { folderOf: () => '/x' })
+    const candidate = gateCandidateOf(first, undefined, { pathOf: () => '/x' })
 
     expect(candidate).toMatchObject({ previousCommit: null, skills: [{ path: 'pdf', change: 'added' }] })
   })

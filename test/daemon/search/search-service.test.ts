@@ -1,4 +1,4 @@
-import { readFile, readdir, writeFile } from 'node:fs/promises'
+import { readFile, readdir } from 'node:fs/promises'
 import { getPriority } from 'node:os'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
@@ -9,6 +9,7 @@ import { Registry } from '../../../src/serve/registry.ts'
 import type { SearchResult } from '../../../src/serve/search/finder.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { catalogWith, plainFinder, saying } from '../../support/content/searchable-skills.ts'
+import { damageObject } from '../../support/damage.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { keepSamples, sourceId, type Sample } from '../../sync/store/samples.ts'
@@ -93,8 +94,8 @@ test('each registry is searched for itself', async () => {
 
 test('a skill whose SKILL.md is damaged or gone is found by what its frontmatter said', async () => {
   await using desk = await Desk.open(PDF)
-  const folder = desk.store.skills.folderOf(PDF.stored)
-  await writeFile(`${folder}/SKILL.md`, '# Lies\n', { flag: 'w' }).catch(() => {})
+  const [document] = PDF.stored.files
+  damageObject(desk.store, document!.sha256)
 
   expect(idsIn(await desk.find('forms'))).toEqual(['pdf'])
   expect(idsIn(await desk.find('lies'))).toEqual([])

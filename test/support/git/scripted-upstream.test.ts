@@ -1,10 +1,9 @@
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { TreeNotTaken, type Tree } from '../../../src/sync/model/tree.ts'
-import { readSpooled } from '../../../src/sync/store/files/spool.ts'
+import { temporaryWorkspace } from '../../../src/sync/store/objects/temporary-blobs.ts'
 import { NOTHING_KNOWN, type KnownTrees, type TreeUpstream } from '../../../src/sync/upstream/upstream.ts'
 import { blobsOf, linesOf, reach, STEADY } from '../../sync/upstream/reached.ts'
-import { temporaryFolder } from '../temporary.ts'
 import { Repository, type Content } from './repository.ts'
 import { ScriptedUpstream, treeId } from './scripted-upstream.ts'
 
@@ -61,8 +60,8 @@ async function openBoth() {
   const repository = await Repository.create()
   await repository.commit(FILES)
   const reached = await reach(pathToFileURL(repository.folder).href)
-  const folder = await temporaryFolder()
-  const scripted = new ScriptedUpstream(FILES).open({ scratch: folder.path })
+  const workspace = await temporaryWorkspace()
+  const scripted = new ScriptedUpstream(FILES).open(workspace)
   const opened: Tree[] = []
   const treeOf = async (upstream: TreeUpstream, known: KnownTrees): Promise<Tree> => {
     const tree = await upstream.fetch(await upstream.resolve(STEADY), known, STEADY)
@@ -73,16 +72,16 @@ async function openBoth() {
     trees: async (known: KnownTrees) => [await treeOf(scripted, known), await treeOf(reached.upstream, known)] as const,
     [Symbol.asyncDispose]: async () => {
       for (const tree of opened) await tree[Symbol.asyncDispose]()
-      for (const resource of [reached, repository, folder]) await resource[Symbol.asyncDispose]()
+      for (const resource of [reached, repository, workspace]) await resource[Symbol.asyncDispose]()
     },
   }
 }
 
 async function contents(tree: Tree, ids: ReturnType<typeof blobsOf>): Promise<(readonly [string, string])[]> {
   const taken = await tree.take(ids, STEADY)
-  const read = [...taken].map(async ([id, blob]) => {
+  const read = [...taken].map(([id, blob]) => {
     if (blob.kind === 'refused') return [id, blob.reason] as const
-    return [id, `${blob.size} ${blob.sha256} ${readSpooled(blob).toString('hex')}`] as const
+    return [id, `${blob.size} ${blob.sha256} ${Buffer.from(tree.bytesOf(blob)).toString('hex')}`] as const
   })
-  return (await Promise.all(read)).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return read.toSorted(([a], [b]) => (a < b ? -1 : 1))
 }

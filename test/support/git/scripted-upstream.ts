@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import type { BlobStore } from '../../../src/sync/model/blob-store.ts'
 import { isObjectId, type ObjectId, type Revision } from '../../../src/sync/model/revision.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { TreeNotTaken, type TakenBlob, type Tree, type TreeEntry } from '../../../src/sync/model/tree.ts'
@@ -48,7 +47,7 @@ export class ScriptedUpstream {
   }
 
   /** The way to it, for one pull. */
-  open(reach: Pick<Reach, 'scratch'> & Partial<Pick<Reach, 'limits'>>): TreeUpstream {
+  open(reach: Pick<Reach, 'blobs'> & Partial<Pick<Reach, 'limits'>>): TreeUpstream {
     return {
       kind: 'tree',
       resolve: async () => {
@@ -59,7 +58,7 @@ export class ScriptedUpstream {
       fetch: async (revision, known) => {
         this.counts.fetch += 1
         if (this.failure !== undefined) throw this.failure
-        return this.#tree(revision, known, await mkdtemp(join(reach.scratch, 'blobs-')), reach.limits ?? FETCH_LIMITS)
+        return this.#tree(revision, known, reach.blobs, reach.limits ?? FETCH_LIMITS)
       },
       relation: async (from, to) => {
         this.counts.relation += 1
@@ -83,7 +82,7 @@ export class ScriptedUpstream {
     throw new SyncError('ref-not-found', `Cannot take commit ${commit}: it was collected`)
   }
 
-  #tree(revision: Revision, known: KnownTrees, folder: string, limits: { readonly blobBytes: number }): Tree {
+  #tree(revision: Revision, known: KnownTrees, store: BlobStore, limits: { readonly blobBytes: number }): Tree {
     const { files, raw } = this.#given(revision)
     const objects = objectsOf(files)
     const reachable = objects.reachable(known)
@@ -102,18 +101,20 @@ export class ScriptedUpstream {
         const wanted = [...new Set(blobs)]
         this.taken.push(...wanted)
         if (this.counts.take === this.endlessTake) await aborted(signal)
-        const take = async (id: ObjectId): Promise<readonly [ObjectId, TakenBlob]> => {
+        const batch = store.batch()
+        const take = (id: ObjectId): readonly [ObjectId, TakenBlob] => {
           const bytes = this.absent.has(id) ? undefined : objects.blobs.get(id)
           if (bytes === undefined) return [id, { kind: 'refused', reason: 'absent' }]
           if (bytes.length > limits.blobBytes) return [id, { kind: 'refused', reason: 'too-large' }]
-          const file = join(folder, id)
-          await writeFile(file, bytes)
           const hidden = hiddenInFile(bytes)
-          const known = { size: bytes.length, sha256: sha256(bytes), isLfsPointer: isLfsPointer(bytes) }
-          return [id, { kind: 'blob', ...known, ...(hidden !== undefined && { hidden }), file, at: 0 }]
+          const known = { size: bytes.length, sha256: batch.add(bytes), isLfsPointer: isLfsPointer(bytes) }
+          return [id, { kind: 'blob', ...known, ...(hidden !== undefined && { hidden }) }]
         }
-        return new Map(await Promise.all(wanted.map(take)))
+        const taken = new Map(wanted.map(take))
+        batch.flush()
+        return taken
       },
+      bytesOf: ({ sha256 }) => store.read(sha256),
       [Symbol.asyncDispose]: async () => {},
     }
   }
@@ -241,10 +242,6 @@ function idOf(type: string, bytes: Uint8Array): ObjectId {
 function objectId(text: string): ObjectId {
   if (!isObjectId(text)) throw new Error(`"${text}" is no object id`)
   return text
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex')
 }
 
 async function aborted(signal: AbortSignal): Promise<never> {

@@ -3,6 +3,7 @@ import { withNeighbours } from '../../../src/sync/lint/cross-skill-rules.ts'
 import type { LintDiagnostic } from '../../../src/sync/lint/diagnostic.ts'
 import type { Level } from '../../../src/sync/lint/lint-skill.ts'
 import { validate } from '../../../src/sync/lint/lint.ts'
+import { temporaryWorkspace } from '../../../src/sync/store/objects/temporary-blobs.ts'
 import { readFolder } from '../../../src/sync/upstream/folder/folder-tree.ts'
 import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
 import { fillFolder } from '../../support/content/folder.ts'
@@ -26,7 +27,8 @@ export async function diagnosticsOf(
   await using temporary = await temporaryFolder()
   const at = `${temporary.path}/skills`
   await fillFolder(at, files)
-  const reading = { root: '', docs: undefined, limits: FETCH_LIMITS, scratch: temporary.path }
+  await using workspace = await temporaryWorkspace()
+  const reading = { root: '', docs: undefined, limits: FETCH_LIMITS, blobs: workspace.blobs }
   await using tree = await readFolder(at, reading, never())
   const rules = rulesWith({ hiddenUnicode: 'deceptive', ...edit })
   const validation = await validate(tree, { rules, level, folder, readOfficially }, never())

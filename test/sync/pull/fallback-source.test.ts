@@ -211,7 +211,8 @@ class Lost implements AsyncDisposable {
     const { snapshot } = await before.updated(edit)
     const scene = await Scene.open()
     scene.upstream.files = files
-    await scene.upstream.open({ scratch: '' }).resolve(new AbortController().signal)
+    await using workspace = await scene.store.workspace()
+    await scene.upstream.open(workspace).resolve(new AbortController().signal)
     scene.upstream.files = { 'other/SKILL.md': skillText('other') }
     scene.upstream.isCollected = true
     return new Lost({ before, scene }, lockEntryOf(sourceWith(edit), snapshot), files)

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { Workspace } from '../../../src/sync/model/blob-store.ts'
 import type { Outcome } from '../../../src/sync/model/outcome.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { DirectorySource } from '../../../src/sync/model/source.ts'
@@ -178,8 +179,8 @@ class Hub implements AsyncDisposable {
     const { brakes, schedule, id, ...selection } = sourceWith({})
     const of = { kind: 'directory', path: this.#folder, url: `file://${this.#folder}`, ref: undefined } as const
     const source: DirectorySource = { links: 'inside', ...selection, brakes, schedule, id, ...of, ...edit }
-    const open = (_: unknown, scratch: string): TreeUpstream =>
-      new Watched(new DirectoryUpstream(source, { scratch, limits: FETCH_LIMITS }), looking)
+    const open = (_: unknown, { blobs }: Workspace): TreeUpstream =>
+      new Watched(new DirectoryUpstream(source, { blobs, limits: FETCH_LIMITS }), looking)
     const { kind: _kind, path: _path, ref: _ref, ...rest } = source
     return this.scene.updated({ ...rest, ...(limits && { limits }) }, { open })
   }

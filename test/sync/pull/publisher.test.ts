@@ -1,4 +1,3 @@
-import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Registry } from '../../../src/serve/registry.ts'
@@ -8,8 +7,10 @@ import type { SourceId } from '../../../src/sync/model/source-id.ts'
 import { currentCatalog, currentState } from '../../../src/sync/pull/generation-catalog.ts'
 import { type Admission } from '../../../src/sync/pull/load-generation.ts'
 import { Publisher, type Changed } from '../../../src/sync/pull/publisher.ts'
+import { RETENTION } from '../../../src/sync/store/garbage-collect.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { SlowValues } from '../../support/content/slow-values.ts'
+import { damageObject, loseObject } from '../../support/damage.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { keepSamples, numbered, snapshotOf, sourceId, type Sample } from '../store/samples.ts'
 
@@ -17,6 +18,8 @@ const TEAM = sourceId('team')
 const HOUSE = sourceId('house')
 const BOTH = [TEAM, HOUSE]
 const NOW = new Date('2026-01-02T03:04:05.678Z')
+/** By when nothing of `NOW` is young. */
+const LATER = new Date('2027-01-02T03:04:05.678Z')
 const STEADY = new AbortController().signal
 
 async function openStore() {
@@ -200,7 +203,7 @@ test('what the disk lost of one source holds up no other, and is there again', a
   const house = await pulled(opened.store, 'house', numbered(2))
   await publisher.publish(...house, NOW, STEADY)
   const { snapshot } = heldIn(house)!
-  await rm(opened.store.folder.at('snapshots', `${snapshot}.json`))
+  loseObject(opened.store, snapshot)
 
   const catalog = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
 
@@ -213,11 +216,11 @@ test('whichever part of a large snapshot the disk lost is there again', async ()
   const { publisher } = await Publisher.open(opened.store, BOTH, all)
   const many = Array.from({ length: 400 }, (_, at) => numbered(1_000 + at))
   await publisher.publish(...(await pulled(opened.store, 'team', ...many)), NOW, STEADY)
-  const parts = await opened.store.snapshots.partDigests()
+  const { parts } = await opened.store.snapshots.outline(publisher.currentOf(TEAM)!.held.snapshot)
   expect(parts.length).toBeGreaterThan(1)
 
   for (const part of parts) {
-    await rm(opened.store.folder.at('snapshots', `${part}.part`))
+    loseObject(opened.store, part)
     expect(await publisher.mend(TEAM, causeOf(TEAM), NOW, STEADY)).toBe(true)
     expect(await publisher.mend(TEAM, causeOf(TEAM), NOW, STEADY)).toBe(false)
   }
@@ -238,8 +241,7 @@ test('whoever follows serves what is served by now where what was served before 
   follower.snapshots.readWhole = async (digest) => {
     if (digest === heldIn(old)?.snapshot) {
       await publisher.publish(...next, NOW, STEADY)
-      await rm(store.folder.at('snapshots', `${digest}.json`), { force: true })
-      await rm(store.folder.at('generations', '1.json'), { force: true })
+      await store.collect({ now: LATER, retention: { ...RETENTION, generations: 1 }, keep: new Set() }, STEADY)
     }
     return read(digest)
   }
@@ -271,8 +273,7 @@ test('a source whose snapshot was damaged takes no other source along', async ()
   const team = await pulled(opened.store, 'team', numbered(1))
   await before.publisher.publish(...team, NOW, STEADY)
   await before.publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY)
-  const file = opened.store.folder.at('snapshots', `${heldIn(team)?.snapshot}.json`)
-  await writeFile(file, (await readFile(file, 'utf8')).replace('"served"', '"seryed"'))
+  damageObject(opened.store, heldIn(team)!.snapshot)
 
   const { publisher, catalog } = await Publisher.open(opened.store, BOTH, all)
 
@@ -287,7 +288,7 @@ test('that a source was lost is known after a restart, whatever other sources pu
   const team = await pulled(store, 'team', numbered(1))
   await before.publisher.publish(...team, NOW, STEADY)
   await before.publisher.publish(...(await pulled(store, 'house', numbered(2))), NOW, STEADY)
-  await rm(store.folder.at('snapshots', `${heldIn(team)?.snapshot}.json`))
+  loseObject(store, heldIn(team)!.snapshot)
   const finding = await Publisher.open(store, BOTH, all)
   await finding.publisher.publish(...(await pulled(store, 'house', numbered(3))), NOW, STEADY)
 
@@ -307,7 +308,7 @@ test('a source whose newest snapshot was damaged is served from the one before',
   const team = await pulled(opened.store, 'team', numbered(2))
   await before.publisher.publish(...old, NOW, STEADY)
   await before.publisher.publish(...team, NOW, STEADY)
-  await writeFile(opened.store.folder.at('snapshots', `${heldIn(team)?.snapshot}.json`), '{}')
+  damageObject(opened.store, heldIn(team)!.snapshot)
 
   const { publisher, catalog } = await Publisher.open(opened.store, [TEAM], all)
 

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
-import { readdir, rm } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { type PullContext } from '../../../src/sync/pull/pull-context.ts'
 import type { DocumentReader } from '../../../src/sync/skill-md/document-reader.ts'
-import { RETENTION } from '../../../src/sync/store/garbage-collect.ts'
 import { storedSkill } from '../../../src/sync/store/skills/stored-path.ts'
 import { READ_HERE } from '../../../src/sync/survey/document-reading.ts'
 import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
 import { contractFrontmatter, documentOf } from '../../support/content/contract-fixture.ts'
 import { histories } from '../../support/content/random-files.ts'
+import { loseObject } from '../../support/damage.ts'
 import { blobId, skillText, treeId } from '../../support/git/scripted-upstream.ts'
-import { never, sourceId } from '../store/samples.ts'
+import { sourceId } from '../store/samples.ts'
 import { noted, rulesWith, skillAt, surveyed } from '../survey/surveyed.ts'
 import { FOLLOW, PDF, Scene } from './pulled.ts'
 
@@ -29,27 +29,28 @@ describe('the first pull', () => {
     expect(Buffer.from(snapshot.proof.commit, 'base64').toString()).toMatch(/^commit/)
   })
 
-  test('leaves no scratch, and nothing of what is withheld', async () => {
+  test('leaves no scratch, and nothing of what is withheld once that is collected', async () => {
     await using scene = await Scene.open()
     scene.upstream.files = { ...PDF, 'bad/SKILL.md': '# none', 'odd/SKILL.md': skillText('Odd Name') }
 
     await scene.updated()
+    await scene.collect()
 
     expect(await readdir(scene.store.folder.at('tmp'))).toEqual([])
-    expect(await scene.store.skills.digests()).toHaveLength(2)
+    expect(scene.files()).toHaveLength(4)
   })
 
-  test('fails, and the program goes on, where the scratch folder is swept away meanwhile', async () => {
+  test('fails, and the program goes on, where the store loses what was taken meanwhile', async () => {
     await using scene = await Scene.open()
-    const open: PullContext['open'] = (_, scratch) => {
-      const upstream = scene.upstream.open({ scratch })
+    const open: PullContext['open'] = (_, workspace) => {
+      const upstream = scene.upstream.open(workspace)
       const fetch: typeof upstream.fetch = async (revision, known, signal) => {
         const tree = await upstream.fetch(revision, known, signal)
         return {
           ...tree,
           take: async (blobs, until) => {
             const taken = await tree.take(blobs, until)
-            await rm(scene.store.folder.at('tmp'), { recursive: true })
+            for (const digest of scene.files()) loseObject(scene.store, digest)
             return taken
           },
         }
@@ -67,7 +68,7 @@ describe('the first pull', () => {
     const [team, house] = await Promise.all([scene.updated(), scene.updated({ id: sourceId('house') })])
 
     expect(skillAt(house.snapshot, 'pdf').digest).toBe(skillAt(team.snapshot, 'pdf').digest)
-    expect(await scene.store.skills.digests()).toHaveLength(1)
+    expect(scene.files()).toHaveLength(3)
     expect(await scene.textOf('pdf', 'ref.md')).toBe('ref')
   })
 
@@ -96,7 +97,7 @@ describe('the first pull', () => {
     ] as const) {
       expect(await scene.textOf(skill, path)).toBe('same')
     }
-    expect(await scene.store.skills.digests()).toHaveLength(2)
+    expect(scene.files()).toHaveLength(3)
   })
 })
 
@@ -155,14 +156,14 @@ describe('a pull of a commit', () => {
     await using scene = await Scene.open()
     scene.upstream.files = { ...PDF, 'xls/SKILL.md': skillText('xls'), 'xls/big.md': 'big' }
     await scene.updated()
-    const before = await scene.store.skills.digests()
+    const before = scene.files()
     const taken = scene.upstream.taken.length
     scene.upstream.files = { ...scene.upstream.files, 'xls/new.md': 'new' }
 
     await scene.updated()
 
     expect(scene.upstream.taken.slice(taken)).toEqual([blobId('new')])
-    expect(await scene.store.skills.digests()).toHaveLength(before.length + 1)
+    expect(scene.files()).toHaveLength(before.length + 1)
     expect(await scene.textOf('xls', 'big.md')).toBe('big')
     expect(scene.upstream.counts.fetch).toBe(2)
   })
@@ -203,12 +204,13 @@ describe('a pull of a commit', () => {
     const alone = { 'g/a/SKILL.md': skillText('x'), 'g/a/own.md': 'own' }
     scene.upstream.files = { ...alone, 'g/x/SKILL.md': skillText('x'), 'g/x/own.md': 'own' }
     await scene.updated()
-    const stored = await scene.store.skills.digests()
+    const stored = scene.files()
     scene.upstream.files = alone
 
     await scene.updated()
 
-    expect(stored).toHaveLength(1)
+    expect(stored).toHaveLength(2)
+    expect(scene.files()).toEqual(stored)
     expect(await scene.textOf('g/a', 'own.md')).toBe('own')
   })
 
@@ -260,7 +262,7 @@ describe('a pull that fails', () => {
 
     await expect(failing).rejects.toBe(reason)
     expect(await readdir(scene.store.folder.at('tmp'))).toEqual([])
-    expect(await scene.store.skills.digests()).toEqual([])
+    expect(scene.files()).toEqual([])
   })
 })
 
@@ -272,14 +274,16 @@ describe('a strict source', () => {
   ])('refuses a commit with %s, naming it, and keeps what it has', async (_, more) => {
     await using scene = await Scene.open()
     await scene.updated({ strict: true })
-    const before = await scene.state()
+    await scene.collect()
+    const before = scene.files()
     scene.upstream.files = { ...PDF, ...more }
 
     const outcome = await scene.pull({ strict: true })
 
     expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
     expect(outcome.kind === 'failed' && outcome.error.message).toContain('"bad"')
-    expect(await scene.state()).toEqual(before)
+    await scene.collect()
+    expect(scene.files()).toEqual(before)
   })
 
   test('names every skill that is wrong, by what is wrong with it and not by what is only noted', async () => {
@@ -556,8 +560,7 @@ describe('a disk budget', () => {
   test('that is used up keeps the next fetch from starting, and what is served stays', async () => {
     await using scene = await Scene.open()
     await scene.updated()
-    await scene.store.generations.publish([scene.current!.held], new Date())
-    await scene.store.collect({ now: new Date(), retention: RETENTION, keep: new Set() }, never())
+    await scene.collect()
     scene.upstream.files = { ...PDF, 'pdf/ref.md': 'changed' }
     const full = { ...rulesWith().limits, fetch: FETCH_LIMITS, disk: { bytes: scene.store.bytes - 1 } }
 

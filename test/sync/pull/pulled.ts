@@ -1,12 +1,15 @@
-import { chmod, readFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { readFile, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import type { Outcome } from '../../../src/sync/model/outcome.ts'
 import { type Current } from '../../../src/sync/model/snapshot.ts'
 import type { GitSource } from '../../../src/sync/model/source.ts'
 import { type PullOrders, type PullContext } from '../../../src/sync/pull/pull-context.ts'
 import { pullSource } from '../../../src/sync/pull/pull.ts'
+import { RETENTION } from '../../../src/sync/store/garbage-collect.ts'
 import { storedSkill } from '../../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../../src/sync/store/store.ts'
+import { damageObject } from '../../support/damage.ts'
 import { ScriptedUpstream, skillText, type Files } from '../../support/git/scripted-upstream.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { never, sourceId } from '../store/samples.ts'
@@ -48,7 +51,7 @@ export class Scene implements AsyncDisposable {
       orders: this.orders,
       io: {
         store: this.store,
-        open: (_, scratch) => this.upstream.open({ scratch }),
+        open: (_, { blobs }) => this.upstream.open({ blobs }),
         limits: {
           ...rulesWith({ limits: limits ?? {} }).limits,
           disk: { bytes: 2 ** 33 },
@@ -84,6 +87,21 @@ export class Scene implements AsyncDisposable {
     return Object.fromEntries(await Promise.all(files))
   }
 
+  /** The digests of the files that the store has, in use or not; neither snapshots nor generations. */
+  files(): string[] {
+    using database = new DatabaseSync(this.store.folder.database, { readOnly: true })
+    const files = database
+      .prepare("SELECT lower(hex(digest)) AS digest FROM object WHERE label IS NULL AND bytes NOT LIKE '{%'")
+      .all()
+    return files.map(({ digest }) => String(digest)).toSorted()
+  }
+
+  /** Publishes what is current, and removes what is not in use. */
+  async collect(): Promise<void> {
+    await this.store.generations.publish([this.current!.held], new Date())
+    await this.store.collect({ now: new Date(), retention: RETENTION, keep: new Set() }, never())
+  }
+
   /** The text that the store has for a file of a skill. */
   async textOf(skill: string, path: string): Promise<string> {
     const found = skillAt(this.current!.snapshot, skill)
@@ -95,14 +113,14 @@ export class Scene implements AsyncDisposable {
     ).toString()
   }
 
-  /** Writes over a stored file, as an agent that runs as the same user may. */
+  /** Damages a stored file, as a failing disk may. */
   async damage(skill: string, path: string): Promise<void> {
-    const file = join(this.store.skills.folderOf(storedSkill(skillAt(this.current!.snapshot, skill))), path)
-    await chmod(file, 0o644)
-    await writeFile(file, 'damaged')
+    const { files } = skillAt(this.current!.snapshot, skill)
+    damageObject(this.store, files.find((file) => file.path === path)!.sha256)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.store[Symbol.dispose]()
     await this.#folder[Symbol.asyncDispose]()
   }
 }

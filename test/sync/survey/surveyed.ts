@@ -5,59 +5,65 @@ import { SKILL_LIMITS, type Skill } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { Selection } from '../../../src/sync/model/source.ts'
 import { TreeNotTaken } from '../../../src/sync/model/tree.ts'
+import type { DocumentReader } from '../../../src/sync/skill-md/document-reader.ts'
 import { FRONTMATTER_LIMITS } from '../../../src/sync/skill-md/frontmatter.ts'
 import type { SkillDiagnostic } from '../../../src/sync/skill-md/skill-diagnostic.ts'
-import { readSpooled } from '../../../src/sync/store/files/spool.ts'
+import { temporaryWorkspace } from '../../../src/sync/store/objects/temporary-blobs.ts'
+import { READ_HERE } from '../../../src/sync/survey/document-reading.ts'
 import type { SurveyLimits } from '../../../src/sync/survey/read-skill.ts'
 import { knownTrees, type Rules } from '../../../src/sync/survey/survey-rules.ts'
-import { survey, type Surroundings, type Survey } from '../../../src/sync/survey/survey.ts'
+import { survey, type Survey } from '../../../src/sync/survey/survey.ts'
 import { FETCH_LIMITS, NOTHING_KNOWN, type FetchLimits, type KnownTrees } from '../../../src/sync/upstream/upstream.ts'
 import { ScriptedUpstream, type Files } from '../../support/git/scripted-upstream.ts'
-import { temporaryFolder } from '../../support/temporary.ts'
 import { never, sourceId } from '../store/samples.ts'
 
-/** A first survey that is told of what it has read. */
+/** A first survey of many files, which tells of each SKILL.md before it is read. */
 export class Lots implements AsyncDisposable {
   readonly upstream: ScriptedUpstream
-  readonly #folder: Awaited<ReturnType<typeof temporaryFolder>>
+  readonly #workspace: Awaited<ReturnType<typeof temporaryWorkspace>>
 
-  private constructor(upstream: ScriptedUpstream, folder: Awaited<ReturnType<typeof temporaryFolder>>) {
+  private constructor(upstream: ScriptedUpstream, workspace: Awaited<ReturnType<typeof temporaryWorkspace>>) {
     this.upstream = upstream
-    this.#folder = folder
+    this.#workspace = workspace
   }
 
   static async of(files: Files): Promise<Lots> {
-    const upstream = new ScriptedUpstream()
-    upstream.files = files
-    return new Lots(upstream, await temporaryFolder())
+    return new Lots(new ScriptedUpstream(files), await temporaryWorkspace())
   }
 
-  async survey(onRead: NonNullable<Surroundings['onRead']>): Promise<Survey> {
-    const upstream = this.upstream.open({ scratch: this.#folder.path })
+  async survey(onRead: () => void): Promise<Survey> {
+    const upstream = this.upstream.open(this.#workspace)
     await using tree = await upstream.fetch(await upstream.resolve(never()), NOTHING_KNOWN, never())
-    return await survey(tree, rulesWith(), { earlier: undefined, served: undefined, onRead }, never())
+    const reader: DocumentReader = {
+      ...READ_HERE,
+      read: async (...args) => {
+        onRead()
+        return READ_HERE.read(...args)
+      },
+    }
+    return await survey(tree, rulesWith(), { earlier: undefined, served: undefined, reader }, never())
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#folder[Symbol.asyncDispose]()
+    await this.#workspace[Symbol.asyncDispose]()
   }
 }
 
 /** Surveys of one source, one after another, each with what the one before it stored and nothing else. */
 export class Surveys implements AsyncDisposable {
   readonly upstream: ScriptedUpstream
-  readonly #folder: Awaited<ReturnType<typeof temporaryFolder>>
+  readonly #workspace: Awaited<ReturnType<typeof temporaryWorkspace>>
   /** The bytes of the skills that a store would have after the last survey. */
   #stored: ReadonlyMap<ObjectId, Buffer> = new Map()
   #last: Snapshot | undefined
 
-  private constructor(folder: Awaited<ReturnType<typeof temporaryFolder>>) {
+  private constructor(workspace: Awaited<ReturnType<typeof temporaryWorkspace>>) {
     this.upstream = new ScriptedUpstream()
-    this.#folder = folder
+    this.#workspace = workspace
   }
 
   static async open(): Promise<Surveys> {
-    return new Surveys(await temporaryFolder())
+    return new Surveys(await temporaryWorkspace())
   }
 
   /** Surveys the files the way that a pull does, with what the last survey found. */
@@ -72,7 +78,7 @@ export class Surveys implements AsyncDisposable {
   }
 
   async #survey(rules: Rules, known: KnownTrees, limits: Partial<FetchLimits>): Promise<Snapshot> {
-    const upstream = this.upstream.open({ scratch: this.#folder.path, limits: { ...FETCH_LIMITS, ...limits } })
+    const upstream = this.upstream.open({ ...this.#workspace, limits: { ...FETCH_LIMITS, ...limits } })
     const revision = await upstream.resolve(never())
     await using tree = await upstream.fetch(revision, known, never())
     const stored = this.#stored
@@ -82,14 +88,14 @@ export class Surveys implements AsyncDisposable {
     const { taken, ...found } = await survey(tree, rules, { earlier, served: earlier }, never())
     this.#stored = await storedAfter(found, this.#stored, async (blob) => {
       const brought = taken.get(blob)
-      return brought?.kind === 'blob' ? readSpooled(brought) : undefined
+      return brought?.kind === 'blob' ? Buffer.from(tree.bytesOf(brought)) : undefined
     })
     const rest = { source: sourceId('team'), url: 'https://git.example.com/skills.git', proof: { commit: '' } }
     return { ...rest, revision, tree: tree.root, ...found }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#folder[Symbol.asyncDispose]()
+    await this.#workspace[Symbol.asyncDispose]()
   }
 }
 

@@ -3,6 +3,7 @@ import { isObjectId, type ObjectId } from '../../../src/sync/model/revision.ts'
 import { isSourceId } from '../../../src/sync/model/source-id.ts'
 import type { GitSource } from '../../../src/sync/model/source.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
+import { temporaryWorkspace } from '../../../src/sync/store/objects/temporary-blobs.ts'
 import type { FetchThreads } from '../../../src/sync/upstream/git/fetch-threads.ts'
 import type { Programs, SshAccess } from '../../../src/sync/upstream/git/objects/git-host.ts'
 import { PLAIN_WAY, type HostRoute, type HostAccess } from '../../../src/sync/upstream/http/host-access.ts'
@@ -49,8 +50,11 @@ export const STEADY = new AbortController().signal
 
 export async function reach(url: string, options: Options = {}): Promise<Reached> {
   const folder = await temporaryFolder()
+  // Apart from scratch, which a fetch has to leave empty.
+  const workspace = await temporaryWorkspace()
   const given: Reach = {
     scratch: options.scratch ?? folder.path,
+    blobs: workspace.blobs,
     limits: { ...FETCH_LIMITS, ...options.limits },
     way: async () => wayOf(options),
     programs: programs(url, options),
@@ -63,7 +67,10 @@ export async function reach(url: string, options: Options = {}): Promise<Reached
     reach: given,
     tree: async () => upstream.fetch(await upstream.resolve(STEADY), NOTHING_KNOWN, STEADY),
     scratch: () => readdir(folder.path),
-    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => {
+      await workspace[Symbol.asyncDispose]()
+      await folder[Symbol.asyncDispose]()
+    },
   }
 }
 

@@ -1,6 +1,5 @@
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
-import { readSpooled } from '../../../src/sync/store/files/spool.ts'
 import { GitServer } from '../../support/git/git-server.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { blobsOf, reach, STEADY, type Reached } from './reached.ts'
@@ -51,7 +50,7 @@ export async function contentOf(tree: Tree): Promise<Record<string, string>> {
     for (const entry of tree.list(id)) {
       const blob = taken.get(entry.id)
       if (entry.kind === 'folder') await visit(entry.id, `${path}${entry.name}/`)
-      else if (blob?.kind === 'blob') content[path + entry.name] = readSpooled(blob).toString()
+      else if (blob?.kind === 'blob') content[path + entry.name] = Buffer.from(tree.bytesOf(blob)).toString()
     }
   }
   await visit(tree.root, '')

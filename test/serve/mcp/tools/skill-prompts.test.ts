@@ -339,7 +339,7 @@ class Scene {
         return 0
       },
       disk: {
-        pathOf: ({ path }) => `/state/skills/${path}/SKILL.md`,
+        pathOf: async ({ path }) => `/state/skills/${path}/SKILL.md`,
         present: async () => this.present,
       },
     }

@@ -234,7 +234,7 @@ class Scene {
       },
       folders: this.folders,
       disk: {
-        pathOf: ({ path }) => `/state/skills/${path}/SKILL.md`,
+        pathOf: async ({ path }) => `/state/skills/${path}/SKILL.md`,
         present: async () => this.present,
       },
     }

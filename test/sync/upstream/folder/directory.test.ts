@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { appendFileSync, renameSync, statSync, symlinkSync, type BigIntStats } from 'node:fs'
-import { appendFile, chown, mkdir, readdir, rename, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { appendFile, chown, mkdir, rename, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import type { ObjectId } from '../../../../src/sync/model/revision.ts'
 import type { Skill } from '../../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../../src/sync/model/snapshot.ts'
 import type { DirectorySource } from '../../../../src/sync/model/source.ts'
-import { readSpooled } from '../../../../src/sync/store/files/spool.ts'
+import { temporaryWorkspace } from '../../../../src/sync/store/objects/temporary-blobs.ts'
 import { survey } from '../../../../src/sync/survey/survey.ts'
 import { FolderHashes } from '../../../../src/sync/upstream/folder/folder-hashes.ts'
 import type { FolderFilter } from '../../../../src/sync/upstream/folder/folder-selection.ts'
@@ -89,9 +89,9 @@ describe('a folder as a commit', () => {
     expect(linesOf(same)).toEqual(linesOf(tree))
   })
 
-  test('the files are what it holds, each in a file of its own, gone with the tree', async () => {
+  test('the files are what it holds, however often each is asked for', async () => {
     await using scene = await Scene.of(FILES)
-    const tree = await scene.read()
+    await using tree = await scene.read()
     const ids = blobsOf(tree)
 
     const taken = await tree.take([...ids, ...ids], STEADY)
@@ -99,22 +99,21 @@ describe('a folder as a commit', () => {
     expect(new Set(taken.keys())).toEqual(new Set(ids))
     for (const [id, blob] of taken) {
       if (blob.kind !== 'blob') throw new Error(`${id} is refused as ${blob.reason}`)
-      const bytes = readSpooled(blob)
+      const bytes = tree.bytesOf(blob)
       expect(hashOf('blob', bytes, 'sha256')).toBe(id)
       expect(blob.size).toBe(bytes.length)
       expect(blob.sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
-      expect((await stat(blob.file)).mode & 0o777).toBe(0o600)
     }
-    await tree[Symbol.asyncDispose]()
-    expect(await readdir(scene.scratch)).toEqual([])
   })
 
   test('what is named as apart is no part of it, whatever it lies behind', async () => {
     await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), 'own/state/b/SKILL.md': skillText('b') })
     const link = `${scene.folder}-link`
     await symlink(scene.folder, link)
+    const beside = `${scene.folder}-beside`
+    await mkdir(beside)
 
-    await using tree = await scene.read({ apart: [join(link, 'own/state'), join(scene.folder, 'gone'), scene.scratch] })
+    await using tree = await scene.read({ apart: [join(link, 'own/state'), join(scene.folder, 'gone'), beside] })
 
     expect(linesOf(tree).map((line) => line.split('\t')[1])).toEqual(['a/SKILL.md'])
   })
@@ -194,7 +193,6 @@ describe('an upstream of a folder', () => {
     await expect(scene.upstream().resolve(aborted)).rejects.toBe(reason)
     await expect(scene.upstream().fetch(tree.revision, NOTHING_KNOWN, aborted)).rejects.toBe(reason)
     await expect(tree.take(blobsOf(tree), aborted)).rejects.toBe(reason)
-    expect(await readdir(scene.scratch)).toEqual([])
   })
 
   test('a folder of thousands keeps nobody waiting, and is left in its midst', async () => {
@@ -300,7 +298,9 @@ describe('a hostile folder', () => {
     const { skills, taken } = await survey(tree, rulesWith(), undefined, STEADY)
 
     expect(skills.map(({ path, standing }) => `${path} ${standing}`)).toEqual(['a served', 'b withheld'])
-    const texts = [...taken.values()].map((blob) => (blob.kind === 'blob' ? readSpooled(blob).toString() : ''))
+    const texts = [...taken.values()].map((blob) =>
+      blob.kind === 'blob' ? Buffer.from(tree.bytesOf(blob)).toString() : '',
+    )
     expect(texts.join('')).not.toContain('secret of')
     expect(texts.some((text) => text.includes('name: secret'))).toBe(false)
   })
@@ -330,7 +330,9 @@ describe('a hostile folder', () => {
     const found = async (reading: Partial<FolderReading>): Promise<readonly string[]> => {
       await using tree = await scene.read(reading)
       const { skills, taken } = await survey(tree, rulesWith(), undefined, STEADY)
-      const texts = [...taken.values()].map((blob) => (blob.kind === 'blob' ? readSpooled(blob).toString() : ''))
+      const texts = [...taken.values()].map((blob) =>
+        blob.kind === 'blob' ? Buffer.from(tree.bytesOf(blob)).toString() : '',
+      )
       expect(texts.join('')).not.toContain('private')
       return skills.map(
         ({ path, standing, files }) => `${path} ${standing} ${files.map((file) => file.path).join(' ')}`,
@@ -401,7 +403,7 @@ describe('a hostile folder', () => {
     const taken = await tree.take(blobsOf(tree), STEADY)
 
     for (const [id, blob] of taken) {
-      const bytes = blob.kind === 'blob' ? readSpooled(blob) : Buffer.of()
+      const bytes = blob.kind === 'blob' ? tree.bytesOf(blob) : Buffer.of()
       expect(hashOf('blob', bytes, 'sha256')).toBe(id)
     }
     expect(taken.size).toBe(blobsOf(tree).length)
@@ -808,26 +810,29 @@ describe('what is learnt of a folder', () => {
 
 class Scene implements AsyncDisposable {
   readonly folder: string
-  readonly scratch: string
   readonly #temporary: AsyncDisposable
+  readonly #workspace: Awaited<ReturnType<typeof temporaryWorkspace>>
   readonly #stored = new Map<string, Buffer>()
 
-  private constructor(path: string, temporary: AsyncDisposable) {
+  private constructor(
+    path: string,
+    temporary: AsyncDisposable,
+    workspace: Awaited<ReturnType<typeof temporaryWorkspace>>,
+  ) {
     this.folder = join(path, 'folder')
-    this.scratch = join(path, 'scratch')
     this.#temporary = temporary
+    this.#workspace = workspace
   }
 
   static async of(files: Files): Promise<Scene> {
     const temporary = await temporaryFolder()
-    const scene = new Scene(temporary.path, temporary)
-    await mkdir(scene.scratch)
+    const scene = new Scene(temporary.path, temporary, await temporaryWorkspace())
     await fillFolder(scene.folder, files)
     return scene
   }
 
   async read(reading: Partial<FolderReading> = {}, path = this.folder, signal = STEADY) {
-    const all = { root: '', docs: undefined, limits: FETCH_LIMITS, scratch: this.scratch, ...reading }
+    const all = { root: '', docs: undefined, limits: FETCH_LIMITS, blobs: this.#workspace.blobs, ...reading }
     return readFolder(path, all, signal)
   }
 
@@ -839,7 +844,7 @@ class Scene implements AsyncDisposable {
     const rules = rulesWith(docs === undefined ? {} : { docs })
     const served = earlier && { snapshot: earlier, read }
     const { taken, ...found } = await survey(tree, rules, { earlier: served, served }, STEADY)
-    for (const [id, blob] of taken) if (blob.kind === 'blob') this.#stored.set(id, readSpooled(blob))
+    for (const [id, blob] of taken) if (blob.kind === 'blob') this.#stored.set(id, Buffer.from(tree.bytesOf(blob)))
     const { revision, root } = tree
     return { source: sourceId('team'), url: 'file:///folder', revision, tree: root, proof: { commit: '' }, ...found }
   }
@@ -867,10 +872,11 @@ class Scene implements AsyncDisposable {
       throw new Error('No program is needed for a folder')
     }
     const programs = { git: 'git', ssh: 'ssh', path: '', access }
-    return openUpstream(source, { scratch: this.scratch, limits: FETCH_LIMITS, way: async () => PLAIN_WAY, programs })
+    return openUpstream(source, { ...this.#workspace, limits: FETCH_LIMITS, way: async () => PLAIN_WAY, programs })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#workspace[Symbol.asyncDispose]()
     await this.#temporary[Symbol.asyncDispose]()
   }
 }

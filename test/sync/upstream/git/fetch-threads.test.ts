@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readlink } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { Worker } from 'node:worker_threads'
@@ -33,7 +34,10 @@ test('where a fetch has ended, the thread of the next one stands ready', async (
   await using folder = await temporaryFolder()
   await using threads = new FetchThreads()
   const place = { kind: 'disk', folder: folder.path } as const
-  const fetch = new ObjectWorker({ place, scratch: folder.path, limits: FETCH_LIMITS }, threads)
+  const fetch = new ObjectWorker(
+    { place, scratch: folder.path, database: join(folder.path, 'blobs.db'), limits: FETCH_LIMITS },
+    threads,
+  )
   await fetch[Symbol.asyncDispose]()
   const other = startThread()
 
@@ -159,7 +163,10 @@ test('a thread that was given back is not ended by whoever had it', async () => 
   await using threads = new FetchThreads()
   const server = { base: 'http://127.0.0.1:9/', version: 2, format: 'sha1', filters: true, refs: [] } as const
   const place = { kind: 'remote', url: server.base, server } as const
-  const fetch = new ObjectWorker({ place, scratch: folder.path, limits: FETCH_LIMITS }, threads)
+  const fetch = new ObjectWorker(
+    { place, scratch: folder.path, database: join(folder.path, 'blobs.db'), limits: FETCH_LIMITS },
+    threads,
+  )
   const stopped = AbortSignal.abort(new Error('enough'))
 
   await expect(fetch.ask({ kind: 'peel', id: objectId(ABSENT.sha1) }, stopped)).rejects.toThrow('enough')

@@ -6,7 +6,6 @@ import { clone, readBlob, readObject, readTree, resolveRef, type HttpClient } fr
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ObjectId } from '../../../../../src/sync/model/revision.ts'
 import type { Tree } from '../../../../../src/sync/model/tree.ts'
-import { readSpooled } from '../../../../../src/sync/store/files/spool.ts'
 import { GitServer } from '../../../../support/git/git-server.ts'
 import { Repository, runGit, type Content } from '../../../../support/git/repository.ts'
 import { SshHost } from '../../../../support/git/ssh-host.ts'
@@ -174,7 +173,7 @@ async function ofUpstream(url: string): Promise<Opinion> {
   await using tree = await reached.tree()
   const blobs = new Map<string, string>()
   for (const [id, blob] of await tree.take(blobsOf(tree), STEADY)) {
-    blobs.set(id, blob.kind === 'blob' ? sumOf(readSpooled(blob)) : blob.reason)
+    blobs.set(id, blob.kind === 'blob' ? sumOf(tree.bytesOf(blob)) : blob.reason)
   }
   const { tag = new Uint8Array(), commit } = tree.proof
   return { tag: textOf(tag), commit: textOf(commit), entries: entriesOf(tree).sort(), blobs }
