@@ -1,3 +1,4 @@
+import { inSlices } from '../../base/cooperative.ts'
 import { foldersAbove } from '../../base/paths.ts'
 import { describeSkillCode } from '../model/code-descriptions.ts'
 import type { Skill } from '../model/skill.ts'
@@ -114,7 +115,24 @@ async function surveyStored(tree: Tree, pull: TreePull): Promise<Survey> {
   const fresh = freshSkills(found, earlier)
   expectFits(fresh, io)
   await store.skills.expectWhole(fresh)
+  await expectReusedIntact(fresh, found, pull)
   return found
+}
+
+/** A file that a new version of a skill shares with an old one was not taken again, and may be damaged. */
+async function expectReusedIntact(
+  fresh: readonly StoredSkill[],
+  { taken }: Survey,
+  { io, signal }: TreePull,
+): Promise<void> {
+  const reused = new Map<string, () => Promise<void>>()
+  const { skills } = io.store
+  for (const skill of fresh)
+    for (const file of skill.files)
+      if (taken.get(file.blob)?.kind !== 'blob')
+        reused.set(file.sha256, async () => void (await skills.read(skill, file)))
+  await inSlices(reused.values(), async (read) => read(), signal)
+  signal.throwIfAborted()
 }
 
 function earlierIn(store: Store, snapshot: Snapshot | undefined): Earlier | undefined {

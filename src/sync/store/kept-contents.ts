@@ -79,7 +79,8 @@ class Named {
     this.upstreamFiles.set(source, ofSource)
     await inSlices(skills, (skill) => {
       if (isOfUpstream(skill)) for (const { sha256 } of skill.files) ofSource.add(sha256)
-      else this.#add(skill)
+      // The files of a withheld one are served to no client.
+      else if (skill.standing !== 'withheld') this.#add(skill)
     })
     if (docs !== undefined) this.#add(docs)
   }

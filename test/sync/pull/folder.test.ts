@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Workspace } from '../../../src/sync/model/blob-store.ts'
@@ -9,6 +8,7 @@ import { DirectoryUpstream } from '../../../src/sync/upstream/folder/directory.t
 import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
 import type { TreeUpstream } from '../../../src/sync/upstream/upstream.ts'
 import { asNobody, fillFolder } from '../../support/content/folder.ts'
+import { damageObject } from '../../support/damage.ts'
 import { skillText, type Files } from '../../support/git/scripted-upstream.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { noted, skillAt, type Edited } from '../survey/surveyed.ts'
@@ -55,6 +55,18 @@ describe('a skill that cannot be read stays as it was', () => {
     expect(await hub.scene.textOf('b', 'x')).toBe('x')
   })
 
+  test('where the damaged file of it is one that can be read', async () => {
+    await using hub = await Hub.of(FILES)
+    const before = await hub.updated()
+    await hub.scene.damage('b', 'SKILL.md')
+    hub.scene.orders = { ...hub.scene.orders, isDamaged: true }
+
+    const after = await hub.without('b/x')
+
+    expect(skillsIn(after)).toEqual(skillsIn(before))
+    expect(await hub.scene.textOf('b', 'SKILL.md')).toBe(skillText('b'))
+  })
+
   test('where that damage is found by this very pull', async () => {
     await using hub = await Hub.of(FILES)
     const before = await hub.updated()
@@ -85,7 +97,7 @@ describe('a skill that cannot be read does not stay', () => {
   test('where what is stored of it is damaged too', async () => {
     await using hub = await Hub.of(FILES)
     await hub.updated()
-    await hub.scene.damage('b', 'SKILL.md')
+    await hub.scene.damage('b', 'x')
     hub.scene.orders = { ...hub.scene.orders, isDamaged: true }
 
     const after = await hub.without('b/x')
@@ -130,7 +142,7 @@ test('a doc that cannot be read does not stay where the docs folder is another o
   expect(elsewhere.docs).toBeUndefined()
 
   const { docs } = await hub.updated({ docs: 'docs' })
-  await rm(join(hub.scene.store.folder.path, 'docs', docs!.digest, 'deep'), { recursive: true })
+  for (const { path, sha256 } of docs!.files) if (path.startsWith('deep/')) damageObject(hub.scene.store, sha256)
   const damaged = await hub.without('docs', { docs: 'docs', exclude: ['zzz/**'] })
   expect(damaged.docs?.files.map(({ path }) => path)).toEqual(['other.md'])
 })

@@ -90,15 +90,18 @@ export class Scene implements AsyncDisposable {
   /** The digests of the files that the store has, in use or not; neither snapshots nor generations. */
   files(): string[] {
     using database = new DatabaseSync(this.store.folder.database, { readOnly: true })
-    const files = database
-      .prepare("SELECT lower(hex(digest)) AS digest FROM object WHERE label IS NULL AND bytes NOT LIKE '{%'")
+    const files = database.prepare(
+      'SELECT lower(hex(digest)) AS file FROM object WHERE label IS NULL AND digest NOT IN (SELECT generation FROM head)',
+    )
+    return files
       .all()
-    return files.map(({ digest }) => String(digest)).toSorted()
+      .map(({ file }) => String(file))
+      .toSorted()
   }
 
-  /** Publishes what is current, and removes what is not in use. */
+  /** Publishes what is current, if anything, and removes what is not in use. */
   async collect(): Promise<void> {
-    await this.store.generations.publish([this.current!.held], new Date())
+    if (this.current !== undefined) await this.store.generations.publish([this.current.held], new Date())
     await this.store.collect({ now: new Date(), retention: RETENTION, keep: new Set() }, never())
   }
 

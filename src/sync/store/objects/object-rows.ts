@@ -20,16 +20,16 @@ export class ObjectRows {
   constructor(database: DatabaseSync, run: typeof runOnDatabase = runOnDatabase) {
     this.#database = database
     this.#run = run
-    this.#put = database.prepare('INSERT INTO object (digest, size, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING')
+    this.#put = database.prepare(PUT)
     this.#label = database.prepare('UPDATE object SET label = ? WHERE digest = ?')
-    this.#putPiece = database.prepare('INSERT INTO piece (object, at, bytes) VALUES (?, ?, ?)')
+    this.#putPiece = database.prepare(PUT_PIECE)
     this.#get = database.prepare('SELECT id, size, bytes FROM object WHERE digest = ?')
     this.#getPiece = database.prepare('SELECT bytes FROM piece WHERE object = ? AND at = ?')
-    this.#find = database.prepare('SELECT 1 FROM object WHERE digest = ?')
+    this.#find = database.prepare('SELECT id FROM object WHERE digest = ?')
     this.#discard = database.prepare('DELETE FROM object WHERE digest = ?')
   }
 
-  /** Stores the objects in one transaction. */
+  /** Stores the objects in one transaction. One that was damaged is intact then. */
   putAll(objects: readonly DigestedBytes[], label?: string): void {
     this.#run('store objects', () =>
       inTransaction(this.#database, () => {
@@ -72,12 +72,25 @@ export class ObjectRows {
 
   #putOne({ digest, bytes }: DigestedBytes): void {
     const isLarge = bytes.byteLength > PIECE_BYTES
-    const { changes, lastInsertRowid } = this.#put.run(blobOf(digest), bytes.byteLength, isLarge ? null : bytes)
-    if (changes === 0 || !isLarge) return
+    this.#put.run(blobOf(digest), bytes.byteLength, isLarge ? null : bytes)
+    if (!isLarge) return
+    const id = Number(this.#find.get(blobOf(digest))?.['id'])
     for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES)
-      this.#putPiece.run(lastInsertRowid, at, bytes.subarray(at, at + PIECE_BYTES))
+      this.#putPiece.run(id, at, bytes.subarray(at, at + PIECE_BYTES))
   }
 }
+
+/** An object that is there already stays as it is, unless the disk has damaged it: then it is replaced. */
+const PUT = `
+  INSERT INTO object (digest, size, bytes) VALUES (?, ?, ?)
+  ON CONFLICT (digest) DO UPDATE SET size = excluded.size, bytes = excluded.bytes
+  WHERE size IS NOT excluded.size OR bytes IS NOT excluded.bytes
+`
+
+const PUT_PIECE = `
+  INSERT INTO piece (object, at, bytes) VALUES (?, ?, ?)
+  ON CONFLICT (object, at) DO UPDATE SET bytes = excluded.bytes WHERE bytes IS NOT excluded.bytes
+`
 
 /** Bytes and their SHA-256. */
 export interface DigestedBytes {

@@ -46,6 +46,22 @@ test('bytes that were changed on the disk are never given out', async () => {
   }
 })
 
+test('an object that was damaged is intact once it is put again', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'store.db')
+  using store = new SqliteObjects({ open: () => openDatabase(path) })
+  const objects = [Buffer.from('intact'), Buffer.alloc(2 ** 20, 'x'), Buffer.alloc(2 ** 20, 'y')]
+  const digests = await store.put(objects)
+  using other = new DatabaseSync(path)
+  other.exec(
+    "UPDATE object SET bytes = x'00' WHERE size <> 1048576 OR id = 2; UPDATE piece SET bytes = x'00' WHERE at > 0",
+  )
+
+  expect(await store.put(objects)).toEqual(digests)
+
+  for (const [at, digest] of digests.entries()) expect(Buffer.compare((await store.get(digest))!, objects[at]!)).toBe(0)
+})
+
 test.for([
   [
     'written by another program',
