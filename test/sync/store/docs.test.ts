@@ -1,90 +1,75 @@
-import { chmod, readFile, readdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { CLAIM_MS } from '../../../src/sync/store/files/gc-leases.ts'
+import { Damaged } from '../../../src/sync/model/sync-error.ts'
 import { RETENTION } from '../../../src/sync/store/garbage-collect.ts'
 import { Store } from '../../../src/sync/store/store.ts'
+import { damageObject } from '../../support/damage.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { keepSamples, never, numbered, publishSamples, sampleDocs, verifyCurrent } from './samples.ts'
 
 const NOTHING: ReadonlySet<string> = new Set()
+const DAY_MS = 86_400_000
 
-test('docs lie right below their digest, read-only, and read back byte for byte', async () => {
+test('docs read back byte for byte', async () => {
   await using folder = await temporaryFolder()
-  const store = await Store.open(folder.path)
+  using store = await Store.open(folder.path)
   const { stored, bytes } = sampleDocs({ 'index.md': 'index', 'a/b/page.md': 'page' })
 
   await keepSamples(store, sampleDocs({ 'index.md': 'index', 'a/b/page.md': 'page' }))
 
   for (const file of stored.files) expect(await store.skills.read(stored, file)).toEqual(bytes.get(file.path))
-  expect(await readFile(join(folder.path, 'docs', stored.digest, 'a/b/page.md'), 'utf8')).toBe('page')
-  expect(await store.skills.inspect(stored)).toEqual({ damage: [], strangers: [] })
-  expect(await readdir(join(folder.path, 'skills'))).toEqual([])
+  expect(await store.skills.damageIn(stored)).toEqual([])
 })
 
-test('docs and a skill of the same files are two things, and either goes without the other', async () => {
+test('docs and a skill of the same files stay as long as either is named', async () => {
   await using folder = await temporaryFolder()
-  const store = await Store.open(folder.path)
+  using store = await Store.open(folder.path)
   const docs = sampleDocs({ 'SKILL.md': 'same' })
-  const skill = { ...docs.stored, place: 'skills', folderName: 'same' } as const
+  await publishSamples(store, new Date(0), { skill: docs.skill, stored: docs.stored, bytes: docs.bytes })
+  await publishSamples(store, new Date(DAY_MS), docs)
 
-  await keepSamples(store, docs)
-  await keepSamples(store, { ...docs, stored: skill })
+  await store.collect(
+    { now: new Date(2 * DAY_MS), retention: { ...RETENTION, generations: 1, youngerThanMs: 0 }, keep: NOTHING },
+    never(),
+  )
 
-  expect([await store.skills.has(docs.stored), await store.skills.has(skill)]).toEqual([true, true])
-  expect(await store.skills.digests()).toEqual(await store.skills.digests('docs'))
+  expect(await store.generations.numbers()).toEqual([2])
+  expect(await verifyCurrent(store)).toBe(2)
 })
 
-test('docs take a file from a skill that is stored, as a copy', async () => {
+test('damaged docs are never given out, are named, and are whole once they are kept again', async () => {
   await using folder = await temporaryFolder()
-  const store = await Store.open(folder.path)
-  const { stored: skill, bytes } = numbered(1)
-  await keepSamples(store, numbered(1))
-  const { stored } = sampleDocs({ 'own.md': bytes.get('references/deep/own.md')!.toString() })
-
-  await store.skills.keep(stored, () => ({ kind: 'stored', skill, path: 'references/deep/own.md' }), never())
-
-  expect(await store.skills.has(stored)).toBe(true)
-})
-
-test('damaged docs are not read, are told apart, and are written again when they are kept again', async () => {
-  await using folder = await temporaryFolder()
-  const store = await Store.open(folder.path)
+  using store = await Store.open(folder.path)
   const docs = sampleDocs({ 'index.md': 'index' })
   await keepSamples(store, docs)
-  const file = join(folder.path, 'docs', docs.stored.digest, 'index.md')
-  await chmod(file, 0o644)
-  await writeFile(file, 'INDEX')
+  damageObject(store, docs.stored.files[0]!.sha256)
 
+  await expect(store.skills.read(docs.stored, docs.stored.files[0]!)).rejects.toThrow(Damaged)
+  expect(await store.skills.damageIn(docs.stored)).toEqual([{ path: 'index.md', problem: 'its SHA-256 is another' }])
+  await store.skills.discardDamaged([docs.stored])
   await expect(store.skills.read(docs.stored, docs.stored.files[0]!)).rejects.toThrow(/of the docs/)
-  expect((await store.skills.inspect(docs.stored)).damage).toHaveLength(1)
   await keepSamples(store, docs)
 
-  expect(await store.skills.has(docs.stored)).toBe(true)
+  expect(await store.skills.damageIn(docs.stored)).toEqual([])
 })
 
 test('docs stay as long as a kept snapshot names them, and go with the last one', async () => {
   await using folder = await temporaryFolder()
-  let elapsedMs = 0
-  const store = await Store.open(folder.path, { monotonicMs: () => elapsedMs })
+  using store = await Store.open(folder.path)
   const versions = [1, 2, 3, 4, 5].map((number) => sampleDocs({ 'index.md': `version ${number}` }))
-  for (const docs of versions) {
-    elapsedMs += 1000 * CLAIM_MS
-    await publishSamples(store, new Date(elapsedMs), numbered(1), docs)
-  }
-  elapsedMs += 1000 * CLAIM_MS
+  for (const [day, docs] of versions.entries()) await publishSamples(store, new Date(day * DAY_MS), numbered(1), docs)
 
-  const collected = await store.collect({ now: new Date(elapsedMs), retention: RETENTION, keep: NOTHING }, never())
+  const collected = await store.collect({ now: new Date(9 * DAY_MS), retention: RETENTION, keep: NOTHING }, never())
 
-  expect(collected).toMatchObject({ generations: 2, snapshots: 2, skills: 0, docs: 2 })
-  const kept = await Promise.all(versions.map(({ stored }) => store.skills.has(stored)))
-  expect(kept).toEqual([false, false, true, true, true])
+  // Per forgotten generation: itself, its snapshot and its page.
+  expect(collected).toMatchObject({ generations: 2, objects: 6 })
+  const damaged = await Promise.all(versions.map(({ stored }) => store.skills.damageIn(stored)))
+  expect(damaged.map(({ length }) => length)).toEqual([1, 1, 0, 0, 0])
   expect(await verifyCurrent(store)).toBe(5)
 })
 
 test('docs count towards the disk budget', async () => {
   await using folder = await temporaryFolder()
-  const store = await Store.open(folder.path)
+  using store = await Store.open(folder.path)
   await publishSamples(store, new Date(), numbered(1))
   await store.collect({ now: new Date(), retention: RETENTION, keep: NOTHING }, never())
   const before = store.bytes

@@ -12,9 +12,9 @@ test('opening makes the layout, open to its owner alone whatever the umask is', 
 
   const state = await openState(path).finally(() => process.umask(umask))
 
-  const names = ['docs', 'format', 'generations', 'links', 'skills', 'snapshots', 'sources', 'tmp', 'upstreams']
+  const names = ['checkouts', 'format', 'generations', 'links', 'sources', 'tmp', 'upstreams']
   expect((await readdir(path)).sort()).toEqual(names)
-  expect(await readFile(join(path, 'format'), 'utf8')).toBe('2\n')
+  expect(await readFile(join(path, 'format'), 'utf8')).toBe('3\n')
   for (const name of names.filter((each) => each !== 'format')) {
     expect((await stat(join(path, name))).mode & 0o777).toBe(0o700)
   }
@@ -33,7 +33,7 @@ test('sources of the command line may have been there first: their states lie be
 test('what was removed of the layout is made again, but nothing where it is no state folder any more', async () => {
   await using folder = await temporaryFolder()
   const state = await openState(folder.path)
-  await rm(state.at('snapshots'), { recursive: true })
+  await rm(state.at('checkouts'), { recursive: true })
 
   const ends = [await state.remake(), await state.remake()]
   const names = await readdir(folder.path)
@@ -41,13 +41,13 @@ test('what was removed of the layout is made again, but nothing where it is no s
   await expect(state.remake()).rejects.toMatchObject({ code: 'no-state-folder' })
 
   expect(ends).toEqual([true, false])
-  expect(names).toContain('snapshots')
+  expect(names).toContain('checkouts')
   expect(await readdir(folder.path)).toEqual([])
 })
 
 test.each([
-  [['skills', 'audit'], 'holds only "skills" and the like, as where it was removed under a running daemon'],
-  [['skills', 'thesis'], 'holds "thesis", which is none of ours'],
+  [['checkouts', 'audit'], 'holds only "checkouts" and the like, as where it was removed under a running daemon'],
+  [['checkouts', 'thesis'], 'holds "thesis", which is none of ours'],
 ])('a folder with %j and without its format is refused, by whose it is', async (names, says) => {
   await using folder = await temporaryFolder()
   for (const name of names) await mkdir(join(folder.path, name))
@@ -67,28 +67,36 @@ test('opening again changes nothing', async () => {
   expect((await stat(join(folder.path, 'format'))).ino).toBe(before.ino)
 })
 
-test('an earlier format is read as it is, and is this one once it is opened for writing', async () => {
+test.each(['1', '2'])('format %s stays as it is, whoever opens it, until everything is taken over', async (format) => {
   await using folder = await temporaryFolder()
-  const format = join(folder.path, 'format')
-  await writeFile(format, '1\n')
+  const file = join(folder.path, 'format')
+  await writeFile(file, `${format}\n`)
+  await mkdir(join(folder.path, 'skills'))
+  await writeFile(join(folder.path, 'skills', 'kept'), '')
 
   const read = await openExistingState(folder.path)
-  const before = await readFile(format, 'utf8')
-  await openState(folder.path)
+  const state = await openState(folder.path)
+  await state.sweep()
+  const before = [read?.isEarlier, state.isEarlier, await readFile(file, 'utf8')]
+  const kept = await readdir(join(folder.path, 'skills'))
+  await state.endTakeover()
 
-  expect([read?.path, before, await readFile(format, 'utf8')]).toEqual([folder.path, '1\n', '2\n'])
+  expect(before).toEqual([true, true, `${format}\n`])
+  expect(kept).toEqual(['kept'])
+  expect([state.isEarlier, await readFile(file, 'utf8')]).toEqual([false, '3\n'])
+  expect(await readdir(folder.path)).not.toContain('skills')
 })
 
 test('a format of another version is refused, naming both and the way back', async () => {
   await using folder = await temporaryFolder()
-  await writeFile(join(folder.path, 'format'), '3\n')
+  await writeFile(join(folder.path, 'format'), '4\n')
 
   const opening = openState(folder.path)
 
   await expect(opening).rejects.toMatchObject({
     code: 'store-failed',
     message: expect.stringMatching(
-      /its format is "3" and this version knows "1" and "2"; run the version that wrote it, or move/,
+      /its format is "4" and this version knows "1", "2" and "3"; run the version that wrote it, or move/,
     ),
   })
   expect(await readdir(folder.path)).toEqual(['format'])
@@ -150,7 +158,7 @@ test('a state folder that is a link as a whole is opened where it leads', async 
 test('a sweep removes what was left half done, and nothing else', async () => {
   await using folder = await temporaryFolder()
   const state = await openState(folder.path)
-  for (const name of ['skills', 'snapshots', 'generations', 'sources'] as const) {
+  for (const name of ['checkouts', 'links', 'sources'] as const) {
     await mkdir(join(temporaryIn(state.at(name)), 'deep'), { recursive: true })
     await writeFile(state.at(name, 'stays'), '')
   }
@@ -160,16 +168,14 @@ test('a sweep removes what was left half done, and nothing else', async () => {
   await state.sweep()
 
   expect(await readdir(state.at('tmp'))).toEqual([])
-  for (const name of ['skills', 'snapshots', 'generations', 'sources'] as const) {
+  for (const name of ['checkouts', 'links', 'sources'] as const) {
     expect(await readdir(state.at(name))).toEqual(['stays'])
   }
   expect((await readdir(state.path)).sort()).toEqual([
-    'docs',
+    'checkouts',
     'format',
     'generations',
     'links',
-    'skills',
-    'snapshots',
     'sources',
     'tmp',
     'upstreams',

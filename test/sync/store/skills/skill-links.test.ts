@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { numbered, publishSamples } from '../samples.ts'
+import { numbered, publishSamples, type Sample } from '../samples.ts'
 
 test('each name leads to its version, whatever it led to before, and a name that is not wanted is gone', async () => {
   await using folder = await temporaryFolder()
   const store = await Store.open(folder.path)
   const [one, two] = [numbered(1), numbered(2)]
-  await publishSamples(store, new Date(), one, two)
+  await checkOut(store, one, two)
 
   await store.links.follow(
     new Map([
@@ -30,12 +30,12 @@ test('a state folder that was moved has its links lead into itself', async () =>
   const [before, after] = [join(folder.path, 'before'), join(folder.path, 'after')]
   const store = await Store.open(before)
   const one = numbered(1)
-  await publishSamples(store, new Date(), one)
+  await checkOut(store, one)
   await store.links.follow(new Map([['a', one.stored]]))
 
   await rename(before, after)
 
-  expect(await readlink(join(after, 'links/a'))).toBe(`../skills/${one.stored.digest}/${one.stored.folderName}`)
+  expect(await readlink(join(after, 'links/a'))).toBe(`../checkouts/${one.stored.digest}/${one.stored.folderName}`)
   expect(await readdir(join(after, 'links/a'))).toContain('SKILL.md')
 })
 
@@ -43,7 +43,7 @@ test('whoever follows a link while it is switched finds one version or the other
   await using folder = await temporaryFolder()
   const store = await Store.open(folder.path)
   const [one, two] = [numbered(1), numbered(2)]
-  await publishSamples(store, new Date(), one, two)
+  await checkOut(store, one, two)
   await store.links.follow(new Map([['a', one.stored]]))
   const document = join(store.links.pathOf('a'), 'SKILL.md')
   const texts = new Set<string>()
@@ -65,7 +65,7 @@ test('what is no name of a skill leads nowhere, and what lies in the place of a 
   await using folder = await temporaryFolder()
   const store = await Store.open(folder.path)
   const one = numbered(1)
-  await publishSamples(store, new Date(), one)
+  await checkOut(store, one)
   await mkdir(join(store.folder.at('links'), 'b', 'deep'), { recursive: true })
   await symlink('/etc', store.folder.at('links', 'stray'))
 
@@ -82,3 +82,9 @@ test('what is no name of a skill leads nowhere, and what lies in the place of a 
   expect(await readdir(join(store.links.pathOf('a')))).toContain('SKILL.md')
   expect(await readdir(join(store.folder.at('links'), 'b'))).toEqual(['deep'])
 })
+
+/** Publishes the samples and makes their checkouts, which links lead to. */
+async function checkOut(store: Store, ...samples: readonly Sample[]): Promise<void> {
+  await publishSamples(store, new Date(), ...samples)
+  for (const { stored } of samples) await store.checkouts.ensure(stored)
+}

@@ -1,11 +1,11 @@
-import { readdir } from 'node:fs/promises'
+import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Skill } from '../../../../src/sync/model/skill.ts'
 import { folderNameOf, type StoredSkill } from '../../../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { keepSamples, never, numbered, sample } from '../samples.ts'
+import { keepSamples, numbered, sample } from '../samples.ts'
 
 describe('a path that an upstream chose', () => {
   const file = numbered(1).stored.files[0]!
@@ -35,32 +35,26 @@ describe('a path that an upstream chose', () => {
     ['has a skill without files', at()],
     ['has a digest that is a path', { ...at('a'), digest: '../../x' }],
     ['has a folder name that is a path', { ...at('a'), folderName: '../x' }],
-  ])('is refused before anything is opened when it %s', async (_, skill) => {
+  ])('is neither published nor checked out when it %s', async (_, skill) => {
     await using folder = await temporaryFolder()
     const store = await Store.open(folder.path)
 
-    const keeping = store.skills.keep(skill, () => expect.unreachable(), never())
-
-    await expect(keeping).rejects.toMatchObject({ code: 'content-refused' })
-    await expect(store.skills.has(skill)).rejects.toMatchObject({ code: 'content-refused' })
-    expect(await readdir(join(folder.path, 'skills'))).toEqual([])
+    await expect(store.skills.expectWhole([skill])).rejects.toMatchObject({ code: 'content-refused' })
+    await expect(store.checkouts.ensure(skill)).rejects.toMatchObject({ code: 'content-refused' })
+    await expect(store.checkouts.damageIn(skill)).rejects.toMatchObject({ code: 'content-refused' })
+    await expect(store.checkouts.strangersIn(skill)).rejects.toMatchObject({ code: 'content-refused' })
+    expect(await readdir(store.folder.at('checkouts'))).toEqual([])
   })
 
-  test('is refused when something is read or copied from it', async () => {
+  test('is refused when something is read from it', async () => {
     await using folder = await temporaryFolder()
     const store = await Store.open(folder.path)
-    const outside = { ...file, path: '../../../format' }
     const kept = numbered(1)
+    await keepSamples(store, kept)
 
-    const reading = store.skills.read(kept.stored, outside)
-    const copying = store.skills.keep(
-      kept.stored,
-      () => ({ kind: 'stored', skill: kept.stored, path: outside.path }),
-      never(),
-    )
+    const reading = store.skills.read(kept.stored, { ...kept.stored.files[0]!, path: '../../../format' })
 
     await expect(reading).rejects.toMatchObject({ code: 'content-refused' })
-    await expect(copying).rejects.toMatchObject({ code: 'content-refused' })
   })
 
   test('is kept as it is when it is only odd', async () => {
@@ -77,8 +71,11 @@ describe('a path that an upstream chose', () => {
 
     await keepSamples(store, odd)
 
-    for (const each of odd.stored.files)
+    const path = await store.checkouts.ensure(odd.stored)
+    for (const each of odd.stored.files) {
       expect(await store.skills.read(odd.stored, each)).toEqual(odd.bytes.get(each.path))
+      expect(await readFile(join(path, each.path))).toEqual(odd.bytes.get(each.path))
+    }
   })
 })
 
