@@ -46,11 +46,14 @@ export class Checkouts {
 
   /** Returns the foreign entries of a checkout: what an agent left there. */
   async strangersIn(skill: StoredSkill): Promise<readonly string[]> {
+    this.#skills.expectStorable(skill)
     return strangersIn(this.#state.at('checkouts', skill.digest), skill)
   }
 
   /** Returns the files that are not as stored; all of them if there is no checkout. */
   async damageIn(skill: StoredSkill): Promise<readonly FileDamage[]> {
+    // Before anything is opened: an upstream chose the paths.
+    this.#skills.expectStorable(skill)
     const damage: FileDamage[] = []
     for (const file of skill.files) {
       const problem = await problemOf(join(this.pathOf(skill), file.path), file)

@@ -26,7 +26,7 @@ export class SkillStore {
    */
   async expectWhole(skills: readonly StoredSkill[]): Promise<void> {
     for (const skill of skills) {
-      checkStorable(skill, this.#limits)
+      this.expectStorable(skill)
       checkDigest(skill)
     }
     const digests = new Set(skills.flatMap(({ files }) => files.map(({ sha256 }) => sha256)))
@@ -35,6 +35,11 @@ export class SkillStore {
       const file = skill.files.find(({ sha256 }) => missing.has(sha256))
       if (file !== undefined) throw new Damaged(`Cannot keep "${file.path}" of the ${calledOf(skill)}: it is gone`)
     }
+  }
+
+  /** Throws `content-refused` unless the skill's paths lead to places below its own folder, each to another one. */
+  expectStorable(skill: StoredSkill): void {
+    checkStorable(skill, this.#limits)
   }
 
   /** Returns the verified bytes of a file. Throws `Damaged` if it is damaged or gone. */
