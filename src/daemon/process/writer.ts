@@ -104,6 +104,7 @@ export class Writer implements AsyncDisposable {
     await this.#changeover.end(async () => this.#daemon[Symbol.asyncDispose]())
     await this.#watching
     await this.#control[Symbol.asyncDispose]()
+    this.#parts.store[Symbol.dispose]()
     await this.#right.release()
   }
 

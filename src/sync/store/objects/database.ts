@@ -28,7 +28,7 @@ export function openExistingDatabase(path: string): DatabaseSync | undefined {
 export function openDatabaseReadOnly(path: string): DatabaseSync {
   return runOnDatabase(`open the database "${path}"`, () => {
     const database = new DatabaseSync(path, { timeout: BUSY_MS, readOnly: true })
-    database.exec(CACHE)
+    database.exec(`${CACHE}; PRAGMA trusted_schema = OFF; PRAGMA query_only = ON`)
     expectVersion(database, path)
     return database
   })
@@ -40,8 +40,13 @@ export function runOnDatabase<Done>(attempt: string, work: () => Done): Done {
     return work()
   } catch (cause) {
     if (!isDatabaseError(cause)) throw cause
-    throw new SyncError('store-failed', `Cannot ${attempt}: ${cause.message}`, { cause })
+    throw databaseFailure(attempt, cause)
   }
+}
+
+/** The error for an attempt that SQLite, or the system below it, has refused. */
+export function databaseFailure(attempt: string, cause: Error): SyncError {
+  return new SyncError('store-failed', `Cannot ${attempt}: ${cause.message}`, { cause })
 }
 
 /** Runs the work as one transaction. An error in it leaves the database as it was. */
@@ -103,6 +108,7 @@ const SETTINGS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
   PRAGMA foreign_keys = ON;
+  PRAGMA trusted_schema = OFF;
   ${CACHE};
 `
 

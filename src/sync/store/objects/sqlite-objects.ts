@@ -1,6 +1,6 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { backup, type DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
-import { inTransaction, isCorruption, runOnDatabase } from './database.ts'
+import { databaseFailure, inTransaction, isCorruption, runOnDatabase } from './database.ts'
 import { ObjectBatch } from './object-batch.ts'
 import { blobOf, digestIn, ObjectRows } from './object-rows.ts'
 import type { Collected, Collection, Digest, Head, ObjectStore } from './object-store.ts'
@@ -46,6 +46,27 @@ export class SqliteObjects implements ObjectStore {
     const rows = this.#run('check the database', () => this.#database.prepare('PRAGMA quick_check(1)').all())
     const [found] = rows.map((row) => String(row['quick_check']))
     return found === 'ok' ? undefined : found
+  }
+
+  /** Copies the database as it is at one moment to another file, with SQLite's own online backup. */
+  async copyTo(path: string): Promise<void> {
+    await backup(this.#database, path, { rate: PAGES_AT_ONCE }).catch((cause: unknown) => {
+      throw cause instanceof Error ? databaseFailure(`copy the database to "${path}"`, cause) : cause
+    })
+  }
+
+  /** Reads all objects, each verified by its digest. Throws `Damaged` for one that is not what it was. */
+  async *all(): AsyncGenerator<Uint8Array> {
+    for (let after = 0; ;) {
+      const page = this.#run('list objects', () => this.#statements.page.all(after, AT_ONCE)).map(entryOf)
+      for (const { digest } of page) {
+        const bytes = await this.get(digest)
+        if (bytes !== undefined) yield bytes
+      }
+      const last = page.at(-1)
+      if (last === undefined) return
+      after = last.id
+    }
   }
 
   async put(objects: Iterable<Uint8Array>, label?: string): Promise<readonly Digest[]> {
@@ -228,6 +249,9 @@ function prepareStatements(database: DatabaseSync): Statements {
     forget: database.prepare('DELETE FROM head WHERE sequence = ?'),
   }
 }
+
+/** The pages that a copy takes in one turn of the event loop: 4 MiB. */
+const PAGES_AT_ONCE = 256
 
 /** The rows of one query or one transaction. */
 const AT_ONCE = 1_000

@@ -1,0 +1,99 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { systemClock } from '../../../base/clock.ts'
+import { countOf } from '../../../base/text/plural.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { backUp, restore as restoreFrom } from '../../../sync/store/backup/backup.ts'
+import type { BackedUp } from '../../../sync/store/backup/backup.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { OperatorError } from '../../base/operator-error.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import type { Config } from '../../config/config.ts'
+import { processText, WriteRight } from '../../control/write-lock.ts'
+import { configFor, printJson, printLines, progressOf } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+
+export const backup: Command = {
+  name: 'backup',
+  summary: 'Copy the state folder into one file, while a daemon runs or not',
+  operands: { text: 'FILE', most: 1, offers: ['files'] },
+  details: `
+  FILE is a SQLite database with all that is kept: skills, history, decisions, and hashes of tokens. Every object in it
+  is compared with its digest before it gets its name. skillsyncd restore FILE makes a state folder of it.
+`,
+  async run(context) {
+    const file = fileOf(context)
+    if (existsSync(file))
+      throw new OperatorError(
+        'already-there',
+        `Cannot write "${file}": it is there already; name another, or remove it`,
+      )
+    const config = await configFor(context)
+    using store = await Store.openExisting(config.state)
+    if (store === undefined)
+      throw new SyncError('no-state-folder', `Cannot back up "${config.state}": no daemon has written there yet`)
+    using progress = progressOf(context)
+    progress.show(`copying "${config.state}"`)
+    const contents = await backUp(store, file)
+    progress.show('')
+    print(context, file, contents)
+    return 0
+  },
+}
+
+export const restore: Command = {
+  name: 'restore',
+  summary: 'Make the state folder of a backup',
+  operands: { text: 'FILE', most: 1, offers: ['files'] },
+  details: `
+  FILE is what skillsyncd backup wrote. Every object in it is compared with its digest first. A state folder that
+  something was published in is left alone: move it away, and stop its daemon, before.
+`,
+  async run(context) {
+    const file = fileOf(context)
+    if (!existsSync(file)) throw new UsageError(`There is no "${file}"`)
+    const config = await configFor(context)
+    using progress = progressOf(context)
+    const onProgress = (done: number): void => progress.show(`${countOf(done, 'object')} compared`)
+    const contents = await restoreInto(config, context, async () => restoreFrom(file, config.state, onProgress))
+    progress.show('')
+    print(context, config.state, contents)
+    return 0
+  },
+}
+
+function fileOf({ operands: [operand] }: Context): string {
+  if (operand === undefined) throw new UsageError('Name the file of the backup')
+  return resolve(operand)
+}
+
+/** Runs the work with the lock of the state folder, if nothing was published there. */
+async function restoreInto<Done>({ state }: Config, { signal }: Context, work: () => Promise<Done>): Promise<Done> {
+  const right = new WriteRight(state, { pid: process.pid, socket: '', command: 'restore' }, { clock: systemClock })
+  const other = await right.take(signal)
+  if (other !== undefined)
+    throw new OperatorError(
+      'other-state',
+      `Cannot restore "${state}": ${processText(other.heldBy)} writes it; stop it first`,
+    )
+  try {
+    if (right.refusal !== undefined) throw right.refusal
+    await expectUnused(state)
+    return await work()
+  } finally {
+    await right.release()
+  }
+}
+
+async function expectUnused(state: string): Promise<void> {
+  using store = await Store.openExisting(state)
+  const head = await store?.objects.head()
+  if (head === undefined) return
+  const message = `Cannot restore "${state}": generation ${head.sequence} is in it; move the folder away first`
+  throw new OperatorError('already-there', message)
+}
+
+function print(context: Context, path: string, { objects, generation, bytes }: BackedUp): void {
+  if (context.json) printJson(context, { path, generation: generation ?? null, objects, bytes })
+  else printLines(context, [`${path}: generation ${generation ?? 0}, ${countOf(objects, 'object')}, ${bytes} bytes`])
+}

@@ -1,0 +1,121 @@
+import { chmod, rename } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { SyncError } from '../../model/sync-error.ts'
+import { removeAll, syncPath, syncFolder, temporaryIn, writeWhole } from '../files/atomic.ts'
+import { cannot } from '../files/disk-error.ts'
+import { makeFolder } from '../files/state-folder.ts'
+import { openDatabaseReadOnly, runOnDatabase } from '../objects/database.ts'
+import { SqliteObjects } from '../objects/sqlite-objects.ts'
+import type { Store } from '../store.ts'
+import { isLocalFile, readLocalFiles, type LocalFile } from './local-files.ts'
+
+/** The content of a backup. */
+export interface BackedUp {
+  readonly objects: number
+  readonly generation: number | undefined
+  readonly bytes: number
+}
+
+/**
+ * Writes the whole store into one file, which is a SQLite database: the objects and heads as of one moment, and the
+ * files beside them. The store may be in use meanwhile. The file is complete or absent.
+ */
+export async function backUp(store: Store, file: string): Promise<BackedUp> {
+  const draft = temporaryIn(dirname(file))
+  try {
+    const local = await readLocalFiles(store.folder.path)
+    await store.objects.copyTo(draft)
+    runOnDatabase(`write the backup "${file}"`, () => addFiles(draft, local))
+    await chmod(draft, 0o600).catch(cannot(`write the backup "${file}"`))
+    const contents = await checkBackup(draft, () => {})
+    await syncPath(draft).catch(cannot(`sync the backup "${file}"`))
+    await rename(draft, file).catch(cannot(`write the backup "${file}"`))
+    await syncFolder(dirname(file))
+    return contents
+  } finally {
+    for (const suffix of ['', '-wal', '-shm', '-journal']) await removeAll(draft + suffix)
+  }
+}
+
+/** Reads every object of a backup and compares it with its digest. Throws if one differs, or if it is no backup. */
+export async function checkBackup(file: string, onProgress: (done: number) => void): Promise<BackedUp> {
+  using objects = new SqliteObjects({ open: () => openDatabaseReadOnly(file) })
+  const damage = foreignSchema(file) ?? objects.damage()
+  if (damage !== undefined) throw new SyncError('store-failed', `Cannot use the backup "${file}": ${damage}`)
+  let [count, bytes] = [0, 0]
+  for await (const object of objects.all()) {
+    count += 1
+    bytes += object.byteLength
+    if (count % SHOWN_EVERY === 0) onProgress(count)
+  }
+  return { objects: count, generation: (await objects.head())?.sequence, bytes }
+}
+
+/** The number of objects for each report of progress. */
+const SHOWN_EVERY = 10_000
+
+/** Puts a backup into a state folder that has no generation. Only for the one writer, before it opens the store. */
+export async function restore(file: string, root: string, onProgress: (done: number) => void): Promise<BackedUp> {
+  const contents = await checkBackup(file, onProgress)
+  const draft = temporaryIn(root)
+  try {
+    // First what people decided: a kill in between serves nothing, and never what was disabled.
+    for (const { path, bytes } of runOnDatabase(`read the backup "${file}"`, () => filesIn(file))) {
+      makeFolder(dirname(join(root, path)), 0o700)
+      await writeWhole(join(root, path), bytes)
+    }
+    await copyObjects(file, draft)
+    for (const suffix of ['-wal', '-shm']) await removeAll(join(root, `store.db${suffix}`))
+    await rename(draft, join(root, 'store.db')).catch(cannot(`restore "${file}"`))
+    await syncFolder(root)
+    return contents
+  } finally {
+    for (const suffix of ['', '-wal', '-shm', '-journal']) await removeAll(draft + suffix)
+  }
+}
+
+async function copyObjects(file: string, draft: string): Promise<void> {
+  using objects = new SqliteObjects({ open: () => openDatabaseReadOnly(file) })
+  await objects.copyTo(draft)
+  runOnDatabase(`restore "${file}"`, () => {
+    using database = new DatabaseSync(draft)
+    database.exec('DROP TABLE file; PRAGMA journal_mode = WAL')
+  })
+  await chmod(draft, 0o600).catch(cannot(`restore "${file}"`))
+  await syncPath(draft).catch(cannot(`restore "${file}"`))
+}
+
+/** A backup may come from anywhere: what SQLite would run by itself, such as a trigger, is refused. */
+function foreignSchema(file: string): string | undefined {
+  return runOnDatabase(`read the backup "${file}"`, () => {
+    using database = new DatabaseSync(file, { readOnly: true })
+    const entries = database.prepare('SELECT type, name FROM sqlite_schema').all()
+    const foreign = entries.find(({ type, name }) => !SCHEMA_NAMES.has(`${String(type)} ${String(name)}`))
+    return foreign && `it has a ${String(foreign['type'])} "${String(foreign['name'])}", which no backup has`
+  })
+}
+
+/** The tables of the store and of a backup, and the indexes that they bring. */
+const SCHEMA_NAMES: ReadonlySet<string> = new Set([
+  ...['object', 'piece', 'head', 'file', 'sqlite_sequence'].map((name) => `table ${name}`),
+  ...['object_label', 'sqlite_autoindex_object_1', 'sqlite_autoindex_piece_1', 'sqlite_autoindex_file_1'].map(
+    (name) => `index ${name}`,
+  ),
+])
+
+/** One file that can be copied: without a WAL beside it. */
+function addFiles(path: string, files: readonly LocalFile[]): void {
+  using database = new DatabaseSync(path)
+  database.exec('PRAGMA journal_mode = DELETE; CREATE TABLE file (path TEXT PRIMARY KEY, bytes BLOB NOT NULL) STRICT')
+  const put = database.prepare('INSERT INTO file (path, bytes) VALUES (?, ?)')
+  for (const { path: name, bytes } of files) put.run(name, bytes)
+}
+
+function filesIn(path: string): LocalFile[] {
+  using database = new DatabaseSync(path, { readOnly: true })
+  const rows = database.prepare('SELECT path, bytes FROM file').all()
+  return rows.flatMap(({ path: name, bytes }) =>
+    typeof name === 'string' && isLocalFile(name) && bytes instanceof Uint8Array ? [{ path: name, bytes }] : [],
+  )
+}
