@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { chmod, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
@@ -13,8 +12,8 @@ import { Daemon } from '../../src/daemon/daemon.ts'
 import type { SourceStatus, Status } from '../../src/daemon/status/status.ts'
 import type { Changes } from '../../src/sync/catalog/changes.ts'
 import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
-import { storedSkill } from '../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../src/sync/store/store.ts'
+import { damageObject, loseObject } from '../support/damage.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { GitServer, type GitRequest } from '../support/git/git-server.ts'
 import { Repository } from '../support/git/repository.ts'
@@ -213,9 +212,7 @@ test('a stored file that was damaged is never read, and is fetched again by itse
   await using daemon = await world.start()
   await daemon.sync()
   const uri = 'skill://team/a/SKILL.md'
-  const file = await world.storedFile(daemon, uri)
-  await chmod(file, 0o600)
-  await writeFile(file, skill('a', 'drowned'))
+  damageObject(world.state, world.sha256(daemon, uri))
 
   const damaged = await world.read(daemon, uri)
   // The one it set off itself runs or waits by now, and this joins it or follows it.
@@ -223,21 +220,21 @@ test('a stored file that was damaged is never read, and is fetched again by itse
 
   expect(damaged).toBeUndefined()
   expect(await world.read(daemon, uri)).toBe(skill('a', 'sound'))
-  expect(readFileSync(file, 'utf8')).toBe(skill('a', 'sound'))
 })
 
-test('a folder of the store that is gone is noticed by the next look, and taken again', async () => {
+test('a file of the store that is gone is not read, and is taken again by itself', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a', 'sound'), 'b/SKILL.md': skill('b') } })
   await using daemon = await world.start()
   await daemon.sync()
-  const file = await world.storedFile(daemon, 'skill://team/a/SKILL.md')
-  await rm(dirname(dirname(file)), { recursive: true })
+  const uri = 'skill://team/a/SKILL.md'
+  loseObject(world.state, world.sha256(daemon, uri))
 
+  const lost = await world.read(daemon, uri)
   const first = await daemon.sync()
   const then = await daemon.sync()
 
   expect(first.get(id('team'))?.kind).not.toBe('failed')
-  expect(readFileSync(file, 'utf8')).toBe(skill('a', 'sound'))
+  expect([lost, await world.read(daemon, uri)]).toEqual([undefined, skill('a', 'sound')])
   expect(then.get(id('team'))?.kind).toBe('unchanged')
 })
 
@@ -246,7 +243,7 @@ test('a state that cannot be written is a failure of the pull, and nothing else'
   await using daemon = await world.start()
   await daemon.sync()
   await world.repositories['team']!.commit({ 'a/SKILL.md': skill('a', 'changed') })
-  const restore = await world.block('generations')
+  const restore = await world.block('tmp')
 
   const outcomes = await daemon.sync()
 
@@ -392,10 +389,8 @@ class World implements AsyncDisposable {
     return bytes instanceof Uint8Array ? Buffer.from(bytes).toString() : undefined
   }
 
-  async storedFile(daemon: Daemon, uri: string): Promise<string> {
-    const { skill, file } = daemon.registry.catalog.files.get(uri)!
-    const { digest, folderName } = storedSkill(skill)
-    return join(this.state, 'skills', digest, folderName, file.path)
+  sha256(daemon: Daemon, uri: string): string {
+    return daemon.registry.catalog.files.get(uri)!.file.sha256
   }
 
   /** Puts a file in the place of a folder of the state. Returns what puts the folder back. */

@@ -1,6 +1,7 @@
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
+import { storedSkill, type StoredSkill } from '../../src/sync/store/skills/stored-path.ts'
+import { Store } from '../../src/sync/store/store.ts'
 import { GitServer } from '../support/git/git-server.ts'
 import { Repository } from '../support/git/repository.ts'
 import { Home } from '../support/process/program.ts'
@@ -39,14 +40,17 @@ export class World implements AsyncDisposable {
     expect(await this.home.command('sync')).toMatchObject({ status: 0 })
   }
 
-  /** Where the only SKILL.md lies. */
+  /** The only skill that is published. */
+  async stored(): Promise<StoredSkill> {
+    using store = await Store.openExisting(this.home.state)
+    const [held] = (await store!.generations.current())!.sources
+    return storedSkill((await store!.snapshots.read(held!.snapshot)).skills[0]!)
+  }
+
+  /** Where the SKILL.md of the only skill lies, in a checkout that is made now. */
   async storedDocument(): Promise<string> {
-    const skills = join(this.home.state, 'skills')
-    const files = await readdir(skills, { recursive: true })
-    return join(
-      skills,
-      files.find((path) => path.endsWith('SKILL.md'))!,
-    )
+    using store = await Store.open(this.home.state)
+    return join(await store.checkouts.ensure(await this.stored()), 'SKILL.md')
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

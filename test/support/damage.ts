@@ -1,35 +1,42 @@
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Store } from '../../src/sync/store/store.ts'
 
 /** Overwrites the bytes of an object, as a failing disk may. What is kept of it in memory is not touched. */
-export function damageObject(store: Store, digest: string): void {
-  onDatabase(store, (database) => {
-    database.prepare('DELETE FROM piece WHERE object = (SELECT id FROM object WHERE digest = ?)').run(keyOf(digest))
-    const { changes } = database.prepare('UPDATE object SET bytes = ? WHERE digest = ?').run(DAMAGED, keyOf(digest))
-    if (changes !== 1) throw new Error(`There is no object "${digest}"`)
-  })
+export function damageObject(of: Store | string, digest: string): void {
+  expectOne(of, digest)
+  changeDatabase(
+    of,
+    `DELETE FROM piece WHERE object = (SELECT id FROM object WHERE digest = x'${digest}');
+     UPDATE object SET bytes = CAST('damaged' AS BLOB) WHERE digest = x'${digest}'`,
+  )
 }
 
 /** Removes an object that may be in use, as a disk that was restored in part may lack it. */
-export function loseObject(store: Store, digest: string): void {
-  onDatabase(store, (database) => {
-    const { changes } = database.prepare('DELETE FROM object WHERE digest = ?').run(keyOf(digest))
-    if (changes !== 1) throw new Error(`There is no object "${digest}"`)
-  })
+export function loseObject(of: Store | string, digest: string): void {
+  expectOne(of, digest)
+  changeDatabase(of, `DELETE FROM object WHERE digest = x'${digest}'`)
 }
 
-/** On a connection of its own, as another process. */
-function onDatabase(store: Store, change: (database: DatabaseSync) => void): void {
-  const database = new DatabaseSync(store.folder.database)
-  try {
-    change(database)
-  } finally {
-    database.close()
-  }
+/** Runs SQL on the database of a store or a state folder, over a connection of its own, as another process. */
+export function changeDatabase(of: Store | string, sql: string): void {
+  using database = open(of)
+  database.exec(sql)
 }
 
-const DAMAGED = Buffer.from('damaged')
+/** The SHA-256 of the generation that is served. */
+export function servedIn(of: Store | string): string {
+  using database = open(of)
+  const row = database.prepare('SELECT lower(hex(generation)) AS served FROM head ORDER BY sequence DESC').get()
+  return String(row?.['served'])
+}
 
-function keyOf(digest: string): Uint8Array {
-  return Buffer.from(digest, 'hex')
+function expectOne(of: Store | string, digest: string): void {
+  using database = open(of)
+  if (database.prepare('SELECT 1 FROM object WHERE digest = ?').get(Buffer.from(digest, 'hex')) === undefined)
+    throw new Error(`There is no object "${digest}"`)
+}
+
+function open(of: Store | string): DatabaseSync {
+  return new DatabaseSync(typeof of === 'string' ? join(of, 'store.db') : of.folder.database, { timeout: 10_000 })
 }

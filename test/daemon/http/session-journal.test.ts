@@ -15,6 +15,7 @@ import type { HeldSnapshot } from '../../../src/sync/model/generation.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { openSessions } from '../../serve/http/opened.ts'
+import { changeDatabase } from '../../support/damage.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { keepSamples, sample, snapshotOf, sourceId } from '../../sync/store/samples.ts'
@@ -194,7 +195,7 @@ test('the catalog that was served once is found by its mark, until its generatio
 
   const found = await journal.catalogOf(first)
   const other = await journal.catalogOf({ generation: first.generation, digest: second.digest })
-  await rm(scene.store.folder.at('generations', `${first.generation}.json`))
+  changeDatabase(scene.store, `DELETE FROM head WHERE sequence = ${first.generation}`)
 
   expect(urisOf(found!)).toEqual(urisOf(first))
   expect(other).toBeUndefined()

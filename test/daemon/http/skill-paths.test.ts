@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parseConfig } from '../../../src/daemon/config/config.ts'
@@ -7,8 +7,9 @@ import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { sharedDiskOf } from '../../../src/daemon/http/skill-paths.ts'
 import type { SharedDisk } from '../../../src/serve/mcp/tools/tool-document.ts'
 import { Store } from '../../../src/sync/store/store.ts'
+import { damageObject } from '../../support/damage.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
-import { numbered, sourceId } from '../../sync/store/samples.ts'
+import { keepSamples, numbered, sourceId } from '../../sync/store/samples.ts'
 
 const LOCAL = sourceId('local')
 const { skill, bytes } = numbered(1)
@@ -23,11 +24,33 @@ test('of a folder the path in it is told, with what lies there now', async () =>
 
 test('of a repository there is no such path, and the stored version is told', async () => {
   await using desk = await Desk.open()
+  await keepSamples(desk.store, numbered(1))
+
+  const path = await desk.disk()?.pathOf(skill)
 
   expect(await desk.disk()?.present(sourceId('team'), skill)).toBeUndefined()
-  expect(desk.disk()?.pathOf(skill)).toBe(
-    join(desk.store.folder.path, 'skills', skill.digest ?? '', 'skill-1', 'SKILL.md'),
-  )
+  expect(path).toBe(join(desk.store.folder.path, 'checkouts', skill.digest ?? '', 'skill-1', 'SKILL.md'))
+  expect(await readFile(path ?? '')).toEqual(bytes.get('SKILL.md'))
+})
+
+test('what lies at a path that is told is as stored, whatever an agent made of it before', async () => {
+  await using desk = await Desk.open()
+  await keepSamples(desk.store, numbered(1))
+  const path = (await desk.disk()?.pathOf(skill)) ?? ''
+  const deep = join(dirname(path), 'references', 'deep', 'own.md')
+  await chmod(deep, 0o600)
+  await writeFile(deep, 'edited')
+
+  expect(await desk.disk()?.pathOf(skill)).toBe(path)
+  expect(await readFile(deep)).toEqual(bytes.get('references/deep/own.md'))
+})
+
+test('no path is told of a skill that the store has damaged', async () => {
+  await using desk = await Desk.open()
+  await keepSamples(desk.store, numbered(1))
+  damageObject(desk.store, skill.files[0]!.sha256)
+
+  expect(await desk.disk()?.pathOf(skill)).toBeUndefined()
 })
 
 test('a path into a folder is told nobody where a lock, a gate or a person has a say', async () => {

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, rename, rm, rmdir, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
@@ -12,6 +12,7 @@ import { methodsOf } from '../../../src/serve/mcp/core/methods.ts'
 import { lockEntryOf, type Lock } from '../../../src/sync/decisions/lock.ts'
 import { changeLock } from '../../../src/sync/store/lock-file.ts'
 import { Store } from '../../../src/sync/store/store.ts'
+import { changeDatabase, damageObject } from '../../support/damage.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { numbered, publishSamples } from '../../sync/store/samples.ts'
@@ -37,7 +38,7 @@ test('a new generation is noticed by itself, and what moved is told', async () =
   expect(uris(follower)).toEqual(['skill://team/skill-1/SKILL.md', 'skill://team/skill-2/SKILL.md'])
 })
 
-test('a look at a pointer that did not move tells nobody anything', async () => {
+test('a look at a head that did not move tells nobody anything', async () => {
   await using desk = await Desk.open()
   await desk.publish(1)
   await using follower = await desk.follow()
@@ -152,34 +153,31 @@ test('a source that is not in the configuration is not served', async () => {
   expect(uris(follower)).toEqual([])
 })
 
-test('a pointer that leads nowhere leaves what is served', async () => {
+test('a head that leads nowhere leaves what is served', async () => {
   await using desk = await Desk.open()
   await desk.publish(1)
   await using follower = await desk.follow()
 
-  await writeFile(join(desk.store.folder.path, 'current'), '99\n')
+  changeDatabase(desk.store, `INSERT INTO head (sequence, generation) VALUES (99, x'${'0'.repeat(64)}')`)
   await follower.look()
 
   expect(uris(follower)).toEqual(['skill://team/skill-1/SKILL.md'])
 })
 
-test('a pointer that cannot be looked at is told once and ends nothing, and so is that it can be again', async () => {
+test('a head that cannot be read is told once and ends nothing, and so is that it can be again', async () => {
   await using desk = await Desk.open()
   await desk.publish(1)
   await using follower = await desk.follow()
-  const current = join(desk.store.folder.path, 'current')
-  await rename(current, `${current}-aside`)
-  await symlink(current, current)
+  changeDatabase(desk.store, 'ALTER TABLE head RENAME TO aside')
 
   for (let looks = 0; looks < 3; looks += 1) await follower.look()
   const during = uris(follower)
-  await rm(current)
-  await rename(`${current}-aside`, current)
+  changeDatabase(desk.store, 'ALTER TABLE aside RENAME TO head')
   await follower.look()
 
   expect(during).toEqual(['skill://team/skill-1/SKILL.md'])
   expect(desk.lines()).toMatchObject([
-    { event: 'generation-not-read', code: 'store-failed', message: expect.stringContaining('ELOOP') },
+    { event: 'generation-not-read', code: 'store-failed', message: expect.stringContaining('no such table') },
     { event: 'recovered' },
   ])
 })
@@ -189,11 +187,9 @@ test('a stored file that was damaged is not read; a daemon of this process reads
   await desk.publish(1)
   await using follower = await desk.follow()
   const { skill, file } = follower.registry.catalog.files.get('skill://team/skill-1/SKILL.md')!
-  const path = join(desk.store.folder.path, 'skills', skill.digest!, 'skill-1', 'SKILL.md')
-  const sound = await readFile(path)
-  await chmod(path, 0o600)
-  await writeFile(path, 'drowned')
   const { serving } = follower
+  const sound = await serving.read(skill, file)
+  damageObject(desk.store, file.sha256)
 
   const alone = await serving.read(skill, file)
   const daemon = follower.readWith(async () => sound)

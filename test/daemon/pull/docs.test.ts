@@ -1,4 +1,4 @@
-import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createLog } from '../../../src/daemon/base/log.ts'
@@ -6,8 +6,10 @@ import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { Follower } from '../../../src/daemon/process/follower.ts'
 import type { Serving } from '../../../src/serve/mcp/core/methods.ts'
 import type { Docs } from '../../../src/sync/model/docs-folder.ts'
+import { Store } from '../../../src/sync/store/store.ts'
 import { World, skill } from '../../e2e/world.ts'
 import { isFetch } from '../../scenarios/hub.ts'
+import { damageObject, loseObject } from '../../support/damage.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { serve } from '../../support/served.ts'
@@ -43,9 +45,7 @@ test('damaged docs do not leave, and are fetched again by themselves', async () 
   await repository.commit(FILES)
   await using hub = await serve(repository, { source: SOURCE })
   const docs = docsOf(hub)
-  const file = join(hub.config.state, 'docs', docs.digest, 'usage.md')
-  await chmod(file, 0o644)
-  await writeFile(file, 'FIRST')
+  damageObject(hub.config.state, sha256Of(docs, 'usage.md'))
 
   const damaged = await textsOf(hub.daemon.serving, docs)
   await hub.sync()
@@ -86,7 +86,7 @@ test('a follower reads docs, and gives out no damaged ones', async () => {
   const docs = docsOf(hub)
 
   const whole = await textsOf(follower.serving, docs)
-  await rm(join(hub.config.state, 'docs', docs.digest, 'usage.md'), { force: true })
+  loseObject(hub.config.state, sha256Of(docs, 'usage.md'))
 
   expect(whole).toEqual({ 'deep/page.md': 'page', 'usage.md': 'first' })
   expect(await textsOf(follower.serving, docs)).toEqual({ 'deep/page.md': 'page', 'usage.md': undefined })
@@ -99,7 +99,7 @@ test('the lock holds the docs; other ones are not served, and each command tells
   expect(await world.home.command('lock')).toMatchObject({ status: 0 })
   const file = join(world.home.configFile, '..', 'skills.lock')
   const locked = JSON.parse(await readFile(file, 'utf8'))
-  const [digest] = await readdir(join(world.home.state, 'docs'))
+  const { digest } = await storedDocs(world)
   expect(locked.sources.team).toMatchObject({ docs: `sha256:${digest}`, selection: { docs: 'docs' } })
   expect(await world.home.command('sync', '--locked')).toMatchObject({ status: 0 })
 
@@ -141,8 +141,7 @@ test('verify finds docs that are damaged', async () => {
   await using world = await World.create([...SOURCE, 'every: 1h'])
   await world.repository.commit({ ...FILES, alpha: null })
   await world.synced()
-  const [digest = ''] = await readdir(join(world.home.state, 'docs'))
-  await rm(join(world.home.state, 'docs', digest, 'deep/page.md'), { force: true })
+  loseObject(world.home.state, sha256Of(await storedDocs(world), 'deep/page.md'))
 
   const end = await world.home.command('verify', '--json')
 
@@ -151,6 +150,17 @@ test('verify finds docs that are damaged', async () => {
     { code: 'file-damaged', source: 'team', path: 'deep/page.md' },
   ])
 })
+
+function sha256Of({ files }: Docs, path: string): string {
+  return files.find((file) => file.path === path)!.sha256
+}
+
+/** The docs that are published. */
+async function storedDocs({ home }: World): Promise<Docs> {
+  using store = await Store.openExisting(home.state)
+  const [held] = (await store!.generations.current())!.sources
+  return (await store!.snapshots.read(held!.snapshot)).docs!
+}
 
 function docsOf({ daemon }: Served): Docs {
   const docs = daemon.registry.catalog.snapshots[0]?.docs

@@ -1,32 +1,27 @@
-import { readdir, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Store } from '../../../src/sync/store/store.ts'
 import { skill } from '../../e2e/world.ts'
+import { changeDatabase, loseObject } from '../../support/damage.ts'
 import { GitServer } from '../../support/git/git-server.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { Home } from '../../support/process/program.ts'
 
-const HARMS: readonly { readonly name: string; readonly done: (state: string) => Promise<void> }[] = [
-  { name: 'no snapshots', done: async (state) => empty(join(state, 'snapshots')) },
-  { name: 'snapshots of nothing', done: async (state) => truncated(join(state, 'snapshots')) },
-  { name: 'no generations', done: async (state) => empty(join(state, 'generations')) },
-  { name: 'generations of nothing', done: async (state) => truncated(join(state, 'generations')) },
-  {
-    name: 'neither, and no pointer',
-    done: async (state) => {
-      await empty(join(state, 'snapshots'))
-      await empty(join(state, 'generations'))
-      await rm(join(state, 'current'))
-    },
-  },
+const SNAPSHOTS = "label = 'snapshot'"
+const GENERATIONS = 'digest IN (SELECT generation FROM head)'
+
+const HARMS = [
+  { name: 'no snapshots', sql: `DELETE FROM object WHERE ${SNAPSHOTS}` },
+  { name: 'snapshots of nothing', sql: `UPDATE object SET bytes = x'' WHERE ${SNAPSHOTS}` },
+  { name: 'no generations', sql: `DELETE FROM object WHERE ${GENERATIONS}` },
+  { name: 'generations of nothing', sql: `UPDATE object SET bytes = x'' WHERE ${GENERATIONS}` },
+  { name: 'neither, and no head', sql: 'DELETE FROM object; DELETE FROM head' },
 ]
 
 test.each(HARMS)(
   'a start with $name, while upstream is away, says what is lost and serves nothing in its place',
-  async ({ done }) => {
+  async ({ sql }) => {
     await using scene = await Scene.set()
-    await done(scene.home.state)
+    changeDatabase(scene.home.state, sql)
     await scene.git.goAway()
 
     const daemon = scene.home.start('start')
@@ -58,7 +53,7 @@ test.each(HARMS)(
 
 test('of two sources the one whose snapshot is whole is served by a start that finds the other one lost', async () => {
   await using scene = await Scene.set()
-  await rm(await snapshotOf(scene.home, 'other'))
+  loseObject(scene.home.state, await snapshotOf(scene.home, 'other'))
 
   const status = await scene.home.command('status', '--json')
   const verified = await scene.home.command('verify', '--json')
@@ -104,17 +99,7 @@ class Scene implements AsyncDisposable {
 }
 
 async function snapshotOf({ state }: Home, source: string): Promise<string> {
-  const store = await Store.openExisting(state)
+  using store = await Store.openExisting(state)
   const held = (await store?.generations.current())?.sources.find((candidate) => candidate.source === source)
-  return join(state, 'snapshots', `${held?.snapshot}.json`)
-}
-
-async function empty(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true })
-}
-
-/** As a power cut leaves files whose names came to the disk, and whose bytes did not. */
-async function truncated(folder: string): Promise<void> {
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
-    if (entry.isFile()) await writeFile(join(entry.parentPath, entry.name), '')
+  return held!.snapshot
 }

@@ -1,7 +1,6 @@
-import { readdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../../../e2e/world.ts'
+import { changeDatabase } from '../../../support/damage.ts'
 
 test('log tells what moved from generation to generation, and rollback goes back by number and by commit', async () => {
   await using world = await World.create()
@@ -58,12 +57,15 @@ test('log says which generations are damaged', async () => {
   await world.synced()
   await world.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
   await world.synced()
-  await writeFile(join(world.home.state, 'generations', '1.json'), 'x')
+  changeDatabase(
+    world.home.state,
+    "UPDATE object SET bytes = x'00' WHERE digest = (SELECT generation FROM head WHERE sequence = 1)",
+  )
 
   const { stdout } = await world.home.command('log')
 
   expect(stdout).toMatch(/^ {2}1 {2}.*\n {4}! its file is damaged/m)
-  expect(await readdir(join(world.home.state, 'generations'))).toHaveLength(2)
+  expect(stdout).toMatch(/^\* 2 /m)
 })
 
 test('why names the ref, the rule, the decision, the lock entry and the age of a skill', async () => {

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
-import { mkdir, readFile, readdir, writeFile, chmod } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { digestOf } from '../../../../src/sync/model/digest.ts'
 import type { SkillFile } from '../../../../src/sync/model/skill.ts'
+import { storedSkill } from '../../../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { World, skill } from '../../../e2e/world.ts'
 import { PackChanger, packWithFlipped } from '../../../support/git/pack-changer.ts'
@@ -242,34 +243,25 @@ async function aFolder({ home }: World): Promise<string> {
 
 /** Changes a stored file, and writes skill, snapshot and generation anew, each under the digest that it has then. */
 async function forge({ home }: World, path: string, name: string, change: (bytes: Buffer) => Buffer): Promise<void> {
-  const number = Math.max(
-    ...(await readdir(join(home.state, 'generations'))).flatMap((file) => Number.parseInt(file, 10) || []),
-  )
-  const place = join(home.state, 'generations', `${number}.json`)
-  const generation = JSON.parse(await readFile(place, 'utf8'))
-  const store = await Store.openExisting(home.state)
-  const snapshot = await store?.snapshots.read(generation.sources[0].snapshot)
+  using store = await Store.openExisting(home.state, { isWriter: true })
+  const generation = await store?.generations.current()
+  const held = generation?.sources[0]
+  const snapshot = held && (await store?.snapshots.read(held.snapshot))
   const found = snapshot?.skills.find((one) => one.path === path)
-  if (store === undefined || snapshot === undefined || found?.digest === undefined) throw new Error('Nothing is stored')
-  const at = (digest: string): string => join(home.state, 'skills', digest, found.name ?? 'skill')
+  if (store === undefined || snapshot === undefined || held === undefined || found?.digest === undefined)
+    throw new Error('Nothing is stored')
   const bytes = new Map<string, Buffer>()
-  for (const file of found.files) bytes.set(file.path, await readFile(join(at(found.digest), file.path)))
+  for (const file of found.files) bytes.set(file.path, await store.skills.read(storedSkill(found), file))
   bytes.set(name, change(bytes.get(name) ?? Buffer.alloc(0)))
   const files: SkillFile[] = found.files.map((file) => {
     const now = bytes.get(file.path) ?? Buffer.alloc(0)
     return { ...file, size: now.length, sha256: hash('sha256', now) }
   })
   const digest = digestOf(files)
-  for (const { path: below, executable } of files) {
-    const target = join(at(digest), below)
-    await mkdir(dirname(target), { recursive: true })
-    await writeFile(target, bytes.get(below) ?? '')
-    await chmod(target, executable ? 0o555 : 0o444)
-  }
+  await store.objects.put(bytes.values())
   const size = files.reduce((sum, file) => sum + file.size, 0)
   const forged = { ...found, files, digest, size }
   const skills = snapshot.skills.map((one) => (one === found ? forged : one))
   const kept = await store.snapshots.keep({ ...snapshot, skills })
-  generation.sources[0].snapshot = kept
-  await writeFile(place, JSON.stringify(generation))
+  await store.generations.publish([{ ...held, snapshot: kept }], new Date())
 }

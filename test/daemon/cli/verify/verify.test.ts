@@ -1,7 +1,14 @@
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
+import { Store } from '../../../../src/sync/store/store.ts'
 import { World, skill } from '../../../e2e/world.ts'
+import { damageObject, loseObject, servedIn } from '../../../support/damage.ts'
+
+async function snapshotOf({ home }: World, generation: number): Promise<string> {
+  using store = await Store.openExisting(home.state)
+  return (await store!.generations.read(generation))!.sources[0]!.snapshot
+}
 
 interface Verified {
   readonly status: number | null
@@ -44,19 +51,45 @@ test('what others left in the folder of a skill is a note, and no fault', async 
 })
 
 test.each([
-  { what: 'changed', damage: overwrite, says: 'its SHA-256 is another' },
-  { what: 'gone', damage: (file: string) => rm(file), says: 'it cannot be read: ENOENT' },
-  { what: 'open to writing', damage: (file: string) => chmod(file, 0o644), says: 'its mode is 644, not 444' },
+  { what: 'changed', damage: damageObject, says: 'its SHA-256 is another' },
+  { what: 'gone', damage: loseObject, says: 'it is gone' },
 ])('a stored file that is $what is found, with exit status 3', async ({ damage, says }) => {
   await using world = await World.create()
   await world.synced()
-  await damage(await world.storedDocument())
+  const { files } = await world.stored()
+  damage(world.home.state, files[0]!.sha256)
 
   const end = await verified(world)
 
   expect(end).toMatchObject({
     status: 3,
     findings: [{ code: 'file-damaged', source: 'team', skill: 'alpha', path: 'SKILL.md', message: says }],
+  })
+})
+
+test.each([
+  { what: 'changed', damage: overwrite, says: 'its SHA-256 is another' },
+  { what: 'gone', damage: (file: string) => rm(file), says: 'it cannot be read: ENOENT' },
+  { what: 'open to writing', damage: (file: string) => chmod(file, 0o644), says: 'its mode is 644, not 444' },
+])('a file of a checkout that is $what is found, with exit status 3', async ({ damage, says }) => {
+  await using world = await World.create()
+  await world.synced()
+  const file = await world.storedDocument()
+  await damage(file)
+
+  const end = await verified(world)
+
+  expect(end).toMatchObject({
+    status: 3,
+    findings: [
+      {
+        code: 'file-damaged',
+        source: 'team',
+        skill: 'alpha',
+        path: 'SKILL.md',
+        message: `in ${dirname(file)}: ${says}`,
+      },
+    ],
   })
 })
 
@@ -67,12 +100,11 @@ test('damage to snapshots, generations and decisions is found, each by its code'
   await world.synced()
   const { state } = world.home
   await writeFile(join(state, 'decisions.json'), '{')
-  const { sources } = JSON.parse(await readFile(join(state, 'generations', '1.json'), 'utf8'))
-  await writeFile(join(state, 'snapshots', `${sources[0].snapshot}.json`), '{}')
+  damageObject(state, await snapshotOf(world, 1))
 
   const plain = await verified(world)
   const deep = await verified(world, '--deep')
-  await writeFile(join(state, 'generations', '2.json'), '{')
+  damageObject(state, servedIn(state))
   const newest = await verified(world)
 
   expect([plain.status, codes(plain)]).toEqual([3, ['decisions-damaged']])
@@ -117,21 +149,6 @@ test('decisions of which file and copy are gone are an alarm to verify and statu
   expect(told.decisionsLost).toContain('both are gone')
   expect(JSON.parse(again.stdout)).toMatchObject({ skills: [{ already: true }] })
   expect([enabled.status, after.status]).toEqual([0, 0])
-})
-
-test('a generation that a killed process wrote and did not publish is noted, and is no damage', async () => {
-  await using world = await World.create()
-  await world.synced()
-  const folder = join(world.home.state, 'generations')
-  const first = await readFile(join(folder, '1.json'), 'utf8')
-  await writeFile(join(folder, '2.json'), first.replace('"number":1', '"number":2'))
-
-  const whole = await verified(world)
-  await writeFile(join(folder, '2.json'), first.slice(1))
-  const damaged = await verified(world)
-
-  expect(whole).toMatchObject({ status: 0, generation: 1, findings: [], notes: [{ code: 'generation-unpublished' }] })
-  expect([damaged.status, codes(damaged)]).toEqual([3, ['generation-damaged']])
 })
 
 test('the lock is held against the configuration and what is served; who does not follow it gets a note', async () => {
