@@ -53,9 +53,9 @@ async function fetchDespiteDamage(pull: TreePull): Promise<Snapshot> {
   try {
     return await fetchUnknown(pull)
   } catch (error) {
-    if (pull.earlier === undefined || !(error instanceof Damaged)) throw error
-    // A stored file that the new commit also has may be damaged. The second attempt relies on no stored content, and so
-    // repairs it.
+    if (!(error instanceof Damaged)) throw error
+    // A stored file that the new commit also has may be damaged, or a collection took it while a thread found it stored.
+    // The second attempt relies on no stored content, and so repairs it.
     await discardDamaged(pull)
     return fetchUnknown({ ...pull, earlier: undefined })
   }

@@ -63,6 +63,32 @@ describe('the first pull', () => {
     expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'store-failed' } })
   })
 
+  test('loses nothing to a collection, not even what lay there in use by nothing', async () => {
+    await using scene = await Scene.open()
+    await scene.updated()
+    scene.current = undefined
+    const open: PullContext['open'] = (_, workspace) => {
+      const upstream = scene.upstream.open(workspace)
+      const fetch: typeof upstream.fetch = async (revision, known, signal) => {
+        const tree = await upstream.fetch(revision, known, signal)
+        return {
+          ...tree,
+          take: async (blobs, until) => {
+            const taken = await tree.take(blobs, until)
+            await scene.collect()
+            return taken
+          },
+        }
+      }
+      return { ...upstream, fetch }
+    }
+
+    await scene.updated({}, { open })
+
+    expect(scene.upstream.counts.fetch).toBe(2)
+    expect(await scene.textOf('pdf', 'ref.md')).toBe('ref')
+  })
+
   test('stores a skill of two sources once, and both have it', async () => {
     await using scene = await Scene.open()
     const [team, house] = await Promise.all([scene.updated(), scene.updated({ id: sourceId('house') })])

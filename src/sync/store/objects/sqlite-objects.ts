@@ -75,7 +75,7 @@ export class SqliteObjects implements ObjectStore {
     for (const bytes of objects) {
       const digest = batch.add(bytes)
       // Before it is stored, so that no collection takes an equal one that is there already.
-      this.#hold([digest])
+      this.hold([digest])
       digests.push(digest)
       if (bytes.byteLength >= SLICE_BYTES) await setImmediate()
     }
@@ -88,7 +88,7 @@ export class SqliteObjects implements ObjectStore {
   }
 
   async get(digest: Digest): Promise<Uint8Array | undefined> {
-    this.#hold([digest])
+    this.hold([digest])
     const found = this.#rows.find(digest)
     if (found === undefined) return undefined
     for (const piece of found.pieces()) {
@@ -102,7 +102,7 @@ export class SqliteObjects implements ObjectStore {
     const missing: Digest[] = []
     for (const slice of slicesOf(digests, AT_ONCE)) {
       const found = new Set(slice.filter((digest) => this.#rows.has(digest)))
-      this.#hold(found)
+      this.hold(found)
       missing.push(...slice.filter((digest) => !found.has(digest)))
       await setImmediate()
     }
@@ -117,6 +117,12 @@ export class SqliteObjects implements ObjectStore {
     const lease = { after: this.#newestId(), held: new Set<Digest>() }
     this.#leases.add(lease)
     return { [Symbol.dispose]: () => void this.#leases.delete(lease) }
+  }
+
+  /** Keeps these objects for the leases that are open, whichever connection has put or found them. */
+  hold(digests: Iterable<Digest>): void {
+    if (this.#leases.size === 0) return
+    for (const digest of digests) for (const { held } of this.#leases) held.add(digest)
   }
 
   async head(): Promise<Head | undefined> {
@@ -187,11 +193,6 @@ export class SqliteObjects implements ObjectStore {
 
   #newestId(): number {
     return this.#run('start a lease', () => Number(this.#statements.newest.get()?.['seq'] ?? 0))
-  }
-
-  #hold(digests: Iterable<Digest>): void {
-    if (this.#leases.size === 0) return
-    for (const digest of digests) for (const { held } of this.#leases) held.add(digest)
   }
 
   #isLeased(id: number, digest: Digest): boolean {
