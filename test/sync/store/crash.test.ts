@@ -1,35 +1,48 @@
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { readdir } from 'node:fs/promises'
-import { relative } from 'node:path'
+import { readFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFailed, test } from 'vitest'
 import { isTemporary } from '../../../src/sync/store/files/atomic.ts'
+import { RETENTION } from '../../../src/sync/store/garbage-collect.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { Dice } from '../../fuzz/dice.ts'
 import { lawRuns } from '../../support/law-runs.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
-import { verifyCurrent } from './samples.ts'
+import { never, numbered, verifyCurrent } from './samples.ts'
 
 const CHILD = fileURLToPath(new URL('crash-child.ts', import.meta.url))
 const BUILT = new URL('../../../dist/sync/store/store.js', import.meta.url).href
 const STRIPPING = ['--experimental-strip-types', '--no-warnings']
 
 /** More calls than one round of the child makes, from its start to the end of its first collection. */
-const CALLS = 360
+const CALLS = 200
+
+/** So long may a thread spin before it kills: some 2 ms, longer than a commit takes. */
+const SPINS = 400_000
 
 /** Of the calls that are chosen; `CRASH_SEED` chooses those of an earlier run. */
 const SEED = Number(process.env['CRASH_SEED'] ?? randomInt(2 ** 31))
+
+type Moment = 'before' | 'in' | 'during'
+
+interface Kill {
+  readonly call: number
+  readonly moment: Moment
+  readonly spins: number
+}
 
 interface Ended {
   readonly signal: NodeJS.Signals | null
   readonly lines: readonly string[]
 }
 
-async function runChild(state: string, first: number, call: number, moment: 'before' | 'in'): Promise<Ended> {
-  const args = [...STRIPPING, CHILD, BUILT, state, `${first}`, `${call}`, moment]
+async function runChild(state: string, first: number, { call, moment, spins }: Kill): Promise<Ended> {
+  const args = [...STRIPPING, CHILD, BUILT, state, `${first}`, `${call}`, moment, `${spins}`]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   const closed = once(child, 'close')
   const [said, complained] = await Promise.all([text(child.stdout), text(child.stderr)])
@@ -39,7 +52,7 @@ async function runChild(state: string, first: number, call: number, moment: 'bef
   return { signal, lines: said.split('\n').filter((line) => line !== '') }
 }
 
-/** Which round of the child is served, by what it published; 0 before the first. Throws unless all of it is whole. */
+/** The round of the child that is served, by what it published; 0 before the first. Throws unless all of it is whole. */
 async function roundServed(store: Store): Promise<number> {
   await verifyCurrent(store)
   const [held] = (await store.generations.current())?.sources ?? []
@@ -49,16 +62,27 @@ async function roundServed(store: Store): Promise<number> {
 }
 
 async function litterIn(store: Store): Promise<string[]> {
-  const names = await Promise.all(
-    [
-      store.folder.path,
-      ...(['skills', 'snapshots', 'generations', 'sources'] as const).map((name) => store.folder.at(name)),
-    ].map((folder) => readdir(folder)),
-  )
+  const folders = [store.folder.path, store.folder.at('checkouts'), store.folder.at('links')]
+  const names = await Promise.all(folders.map((folder) => readdir(folder)))
   return [...names.flat().filter(isTemporary), ...(await readdir(store.folder.at('tmp')))]
 }
 
-describe.each(['before', 'in'] as const)('a process that is killed %s a call to the file system', (moment) => {
+/** The damage in those checkouts of the first rounds that are there. */
+async function damageInCheckouts(store: Store, rounds: number): Promise<unknown[]> {
+  const damage: unknown[] = []
+  for (let round = 1; round <= rounds; round += 1) {
+    const { stored } = numbered(round)
+    if (await store.checkouts.has(stored)) damage.push(...(await store.checkouts.damageIn(stored)))
+  }
+  return damage
+}
+
+function integrityOf(store: Store): unknown {
+  using database = new DatabaseSync(store.folder.database)
+  return database.prepare('PRAGMA integrity_check').all()
+}
+
+describe.each(['before', 'in', 'during'] as const)('a process that is killed %s a call', (moment) => {
   test('comes back to the old generation or the new one, whole, many times in a row', async () => {
     await using folder = await temporaryFolder()
     let published = 0
@@ -66,68 +90,77 @@ describe.each(['before', 'in'] as const)('a process that is killed %s a call to 
     onTestFailed(() => void process.stderr.write(`It was with CRASH_SEED=${SEED}\n`))
 
     for (let kill = 0; kill < lawRuns(40, 1 / 2); kill += 1) {
-      const call = 1 + dice.below(CALLS)
-      const { signal, lines } = await runChild(folder.path, published + 1, call, moment)
+      const [call, spins] = [1 + dice.below(CALLS), dice.below(SPINS)]
+      const { signal, lines } = await runChild(folder.path, published + 1, { call, moment, spins })
       const acknowledged = Number(lines.at(-1) ?? published)
-      const store = await Store.open(folder.path)
+      using store = await Store.open(folder.path)
       const found = await roundServed(store)
+      const damage = await damageInCheckouts(store, found + 1)
       await store.sweep()
 
       expect(signal).toBe('SIGKILL')
       expect([acknowledged, acknowledged + 1], `killed ${moment} call ${call}`).toContain(found)
+      expect(damage, `killed ${moment} call ${call}`).toEqual([])
+      expect(integrityOf(store)).toEqual([{ integrity_check: 'ok' }])
       expect(await litterIn(store)).toEqual([])
       expect(await roundServed(store)).toBe(found)
       published = found
     }
 
     expect(published).toBeGreaterThan(0)
+    expect(await objectsAfterCollection(folder.path)).toBe(PER_GENERATION)
   })
 })
 
-test('nothing gets its name before its bytes are on the disk, nor before the names of what it needs are', async () => {
-  await using folder = await temporaryFolder()
-  await Store.open(folder.path)
+/** The generation, its snapshot, three files of each of two skills and one that they share, and two pages of docs. */
+const PER_GENERATION = 1 + 1 + 2 * 3 + 1 + 2
 
-  const { lines } = await runChild(folder.path, 1, 0, 'in')
+/** The number of objects that a collection leaves, so that pulls that were killed cost no space for long. */
+async function objectsAfterCollection(path: string): Promise<number> {
+  using store = await Store.open(path)
+  const retention = { ...RETENTION, generations: 1, youngerThanMs: -1 }
+  await store.collect({ now: new Date(), retention, keep: new Set() }, never())
+  return (await store.objects.collect({ heads: new Set(), live: new Set() })).objects
+}
+
+test('the head moves after all that it names is committed, and a checkout gets its name after its files are written', async () => {
+  await using folder = await temporaryFolder()
+
+  const { lines } = await runChild(folder.path, 1, { call: 0, moment: 'in', spins: 0 })
 
   const steps = lines.map((line) => shortened(line, folder.path))
-  const published = steps.findIndex((step) => /^rename (?:skills|docs)\/\* /.test(step))
-  const written = steps.slice(0, published).filter((step) => /^sync (?:skills|docs)\/\*/.test(step))
-  expect(written.sort()).toEqual([...DRAFT, ...DRAFT, ...DOCS].sort())
-  const renames = ['rename docs/* docs/*', 'rename skills/* skills/*', 'rename skills/* skills/*']
-  expect(steps.slice(published, published + renames.length).sort()).toEqual(renames)
-  expect(steps.slice(published + renames.length)).toEqual([
-    'sync skills',
-    'sync docs',
-    'sync snapshots/*',
-    'rename snapshots/* snapshots/*.json',
-    'sync snapshots',
-    'sync generations/*',
-    'rename generations/* generations/1.json',
-    'sync generations',
-    'sync *',
-    'rename * current',
-    'sync ',
+  const settings = steps.findIndex((step) => step.startsWith('exec') && step.includes('PRAGMA synchronous = FULL'))
+  const moved = steps.findIndex((step) => step.startsWith('run INSERT INTO head'))
+  const puts = steps.flatMap((step, at) => (/^run\s+INSERT INTO object/.test(step) ? [at] : []))
+  const named = steps.findIndex((step) => step.startsWith('rename checkouts/*'))
+  expect(settings).toBeGreaterThan(-1)
+  expect(puts.length).toBeGreaterThanOrEqual(PER_GENERATION)
+  expect(puts[0]).toBeGreaterThan(settings)
+  expect(puts.at(-1)).toBeLessThan(moved)
+  expect(steps.slice(puts.at(-1), moved)).toContain('exec COMMIT')
+  expect(steps.slice(moved)).toContain('exec COMMIT')
+  expect(steps.slice(moved, named).filter((step) => step.startsWith('open checkouts/*/skill-1/'))).toHaveLength(2 * 4)
+  expect(steps.slice(named - 3, named + 1)).toEqual([
+    expect.stringMatching(/^open .* wx$/),
+    'writeFile',
+    'chmod',
+    'rename checkouts/* checkouts/*',
   ])
+  expect(steps.indexOf('symlink ../checkouts/*/skill-1 links/*')).toBeGreaterThan(named)
 })
 
-/** What has to be synced of a skill before it gets its name. */
-const DRAFT = [
-  'sync skills/*',
-  'sync skills/*/skill-*',
-  'sync skills/*/skill-*/SKILL.md',
-  'sync skills/*/skill-*/references',
-  'sync skills/*/skill-*/references/deep',
-  'sync skills/*/skill-*/references/deep/own.md',
-  'sync skills/*/skill-*/references/shared.md',
-  'sync skills/*/skill-*/run.sh',
-]
+test('the round that the child counts to is shorter than the calls that are chosen', async () => {
+  await using folder = await temporaryFolder()
 
-const DOCS = ['sync docs/*', 'sync docs/*/deep', 'sync docs/*/deep/page.md', 'sync docs/*/index.md']
+  const { lines } = await runChild(folder.path, 1, { call: 0, moment: 'in', spins: 0 })
 
-/** What the child did, with paths from the state folder and a `*` for all that differs from run to run. */
+  expect(lines.length).toBeLessThan(CALLS)
+  expect(await readFile(join(folder.path, 'links', 'served', 'SKILL.md'), 'utf8')).toContain('skill-1')
+})
+
+/** The call of the child, with paths from the state folder and a `*` for all that differs from run to run. */
 function shortened(line: string, state: string): string {
-  const [what, ...paths]: string[] = JSON.parse(line)
-  const short = paths.map((path) => relative(state, path).replaceAll(/\.tmp-\w+|[0-9a-f]{64}|(?<=skill-)\d/g, '*'))
-  return [what, ...short].join(' ')
+  const words: string[] = JSON.parse(line)
+  const short = words.map((word) => word.replace(`${state}/`, '').replaceAll(/\.tmp-\w+|[0-9a-f]{64}/g, '*'))
+  return short.join(' ')
 }
