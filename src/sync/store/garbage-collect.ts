@@ -2,7 +2,7 @@ import type { Generation } from '../model/generation.ts'
 import type { Checkouts } from './checkouts/checkouts.ts'
 import type { GenerationStore } from './generations.ts'
 import { KeptContents } from './kept-contents.ts'
-import type { ObjectStore } from './objects/object-store.ts'
+import type { Head, ObjectStore } from './objects/object-store.ts'
 import type { UpstreamFiles } from './skills/upstream-files.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
@@ -75,25 +75,33 @@ interface Kept {
  */
 async function chooseKept(stores: Stores, collection: Collection, signal: AbortSignal): Promise<Kept | undefined> {
   const { now, retention, keep } = collection
-  const heads = await stores.objects.heads()
-  const served = await stores.generations.current()
-  if (served === undefined && heads.length > 0) return undefined
+  const [head, ...earlier] = await stores.objects.heads()
+  const served = head && (await stores.generations.read(head.sequence))
+  if (head !== undefined && served === undefined) return undefined
   const contents = new KeptContents(stores.snapshots, signal)
-  const needed = [...keep, ...(served?.sources.map(({ snapshot }) => snapshot) ?? [])]
-  if (!(await contents.add(needed, Infinity))) return undefined
+  if ((await contents.add([...keep, ...(served === undefined ? [] : namedBy(served))], Infinity)) !== 'added')
+    return undefined
   const kept = new Set<number>()
-  for (const head of heads) {
-    const generation = head.sequence === served?.number ? served : await stores.generations.read(head.sequence)
-    if (generation === undefined) continue
-    const isWanted = generation === served || kept.size < retention.generations || isYoung(generation, now, retention)
-    const snapshots = generation.sources.map(({ snapshot }) => snapshot)
-    // The first generation that does not fit ends the list: no older one is kept instead.
-    const isKept = isWanted && (await contents.add(snapshots, generation === served ? Infinity : retention.bytes))
-    if (!isKept) break
-    kept.add(head.sequence)
-    contents.live.add(head.generation)
+  const keepHead = ({ sequence, generation }: Head): void => {
+    kept.add(sequence)
+    contents.live.add(generation)
   }
-  return { generations: kept, forgotten: heads.length - kept.size, contents }
+  if (head !== undefined) keepHead(head)
+  for (const each of earlier) {
+    const generation = await stores.generations.read(each.sequence)
+    // A damaged one counts for none of those to keep.
+    if (generation === undefined) continue
+    if (kept.size >= retention.generations && !isYoung(generation, now, retention)) break
+    const result = await contents.add(namedBy(generation), retention.bytes)
+    // The first generation that does not fit ends the list: no older one is kept instead.
+    if (result === 'too-large') break
+    if (result === 'added') keepHead(each)
+  }
+  return { generations: kept, forgotten: earlier.length + (head === undefined ? 0 : 1) - kept.size, contents }
+}
+
+function namedBy({ sources }: Generation): readonly string[] {
+  return sources.map(({ snapshot }) => snapshot)
 }
 
 function isYoung(generation: Generation, now: Date, retention: Retention): boolean {

@@ -23,24 +23,21 @@ export class KeptContents {
     this.#signal = signal
   }
 
-  /**
-   * Adds what the snapshots name. Returns false, and adds nothing, if one cannot be read, or if all would come to more
-   * than `mostBytes`.
-   */
-  async add(digests: Iterable<string>, mostBytes: number): Promise<boolean> {
+  /** Adds what the snapshots name; nothing if one cannot be read, or if all would come to more than `mostBytes`. */
+  async add(digests: Iterable<string>, mostBytes: number): Promise<'added' | 'damaged' | 'too-large'> {
     const named = new Named()
     for (const digest of new Set(digests)) {
       this.#signal.throwIfAborted()
       if (this.live.has(digest)) continue
-      if (!(await this.#read(digest, named))) return false
+      if (!(await this.#read(digest, named))) return 'damaged'
     }
     const bytes = [...named.files].reduce((sum, [sha256, size]) => sum + (this.live.has(sha256) ? 0 : size), 0)
-    if (this.bytes + bytes > mostBytes) return false
+    if (this.bytes + bytes > mostBytes) return 'too-large'
     this.bytes += bytes
     for (const object of [...named.objects, ...named.files.keys()]) this.live.add(object)
     for (const digest of named.digests) this.digests.add(digest)
     for (const [source, files] of named.upstreamFiles) this.#addUpstream(source, files)
-    return true
+    return 'added'
   }
 
   async #read(digest: string, named: Named): Promise<boolean> {

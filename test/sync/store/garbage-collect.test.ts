@@ -1,32 +1,23 @@
 import { readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Generation } from '../../../src/sync/model/generation.ts'
-import { CLAIM_MS } from '../../../src/sync/store/files/gc-leases.ts'
-import { collect as collectFrom, RETENTION, type Retention } from '../../../src/sync/store/garbage-collect.ts'
-import { GenerationStore } from '../../../src/sync/store/generations.ts'
+import { RETENTION, type Retention } from '../../../src/sync/store/garbage-collect.ts'
 import { Store } from '../../../src/sync/store/store.ts'
+import { damageObject, loseObject } from '../../support/damage.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
-import {
-  fetched,
-  keepSamples,
-  never,
-  numbered,
-  publishSamples,
-  snapshotOf,
-  sourceId,
-  verifyCurrent,
-} from './samples.ts'
+import { keepSamples, never, numbered, publishSamples, snapshotOf, sourceId, verifyCurrent } from './samples.ts'
 
 const START = Date.parse('2026-01-01T00:00:00.000Z')
 const HOUR_MS = 3_600_000
 const NOTHING: ReadonlySet<string> = new Set()
-const NOTHING_REMOVED = { generations: 0, snapshots: 0, skills: 0, bytes: 0 }
+const NOTHING_REMOVED = { generations: 0, objects: 0, checkouts: 0, bytes: 0 }
 
-/** A clock that a test moves, for both kinds of time. */
+/** The objects that go with one generation of `publishHourly`: itself, its snapshot, and a skill's three own files. */
+const PER_GENERATION = 5
+
+/** A clock that a test moves. */
 class Clock {
   #elapsedMs = 0
-  readonly monotonicMs = (): number => this.#elapsedMs
 
   get now(): Date {
     return new Date(START + this.#elapsedMs)
@@ -60,51 +51,51 @@ function collect(
 test('the newest three generations stay and all that are younger than a day, with all that they name', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
+  using store = await Store.open(folder.path)
   await publishHourly(store, clock, 30)
   clock.pass(HOUR_MS / 2)
 
   const removed = await collect(store, clock)
 
-  expect(removed).toMatchObject({ generations: 6, snapshots: 6, skills: 6 })
+  expect(removed).toMatchObject({ generations: 6, objects: 6 * PER_GENERATION })
   expect((await store.generations.numbers()).at(-1)).toBe(7)
-  expect(await store.skills.has(numbered(6).stored)).toBe(false)
-  expect(await store.skills.has(numbered(7).stored)).toBe(true)
+  expect(await hasSkill(store, 6)).toBe(false)
+  expect(await hasSkill(store, 7)).toBe(true)
   expect(await verifyCurrent(store)).toBe(30)
 })
 
 test('however old they are, the newest three stay', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
+  using store = await Store.open(folder.path)
   await publishHourly(store, clock, 5)
   clock.pass(1000 * HOUR_MS)
 
   const removed = await collect(store, clock)
 
   expect(await store.generations.numbers()).toEqual([5, 4, 3])
-  expect(removed).toMatchObject({ generations: 2, snapshots: 2, skills: 2 })
+  expect(removed).toMatchObject({ generations: 2, objects: 2 * PER_GENERATION })
 })
 
-test('the bytes that were given back are those of all files that were removed', async () => {
+test('the bytes that were freed are those of all objects that were removed', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
+  using store = await Store.open(folder.path)
   await publishHourly(store, clock, 4)
   clock.pass(1000 * HOUR_MS)
-  const before = await bytesBelow(folder.path)
+  const before = await collect(store, clock, { ...RETENTION, generations: 4 })
 
-  const { bytes } = await collect(store, clock)
+  const { bytes, left } = await collect(store, clock)
 
-  expect(bytes).toBe(before - (await bytesBelow(folder.path)))
-  expect(bytes).toBeGreaterThan(numbered(1).skill.size)
-  expect(await readdir(join(folder.path, 'tmp'))).toEqual([])
+  expect(before.bytes).toBe(0)
+  expect(bytes).toBe(before.left - left)
+  expect(bytes).toBeGreaterThan(numbered(1).skill.size - SHARED_BYTES)
 })
 
 test('a second collection finds nothing', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
+  using store = await Store.open(folder.path)
   await publishHourly(store, clock, 5)
   clock.pass(1000 * HOUR_MS)
   await collect(store, clock)
@@ -112,44 +103,42 @@ test('a second collection finds nothing', async () => {
   expect(await collect(store, clock)).toMatchObject(NOTHING_REMOVED)
 })
 
-test('the generation that is served stays, wherever "current" points', async () => {
+test('what is served stays, however few are to be kept, with its objects and checkouts', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
+  using store = await Store.open(folder.path)
   await publishHourly(store, clock, 6)
-  await writeFile(join(folder.path, 'current'), '2\n')
+  for (const number of [3, 6, 7]) await store.checkouts.ensure(numbered(number).stored)
   clock.pass(1000 * HOUR_MS)
 
-  await collect(store, clock, { ...RETENTION, generations: 1, youngerThanMs: 0 })
+  const removed = await collect(store, clock, { generations: 0, youngerThanMs: 0, bytes: 0 })
 
-  expect(await store.generations.numbers()).toEqual([6, 2])
-  expect(await verifyCurrent(store)).toBe(2)
+  expect(removed).toMatchObject({ generations: 5, objects: 5 * PER_GENERATION, checkouts: 1 })
+  expect(await store.generations.numbers()).toEqual([6])
+  expect(await verifyCurrent(store)).toBe(6)
+  for (const number of [6, 7]) expect(await store.checkouts.damageIn(numbered(number).stored)).toEqual([])
+  expect(await store.checkouts.has(numbered(3).stored)).toBe(false)
 })
 
 test('what does not fit goes, the oldest first; what is served stays whatever it comes to', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
-  const snapshots = await publishHourly(store, clock, 6)
-  clock.pass(2 * CLAIM_MS)
-  const skill = numbered(1).skill.size
-  const [served = 0, ...older] = await Promise.all(
-    snapshots
-      .slice(-3)
-      .toReversed()
-      .map((digest) => store.snapshots.bytes(digest)),
-  )
-  // Number n holds the skills n and n + 1, so the newest three hold four.
-  const newestThree = 4 * skill + older.reduce((sum, bytes) => sum + bytes, served)
+  using store = await Store.open(folder.path)
+  await publishHourly(store, clock, 6)
+  // Number n has the skills n and n + 1, so the newest three have four; one file is the same in all.
+  const own = numbered(1).skill.size - SHARED_BYTES
+  const newestThree = 4 * own + SHARED_BYTES
 
   const some = await collect(store, clock, { ...RETENTION, bytes: newestThree })
   const kept = await store.generations.numbers()
+  const fewer = await collect(store, clock, { ...RETENTION, bytes: newestThree - 1 })
+  const twoKept = await store.generations.numbers()
   const all = await collect(store, clock, { ...RETENTION, bytes: 1 })
 
   expect(kept).toEqual([6, 5, 4])
-  expect(some).toMatchObject({ generations: 3, left: newestThree })
+  expect(twoKept).toEqual([6, 5])
+  expect([some, fewer, all].map(({ generations }) => generations)).toEqual([3, 1, 1])
   expect(await store.generations.numbers()).toEqual([6])
-  expect(all.left).toBe(2 * skill + served)
   expect(store.bytes).toBe(all.left)
   expect(await verifyCurrent(store)).toBe(6)
 })
@@ -157,63 +146,112 @@ test('what does not fit goes, the oldest first; what is served stays whatever it
 test('a snapshot that is kept for another reason stays, and its skills with it', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
+  using store = await Store.open(folder.path)
   const [first] = await publishHourly(store, clock, 6)
   clock.pass(1000 * HOUR_MS)
 
   await collect(store, clock, RETENTION, new Set([first ?? '']))
 
   expect(await store.snapshots.read(first ?? '')).toEqual(snapshotOf(numbered(1), numbered(2)))
-  expect(await store.skills.has(numbered(1).stored)).toBe(true)
-  expect(await store.skills.has(numbered(3).stored)).toBe(false)
+  expect(await hasSkill(store, 1)).toBe(true)
+  expect(await hasSkill(store, 3)).toBe(false)
 })
 
-test('what a pull kept and did not publish yet stays for an hour, and no longer', async () => {
+test('what a pull has stored or found stays while its workspace is open, and no longer', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
-  await publishHourly(store, clock, 1)
-  await keepSamples(store, numbered(50))
-  const snapshot = await store.snapshots.keep(snapshotOf(numbered(50)))
-  clock.pass(CLAIM_MS - 1)
-
-  const early = await collect(store, clock)
-  clock.pass(1)
-  const late = await collect(store, clock)
-
-  expect(early).toMatchObject(NOTHING_REMOVED)
-  expect(late).toMatchObject({ generations: 0, snapshots: 1, skills: 1 })
-  expect(await store.snapshots.has(snapshot)).toBe(false)
-})
-
-test('an old skill that a pull asked for stays until the pull can publish it', async () => {
-  await using folder = await temporaryFolder()
-  const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
+  using store = await Store.open(folder.path)
   await publishHourly(store, clock, 6)
   clock.pass(1000 * HOUR_MS)
-  await store.skills.has(numbered(1).stored)
+  {
+    await using _pull = await store.workspace()
+    await keepSamples(store, numbered(50))
+    await store.skills.expectWhole([numbered(1).stored])
+    await store.snapshots.keep(snapshotOf(numbered(1), numbered(50)))
+
+    await collect(store, clock)
+
+    expect(await hasSkill(store, 1)).toBe(true)
+    expect(await hasSkill(store, 50)).toBe(true)
+    expect(await hasSkill(store, 2)).toBe(false)
+  }
+  // A snapshot, the own files of two skills, and the generation that the collection itself had read under the lease.
+  expect(await collect(store, clock)).toMatchObject({ generations: 0, objects: 1 + 2 * 3 + 1 })
+})
+
+test('an old skill that a pull found can be published after a collection', async () => {
+  await using folder = await temporaryFolder()
+  const clock = new Clock()
+  using store = await Store.open(folder.path)
+  await publishHourly(store, clock, 6)
+  clock.pass(1000 * HOUR_MS)
+  await using _pull = await store.workspace()
+  await store.skills.expectWhole([numbered(1).stored])
 
   await collect(store, clock)
-  const held = await publishSamples(store, clock.now, numbered(1))
+  const snapshot = await store.snapshots.keep(snapshotOf(numbered(1)))
+  await store.generations.publish([{ source: sourceId('team'), snapshot }], clock.now)
 
-  expect(await store.snapshots.has(held.snapshot)).toBe(true)
   expect(await verifyCurrent(store)).toBe(7)
 })
 
-test('no skill is removed while a snapshot cannot be read: it may name any of them', async () => {
+test.each([
+  ['its generation is damaged', damageObject, async (store: Store) => (await store.objects.head())?.generation],
+  ['its generation is gone', loseObject, async (store: Store) => (await store.objects.head())?.generation],
+  ['its snapshot is damaged', damageObject, servedSnapshot],
+  ['its snapshot is gone', loseObject, servedSnapshot],
+] as const)('nothing is removed while what is served cannot be read: %s', async (_, harm, chosen) => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
-  const snapshots = await publishHourly(store, clock, 6)
-  await writeFile(join(folder.path, 'snapshots', `${snapshots[5]}.json`), '{}')
+  using store = await Store.open(folder.path)
+  await publishHourly(store, clock, 6)
+  await store.checkouts.ensure(numbered(1).stored)
   clock.pass(1000 * HOUR_MS)
+  harm(store, (await chosen(store)) ?? '')
 
-  const removed = await collect(store, clock)
-
-  expect(removed).toMatchObject({ generations: 3, skills: 0 })
-  expect(await store.skills.digests()).toHaveLength(7)
+  expect(await collect(store, clock)).toMatchObject(NOTHING_REMOVED)
+  expect(await store.generations.numbers()).toHaveLength(6)
+  for (let number = 1; number <= 7; number += 1) expect(await hasSkill(store, number)).toBe(true)
+  expect(await store.checkouts.has(numbered(1).stored)).toBe(true)
 })
+
+async function servedSnapshot(store: Store): Promise<string | undefined> {
+  return (await store.generations.current())?.sources[0]?.snapshot
+}
+
+test('nothing is removed while a snapshot to keep cannot be read', async () => {
+  await using folder = await temporaryFolder()
+  const clock = new Clock()
+  using store = await Store.open(folder.path)
+  const [first = ''] = await publishHourly(store, clock, 6)
+  clock.pass(1000 * HOUR_MS)
+  damageObject(store, first)
+
+  expect(await collect(store, clock, RETENTION, new Set([first]))).toMatchObject(NOTHING_REMOVED)
+})
+
+test.each([
+  ['damaged', damageObject],
+  ['gone', loseObject],
+] as const)(
+  'an earlier generation or its snapshot that is %s is forgotten, and counts for none of the three',
+  async (_, harm) => {
+    await using folder = await temporaryFolder()
+    const clock = new Clock()
+    using store = await Store.open(folder.path)
+    const snapshots = await publishHourly(store, clock, 6)
+    const fifth = (await store.objects.heads()).find(({ sequence }) => sequence === 5)
+    clock.pass(1000 * HOUR_MS)
+    harm(store, fifth?.generation ?? '')
+    harm(store, snapshots[3] ?? '')
+
+    await collect(store, clock)
+
+    expect(await store.generations.numbers()).toEqual([6, 3, 2])
+    expect(await hasSkill(store, 5)).toBe(false)
+    expect(await verifyCurrent(store)).toBe(6)
+  },
+)
 
 /** Publishes so many generations of many skills, an hour apart: each has one skill that no other has. */
 async function publishMany(store: Store, clock: Clock, count: number): Promise<string[]> {
@@ -234,140 +272,70 @@ async function publishMany(store: Store, clock: Clock, count: number): Promise<s
 test('parts of snapshots go with the last snapshot that names them, and skills that only parts name stay', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
+  using store = await Store.open(folder.path)
   await publishMany(store, clock, 5)
-  const before = await store.snapshots.partDigests()
   clock.pass(1000 * HOUR_MS)
 
   const removed = await collect(store, clock)
 
-  expect(removed).toMatchObject({ generations: 2, snapshots: 2, skills: 2 })
-  const after = await store.snapshots.partDigests()
-  expect(before).toEqual(expect.arrayContaining(after))
-  expect(before.length - after.length).toBe(2)
+  // Per forgotten generation: itself, its snapshot, its own part, and three files.
+  expect(removed).toMatchObject({ generations: 2, objects: 2 * 6 })
   expect(await verifyCurrent(store)).toBe(5)
-  expect(await store.skills.digests()).toHaveLength(403)
 })
 
-test('no part and no skill is removed while a part cannot be read', async () => {
+test('nothing is removed while a part of what is served cannot be read', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
-  await publishMany(store, clock, 5)
-  const before = await store.snapshots.partDigests()
-  await writeFile(store.folder.at('snapshots', `${before[0]}.part`), '[]')
+  using store = await Store.open(folder.path)
+  const snapshots = await publishMany(store, clock, 5)
+  const { parts } = await store.snapshots.outline(snapshots.at(-1)!)
+  damageObject(store, parts[0]!)
   clock.pass(1000 * HOUR_MS)
+  // What another process reads: this one has the part in memory.
+  using other = await Store.open(folder.path)
 
-  const removed = await collect(await Store.open(folder.path, clock), clock)
-
-  expect(removed).toMatchObject({ skills: 0 })
-  expect((await store.snapshots.partDigests()).toSorted()).toEqual(before.toSorted())
-})
-
-test('a part that is kept again without being written stays for as long as one that is', async () => {
-  await using folder = await temporaryFolder()
-  const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
-  const [first] = await publishMany(store, clock, 1)
-  const snapshot = await store.snapshots.read(first!)
-  const parts = await store.snapshots.partDigests()
-  clock.pass(2 * CLAIM_MS)
-
-  await store.snapshots.keep(snapshot)
-
-  for (const part of parts) expect(await store.snapshots.setPartAside(part)).toBeUndefined()
+  expect(await collect(other, clock)).toMatchObject(NOTHING_REMOVED)
 })
 
 test('a part that is about to be published stays, whichever snapshot named it', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
+  using store = await Store.open(folder.path)
   const [first] = await publishMany(store, clock, 5)
   const old = await store.snapshots.read(first!)
   clock.pass(1000 * HOUR_MS)
 
+  await using _pull = await store.workspace()
   const again = await store.snapshots.keep(old)
   await collect(store, clock)
 
   expect(await store.snapshots.read(again)).toEqual(old)
 })
 
-test('nothing is removed where no generation is whole', async () => {
+test('nothing is removed where no generation can be read', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
+  using store = await Store.open(folder.path)
   await publishHourly(store, clock, 2)
-  for (const name of ['1.json', '2.json']) await writeFile(join(folder.path, 'generations', name), '{')
+  for (const { generation } of await store.objects.heads()) damageObject(store, generation)
   clock.pass(1000 * HOUR_MS)
 
   expect(await collect(store, clock)).toMatchObject(NOTHING_REMOVED)
-  expect(await store.skills.digests()).toHaveLength(3)
-})
-
-test('nothing is removed where the pointer to a generation stands and all of them are gone', async () => {
-  await using folder = await temporaryFolder()
-  const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
-  const snapshots = await publishHourly(store, clock, 2)
-  await rm(join(folder.path, 'generations'), { recursive: true })
-  clock.pass(1000 * HOUR_MS)
-
-  expect(await collect(store, clock)).toMatchObject(NOTHING_REMOVED)
-  expect(await store.snapshots.digests()).toEqual(expect.arrayContaining(snapshots))
-  expect(await store.skills.digests()).toHaveLength(3)
-})
-
-test.each(['generations', 'snapshots'])(
-  'no skill that is served is removed when "%s" goes during a collection',
-  async (lost) => {
-    await using folder = await temporaryFolder()
-    const clock = new Clock()
-    const store = await Store.open(folder.path, clock)
-    await publishHourly(store, clock, 2)
-    clock.pass(1000 * HOUR_MS)
-    class Losing extends GenerationStore {
-      override async current(): Promise<Generation | undefined> {
-        const found = await super.current()
-        await rm(join(folder.path, lost), { recursive: true })
-        return found
-      }
-    }
-    const generations = new Losing(store.folder, store.snapshots)
-
-    const { snapshots, skills, upstreams } = store
-    const collection = { now: clock.now, retention: RETENTION, keep: NOTHING }
-    await collectFrom({ generations, snapshots, skills, upstreams }, collection, never())
-
-    expect(await store.skills.has(numbered(2).stored)).toBe(true)
-    expect(await store.skills.has(numbered(3).stored)).toBe(true)
-  },
-)
-
-test('a damaged generation beside a whole one goes, and counts for none of the three', async () => {
-  await using folder = await temporaryFolder()
-  const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
-  await publishHourly(store, clock, 5)
-  const file = join(folder.path, 'generations', '4.json')
-  await writeFile(file, (await readFile(file, 'utf8')).slice(1))
-  clock.pass(1000 * HOUR_MS)
-
-  await collect(store, clock)
-
-  expect(await store.generations.numbers()).toEqual([5, 3, 2])
+  for (const number of [1, 2, 3]) expect(await hasSkill(store, number)).toBe(true)
 })
 
 test('pulls that ask for old skills while those are collected publish generations that are whole', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
-  await using scratch = await store.scratch()
+  using store = await Store.open(folder.path)
   const shared = Array.from({ length: 6 }, (_, number) => numbered(number))
-  const bytesOf = await fetched(scratch.path, shared)
   const pull = async (lane: number): Promise<void> => {
+    await using _pull = await store.workspace()
     const mine = shared.filter((_, number) => number % 3 !== lane)
-    const skills = mine.map(({ stored }) => stored)
-    await store.skills.keepAll(skills, bytesOf, never())
+    const missing = new Set(await store.objects.missing(mine.flatMap(({ stored }) => stored.files.map(sha256Of))))
+    const lacking = mine.filter(({ stored }) => stored.files.some((file) => missing.has(file.sha256)))
+    await store.objects.put(lacking.flatMap(({ bytes }) => [...bytes.values()]))
+    await store.skills.expectWhole(mine.map(({ stored }) => stored))
     const snapshot = await store.snapshots.keep(snapshotOf(...mine))
     await store.generations.publish([{ source: snapshotOf().source, snapshot }], clock.now)
   }
@@ -389,7 +357,7 @@ test('pulls that ask for old skills while those are collected publish generation
 test('an abort ends a collection, and what is served is whole', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
+  using store = await Store.open(folder.path)
   await publishHourly(store, clock, 6)
   clock.pass(1000 * HOUR_MS)
   const reason = new Error('stopping')
@@ -403,50 +371,44 @@ test('an abort ends a collection, and what is served is whole', async () => {
 test('a state folder that lost one of its folders is collected without complaint', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
-  await rm(join(folder.path, 'skills'), { recursive: true })
+  using store = await Store.open(folder.path)
+  for (const name of ['checkouts', 'upstreams']) await rm(join(folder.path, name), { recursive: true })
 
   expect(await collect(store, clock)).toMatchObject(NOTHING_REMOVED)
 })
 
-async function bytesBelow(folder: string): Promise<number> {
-  let bytes = 0
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    if (entry.isFile()) bytes += (await readFile(join(entry.parentPath, entry.name))).length
-  }
-  return bytes
-}
-
 test('a file of another MCP server stays for as long as a stored snapshot of its source names it', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
+  using store = await Store.open(folder.path)
   await publishUpstream(store, clock, 3)
   await store.upstreams.keep(sourceId('other'), fileOf(3).sha256, Buffer.from('named by no snapshot of this source'))
 
   const removed = await collect(store, clock, { ...RETENTION, generations: 2, youngerThanMs: 0 })
 
-  expect(removed).toMatchObject({ generations: 1, snapshots: 1 })
+  expect(removed).toMatchObject({ generations: 1, objects: 2 })
   expect(removed.bytes).toBeGreaterThan(fileOf(1).size)
   expect(await keptAmong(store, [1, 2, 3])).toEqual([2, 3])
   expect(await readdir(store.folder.at('upstreams', 'other', 'files'))).toEqual([])
 })
 
-test('while a snapshot cannot be read, no file of another MCP server is removed, nor is one that is being written', async () => {
+test('while what is served cannot be read, no file of another MCP server is removed, nor is one that is being written', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
-  const store = await Store.open(folder.path, clock)
-  const snapshots = await publishUpstream(store, clock, 3)
+  using store = await Store.open(folder.path)
+  await publishUpstream(store, clock, 3)
   const being = store.folder.at('upstreams', 'team', 'files', `.tmp-${'0'.repeat(32)}`)
   await writeFile(being, 'half')
+  const retention = { ...RETENTION, generations: 2, youngerThanMs: 0 }
 
-  const damaged = store.folder.at('snapshots', `${snapshots[1]}.json`)
-  const whole = await readFile(damaged)
-  await writeFile(damaged, '{}')
-  await collect(store, clock, { ...RETENTION, generations: 2, youngerThanMs: 0 })
+  const digest = (await servedSnapshot(store)) ?? ''
+  const snapshot = await store.snapshots.read(digest)
+  damageObject(store, digest)
+  await collect(store, clock, retention)
   const kept = await keptAmong(store, [1, 2, 3])
-  await writeFile(damaged, whole)
-  await collect(store, clock, { ...RETENTION, generations: 2, youngerThanMs: 0 })
+  await store.objects.discard(digest)
+  await store.snapshots.keep(snapshot)
+  await collect(store, clock, retention)
 
   expect([kept, await keptAmong(store, [1, 2, 3])]).toEqual([
     [1, 2, 3],
@@ -462,14 +424,14 @@ async function publishUpstream(store: Store, clock: Clock, count: number): Promi
   const source = sourceId('team')
   const snapshots: string[] = []
   for (let number = 1; number <= count; number += 1) {
-    clock.pass(2 * CLAIM_MS)
+    clock.pass(2 * HOUR_MS)
     const skill = { ...numbered(number).skill, upstream: { source, uri: `skill://skill-${number}/SKILL.md` } }
     const snapshot = await store.snapshots.keep({ ...snapshotOf(), skills: [skill] })
     await store.generations.publish([{ source, snapshot }], clock.now)
     await store.upstreams.keep(source, fileOf(number).sha256, numbered(number).bytes.get('SKILL.md')!)
     snapshots.push(snapshot)
   }
-  clock.pass(2 * CLAIM_MS)
+  clock.pass(2 * HOUR_MS)
   return snapshots
 }
 
@@ -481,4 +443,15 @@ async function keptAmong(store: Store, numbers: readonly number[]): Promise<numb
 
 function fileOf(number: number) {
   return numbered(number).skill.files.find(({ path }) => path === 'SKILL.md')!
+}
+
+function sha256Of({ sha256 }: { readonly sha256: string }): string {
+  return sha256
+}
+
+/** The file that all numbered skills share. */
+const SHARED_BYTES = numbered(1).skill.files.find(({ path }) => path === 'references/shared.md')!.size
+
+async function hasSkill(store: Store, number: number): Promise<boolean> {
+  return (await store.skills.damageIn(numbered(number).stored)).length === 0
 }
