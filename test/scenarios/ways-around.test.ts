@@ -1,6 +1,7 @@
-import { copyFile, readFile, readdir, appendFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { changeDatabase } from '../support/damage.ts'
 import { Desk, TEAM, skills } from './desk.ts'
 
 /** A daemon that serves a tag of its repository. */
@@ -23,8 +24,7 @@ test('a tag that moved while a damaged snapshot was all that is known of it is h
   await using scene = await atTag()
   const { desk, first } = scene
   await moveTag(desk)
-  const folder = join(desk.state, 'snapshots')
-  for (const name of await readdir(folder)) await appendFile(join(folder, name), 'x')
+  changeDatabase(desk.state, "UPDATE object SET bytes = x'00' WHERE label = 'snapshot'")
   await desk.start()
 
   await desk.sync()
@@ -45,8 +45,7 @@ test('a commit that was rejected stays so although the snapshot that was served 
   await desk.sync()
   await desk.decide('reject', second)
   desk.source = []
-  const folder = join(desk.state, 'snapshots')
-  for (const name of await readdir(folder)) await appendFile(join(folder, name), 'x')
+  changeDatabase(desk.state, "UPDATE object SET bytes = x'00' WHERE label = 'snapshot'")
   await desk.start()
 
   const mended = await desk.sync()
