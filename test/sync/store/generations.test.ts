@@ -1,9 +1,10 @@
-import { readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Store } from '../../../src/sync/store/store.ts'
+import { damageObject, loseObject } from '../../support/damage.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
-import { numbered, publishSamples, snapshotOf, sourceId } from './samples.ts'
+import { numbered, publishSamples, sourceId } from './samples.ts'
 
 const NOW = new Date('2026-01-02T03:04:05.006Z')
 
@@ -26,7 +27,7 @@ test('what was published last is current, for this process and for the next', as
   expect(current).toEqual({ number: 2, createdAt: '2026-01-02T03:04:05.006Z', sources: [held] })
   expect(await store.generations.current()).toEqual(current)
   expect(await readFile(join(folder.path, 'current'), 'utf8')).toBe('2\n')
-  expect(await readdir(join(folder.path, 'generations'))).toEqual(['1.json', '2.json'])
+  expect(await store.generations.numbers()).toEqual([2, 1])
 })
 
 test('publishes at once are numbered in turn, and the last is current', async () => {
@@ -54,16 +55,31 @@ test('a publish of a snapshot that is not there is refused, and the next one suc
 test.each([
   ['empty', ''],
   ['no number', 'two\n'],
-  ['a number of no generation', '7\n'],
-  ['a path', '../generations/1\n'],
-])('where "current" is %s, the newest whole generation is served', async (_, text) => {
+  ['gone', undefined],
+])('the head decides what is served where the file that hints at it is %s', async (_, text) => {
   await using folder = await temporaryFolder()
   const store = await Store.open(folder.path)
   await publishSamples(store, NOW, numbered(1))
   await publishSamples(store, NOW, numbered(2))
-  await writeFile(join(folder.path, 'current'), text)
+  const hint = join(folder.path, 'current')
+  await (text === undefined ? rm(hint) : writeFile(hint, text))
 
   expect((await store.generations.current())?.number).toBe(2)
+  expect((await store.generations.publish([], NOW)).number).toBe(3)
+})
+
+test.each([
+  ['damaged', damageObject],
+  ['gone', loseObject],
+] as const)('where the generation of the head is %s, the newest whole one is served', async (_, harm) => {
+  await using folder = await temporaryFolder()
+  const store = await Store.open(folder.path)
+  await publishSamples(store, NOW, numbered(1))
+  await publishSamples(store, NOW, numbered(2))
+  harm(store, (await store.objects.head())?.generation ?? '')
+
+  expect((await store.generations.current())?.number).toBe(1)
+  expect(await store.generations.read(2)).toBeUndefined()
 })
 
 test.each([
@@ -73,13 +89,17 @@ test.each([
   ['names a snapshot by a path', (json: string) => json.replace(/"snapshot":"\w+"/, '"snapshot":"../../x"')],
   ['names a source that cannot be', (json: string) => json.replace('"team"', '"../x"')],
   ['has no time', (json: string) => json.replace(NOW.toISOString(), 'yesterday')],
-])('where the current generation %s, the newest whole one is served', async (_, damage) => {
+])('an object that the head names and that %s is no generation', async (_, change) => {
   await using folder = await temporaryFolder()
   const store = await Store.open(folder.path)
   await publishSamples(store, NOW, numbered(1))
-  await publishSamples(store, NOW, numbered(2))
-  const file = join(folder.path, 'generations', '2.json')
-  await writeFile(file, damage(await readFile(file, 'utf8')))
+  const head = await store.objects.head()
+  const bytes = await store.objects.get(head?.generation ?? '')
+  const json = Buffer.from(bytes ?? [])
+    .toString('utf8')
+    .replace('"number":1', '"number":2')
+  const [generation = ''] = await store.objects.put([Buffer.from(change(json))])
+  await store.objects.swap(head, { sequence: 2, generation })
 
   expect((await store.generations.current())?.number).toBe(1)
   expect(await store.generations.read(2)).toBeUndefined()
@@ -90,7 +110,7 @@ test('a generation whose snapshot is gone is not served', async () => {
   const store = await Store.open(folder.path)
   await publishSamples(store, NOW, numbered(1))
   const { snapshot } = await publishSamples(store, NOW, numbered(2))
-  await rm(join(folder.path, 'snapshots', `${snapshot}.json`))
+  loseObject(store, snapshot)
 
   expect((await store.generations.current())?.number).toBe(1)
 })
@@ -100,24 +120,21 @@ test('a number is never used twice, even where its generation is gone', async ()
   const store = await Store.open(folder.path)
   await publishSamples(store, NOW, numbered(1))
   await publishSamples(store, NOW, numbered(2))
-  await rm(join(folder.path, 'generations', '2.json'))
+  loseObject(store, (await store.objects.head())?.generation ?? '')
 
   const next = await store.generations.publish([], NOW)
 
   expect(next.number).toBe(3)
 })
 
-test('a generation that a killed process wrote and never made current is passed over', async () => {
+test('a generation that a killed process wrote and never made the head is passed over', async () => {
   await using folder = await temporaryFolder()
   const store = await Store.open(folder.path)
-  await publishSamples(store, NOW, numbered(1))
-  const current = await readFile(join(folder.path, 'current'))
-  await publishSamples(store, NOW, numbered(2))
-  await writeFile(join(folder.path, 'current'), current)
+  const held = await publishSamples(store, NOW, numbered(1))
+  await store.objects.put([Buffer.from(JSON.stringify({ number: 2, createdAt: NOW.toISOString(), sources: [held] }))])
 
   const before = (await store.generations.current())?.number
-  const snapshot = await store.snapshots.keep(snapshotOf())
-  const next = await store.generations.publish([{ source: sourceId('team'), snapshot }], NOW)
+  const next = await store.generations.publish([held], NOW)
 
-  expect([before, next.number, (await store.generations.current())?.number]).toEqual([1, 3, 3])
+  expect([before, next.number, (await store.generations.current())?.number]).toEqual([1, 2, 2])
 })

@@ -1,27 +1,27 @@
 import { createHash } from 'node:crypto'
-import { readFile, readdir, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { canonicalJson } from '../../../src/base/canonical-json.ts'
 import { comparePaths } from '../../../src/sync/model/digest.ts'
 import type { Skill } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
+import { Damaged } from '../../../src/sync/model/sync-error.ts'
 import { cut } from '../../../src/sync/store/snapshot-parts.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { SlowValues } from '../../support/content/slow-values.ts'
+import { damageObject, loseObject } from '../../support/damage.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { never, numbered, snapshotOf } from './samples.ts'
 
-test('a snapshot reads back equal, from a file that is named by its own bytes', async () => {
+test('a snapshot reads back equal, from an object that is named by its own bytes', async () => {
   await using folder = await temporaryFolder()
   const store = await Store.open(folder.path)
   const snapshot = snapshotOf(numbered(1), numbered(2))
 
   const digest = await store.snapshots.keep(snapshot)
 
-  const bytes = await readFile(join(folder.path, 'snapshots', `${digest}.json`))
-  expect(createHash('sha256').update(bytes).digest('hex')).toBe(digest)
+  const bytes = await store.objects.get(digest)
+  expect(createHash('sha256').update(bytes!).digest('hex')).toBe(digest)
   expect(await store.snapshots.read(digest)).toEqual(snapshot)
   expect(await store.snapshots.has(digest)).toBe(true)
 })
@@ -36,11 +36,11 @@ describe('a snapshot of many skills', () => {
 
     const digest = await store.snapshots.keep(snapshot)
 
-    const names = await readdir(join(folder.path, 'snapshots'))
-    expect(names.filter((name) => name.endsWith('.part')).length).toBeGreaterThan(2)
-    for (const name of names) {
-      const bytes = await readFile(join(folder.path, 'snapshots', name))
-      expect(name.split('.')[0]).toBe(createHash('sha256').update(bytes).digest('hex'))
+    const { parts } = await store.snapshots.outline(digest)
+    expect(parts.length).toBeGreaterThan(2)
+    for (const part of parts) {
+      const bytes = await store.objects.get(part)
+      expect(part).toBe(createHash('sha256').update(bytes!).digest('hex'))
     }
     const other = await Store.open(folder.path)
     expect(await other.snapshots.read(digest)).toEqual(snapshot)
@@ -51,16 +51,16 @@ describe('a snapshot of many skills', () => {
     await using folder = await temporaryFolder()
     const skills = many(0, 1_000)
     const first = await (await Store.open(folder.path)).snapshots.keep(snapshotWith(skills))
-    const before = await readdir(join(folder.path, 'snapshots'))
     const store = await Store.open(folder.path)
+    const before = await store.snapshots.outline(first)
     const read = await store.snapshots.read(first)
     const changed = { ...read, skills: read.skills.with(500, { ...read.skills[500]!, description: 'other' }) }
 
     const second = await store.snapshots.keep(changed)
 
-    const came = (await readdir(join(folder.path, 'snapshots'))).filter((name) => !before.includes(name))
-    expect(new Set(came.map((name) => name.split('.')[1]))).toEqual(new Set(['json', 'part']))
-    expect(came.length).toBe(2)
+    const { parts } = await store.snapshots.outline(second)
+    expect(parts.filter((part) => !before.parts.includes(part))).toHaveLength(1)
+    expect(parts).toHaveLength(before.parts.length)
     expect(await store.snapshots.read(first)).toEqual(snapshotWith(skills))
     expect(await store.snapshots.read(second)).toEqual(changed)
     // For whoever has both, what they share is the same.
@@ -82,23 +82,23 @@ describe('a snapshot of many skills', () => {
     expect(await store.snapshots.read(await kept)).toEqual(snapshotWith(skills))
   })
 
-  test.each<readonly [string, (file: string) => Promise<unknown>]>([
-    ['was written to', (file) => writeFile(file, 'x'.repeat(10_000))],
-    ['has one other byte', async (file) => writeFile(file, (await readFile(file, 'utf8')).replace('skill', 'skull'))],
-    ['is gone', (file) => rm(file)],
-  ])('of which a part %s is damaged, told by a look, and whole again once it is kept', async (_, happens) => {
+  test.each([
+    ['has other bytes', damageObject],
+    ['is gone', loseObject],
+  ] as const)('of which a part %s is not given out, and is whole again once it is kept', async (_, harm) => {
     await using folder = await temporaryFolder()
     const store = await Store.open(folder.path)
     const snapshot = snapshotWith(many(0, 1_000))
     const digest = await store.snapshots.keep(snapshot)
-    const part = (await readdir(join(folder.path, 'snapshots'))).find((name) => name.endsWith('.part'))
+    const part = (await store.snapshots.outline(digest)).parts[0]!
     expect(await store.snapshots.isWhole(digest)).toBe(true)
 
-    await happens(join(folder.path, 'snapshots', part!))
+    harm(store, part)
 
+    expect(await (await Store.open(folder.path)).snapshots.readWhole(digest)).toBeUndefined()
+    await store.objects.discard(part)
     expect(await store.snapshots.isWhole(digest)).toBe(false)
     expect(await store.snapshots.readWhole(digest)).toBeUndefined()
-    expect(await (await Store.open(folder.path)).snapshots.readWhole(digest)).toBeUndefined()
     expect(await store.snapshots.keep(snapshot)).toBe(digest)
     expect(await store.snapshots.isWhole(digest)).toBe(true)
     expect(await (await Store.open(folder.path)).snapshots.read(digest)).toEqual(snapshot)
@@ -109,12 +109,12 @@ describe('a snapshot of many skills', () => {
     const store = await Store.open(folder.path)
     const snapshot = snapshotWith(many(0, 20_000))
     const digest = await store.snapshots.keep(snapshot)
-    const parts = (await readdir(join(folder.path, 'snapshots'))).filter((name) => name.endsWith('.part'))
+    const { parts } = await store.snapshots.outline(digest)
     expect(parts.length).toBeGreaterThan(64)
 
     for (const part of [parts[0]!, parts.at(-1)!]) {
       expect(await store.snapshots.isWhole(digest)).toBe(true)
-      await rm(join(folder.path, 'snapshots', part))
+      loseObject(store, part)
       expect(await store.snapshots.isWhole(digest)).toBe(false)
       await store.snapshots.keep(snapshot)
     }
@@ -147,9 +147,9 @@ describe('where skills are cut into parts', () => {
 
     const digest = await store.snapshots.keep(snapshotWith(skills))
 
-    const names = await readdir(join(folder.path, 'snapshots'))
-    const files = await Promise.all(names.map((name) => readFile(join(folder.path, 'snapshots', name))))
-    expect(files.every(({ length }) => length < 1_500_000)).toBe(true)
+    const { parts } = await store.snapshots.outline(digest)
+    const objects = await Promise.all([digest, ...parts].map((each) => store.objects.get(each)))
+    expect(objects.every((bytes) => bytes!.length < 1_500_000)).toBe(true)
     expect((await (await Store.open(folder.path)).snapshots.read(digest)).skills).toEqual(skills)
   })
 
@@ -170,7 +170,7 @@ describe('where skills are cut into parts', () => {
   })
 })
 
-test('equal snapshots are one file, in whatever order their keys were put in', async () => {
+test('equal snapshots are one object, in whatever order their keys were put in', async () => {
   await using folder = await temporaryFolder()
   const store = await Store.open(folder.path)
   const snapshot = snapshotOf(numbered(1))
@@ -180,7 +180,7 @@ test('equal snapshots are one file, in whatever order their keys were put in', a
   const digests = await Promise.all([store.snapshots.keep(snapshot), store.snapshots.keep(reordered)])
 
   expect(new Set(digests).size).toBe(1)
-  expect(await readdir(join(folder.path, 'snapshots'))).toEqual([`${digests[0]}.json`])
+  expect(await store.snapshots.digests()).toEqual([digests[0]])
 })
 
 test('a damaged snapshot is never given out, and keeping it again mends it', async () => {
@@ -188,13 +188,9 @@ test('a damaged snapshot is never given out, and keeping it again mends it', asy
   const store = await Store.open(folder.path)
   const snapshot = snapshotOf(numbered(1))
   const digest = await store.snapshots.keep(snapshot)
-  const file = join(folder.path, 'snapshots', `${digest}.json`)
-  await writeFile(file, (await readFile(file, 'utf8')).replace('team', 'teem'))
+  damageObject(store, digest)
 
-  await expect(store.snapshots.read(digest)).rejects.toMatchObject({
-    code: 'store-failed',
-    message: `Cannot read the snapshot "${digest}": it is damaged`,
-  })
+  await expect(store.snapshots.read(digest)).rejects.toThrow(Damaged)
   await store.snapshots.keep(snapshot)
   expect(await store.snapshots.read(digest)).toEqual(snapshot)
 })
@@ -203,7 +199,7 @@ test('a snapshot that is not there is store-failed, and so is a name that is a p
   await using folder = await temporaryFolder()
   const store = await Store.open(folder.path)
   const digest = await store.snapshots.keep(snapshotOf())
-  await rm(join(folder.path, 'snapshots', `${digest}.json`))
+  loseObject(store, digest)
 
   for (const name of [digest, '../generations/1']) {
     await expect(store.snapshots.read(name)).rejects.toMatchObject({ code: 'store-failed' })
