@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, readdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { Discovery } from '../../../../src/serve/page/http/discovery.ts'
@@ -11,6 +9,7 @@ import { Registry } from '../../../../src/serve/registry.ts'
 import { buildCatalog } from '../../../../src/sync/catalog/catalog.ts'
 import { buildFixture } from '../../../support/content/fixture.ts'
 import type { Fixture } from '../../../support/content/fixture.ts'
+import { damageObject } from '../../../support/damage.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import { serve } from '../../../support/served.ts'
 import type { Served } from '../../../support/served.ts'
@@ -207,14 +206,8 @@ test('a damaged file is never answered, and its skill hides no neighbour', async
   await using damaged = await Repository.create()
   await damaged.commit({ 'a/SKILL.md': document('a'), 'a/x.txt': 'healthy', 'b/SKILL.md': document('b') })
   await using hub = await serve(damaged)
-  const stored = await readdir(join(hub.config.state, 'skills'), { recursive: true })
-  const file = join(
-    hub.config.state,
-    'skills',
-    stored.find((path) => path.endsWith('x.txt'))!,
-  )
-  await chmod(file, 0o644)
-  await writeFile(file, 'damaged')
+  const { sha256 } = hub.daemon.registry.catalog.files.values().find(({ file }) => file.path === 'x.txt')!.file
+  damageObject(hub.config.state, sha256)
 
   const { skills } = await indexOf(hub)
   const answers = await Promise.all(['a/x.txt', 'a.zip'].map((path) => ask(hub.http.url, `${FOLDER}${path}`)))
