@@ -1,11 +1,10 @@
 #!/usr/bin/env node
-/** The oldest Node that runs this program, as in `engines` of package.json. */
-const FLOOR = { major: 22, minor: 12 }
+/** The oldest Node that runs this program, as in `engines` of package.json: the first LTS that brings SQLite. */
+const FLOOR = 24
 
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-if (major < FLOOR.major || (major === FLOOR.major && minor < FLOOR.minor)) {
+if (Number.parseInt(process.versions.node, 10) < FLOOR) {
   process.stderr.write(
-    `skillsyncd needs Node ${FLOOR.major}.${FLOOR.minor} or newer; this is ${process.versions.node}\n`,
+    `skillsyncd needs Node ${FLOOR} or newer; this is ${process.versions.node}. Install the LTS from https://nodejs.org or with your version manager (nvm install ${FLOOR})\n`,
   )
   process.exitCode = 2
 } else {

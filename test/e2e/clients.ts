@@ -135,7 +135,7 @@ class News {
   }
 
   async next(): Promise<string> {
-    return (await this.#told.next()).value[0]
+    return (await this.#told.next()).value![0]
   }
 }
 

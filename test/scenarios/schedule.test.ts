@@ -314,7 +314,6 @@ async function dripping(
   })
   return {
     sources: Object.fromEntries(entries),
-    // Node 22 has no stack of disposables.
     [Symbol.asyncDispose]: async () => {
       for (const git of servers) await git[Symbol.asyncDispose]()
     },

@@ -21,7 +21,7 @@ function ownHome(): string {
 /**
  * Makes Node start more threads for the disk and for name lookups, unless the operator sets the number. Each name that
  * a resolver does not answer occupies one, up to half of them. It has no effect if Node has started its threads
- * already, as Node 22 has when this runs.
+ * already.
  */
 export function prepareThreads(): void {
   if (process.env['UV_THREADPOOL_SIZE'] === undefined && hasRoomForThreads(textOf))

@@ -30,7 +30,7 @@ class Started implements AsyncDisposable {
 
   async line(): Promise<string> {
     const { value } = await this.#lines.next()
-    return value[0]
+    return value![0]
   }
 
   async ended(): Promise<number | null> {

@@ -259,7 +259,7 @@ function setLimits(server: Server, limits: ListenerLimits): void {
   server.headersTimeout = limits.headersMs
   server.requestTimeout = limits.requestMs
   server.keepAliveTimeout = 75_000
-  // Above its own limit, Node 22 drops headers silently. The size of the head limits them instead.
+  // Above its own limit, Node drops headers silently. The size of the head limits them instead.
   server.maxHeadersCount = 0
 }
 

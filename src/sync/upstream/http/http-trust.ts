@@ -26,9 +26,7 @@ export async function trustIn(ca: string): Promise<TlsTrust> {
 /** Returns all trusted certificates including these, in PEM. */
 export async function authoritiesWith(ca: string): Promise<string[]> {
   const tls = await import('node:tls')
-  // Before Node 22.15 a process cannot list its trusted certificates, so Node's built-in list is used there.
-  const system = typeof tls.getCACertificates === 'function' ? tls.getCACertificates('default') : tls.rootCertificates
-  return [...system, ca]
+  return [...tls.getCACertificates('default'), ca]
 }
 
 const TRUSTS = new Map<string, TlsTrust>()

@@ -98,7 +98,7 @@ function limitedFs(): PromiseFsClient {
         await promises.writeFile(path, bytes, options)
       },
       async readFile(path: string, options?: { readonly encoding?: BufferEncoding }) {
-        const bytes = await promises.readFile(path, options)
+        const bytes = await promises.readFile(path, options ?? {})
         if (typeof bytes === 'string') return bytes
         if (path.endsWith('.pack') && task.place.kind === 'disk') await weighPack(bytes, scratch, limits)
         if (LOOSE.test(path)) inflatedWithin(bytes)
