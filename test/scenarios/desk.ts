@@ -132,7 +132,7 @@ export class Desk implements AsyncDisposable {
       const { ino, mtimeMs } = await stat(join(folder, file))
       return `${file} ${ino} ${mtimeMs}`
     })
-    return Promise.all(files)
+    return await Promise.all(files)
   }
 
   /** The common oracle: whatever is listed can be read, with the digest and the size of the listing. */

@@ -57,8 +57,8 @@ export const COMMANDS: Commands = new Map([
   ['token', async () => (await import('./run/token.ts')).token],
   ['service', async () => (await import('./run/service.ts')).service],
   ['project', async () => (await import('./author/project.ts')).projectCommand],
-  ['backup', async () => (await import('./run/backup.ts')).backup],
-  ['restore', async () => (await import('./run/backup.ts')).restore],
+  ['backup', async () => (await import('./run/backup.ts')).backupCommand],
+  ['restore', async () => (await import('./run/backup.ts')).restoreCommand],
   ['completion', async () => (await import('./help/completion.ts')).completion],
   ['instructions', async () => (await import('./show/instructions.ts')).instructions],
 ])

@@ -1,4 +1,3 @@
-import type { Workspace } from '../../sync/model/blob-store.ts'
 import type { Trigger } from '../../sync/model/generation.ts'
 import type { Outcome, Waiting } from '../../sync/model/outcome.ts'
 import type { ServerListing } from '../../sync/model/server-listing.ts'
@@ -8,6 +7,7 @@ import { SyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
 import type { Fallback } from '../../sync/pull/fallback-source.ts'
 import type { PullContext } from '../../sync/pull/pull-context.ts'
 import { pullSource } from '../../sync/pull/pull.ts'
+import type { Workspace } from '../../sync/store/objects/blob-store.ts'
 import { FolderHashes } from '../../sync/upstream/folder/folder-hashes.ts'
 import { FetchThreads } from '../../sync/upstream/git/fetch-threads.ts'
 import { SharedListings, type RequestedListing } from '../../sync/upstream/git/shared-ls-refs.ts'
@@ -222,7 +222,7 @@ export class Puller implements AsyncDisposable {
     const pulled = await pullSource({ source, current, orders, io, signal })
     await this.#parts.keyring.heard(configured, pulled, signal)
     signal.throwIfAborted()
-    return this.#applier.apply(pulled, ended)
+    return await this.#applier.apply(pulled, ended)
   }
 
   /** Files that cannot be removed now are removed after the next update: nothing that is served depends on them. */

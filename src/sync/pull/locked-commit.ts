@@ -1,7 +1,7 @@
 import { docsChange, isLocked, skillChanges, skillsToLock } from '../decisions/lock.ts'
-import type { Workspace } from '../model/blob-store.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { SyncError } from '../model/sync-error.ts'
+import type { Workspace } from '../store/objects/blob-store.ts'
 import { fetchSnapshot } from './fetch-snapshot.ts'
 import type { LockedPull, OpenPull } from './pull-context.ts'
 import { rebuildCommit } from './rebuild-commit.ts'

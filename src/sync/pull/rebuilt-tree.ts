@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { joinPath } from '../../base/paths.ts'
-import type { BlobBatch, BlobStore } from '../model/blob-store.ts'
 import { comparePaths } from '../model/digest.ts'
 import { isObjectId } from '../model/revision.ts'
 import type { ObjectId, Revision } from '../model/revision.ts'
@@ -9,6 +8,7 @@ import { takeEach, TreeNotTaken } from '../model/tree.ts'
 import type { Blob, Proof, TakenBlob, Tree, TreeEntry } from '../model/tree.ts'
 import { hiddenInFile } from '../skill-md/hidden-unicode.ts'
 import { isLfsPointer } from '../skill-md/lfs.ts'
+import type { BlobBatch, BlobStore } from '../store/objects/blob-store.ts'
 import type { Fallback, FoundSkill } from './fallback-source.ts'
 
 /** The identity of a rebuilt tree, and the origin of its files. */
@@ -17,7 +17,7 @@ export interface Rebuilding {
   /** The id of the tree that it stands for. */
   readonly root: ObjectId
   readonly fallback: Fallback
-  /** Where the fetched files stay. */
+  /** Keeps the fetched files. */
   readonly blobs: BlobStore
 }
 

@@ -2,7 +2,7 @@ import type { Generation } from '../model/generation.ts'
 import type { Checkouts } from './checkouts/checkouts.ts'
 import type { GenerationStore } from './generations.ts'
 import { KeptContents } from './kept-contents.ts'
-import type { Head, ObjectStore } from './objects/object-store.ts'
+import type { StoreHead, ObjectStore } from './objects/object-store.ts'
 import type { UpstreamFiles } from './skills/upstream-files.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
@@ -82,7 +82,7 @@ async function chooseKept(stores: Stores, collection: Collection, signal: AbortS
   if ((await contents.add([...keep, ...(served === undefined ? [] : namedBy(served))], Infinity)) !== 'added')
     return undefined
   const kept = new Set<number>()
-  const keepHead = ({ sequence, generation }: Head): void => {
+  const keepHead = ({ sequence, generation }: StoreHead): void => {
     kept.add(sequence)
     contents.live.add(generation)
   }

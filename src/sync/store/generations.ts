@@ -10,7 +10,7 @@ import type { SourceId } from '../model/source-id.ts'
 import { SyncError, undefinedIfDamaged } from '../model/sync-error.ts'
 import { cannot, isDiskError, unlessAbsent } from './files/disk-error.ts'
 import type { StateFolder } from './files/state-folder.ts'
-import type { Head, ObjectStore } from './objects/object-store.ts'
+import type { StoreHead, ObjectStore } from './objects/object-store.ts'
 import { isDigest } from './skills/stored-path.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
@@ -129,7 +129,7 @@ export class GenerationStore {
     })
   }
 
-  async #readAt({ sequence, generation }: Head): Promise<Generation | undefined> {
+  async #readAt({ sequence, generation }: StoreHead): Promise<Generation | undefined> {
     const bytes = await this.#objects.get(generation).catch(undefinedIfDamaged)
     return bytes && parseGeneration(Buffer.from(bytes).toString('utf8'), sequence)
   }

@@ -63,7 +63,7 @@ export class KeptContents {
   }
 }
 
-/** What some snapshots name. */
+/** The contents of some snapshots. */
 class Named {
   readonly objects = new Set<string>()
   /** The size of each file, by its SHA-256. */

@@ -334,7 +334,7 @@ test('pulls that ask for old skills while those are collected publish generation
     const mine = shared.filter((_, number) => number % 3 !== lane)
     const missing = new Set(await store.objects.missing(mine.flatMap(({ stored }) => stored.files.map(sha256Of))))
     const lacking = mine.filter(({ stored }) => stored.files.some((file) => missing.has(file.sha256)))
-    await store.objects.put(lacking.flatMap(({ bytes }) => [...bytes.values()]))
+    await store.objects.put(lacking.flatMap(({ bytes }) => Array.from(bytes.values())))
     await store.skills.expectWhole(mine.map(({ stored }) => stored))
     const snapshot = await store.snapshots.keep(snapshotOf(...mine))
     await store.generations.publish([{ source: snapshotOf().source, snapshot }], clock.now)

@@ -13,7 +13,7 @@ import { processText, WriteRight } from '../../control/write-lock.ts'
 import { configFor, printJson, printLines, progressOf } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 
-export const backup: Command = {
+export const backupCommand: Command = {
   name: 'backup',
   summary: 'Copy the state folder into one file, while a daemon runs or not',
   operands: { text: 'FILE', most: 1, offers: ['files'] },
@@ -41,7 +41,7 @@ export const backup: Command = {
   },
 }
 
-export const restore: Command = {
+export const restoreCommand: Command = {
   name: 'restore',
   summary: 'Make the state folder of a backup',
   operands: { text: 'FILE', most: 1, offers: ['files'] },

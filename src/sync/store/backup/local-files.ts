@@ -10,7 +10,7 @@ export interface LocalFile {
 }
 
 /**
- * What people decided, and what this machine recorded, is in files beside the database, so that a person can read them.
+ * The files beside the database: the operator's decisions and the records of this machine, which a person can read.
  * Everything else in the folder can be fetched or made again.
  */
 const FILES = [

@@ -15,7 +15,7 @@ export async function writeReadOnly(path: string, bytes: Uint8Array, file: Diges
 }
 
 /** Returns why the file is not as it was checked out; `undefined` if it is. */
-export async function problemOf(path: string, file: DigestedFile): Promise<string | undefined> {
+export async function checkoutProblemOf(path: string, file: DigestedFile): Promise<string | undefined> {
   return (await contentProblemOf(path, file)) ?? modeProblem(path, file)
 }
 

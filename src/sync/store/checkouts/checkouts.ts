@@ -7,7 +7,7 @@ import { cannot, isDiskError, unlessAbsent } from '../files/disk-error.ts'
 import { fileNamesIn, makeFolder, type StateFolder } from '../files/state-folder.ts'
 import type { FileDamage, SkillStore } from '../skills/skills.ts'
 import { calledOf, isDigest, type StoredSkill } from '../skills/stored-path.ts'
-import { problemOf, writeReadOnly } from './checkout-file.ts'
+import { checkoutProblemOf, writeReadOnly } from './checkout-file.ts'
 import { strangersIn } from './strangers.ts'
 
 /**
@@ -56,7 +56,7 @@ export class Checkouts {
     this.#skills.expectStorable(skill)
     const damage: FileDamage[] = []
     for (const file of skill.files) {
-      const problem = await problemOf(join(this.pathOf(skill), file.path), file)
+      const problem = await checkoutProblemOf(join(this.pathOf(skill), file.path), file)
       if (problem !== undefined) damage.push({ path: file.path, problem })
     }
     return damage

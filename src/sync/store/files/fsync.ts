@@ -1,8 +1,6 @@
 import { execFile } from 'node:child_process'
-import { rename, rm, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { WIDTH, inParallel } from '../../../base/parallel.ts'
-import { syncFolder, syncPath, temporaryIn } from './atomic.ts'
+import { syncPath } from './atomic.ts'
 import { cannot } from './disk-error.ts'
 
 /** Files and folders that were written, but may be in memory only. All are on the file system of `folder`. */
@@ -18,46 +16,6 @@ export interface PendingFsync {
 export async function makeDurable(written: PendingFsync, signal: AbortSignal): Promise<void> {
   if (written.paths.length >= MANY && (await syncFileSystem(written.folder, signal))) return
   await inParallel(written.paths, WIDTH, (path) => syncPath(path).catch(cannot(`sync "${path}"`)), signal)
-}
-
-/** A file to write. */
-interface ToWrite {
-  readonly path: string
-  readonly bytes: Uint8Array
-}
-
-/**
- * Replaces files of one folder, each as `writeWhole` does, and waits for the disk once for all. If it throws, some may
- * be replaced.
- */
-export async function writeTogether(files: readonly ToWrite[], signal: AbortSignal): Promise<void> {
-  const [first] = files
-  if (first === undefined) return
-  const folder = dirname(first.path)
-  const drafts = files.map(({ path, bytes }) => ({ path, bytes, temporary: temporaryIn(folder) }))
-  try {
-    await inParallel(drafts, WIDTH, writeDraft, signal)
-    await makeDurable({ folder, paths: drafts.map(({ temporary }) => temporary) }, signal)
-    await inParallel(drafts, WIDTH, nameDraft, signal)
-  } catch (error) {
-    // Frees the space of a full disk at once, not at the next start. The caller gets the write error, not an error of
-    // this cleanup.
-    await Promise.all(drafts.map(({ temporary }) => rm(temporary, { force: true }).catch(() => {})))
-    throw error
-  }
-  await syncFolder(folder)
-}
-
-interface Draft extends ToWrite {
-  readonly temporary: string
-}
-
-async function writeDraft({ path, bytes, temporary }: Draft): Promise<void> {
-  await writeFile(temporary, bytes, { flag: 'wx', mode: 0o600 }).catch(cannot(`write "${path}"`))
-}
-
-async function nameDraft({ path, temporary }: Draft): Promise<void> {
-  await rename(temporary, path).catch(cannot(`write "${path}"`))
 }
 
 const MANY = 64

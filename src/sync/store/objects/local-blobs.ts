@@ -1,5 +1,5 @@
-import type { BlobBatch, BlobStore } from '../../model/blob-store.ts'
 import { Damaged } from '../../model/sync-error.ts'
+import type { BlobBatch, BlobStore } from './blob-store.ts'
 import { ObjectBatch } from './object-batch.ts'
 import type { ObjectRows } from './object-rows.ts'
 

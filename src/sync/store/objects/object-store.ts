@@ -26,34 +26,34 @@ export interface ObjectStore extends Disposable {
    */
   lease(): Disposable
   /** `undefined` before the first swap. */
-  head(): Promise<Head | undefined>
+  head(): Promise<StoreHead | undefined>
   /** Returns the present head and the earlier ones that are kept, newest first. */
-  heads(): Promise<readonly Head[]>
+  heads(): Promise<readonly StoreHead[]>
   /**
    * Replaces the head if it is the expected one, and returns true. Returns false, and changes nothing, if another head
    * is there. `next.sequence` is greater than that of the expected head. It is durable when this resolves.
    */
-  swap(expected: Head | undefined, next: Head): Promise<boolean>
+  swap(expected: StoreHead | undefined, next: StoreHead): Promise<boolean>
   /** Forgets earlier heads, and removes the objects that are neither live nor leased. The present head stays. */
-  collect(collection: Collection): Promise<Collected>
+  collect(collection: LiveObjects): Promise<CollectedObjects>
 }
 
 /** The state that is served, and its place in the history. */
-export interface Head {
+export interface StoreHead {
   /** Grows with each swap. Never used twice. */
   readonly sequence: number
   readonly generation: Digest
 }
 
 /** Everything that a collection keeps. */
-export interface Collection {
+export interface LiveObjects {
   /** The sequences of earlier heads that stay. */
   readonly heads: ReadonlySet<number>
   readonly live: ReadonlySet<Digest>
 }
 
 /** The objects that a collection removed, and what is left. */
-export interface Collected {
+export interface CollectedObjects {
   readonly objects: number
   readonly bytes: number
   /** The bytes of the objects that stay. */

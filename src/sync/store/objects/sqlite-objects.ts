@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { databaseFailure, inTransaction, isCorruption, runOnDatabase } from './database.ts'
 import { ObjectBatch } from './object-batch.ts'
 import { blobOf, digestIn, ObjectRows } from './object-rows.ts'
-import type { Collected, Collection, Digest, Head, ObjectStore } from './object-store.ts'
+import type { CollectedObjects, LiveObjects, Digest, StoreHead, ObjectStore } from './object-store.ts'
 
 /** Objects in one SQLite database. The connection is this store's own, and is closed with it. */
 export class SqliteObjects implements ObjectStore {
@@ -125,15 +125,15 @@ export class SqliteObjects implements ObjectStore {
     for (const digest of digests) for (const { held } of this.#leases) held.add(digest)
   }
 
-  async head(): Promise<Head | undefined> {
+  async head(): Promise<StoreHead | undefined> {
     return this.#run('read the head', () => this.#head())
   }
 
-  async heads(): Promise<readonly Head[]> {
+  async heads(): Promise<readonly StoreHead[]> {
     return this.#run('read the heads', () => this.#statements.heads.all()).map(headIn)
   }
 
-  async swap(expected: Head | undefined, next: Head): Promise<boolean> {
+  async swap(expected: StoreHead | undefined, next: StoreHead): Promise<boolean> {
     if (next.sequence <= (expected?.sequence ?? 0)) throw new TypeError('The sequence of a head grows')
     return this.#run('publish', () =>
       inTransaction(this.#database, () => {
@@ -146,7 +146,7 @@ export class SqliteObjects implements ObjectStore {
   }
 
   /** Takes the heads of an earlier store over, newest first. Only for a store without a head. */
-  async adopt(heads: readonly Head[]): Promise<void> {
+  async adopt(heads: readonly StoreHead[]): Promise<void> {
     this.#run('take generations over', () =>
       inTransaction(this.#database, () => {
         for (const { sequence, generation } of heads) this.#statements.swap.run(sequence, blobOf(generation))
@@ -154,7 +154,7 @@ export class SqliteObjects implements ObjectStore {
     )
   }
 
-  async collect({ heads, live }: Collection): Promise<Collected> {
+  async collect({ heads, live }: LiveObjects): Promise<CollectedObjects> {
     this.#run('forget generations', () => this.#forgetOthers(heads))
     let [objects, bytes, left] = [0, 0, 0]
     for (let after = 0; ;) {
@@ -186,7 +186,7 @@ export class SqliteObjects implements ObjectStore {
     }
   }
 
-  #head(): Head | undefined {
+  #head(): StoreHead | undefined {
     const row = this.#statements.head.get()
     return row && headIn(row)
   }
@@ -271,7 +271,7 @@ function* slicesOf<Item>(items: Iterable<Item>, size: number): Generator<readonl
   if (slice.length > 0) yield slice
 }
 
-function headIn(row: Readonly<Record<string, unknown>>): Head {
+function headIn(row: Readonly<Record<string, unknown>>): StoreHead {
   return { sequence: Number(row['sequence']), generation: digestIn(row['generation']) }
 }
 

@@ -1,6 +1,6 @@
 import { canonicalJson } from '../../../base/canonical-json.ts'
 import type { Generation } from '../../model/generation.ts'
-import type { Head } from '../objects/object-store.ts'
+import type { StoreHead } from '../objects/object-store.ts'
 import { storedIn, type StoredSkill } from '../skills/stored-path.ts'
 import { SNAPSHOT_LABEL } from '../snapshots.ts'
 import type { Store } from '../store.ts'
@@ -83,7 +83,7 @@ async function takeFiles(
   return { taken: bytes.length, lost: wanted.length - bytes.length }
 }
 
-async function headsOf(store: Store, generations: readonly Generation[]): Promise<readonly Head[]> {
+async function headsOf(store: Store, generations: readonly Generation[]): Promise<readonly StoreHead[]> {
   const objects = generations.map((generation) => Buffer.from(canonicalJson(generation)))
   const digests = await store.objects.put(objects)
   return generations.map(({ number }, at) => ({ sequence: number, generation: digests[at] ?? '' }))

@@ -1,8 +1,8 @@
-import type { BlobStore } from '../../model/blob-store.ts'
 import type { ObjectId, Revision } from '../../model/revision.ts'
 import type { DirectorySource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { Tree } from '../../model/tree.ts'
+import type { BlobStore } from '../../store/objects/blob-store.ts'
 import type { FetchLimits, KnownTrees, Relation, TreeUpstream } from '../upstream.ts'
 import type { FolderHashes } from './folder-hashes.ts'
 import { readFolder, type FolderTree } from './folder-tree.ts'
@@ -10,7 +10,7 @@ import type { RestClock } from './write-settle.ts'
 
 /** The context of the upstream of a folder. */
 export interface FolderReach {
-  /** Where the bytes of files stay. */
+  /** Keeps the bytes of files. */
   readonly blobs: BlobStore
   readonly limits: FetchLimits
   /** Hashes of the files from earlier reads of the folder; `undefined` to read every file. */

@@ -1,7 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { relative } from 'node:path'
 import { printablePath } from '../../../base/text/printable.ts'
-import type { BlobBatch, BlobStore } from '../../model/blob-store.ts'
 import { FOLDER_REF, type ObjectId, type Revision } from '../../model/revision.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import {
@@ -15,6 +14,7 @@ import {
 } from '../../model/tree.ts'
 import { hiddenInFile } from '../../skill-md/hidden-unicode.ts'
 import { isLfsPointer } from '../../skill-md/lfs.ts'
+import type { BlobBatch, BlobStore } from '../../store/objects/blob-store.ts'
 import { pacedBlobId } from '../git/objects/paced-hash.ts'
 import { plainCommit } from '../git/objects/synthetic-commit.ts'
 import { parseTree } from '../git/objects/tree-object.ts'
@@ -40,7 +40,7 @@ export interface FolderReading {
   /** Same as in `Selection`: read whole, skills or not. */
   readonly docs: string | undefined
   readonly limits: FetchLimits
-  /** Where the bytes of taken files stay. */
+  /** Keeps the bytes of taken files. */
   readonly blobs: BlobStore
   /** The cached hashes of earlier reads. Without them every file is read. */
   readonly hashes?: FolderHashes | undefined

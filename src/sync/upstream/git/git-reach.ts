@@ -1,11 +1,11 @@
-import type { BlobStore } from '../../model/blob-store.ts'
+import type { BlobStore } from '../../store/objects/blob-store.ts'
 import type { FetchThreads } from './fetch-threads.ts'
 import type { GitHost } from './objects/git-host.ts'
 import type { RequestedListing } from './shared-ls-refs.ts'
 
 /** The context of the upstream of a git source. */
 export interface GitReach extends GitHost {
-  /** Where fetched blobs stay. */
+  /** Keeps the fetched blobs. */
   readonly blobs: BlobStore
   /** A listing of refs that other sources of the same repository share; `undefined` to list alone. */
   readonly listing?: RequestedListing

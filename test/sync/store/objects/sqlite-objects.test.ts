@@ -5,9 +5,9 @@ import { expect, test } from 'vitest'
 import { openDatabase, openDatabaseReadOnly } from '../../../../src/sync/store/objects/database.ts'
 import { SqliteObjects } from '../../../../src/sync/store/objects/sqlite-objects.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { describeObjectStore } from './object-store.contract.ts'
+import { keepsObjects } from './object-store.contract.ts'
 
-describeObjectStore('objects in SQLite', async () => {
+keepsObjects(async () => {
   const folder = await temporaryFolder()
   return {
     open: async () => new SqliteObjects({ open: () => openDatabase(join(folder.path, 'store.db')) }),

@@ -17,7 +17,7 @@ export interface BlobBatch {
   flush(): void
 }
 
-/** What one pull writes to while it runs. */
+/** The places that one pull writes to while it runs. */
 export interface Workspace {
   /** An empty folder for this pull alone. */
   readonly scratch: string
