@@ -4,8 +4,6 @@ export interface BlobStore {
   readonly database: string
   /** Starts a batch of blobs to store. */
   batch(): BlobBatch
-  /** Keeps blobs from a collection that another thread has stored, or found stored, for the pull that runs. */
-  hold(sha256s: Iterable<string>): void
   /** Returns the bytes with this SHA-256. Throws `Damaged` if they are gone. Synchronous. */
   read(sha256: string): Uint8Array
 }

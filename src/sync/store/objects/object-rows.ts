@@ -9,7 +9,7 @@ export class ObjectRows {
   readonly #database: DatabaseSync
   readonly #run: typeof runOnDatabase
   readonly #put: StatementSync
-  readonly #label: StatementSync
+  readonly #labelOf: StatementSync
   readonly #putPiece: StatementSync
   readonly #get: StatementSync
   readonly #getPiece: StatementSync
@@ -20,12 +20,14 @@ export class ObjectRows {
   constructor(database: DatabaseSync, run: typeof runOnDatabase = runOnDatabase) {
     this.#database = database
     this.#run = run
-    this.#put = database.prepare(PUT)
-    this.#label = database.prepare('UPDATE object SET label = ? WHERE digest = ?')
-    this.#putPiece = database.prepare(PUT_PIECE)
+    this.#put = database.prepare(
+      'INSERT INTO object (digest, size, bytes, label) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+    )
+    this.#labelOf = database.prepare('SELECT label FROM object WHERE digest = ?')
+    this.#putPiece = database.prepare('INSERT INTO piece (object, at, bytes) VALUES (?, ?, ?)')
     this.#get = database.prepare('SELECT id, size, bytes FROM object WHERE digest = ?')
     this.#getPiece = database.prepare('SELECT bytes FROM piece WHERE object = ? AND at = ?')
-    this.#find = database.prepare('SELECT id FROM object WHERE digest = ?')
+    this.#find = database.prepare('SELECT 1 FROM object WHERE digest = ?')
     this.#discard = database.prepare('DELETE FROM object WHERE digest = ?')
   }
 
@@ -33,10 +35,7 @@ export class ObjectRows {
   putAll(objects: readonly DigestedBytes[], label?: string): void {
     this.#run('store objects', () =>
       inTransaction(this.#database, () => {
-        for (const object of objects) {
-          this.#putOne(object)
-          if (label !== undefined) this.#label.run(label, blobOf(object.digest))
-        }
+        for (const object of objects) this.#putOne(object, label)
       }),
     )
   }
@@ -70,27 +69,32 @@ export class ObjectRows {
     throw new Damaged(`Cannot read the object "${digest}": a piece of it is gone`)
   }
 
-  #putOne({ digest, bytes }: DigestedBytes): void {
-    const isLarge = bytes.byteLength > PIECE_BYTES
-    this.#put.run(blobOf(digest), bytes.byteLength, isLarge ? null : bytes)
-    if (!isLarge) return
-    const id = Number(this.#find.get(blobOf(digest))?.['id'])
+  /**
+   * An object that is there already is stored anew: it may be damaged, and a new id puts it under the lease of the pull,
+   * whichever connection that pull uses.
+   */
+  #putOne({ digest, bytes }: DigestedBytes, label: string | null = null): void {
+    const whole = bytes.byteLength > PIECE_BYTES ? null : bytes
+    const [key, size] = [blobOf(digest), bytes.byteLength]
+    let { changes, lastInsertRowid } = this.#put.run(key, size, whole, label)
+    if (changes === 0) {
+      const kept = this.#labelOf.get(key)?.['label']
+      this.#discard.run(key)
+      ;({ changes, lastInsertRowid } = this.#put.run(
+        key,
+        size,
+        whole,
+        label ?? (typeof kept === 'string' ? kept : null),
+      ))
+    }
+    if (whole === null) this.#putPieces(lastInsertRowid, bytes)
+  }
+
+  #putPieces(id: number | bigint, bytes: Uint8Array): void {
     for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES)
       this.#putPiece.run(id, at, bytes.subarray(at, at + PIECE_BYTES))
   }
 }
-
-/** An object that is there already stays as it is, unless the disk has damaged it: then it is replaced. */
-const PUT = `
-  INSERT INTO object (digest, size, bytes) VALUES (?, ?, ?)
-  ON CONFLICT (digest) DO UPDATE SET size = excluded.size, bytes = excluded.bytes
-  WHERE size IS NOT excluded.size OR bytes IS NOT excluded.bytes
-`
-
-const PUT_PIECE = `
-  INSERT INTO piece (object, at, bytes) VALUES (?, ?, ?)
-  ON CONFLICT (object, at) DO UPDATE SET bytes = excluded.bytes WHERE bytes IS NOT excluded.bytes
-`
 
 /** Bytes and their SHA-256. */
 export interface DigestedBytes {
@@ -99,9 +103,9 @@ export interface DigestedBytes {
 }
 
 /** An object as its row has it. `bytes` gives out nothing that has another digest. */
-class FoundObject {
+export class FoundObject {
   readonly #digest: Digest
-  readonly #id: number
+  readonly id: number
   readonly #whole: Uint8Array
   readonly #isInPieces: boolean
   readonly #pieceAt: (id: number, at: number) => Uint8Array
@@ -110,7 +114,7 @@ class FoundObject {
   constructor(digest: Digest, row: Readonly<Record<string, unknown>>, pieceAt: (id: number, at: number) => Uint8Array) {
     const { id, size, bytes } = row
     this.#digest = digest
-    this.#id = Number(id)
+    this.id = Number(id)
     this.#isInPieces = !(bytes instanceof Uint8Array)
     this.#whole = bytes instanceof Uint8Array ? bytes : new Uint8Array(Number(size))
     this.#pieceAt = pieceAt
@@ -119,7 +123,7 @@ class FoundObject {
   /** Reads the pieces of a large object; none for another one. */
   *pieces(): Generator<Uint8Array> {
     if (!this.#isInPieces) return
-    for (let at = 0; at < this.#whole.byteLength; at += PIECE_BYTES) yield this.#pieceAt(this.#id, at)
+    for (let at = 0; at < this.#whole.byteLength; at += PIECE_BYTES) yield this.#pieceAt(this.id, at)
   }
 
   add(piece: Uint8Array): void {

@@ -1,8 +1,10 @@
 import { backup, type DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
+import { Damaged } from '../../model/sync-error.ts'
 import { databaseFailure, inTransaction, isCorruption, runOnDatabase } from './database.ts'
 import { ObjectBatch } from './object-batch.ts'
 import { blobOf, digestIn, ObjectRows } from './object-rows.ts'
+import type { FoundObject } from './object-rows.ts'
 import type { CollectedObjects, LiveObjects, Digest, StoreHead, ObjectStore } from './object-store.ts'
 
 /** Objects in one SQLite database. The connection is this store's own, and is closed with it. */
@@ -73,10 +75,7 @@ export class SqliteObjects implements ObjectStore {
     const digests: Digest[] = []
     const batch = new ObjectBatch(this.#rows, SLICE_BYTES, label)
     for (const bytes of objects) {
-      const digest = batch.add(bytes)
-      // Before it is stored, so that no collection takes an equal one that is there already.
-      this.hold([digest])
-      digests.push(digest)
+      digests.push(batch.add(bytes))
       if (bytes.byteLength >= SLICE_BYTES) await setImmediate()
     }
     batch.flush()
@@ -88,21 +87,24 @@ export class SqliteObjects implements ObjectStore {
   }
 
   async get(digest: Digest): Promise<Uint8Array | undefined> {
-    this.hold([digest])
-    const found = this.#rows.find(digest)
-    if (found === undefined) return undefined
-    for (const piece of found.pieces()) {
-      found.add(piece)
-      await setImmediate()
+    this.#hold([digest])
+    for (;;) {
+      const found = this.#rows.find(digest)
+      if (found === undefined) return undefined
+      try {
+        return await bytesOf(found)
+      } catch (error) {
+        // An object that was put again in between has another id, and its pieces with it.
+        if (!(error instanceof Damaged) || this.#rows.find(digest)?.id === found.id) throw error
+      }
     }
-    return found.bytes()
   }
 
   async missing(digests: Iterable<Digest>): Promise<readonly Digest[]> {
     const missing: Digest[] = []
     for (const slice of slicesOf(digests, AT_ONCE)) {
       const found = new Set(slice.filter((digest) => this.#rows.has(digest)))
-      this.hold(found)
+      this.#hold(found)
       missing.push(...slice.filter((digest) => !found.has(digest)))
       await setImmediate()
     }
@@ -119,8 +121,7 @@ export class SqliteObjects implements ObjectStore {
     return { [Symbol.dispose]: () => void this.#leases.delete(lease) }
   }
 
-  /** Keeps these objects for the leases that are open, whichever connection has put or found them. */
-  hold(digests: Iterable<Digest>): void {
+  #hold(digests: Iterable<Digest>): void {
     if (this.#leases.size === 0) return
     for (const digest of digests) for (const { held } of this.#leases) held.add(digest)
   }
@@ -215,6 +216,15 @@ export class SqliteObjects implements ObjectStore {
   }
 }
 
+/** Reads a large object piece by piece, and lets others run in between. */
+async function bytesOf(found: FoundObject): Promise<Uint8Array> {
+  for (const piece of found.pieces()) {
+    found.add(piece)
+    await setImmediate()
+  }
+  return found.bytes()
+}
+
 /** The file that a connection is opened to. */
 export interface OpensDatabase {
   open(): DatabaseSync
@@ -223,7 +233,7 @@ export interface OpensDatabase {
 /** All objects with a greater id than `after` came while the lease was open, over whichever connection. */
 interface OpenLease {
   readonly after: number
-  /** The objects that were there before, and were put again or found meanwhile. */
+  /** The objects that were there before, and were read or found meanwhile. One that is put again has a new id. */
   readonly held: Set<Digest>
 }
 

@@ -14,7 +14,7 @@ export async function temporaryWorkspace(): Promise<Workspace & AsyncDisposable>
   const database = openDatabase(path)
   return {
     scratch,
-    blobs: new LocalBlobs(path, { rows: new ObjectRows(database), hold: () => {} }),
+    blobs: new LocalBlobs(path, { rows: new ObjectRows(database) }),
     async [Symbol.asyncDispose]() {
       database.close()
       await rm(scratch, { recursive: true, force: true }).catch(cannot(`remove "${scratch}"`))

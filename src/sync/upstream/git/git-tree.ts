@@ -101,7 +101,6 @@ class GitTree implements Tree {
       const blobs = lot.filter((id) => !refused.has(id))
       const answer = await this.#fetch.ask({ kind: 'take', blobs, way }, within)
       for (const [id, blob] of answer.blobs) taken.set(id, blob)
-      this.#reach.blobs.hold(sha256sIn(answer.blobs.values()))
     }
     return taken
   }
@@ -172,10 +171,6 @@ async function openFetch(place: ObjectLocation, reach: GitReach): Promise<Fetch>
 }
 
 const NONE: ReadonlyMap<ObjectId, TakenBlob> = new Map()
-
-function* sha256sIn(taken: Iterable<TakenBlob>): Generator<string> {
-  for (const blob of taken) if (blob.kind === 'blob') yield blob.sha256
-}
 
 function treesOf({ ids, ends, bytes }: OpenedTree): ReadonlyMap<ObjectId, Uint8Array> {
   return new Map(ids.map((id, index) => [id, bytes.subarray(ends[index - 1] ?? 0, ends[index])]))

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { openDatabase, openDatabaseReadOnly } from '../../../../src/sync/store/objects/database.ts'
+import { ObjectRows } from '../../../../src/sync/store/objects/object-rows.ts'
 import { SqliteObjects } from '../../../../src/sync/store/objects/sqlite-objects.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 import { keepsObjects } from './object-store.contract.ts'
@@ -85,4 +86,40 @@ test('a file that is no database is refused with the reason', async () => {
   await writeFile(path, 'x'.repeat(8_192))
 
   expect(() => openDatabase(path)).toThrow('file is not a database')
+})
+
+test('what another connection puts again is under the lease of the pull', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'store.db')
+  using store = new SqliteObjects({ open: () => openDatabase(path) })
+  const [digest] = await store.put([Buffer.from('dead, and wanted again')])
+  using _lease = store.lease()
+  using other = openDatabase(path)
+
+  new ObjectRows(other).putAll([{ digest: digest!, bytes: Buffer.from('dead, and wanted again') }])
+
+  expect((await store.collect({ heads: new Set(), live: new Set() })).objects).toBe(0)
+})
+
+test('a large object that is put again while it is read comes back whole', async () => {
+  await using folder = await temporaryFolder()
+  using store = new SqliteObjects({ open: () => openDatabase(join(folder.path, 'store.db')) })
+  const bytes = Buffer.alloc(2 ** 21, 'abc')
+  const [digest] = await store.put([bytes])
+
+  const reading = store.get(digest!)
+  await new Promise((resolve) => setImmediate(resolve))
+  store.rows.putAll([{ digest: digest!, bytes }])
+
+  expect(Buffer.from((await reading)!).equals(bytes)).toBe(true)
+})
+
+test('an object that is put again keeps its label', async () => {
+  await using folder = await temporaryFolder()
+  using store = new SqliteObjects({ open: () => openDatabase(join(folder.path, 'store.db')) })
+  const [digest] = await store.put([Buffer.from('a snapshot')], 'snapshot')
+
+  await store.put([Buffer.from('a snapshot')])
+
+  expect(await store.labelled('snapshot')).toEqual([digest])
 })
