@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
 import { stdio } from '../support/clients/peer.ts'
+import { damageObject } from '../support/damage.ts'
 import { Repository } from '../support/git/repository.ts'
 import { Home } from '../support/process/program.ts'
 import { World, skill } from './world.ts'
@@ -114,9 +115,8 @@ test('one that writes and is killed is replaced by the next one, with what it ha
 test('one that writes fetches a damaged file again', async () => {
   await using world = await World.create()
   await using mcp = await stdio([], 'legacy', world.home.env)
-  const file = await world.storedDocument()
-  await chmod(file, 0o600)
-  await writeFile(file, 'drowned')
+  const [document] = (await world.stored()).files
+  damageObject(world.home.state, document!.sha256)
   const requests = world.git.requests.length
 
   const damaged = await mcp.call('resources/read', { uri: ALPHA })

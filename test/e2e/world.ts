@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { expect } from 'vitest'
 import { storedSkill, type StoredSkill } from '../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../src/sync/store/store.ts'
@@ -45,12 +44,6 @@ export class World implements AsyncDisposable {
     using store = await Store.openExisting(this.home.state)
     const [held] = (await store!.generations.current())!.sources
     return storedSkill((await store!.snapshots.read(held!.snapshot)).skills[0]!)
-  }
-
-  /** Where the SKILL.md of the only skill lies, in a checkout that is made now. */
-  async storedDocument(): Promise<string> {
-    using store = await Store.open(this.home.state)
-    return join(await store.checkouts.ensure(await this.stored()), 'SKILL.md')
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

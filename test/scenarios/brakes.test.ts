@@ -1,6 +1,9 @@
-import { readdir, rename, writeFile } from 'node:fs/promises'
+import { hash } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { Store } from '../../src/sync/store/store.ts'
+import { changeDatabase } from '../support/damage.ts'
 import { skillText } from '../support/git/scripted-upstream.ts'
 import { Desk, TEAM, named, removed, skills } from './desk.ts'
 
@@ -23,20 +26,20 @@ test('a source that never had skills is published empty; one that had some is he
   expect([desk.served(), desk.names()]).toEqual([first, ['one']])
 })
 
-test('what waits for a person is told, also while the disk cannot be looked at', async () => {
+test('what waits for a person is told, also while the store cannot be read', async () => {
   await using desk = await Desk.open()
   await desk.repository.commit(skills('one'))
   await desk.start()
   await desk.sync()
   await desk.repository.commit({ 'README.md': 'gone' }, { orphan: true })
   await desk.sync()
-  const snapshots = join(desk.state, 'snapshots')
-  await rename(snapshots, `${snapshots}-away`)
-  await writeFile(snapshots, 'no folder')
+  for (const table of ['object', 'piece', 'head'])
+    changeDatabase(desk.state, `ALTER TABLE ${table} RENAME TO ${table}_away`)
 
   const outcomes = await desk.daemon.sync()
 
   expect(outcomes.get(TEAM)).toMatchObject({ kind: 'held', reason: { code: 'mass-deletion' } })
+  await expect(desk.history()).rejects.toThrow('no such table')
 })
 
 test('199 of 200 skills deleted in one commit wait, and one approve releases them', async () => {
@@ -287,7 +290,9 @@ test('what is held, and what can be rolled back to within the retention, is neve
 
   expect(kept).toEqual([5, 4, 3])
   expect([held, desk.served()]).toEqual([commits[2], commits[2]])
-  expect((await readdir(join(desk.state, 'skills'))).length).toBeLessThanOrEqual(4)
+  using store = await Store.open(desk.state)
+  const versions = ['0', '1', '2', '3', '4', '5', '6', '7'].map((body) => hash('sha256', skillText('a', '', body)))
+  expect(versions.length - (await store.objects.missing(versions)).length).toBeLessThanOrEqual(4)
 })
 
 test.each([

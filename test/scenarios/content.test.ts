@@ -1,6 +1,8 @@
-import { readdir, stat, truncate, writeFile } from 'node:fs/promises'
+import { stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { storedSkill } from '../../src/sync/store/skills/stored-path.ts'
+import { Store } from '../../src/sync/store/store.ts'
 import { Repository } from '../support/git/repository.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { ReadBack, skillText } from './read-back.ts'
@@ -381,9 +383,10 @@ test('a small pack with a huge file withholds that skill by the size in its head
   const before = process.resourceUsage().maxRSS
 
   const skill = await hub.skillTree('bomb', [{ mode: '100644', name: 'zeros', id }])
-  await hub.takeRaw([{ mode: '40000', name: 'bomb', id: skill }])
+  const outcome = await hub.takeRaw([{ mode: '40000', name: 'bomb', id: skill }])
 
   const grownBytes = (process.resourceUsage().maxRSS - before) * 1024
+  expect(outcome).toMatchObject({ kind: 'updated' })
   expect(hub.said).toEqual(['bomb withheld limit-bytes'])
   expect(grownBytes).toBeLessThan(SIZE / 2)
   await hub.expectHealthy()
@@ -502,10 +505,20 @@ test('an executable file is one in the digest and on the disk, and no other bit 
   expect(digests['sticky/same']).toBe(digests['exec/same'])
   expect(digests['group/same']).toBe(digests['plain/same'])
   expect(digests['plain/same']).not.toBe(digests['exec/same'])
-  const stored = join(hub.served.config.state, 'skills')
-  const paths = (await readdir(stored, { recursive: true })).filter((path) => path.endsWith('run.sh'))
-  const found = await Promise.all(paths.map(async (path) => (await stat(join(stored, path))).mode & 0o7777))
-  expect(new Set(found)).toEqual(new Set([0o444, 0o555]))
+  using store = await Store.open(hub.served.config.state)
+  const found = await Promise.all(
+    hub.skills.map(async (skill) => {
+      const checkout = await store.checkouts.ensure(storedSkill(skill))
+      return [skill.path, (await stat(join(checkout, 'run.sh'))).mode & 0o7777]
+    }),
+  )
+  expect(Object.fromEntries(found)).toEqual({
+    'exec/same': 0o555,
+    'group/same': 0o444,
+    'plain/same': 0o444,
+    'setuid/same': 0o555,
+    'sticky/same': 0o555,
+  })
   await hub.expectHealthy()
 })
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readdir, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createLog } from '../../src/daemon/base/log.ts'
 import { Redactor } from '../../src/daemon/base/redactor.ts'
@@ -123,14 +123,17 @@ export class Desk implements AsyncDisposable {
     return this.daemon.registry.catalog.listed.map(({ name }) => name)
   }
 
-  /** The files of a skill's checkout, and since when: a file that is written anew is another one. */
+  /**
+   * Where the files of a skill are: their rows in the store, and the files of its checkout, and since when. One that is
+   * written anew is another one.
+   */
   async placesOf(name: string): Promise<string[]> {
     using store = await Store.open(this.state)
-    const skill = this.daemon.registry.catalog.listed.find((candidate) => candidate.name === name)
-    const folder = await store.checkouts.ensure(storedSkill(skill!.skill))
-    const files = (await readdir(folder)).map(async (file) => {
-      const { ino, mtimeMs } = await stat(join(folder, file))
-      return `${file} ${ino} ${mtimeMs}`
+    const { skill } = this.daemon.registry.catalog.listed.find((candidate) => candidate.name === name)!
+    const folder = await store.checkouts.ensure(storedSkill(skill))
+    const files = skill.files.map(async ({ path, sha256 }) => {
+      const { ino, mtimeMs } = await stat(join(folder, path))
+      return `${path} ${store.objects.rows.find(sha256)?.id} ${ino} ${mtimeMs}`
     })
     return await Promise.all(files)
   }
