@@ -84,7 +84,8 @@ test('SIGTERM in the middle of a pull ends it, and leaves no partial files', asy
 
   expect(end).toMatchObject({ status: 0, signal: null })
   expect(await readdir(join(world.home.state, 'tmp'))).toEqual([])
-  expect(await readdir(join(world.home.state, 'skills'))).toEqual([])
+  expect(await readdir(join(world.home.state, 'checkouts'))).toEqual([])
+  expect((await readdir(world.home.state)).filter((name) => name.startsWith('store.db'))).toEqual(['store.db'])
 })
 
 test('a pull of the command line that is interrupted ends with 1 and one sentence', async () => {
