@@ -58,8 +58,10 @@ test.each(['sdk 1.32.2', 'client 2.4.0, pinned'] as const)(
 )
 
 test('a sync that is asked for has the push told at once, to clients of both eras on both transports', async () => {
-  await using site = await servedSite('1h')
+  // A new source is polled at the start, so that the next poll is due in an hour.
+  await using site = await openSite(FILES, '1h')
   await using daemon = await startDaemon(site)
+  await runSkillsyncd(site, 'sync')
   await using legacyHttp = await CLIENTS['sdk 1.32.2'](daemon)
   await using modernHttp = await CLIENTS['client 2.4.0, pinned'](daemon)
   await using legacyStdio = await CLIENTS['sdk 1.32.2'](mcpProgram(site))
@@ -148,8 +150,8 @@ const REVISIONS: Readonly<Record<ClientName, string>> = {
 }
 
 /** A site whose first commit is in the state folder already. */
-async function servedSite(every?: string): Promise<Site> {
-  const site = await openSite(FILES, every)
+async function servedSite(): Promise<Site> {
+  const site = await openSite(FILES)
   await runSkillsyncd(site, 'sync')
   return site
 }
