@@ -146,10 +146,11 @@ export class SqliteObjects implements ObjectStore {
     )
   }
 
-  /** Takes the heads of an earlier store over, newest first. Only for a store without a head. */
+  /** Takes the heads of an earlier store over, in place of all that are there. Only before the store is used. */
   async adopt(heads: readonly StoreHead[]): Promise<void> {
     this.#run('take generations over', () =>
       inTransaction(this.#database, () => {
+        this.#database.exec('DELETE FROM head')
         for (const { sequence, generation } of heads) this.#statements.swap.run(sequence, blobOf(generation))
       }),
     )

@@ -16,6 +16,12 @@ export interface EarlierSnapshot {
   readonly snapshot: Snapshot
 }
 
+/** A link to the folder `<digest>/<name>` of a skill. */
+export interface EarlierLink {
+  readonly name: string
+  readonly folder: string
+}
+
 /**
  * The state folder of formats 1 and 2, which had each thing as a file: `skills/<digest>/<name>/…`, `docs/<digest>/…`,
  * `snapshots/<digest>.json` and `.part`, `generations/<n>.json`. Reads only, and gives out no bytes that are damaged.
@@ -72,16 +78,16 @@ export class EarlierState {
     return Buffer.isBuffer(read) ? read : undefined
   }
 
-  /** The digests of the skills that agents' folders are linked to. */
-  async linked(): Promise<ReadonlySet<string>> {
-    const digests = new Set<string>()
+  /** The links that agents' folders lead to. A takeover that was killed may have switched them already. */
+  async links(): Promise<readonly EarlierLink[]> {
+    const links: EarlierLink[] = []
     for (const name of await fileNamesIn(join(this.#root, 'links'))) {
       const path = join(this.#root, 'links', name)
       if ((await unlessAbsent(lstat(path)))?.isSymbolicLink() !== true) continue
-      const [, digest = ''] = /^\.\.\/skills\/([0-9a-f]{64})\//.exec(await readlink(path)) ?? []
-      if (isDigest(digest)) digests.add(digest)
+      const [, folder] = /^\.\.\/(?:skills|checkouts)\/([0-9a-f]{64}\/.+)$/.exec(await readlink(path)) ?? []
+      if (folder !== undefined) links.push({ name, folder })
     }
-    return digests
+    return links
   }
 
   async #object(name: string, digest: string): Promise<Buffer | undefined> {

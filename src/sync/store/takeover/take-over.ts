@@ -11,7 +11,7 @@ export interface TakenOver {
   readonly generations: number
   readonly snapshots: number
   readonly files: number
-  /** The files that were damaged or gone: their sources are fetched again. */
+  /** The files that were damaged or gone: they are fetched again when a client asks for them. */
   readonly damaged: number
 }
 
@@ -31,7 +31,8 @@ export async function takeOver(store: Store, takeover: Takeover): Promise<TakenO
   using _lease = store.objects.lease()
   const taken = await takeSnapshots(store, earlier, takeover)
   const generations = await earlier.generations()
-  if ((await store.objects.head()) === undefined) await store.objects.adopt(await headsOf(store, generations))
+  // Those of a takeover that was killed are not the newest if an earlier program has published since.
+  await store.objects.adopt(await headsOf(store, generations))
   await store.folder.endTakeover()
   return { ...taken, generations: generations.length }
 }
@@ -42,7 +43,8 @@ async function takeSnapshots(
   { onProgress, signal }: Takeover,
 ): Promise<Omit<TakenOver, 'generations'>> {
   const digests = await earlier.snapshots()
-  const linked = await earlier.linked()
+  const links = await earlier.links()
+  const linked = new Map<string, StoredSkill>()
   let [snapshots, files, damaged] = [0, 0, 0]
   for (const [done, digest] of digests.entries()) {
     signal.throwIfAborted()
@@ -53,8 +55,9 @@ async function takeSnapshots(
       const { taken, lost } = await takeFiles(store, earlier, skill, signal)
       files += taken
       damaged += lost
-      // Before its folder goes, so that no link of an agent leads nowhere.
-      if (linked.has(skill.digest) && lost === 0) await store.checkouts.ensure(skill)
+      const names = lost === 0 ? links.filter((link) => link.folder === `${skill.digest}/${skill.folderName}`) : []
+      if (names.length > 0) await store.checkouts.ensure(skill)
+      for (const { name } of names) linked.set(name, skill)
     }
     const head = found.objects.at(-1)
     await store.objects.put(found.objects.slice(0, -1))
@@ -62,6 +65,8 @@ async function takeSnapshots(
     snapshots += 1
   }
   onProgress(digests.length, digests.length)
+  // Before the folders go that they led to.
+  await store.links.follow(linked)
   return { snapshots, files, damaged }
 }
 
