@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isUnwritable } from '../../sync/store/files/disk-error.ts'
-import { openState } from '../../sync/store/files/state-folder.ts'
+import { openState, type StateOpening } from '../../sync/store/files/state-folder.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import { acquireLock } from './daemon-lock.ts'
 import type { DaemonLock, FoundHolder, LockHolder } from './daemon-lock.ts'
@@ -10,6 +10,8 @@ import { Renewal, TERM_MS } from './lease.ts'
 /** The parts that a write right uses. */
 export interface WriteRightParts {
   readonly clock: Pick<Clock, 'wait' | 'monotonicMs'>
+  /** The purpose of the opening of the folder. */
+  readonly opening?: StateOpening
   /** Called before a holder in another container or machine is watched for a term. */
   readonly onWatch?: (holder: FoundHolder) => void
 }
@@ -57,7 +59,7 @@ export class WriteRight {
     // A second attempt would find the lock held by this very process.
     if (this.#lock !== undefined) return undefined
     try {
-      await openState(this.#state)
+      await openState(this.#state, this.#parts.opening)
       const lock = await acquireLock(this.#state, { ...this.#me, ...this.#parts, signal, listens })
       if ('heldBy' in lock) return lock
       this.#lock = lock

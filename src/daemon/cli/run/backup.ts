@@ -3,8 +3,9 @@ import { resolve } from 'node:path'
 import { systemClock } from '../../../base/clock.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
-import { backUp, restore as restoreFrom } from '../../../sync/store/backup/backup.ts'
+import { backUp, checkBackup, restore as restoreFrom } from '../../../sync/store/backup/backup.ts'
 import type { BackedUp } from '../../../sync/store/backup/backup.ts'
+import { isHalfRestored } from '../../../sync/store/files/state-folder.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
@@ -55,7 +56,9 @@ export const restoreCommand: Command = {
     const config = await configFor(context)
     using progress = progressOf(context)
     const onProgress = (done: number): void => progress.show(`${countOf(done, 'object')} compared`)
-    const contents = await restoreInto(config, context, async () => restoreFrom(file, config.state, onProgress))
+    // Before the state folder is made or touched.
+    const contents = await checkBackup(file, onProgress)
+    await restoreInto(config, context, async () => restoreFrom(file, config.state))
     progress.show('')
     print(context, config.state, contents)
     return 0
@@ -68,8 +71,9 @@ function fileOf({ operands: [operand] }: Context): string {
 }
 
 /** Runs the work with the lock of the state folder, if nothing was published there. */
-async function restoreInto<Done>({ state }: Config, { signal }: Context, work: () => Promise<Done>): Promise<Done> {
-  const right = new WriteRight(state, { pid: process.pid, socket: '', command: 'restore' }, { clock: systemClock })
+async function restoreInto({ state }: Config, { signal }: Context, work: () => Promise<void>): Promise<void> {
+  const me = { pid: process.pid, socket: '', command: 'restore' }
+  const right = new WriteRight(state, me, { clock: systemClock, opening: { isRestore: true } })
   const other = await right.take(signal)
   if (other !== undefined)
     throw new OperatorError(
@@ -79,13 +83,15 @@ async function restoreInto<Done>({ state }: Config, { signal }: Context, work: (
   try {
     if (right.refusal !== undefined) throw right.refusal
     await expectUnused(state)
-    return await work()
+    await work()
   } finally {
     await right.release()
   }
 }
 
 async function expectUnused(state: string): Promise<void> {
+  // A restore that was killed: the folder is whole only after another.
+  if (await isHalfRestored(state)) return
   using store = await Store.openExisting(state)
   const head = await store?.objects.head()
   if (head === undefined) return

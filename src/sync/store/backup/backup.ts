@@ -1,14 +1,14 @@
-import { chmod, rename } from 'node:fs/promises'
+import { rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { SyncError } from '../../model/sync-error.ts'
-import { removeAll, syncPath, syncFolder, temporaryIn, writeWhole } from '../files/atomic.ts'
+import { makePrivate, removeAll, syncPath, syncFolder, temporaryIn } from '../files/atomic.ts'
 import { cannot } from '../files/disk-error.ts'
-import { makeFolder } from '../files/state-folder.ts'
+import { whileHalfRestored } from '../files/state-folder.ts'
 import { openDatabaseReadOnly, runOnDatabase } from '../objects/database.ts'
 import { SqliteObjects } from '../objects/sqlite-objects.ts'
 import type { Store } from '../store.ts'
-import { isLocalFile, readLocalFiles, type LocalFile } from './local-files.ts'
+import { isLocalFile, readLocalFiles, replaceLocalFiles, type LocalFile } from './local-files.ts'
 
 /** The content of a backup. */
 export interface BackedUp {
@@ -25,9 +25,9 @@ export async function backUp(store: Store, file: string): Promise<BackedUp> {
   const draft = temporaryIn(dirname(file))
   try {
     const local = await readLocalFiles(store.folder.path)
+    await makePrivate(draft).catch(cannot(`write the backup "${file}"`))
     await store.objects.copyTo(draft)
     runOnDatabase(`write the backup "${file}"`, () => addFiles(draft, local))
-    await chmod(draft, 0o600).catch(cannot(`write the backup "${file}"`))
     const contents = await checkBackup(draft, () => {})
     await syncPath(draft).catch(cannot(`sync the backup "${file}"`))
     await rename(draft, file).catch(cannot(`write the backup "${file}"`))
@@ -55,21 +55,20 @@ export async function checkBackup(file: string, onProgress: (done: number) => vo
 /** The number of objects for each report of progress. */
 const SHOWN_EVERY = 10_000
 
-/** Puts a backup into a state folder that has no generation. Only for the one writer, before it opens the store. */
-export async function restore(file: string, root: string, onProgress: (done: number) => void): Promise<BackedUp> {
-  const contents = await checkBackup(file, onProgress)
+/**
+ * Puts a backup, which was checked, into a state folder that has no generation. A kill leaves the folder as it was, or
+ * as one that only another restore opens. Only for the one writer, before it opens the store.
+ */
+export async function restore(file: string, root: string): Promise<void> {
   const draft = temporaryIn(root)
   try {
-    // First what people decided: a kill in between serves nothing, and never what was disabled.
-    for (const { path, bytes } of runOnDatabase(`read the backup "${file}"`, () => filesIn(file))) {
-      makeFolder(dirname(join(root, path)), 0o700)
-      await writeWhole(join(root, path), bytes)
-    }
+    const local = runOnDatabase(`read the backup "${file}"`, () => filesIn(file))
     await copyObjects(file, draft)
-    for (const suffix of ['-wal', '-shm']) await removeAll(join(root, `store.db${suffix}`))
-    await rename(draft, join(root, 'store.db')).catch(cannot(`restore "${file}"`))
-    await syncFolder(root)
-    return contents
+    await whileHalfRestored(root, async () => {
+      for (const suffix of ['-wal', '-shm']) await removeAll(join(root, `store.db${suffix}`))
+      await rename(draft, join(root, 'store.db')).catch(cannot(`restore "${file}"`))
+      await replaceLocalFiles(root, local)
+    })
   } finally {
     for (const suffix of ['', '-wal', '-shm', '-journal']) await removeAll(draft + suffix)
   }
@@ -77,12 +76,12 @@ export async function restore(file: string, root: string, onProgress: (done: num
 
 async function copyObjects(file: string, draft: string): Promise<void> {
   using objects = new SqliteObjects({ open: () => openDatabaseReadOnly(file) })
+  await makePrivate(draft).catch(cannot(`restore "${file}"`))
   await objects.copyTo(draft)
   runOnDatabase(`restore "${file}"`, () => {
     using database = new DatabaseSync(draft)
     database.exec('DROP TABLE file; PRAGMA journal_mode = WAL')
   })
-  await chmod(draft, 0o600).catch(cannot(`restore "${file}"`))
   await syncPath(draft).catch(cannot(`restore "${file}"`))
 }
 

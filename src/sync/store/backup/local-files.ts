@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { removeAll, writeWhole } from '../files/atomic.ts'
 import { cannot, unlessAbsent } from '../files/disk-error.ts'
-import { fileNamesIn } from '../files/state-folder.ts'
+import { fileNamesIn, makeFolder } from '../files/state-folder.ts'
 
 /** A file of the state folder beside the database, by its path in the folder. */
 export interface LocalFile {
@@ -30,12 +31,27 @@ export function isLocalFile(path: string): boolean {
 
 /** Reads the files of a state folder that a backup has beside the objects. */
 export async function readLocalFiles(root: string): Promise<readonly LocalFile[]> {
-  const records = (await fileNamesIn(join(root, 'sources'))).map((name) => `sources/${name}`)
   const files: LocalFile[] = []
-  for (const path of [...FILES, ...records].filter(isLocalFile)) {
+  for (const path of await namesIn(root)) {
     const file = join(root, path)
     const bytes = await unlessAbsent(readFile(file)).catch(cannot(`read "${file}"`))
     if (bytes !== undefined) files.push({ path, bytes })
   }
   return files
+}
+
+/** Returns the paths that there may be files at. */
+async function namesIn(root: string): Promise<readonly string[]> {
+  const records = (await fileNamesIn(join(root, 'sources'))).map((name) => `sources/${name}`)
+  return [...FILES, ...records].filter(isLocalFile)
+}
+
+/** Puts these files in the place of those that are there. Each is written whole. */
+export async function replaceLocalFiles(root: string, files: readonly LocalFile[]): Promise<void> {
+  const wanted = new Set(files.map(({ path }) => path))
+  for (const path of await namesIn(root)) if (!wanted.has(path)) await removeAll(join(root, path))
+  for (const { path, bytes } of files) {
+    makeFolder(dirname(join(root, path)), 0o700)
+    await writeWhole(join(root, path), bytes)
+  }
 }

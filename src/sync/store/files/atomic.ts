@@ -21,6 +21,12 @@ export async function writeWhole(path: string, bytes: string | Uint8Array, mode 
   await syncFolder(dirname(path))
 }
 
+/** Creates an empty file for its user alone. Throws if there is one. */
+export async function makePrivate(path: string): Promise<void> {
+  const handle = await open(path, 'wx', 0o600)
+  await handle.close()
+}
+
 async function writeSynced(path: string, bytes: string | Uint8Array, mode: number): Promise<void> {
   const handle = await open(path, 'wx', mode)
   try {

@@ -15,19 +15,27 @@ const KNOWN = '"1", "2" and "3"'
 /** Earlier versions, which kept each file of a skill as a file of its own. The writer takes them over. */
 const EARLIER: ReadonlySet<string> = new Set(['1', '2'])
 
+/** The format of a folder that a restore has begun to fill, and has not finished. */
+const UNFINISHED = 'restore'
+
 /** The folders of the earlier versions that this one does not have. */
 const EARLIER_FOLDERS = ['skills', 'docs', 'snapshots'] as const
 
 const FOLDERS = ['checkouts', 'generations', 'sources', 'upstreams', 'links', 'tmp'] as const
 
+/** The purpose of an opening. Only a restore goes on in a folder in which one was killed. */
+export interface StateOpening {
+  readonly isRestore?: boolean
+}
+
 /**
  * Opens the state folder, and creates it if it does not exist. Rejects an unknown layout and a folder of another user.
  */
-export async function openState(path: string): Promise<StateFolder> {
+export async function openState(path: string, { isRestore = false }: StateOpening = {}): Promise<StateFolder> {
   const root = resolve(path)
   await makeRoot(root)
   await expectOwnFolder(root, { asReader: false })
-  const format = await formatOf(root)
+  const format = isRestore && (await isHalfRestored(root)) ? UNFINISHED : await formatOf(root)
   await expectOwnEntries(root, { asReader: false })
   if (format === undefined) await writeFormat(root)
   for (const folder of FOLDERS) ownFolder(join(root, folder))
@@ -35,8 +43,22 @@ export async function openState(path: string): Promise<StateFolder> {
   return new StateFolder(root, format ?? FORMAT)
 }
 
-async function writeFormat(root: string): Promise<void> {
-  await writeWhole(join(root, 'format'), `${FORMAT}\n`)
+async function writeFormat(root: string, format: string = FORMAT): Promise<void> {
+  await writeWhole(join(root, 'format'), `${format}\n`)
+}
+
+/** Runs the work of a restore. If it is killed or fails, every opening of the folder but that of a restore is refused. */
+export async function whileHalfRestored(root: string, work: () => Promise<void>): Promise<void> {
+  await writeFormat(root, UNFINISHED)
+  await work()
+  await writeFormat(root)
+}
+
+/** True if a restore into the folder has begun, and has not ended. */
+export async function isHalfRestored(root: string): Promise<boolean> {
+  const file = join(root, 'format')
+  const text = await unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
+  return text?.trimEnd() === UNFINISHED
 }
 
 /** Creates the folder off the main thread, so that signals are still handled while a disk hangs. */
@@ -221,11 +243,17 @@ async function formatOf(root: string): Promise<string | undefined> {
   }
   const found = text.trimEnd()
   if (found === FORMAT || EARLIER.has(found)) return found
+  if (found === UNFINISHED) throw halfRestoredError(root)
   throw new SyncError(
     'store-failed',
     `Cannot open the state folder "${root}": its format is "${found.slice(0, 20)}" and this version knows ${KNOWN}; ` +
       'run the version that wrote it, or move the folder away to begin with an empty one',
   )
+}
+
+function halfRestoredError(root: string): SyncError {
+  const message = `Cannot open the state folder "${root}": a restore was ended half-way; run skillsyncd restore again, or move the folder away to begin with an empty one`
+  return new SyncError('store-failed', message)
 }
 
 function removalError(root: string): SyncError {
