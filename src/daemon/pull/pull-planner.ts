@@ -55,8 +55,8 @@ export class PullPlanner {
   }
 
   /**
-   * Recreates removed folders of the store, and a database that was removed or is damaged. The content is written again at the end of the pull, and links are restored
-   * by this.
+   * Recreates removed folders of the store, and a database that was removed or is damaged. The content is written again
+   * at the end of the pull, and links are restored by this.
    */
   async #restoreFolders({ id }: Source): Promise<void> {
     const { store, clock, log, served, damage } = this.#parts

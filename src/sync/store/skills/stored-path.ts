@@ -6,7 +6,7 @@ import type { Snapshot } from '../../model/snapshot.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { isSkillName } from '../../skill-md/skill-name.ts'
 
-/** A skill version in the store, `skills/<digest>/<folderName>/…`, or one of a docs folder, `docs/<digest>/…`. */
+/** A skill version or docs folder in the store. Its checkout is `checkouts/<digest>/<folderName>/…`. */
 export interface StoredSkill {
   readonly place: ContentFolder
   readonly digest: string
@@ -15,7 +15,7 @@ export interface StoredSkill {
   readonly files: readonly SkillFile[]
 }
 
-/** A subfolder of the state folder that holds content. */
+/** The kind of content; the state folders of formats 1 and 2 had a subfolder for each. */
 export type ContentFolder = 'skills' | 'docs'
 
 /** Returns the label of the skill or docs for messages. */
