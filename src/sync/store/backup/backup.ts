@@ -1,7 +1,7 @@
 import { rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { SyncError } from '../../model/sync-error.ts'
+import { Damaged, SyncError } from '../../model/sync-error.ts'
 import { makePrivate, removeAll, syncPath, syncFolder, temporaryIn } from '../files/atomic.ts'
 import { cannot } from '../files/disk-error.ts'
 import { whileHalfRestored } from '../files/state-folder.ts'
@@ -28,7 +28,7 @@ export async function backUp(store: Store, file: string): Promise<BackedUp> {
     await makePrivate(draft).catch(cannot(`write the backup "${file}"`))
     await store.objects.copyTo(draft)
     runOnDatabase(`write the backup "${file}"`, () => addFiles(draft, local))
-    const contents = await checkBackup(draft, () => {})
+    const contents = await checkContents(draft, `back up "${store.folder.path}"`, () => {})
     await syncPath(draft).catch(cannot(`sync the backup "${file}"`))
     await rename(draft, file).catch(cannot(`write the backup "${file}"`))
     await syncFolder(dirname(file))
@@ -40,14 +40,23 @@ export async function backUp(store: Store, file: string): Promise<BackedUp> {
 
 /** Reads every object of a backup and compares it with its digest. Throws if one differs, or if it is no backup. */
 export async function checkBackup(file: string, onProgress: (done: number) => void): Promise<BackedUp> {
+  return checkContents(file, `use the backup "${file}"`, onProgress)
+}
+
+async function checkContents(file: string, attempt: string, onProgress: (done: number) => void): Promise<BackedUp> {
   using objects = new SqliteObjects({ open: () => openDatabaseReadOnly(file) })
   const damage = foreignSchema(file) ?? objects.damage()
-  if (damage !== undefined) throw new SyncError('store-failed', `Cannot use the backup "${file}": ${damage}`)
+  if (damage !== undefined) throw new SyncError('store-failed', `Cannot ${attempt}: ${damage}`)
   let [count, bytes] = [0, 0]
-  for await (const object of objects.all()) {
-    count += 1
-    bytes += object.byteLength
-    if (count % SHOWN_EVERY === 0) onProgress(count)
+  try {
+    for await (const object of objects.all()) {
+      count += 1
+      bytes += object.byteLength
+      if (count % SHOWN_EVERY === 0) onProgress(count)
+    }
+  } catch (cause) {
+    if (!(cause instanceof Damaged)) throw cause
+    throw new SyncError('store-failed', `Cannot ${attempt}: an object is damaged (${cause.message})`, { cause })
   }
   return { objects: count, generation: (await objects.head())?.sequence, bytes }
 }
