@@ -25,6 +25,7 @@ import type { PullActivity } from '../schedule/pull-activity.ts'
 import { throttleUpstream } from '../schedule/throttled-upstream.ts'
 import type { PullReport } from '../status/report.ts'
 import type { KnownLock } from '../trust/known-lock.ts'
+import { CollectionTimes } from './collection-times.ts'
 import { DamagedSources } from './damaged-sources.ts'
 import { keptByLock } from './locked-snapshots.ts'
 import { OutcomeApplier } from './outcome-applier.ts'
@@ -71,12 +72,16 @@ export class Puller implements AsyncDisposable {
   /** For each source that is a folder. */
   readonly #hashes = new Map<SourceId, FolderHashes>()
   readonly #damage = new DamagedSources()
+  readonly #collections: CollectionTimes
+  /** The number of pulls in their runs. */
+  #running = 0
   /** The errors of reported runs that lost their slot: all callers that waited for such a run get the same error. */
   readonly #reported = new WeakSet<SyncError>()
 
   constructor(parts: PullerParts) {
     this.#parts = parts
     this.#config = parts.config
+    this.#collections = new CollectionTimes(parts.clock)
     this.#applier = new OutcomeApplier({ ...parts, damage: this.#damage })
     const waitingOf = (id: SourceId): Waiting | undefined => this.#applier.waitingOf(id)
     this.#planner = new PullPlanner({ ...parts, damage: this.#damage, waitingOf })
@@ -154,8 +159,22 @@ export class Puller implements AsyncDisposable {
     return outcome
   }
 
-  /** Runs one pull in its queue and reports the outcome. */
+  /** True in the run of the only pull. */
+  get #isLast(): boolean {
+    return this.#running === 1 && this.#requested.size === 0
+  }
+
   async #run(configured: ConfiguredSource, turn: Turn): Promise<Outcome> {
+    this.#running += 1
+    try {
+      return await this.#runOne(configured, turn)
+    } finally {
+      this.#running -= 1
+    }
+  }
+
+  /** Runs one pull in its queue and reports the outcome. */
+  async #runOne(configured: ConfiguredSource, turn: Turn): Promise<Outcome> {
     const { source } = configured
     using _underWay = this.#parts.activity.begin(source.id)
     using listing = this.#requested.get(source.id)
@@ -172,8 +191,11 @@ export class Puller implements AsyncDisposable {
     await this.#parts.report.outcome(source, outcome, clock.monotonicMs() - startMs)
     const isTaken = outcome.kind === 'updated' || outcome.kind === 'unchanged'
     if (source.kind === 'mcp' && isTaken) await this.#parts.fetchAll(source, turn.signal)
+    if (outcome.kind === 'updated') this.#collections.published()
     // Above the disk limit no fetch starts, so each attempt tries to collect.
-    if (outcome.kind === 'updated' || store.bytes > this.#config.limits.disk.bytes) await this.#collect(turn.signal)
+    const isFull = store.bytes > this.#config.limits.disk.bytes
+    if (isFull || this.#collections.isDue(this.#isLast))
+      await this.#collections.run(async () => this.#collect(turn.signal))
     return outcome
   }
 

@@ -28,7 +28,7 @@ export interface GenerationCause {
   /** `withdraw`: something must not be served any longer (lock, signature, configuration). */
   readonly action: 'update' | 'rollback' | 'withdraw'
   readonly trigger: Trigger
-  /** Absent if the cause concerns all sources. */
+  /** Absent if the cause concerns several sources. */
   readonly source?: SourceId
   /** The commit does not have the previous one among its ancestors. */
   readonly rewritten?: true

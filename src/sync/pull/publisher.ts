@@ -15,6 +15,16 @@ import type { Admission, LoadedGeneration, Loss } from './load-generation.ts'
 /** The new state of each changed source; `undefined`: nothing. */
 export type Changed = ReadonlyMap<SourceId, Current | undefined>
 
+/** One call of `publish`. */
+interface Publication {
+  readonly changed: Changed
+  readonly cause: GenerationCause
+  readonly now: Date
+  readonly signal: AbortSignal
+  readonly resolve: (catalog: Catalog) => void
+  readonly reject: (error: unknown) => void
+}
+
 /** The current state of every source, and the only way to a new generation. For the single writer of the store. */
 export class Publisher {
   readonly #store: Store
@@ -27,6 +37,8 @@ export class Publisher {
   #before: Catalog = EMPTY_CATALOG
   #built: { readonly disabled: DisabledSkills; readonly approvals: Approvals; readonly catalog: Catalog } | undefined
   readonly #queue = new SerialQueue()
+  /** The publications whose turn has not come, in their order. */
+  #waiting: readonly Publication[] = []
 
   private constructor(
     store: Store,
@@ -120,11 +132,36 @@ export class Publisher {
   }
 
   /**
-   * Puts the changes into a new generation, on the disk first. Concurrent calls run one after the other. A call whose
+   * Puts the changes into a new generation, on the disk first. Calls that wait while another one runs share a generation
+   * if they differ in nothing but their sources: many sources that arrive at once cost few generations. A call whose
    * signal is aborted when its turn comes publishes nothing; work that has begun is finished.
    */
   async publish(changed: Changed, cause: GenerationCause, now: Date, signal: AbortSignal): Promise<Catalog> {
-    return this.#inTurn(signal, async () => this.#publish(changed, cause, now))
+    const { promise, resolve, reject } = Promise.withResolvers<Catalog>()
+    this.#waiting = [...this.#waiting, { changed, cause, now, signal, resolve, reject }]
+    // It never rejects. A call that is published with an earlier one leaves its turn to the next.
+    void this.#queue.next(async () => this.#publishWaiting())
+    return promise
+  }
+
+  async #publishWaiting(): Promise<void> {
+    const { together, rest } = nextOf(this.#waiting)
+    this.#waiting = rest
+    const [first] = together
+    if (first === undefined) return
+    const changed = new Map(together.flatMap((publication) => [...publication.changed]))
+    try {
+      const catalog = await this.#leased(async () => this.#publish(changed, causeOf(first, together.length), first.now))
+      for (const { resolve } of together) resolve(catalog)
+    } catch (error) {
+      if (together.length === 1) return first.reject(error)
+      // One of them may be the reason, which must not keep the others out of service.
+      for (const publication of together) await this.#publishAlone(publication)
+    }
+  }
+
+  async #publishAlone({ changed, cause, now, resolve, reject }: Publication): Promise<void> {
+    await this.#leased(async () => this.#publish(changed, cause, now)).then(resolve, reject)
   }
 
   /**
@@ -138,7 +175,8 @@ export class Publisher {
       const current = this.#current.get(source)
       const isKept = current === undefined || (await snapshots.isWhole(current.held.snapshot))
       if (isKept && (this.#generation === undefined || (await generations.isServed(this.#generation)))) return false
-      await this.#publish(new Map(), cause, now)
+      const changed = isKept ? [] : [[source, await this.#storedAgain(current)] as const]
+      await this.#publish(new Map(changed), cause, now)
       return true
     })
   }
@@ -163,23 +201,26 @@ export class Publisher {
     })
   }
 
-  /**
-   * The served content of the source, written to the disk again if it was lost there: otherwise no generation can name
-   * it.
-   */
-  async #ensureStored(current: Current): Promise<Current> {
-    const { snapshots } = this.#store
-    const { held, snapshot } = current
-    if (await snapshots.isWhole(held.snapshot)) return current
-    return { held: { ...held, snapshot: await snapshots.keep(snapshot) }, snapshot }
+  /** The unchanged sources whose snapshot the disk has lost. */
+  async #missing(changed: Changed): Promise<readonly Current[]> {
+    const unchanged = [...this.#current.values()].filter(({ held }) => !changed.has(held.source))
+    const missing = new Set(await this.#store.snapshots.missing(unchanged.map(({ held }) => held.snapshot)))
+    return missing.size === 0 ? [] : unchanged.filter(({ held }) => missing.has(held.snapshot))
+  }
+
+  /** Writes the served content of a source to the disk again: otherwise no generation can name it. */
+  async #storedAgain({ held, snapshot }: Current): Promise<Current> {
+    return { held: { ...held, snapshot: await this.#store.snapshots.keep(snapshot) }, snapshot }
   }
 
   async #inTurn<Done>(signal: AbortSignal, work: () => Promise<Done>): Promise<Done> {
-    return this.#queue.next(async () => {
-      // A snapshot that is stored here is named by nothing until the generation is published.
-      using _lease = this.#store.objects.lease()
-      return await work()
-    }, signal)
+    return this.#queue.next(async () => this.#leased(work), signal)
+  }
+
+  /** Runs work that stores snapshots: they are named by nothing until the generation is published. */
+  async #leased<Done>(work: () => Promise<Done>): Promise<Done> {
+    using _lease = this.#store.objects.lease()
+    return await work()
   }
 
   /** Resolves when everything that was to be published so far is on the disk, or has failed. */
@@ -188,10 +229,9 @@ export class Publisher {
   }
 
   async #publish(changed: Changed, cause: GenerationCause, now: Date): Promise<Catalog> {
-    const next = new Map<SourceId, Current>()
+    const next = new Map(this.#current)
     // The caller has stored a changed source. The loss of another source must not block it.
-    for (const [source, current] of this.#current)
-      if (!changed.has(source)) next.set(source, await this.#ensureStored(current))
+    for (const current of await this.#missing(changed)) next.set(current.held.source, await this.#storedAgain(current))
     for (const [source, current] of changed) {
       if (current === undefined) next.delete(source)
       else next.set(source, current)
@@ -210,6 +250,40 @@ export class Publisher {
   #inOrder(current: ReadonlyMap<SourceId, Current>): Current[] {
     return this.#order.flatMap((source) => current.get(source) ?? [])
   }
+}
+
+/**
+ * Takes the publications that the next generation has: from the first on, as far as they can share one. Those that were
+ * aborted are rejected and left out.
+ */
+function nextOf(waiting: readonly Publication[]): {
+  readonly together: readonly Publication[]
+  readonly rest: readonly Publication[]
+} {
+  const together: Publication[] = []
+  for (const [index, publication] of waiting.entries()) {
+    if (publication.signal.aborted) publication.reject(publication.signal.reason)
+    else if (together.every((earlier) => canShare(earlier, publication))) together.push(publication)
+    else return { together, rest: waiting.slice(index) }
+  }
+  return { together, rest: [] }
+}
+
+/** True if one generation can have both: what is rolled back, withdrawn or rewritten has one of its own in the history. */
+function canShare(one: Publication, other: Publication): boolean {
+  const areUpdates = isPlainUpdate(one.cause) && isPlainUpdate(other.cause)
+  if (!areUpdates || one.cause.trigger !== other.cause.trigger) return false
+  return ![...other.changed.keys()].some((source) => one.changed.has(source))
+}
+
+function isPlainUpdate({ action, rewritten }: GenerationCause): boolean {
+  return action === 'update' && rewritten !== true
+}
+
+/** The cause of a generation that so many publications share. */
+function causeOf({ cause }: Publication, count: number): GenerationCause {
+  const { action, trigger } = cause
+  return count === 1 ? cause : { action, trigger }
 }
 
 const NEVER = new AbortController().signal

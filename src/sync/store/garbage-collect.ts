@@ -1,8 +1,8 @@
 import type { Generation } from '../model/generation.ts'
 import type { Checkouts } from './checkouts/checkouts.ts'
-import type { GenerationStore } from './generations.ts'
+import type { GenerationObjects, GenerationStore } from './generations.ts'
 import { KeptContents } from './kept-contents.ts'
-import type { StoreHead, ObjectStore } from './objects/object-store.ts'
+import type { ObjectStore } from './objects/object-store.ts'
 import type { UpstreamFiles } from './skills/upstream-files.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
@@ -76,26 +76,29 @@ interface Kept {
 async function chooseKept(stores: Stores, collection: Collection, signal: AbortSignal): Promise<Kept | undefined> {
   const { now, retention, keep } = collection
   const [head, ...earlier] = await stores.objects.heads()
-  const served = head && (await stores.generations.read(head.sequence))
+  const served = head && (await stores.generations.outline(head))
   if (head !== undefined && served === undefined) return undefined
   const contents = new KeptContents(stores.snapshots, signal)
-  if ((await contents.add([...keep, ...(served === undefined ? [] : namedBy(served))], Infinity)) !== 'added')
+  if (
+    (await contents.add([...keep, ...(served === undefined ? [] : namedBy(served.generation))], Infinity)) !== 'added'
+  )
     return undefined
   const kept = new Set<number>()
-  const keepHead = ({ sequence, generation }: StoreHead): void => {
-    kept.add(sequence)
-    contents.live.add(generation)
+  const keepGeneration = ({ generation, objects }: GenerationObjects): void => {
+    kept.add(generation.number)
+    for (const digest of objects) contents.live.add(digest)
   }
-  if (head !== undefined) keepHead(head)
+  if (served !== undefined) keepGeneration(served)
   for (const each of earlier) {
-    const generation = await stores.generations.read(each.sequence)
+    const outline = await stores.generations.outline(each)
     // A damaged one counts for none of those to keep.
-    if (generation === undefined) continue
+    if (outline === undefined) continue
+    const { generation } = outline
     if (kept.size >= retention.generations && !isYoung(generation, now, retention)) break
     const result = await contents.add(namedBy(generation), retention.bytes)
     // The first generation that does not fit ends the list: no older one is kept instead.
     if (result === 'too-large') break
-    if (result === 'added') keepHead(each)
+    if (result === 'added') keepGeneration(outline)
   }
   return { generations: kept, forgotten: earlier.length + (head === undefined ? 0 : 1) - kept.size, contents }
 }

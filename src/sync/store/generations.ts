@@ -10,7 +10,8 @@ import type { SourceId } from '../model/source-id.ts'
 import { SyncError, undefinedIfDamaged } from '../model/sync-error.ts'
 import { cannot, isDiskError, unlessAbsent } from './files/disk-error.ts'
 import type { StateFolder } from './files/state-folder.ts'
-import type { StoreHead, ObjectStore } from './objects/object-store.ts'
+import { GenerationParts, isHeldList, isInParts } from './generation-parts.ts'
+import type { Digest, StoreHead, ObjectStore } from './objects/object-store.ts'
 import { isDigest } from './skills/stored-path.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
@@ -22,12 +23,14 @@ export class GenerationStore {
   readonly #state: StateFolder
   readonly #objects: ObjectStore
   readonly #snapshots: SnapshotStore
+  readonly #parts: GenerationParts
   readonly #queue = new SerialQueue()
 
   constructor(state: StateFolder, objects: ObjectStore, snapshots: SnapshotStore) {
     this.#state = state
     this.#objects = objects
     this.#snapshots = snapshots
+    this.#parts = new GenerationParts(objects)
   }
 
   /** Returns the served generation. If that is damaged, returns the newest intact one; `undefined` if there is none. */
@@ -92,10 +95,7 @@ export class GenerationStore {
     now: Date,
     { cause, lost = [] }: Pick<Generation, 'cause' | 'lost'>,
   ): Promise<Generation> {
-    for (const { source, snapshot } of sources) {
-      if (await this.#snapshots.has(snapshot)) continue
-      throw new SyncError('store-failed', `Cannot publish "${source}": its snapshot "${snapshot}" is not in the store`)
-    }
+    await this.#expectStored(sources)
     const head = await this.#objects.head()
     const generation = {
       number: Math.max(head?.sequence ?? 0, await this.#hinted()) + 1,
@@ -105,7 +105,8 @@ export class GenerationStore {
       ...(cause && { cause }),
     }
     await this.#state.expectRight()
-    const [digest = ''] = await this.#objects.put([Buffer.from(canonicalJson(generation))])
+    const stored = isInParts(sources) ? { ...generation, sources: await this.#parts.keep(sources) } : generation
+    const [digest = ''] = await this.#objects.put([Buffer.from(canonicalJson(stored))])
     // Checked once more, right before the switch.
     await this.#state.expectRight()
     if (await this.#objects.swap(head, { sequence: generation.number, generation: digest })) {
@@ -113,6 +114,13 @@ export class GenerationStore {
       return generation
     }
     throw new SyncError('store-failed', 'Cannot publish: another process has published meanwhile')
+  }
+
+  async #expectStored(sources: readonly HeldSnapshot[]): Promise<void> {
+    const [missing] = await this.#snapshots.missing(sources.map(({ snapshot }) => snapshot))
+    if (missing === undefined) return
+    const source = sources.find(({ snapshot }) => snapshot === missing)?.source
+    throw new SyncError('store-failed', `Cannot publish "${source}": its snapshot "${missing}" is not in the store`)
   }
 
   /** The last number of an earlier database: none is used twice in one state folder. */
@@ -129,22 +137,45 @@ export class GenerationStore {
     })
   }
 
-  async #readAt({ sequence, generation }: StoreHead): Promise<Generation | undefined> {
-    const bytes = await this.#objects.get(generation).catch(undefinedIfDamaged)
-    return bytes && parseGeneration(Buffer.from(bytes).toString('utf8'), sequence)
+  async #readAt(head: StoreHead): Promise<Generation | undefined> {
+    return (await this.outline(head))?.generation
+  }
+
+  /** Reads a generation with the digests of its objects; `undefined` if it is damaged. */
+  async outline({ sequence, generation: digest }: StoreHead): Promise<GenerationObjects | undefined> {
+    const bytes = await this.#objects.get(digest).catch(undefinedIfDamaged)
+    const stored = bytes && parseJson(Buffer.from(bytes).toString('utf8'))
+    if (!isObject(stored)) return undefined
+    const parts = isDigestList(stored['sources']) ? stored['sources'] : []
+    const sources = parts.length === 0 ? stored['sources'] : await this.#parts.read(parts)
+    const generation = generationIn({ ...stored, sources }, sequence)
+    return generation && { generation, objects: [digest, ...parts] }
   }
 
   async #isWhole(generation: Generation): Promise<boolean> {
-    for (const { snapshot } of generation.sources) if (!(await this.#snapshots.has(snapshot))) return false
-    return true
+    return (await this.#snapshots.missing(generation.sources.map(({ snapshot }) => snapshot))).length === 0
   }
 }
 
+/** A generation, and the digests of the objects that it is stored in. */
+export interface GenerationObjects {
+  readonly generation: Generation
+  readonly objects: readonly Digest[]
+}
+
+/** Parses the file of a generation of an earlier state folder; `undefined` if it is damaged. */
 export function parseGeneration(text: string, number: number): Generation | undefined {
-  const value = parseJson(text)
+  return generationIn(parseJson(text), number)
+}
+
+function isDigestList(value: unknown): value is readonly Digest[] {
+  return Array.isArray(value) && value.every((digest) => typeof digest === 'string' && isDigest(digest))
+}
+
+function generationIn(value: unknown, number: number): Generation | undefined {
   if (!isObject(value) || value['number'] !== number) return undefined
   const { createdAt, sources, lost, cause } = value
-  if (!isTime(createdAt) || !Array.isArray(sources) || !sources.every(isHeld)) return undefined
+  if (!isTime(createdAt) || !isHeldList(sources)) return undefined
   // Neither field is served, so an invalid one does not cost the generation.
   return { number, createdAt, sources, ...(isLost(lost) && { lost }), ...(isCause(cause) && { cause }) }
 }
@@ -171,9 +202,3 @@ const TRIGGERS: ReadonlySet<string> = new Set<Trigger>([
   'call',
   'command',
 ])
-
-function isHeld(value: unknown): value is HeldSnapshot {
-  if (!isObject(value)) return false
-  const { source, snapshot } = value
-  return typeof source === 'string' && isSourceId(source) && typeof snapshot === 'string' && isDigest(snapshot)
-}

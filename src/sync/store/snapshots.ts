@@ -68,7 +68,12 @@ export class SnapshotStore {
 
   /** True if the store has the snapshot. Its parts are not checked. */
   async has(digest: string): Promise<boolean> {
-    return (await this.#objects.missing([digest])).length === 0
+    return (await this.missing([digest])).length === 0
+  }
+
+  /** Returns the snapshots that the store lacks. Their parts are not checked. */
+  async missing(digests: readonly string[]): Promise<readonly string[]> {
+    return this.#objects.missing(digests)
   }
 }
 

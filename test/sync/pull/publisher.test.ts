@@ -142,7 +142,7 @@ test('what is published is on the disk, and is what the next process begins with
   expect(await currentCatalog(opened.store, BOTH, all)).toEqual(catalog)
 })
 
-test('two that publish at once go one after the other, and neither loses what the other brought', async () => {
+test('two that publish at once share a generation, and neither loses what the other brought', async () => {
   await using opened = await openStore()
   const { publisher } = await Publisher.open(opened.store, BOTH, all)
   const [team, house] = [
@@ -155,9 +155,50 @@ test('two that publish at once go one after the other, and neither loses what th
     publisher.publish(...house, NOW, STEADY),
   ])
 
+  expect(catalogs.map(({ generation }) => generation)).toEqual([1, 1])
+  expect(catalogs.map(({ skills }) => skills.size)).toEqual([2, 2])
+  const generation = await opened.store.generations.current()
+  expect(generation?.sources).toEqual([heldIn(team), heldIn(house)])
+  expect(generation?.cause).toEqual({ action: 'update', trigger: 'schedule' })
+})
+
+test.for([
+  ['is rolled back', { action: 'rollback', trigger: 'command', source: HOUSE }],
+  ['is withdrawn', { action: 'withdraw', trigger: 'schedule', source: HOUSE }],
+  ['has its history rewritten', { action: 'update', trigger: 'schedule', source: HOUSE, rewritten: true }],
+  ['has another trigger', { action: 'update', trigger: 'webhook', source: HOUSE }],
+] as const)('one that %s has a generation of its own, in its turn', async ([, own]) => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const [first, team, later] = [
+    await pulled(opened.store, 'team', numbered(1)),
+    await pulled(opened.store, 'house', numbered(2)),
+    await pulled(opened.store, 'team', numbered(3)),
+  ]
+
+  const catalogs = await Promise.all([
+    publisher.publish(...first, NOW, STEADY),
+    publisher.publish(team[0], own, NOW, STEADY),
+    publisher.publish(...later, NOW, STEADY),
+  ])
+
+  expect(catalogs.map(({ generation }) => generation)).toEqual([1, 2, 3])
+  expect((await opened.store.generations.read(2))?.cause).toEqual(own)
+  expect(urisOf(publisher.catalog)).toEqual(['skill://house/skill-2/SKILL.md', 'skill://team/skill-3/SKILL.md'])
+})
+
+test('of two that publish the same source at once, the later one is served', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const [first, later] = [
+    await pulled(opened.store, 'team', numbered(1)),
+    await pulled(opened.store, 'team', numbered(3)),
+  ]
+
+  const catalogs = await Promise.all([first, later].map((each) => publisher.publish(...each, NOW, STEADY)))
+
   expect(catalogs.map(({ generation }) => generation)).toEqual([1, 2])
-  expect(catalogs.map(({ skills }) => skills.size)).toEqual([1, 2])
-  expect((await opened.store.generations.current())?.sources).toEqual([heldIn(team), heldIn(house)])
+  expect(urisOf(publisher.catalog)).toEqual(['skill://team/skill-3/SKILL.md'])
 })
 
 test('one that is stopped before its turn publishes nothing, and settled waits for the one that has begun', async () => {

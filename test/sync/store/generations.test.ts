@@ -1,6 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import type { HeldSnapshot } from '../../../src/sync/model/generation.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { damageObject, loseObject } from '../../support/damage.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -28,6 +29,80 @@ test('what was published last is current, for this process and for the next', as
   expect(await store.generations.current()).toEqual(current)
   expect(await readFile(join(folder.path, 'current'), 'utf8')).toBe('2\n')
   expect(await store.generations.numbers()).toEqual([2, 1])
+})
+
+/** So many sources with one snapshot. */
+async function manySources(store: Store, count: number): Promise<HeldSnapshot[]> {
+  const { snapshot } = await publishSamples(store, NOW, numbered(1))
+  return Array.from({ length: count }, (_, at) => ({ source: sourceId(`source-${1_000 + at}`), snapshot }))
+}
+
+/** The number of objects that the work adds to the store. */
+async function objectsAddedBy(store: Store, work: () => Promise<unknown>): Promise<number> {
+  const before = await countOf(store)
+  await work()
+  return (await countOf(store)) - before
+}
+
+async function countOf(store: Store): Promise<number> {
+  let count = 0
+  for await (const _ of store.objects.all()) count += 1
+  return count
+}
+
+test('of a generation with many sources, the next one writes only what changed', async () => {
+  await using folder = await temporaryFolder()
+  const store = await Store.open(folder.path)
+  const sources = await manySources(store, 1_000)
+  const { snapshot } = await publishSamples(store, NOW, numbered(2))
+  const publish = async (held: readonly HeldSnapshot[]): Promise<unknown> => store.generations.publish(held, NOW)
+  const changed = sources.with(500, { source: sources[500]!.source, snapshot })
+
+  const parts = await objectsAddedBy(store, () => publish(sources))
+  const afterChange = await objectsAddedBy(store, () => publish(changed))
+  const afterRemoval = await objectsAddedBy(store, () => publish(changed.toSpliced(200, 1)))
+
+  expect(parts).toBeGreaterThan(10)
+  // The generation itself and the parts around the change.
+  expect(afterChange).toBe(2)
+  expect(afterRemoval).toBeLessThanOrEqual(3)
+  const current = await (await Store.open(folder.path)).generations.current()
+  expect(current?.sources).toEqual(changed.toSpliced(200, 1))
+})
+
+test('the parts of kept generations stay in a collection, and those of others go', async () => {
+  await using folder = await temporaryFolder()
+  const store = await Store.open(folder.path)
+  const sources = await manySources(store, 300)
+  const alone = await countOf(store)
+  await store.generations.publish(sources, NOW)
+  const collectAll = async (): Promise<unknown> =>
+    store.collect(
+      { now: NOW, retention: { generations: 1, youngerThanMs: 0, bytes: 2 ** 30 }, keep: new Set() },
+      new AbortController().signal,
+    )
+
+  await collectAll()
+  const served = await store.generations.current()
+  await store.generations.publish(sources.slice(0, 1), NOW)
+  await collectAll()
+
+  expect(served?.sources).toEqual(sources)
+  expect(await countOf(store)).toBe(alone)
+})
+
+test('a generation that lost one of its parts is not served', async () => {
+  await using folder = await temporaryFolder()
+  const store = await Store.open(folder.path)
+  const sources = await manySources(store, 300)
+  await store.generations.publish(sources, NOW)
+  const [head] = await store.objects.heads()
+  const [, part] = (await store.generations.outline(head!))!.objects
+
+  loseObject(store, part!)
+
+  expect(await store.generations.read(head!.sequence)).toBeUndefined()
+  expect((await store.generations.current())?.number).toBe(head!.sequence - 1)
 })
 
 test('publishes at once are numbered in turn, and the last is current', async () => {

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { Damaged } from '../../model/sync-error.ts'
 import { databaseFailure, inTransaction, isCorruption, runOnDatabase } from './database.ts'
 import { ObjectBatch } from './object-batch.ts'
+import { ObjectLeases } from './object-leases.ts'
 import { blobOf, digestIn, ObjectRows } from './object-rows.ts'
 import type { FoundObject } from './object-rows.ts'
 import type { CollectedObjects, LiveObjects, Digest, StoreHead, ObjectStore } from './object-store.ts'
@@ -14,7 +15,7 @@ export class SqliteObjects implements ObjectStore {
   #rows: ObjectRows
   #statements: Statements
   #isCorrupt = false
-  readonly #leases = new Set<OpenLease>()
+  readonly #leases = new ObjectLeases()
 
   constructor(file: OpensDatabase) {
     this.#file = file
@@ -37,6 +38,7 @@ export class SqliteObjects implements ObjectStore {
   reopen(before: () => void = () => {}): void {
     this[Symbol.dispose]()
     before()
+    this.#leases.coverAll()
     this.#database = this.#file.open()
     this.#rows = new ObjectRows(this.#database, this.#run)
     this.#statements = prepareStatements(this.#database)
@@ -87,7 +89,7 @@ export class SqliteObjects implements ObjectStore {
   }
 
   async get(digest: Digest): Promise<Uint8Array | undefined> {
-    this.#hold([digest])
+    this.#leases.hold(digest)
     for (;;) {
       const found = this.#rows.find(digest)
       if (found === undefined) return undefined
@@ -103,9 +105,10 @@ export class SqliteObjects implements ObjectStore {
   async missing(digests: Iterable<Digest>): Promise<readonly Digest[]> {
     const missing: Digest[] = []
     for (const slice of slicesOf(digests, AT_ONCE)) {
-      const found = new Set(slice.filter((digest) => this.#rows.has(digest)))
-      this.#hold(found)
-      missing.push(...slice.filter((digest) => !found.has(digest)))
+      for (const digest of slice) {
+        if (this.#rows.has(digest)) this.#leases.hold(digest)
+        else missing.push(digest)
+      }
       await setImmediate()
     }
     return missing
@@ -116,14 +119,7 @@ export class SqliteObjects implements ObjectStore {
   }
 
   lease(): Disposable {
-    const lease = { after: this.#newestId(), held: new Set<Digest>() }
-    this.#leases.add(lease)
-    return { [Symbol.dispose]: () => void this.#leases.delete(lease) }
-  }
-
-  #hold(digests: Iterable<Digest>): void {
-    if (this.#leases.size === 0) return
-    for (const digest of digests) for (const { held } of this.#leases) held.add(digest)
+    return this.#leases.open(this.#newestId())
   }
 
   async head(): Promise<StoreHead | undefined> {
@@ -161,7 +157,7 @@ export class SqliteObjects implements ObjectStore {
     let [objects, bytes, left] = [0, 0, 0]
     for (let after = 0; ;) {
       const page = this.#run('collect objects', () => this.#statements.page.all(after, AT_ONCE)).map(entryOf)
-      const dead = page.filter(({ id, digest }) => !live.has(digest) && !this.#isLeased(id, digest))
+      const dead = page.filter(({ id, digest }) => !live.has(digest) && !this.#leases.covers(id, digest))
       this.#run('collect objects', () => this.#remove(dead))
       objects += dead.length
       bytes += sizeOf(dead)
@@ -197,11 +193,6 @@ export class SqliteObjects implements ObjectStore {
     return this.#run('start a lease', () => Number(this.#statements.newest.get()?.['seq'] ?? 0))
   }
 
-  #isLeased(id: number, digest: Digest): boolean {
-    for (const { after, held } of this.#leases) if (id > after || held.has(digest)) return true
-    return false
-  }
-
   #forgetOthers(kept: ReadonlySet<number>): void {
     const [, ...earlier] = this.#statements.heads.all().map(headIn)
     inTransaction(this.#database, () => {
@@ -229,13 +220,6 @@ async function bytesOf(found: FoundObject): Promise<Uint8Array> {
 /** The file that a connection is opened to. */
 export interface OpensDatabase {
   open(): DatabaseSync
-}
-
-/** All objects with a greater id than `after` came while the lease was open, over whichever connection. */
-interface OpenLease {
-  readonly after: number
-  /** The objects that were there before, and were read or found meanwhile. One that is put again has a new id. */
-  readonly held: Set<Digest>
 }
 
 interface Statements {

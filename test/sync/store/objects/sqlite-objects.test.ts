@@ -47,6 +47,21 @@ test('bytes that were changed on the disk are never given out', async () => {
   }
 })
 
+test('a lease covers what is put into the database that takes the place of this one', async () => {
+  await using folder = await temporaryFolder()
+  let name = 'first.db'
+  using store = new SqliteObjects({ open: () => openDatabase(join(folder.path, name)) })
+  await store.put([Buffer.from('one'), Buffer.from('two'), Buffer.from('three')])
+  using _lease = store.lease()
+
+  store.reopen(() => (name = 'second.db'))
+  const [digest] = await store.put([Buffer.from('four')])
+  using _later = store.lease()
+  await store.collect({ heads: new Set(), live: new Set() })
+
+  expect(await store.get(digest!)).toEqual(new Uint8Array(Buffer.from('four')))
+})
+
 test('an object that was damaged is intact once it is put again', async () => {
   await using folder = await temporaryFolder()
   const path = join(folder.path, 'store.db')

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
+import { parseJson } from '../../base/json-value.ts'
+import type { HeldSnapshot } from '../model/generation.ts'
+import { isSourceId } from '../model/source-id.ts'
+import { undefinedIfDamaged } from '../model/sync-error.ts'
+import type { Digest, ObjectStore } from './objects/object-store.ts'
+import { isDigest } from './skills/stored-path.ts'
+
+/**
+ * The parts of generations with many sources. What two generations share is stored once, so that the publication of one
+ * source of thousands writes one part.
+ */
+export class GenerationParts {
+  readonly #objects: ObjectStore
+
+  constructor(objects: ObjectStore) {
+    this.#objects = objects
+  }
+
+  /** Writes the parts that the store lacks, and returns the digests of all. */
+  async keep(sources: readonly HeldSnapshot[]): Promise<readonly Digest[]> {
+    const parts = new Map(cut(sources).map((part) => textOf(part)))
+    const missing = new Set(await this.#objects.missing([...parts.keys()]))
+    await this.#objects.put([...parts].flatMap(([digest, bytes]) => (missing.has(digest) ? [bytes] : [])))
+    return [...parts.keys()]
+  }
+
+  /** Returns the sources of all parts, in this order; `undefined` if a part is damaged or gone. */
+  async read(digests: readonly Digest[]): Promise<readonly HeldSnapshot[] | undefined> {
+    const sources: HeldSnapshot[] = []
+    for (const digest of digests) {
+      const bytes = await this.#objects.get(digest).catch(undefinedIfDamaged)
+      const part = bytes && parseJson(Buffer.from(bytes).toString('utf8'))
+      if (!isHeldList(part)) return undefined
+      sources.push(...part)
+    }
+    return sources
+  }
+}
+
+/** True if the value is a list of sources with their snapshots, as a generation has them. */
+export function isHeldList(value: unknown): value is readonly HeldSnapshot[] {
+  return Array.isArray(value) && value.every(isHeld)
+}
+
+/** True if a generation of these sources is stored in parts. */
+export function isInParts(sources: readonly HeldSnapshot[]): boolean {
+  return sources.length > MOST_SOURCES
+}
+
+/** The source's own id decides if a part ends after it: an added or removed source changes one part or two. */
+function cut(sources: readonly HeldSnapshot[]): readonly (readonly HeldSnapshot[])[] {
+  const parts: HeldSnapshot[][] = []
+  let part: HeldSnapshot[] = []
+  for (const held of sources) {
+    part.push(held)
+    if (part.length < MOST_SOURCES && !(part.length >= LEAST_SOURCES && isCutAfter(held))) continue
+    parts.push(part)
+    part = []
+  }
+  return part.length === 0 ? parts : [...parts, part]
+}
+
+const LEAST_SOURCES = 16
+const MOST_SOURCES = 128
+
+/** True for one source in 32, by its id. */
+function isCutAfter({ source }: HeldSnapshot): boolean {
+  return createHash('sha256').update(source).digest().readUInt8(0) < 8
+}
+
+function textOf(part: readonly HeldSnapshot[]): [Digest, Uint8Array] {
+  const bytes = Buffer.from(canonicalJson(part))
+  return [createHash('sha256').update(bytes).digest('hex'), bytes]
+}
+
+function isHeld(value: unknown): value is HeldSnapshot {
+  if (!isObject(value)) return false
+  const { source, snapshot } = value
+  return typeof source === 'string' && isSourceId(source) && typeof snapshot === 'string' && isDigest(snapshot)
+}
