@@ -41,7 +41,8 @@ test('a stream that waits behind another on its connection is refused, and leave
 test('a connection on which request follows request unread is closed, and the next one is served', async () => {
   await using daemon = await serveTidy()
   const { served } = daemon
-  const { headers, body } = modern('resources/read', { uri: URI })
+  // It is read piece by piece, so that none is answered before all have come.
+  const { headers, body } = modern('resources/read', { uri: 'skill://fx/tidy/large.md' })
   const socket = await connected(served)
   const received = text(socket)
 
@@ -127,7 +128,10 @@ async function serveTidy(
   options: Parameters<typeof serve>[1] = {},
 ): Promise<{ readonly served: Served } & AsyncDisposable> {
   const repository = await Repository.create()
-  await repository.commit({ 'tidy/SKILL.md': '---\nname: tidy\ndescription: Tidies up\n---\n# tidy\n' })
+  await repository.commit({
+    'tidy/SKILL.md': '---\nname: tidy\ndescription: Tidies up\n---\n# tidy\n',
+    'tidy/large.md': 'large\n'.repeat(2 ** 18),
+  })
   const served = await serve(repository, options)
   return {
     served,

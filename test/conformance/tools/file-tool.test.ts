@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Peer } from '../../support/clients/peer.ts'
+import { loseObject } from '../../support/damage.ts'
 import { contentOf, expectInvalidParams, openScene, resultOf } from '../peers.ts'
 import type { Scene } from '../peers.ts'
 import { openSmall, skillOf } from '../small.ts'
@@ -168,7 +169,8 @@ test('what is disabled or damaged is not given', async () => {
   expect(await refusedBy(small.of('M'), { id: 'beta', path: 'b.md' })).toContain('no skill with the id')
   // Else it would be mended before the answer.
   await rm(small.repository.folder, { recursive: true })
-  await rm(`${config.state}/skills`, { recursive: true })
+  const { skill } = daemon.registry.catalog.skills.get('skill://fx/alpha/SKILL.md')!
+  loseObject(config.state, skill.files.find(({ path }) => path === 'a.md')!.sha256)
   expect(await refusedBy(small.of('M'), { id: 'alpha', path: 'a.md' })).toContain('damaged or gone')
 })
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newToken } from '../../../src/daemon/http/tokens.ts'
 import type { Scope } from '../../../src/serve/principal.ts'
 import type { Peer, Reply } from '../../support/clients/peer.ts'
+import { damageObject } from '../../support/damage.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { serve } from '../../support/served.ts'
@@ -337,13 +338,25 @@ test('what is unlisted is got by who knows its id, and is in no list', async () 
 
 test('what is damaged on the disk is not given, and the answer says so', async () => {
   await using small = await openSmall({ 'alpha/SKILL.md': skillOf('alpha') })
-  const { json } = await call(small.of('LS'), 'get_skill', { id: 'alpha' })
   // Else it would be mended before the last one has asked.
   await rm(small.repository.folder, { recursive: true })
+  const { daemon, config } = small.served
+  const [document] = daemon.registry.catalog.skills.get('skill://fx/alpha/SKILL.md')!.skill.files
+  damageObject(config.state, document!.sha256)
+
+  for (const peer of small.all) expect(await refusedBy(peer, 'alpha')).toContain('damaged')
+})
+
+test('a folder that was edited is given as it was stored', async () => {
+  await using small = await openSmall({ 'alpha/SKILL.md': skillOf('alpha') }, { kinds: ['LS'] })
+  const { json } = await call(small.of('LS'), 'get_skill', { id: 'alpha' })
   await chmod(json.path, 0o600)
   await writeFile(json.path, skillOf('alpha').replace('What', 'Wham'))
 
-  for (const peer of small.all) expect(await refusedBy(peer, 'alpha')).toContain('damaged')
+  const again = await call(small.of('LS'), 'get_skill', { id: 'alpha' })
+
+  expect(again.json.path).toBe(json.path)
+  expect(await readFile(json.path, 'utf8')).toBe(skillOf('alpha'))
 })
 
 test('what is disabled is offered by no tool', async () => {
