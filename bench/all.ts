@@ -16,6 +16,7 @@ import { measureRestart } from './restart.ts'
 import { measureSearch } from './search.ts'
 import { measureServe } from './serve.ts'
 import { measureShares } from './shares.ts'
+import { measureSources } from './sources.ts'
 import { extentOf, tableOf } from './table.ts'
 import { measureTurns } from './turns.ts'
 
@@ -27,6 +28,7 @@ const extent = extentOf(process.argv)
 const MEASURES: readonly ((ground: Ground) => Promise<readonly Figure[]>)[] = [
   measurePoll,
   measureFirstSync,
+  measureSources,
   measureChange,
   measureNotify,
   measureRestart,

@@ -56,10 +56,18 @@ export async function startOver(
 export async function startSeen(
   folder: string,
   upstream: string,
-  { source = [], serve }: SeenOptions = {},
+  { source = [], ...options }: SeenOptions & { readonly source?: readonly string[] } = {},
 ): Promise<SeenDaemon> {
-  const sources = { bench: [`url: ${upstream}`, ...source] }
-  const { file, config } = await writeSettings(folder, sources, ROOM, serve)
+  return startSeenOver(folder, { bench: [`url: ${upstream}`, ...source] }, options)
+}
+
+/** The same, with sources by their ids. */
+export async function startSeenOver(
+  folder: string,
+  sources: Readonly<Record<string, readonly string[]>>,
+  { serve, rest = ROOM }: SeenOptions = {},
+): Promise<SeenDaemon> {
+  const { file, config } = await writeSettings(folder, sources, rest, serve)
   const program = fileURLToPath(new URL('./program-process.ts', import.meta.url))
   const forked = fork(program, startArgs(file, 'error'), {
     execArgv: ['--expose-gc'],
@@ -87,10 +95,10 @@ export interface SeenDaemon extends RunningDaemon {
   disable(path: string, disabled: boolean): Promise<void>
 }
 
-/** Lines of its source, and of `serve` besides the address. */
+/** Lines of `serve` besides the address, and of the top level. */
 interface SeenOptions {
-  readonly source?: readonly string[]
   readonly serve?: readonly string[]
+  readonly rest?: readonly string[]
 }
 
 async function synced(config: Config, sources: readonly string[] | undefined): Promise<void> {
