@@ -670,6 +670,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/catalog',
     'daemon/base',
     'sync/store/skills',
+    'sync/store/objects',
     'sync/store',
     'sync/pull',
     'daemon/config',

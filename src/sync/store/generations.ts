@@ -51,11 +51,6 @@ export class GenerationStore {
     return undefined
   }
 
-  /** True if a generation was published; the generation itself may be damaged. */
-  async isPointed(): Promise<boolean> {
-    return (await this.#objects.head()) !== undefined
-  }
-
   /** `undefined` if it does not exist or is damaged. */
   async read(number: number): Promise<Generation | undefined> {
     const head = (await this.#objects.heads()).find(({ sequence }) => sequence === number)
@@ -98,7 +93,7 @@ export class GenerationStore {
     await this.#expectStored(sources)
     const head = await this.#objects.head()
     const generation = {
-      number: Math.max(head?.sequence ?? 0, await this.#hinted()) + 1,
+      number: Math.max(head?.sequence ?? 0, await lastPublished(this.#state.path)) + 1,
       createdAt: now.toISOString(),
       sources: [...sources],
       ...(lost.length > 0 && { lost: [...lost] }),
@@ -121,13 +116,6 @@ export class GenerationStore {
     if (missing === undefined) return
     const source = sources.find(({ snapshot }) => snapshot === missing)?.source
     throw new SyncError('store-failed', `Cannot publish "${source}": its snapshot "${missing}" is not in the store`)
-  }
-
-  /** The last number of an earlier database: none is used twice in one state folder. */
-  async #hinted(): Promise<number> {
-    const path = join(this.#state.path, HINT)
-    const number = Number(await unlessAbsent(readFile(path, 'utf8')).catch(cannot(`read "${path}"`)))
-    return Number.isSafeInteger(number) && number > 0 ? number : 0
   }
 
   /** Other processes watch this file to look at the head at once. They look now and then without it. */
@@ -161,6 +149,16 @@ export class GenerationStore {
 export interface GenerationObjects {
   readonly generation: Generation
   readonly objects: readonly Digest[]
+}
+
+/**
+ * Returns the number of the generation that was published last, also if its database is gone: none is used twice in one
+ * state folder. 0 if there was none.
+ */
+export async function lastPublished(root: string): Promise<number> {
+  const path = join(root, HINT)
+  const number = Number(await unlessAbsent(readFile(path, 'utf8')).catch(cannot(`read "${path}"`)))
+  return Number.isSafeInteger(number) && number > 0 ? number : 0
 }
 
 /** Parses the file of a generation of an earlier state folder; `undefined` if it is damaged. */

@@ -2,7 +2,7 @@ import type { Generation } from '../../../sync/model/generation.ts'
 import { isOfUpstream } from '../../../sync/model/skill.ts'
 import type { UpstreamSkill } from '../../../sync/model/skill.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
-import { SyncError } from '../../../sync/model/sync-error.ts'
+import { Damaged, SyncError } from '../../../sync/model/sync-error.ts'
 import type { StoredSkill } from '../../../sync/store/skills/stored-path.ts'
 import { storedOf } from '../../../sync/store/skills/stored-path.ts'
 import type { Store } from '../../../sync/store/store.ts'
@@ -22,25 +22,33 @@ export async function* decisionsAreWhole({ store }: Verifying): AsyncGenerator<V
   }
 }
 
+/** Runs SQLite's own check of the database. Damage to what no object is in is found by this alone. */
+export async function* databaseIsWhole({ store, show }: Verifying): AsyncGenerator<VerifyDiagnostic> {
+  if (store === undefined) return
+  show('SQLite checks the database')
+  const damage = store.objects.damage()
+  if (damage !== undefined) yield databaseDamage(store.folder.database, damage)
+}
+
+/** The finding for a database in which SQLite itself has found damage. */
+export function databaseDamage(path: string, damage: string): VerifyDiagnostic {
+  return verifyError('database-damaged', `SQLite finds damage in "${path}" (${damage}); ${DATABASE_MEND}`)
+}
+
+const DATABASE_MEND =
+  'look for the cause, such as a failing disk; then stop the daemon and move the state folder away, and restore a backup, or have skillsyncd sync fetch everything again'
+
 /** Checks the served generation, and each snapshot that it refers to. */
-export async function* servedIsWhole({ store, served }: Verifying): AsyncGenerator<VerifyDiagnostic> {
+export async function* servedIsWhole(verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
+  const { store, served } = verifying
   if (store === undefined) return
   for (const number of await store.generations.numbers()) {
     if (number <= (served?.number ?? 0)) break
-    if (await isWhole(store, number)) yield verifyNote('generation-unpublished', unpublishedText(number))
-    else yield verifyError('generation-damaged', `generation ${number} cannot be served${insteadText(served)}`)
+    // A daemon may have published one since.
+    if (await isWhole(store, number)) continue
+    yield verifyError('generation-damaged', `generation ${number} cannot be served${insteadText(served)}`)
   }
-  if (served !== undefined) yield* damagedSnapshots(store, served)
-  else if ((await store.generations.numbers()).length === 0 && (await store.generations.isPointed()))
-    yield verifyError('generation-damaged', 'all generations are gone, and "current" points to one')
-}
-
-/**
- * The message about a complete generation that is newer than the served one: the process was killed before it published
- * it.
- */
-function unpublishedText(number: number): string {
-  return `generation ${number} was written and not published: the process ended in between; the next sync makes up for it`
+  if (served !== undefined) yield* damagedSnapshots(verifying, served)
 }
 
 async function isWhole(store: Store, number: number): Promise<boolean> {
@@ -54,9 +62,13 @@ function insteadText(served: Generation | undefined): string {
   return served === undefined ? ', and there is no other' : `; ${served.number} is, in its place`
 }
 
-async function* damagedSnapshots(store: Store, { number, sources }: Generation): AsyncGenerator<VerifyDiagnostic> {
+async function* damagedSnapshots(
+  { store, checked }: Verifying,
+  { number, sources }: Generation,
+): AsyncGenerator<VerifyDiagnostic> {
   for (const { source, snapshot } of sources) {
-    if ((await store.snapshots.readWhole(snapshot)) !== undefined) continue
+    checked.add(snapshot)
+    if ((await store?.snapshots.readWhole(snapshot)) !== undefined) continue
     yield verifyError('snapshot-damaged', `the snapshot ${snapshot} of generation ${number} is damaged or gone`, {
       source,
     })
@@ -69,7 +81,7 @@ export async function* filesAreWhole(verifying: Verifying): AsyncGenerator<Verif
 }
 
 async function* inspect(snapshot: Snapshot, verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
-  const { store, named, looked, show, signal } = verifying
+  const { store, named, looked, checked, show, signal } = verifying
   const { source } = snapshot
   if (!named.has(source)) return
   for (const skill of snapshot.skills.filter(isOfUpstream)) yield* keptOf(skill, verifying)
@@ -80,6 +92,7 @@ async function* inspect(snapshot: Snapshot, verifying: Verifying): AsyncGenerato
     signal.throwIfAborted()
     looked.add(place)
     if (looked.size % SHOWN_EVERY === 0) show(`${looked.size} skills looked at`)
+    for (const { sha256 } of stored.files) checked.add(sha256)
     const inStore = await store.skills.damageIn(stored)
     for (const { path, problem } of inStore) yield verifyError('file-damaged', problem, { source, ...of, path })
     if (!(await store.checkouts.has(stored))) continue
@@ -126,8 +139,29 @@ export async function* keptAreWhole(verifying: Verifying): AsyncGenerator<Verify
       yield verifyError('generation-damaged', `generation ${generation} cannot be read`)
       continue
     }
-    if (verifying.store !== undefined) yield* damagedSnapshots(verifying.store, generation)
+    yield* damagedSnapshots(verifying, generation)
     for (const snapshot of snapshots) yield* inspect(snapshot, verifying)
+  }
+}
+
+/** Checks the objects that no other check has read, such as those that wait for an approval. */
+export async function* objectsAreWhole({ store, checked, show, signal }: Verifying): AsyncGenerator<VerifyDiagnostic> {
+  if (store === undefined) return
+  show('all other objects')
+  for await (const digest of store.objects.digests()) {
+    signal.throwIfAborted()
+    const damage = checked.has(digest) ? undefined : await damageOf(store, digest)
+    if (damage !== undefined) yield verifyError('object-damaged', damage.message)
+  }
+}
+
+async function damageOf(store: Store, digest: string): Promise<Damaged | undefined> {
+  try {
+    await store.objects.get(digest)
+    return undefined
+  } catch (error) {
+    if (error instanceof Damaged) return error
+    throw error
   }
 }
 

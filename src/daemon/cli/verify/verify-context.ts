@@ -20,6 +20,8 @@ export interface Verifying {
   readonly named: ReadonlySet<string>
   /** The skill versions that were already checked, by their folder in the store. */
   readonly looked: Set<string>
+  /** The digests of the objects that were already checked. */
+  readonly checked: Set<string>
   /** Shows the progress. */
   readonly show: (text: string) => void
   readonly signal: AbortSignal
@@ -38,5 +40,5 @@ export async function verifyingOf(
     const read = configured.has(source) ? await store?.snapshots.readWhole(snapshot) : undefined
     if (read !== undefined) snapshots.push(read)
   }
-  return { config, store, served, snapshots, named, looked: new Set(), show, signal }
+  return { config, store, served, snapshots, named, looked: new Set(), checked: new Set(), show, signal }
 }

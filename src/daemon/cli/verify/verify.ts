@@ -1,6 +1,9 @@
+import { join } from 'node:path'
 import { countOf } from '../../../base/text/plural.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
+import { lastPublished } from '../../../sync/store/generations.ts'
+import { isCorruption } from '../../../sync/store/objects/database.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { readLinks } from '../../agent-folders/links-file.ts'
 import { printableLine } from '../../base/log-line.ts'
@@ -16,7 +19,8 @@ import type { AskWriter } from '../daemon-client.ts'
 import { lockAgrees } from './lock-checks.ts'
 import { proofsHold } from './proof-checks.ts'
 import { compareFiles } from './second-opinion-checks.ts'
-import { decisionsAreWhole, filesAreWhole, keptAreWhole, servedIsWhole } from './store-checks.ts'
+import { databaseDamage, databaseIsWhole, decisionsAreWhole, filesAreWhole, keptAreWhole } from './store-checks.ts'
+import { objectsAreWhole, servedIsWhole } from './store-checks.ts'
 import { upstreamDiagnostics } from './upstream-checks.ts'
 import type { Verifying, StoreCheck } from './verify-context.ts'
 import { verifyingOf } from './verify-context.ts'
@@ -27,13 +31,14 @@ const CHECKS: readonly StoreCheck[] = [
   decisionsAreWhole,
   linksAreWhole,
   lockAgrees,
+  databaseIsWhole,
   servedIsWhole,
   signaturesHold,
   filesAreWhole,
 ]
 
 /** The checks that take long on a large state folder. */
-const DEEP_CHECKS: readonly StoreCheck[] = [keptAreWhole, proofsHold]
+const DEEP_CHECKS: readonly StoreCheck[] = [keptAreWhole, proofsHold, objectsAreWhole]
 
 export const verify: Command = {
   name: 'verify',
@@ -59,20 +64,57 @@ export const verify: Command = {
     const deep = context.values['deep'] === true
     using progress = progressOf(context)
     const show = (text: string): void => progress.show(text)
-    const store = await Store.openExisting(config.state)
-    const verifying = await verifyingOf(config, store, { named, show }, context.signal)
+    const { verifying, damage } = await opened(config, { named, show }, context.signal)
+    using _store = verifying.store
     const own = await diagnosticsOf(deep ? [...CHECKS, ...DEEP_CHECKS] : CHECKS, verifying)
     const asked = deep ? await upstream(context, asking, verifying) : NOTHING_ASKED
-    const diagnostics = [...own, ...asked.diagnostics].filter(({ source }) => source === undefined || named.has(source))
+    const diagnostics = [...damage, ...own, ...asked.diagnostics].filter(
+      ({ source }) => source === undefined || named.has(source),
+    )
     progress.show('')
     print(context, verifying, await locksOf(verifying), { diagnostics, deep, files: asked.files })
     return diagnostics.some(({ severity }) => severity === 'error') ? 3 : 0
   },
 }
 
+/** The input of the checks, and what kept the database from being opened. */
+interface Opened {
+  readonly verifying: Verifying
+  readonly damage: readonly VerifyDiagnostic[]
+}
+
+/** Opens the store; a database that SQLite cannot read is a finding, and the checks go on without it. */
+async function opened(config: Config, means: Pick<Verifying, 'named' | 'show'>, signal: AbortSignal): Promise<Opened> {
+  try {
+    const store = await Store.openExisting(config.state)
+    return { verifying: await verifyingOf(config, store, means, signal), damage: await lossIn(config, store) }
+  } catch (error) {
+    if (!isCorruption(error)) throw error
+    const damage = databaseDamage(join(config.state, 'store.db'), error.message)
+    return { verifying: await verifyingOf(config, undefined, means, signal), damage: [damage] }
+  }
+}
+
+/** The finding for a database that was removed, or begun anew and not filled yet. */
+async function lossIn({ state }: Config, store: Store | undefined): Promise<readonly VerifyDiagnostic[]> {
+  const last = await lastPublished(state)
+  if (last === 0 || (await store?.objects.head()) !== undefined) return []
+  const message = `all generations are gone, up to ${last}: the database "${join(state, 'store.db')}" was removed or begun anew; skillsyncd sync fills it again`
+  return [verifyError('generation-damaged', message)]
+}
+
+/** A check that meets damage which SQLite finds ends there, and is no hindrance to the others. */
 async function diagnosticsOf(checks: readonly StoreCheck[], verifying: Verifying): Promise<VerifyDiagnostic[]> {
   const diagnostics: VerifyDiagnostic[] = []
-  for (const check of checks) for await (const diagnostic of check(verifying)) diagnostics.push(diagnostic)
+  for (const check of checks) {
+    try {
+      for await (const diagnostic of check(verifying)) diagnostics.push(diagnostic)
+    } catch (error) {
+      if (!isCorruption(error)) throw error
+      if (diagnostics.some(({ code }) => code === 'database-damaged')) continue
+      diagnostics.push(databaseDamage(verifying.store?.folder.database ?? '', error.message))
+    }
+  }
   return diagnostics
 }
 

@@ -61,12 +61,17 @@ export class SqliteObjects implements ObjectStore {
 
   /** Reads all objects, each verified by its digest. Throws `Damaged` for one that is not what it was. */
   async *all(): AsyncGenerator<Uint8Array> {
+    for await (const digest of this.digests()) {
+      const bytes = await this.get(digest)
+      if (bytes !== undefined) yield bytes
+    }
+  }
+
+  /** Returns the digests of all objects. */
+  async *digests(): AsyncGenerator<Digest> {
     for (let after = 0; ;) {
       const page = this.#run('list objects', () => this.#statements.page.all(after, AT_ONCE)).map(entryOf)
-      for (const { digest } of page) {
-        const bytes = await this.get(digest)
-        if (bytes !== undefined) yield bytes
-      }
+      for (const { digest } of page) yield digest
       const last = page.at(-1)
       if (last === undefined) return
       after = last.id

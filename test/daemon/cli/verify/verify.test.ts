@@ -1,5 +1,6 @@
-import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { World, skill } from '../../../e2e/world.ts'
@@ -8,6 +9,12 @@ import { damageObject, loseObject, servedIn } from '../../../support/damage.ts'
 async function snapshotOf({ home }: World, generation: number): Promise<string> {
   using store = await Store.openExisting(home.state)
   return (await store!.generations.read(generation))!.sources[0]!.snapshot
+}
+
+/** Makes a checkout of the only skill, and returns the path of its document. */
+async function checkedOut(world: World): Promise<string> {
+  using store = await Store.open(world.home.state)
+  return join(await store.checkouts.ensure(await world.stored()), 'SKILL.md')
 }
 
 interface Verified {
@@ -43,7 +50,7 @@ test('a store that is whole is found so, deep too, with a daemon and without one
 test('what others left in the folder of a skill is a note, and no fault', async () => {
   await using world = await World.create()
   await world.synced()
-  await mkdir(join(dirname(await world.storedDocument()), '__pycache__'))
+  await mkdir(join(dirname(await checkedOut(world)), '__pycache__'))
 
   const end = await verified(world)
 
@@ -74,7 +81,7 @@ test.each([
 ])('a file of a checkout that is $what is found, with exit status 3', async ({ damage, says }) => {
   await using world = await World.create()
   await world.synced()
-  const file = await world.storedDocument()
+  const file = await checkedOut(world)
   await damage(file)
 
   const end = await verified(world)
@@ -110,6 +117,77 @@ test('damage to snapshots, generations and decisions is found, each by its code'
   expect([plain.status, codes(plain)]).toEqual([3, ['decisions-damaged']])
   expect([deep.status, codes(deep)]).toEqual([3, ['decisions-damaged', 'snapshot-damaged']])
   expect(codes(newest)).toContain('generation-damaged')
+})
+
+/** The bytes of the pages of a database, after all that the WAL has is in them. */
+function pagesOf(state: string): number {
+  using database = new DatabaseSync(join(state, 'store.db'))
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  return Number(database.prepare('PRAGMA page_size').get()?.['page_size'])
+}
+
+/** Overwrites a page of the database of a stopped daemon, beginning with the first. */
+async function damagePage(state: string, page: number): Promise<void> {
+  const size = pagesOf(state)
+  const handle = await open(join(state, 'store.db'), 'r+')
+  await handle.write(Buffer.alloc(size, 0xa5), 0, size, page * size)
+  await handle.close()
+}
+
+test.each([0, 1, 2, 3, 4])(
+  'a database of which page %i was overwritten is found damaged, with what to do',
+  async (page) => {
+    await using world = await World.create()
+    await world.synced()
+    const { state } = world.home
+    await damagePage(state, page)
+
+    const end = await verified(world)
+    const lines = await world.home.command('verify')
+
+    expect([end.status, codes(end).filter((code) => code === 'database-damaged')]).toEqual([3, ['database-damaged']])
+    expect(end.findings.find(({ code }) => code === 'database-damaged')?.message).toContain(
+      `in "${join(state, 'store.db')}"`,
+    )
+    expect(lines).toMatchObject({
+      status: 3,
+      stdout: expect.stringContaining('restore a backup, or have skillsyncd sync'),
+    })
+  },
+)
+
+test('deep: an object that nothing refers to is checked too', async () => {
+  await using world = await World.create()
+  await world.synced()
+  const { state } = world.home
+  {
+    using store = await Store.open(state)
+    const [digest] = await store.objects.put([Buffer.from('for an approval')])
+    damageObject(state, digest!)
+  }
+
+  const plain = await verified(world)
+  const deep = await verified(world, '--deep', '--offline')
+
+  expect(plain).toMatchObject({ status: 0, findings: [] })
+  expect(deep).toMatchObject({
+    status: 3,
+    findings: [{ code: 'object-damaged', message: expect.stringContaining('its SHA-256 is another') }],
+  })
+})
+
+test('a database that was removed is found, until a sync has filled it again', async () => {
+  await using world = await World.create()
+  await world.synced()
+  for (const suffix of ['', '-wal', '-shm']) await rm(join(world.home.state, `store.db${suffix}`), { force: true })
+
+  const lost = await verified(world)
+  await world.synced()
+  const filled = await verified(world)
+
+  expect([lost.status, codes(lost)]).toEqual([3, ['generation-damaged']])
+  expect(lost.findings[0]?.message).toContain('skillsyncd sync fills it again')
+  expect(filled).toMatchObject({ status: 0, findings: [] })
 })
 
 test('decisions that are had from their copy are told of, and those of which both are damaged too', async () => {
