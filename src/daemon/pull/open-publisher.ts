@@ -17,7 +17,7 @@ export async function openPublisher(
   } catch (error) {
     if (!isCorruption(error) || readOnly?.() !== undefined) throw error
     const why = await store.mendDatabase(clock.now())
-    if (why !== undefined) log.failure('error', 'store-replaced', { source: '', code: why.code, message: why.message })
+    if (why !== undefined) log.error('store-replaced', { code: why.code, message: why.message })
     return open()
   }
 }

@@ -63,7 +63,7 @@ export class PullPlanner {
     const areRemade = await store.folder.remake()
     const why = await store.mendDatabase(clock.now())
     if (why !== undefined) {
-      log.failure('error', 'store-replaced', { source: '', code: why.code, message: why.message })
+      log.error('store-replaced', { code: why.code, message: why.message })
       for (const { held } of served.current) damage.mark(held.source)
     }
     if (!areRemade && why === undefined) return
