@@ -41,7 +41,7 @@ export class WriteRight {
     return this.#lost.signal
   }
 
-  /** The reason why the disk refused the lock at the last attempt; `undefined` if it accepted it. */
+  /** The reason why the disk refused the lock or the database at the last attempt; `undefined` if it accepted both. */
   get refusal(): SyncError | undefined {
     return this.#refusal
   }
@@ -57,7 +57,10 @@ export class WriteRight {
    */
   async take(signal: AbortSignal, listens = false): Promise<{ readonly heldBy: FoundHolder } | undefined> {
     // A second attempt would find the lock held by this very process.
-    if (this.#lock !== undefined) return undefined
+    if (this.#lock !== undefined) {
+      this.#refusal = undefined
+      return undefined
+    }
     try {
       await openState(this.#state, this.#parts.opening)
       const lock = await acquireLock(this.#state, { ...this.#me, ...this.#parts, signal, listens })
@@ -70,6 +73,12 @@ export class WriteRight {
       this.#refusal = error
     }
     return undefined
+  }
+
+  /** Records that the disk accepts the lock, but not the database. Keeps the lock. */
+  refuse(refusal: SyncError): void {
+    this.#isGranted = false
+    this.#refusal = refusal
   }
 
   /** Records the new socket of this process in the lock, if it has one. */

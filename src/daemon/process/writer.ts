@@ -178,6 +178,7 @@ export class Writer implements AsyncDisposable {
   async #startWithRight(before: Daemon): Promise<Daemon> {
     try {
       this.#right.grant()
+      this.#parts.store.becomeWriter()
       await this.#parts.store.sweep()
       return goOn(await Daemon.start(before.config, this.#parts, before), this.#serve)
     } catch (error) {
@@ -249,26 +250,40 @@ function rightFor({ config: { state }, log, command }: WriterCandidate, socket: 
 }
 
 /** Opens the folder for writing, or for reading if the disk takes no writes. */
-async function storeOf({ config, log, servesReadOnly }: WriterCandidate, right: WriteRight): Promise<Store> {
+async function storeOf(candidate: WriterCandidate, right: WriteRight): Promise<Store> {
+  const { config, log } = candidate
+  const store = await openedStore(candidate, right)
   const { refusal } = right
-  const store = await Store.openExisting(config.state, {
-    pathLimits: config.limits.fetch,
-    isWriter: refusal === undefined,
-  })
-  if (store === undefined || (refusal !== undefined && servesReadOnly !== true)) throw refusal ?? noStateFolder(config)
+  if (store === undefined || (refusal !== undefined && candidate.servesReadOnly !== true))
+    throw refusal ?? noStateFolder(config)
   store.folder.guardWith(async () => right.expect())
   if (refusal === undefined) {
     right.grant()
-    await store.sweep()
-    const { replaced } = store
-    if (replaced !== undefined)
-      log.failure('error', 'store-replaced', { source: '', code: replaced.code, message: replaced.message })
-    if (store.folder.isEarlier) await takeStateOver(store, log)
+    await prepare(store, log)
   } else {
     const { code, message } = refusal
     log.failure('error', 'served-read-only', { source: '', code, message })
   }
   return store
+}
+
+/** A disk may have room for the lock, and none for the files beside the database. */
+async function openedStore({ config }: WriterCandidate, right: WriteRight): Promise<Store | undefined> {
+  const options = { pathLimits: config.limits.fetch }
+  try {
+    if (right.refusal === undefined) return await Store.openExisting(config.state, { ...options, isWriter: true })
+  } catch (error) {
+    if (!isUnwritable(error)) throw error
+    right.refuse(error)
+  }
+  return Store.openExisting(config.state, options)
+}
+
+async function prepare(store: Store, log: Log): Promise<void> {
+  await store.sweep()
+  const { replaced } = store
+  if (replaced !== undefined) log.error('store-replaced', { code: replaced.code, message: replaced.message })
+  if (store.folder.isEarlier) await takeStateOver(store, log)
 }
 
 /** A kill in between costs nothing: the next start goes on. */

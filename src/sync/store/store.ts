@@ -126,9 +126,10 @@ export class Store implements Disposable {
     if (this.#file.isInPlace() && !isCorrupt) return undefined
     await this.folder.expectRight()
     let why = 'it was removed'
-    this.objects.reopen(() => {
-      if (isCorrupt) why = `it is damaged; it is "${this.#file.moveAside(now)}" now`
-    })
+    const moveAside = (): void => {
+      why = `it is damaged; it is "${this.#file.moveAside(now)}" now`
+    }
+    this.objects.reopen(isCorrupt ? moveAside : undefined)
     this.#replaced = replacedError(this.#file.path, why)
     return this.#replaced
   }
@@ -136,6 +137,20 @@ export class Store implements Disposable {
   /** The reason why this process began with a new database; `undefined` if it did not. */
   get replaced(): SyncError | undefined {
     return this.#replaced
+  }
+
+  /**
+   * Opens the database for writing, which was opened while the disk took no writes. If that fails, it can be read as
+   * before. Only for the one writer.
+   */
+  becomeWriter(): void {
+    try {
+      // Shared memory that is open read-only stays so for the whole process: it is closed first.
+      this.objects.reopen(() => this.#file.openAs('writer'))
+    } catch (error) {
+      this.objects.reopen(() => this.#file.openAs('reader'))
+      throw error
+    }
   }
 
   /** Opens the database again if another process has replaced it. */

@@ -25,10 +25,28 @@ export function isDiskError(error: unknown, ...codes: readonly string[]): error 
   return typeof error.code === 'string' && (codes.length === 0 || codes.includes(error.code))
 }
 
-/** True for our error about a disk that cannot be written to at present: full, over quota, read-only, failing. */
-export function isUnwritable(error: unknown): error is SyncError {
-  return error instanceof SyncError && isDiskError(error.cause, 'ENOSPC', 'EDQUOT', 'EROFS', 'EIO')
+/**
+ * True for an error that SQLite reports; if `codes` are given, only with one of these result codes, primary or extended
+ * (sqlite.org/rescode.html).
+ */
+export function isDatabaseError(
+  error: unknown,
+  ...codes: readonly number[]
+): error is Error & { readonly errcode: number } {
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return false
+  return codes.length === 0 || codes.includes(error.errcode) || codes.includes(error.errcode & 0xff)
 }
+
+/** True for our error about a disk that cannot be written to at present: full, over quota, read-only, closed, failing. */
+export function isUnwritable(error: unknown): error is SyncError {
+  if (!(error instanceof SyncError)) return false
+  return isDiskError(error.cause, ...NO_WRITES) || isDatabaseError(error.cause, ...UNWRITABLE)
+}
+
+const NO_WRITES = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO']
+
+/** SQLITE_READONLY, _FULL, _CANTOPEN, and of SQLITE_IOERR: _WRITE, _FSYNC, _DIR_FSYNC, _TRUNCATE, _SHMOPEN, _SHMSIZE. */
+const UNWRITABLE = [8, 13, 14, 778, 1034, 1290, 1546, 4618, 4874]
 
 /** Returns the result of the promise; `undefined` if its path does not exist. */
 export async function unlessAbsent<Value>(promise: Promise<Value>): Promise<Value | undefined> {

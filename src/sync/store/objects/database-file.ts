@@ -1,15 +1,17 @@
-import { readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { accessSync, constants, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { SyncError } from '../../model/sync-error.ts'
 import { runOnDisk } from '../files/disk-error.ts'
-import { openDatabase, openExistingDatabase } from './database.ts'
+import { openDatabase, openDatabaseReadOnly, openStillDatabase } from './database.ts'
 
 /** The file of a database, which can be removed or replaced while it is open. */
 export class DatabaseFile {
   readonly path: string
-  readonly #isWriter: boolean
-  #opened: number | undefined
+  #isWriter: boolean
+  /** Changes with each write, if the file was opened as one that no process writes. */
+  #opened: string | undefined
+  #isStill = false
 
   /** The writer creates the file if it is absent. */
   constructor(path: string, isWriter: boolean) {
@@ -17,12 +19,29 @@ export class DatabaseFile {
     this.#isWriter = isWriter
   }
 
+  /** Sets the role for the next time that the file is opened. */
+  openAs(role: 'writer' | 'reader'): void {
+    this.#isWriter = role === 'writer'
+  }
+
   open(): DatabaseSync {
-    const database = this.#isWriter ? openDatabase(this.path) : openExistingDatabase(this.path)
-    if (database === undefined)
-      throw new SyncError('store-failed', `Cannot open the database "${this.path}": it is gone`)
-    this.#opened = inodeOf(this.path)
+    this.#isStill = false
+    const database = this.#isWriter ? openDatabase(this.path) : this.#openExisting()
+    this.#opened = this.#mark()
     return database
+  }
+
+  /** A process of another user, or a disk that takes no writes, leaves it read-only. */
+  #openExisting(): DatabaseSync {
+    if (!this.exists()) throw new SyncError('store-failed', `Cannot open the database "${this.path}": it is gone`)
+    if (isWritable(this.path)) return openDatabase(this.path)
+    this.#isStill = !this.#hasLog()
+    return this.#isStill ? openStillDatabase(this.path) : openDatabaseReadOnly(this.path)
+  }
+
+  /** The WAL exists while a process has the database open, and after a kill. */
+  #hasLog(): boolean {
+    return (statSync(`${this.path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
   }
 
   exists(): boolean {
@@ -31,7 +50,13 @@ export class DatabaseFile {
 
   /** True if the file that was opened is still the one at the path. */
   isInPlace(): boolean {
-    return this.#opened !== undefined && inodeOf(this.path) === this.#opened
+    return this.#opened !== undefined && this.#mark() === this.#opened
+  }
+
+  #mark(): string | undefined {
+    const found = statSync(this.path, { throwIfNoEntry: false, bigint: true })
+    if (found === undefined || !this.#isStill) return found && `${found.ino}`
+    return `${found.ino} ${found.mtimeNs} ${found.size} ${this.#hasLog()}`
   }
 
   /** Renames the file, with what SQLite keeps beside it, and returns its new path. Of earlier ones none stays. */
@@ -51,3 +76,18 @@ export class DatabaseFile {
 function inodeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino
 }
+
+/** A WAL takes files beside the database, and room for its index. */
+function isWritable(path: string): boolean {
+  try {
+    for (const place of [path, dirname(path)]) accessSync(place, constants.R_OK | constants.W_OK)
+  } catch {
+    return false
+  }
+  const { bavail, bsize, files, ffree } = statfsSync(path)
+  return bavail * bsize >= INDEX_BYTES && (files === 0 || ffree >= INDEX_FILES)
+}
+
+/** The least that SQLite needs: 32 KiB of shared memory and one page of the WAL; of files the two. */
+const INDEX_BYTES = 2 ** 16
+const INDEX_FILES = 2

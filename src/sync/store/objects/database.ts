@@ -1,33 +1,39 @@
-import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import { SyncError } from '../../model/sync-error.ts'
-import { runOnDisk } from '../files/disk-error.ts'
+import { isDatabaseError, runOnDisk } from '../files/disk-error.ts'
 
 /** Opens the database of a state folder for the one writer, and creates it if it does not exist. */
 export function openDatabase(path: string): DatabaseSync {
   makePrivate(path)
   return runOnDatabase(`open the database "${path}"`, () => {
     const database = new DatabaseSync(path, { timeout: BUSY_MS })
+    if (numberOf(database, 'schema_version') === 0) database.exec(FIRST_SETTINGS)
     database.exec(SETTINGS)
     prepareSchema(database, path)
     return database
   })
 }
 
-/**
- * Opens the database of another process; `undefined` if there is none. A process of another user, or a disk that takes no
- * writes, leaves it read-only.
- */
-export function openExistingDatabase(path: string): DatabaseSync | undefined {
-  if (!existsSync(path)) return undefined
-  return isWritable(path) ? openDatabase(path) : openDatabaseReadOnly(path)
-}
-
 /** Opens the database read-only, while another process may write it. */
 export function openDatabaseReadOnly(path: string): DatabaseSync {
+  return openToRead(path, path)
+}
+
+/**
+ * Opens a database that no process has open, on a disk that takes no writes: the shared memory of a WAL would need some.
+ * Later writes of another process make it unreadable.
+ */
+export function openStillDatabase(path: string): DatabaseSync {
+  const url = pathToFileURL(path)
+  url.searchParams.set('immutable', '1')
+  return openToRead(url, path)
+}
+
+function openToRead(place: string | URL, path: string): DatabaseSync {
   return runOnDatabase(`open the database "${path}"`, () => {
-    const database = new DatabaseSync(path, { timeout: BUSY_MS, readOnly: true })
+    const database = new DatabaseSync(place, { timeout: BUSY_MS, readOnly: true })
     database.exec(`${CACHE}; PRAGMA trusted_schema = OFF; PRAGMA query_only = ON`)
     expectVersion(database, path)
     return database
@@ -46,8 +52,15 @@ export function runOnDatabase<Done>(attempt: string, work: () => Done): Done {
 
 /** The error for an attempt that SQLite, or the system below it, has refused. */
 export function databaseFailure(attempt: string, cause: Error): SyncError {
-  return new SyncError('store-failed', `Cannot ${attempt}: ${cause.message}`, { cause })
+  const why = isDatabaseError(cause, ...UNSHARED) ? UNSHARED_TEXT : cause.message
+  return new SyncError('store-failed', `Cannot ${attempt}: ${why}`, { cause })
 }
+
+/** SQLITE_IOERR_SHMMAP, and those of locks: SQLITE_PROTOCOL, SQLITE_IOERR_RDLOCK, SQLITE_IOERR_LOCK. */
+const UNSHARED = [5386, 15, 2314, 3850]
+
+const UNSHARED_TEXT =
+  'its file system shares no memory or locks between processes, as most network file systems do not; use a local disk, or follow a hub'
 
 /** Runs the work as one transaction. An error in it leaves the database as it was. */
 export function inTransaction<Done>(database: DatabaseSync, work: () => Done): Done {
@@ -62,31 +75,14 @@ export function inTransaction<Done>(database: DatabaseSync, work: () => Done): D
   }
 }
 
-/** True for an error that SQLite reports; `errcode` is its extended result code (sqlite.org/rescode.html). */
-export function isDatabaseError(error: unknown): error is Error & { readonly errcode: number } {
-  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
-}
-
 /** Creates the file before SQLite does, for its user alone; the files of the WAL get the same mode. */
 function makePrivate(path: string): void {
   runOnDisk(`make the database "${path}"`, () => closeSync(openSync(path, 'a', 0o600)))
 }
 
-/** WAL makes files beside the database. */
-function isWritable(path: string): boolean {
-  try {
-    for (const place of [path, dirname(path)]) accessSync(place, constants.R_OK | constants.W_OK)
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** True for our error about a database whose bytes are not what SQLite wrote. */
 export function isCorruption(error: unknown): error is SyncError {
-  if (!(error instanceof SyncError) || !isDatabaseError(error.cause)) return false
-  const code = error.cause.errcode & 0xff
-  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB
+  return error instanceof SyncError && isDatabaseError(error.cause, SQLITE_CORRUPT, SQLITE_NOTADB)
 }
 
 const SQLITE_CORRUPT = 11
@@ -100,11 +96,11 @@ const CACHE = 'PRAGMA cache_size = -16000'
 
 /**
  * Pages of 16 KiB hold most files of skills inline: half the time and a sixth less space than with 4 KiB. The page size
- * and the vacuum mode count only before the first table.
+ * and the vacuum mode count only before the first table; later the latter would write to a disk that may be full.
  */
+const FIRST_SETTINGS = 'PRAGMA page_size = 16384; PRAGMA auto_vacuum = INCREMENTAL'
+
 const SETTINGS = `
-  PRAGMA page_size = 16384;
-  PRAGMA auto_vacuum = INCREMENTAL;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
   PRAGMA foreign_keys = ON;

@@ -34,12 +34,17 @@ export class SqliteObjects implements ObjectStore {
     return this.#isCorrupt
   }
 
-  /** Opens the database again: another file may be in its place. `before` runs while it is closed. */
-  reopen(before: () => void = () => {}): void {
+  /**
+   * Opens the database again: another file may be in its place. With `before`, which runs while the database is closed;
+   * without, the connection stays as it was if the file cannot be opened.
+   */
+  reopen(before?: () => void): void {
+    if (before !== undefined) this[Symbol.dispose]()
+    before?.()
+    const database = this.#file.open()
     this[Symbol.dispose]()
-    before()
     this.#leases.coverAll()
-    this.#database = this.#file.open()
+    this.#database = database
     this.#rows = new ObjectRows(this.#database, this.#run)
     this.#statements = prepareStatements(this.#database)
     this.#isCorrupt = false

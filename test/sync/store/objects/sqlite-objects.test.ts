@@ -1,8 +1,8 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { openDatabase, openDatabaseReadOnly } from '../../../../src/sync/store/objects/database.ts'
+import { openDatabase, openDatabaseReadOnly, openStillDatabase } from '../../../../src/sync/store/objects/database.ts'
 import { ObjectRows } from '../../../../src/sync/store/objects/object-rows.ts'
 import { SqliteObjects } from '../../../../src/sync/store/objects/sqlite-objects.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
@@ -31,6 +31,32 @@ test('a reader sees what the writer has published, and writes nothing', async ()
   await expect(reader.swap({ sequence: 1, generation: digest! }, next)).rejects.toMatchObject({
     code: 'store-failed',
   })
+})
+
+test('to open a database that is there writes nothing', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'store.db')
+  openDatabase(path).close()
+  const written = await readFile(path)
+
+  using database = openDatabase(path)
+
+  expect(database.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' })
+  expect((await stat(`${path}-wal`)).size).toBe(0)
+  expect(await readFile(path)).toEqual(written)
+})
+
+test('a database that no process has open is read without any file beside it', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'store.db')
+  const writer = new SqliteObjects({ open: () => openDatabase(path) })
+  const [digest] = await writer.put([Buffer.from('read me')])
+  writer[Symbol.dispose]()
+
+  using reader = new SqliteObjects({ open: () => openStillDatabase(path) })
+
+  expect(Buffer.from((await reader.get(digest!))!).toString()).toBe('read me')
+  expect(await readdir(folder.path)).toEqual(['store.db'])
 })
 
 test('bytes that were changed on the disk are never given out', async () => {
