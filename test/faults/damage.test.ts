@@ -1,39 +1,39 @@
-import { chmod, open, readFile, readdir, rename, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { createHash } from 'node:crypto'
+import { readFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Store } from '../../src/sync/store/store.ts'
 import { skill } from '../e2e/world.ts'
+import { changeDatabase, damageObject, loseObject, servedIn } from '../support/damage.ts'
 import type { Program } from '../support/process/program.ts'
 import { Scene } from './scene.ts'
 import { listingAt } from './witness.ts'
 import type { Listing } from './witness.ts'
 
-// No packs, indexes or loose objects are kept here (37): what a source has is in the store, as files of skills (38), in a
-// snapshot, and in a generation that names it.
+// No packs, indexes or loose objects are kept here (37): what a source has is in the database of objects, as bytes of
+// files (38), in a snapshot, and in a generation that names it.
 
-/** A folder that is gone takes all of them with it. */
-const OF_THE_SKILL = ['skill://team/large/data.bin', 'skill://team/large/SKILL.md']
-/** To be answered from memory: each reading is one of the disk. */
+const LARGE = 'skill://team/large/data.bin'
+/** To be answered from memory: each reading is one of the disk. In the database it is in pieces. */
 const TOO_LARGE = Buffer.alloc(2 ** 20 + 1, 'large')
+const DIGEST = createHash('sha256').update(TOO_LARGE).digest('hex')
 
 test('a stored file that is damaged in any way is refused and never read wrong, and is had again by itself', async () => {
   await using scene = await Scene.set()
   await scene.repository.commit({ 'large/SKILL.md': skill('large', 'large'), 'large/data.bin': TOO_LARGE })
   await scene.play()
-  const sound = await readFile(await storedFile(scene, 'large/data.bin'))
 
-  for (const harm of [flip, shorten, remove, removeFolder, removeStore, linkAway]) {
+  for (const harm of [flip, shorten, lengthen, losePiece, swapPieces, damageObject, loseObject]) {
     const said = scene.fromNow()
-    for (const uri of OF_THE_SKILL) scene.witness.forgiven.add(uri)
-    const file = await storedFile(scene, 'large/data.bin')
-    await chmod(file, 0o600)
-    await harm(file)
+    scene.witness.forgiven.add(LARGE)
+    harm(scene.home.state, DIGEST)
     // The witness is the one who reads.
     await said((line) => line.includes('"content-damaged"'))
     await said((line) => line.includes('"source-updated"'))
     await scene.witness.looksAgain()
     scene.witness.forgiven.clear()
-    expect(await readFile(await storedFile(scene, 'large/data.bin')), harm.name).toEqual(sound)
+    using store = (await Store.openExisting(scene.home.state))!
+    expect(Buffer.from((await store.objects.get(DIGEST))!).equals(TOO_LARGE), harm.name).toBe(true)
   }
 
   await scene.recovers()
@@ -69,7 +69,7 @@ test('whatever is lost of the store while no daemon runs, a start serves what is
   const past = [first, await served(scene.daemon)]
   let daemon = scene.daemon
 
-  for (const harm of [...HARMS, LOST_RECORD]) {
+  for (const harm of [...HARMS, HARM_TO_RECORD]) {
     await daemon.kill()
     await harm.done(scene)
     await scene.git.goAway()
@@ -83,6 +83,55 @@ test('whatever is lost of the store while no daemon runs, a start serves what is
   }
 })
 
+test('a database that is lost or damaged under the daemon is replaced within two looks, and what was served is served all the while', async () => {
+  await using scene = await Scene.set()
+  await decided(scene)
+  await scene.play()
+
+  for (const harm of HARMS_TO_DATABASE) {
+    const said = scene.fromNow()
+    const looks = scene.looks
+    await harm.done(scene)
+    // What is in memory of a damaged one may be right: SQLite finds the rest when it reads it.
+    const commit = await scene.commit()
+    expect(JSON.parse(await said((line) => line.includes('"store-replaced"'))), harm.name).toMatchObject({
+      level: 'error',
+      code: 'store-failed',
+      message: expect.stringContaining(join(scene.home.state, 'store.db')),
+    })
+    await said((line) => line.includes('"source-updated"') && line.includes(commit))
+    expect(scene.looks - looks, harm.name).toBeLessThanOrEqual(MOST_LOOKS)
+    await expectWhole(scene)
+    await expectDecided(scene)
+    await scene.witness.looksAgain()
+  }
+
+  await scene.recovers()
+  await scene.expectWell()
+})
+
+test('a database that is lost or damaged while no daemon runs costs a start nothing that can be fetched again, and no decision', async () => {
+  await using scene = await Scene.set()
+  await decided(scene)
+  await scene.play()
+  await scene.expectWell()
+  const uris = [...(await served(scene.daemon)).keys()]
+  let daemon = scene.daemon
+
+  for (const harm of HARMS_TO_DATABASE) {
+    const numbers = await numbersIn(scene)
+    await daemon.kill()
+    await harm.done(scene)
+    const commit = await scene.commit()
+    daemon = scene.home.start('start')
+    await daemon.said((line) => line.includes('"source-updated"') && line.includes(commit))
+    expect([...(await served(daemon)).keys()], harm.name).toEqual(uris)
+    await expectWhole(scene)
+    await expectDecided(scene)
+    expect(Math.min(...(await numbersIn(scene))), 'no number is used twice').toBeGreaterThan(Math.max(...numbers))
+  }
+})
+
 test('a folder of the store that is lost while the daemon runs is made again by the next look, with what was in it', async () => {
   await using scene = await Scene.set()
   expect(await scene.home.command('sync')).toMatchObject({ status: 0 })
@@ -91,7 +140,7 @@ test('a folder of the store that is lost while the daemon runs is made again by 
   await scene.play()
   const linked = await linkedIn(scene)
 
-  for (const name of ['snapshots', 'generations', 'sources', 'links', 'upstreams', 'docs', 'tmp']) {
+  for (const name of ['checkouts', 'generations', 'sources', 'links', 'upstreams', 'tmp']) {
     const said = scene.fromNow()
     const looks = scene.looks
     await rm(join(scene.home.state, name), { recursive: true, maxRetries: 20 })
@@ -164,14 +213,28 @@ interface Harm {
 }
 
 const HARMS: readonly Harm[] = [
-  { name: 'a snapshot of zeros', done: async (scene) => zero(await snapshotFile(scene)) },
-  { name: 'a snapshot that is gone', done: async (scene) => rm(await snapshotFile(scene)) },
-  { name: 'a generation that is gone', done: async (scene) => rm(await generationFile(scene)) },
-  { name: 'a generation of zeros', done: async (scene) => zero(await generationFile(scene)) },
-  { name: 'a pointer to nowhere', done: async ({ home }) => writeFile(join(home.state, 'current'), '999\n') },
-  { name: 'a pointer that is none', done: async ({ home }) => writeFile(join(home.state, 'current'), 'x\n') },
-  { name: 'no pointer', done: async ({ home }) => rm(join(home.state, 'current')) },
+  { name: 'a damaged snapshot', done: async (scene) => damageObject(scene.home.state, await snapshotIn(scene)) },
+  { name: 'a snapshot that is gone', done: async (scene) => loseObject(scene.home.state, await snapshotIn(scene)) },
+  { name: 'a generation that is gone', done: async ({ home }) => loseObject(home.state, servedIn(home.state)) },
+  { name: 'a damaged generation', done: async ({ home }) => damageObject(home.state, servedIn(home.state)) },
+  { name: 'a head of nothing', done: async ({ home }) => changeDatabase(home.state, HEAD_OF_NOTHING) },
+  { name: 'a head that is gone', done: async ({ home }) => changeDatabase(home.state, NO_NEWEST_HEAD) },
 ]
+
+const HEAD_OF_NOTHING = 'INSERT INTO head SELECT max(sequence) + 1, zeroblob(32) FROM head'
+const NO_NEWEST_HEAD = 'DELETE FROM head WHERE sequence = (SELECT max(sequence) FROM head)'
+
+const HARMS_TO_DATABASE: readonly Harm[] = [
+  { name: 'no database', done: async ({ home }) => removeDatabase(home.state) },
+  { name: 'a database of zeros', done: async ({ home }) => zero(databaseIn(home.state)) },
+  { name: 'a database that ends early', done: async ({ home }) => truncate(databaseIn(home.state), 20_000) },
+  { name: 'a database of another program', done: async ({ home }) => writeFile(databaseIn(home.state), TEXT) },
+]
+
+const TEXT = 'This was written over it.\n'.repeat(4_000)
+
+/** One is under way, one finds the damage, and one fetches. */
+const MOST_LOOKS = 4
 
 const HARMS_TO_DECISIONS: readonly Harm[] = [
   { name: 'decisions of zeros', done: async ({ home }) => zero(join(home.state, 'decisions.json')) },
@@ -183,7 +246,7 @@ const HARM_TO_COPY: Harm = {
   done: async ({ home }) => zero(join(home.state, 'decisions-copy.json')),
 }
 
-const LOST_RECORD: Harm = {
+const HARM_TO_RECORD: Harm = {
   name: 'a record of zeros',
   done: async ({ home }) => zero(join(home.state, 'sources', 'team.json')),
 }
@@ -209,70 +272,81 @@ async function decided(scene: Scene): Promise<void> {
 
 /** That who starts now finds on the disk what is served. */
 async function expectWhole({ home }: Scene): Promise<void> {
-  const store = (await Store.openExisting(home.state))!
+  using store = (await Store.openExisting(home.state))!
   const [newest] = await store.generations.numbers()
   const generation = await store.generations.read(newest!)
-  expect(await readFile(join(home.state, 'current'), 'utf8')).toBe(`${newest}\n`)
-  for (const { snapshot } of generation!.sources) expect(await store.snapshots.readWhole(snapshot)).toBeDefined()
+  expect(generation?.sources).toHaveLength(1)
+  for (const { snapshot } of generation!.sources) {
+    const { skills } = await store.snapshots.read(snapshot)
+    const files = skills.flatMap((each) => each.files).map(({ sha256 }) => sha256)
+    expect(await store.objects.missing(files)).toEqual([])
+  }
+}
+
+async function numbersIn({ home }: Scene): Promise<readonly number[]> {
+  using store = (await Store.openExisting(home.state))!
+  return store.generations.numbers()
 }
 
 /** That what a person decided is there too. */
 async function expectDecided({ home }: Scene): Promise<void> {
-  const { decisions } = (await Store.openExisting(home.state))!
+  using store = (await Store.openExisting(home.state))!
+  const { decisions } = store
   await decisions.read()
   expect([...decisions.disabled.keys()]).toEqual(['team'])
 }
 
-async function snapshotFile({ home }: Scene): Promise<string> {
-  const store = (await Store.openExisting(home.state))!
+async function snapshotIn({ home }: Scene): Promise<string> {
+  using store = (await Store.openExisting(home.state))!
   const [held] = (await store.generations.current())!.sources
-  return join(home.state, 'snapshots', `${held!.snapshot}.json`)
+  return held!.snapshot
 }
 
-async function generationFile({ home }: Scene): Promise<string> {
-  return join(home.state, 'generations', `${(await readFile(join(home.state, 'current'), 'utf8')).trim()}.json`)
+function flip(state: string, digest: string): void {
+  changePieces(state, digest, `bytes = CAST('X' || substr(bytes, 2) AS BLOB) WHERE at = 0`)
 }
 
-async function storedFile({ home }: Scene, path: string): Promise<string> {
-  const skills = join(home.state, 'skills')
-  const files = await readdir(skills, { recursive: true })
-  return join(
-    skills,
-    files.find((file) => file.endsWith(path))!,
-  )
+function shorten(state: string, digest: string): void {
+  changePieces(state, digest, 'bytes = substr(bytes, 1, 100) WHERE at = 0')
 }
 
-async function flip(file: string): Promise<void> {
-  await using handle = await open(file, 'r+')
-  await handle.write(Buffer.from([0]), 0, 1, 100)
+function lengthen(state: string, digest: string): void {
+  changePieces(state, digest, `bytes = CAST(bytes || 'X' AS BLOB) WHERE at > 0`)
 }
 
-async function shorten(file: string): Promise<void> {
-  await truncate(file, 100)
+function losePiece(state: string, digest: string): void {
+  changePieces(state, digest, 'at = -1 WHERE at = 0')
 }
 
-async function remove(file: string): Promise<void> {
-  await rm(file)
+/** The bytes are the right ones, in another order. */
+function swapPieces(state: string, digest: string): void {
+  for (const [from, to] of [
+    [0, -1],
+    [PIECE_BYTES, 0],
+    [-1, PIECE_BYTES],
+  ])
+    changePieces(state, digest, `at = ${to} WHERE at = ${from}`)
 }
 
-async function removeFolder(file: string): Promise<void> {
-  await rm(dirname(file), { recursive: true })
+const PIECE_BYTES = 2 ** 18
+
+function changePieces(state: string, digest: string, change: string): void {
+  changeDatabase(state, `UPDATE piece SET ${change} AND object = (SELECT id FROM object WHERE digest = x'${digest}')`)
 }
 
-async function removeStore(file: string): Promise<void> {
-  await rm(join(dirname(file), '..', '..'), { recursive: true })
+/** The file of the database, which has everything: no write-ahead log has some of it. */
+function databaseIn(state: string): string {
+  changeDatabase(state, 'PRAGMA wal_checkpoint(TRUNCATE)')
+  return join(state, 'store.db')
+}
+
+async function removeDatabase(state: string): Promise<void> {
+  for (const suffix of ['', '-wal', '-shm']) await rm(join(state, `store.db${suffix}`), { force: true })
 }
 
 async function zero(file: string): Promise<void> {
   const { length } = await readFile(file)
   await writeFile(file, Buffer.alloc(length))
-}
-
-/** The bytes are the right ones, and yet nobody is led out of the store. */
-async function linkAway(file: string): Promise<void> {
-  const aside = `${dirname(dirname(dirname(file)))}/.elsewhere`
-  await rename(file, aside)
-  await symlink(aside, file)
 }
 
 async function modeOf(path: string): Promise<number | undefined> {

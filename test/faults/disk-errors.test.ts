@@ -8,17 +8,14 @@ const OBSTACLE = await Strace.obstacle()
 /** Calls that fail, each with the place of the state folder that it is about; with none, wherever they go. */
 const ERRORS: readonly (readonly [inject: string, ...place: string[]])[] = [
   ['fsync:error=EIO'],
-  ['fsync:error=EIO', 'skills'],
-  ['fsync:error=EIO', 'snapshots'],
-  ['fsync:error=EIO', 'generations'],
-  ['fsync:error=EIO', '.'],
-  ['rename:error=EIO'],
-  ['rename:error=ENOSPC'],
+  ['fsync:error=EIO', 'store.db-wal'],
+  ['pwrite64:error=EIO', 'store.db-wal'],
+  ['pwrite64:error=ENOSPC', 'store.db-wal'],
+  ['pwrite64:error=EDQUOT', 'store.db-wal'],
   ['mkdir:error=ENOSPC'],
   ['mkdir:error=EDQUOT'],
-  ['openat:error=EMFILE', 'skills'],
-  ['openat:error=EMFILE', 'snapshots'],
-  ['openat:error=EMFILE', 'generations'],
+  ['openat:error=EMFILE', 'store.db'],
+  ['openat:error=EMFILE', 'store.db-wal'],
 ]
 
 describe.skipIf(OBSTACLE !== undefined)(
