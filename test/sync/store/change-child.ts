@@ -1,4 +1,4 @@
-// Takes an earlier state over, backs a state folder up, or restores one, and is killed at the call that its caller chose:
+// Takes an earlier state over, backs a state folder up, restores one, or checks a skill out, and is killed at the call that its caller chose:
 // one that changes files or the database. It ends by itself if there are fewer.
 // argv: the folder of the built store, the work, the state folder, the file of the backup, the call, and the moment.
 import syncFs, { readdirSync, rmSync } from 'node:fs'
@@ -9,6 +9,7 @@ import sqlite, { DatabaseSync, StatementSync } from 'node:sqlite'
 import type * as BuiltBackup from '../../../src/sync/store/backup/backup.ts'
 import type * as BuiltStore from '../../../src/sync/store/store.ts'
 import type * as BuiltTakeover from '../../../src/sync/store/takeover/take-over.ts'
+import { numbered } from './samples.ts'
 
 const [, , built = '', work = '', state = '', file = '', call = '', moment = ''] = process.argv
 let left = Number(call)
@@ -65,7 +66,11 @@ else {
   using store = await Store.openExisting(state, { isWriter: work === 'takeover' })
   if (store === undefined) throw new Error('There is no state folder')
   if (work === 'backup') await backUp(store, file)
-  else {
+  else if (work === 'checkout') {
+    const { stored } = numbered(1)
+    await store.checkouts.ensure(stored)
+    await store.checkouts.keepOnly(new Set([stored.digest]))
+  } else {
     await store.sweep()
     const takeover = { onProgress: () => {}, signal: new AbortController().signal }
     if (store.folder.isEarlier) await takeOver(store, takeover)

@@ -15,7 +15,7 @@ const STRIPPING = ['--experimental-strip-types', '--no-warnings']
 
 /** Work on a state folder, in a process of its own. `file` is that of the backup. */
 export interface Change {
-  readonly work: 'takeover' | 'backup' | 'restore'
+  readonly work: 'takeover' | 'backup' | 'restore' | 'checkout'
   readonly state: string
   readonly file?: string
 }
@@ -49,8 +49,8 @@ export async function killAtCalls(attempt: (call: number) => Promise<boolean>): 
   return call
 }
 
-/** One in four of the calls, each time others; with `LAW_RUNS=all` every call. */
-const STRIDE = 4 / lawRuns(4, 1 / 4)
+/** One in eight of the calls, each time others; with `LAW_RUNS=all` every call. */
+const STRIDE = 8 / lawRuns(8, 1 / 8)
 
 /** The moments of kills that a test tries: all with `LAW_RUNS=all`, else the first. */
 export const MOMENTS = (['before', 'in'] as const).slice(0, lawRuns(2, 1 / 2))
