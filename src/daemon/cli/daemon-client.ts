@@ -29,6 +29,8 @@ export async function withWriter<Result>(
   for (;;) {
     await untilNoneIsAtWork(config, signal)
     const isThere = (await request(config, 'hello', {}, { signal })) !== undefined
+    // A command may have begun meanwhile.
+    if (isThere && (await isOneAtWork(config))) continue
     if (isThere) return work(async (method, params, onEvent) => askDaemon(context, config, { method, params, onEvent }))
     const writer = await ownWriter(context, config, startedByMs)
     if (writer !== undefined) return byOurselves(writer, context, config, work)
@@ -43,11 +45,12 @@ const ONE_OFF = 'sync'
  * this waits for its end.
  */
 async function untilNoneIsAtWork(config: Config, signal: AbortSignal): Promise<void> {
-  for (;;) {
-    const holder = await lockHolderOf(config.state)
-    if (holder?.command !== ONE_OFF || !(await isListening(holder))) return
-    await systemClock.wait(PAUSE_MS, signal)
-  }
+  while (await isOneAtWork(config)) await systemClock.wait(PAUSE_MS, signal)
+}
+
+async function isOneAtWork({ state }: Config): Promise<boolean> {
+  const holder = await lockHolderOf(state)
+  return holder?.command === ONE_OFF && (await isListening(holder))
 }
 
 const PAUSE_MS = 100

@@ -1,7 +1,10 @@
+import { once } from 'node:events'
 import { existsSync, watch } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { socketPathOf } from '../../../src/daemon/control/control-path.ts'
 import { serveControl } from '../../../src/daemon/control/control.ts'
 import { acquireLock, DaemonLock } from '../../../src/daemon/control/daemon-lock.ts'
 import { Home } from '../../support/process/program.ts'
@@ -28,6 +31,22 @@ test('a command beside a daemon whose socket never appears names the holder of t
   expect(end.stderr).toContain(
     `Cannot write "${daemon.home.state}": process ${process.pid} (skillsyncd start) does; stop it first`,
   )
+})
+
+test('a command that is answered by another one, which has just begun to write, waits for its end and asks it nothing', async () => {
+  await using home = await Home.create()
+  await home.configure({ team: ['url: https://git.example.com/team.git'] })
+  await mkdir(home.state, { recursive: true, mode: 0o700 })
+  await writeFile(join(home.state, 'format'), '3\n')
+  await using other = await BeginningCommand.create(home)
+  const command = home.start('pause', 'team')
+  await other.found()
+
+  await other.end()
+  const end = await command.ended()
+
+  expect(end).toMatchObject({ status: 0, stderr: '' })
+  expect(other.asked).toEqual([])
 })
 
 /** The monotonic clock of a process stands still: how long it waits at most does not depend on the machine. */
@@ -83,5 +102,53 @@ class StartingDaemon implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#lock.release()
     await this.home[Symbol.asyncDispose]()
+  }
+}
+
+/** A command, of this process, that takes the lock of a state folder when it is first asked who is there. */
+class BeginningCommand implements AsyncDisposable {
+  /** The requests on the socket that its lock names. */
+  readonly asked: string[] = []
+  readonly #own = createServer((socket) => this.#take(socket))
+  readonly #found = Promise.withResolvers<void>()
+  #known: AsyncDisposable | undefined
+  #lock: DaemonLock | undefined
+
+  static async create(home: Home): Promise<BeginningCommand> {
+    const command = new BeginningCommand()
+    const own = join(home.path, 'own-socket')
+    await once(command.#own.listen(own), 'listening')
+    command.#known = await serveControl(socketPathOf(home.state, home.env['XDG_RUNTIME_DIR']), {
+      hello: async () => {
+        const lock = await acquireLock(home.state, { pid: process.pid, socket: own, command: 'sync' })
+        if (lock instanceof DaemonLock) command.#lock = lock
+        return { locked: false, offline: false }
+      },
+    })
+    return command
+  }
+
+  /** Resolves when another command has connected to the socket that the lock names. */
+  async found(): Promise<void> {
+    await this.#found.promise
+  }
+
+  async end(): Promise<void> {
+    await this.#lock?.release()
+    await this.#known?.[Symbol.asyncDispose]()
+    this.#own.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end()
+  }
+
+  #take(socket: Socket): void {
+    this.#found.resolve()
+    socket.on('error', () => {})
+    socket.on('data', (request) => {
+      this.asked.push(String(request))
+      socket.end('{"result":null}\n')
+    })
   }
 }
