@@ -100,15 +100,15 @@ export class Store implements Disposable {
 
   /** Creates what one pull writes to. Objects that are stored or found meanwhile outlive every collection. */
   async workspace(): Promise<Workspace & AsyncDisposable> {
-    const scratch = await this.folder.scratch()
-    const lease = this.objects.lease()
+    await using opened = new AsyncDisposableStack()
+    const { path } = opened.use(await this.folder.scratch())
+    // A database that cannot be read leaves no scratch folder.
+    opened.use(this.objects.lease())
+    const held = opened.move()
     return {
-      scratch: scratch.path,
+      scratch: path,
       blobs: new LocalBlobs(this.folder.database, this.objects),
-      async [Symbol.asyncDispose]() {
-        lease[Symbol.dispose]()
-        await scratch[Symbol.asyncDispose]()
-      },
+      [Symbol.asyncDispose]: async () => held.disposeAsync(),
     }
   }
 
