@@ -133,7 +133,12 @@ function kindOf(call: Call, stage: Stage): string {
   const kind = written(call, stage.home.path)
     .replaceAll(/\.tmp-\w+|\b[0-9a-f]{16,64}\b/g, '*')
     .replaceAll(/\b(?:\d+|changed|added|removed|still)\b/g, '*')
-  return call.changes ? kind : `${kind} to read`
+  return call.changes ? `${kind}${nearness(call)}` : `${kind} to read`
+}
+
+/** Each write to the database is another step of a transaction: one is a kind of its own for each power of two. */
+function nearness({ path, nth }: Call): string {
+  return /\/store\.db(?:-wal)?$/.test(path) ? ` after ${Math.floor(Math.log2(nth))}` : ''
 }
 
 /** The name of the call, and what it names, from the home on. */

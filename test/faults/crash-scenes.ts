@@ -46,8 +46,8 @@ export const OTHER_SCENES: readonly CrashScene[] = [
       return stage
     },
     args: ['sync'],
-    // Things are taken out of their places, and then removed.
-    isAbout: (call) => /^rename \S+ \S+\/tmp\/\.tmp-\w+$|^(?:unlink|unlinkat|rmdir) \S+\/tmp\//.test(call),
+    // Objects are removed in transactions. The database shrinks when it is closed.
+    isAbout: (call) => /\/store\.db/.test(call),
     writes: [],
     // What was not collected goes with the next update.
     async again(stage) {
@@ -70,12 +70,14 @@ export const OTHER_SCENES: readonly CrashScene[] = [
       return stage
     },
     args: ['rollback', '1'],
-    isAbout: (call) => /\/(?:generations|current|decisions|links|\.tmp-\w+$)/.test(call),
+    isAbout: (call) => /\/(?:store\.db|generations|current|decisions|links|\.tmp-\w+$)/.test(call),
     writes: [],
     async again(stage) {
       // Where it was done before the end, there is nothing to go back to.
       await stage.home.command('rollback', '1')
       await stage.run(['sync'])
+      // What was stored and never served goes with the next update.
+      await stage.run(['release', 'team'], ['sync'])
     },
   },
   {

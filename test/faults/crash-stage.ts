@@ -1,5 +1,6 @@
 import { cp, lstat, readFile, readdir, readlink, rm, utimes } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { skill } from '../e2e/world.ts'
 import { GitServer } from '../support/git/git-server.ts'
 import { Repository } from '../support/git/repository.ts'
@@ -93,8 +94,8 @@ export class Stage implements AsyncDisposable {
 
   /** Everything in the home, but times and the numbers of generations. */
   async picture(): Promise<readonly string[]> {
-    const entries = await readdir(this.home.path, { recursive: true })
-    const lines = entries.map(async (name) => `${numberless(name)} ${await described(join(this.home.path, name))}`)
+    const entries = (await readdir(this.home.path, { recursive: true })).filter((name) => !IS_OF_SQLITE.test(name))
+    const lines = entries.map(async (name) => `${name} ${await described(join(this.home.path, name))}`)
     return [...new Set(await Promise.all(lines))].toSorted()
   }
 
@@ -149,17 +150,26 @@ async function described(path: string): Promise<string> {
   const mode = (found.mode & 0o7777).toString(8)
   if (found.isSymbolicLink()) return `link ${await readlink(path)}`
   if (!found.isFile()) return `${found.isDirectory() ? 'folder' : 'other'} ${mode}`
+  if (basename(path) === 'store.db') return `database ${mode} ${objectsIn(path)}`
   return `file ${mode} ${timeless(await readFile(path, 'utf8'), path)}`
 }
 
-function numberless(name: string): string {
-  return name.replace(/generations\/\d+\.json$/, 'generations/N.json')
+/** The log of what is written ahead and its index: the database is read with them. */
+const IS_OF_SQLITE = /\/store\.db-(?:wal|shm)$/
+
+/** Each object but the generations, which have times and numbers in them; and whether one is served. */
+function objectsIn(path: string): string {
+  using database = new DatabaseSync(path)
+  const objects = database
+    .prepare('SELECT lower(hex(digest)) AS digest FROM object WHERE digest NOT IN (SELECT generation FROM head)')
+    .all()
+  const { heads } = { ...database.prepare('SELECT count(*) > 0 AS heads FROM head').get() }
+  return JSON.stringify([heads, ...objects.map(({ digest }) => digest).toSorted()])
 }
 
 function timeless(text: string, path: string): string {
   if (path.endsWith('/current')) return 'N'
-  const plain = text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
-  return path.includes('/generations/') ? plain.replace(/"number":\d+/, '"number":N') : plain
+  return text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
 }
 
 /** The codes of what verify found, without notes. */
