@@ -168,15 +168,15 @@ test.each(MOMENTS)(
 
     const calls = await killAtCalls(async (call) => {
       const isKilled = await isKilledIn({ work: 'backup', state, file }, { call, moment })
-      const left = (await readdir(folder.path)).filter((name) => name !== 'state' && !isTemporary(name.slice(0, 37)))
-      if (left.length === 0) absent += 1
-      else expect(await checkBackup(file, () => {}), `killed ${moment} call ${call}`).toMatchObject({ generation: 2 })
+      const found = await backupIn(folder.path)
+      expect(['absent', 'generation 2'], `killed ${moment} call ${call}`).toContain(found)
+      if (found === 'absent') absent += 1
       expect(await pictureOf(state)).toEqual(before)
       await rm(file, { force: true })
       return isKilled
     })
 
-    expect(absent).toBeGreaterThan(1)
+    expect(absent).toBeGreaterThan(0)
     expect(calls).toBeGreaterThan(8)
   },
 )
@@ -200,24 +200,39 @@ test.each(MOMENTS)(
       const other = join(folder.path, `other-${call}`)
       await cp(first, other, { recursive: true })
       const isKilled = await isKilledIn({ work: 'restore', state: other, file }, { call, moment })
-      if (await isHalfRestored(other)) {
-        halves += 1
-        await expect(Store.openExisting(other)).rejects.toThrow(
-          'a restore was ended half-way; run skillsyncd restore again',
-        )
-        await expect(openState(other)).rejects.toThrow('a restore was ended half-way; run skillsyncd restore again')
-        await openState(other, { isRestore: true })
-      } else expect([before, wanted]).toContainEqual(await swept(other))
+      const found = await foundIn(other)
+      expect([before, wanted, HALF_RESTORED], `killed ${moment} call ${call}`).toContainEqual(found)
+      if (found === HALF_RESTORED) halves += 1
       await restore(file, other)
       expect(await swept(other), `killed ${moment} call ${call}`).toEqual(wanted)
       await rm(other, { recursive: true })
       return isKilled
     })
 
-    expect(halves).toBeGreaterThan(2)
+    expect(halves).toBeGreaterThan(0)
     expect(calls).toBeGreaterThan(20)
   },
 )
+
+/** The backup in a folder, beside what a killed process leaves. */
+async function backupIn(folder: string): Promise<string> {
+  const names = (await readdir(folder)).filter((name) => !isTemporary(name.slice(0, '.tmp-'.length + 32)))
+  if (names.join() === 'state') return 'absent'
+  return `generation ${(await checkBackup(join(folder, 'backup'), () => {})).generation}`
+}
+
+const HALF_RESTORED = 'only a restore opens it'
+
+/** The picture of a state folder that can be opened. */
+async function foundIn(state: string): Promise<Picture | string> {
+  if (!(await isHalfRestored(state))) return swept(state)
+  const opened = [Store.openExisting(state), Store.openExisting(state, { isWriter: true }), openState(state)]
+  const refusals = (await Promise.allSettled<unknown>(opened)).map((end) =>
+    end.status === 'rejected' ? String(end.reason) : '',
+  )
+  await openState(state, { isRestore: true })
+  return refusals.every((text) => text.includes('run skillsyncd restore again')) ? HALF_RESTORED : refusals.join()
+}
 
 /** A folder that something was decided in, and nothing published. */
 async function begunState(path: string): Promise<void> {

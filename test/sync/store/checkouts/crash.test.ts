@@ -2,6 +2,7 @@ import { chmod, cp, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { isTemporary } from '../../../../src/sync/store/files/atomic.ts'
+import type { StoredSkill } from '../../../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 import { MOMENTS, isKilledIn, killAtCalls } from '../changes.ts'
@@ -18,7 +19,7 @@ test.each(CASES)(
   async ({ moment, prepare }) => {
     await using first = await temporaryFolder()
     await preparedState(first.path, prepare)
-    const before = await damageIn(first.path)
+    const before = await damageIn(first.path, WANTED)
 
     const calls = await killAtCalls(async (call) => {
       await using folder = await temporaryFolder()
@@ -27,11 +28,11 @@ test.each(CASES)(
       const isKilled = await isKilledIn({ work: 'checkout', state }, { call, moment })
       using store = await Store.open(state)
 
-      expect([WHOLE, ABSENT, before], `killed ${moment} call ${call}`).toContainEqual(await damageIn(state))
-      if (await store.checkouts.has(OTHER)) expect(await store.checkouts.damageIn(OTHER)).toEqual([])
+      expect([WHOLE, ABSENT, before], `killed ${moment} call ${call}`).toContainEqual(await damageIn(state, WANTED))
+      expect([WHOLE, ABSENT]).toContainEqual(await damageIn(state, OTHER))
       await store.sweep()
       await store.checkouts.ensure(WANTED)
-      expect(await damageIn(state)).toEqual(WHOLE)
+      expect(await damageIn(state, WANTED)).toEqual(WHOLE)
       expect(await store.checkouts.strangersIn(WANTED)).toEqual([])
       expect(await litterIn(store)).toEqual([])
       expect(await verifyCurrent(store)).toBe(1)
@@ -61,11 +62,11 @@ async function edit(store: Store): Promise<void> {
   await writeFile(join(folder, 'cache'), 'cached')
 }
 
-/** The files of the wanted checkout that are not as stored. */
-async function damageIn(state: string): Promise<typeof ABSENT | readonly string[]> {
+/** The files of a checkout that are not as stored. */
+async function damageIn(state: string, skill: StoredSkill): Promise<typeof ABSENT | readonly string[]> {
   using store = await Store.openExisting(state)
-  if (!(await store!.checkouts.has(WANTED))) return ABSENT
-  return (await store!.checkouts.damageIn(WANTED)).map(({ path }) => path)
+  if (!(await store!.checkouts.has(skill))) return ABSENT
+  return (await store!.checkouts.damageIn(skill)).map(({ path }) => path)
 }
 
 async function litterIn(store: Store): Promise<string[]> {

@@ -112,7 +112,7 @@ test('a damaged file is left out and never given, and its link goes; all else is
   const { damaged } = await takenOver(folder.path)
 
   using store = await Store.open(folder.path)
-  const [document] = stored.files.filter(({ path }) => path === 'SKILL.md')
+  const document = stored.files.find(({ path }) => path === 'SKILL.md')
   expect(damaged).toBeGreaterThanOrEqual(2)
   expect(await store.generations.numbers()).toEqual([3, 2, 1])
   await expect(store.skills.read(stored, document!)).rejects.toThrow('it is gone')
@@ -172,16 +172,14 @@ test.each(MOMENTS)('a takeover that is killed %s any call begins again and comes
   await using whole = await temporaryFolder()
   await cp(first.path, whole.path, { recursive: true, verbatimSymlinks: true })
   await takenOver(whole.path)
-  const wanted = await pictureOf(whole.path)
+  const [before, wanted] = [await foundIn(first.path), await pictureOf(whole.path)]
 
   const calls = await killAtCalls(async (call) => {
     await using folder = await temporaryFolder()
     const state = folder.path
     await cp(first.path, state, { recursive: true, verbatimSymlinks: true })
     const isKilled = await isKilledIn({ work: 'takeover', state }, { call, moment })
-    const format = (await readFile(join(state, 'format'), 'utf8')).trim()
-    if (format === '3') await expectWhole(state)
-    else expect(await earlierFilesIn(state)).toEqual(await earlierFilesIn(first.path))
+    expect([WHOLE, before], `killed ${moment} call ${call}`).toContainEqual(await foundIn(state))
     await openedAgain(state)
 
     expect(await pictureOf(state), `killed ${moment} call ${call}`).toEqual(wanted)
@@ -198,16 +196,17 @@ async function openedAgain(state: string): Promise<void> {
   if (store!.folder.isEarlier) await takeOver(store!, { onProgress: () => {}, signal: never() })
 }
 
-/** As soon as the format is the new one, everything is in the store. */
-async function expectWhole(state: string): Promise<void> {
+const WHOLE = ['generation 3 of 3,2,1']
+
+/** The earlier files, and what is served as soon as the format is the new one. */
+async function foundIn(state: string): Promise<readonly string[]> {
+  if ((await readFile(join(state, 'format'), 'utf8')) !== '3\n') return earlierFilesIn(state)
   using store = await Store.open(state)
-  expect(await verifyCurrent(store)).toBe(3)
-  expect(await store.generations.numbers()).toEqual([3, 2, 1])
+  return [`generation ${await verifyCurrent(store)} of ${(await store.generations.numbers()).join(',')}`]
 }
 
 async function earlierFilesIn(state: string): Promise<string[]> {
-  const names = await Promise.all(
-    ['skills', 'docs', 'snapshots', 'generations'].map((folder) => readdir(join(state, folder), { recursive: true })),
-  )
+  const folders = ['skills', 'docs', 'snapshots', 'generations']
+  const names = await Promise.all(folders.map((folder) => readdir(join(state, folder), { recursive: true })))
   return [...names.flat(), await readFile(join(state, 'current'), 'utf8')].toSorted()
 }
