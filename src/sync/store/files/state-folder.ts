@@ -166,19 +166,20 @@ export class StateFolder {
       if (/^\d+\.json$/.test(name)) await removeAll(this.at('generations', name))
   }
 
-  /** Creates a temporary folder, which disposal removes with everything in it. */
+  /**
+   * Reserves the path of a temporary folder, which disposal removes with everything in it. It is made by what writes to
+   * it first: most pulls write nothing.
+   */
   async scratch(): Promise<Scratch> {
     await this.expectRight()
     for (const left of this.#left) await this.#remove(left).catch(unlessExpected)
     const path = temporaryIn(this.at('tmp'))
-    makeFolder(path, 0o700)
     return { path, [Symbol.asyncDispose]: async () => this.#remove(path) }
   }
 
   /** A temporary disk failure costs space only for a short time: the next scratch removes the rest. */
   async #remove(path: string): Promise<void> {
-    // Most pulls find nothing new, and `rmdir` is ten times as fast for an empty folder.
-    await rmdir(path)
+    await unlessAbsent(rmdir(path))
       .catch(() => removeAll(path))
       .catch((error: unknown) => {
         this.#left.add(path)

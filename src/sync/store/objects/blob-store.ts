@@ -17,7 +17,7 @@ export interface BlobBatch {
 
 /** The places that one pull writes to while it runs. */
 export interface Workspace {
-  /** An empty folder for this pull alone. */
+  /** A folder for this pull alone, below one that exists. It is made when something is written to it. */
   readonly scratch: string
   readonly blobs: BlobStore
 }

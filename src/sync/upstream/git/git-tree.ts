@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { formatOf, type ObjectId, type Revision } from '../../model/revision.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import {
@@ -16,6 +15,7 @@ import type { KnownTrees, Relation } from '../upstream.ts'
 import type { GitReach } from './git-reach.ts'
 import { HISTORY_LIMITS } from './objects/ancestry.ts'
 import type { ObjectLocation } from './objects/git-transport.ts'
+import { folderInScratch } from './objects/scratch-folder.ts'
 import { parseTree } from './objects/tree-object.ts'
 import { ProgramSupply } from './program/object-supply.ts'
 import { ProgramEnded } from './program/program-objects.ts'
@@ -128,9 +128,7 @@ interface Fetch extends AsyncDisposable {
 
 async function openFetch(place: ObjectLocation, reach: GitReach): Promise<Fetch> {
   const { scratch, blobs, limits } = reach
-  const folder = await mkdtemp(join(scratch, 'git-')).catch((cause: unknown) => {
-    throw new SyncError('store-failed', `Cannot make a folder in "${scratch}"`, { cause })
-  })
+  const folder = await folderInScratch(scratch, 'git-')
   const program =
     place.kind === 'program' ? await ProgramSupply.open(place.target, { ...reach, scratch: folder }) : undefined
   const worker = new ObjectWorker({ place, scratch: folder, database: blobs.database, limits }, reach.threads)

@@ -182,17 +182,19 @@ test('a sweep removes what was left half done, and nothing else', async () => {
   ])
 })
 
-test('each scratch folder is fresh, and gone when it is disposed', async () => {
+test('each scratch folder is made by its first writer, and gone when it is disposed', async () => {
   await using folder = await temporaryFolder()
   const state = await openState(folder.path)
 
   {
     await using first = await state.scratch()
     await using second = await state.scratch()
+    expect(await readdir(state.at('tmp'))).toEqual([])
+    await mkdir(first.path)
     await writeFile(join(first.path, 'pack'), 'bytes')
 
-    expect(await readdir(second.path)).toEqual([])
-    expect(await readdir(state.at('tmp'))).toHaveLength(2)
+    expect(second.path).not.toBe(first.path)
+    expect(await readdir(state.at('tmp'))).toHaveLength(1)
   }
 
   expect(await readdir(state.at('tmp'))).toEqual([])

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SyncError } from '../../../model/sync-error.ts'
 import { gitFailureOf } from '../../http/http-failure.ts'
@@ -6,6 +6,7 @@ import { isRedirect, MAX_REDIRECTS, redirectOf, baseOf, tooManyRedirects } from 
 import { HttpTrace, type Traced } from '../../http/http-trace.ts'
 import type { GitHost } from '../objects/git-host.ts'
 import type { ProgramTarget } from '../objects/git-transport.ts'
+import { folderInScratch } from '../objects/scratch-folder.ts'
 import { httpEnvironment } from './git-http-config.ts'
 import { sshLog, writeSsh } from './git-ssh-config.ts'
 import { gitVersionIn, obeysNoLazyFetch } from './git-version.ts'
@@ -44,9 +45,7 @@ export class GitProgram implements AsyncDisposable {
   }
 
   static async open(target: ProgramTarget, reach: GitHost): Promise<GitProgram> {
-    const folder = await mkdtemp(join(reach.scratch, 'program-')).catch((cause: unknown) => {
-      throw new SyncError('store-failed', `Cannot make a folder in "${reach.scratch}"`, { cause })
-    })
+    const folder = await folderInScratch(reach.scratch, 'program-')
     try {
       await mkdir(join(folder, 'home'))
       await writeFile(join(folder, 'home', '.gitconfig'), settingsFor(target))

@@ -9,6 +9,7 @@ import type { HostAccess } from '../../http/host-access.ts'
 import type { FetchLimits } from '../../upstream.ts'
 import { THREAD_HEAP_MB } from '../fetch-threads.ts'
 import type { GitReach } from '../git-reach.ts'
+import { folderInScratch } from '../objects/scratch-folder.ts'
 import { errorOf, type WorkerFailure } from '../worker-protocol.ts'
 
 /** The served files of one skill, or of the docs folder. */
@@ -84,7 +85,8 @@ export async function secondOpinion(
     : { kind: 'remote' as const, url, way: await reach.way(signal) }
   if (place.kind === 'not-compared') return place
   try {
-    return await askedInThread({ place, revision, claims, limits, scratch: reach.scratch }, signal)
+    const scratch = await folderInScratch(reach.scratch, 'second-')
+    return await askedInThread({ place, revision, claims, limits, scratch }, signal)
   } catch (error) {
     if (!(error instanceof SyncError) || error.code !== 'limit-exceeded') throw error
     return notCompared(error.message)
