@@ -76,13 +76,13 @@ export class Scene implements AsyncDisposable {
     return outcome
   }
 
-  /** Every file of the state folder, with its bytes and the time it was written. */
-  async state(): Promise<Record<string, string>> {
+  /** Every file of the state folder, with its bytes and the time it was written, and every folder with that of its names. */
+  async state(): Promise<Record<string, string | number>> {
     const entries = await readdir(this.store.folder.path, { recursive: true, withFileTypes: true })
     const files = entries.map(async (entry) => {
       const path = join(entry.parentPath, entry.name)
-      if (entry.isDirectory()) return [path, 'a folder'] as const
-      return [path, `${(await stat(path)).mtimeMs} ${(await readFile(path)).toString('base64')}`] as const
+      const { mtimeMs } = await stat(path)
+      return [path, entry.isDirectory() ? mtimeMs : `${mtimeMs} ${(await readFile(path)).toString('base64')}`] as const
     })
     return Object.fromEntries(await Promise.all(files))
   }
