@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process'
 import { chmod, chown, cp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
 import { filesIn } from '../scenarios/hub.ts'
+import { hasProgram } from '../support/process/has-program.ts'
 import { Home } from '../support/process/program.ts'
 import type { Program } from '../support/process/program.ts'
 import { Scene } from './scene.ts'
@@ -116,7 +119,100 @@ describe.skipIf(!IS_ROOT)(`with another user${IS_ROOT ? '' : ', but only root ca
   })
 })
 
-test.each(['0', '3'])(
+describe.skipIf(!IS_ROOT)(`with another user that runs it${IS_ROOT ? '' : ', but only root can start that'}`, () => {
+  test('a state folder that is made read-only under the daemon is served on, and written again once it may be', async () => {
+    await using scene = await Scene.set()
+    const { home } = scene
+    await belongToAnother(scene)
+    await scene.play()
+
+    await permit(home.state, 'a-w')
+    await scene.commit()
+    expect(await scene.condition('store-failed')).toContain('EACCES')
+    await scene.witness.looksAgain()
+    await permit(home.state, 'u+w')
+
+    await scene.recovers()
+    await scene.expectWell()
+  })
+
+  test('a start on a state folder that was made read-only serves what is stored, says so, and writes once it may', async () => {
+    await using scene = await Scene.set()
+    const { home } = scene
+    await belongToAnother(scene)
+    const first = home.start('start')
+    await first.said((line) => line.includes('"source-updated"'))
+    const seen = await listingAt(await first.line())
+    expect(await first.stop()).toMatchObject({ status: 0 })
+    await permit(home.state, 'a-w')
+    const commit = await scene.commit()
+
+    const daemon = home.start('start')
+
+    expect(await listingAt(await daemon.line())).toEqual(seen)
+    const told = await daemon.said((line) => line.includes('"served-read-only"'))
+    expect(JSON.parse(told)).toMatchObject({ level: 'error', code: 'store-failed' })
+    await permit(home.state, 'u+w')
+    await daemon.said((line) => line.includes('"recovered"') && line.includes('"served-read-only"'))
+    await daemon.said((line) => line.includes('"source-updated"') && line.includes(commit))
+    expect(await daemon.stop()).toMatchObject({ status: 0 })
+  })
+
+  test.each([
+    { what: 'that others can write to', done: async (file: string) => chmod(file, 0o666), says: '(mode 666)' },
+    {
+      what: 'of another user',
+      done: async (file: string) => chown(file, NOBODY, NOBODY),
+      says: `is user ${NOBODY}; see what it is`,
+    },
+  ])(
+    'a database $what is refused by name, by the daemon and by who reads, and left as it is',
+    async ({ done, says }) => {
+      await using scene = await Scene.set()
+      const { home } = scene
+      expect(await home.run('sync')).toMatchObject({ status: 0 })
+      await done(join(home.state, 'store.db'))
+      const seen = await filesIn(home.state)
+
+      for (const command of ['start', 'list']) {
+        const refused = await home.run(command)
+        expect(refused, command).toMatchObject({ status: 1, stdout: '' })
+        expect(refused.stderr).toContain(`"${join(home.state, 'store.db')}"`)
+        expect(refused.stderr).toContain(says)
+      }
+
+      expect(await filesIn(home.state)).toEqual(seen)
+    },
+  )
+})
+
+const OBSTACLE = hasProgram('strace') ? '' : ': there is no strace'
+
+test.skipIf(OBSTACLE !== '').each([
+  { when: 'at the first start', isFirst: true },
+  { when: 'with what was stored elsewhere', isFirst: false },
+])(
+  `a file system without shared memory is refused $when, with the reason and the remedy${OBSTACLE}`,
+  async ({ isFirst }) => {
+    await using scene = await Scene.set()
+    const { home } = scene
+    if (!isFirst) await home.run('sync')
+    const index = join(home.state, 'store.db-shm')
+    const refusal = ['-e', 'trace=mmap', '-e', 'inject=mmap:error=ENODEV', '-o', '/dev/null']
+    home.under = ['strace', '-f', '-qq', '-P', index, ...refusal]
+
+    const refused = await home.run('start')
+
+    expect(refused).toMatchObject({ status: 1, stdout: '' })
+    expect(refused.stderr).toContain(`Cannot open the database "${join(home.state, 'store.db')}"`)
+    expect(refused.stderr).toContain('shares no memory or locks between processes, as most network file systems')
+    expect(refused.stderr).toContain('use a local disk, or follow a hub')
+    home.under = []
+    expect(await home.run('sync')).toMatchObject({ status: 0 })
+  },
+)
+
+test.each(['0', '4'])(
   'a state folder of format %s is refused untouched, and both ways back that are named lead back',
   async (format) => {
     await using scene = await Scene.set()
@@ -133,7 +229,7 @@ test.each(['0', '3'])(
     const refused = await home.run('start')
 
     expect(refused).toMatchObject({ status: 1, stdout: '' })
-    expect(refused.stderr).toContain(`its format is "${format}" and this version knows "1" and "2"`)
+    expect(refused.stderr).toContain(`its format is "${format}" and this version knows "1", "2" and "3"`)
     expect(refused.stderr).toContain('run the version that wrote it, or move the folder away')
     expect(await filesIn(home.state)).toEqual(before)
 
@@ -173,6 +269,20 @@ const NOBODY = 65_534
 async function openUp(home: Home): Promise<void> {
   for (const name of ['run', 'tmp']) await give(join(home.path, name))
   for (const folder of [home.path, dirname(home.state)]) await chmod(folder, 0o755)
+}
+
+/** From now on the programs of the home are those of a user without rights, to whom the state folder belongs. */
+async function belongToAnother(scene: Scene): Promise<void> {
+  const { home } = scene
+  expect(await home.run('sync')).toMatchObject({ status: 0 })
+  await scene.commit()
+  await openUp(home)
+  await give(home.state)
+  home.under = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--']
+}
+
+async function permit(folder: string, mode: 'a-w' | 'u+w'): Promise<void> {
+  await promisify(execFile)('chmod', ['-R', mode, folder])
 }
 
 async function give(folder: string, user = NOBODY): Promise<void> {
