@@ -64,7 +64,10 @@ test.skipIf(OBSTACLE !== '')(
     scene.home.under = ['strace', '-D', '-f', '-qq', '-y', '-o', log, '-e', 'trace=fsync', '-e', slow]
     const traced = scene.home.start('start')
     // The files of a skill are being brought to the disk.
-    await expect.poll(async () => readFile(log, 'utf8').catch(() => '')).toMatch(/fsync\(\d+<[^>]*\/skills\/\.tmp-/)
+    await traced.said((line) => line.includes('"started"'))
+    const before = await readFile(log, 'utf8')
+    const synced = async (): Promise<string> => (await readFile(log, 'utf8')).slice(before.length)
+    await expect.poll(synced).toMatch(/fsync\(\d+<[^>]*\/store\.db-wal/)
 
     const ended = await traced.stop()
 
