@@ -94,12 +94,18 @@ export function startThread(): Worker {
   try {
     return newThread()
   } catch (cause) {
-    // No descriptors, no memory, or a limit of threads.
-    if (!(cause instanceof Error) || !('code' in cause) || cause.code !== 'ERR_WORKER_INIT_FAILED') throw cause
-    throw new SyncError('source-unreachable', `Cannot fetch: the system starts no thread now: ${cause.message}`, {
-      cause,
-    })
+    throw startFailure(cause) ?? cause
   }
+}
+
+/**
+ * Returns the error for a thread that the system cannot start: no descriptors, no memory, or a limit of threads;
+ * `undefined` for another cause. A thread can fail so after it was made, too.
+ */
+export function startFailure(cause: unknown): SyncError | undefined {
+  if (!(cause instanceof Error) || !('code' in cause) || cause.code !== 'ERR_WORKER_INIT_FAILED') return undefined
+  const message = `Cannot fetch: the system starts no thread now: ${cause.message}`
+  return new SyncError('source-unreachable', message, { cause })
 }
 
 function newThread(): Worker {

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { isSystemError, SyncError } from '../../model/sync-error.ts'
-import { startThread, THREAD_HEAP_MB, type FetchThreads } from './fetch-threads.ts'
+import { startFailure, startThread, THREAD_HEAP_MB, type FetchThreads } from './fetch-threads.ts'
 import type { WorkerTask } from './objects/git-transport.ts'
 import type { ChildGroup } from './program/process-group.ts'
 import { errorOf, type WorkerAnswer, type WorkerRequest } from './worker-protocol.ts'
@@ -117,5 +117,5 @@ function explanationOf(cause: unknown): Error {
     return new SyncError('limit-exceeded', message, { cause })
   }
   if (isSystemError(cause)) return new SyncError('store-failed', `Cannot fetch: ${cause.message}`, { cause })
-  return cause instanceof Error ? cause : new Error(String(cause))
+  return startFailure(cause) ?? (cause instanceof Error ? cause : new Error(String(cause)))
 }
