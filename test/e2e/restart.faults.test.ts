@@ -82,7 +82,7 @@ async function stepsOf(
     steps += 1
     if (stop !== undefined && steps >= stop.most) reached.resolve()
   }
-  const folders = ['', 'skills', 'snapshots', 'generations', 'sources', 'tmp']
+  const folders = ['', 'checkouts', 'generations', 'sources', 'tmp']
   const watchers = folders.map((folder) => watch(join(home.state, folder)).on('change', () => step()))
   const counting = new AbortController()
   void countRequests(git, step, counting.signal)
