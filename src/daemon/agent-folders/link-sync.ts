@@ -1,6 +1,6 @@
 import { SerialQueue } from '../../base/serial-queue.ts'
 import type { Registry } from '../../serve/registry.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
+import { Damaged, SyncError } from '../../sync/model/sync-error.ts'
 import type { StoredSkill } from '../../sync/store/skills/stored-path.ts'
 import { storedSkill } from '../../sync/store/skills/stored-path.ts'
 import type { DaemonContext } from '../context.ts'
@@ -101,8 +101,25 @@ export class Linking {
       const found = meant.of(name, linked)
       if (found !== undefined) wanted.set(name, storedSkill(found.skill))
     }
-    for (const skill of wanted.values()) await this.#parts.store.checkouts.ensure(skill)
+    const damage = await this.#withoutDamaged(wanted)
     await this.#parts.store.links.follow(wanted)
+    // The others lead to what is served by now: one of them may be disabled.
+    if (damage !== undefined) throw damage
+  }
+
+  /** Makes the folders, and takes those skills out whose files are damaged. Returns the last damage. */
+  async #withoutDamaged(wanted: Map<string, StoredSkill>): Promise<Damaged | undefined> {
+    let damage: Damaged | undefined
+    for (const [name, skill] of wanted) {
+      try {
+        await this.#parts.store.checkouts.ensure(skill)
+      } catch (error) {
+        if (!(error instanceof Damaged)) throw error
+        damage = error
+        wanted.delete(name)
+      }
+    }
+    return damage
   }
 
   async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {

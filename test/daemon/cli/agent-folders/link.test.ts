@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { chmod, mkdir, readFile, readdir, readlink, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../../../e2e/world.ts'
 import { asNobody } from '../../../support/content/folder.ts'
+import { damageObject } from '../../../support/damage.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import { HostileServer } from '../../../support/hostile/hostile-server.ts'
 import { Home } from '../../../support/process/program.ts'
@@ -553,6 +556,28 @@ test('a link that cannot be switched fails no pull, is told, and is switched by 
   expect(pulled.status).toBe(0)
   expect(pulled.stderr).toContain('"links-not-switched"')
   expect(await readFile(join(home.path, CLAUDE, 'alpha/SKILL.md'), 'utf8')).toBe(skill('alpha', 'second'))
+})
+
+test('a skill whose file is damaged is linked no longer, and keeps no other link from being taken away', async () => {
+  await using world = await World.create()
+  const { home, repository } = world
+  await repository.commit({ 'beta/SKILL.md': skill('beta', 'first') })
+  await world.synced()
+  await home.command('link', 'claude-code')
+  const [alpha, beta] = [join(home.path, CLAUDE, 'alpha/SKILL.md'), join(home.path, CLAUDE, 'beta/SKILL.md')]
+  damageObject(
+    home.state,
+    createHash('sha256')
+      .update(await readFile(alpha))
+      .digest('hex'),
+  )
+  await rm(join(home.state, 'checkouts'), { recursive: true })
+
+  await home.command('disable', 'beta')
+  const pulled = await home.command('sync', '--log-level', 'debug')
+
+  expect(pulled.stderr).toContain('"links-not-switched"')
+  expect([existsSync(alpha), existsSync(beta)]).toEqual([false, false])
 })
 
 test('where the record was lost, links that lead into the state folder are ours again once link was run', async () => {
