@@ -164,7 +164,7 @@ function objectsIn(path: string): string {
     .prepare('SELECT lower(hex(digest)) AS digest FROM object WHERE digest NOT IN (SELECT generation FROM head)')
     .all()
   const { heads } = { ...database.prepare('SELECT count(*) > 0 AS heads FROM head').get() }
-  return JSON.stringify([heads, ...objects.map(({ digest }) => digest).toSorted()])
+  return JSON.stringify([heads, ...objects.map(({ digest }) => String(digest)).toSorted()])
 }
 
 function timeless(text: string, path: string): string {

@@ -285,7 +285,7 @@ async function expectWhole({ home }: Scene): Promise<void> {
 
 async function numbersIn({ home }: Scene): Promise<readonly number[]> {
   using store = (await Store.openExisting(home.state))!
-  return store.generations.numbers()
+  return await store.generations.numbers()
 }
 
 /** That what a person decided is there too. */
