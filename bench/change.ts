@@ -21,7 +21,7 @@ export async function measureChange(ground: Ground): Promise<Figure[]> {
   })
   return [
     figureOf('change', all, [`one of ${few}`, `git fetch, checkout of ${few}`]),
-    figureOf('change', all, [`one of ${many}`, `git fetch, checkout of ${many}`], 1),
+    figureOf('change', all, [`one of ${many}`, `git fetch, checkout of ${many}`], 0.6),
     figureOf('change', all, [`one of ${many}`, `one of ${few}`], 3),
     figureOf('change', all, [`git fetch, checkout of ${many}`, `git fetch, checkout of ${few}`]),
   ]
