@@ -27,10 +27,10 @@ export async function withStoreAndWriter<Result>(
   work: (looking: SourceReader) => Promise<Result>,
 ): Promise<Result> {
   return withWriter(context, config, async (ask) => {
-    const store = await Store.openExisting(config.state)
+    using store = await Store.openExisting(config.state)
     if (store === undefined)
       throw new OperatorError('other-state', `The daemon writes another state folder than "${config.state}"`)
-    return work({ ask, store })
+    return await work({ ask, store })
   })
 }
 

@@ -29,7 +29,7 @@ parentPort?.on('message', (question: PastQuestion) => {
 })
 
 async function answer(question: PastQuestion): Promise<PastAnswer> {
-  const store = await Store.openExisting(question.state)
+  using store = await Store.openExisting(question.state)
   switch (question.kind) {
     case 'history':
       return { kind: 'history', moments: store === undefined ? [] : await historyOf(store, question.most) }

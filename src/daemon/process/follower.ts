@@ -30,10 +30,10 @@ import { lackingIn } from '../status/unserved-sources.ts'
 import { isLockHeeded } from '../trust/lock-rules.ts'
 import { admissionOf } from '../trust/serving-policy.ts'
 
-/** The interval for checking the pointer if watching reports nothing (network disks, exhausted watches). */
+/** The interval for reading the head if watching reports nothing, such as when no watches are left. */
 const LOOK_MS = 2_000
 
-/** The files that determine the served generation and its disabled skills. */
+/** The files whose change means a new head or new decisions. The head itself is in the database. */
 const LOOKED_AT: ReadonlySet<string | null> = new Set([HINT, 'decisions.json'])
 
 /**
@@ -121,7 +121,7 @@ export class Follower implements AsyncDisposable {
     this.#askFrom(takeOver === undefined ? { ask } : { ask, takeOver })
   }
 
-  /** Checks the pointer and the disabled skills now, and once more if a check is already running. */
+  /** Reads the head and the decisions now, and once more if a check is already running. */
   async look(): Promise<void> {
     this.#lookAgain = true
     this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
@@ -142,6 +142,7 @@ export class Follower implements AsyncDisposable {
     await this.#watching
     await this.#looking
     await this.#searching[Symbol.asyncDispose]()
+    this.#store[Symbol.dispose]()
   }
 
   /** Resolves after the result of the writer's pull is served here too. */
@@ -178,7 +179,7 @@ export class Follower implements AsyncDisposable {
         await this.#serveNewest()
         this.#log.recovery('generation-not-read', '')
       } catch (error) {
-        // The writer may have moved on between the pointer and the files: the next check sees that.
+        // The writer may have moved on between the head and the objects: the next check sees that.
         if (!(error instanceof SyncError)) throw error
         this.#log.failure('warn', 'generation-not-read', { source: '', code: error.code, message: error.message })
       }

@@ -252,7 +252,8 @@ function rightFor({ config: { state }, log, command }: WriterCandidate, socket: 
 /** Opens the folder for writing, or for reading if the disk takes no writes. */
 async function storeOf(candidate: WriterCandidate, right: WriteRight): Promise<Store> {
   const { config, log } = candidate
-  const store = await openedStore(candidate, right)
+  using opening = new DisposableStack()
+  const store = opening.use(await openedStore(candidate, right))
   const { refusal } = right
   if (store === undefined || (refusal !== undefined && candidate.servesReadOnly !== true))
     throw refusal ?? noStateFolder(config)
@@ -264,6 +265,7 @@ async function storeOf(candidate: WriterCandidate, right: WriteRight): Promise<S
     const { code, message } = refusal
     log.failure('error', 'served-read-only', { source: '', code, message })
   }
+  opening.move()
   return store
 }
 
@@ -286,7 +288,7 @@ async function prepare(store: Store, log: Log): Promise<void> {
   if (store.folder.isEarlier) await takeStateOver(store, log)
 }
 
-/** A kill in between costs nothing: the next start goes on. */
+/** A kill in between loses nothing: the next start goes on. */
 async function takeStateOver(store: Store, log: Log): Promise<void> {
   const onProgress = (done: number, all: number): void => log.debug('state-takeover', { done, of: all })
   log.info('state-takeover-begun', { state: store.folder.path })

@@ -73,7 +73,7 @@ export class Puller implements AsyncDisposable {
   readonly #hashes = new Map<SourceId, FolderHashes>()
   readonly #damage = new DamagedSources()
   readonly #collections: CollectionTimes
-  /** The number of pulls in their runs. */
+  /** The number of running pulls. */
   #running = 0
   /** The errors of reported runs that lost their slot: all callers that waited for such a run get the same error. */
   readonly #reported = new WeakSet<SyncError>()
@@ -159,7 +159,7 @@ export class Puller implements AsyncDisposable {
     return outcome
   }
 
-  /** True in the run of the only pull. */
+  /** True if no other pull runs or waits. */
   get #isLast(): boolean {
     return this.#running === 1 && this.#requested.size === 0
   }

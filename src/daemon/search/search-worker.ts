@@ -65,7 +65,7 @@ async function answer(question: SearchQuestion): Promise<SearchAnswer> {
       INDEXES.set(question.index, index)
       SEARCHES.endIn(question.index)
       for (const id of question.gone) index.delete(id)
-      const store = await Store.openExisting(question.state)
+      using store = await Store.openExisting(question.state)
       for (const skill of question.skills) index.set({ ...skill.text, headings: await headingsIn(store, skill) })
       return { kind: 'done' }
     }

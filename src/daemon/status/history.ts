@@ -43,7 +43,7 @@ export async function historyOf(store: Store, most: number): Promise<StoredGener
       createdAt: generation?.createdAt,
       isServed: number === served,
       cause: generation?.cause,
-      damage: generation === undefined ? ['its file is damaged'] : await damageOf(generation, contents),
+      damage: generation === undefined ? ['it is damaged or gone'] : await damageOf(generation, contents),
       moves: generation && before && (await movesBetween(before, generation, contents)),
     })
   }

@@ -83,7 +83,7 @@ export async function readRows(config: Config): Promise<SkillRow[]> {
 
 /** The rows, each with the full data of its skill. */
 export async function readSkillRows(config: Config): Promise<{ readonly row: SkillRow; readonly skill: Skill }[]> {
-  const store = await Store.openExisting(config.state)
+  using store = await Store.openExisting(config.state)
   if (store === undefined) return []
   await store.decisions.read()
   const catalog = await currentCatalog(store, idsOf(config), admissionOf(config))
@@ -122,7 +122,7 @@ interface Known {
  * skills that clients of these packs see.
  */
 export async function readOffered(config: Config, packs?: readonly string[]): Promise<OfferedSkills> {
-  const store = await Store.openExisting(config.state)
+  using store = await Store.openExisting(config.state)
   if (store === undefined) return offeredIn(EMPTY_CATALOG)
   await store.decisions.read()
   const whole = await currentCatalog(store, idsOf(config), admissionOf(config))

@@ -201,7 +201,7 @@ export class Publisher {
     })
   }
 
-  /** The unchanged sources whose snapshot the disk has lost. */
+  /** Returns the unchanged sources whose snapshots the store has lost. */
   async #missing(changed: Changed): Promise<readonly Current[]> {
     const unchanged = [...this.#current.values()].filter(({ held }) => !changed.has(held.source))
     const missing = new Set(await this.#store.snapshots.missing(unchanged.map(({ held }) => held.snapshot)))

@@ -13,8 +13,8 @@ import type { StateFolder } from './files/state-folder.ts'
 
 /**
  * Reads and writes `decisions.json` and its copy. One damaged file must not bring back a skill that the operator
- * disabled. The file takes precedence if it is readable. The generations folder holds a third record, because nothing
- * is served without that folder; so the loss of both files is noticed.
+ * disabled. The file takes precedence if it is readable. A third record is kept apart from both, in the generations
+ * folder, so that the loss of both files is noticed.
  */
 export class DecisionFiles {
   /** Replaced whole on every decision. */

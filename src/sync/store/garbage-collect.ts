@@ -13,7 +13,7 @@ import type { SnapshotStore } from './snapshots.ts'
 export interface Retention {
   readonly generations: number
   readonly youngerThanMs: number
-  /** Maximum disk usage of everything that is kept. */
+  /** The most bytes of the files that the kept generations name. */
   readonly bytes: number
 }
 

@@ -1,10 +1,11 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { canonicalJson } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
 import type { HeldSnapshot } from '../model/generation.ts'
 import { isSourceId } from '../model/source-id.ts'
 import { undefinedIfDamaged } from '../model/sync-error.ts'
+import { sha256Of } from './objects/object-rows.ts'
 import type { Digest, ObjectStore } from './objects/object-store.ts'
 import { isDigest } from './skills/stored-path.ts'
 
@@ -19,11 +20,11 @@ export class GenerationParts {
     this.#objects = objects
   }
 
-  /** Writes the parts that the store lacks, and returns the digests of all. */
+  /** Writes the parts that the store lacks, or that are damaged, and returns the digests of all. */
   async keep(sources: readonly HeldSnapshot[]): Promise<readonly Digest[]> {
-    const parts = new Map(cut(sources).map((part) => textOf(part)))
-    const missing = new Set(await this.#objects.missing([...parts.keys()]))
-    await this.#objects.put([...parts].flatMap(([digest, bytes]) => (missing.has(digest) ? [bytes] : [])))
+    const parts = new Map(cut(sources).map((part) => digested(part)))
+    for (const [digest, bytes] of parts)
+      if ((await this.#objects.get(digest).catch(undefinedIfDamaged)) === undefined) await this.#objects.put([bytes])
     return [...parts.keys()]
   }
 
@@ -68,12 +69,12 @@ const MOST_SOURCES = 128
 
 /** True for one source in 32, by its id. */
 function isCutAfter({ source }: HeldSnapshot): boolean {
-  return createHash('sha256').update(source).digest().readUInt8(0) < 8
+  return hash('sha256', source, 'buffer').readUInt8(0) < 8
 }
 
-function textOf(part: readonly HeldSnapshot[]): [Digest, Uint8Array] {
+function digested(part: readonly HeldSnapshot[]): [Digest, Uint8Array] {
   const bytes = Buffer.from(canonicalJson(part))
-  return [createHash('sha256').update(bytes).digest('hex'), bytes]
+  return [sha256Of(bytes), bytes]
 }
 
 function isHeld(value: unknown): value is HeldSnapshot {

@@ -163,7 +163,7 @@ export class Store implements Disposable {
     return this.#bytes
   }
 
-  /** Removes what is no longer in use; `keep` are snapshots that must stay. Only for the one writer. */
+  /** Removes what is no longer in use. Only for the one writer. */
   async collect(collection: Collection, signal: AbortSignal): Promise<Collected> {
     const collected = await collect(this, collection, signal)
     this.#bytes = collected.left

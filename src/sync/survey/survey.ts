@@ -33,7 +33,7 @@ export interface Survey extends Pick<
   Snapshot,
   'rules' | 'roots' | 'skills' | 'findings' | 'folders' | 'docs' | 'docsFolder'
 > {
-  /** The location of every blob that this survey fetched; all others are in the store already. */
+  /** Every blob that this survey fetched; all others are in the store already. */
   readonly taken: ReadonlyMap<ObjectId, TakenBlob>
 }
 

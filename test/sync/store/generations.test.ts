@@ -105,6 +105,20 @@ test('a generation that lost one of its parts is not served', async () => {
   expect((await store.generations.current())?.number).toBe(head!.sequence - 1)
 })
 
+test('a part of a generation that is damaged is written anew by the next publish', async () => {
+  await using folder = await temporaryFolder()
+  const store = await Store.open(folder.path)
+  const sources = await manySources(store, 300)
+  await store.generations.publish(sources, NOW)
+  const [head] = await store.objects.heads()
+  const [, part] = (await store.generations.outline(head!))!.objects
+  damageObject(store, part!)
+
+  await store.generations.publish(sources, NOW)
+
+  expect((await store.generations.current())?.sources).toEqual(sources)
+})
+
 test('publishes at once are numbered in turn, and the last is current', async () => {
   await using folder = await temporaryFolder()
   const store = await Store.open(folder.path)

@@ -56,13 +56,13 @@ function ofLock({ sources }: Lock): Side {
 }
 
 async function servedSide(config: Config): Promise<Side> {
-  const store = await Store.openExisting(config.state)
+  using store = await Store.openExisting(config.state)
   if (store === undefined) return new Map()
   return ofSnapshots((await currentCatalog(store, idsOf(config), admissionOf(config))).snapshots)
 }
 
 async function generation(number: number, config: Config): Promise<Side> {
-  const store = await Store.openExisting(config.state)
+  using store = await Store.openExisting(config.state)
   const found = await store?.generations.read(number)
   if (store === undefined || found === undefined)
     throw new OperatorError('unknown-generation', `There is no generation ${number} in "${config.state}" any more`)

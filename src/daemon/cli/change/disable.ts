@@ -99,7 +99,7 @@ interface Known {
 
 async function knownSkills(config: Config, name: Disabling['name']): Promise<Known> {
   const rows = (await readRows(config)).map((row) => callableIn(row, name))
-  const store = await Store.openExisting(config.state)
+  using store = await Store.openExisting(config.state)
   await store?.decisions.read()
   const there = new Set(rows.map(({ source, path }) => `${source}/${path}`))
   const elsewhere = new Set(rows.map(({ disabledBy }) => disabledBy?.as))

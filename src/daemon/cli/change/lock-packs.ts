@@ -47,10 +47,10 @@ export function lineOfPack({ id, skills = 0, why }: PackEnd): string {
 }
 
 async function servedSnapshots({ state }: Config): Promise<readonly Snapshot[]> {
-  const store = await Store.openExisting(state)
+  using store = await Store.openExisting(state)
   if (store === undefined) return []
   const held = (await store.generations.current())?.sources ?? []
-  return Promise.all(held.map(({ snapshot }) => store.snapshots.read(snapshot)))
+  return await Promise.all(held.map(({ snapshot }) => store.snapshots.read(snapshot)))
 }
 
 /** The locked snapshot of each source, if it is available. */

@@ -37,8 +37,8 @@ function mostOf({ values }: Context): number {
 
 /** Empty if the state folder has not been written yet. */
 export async function momentsOf(config: Config, most: number): Promise<StoredGeneration[]> {
-  const store = await Store.openExisting(config.state)
-  return store === undefined ? [] : historyOf(store, most)
+  using store = await Store.openExisting(config.state)
+  return store === undefined ? [] : await historyOf(store, most)
 }
 
 function rowOf({ generation, createdAt, isServed, cause, damage, moves }: StoredGeneration) {

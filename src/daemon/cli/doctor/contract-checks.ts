@@ -48,7 +48,7 @@ function heldChecked(catalog: Catalog, asked: readonly SourceId[]): CheckResult[
 /** `undefined` if it cannot be read: other checks report the reason. */
 async function servedCatalog(config: Config): Promise<Catalog | undefined> {
   try {
-    const store = await Store.openExisting(config.state)
+    using store = await Store.openExisting(config.state)
     await store?.decisions.read()
     return store && (await currentCatalog(store, idsOf(config), admissionOf(config)))
   } catch (error) {

@@ -29,7 +29,7 @@ export async function secondOpinions(
   withWriter: (work: (ask: AskWriter) => Promise<CheckResult[]>) => Promise<CheckResult[]>,
 ): Promise<readonly CheckResult[]> {
   if (ids.length === 0) return []
-  const store = await Store.openExisting(config.state)
+  using store = await Store.openExisting(config.state)
   const verifying = await verifyingOf(config, store, { named: new Set(ids), show }, signal)
   const stored: VerifyDiagnostic[] = []
   for await (const diagnostic of filesAreWhole(verifying)) if (diagnostic.severity === 'error') stored.push(diagnostic)

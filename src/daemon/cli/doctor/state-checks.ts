@@ -39,7 +39,10 @@ async function checkFolder(state: string): Promise<CheckResult[]> {
   return probe(state)
 }
 
-/** Tries the steps of a publish: write, sync, link, rename, sync the folder. Removes its files again. */
+/**
+ * Tries the steps by which the lock and the decisions are written: write, sync, link, rename, sync the folder. Removes
+ * its files again.
+ */
 async function probe(state: string): Promise<CheckResult[]> {
   const { ok, fail } = verdicts('state-folder', state)
   const [first, second] = [temporaryIn(state), temporaryIn(state)]
@@ -147,7 +150,7 @@ interface DiskKind {
 }
 
 /** Another machine sees a writer's lease only if the disk shows changed files there in time. */
-const NETWORK: DiskKind = { name: 'a disk of the network', why: 'two machines could write to it at once' }
+const NETWORK: DiskKind = { name: 'a disk of the network', why: 'store.db must be on a local disk' }
 const MEMORY: DiskKind = { name: 'kept in memory', why: 'it is gone with the machine, or the container' }
 
 /** By the `f_type` of statfs(2): NFS, SMB in its three forms, 9P and AFS; tmpfs and ramfs. */

@@ -92,8 +92,8 @@ function isForPerson({ json, streams }: Context): boolean {
 }
 
 async function bytesOf(context: Context, config: Config, skill: Skill, file: SkillFile): Promise<Buffer> {
-  const store = await Store.open(config.state)
-  if (!isOfUpstream(skill)) return store.skills.read(storedSkill(skill), file)
+  using store = await Store.open(config.state)
+  if (!isOfUpstream(skill)) return await store.skills.read(storedSkill(skill), file)
   const { source } = skill.upstream
   const kept = await readKept(skill, file, { store, config }, context.signal)
   if (kept.kind === 'whole') return Buffer.from(kept.bytes)

@@ -16,11 +16,11 @@ import type { Command, Context } from '../command.ts'
 
 export const backupCommand: Command = {
   name: 'backup',
-  summary: 'Copy the state folder into one file, while a daemon runs or not',
+  summary: 'Copy skills, history and decisions into one file; the daemon may run',
   operands: { text: 'FILE', most: 1, offers: ['files'] },
   details: `
-  FILE is a SQLite database with all that is kept: skills, history, decisions, and hashes of tokens. Every object in it
-  is compared with its digest before it gets its name. skillsyncd restore FILE makes a state folder of it.
+  FILE is a SQLite database with the skills, the history, the decisions and the hashes of tokens. Files of other MCP
+  servers, sessions and the audit log are not in it. Every object is verified before FILE gets its name.
 `,
   async run(context) {
     const file = fileOf(context)
@@ -32,7 +32,10 @@ export const backupCommand: Command = {
     const config = await configFor(context)
     using store = await Store.openExisting(config.state)
     if (store === undefined)
-      throw new SyncError('no-state-folder', `Cannot back up "${config.state}": no daemon has written there yet`)
+      throw new SyncError(
+        'no-state-folder',
+        `Cannot back up "${config.state}": nothing is stored there yet; run skillsyncd sync first`,
+      )
     using progress = progressOf(context)
     progress.show(`copying "${config.state}"`)
     const contents = await backUp(store, file)
@@ -44,18 +47,18 @@ export const backupCommand: Command = {
 
 export const restoreCommand: Command = {
   name: 'restore',
-  summary: 'Make the state folder of a backup',
+  summary: 'Restore the state folder from a backup',
   operands: { text: 'FILE', most: 1, offers: ['files'] },
   details: `
-  FILE is what skillsyncd backup wrote. Every object in it is compared with its digest first. A state folder that
-  something was published in is left alone: move it away, and stop its daemon, before.
+  FILE is what skillsyncd backup wrote. Every object in it is verified first. A state folder with a generation is
+  refused: stop its daemon and move the folder away first.
 `,
   async run(context) {
     const file = fileOf(context)
     if (!existsSync(file)) throw new UsageError(`There is no "${file}"`)
     const config = await configFor(context)
     using progress = progressOf(context)
-    const onProgress = (done: number): void => progress.show(`${countOf(done, 'object')} compared`)
+    const onProgress = (done: number): void => progress.show(`${countOf(done, 'object')} verified`)
     // Before the state folder is made or touched.
     const contents = await checkBackup(file, onProgress)
     await restoreInto(config, context, async () => restoreFrom(file, config.state))

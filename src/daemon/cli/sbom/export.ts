@@ -70,7 +70,7 @@ function outputOf({ values }: Context): string | undefined {
 }
 
 async function billIn(config: Config, number: number | undefined): Promise<Bill> {
-  const store = await Store.openExisting(config.state)
+  using store = await Store.openExisting(config.state)
   const generation = await (number === undefined ? store?.generations.current() : store?.generations.read(number))
   if (store === undefined || generation === undefined) throw missing(config, number)
   const snapshots = await Promise.all(generation.sources.map(({ snapshot }) => store.snapshots.read(snapshot)))

@@ -72,7 +72,7 @@ async function found(
   skills: readonly Offered[],
   { text, limit }: { readonly text: string; readonly limit: number },
 ): Promise<readonly Offered[]> {
-  const store = await Store.openExisting(state)
+  using store = await Store.openExisting(state)
   const byId = new Map(skills.map((offered) => [offered.id, offered]))
   const index = new SkillIndex()
   for (const offered of skills) {

@@ -128,7 +128,7 @@ const FILE_COLUMNS = 120
 /** `about`: the named sources, if any. */
 async function statusNow({ signal }: Context, config: Config, about?: ReadonlySet<string>): Promise<Status> {
   const answer = await request(config, 'status', {}, { signal })
-  const store = await Store.openExisting(config.state)
+  using store = await Store.openExisting(config.state)
   const ids = idsOf(config)
   // The daemon reports the decisions from memory, so a damaged file does not affect that.
   const decisions = answer === undefined ? await store?.decisions.read() : undefined

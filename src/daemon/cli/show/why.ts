@@ -45,7 +45,7 @@ export const why: Command = {
 }
 
 async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance> {
-  const store = await Store.openExisting(config.state)
+  using store = await Store.openExisting(config.state)
   const configured = config.sources.find(({ source }) => source.id === row.source)
   const snapshots = store && (await currentCatalog(store, idsOf(config), admissionOf(config))).snapshots
   const snapshot = snapshots?.find(({ source }) => source === row.source)
@@ -59,7 +59,7 @@ async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance>
     standing: standingIn(lock, config, source, decision),
     entry: lock?.sources.get(source.id),
   }
-  return provenanceOf(
+  return await provenanceOf(
     {
       source,
       snapshot,

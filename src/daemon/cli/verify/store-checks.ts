@@ -97,7 +97,7 @@ async function* inspect(snapshot: Snapshot, verifying: Verifying): AsyncGenerato
     for (const { path, problem } of inStore) yield verifyError('file-damaged', problem, { source, ...of, path })
     if (!(await store.checkouts.has(stored))) continue
     for (const { path, problem } of await store.checkouts.damageIn(stored))
-      yield verifyError('file-damaged', `in ${place}: ${problem}`, { source, ...of, path })
+      yield verifyError('checkout-edited', `in ${place}: ${problem}`, { source, ...of, path })
     for (const path of await store.checkouts.strangersIn(stored))
       yield verifyNote('stranger', `lies in ${place} and is not of ${'skill' in of ? 'the skill' : 'the docs'}`, {
         source,
@@ -120,7 +120,7 @@ async function* keptOf(skill: UpstreamSkill, { store, looked, signal }: Verifyin
   }
 }
 
-/** The stored folders of a snapshot, each with its skill. */
+/** The stored skills and docs of a snapshot, each with the path of its skill. */
 function storedWithNames({ skills, docs }: Snapshot): (readonly [StoredSkill, { readonly skill?: string }])[] {
   const kept = skills.filter(
     (skill) => skill.digest !== undefined && skill.standing !== 'withheld' && !isOfUpstream(skill),

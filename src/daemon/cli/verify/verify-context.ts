@@ -18,7 +18,7 @@ export interface Verifying {
   readonly snapshots: readonly Snapshot[]
   /** The named sources, or all: the long checks skip others. */
   readonly named: ReadonlySet<string>
-  /** The skill versions that were already checked, by their folder in the store. */
+  /** The skill versions that were already checked, by the paths of their checkouts. */
   readonly looked: Set<string>
   /** The digests of the objects that were already checked. */
   readonly checked: Set<string>

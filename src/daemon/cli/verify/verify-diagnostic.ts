@@ -25,6 +25,7 @@ export type VerifyCode =
   | 'object-damaged'
   | 'snapshot-damaged'
   | 'file-damaged'
+  | 'checkout-edited'
   | 'stranger'
   | 'proof-damaged'
   | 'proof-missing'

@@ -86,8 +86,11 @@ interface Opened {
 /** Opens the store; a database that SQLite cannot read is a finding, and the checks go on without it. */
 async function opened(config: Config, means: Pick<Verifying, 'named' | 'show'>, signal: AbortSignal): Promise<Opened> {
   try {
-    const store = await Store.openExisting(config.state)
-    return { verifying: await verifyingOf(config, store, means, signal), damage: await lossIn(config, store) }
+    using opening = new DisposableStack()
+    const store = opening.use(await Store.openExisting(config.state))
+    const found = { verifying: await verifyingOf(config, store, means, signal), damage: await lossIn(config, store) }
+    opening.move()
+    return found
   } catch (error) {
     if (!isCorruption(error)) throw error
     const damage = databaseDamage(join(config.state, 'store.db'), error.message)
@@ -99,7 +102,7 @@ async function opened(config: Config, means: Pick<Verifying, 'named' | 'show'>, 
 async function lossIn({ state }: Config, store: Store | undefined): Promise<readonly VerifyDiagnostic[]> {
   const last = await lastPublished(state)
   if (last === 0 || (await store?.objects.head()) !== undefined) return []
-  const message = `all generations are gone, up to ${last}: the database "${join(state, 'store.db')}" was removed or begun anew; skillsyncd sync fills it again`
+  const message = `all generations are gone, up to ${last}: the database "${join(state, 'store.db')}" was removed, or is new and not filled yet; skillsyncd sync fills it`
   return [verifyError('generation-damaged', message)]
 }
 

@@ -18,8 +18,8 @@ export interface BackedUp {
 }
 
 /**
- * Writes the whole store into one file, which is a SQLite database: the objects and heads as of one moment, and the
- * files beside them. The store may be in use meanwhile. The file is complete or absent.
+ * Writes the objects and heads as of one moment, and the files of `LocalFile`, into one file, which is a SQLite database.
+ * The store may be in use meanwhile. The file is complete or absent.
  */
 export async function backUp(store: Store, file: string): Promise<BackedUp> {
   const draft = temporaryIn(dirname(file))
@@ -99,6 +99,8 @@ function foreignSchema(file: string): string | undefined {
   return runOnDatabase(`read the backup "${file}"`, () => {
     using database = new DatabaseSync(file, { readOnly: true })
     const entries = database.prepare('SELECT type, name FROM sqlite_schema').all()
+    if (!entries.some(({ type, name }) => type === 'table' && name === 'file'))
+      return 'it is no backup; skillsyncd backup FILE writes one'
     const foreign = entries.find(({ type, name }) => !SCHEMA_NAMES.has(`${String(type)} ${String(name)}`))
     return foreign && `it has a ${String(foreign['type'])} "${String(foreign['name'])}", which no backup has`
   })

@@ -28,7 +28,8 @@ export class Checkouts {
 
   /** True if there is a checkout, intact or not. */
   async has({ digest }: StoredSkill): Promise<boolean> {
-    return (await unlessAbsent(lstat(this.#state.at('checkouts', digest)))) !== undefined
+    const path = this.#state.at('checkouts', digest)
+    return (await unlessAbsent(lstat(path)).catch(cannot(`look at "${path}"`))) !== undefined
   }
 
   /** Returns the absolute path of a skill's checkout, which need not exist. */

@@ -279,8 +279,8 @@ async function checkUnused(root: string): Promise<void> {
   throw new SyncError('no-state-folder', message)
 }
 
-/** The folders that the daemon creates when it writes. */
-const OURS: ReadonlySet<string> = new Set([...FOLDERS, ...EARLIER_FOLDERS])
+/** The entries that a state folder of this or an earlier version has. */
+const OURS: ReadonlySet<string> = new Set([...FOLDERS, ...EARLIER_FOLDERS, 'store.db', 'store.db-wal', 'store.db-shm'])
 
 /**
  * Entries that may exist before the first opening: the lock of the one writer, the folder of `--source`, whose state is

@@ -4,14 +4,19 @@ import { pathToFileURL } from 'node:url'
 import { SyncError } from '../../model/sync-error.ts'
 import { isDatabaseError, runOnDisk } from '../files/disk-error.ts'
 
-/** Opens the database of a state folder for the one writer, and creates it if it does not exist. */
+/**
+ * Opens a database for reading and writing, and creates it if it does not exist. A reader that may write to the folder
+ * also uses it: sharing a WAL takes writes.
+ */
 export function openDatabase(path: string): DatabaseSync {
   makePrivate(path)
   return runOnDatabase(`open the database "${path}"`, () => {
-    const database = new DatabaseSync(path, { timeout: BUSY_MS })
+    using opening = new DisposableStack()
+    const database = opening.use(new DatabaseSync(path, { timeout: BUSY_MS }))
     if (numberOf(database, 'schema_version') === 0) database.exec(FIRST_SETTINGS)
     database.exec(SETTINGS)
     prepareSchema(database, path)
+    opening.move()
     return database
   })
 }
@@ -33,9 +38,11 @@ export function openStillDatabase(path: string): DatabaseSync {
 
 function openToRead(place: string | URL, path: string): DatabaseSync {
   return runOnDatabase(`open the database "${path}"`, () => {
-    const database = new DatabaseSync(place, { timeout: BUSY_MS, readOnly: true })
+    using opening = new DisposableStack()
+    const database = opening.use(new DatabaseSync(place, { timeout: BUSY_MS, readOnly: true }))
     database.exec(`${CACHE}; PRAGMA trusted_schema = OFF; PRAGMA query_only = ON`)
     expectVersion(database, path)
+    opening.move()
     return database
   })
 }

@@ -19,9 +19,10 @@ export class SqliteObjects implements ObjectStore {
 
   constructor(file: OpensDatabase) {
     this.#file = file
-    this.#database = file.open()
-    this.#rows = new ObjectRows(this.#database, this.#run)
-    this.#statements = prepareStatements(this.#database)
+    const { database, rows, statements } = this.#open()
+    this.#database = database
+    this.#rows = rows
+    this.#statements = statements
   }
 
   /** The rows of the present connection. */
@@ -41,13 +42,24 @@ export class SqliteObjects implements ObjectStore {
   reopen(before?: () => void): void {
     if (before !== undefined) this[Symbol.dispose]()
     before?.()
-    const database = this.#file.open()
+    const { database, rows, statements } = this.#open()
     this[Symbol.dispose]()
     this.#leases.coverAll()
     this.#database = database
-    this.#rows = new ObjectRows(this.#database, this.#run)
-    this.#statements = prepareStatements(this.#database)
+    this.#rows = rows
+    this.#statements = statements
     this.#isCorrupt = false
+  }
+
+  #open(): OpenConnection {
+    using opening = new DisposableStack()
+    const database = opening.use(this.#file.open())
+    return this.#run('open the database', () => {
+      const rows = new ObjectRows(database, this.#run)
+      const statements = prepareStatements(database)
+      opening.move()
+      return { database, rows, statements }
+    })
   }
 
   /** Returns the damage that SQLite's own check finds: `undefined` if there is none. Reads the whole database. */
@@ -230,6 +242,12 @@ async function bytesOf(found: FoundObject): Promise<Uint8Array> {
 /** The file that a connection is opened to. */
 export interface OpensDatabase {
   open(): DatabaseSync
+}
+
+interface OpenConnection {
+  readonly database: DatabaseSync
+  readonly rows: ObjectRows
+  readonly statements: Statements
 }
 
 interface Statements {

@@ -9,15 +9,12 @@ import { ObjectRows } from './object-rows.ts'
 
 /** Creates a workspace without a store, below the system's temporary folder. Disposal removes it. */
 export async function temporaryWorkspace(): Promise<Workspace & AsyncDisposable> {
+  await using opening = new AsyncDisposableStack()
   const scratch = await mkdtemp(join(tmpdir(), 'skillsyncd-')).catch(cannot('make a scratch folder'))
+  opening.defer(async () => rm(scratch, { recursive: true, force: true }).catch(cannot(`remove "${scratch}"`)))
   const path = join(scratch, 'blobs.db')
-  const database = openDatabase(path)
-  return {
-    scratch,
-    blobs: new LocalBlobs(path, { rows: new ObjectRows(database) }),
-    async [Symbol.asyncDispose]() {
-      database.close()
-      await rm(scratch, { recursive: true, force: true }).catch(cannot(`remove "${scratch}"`))
-    },
-  }
+  const database = opening.use(openDatabase(path))
+  const blobs = new LocalBlobs(path, { rows: new ObjectRows(database) })
+  const opened = opening.move()
+  return { scratch, blobs, [Symbol.asyncDispose]: async () => opened.disposeAsync() }
 }

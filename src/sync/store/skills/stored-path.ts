@@ -124,7 +124,7 @@ export function storedOf(kept: Skill | Docs): StoredSkill {
   return 'kind' in kept ? { place: 'docs', digest: kept.digest, folderName: '', files: kept.files } : storedSkill(kept)
 }
 
-/** All that the store has of a snapshot as folders: not what is of another MCP server. */
+/** Returns the skills and docs of a snapshot that are in the store: not those of another MCP server. */
 export function storedIn(snapshot: Pick<Snapshot, 'skills' | 'docs'>): StoredSkill[] {
   return keptIn(snapshot).map(storedOf)
 }

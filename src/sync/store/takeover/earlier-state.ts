@@ -83,8 +83,10 @@ export class EarlierState {
     const links: EarlierLink[] = []
     for (const name of await fileNamesIn(join(this.#root, 'links'))) {
       const path = join(this.#root, 'links', name)
-      if ((await unlessAbsent(lstat(path)))?.isSymbolicLink() !== true) continue
-      const [, folder] = /^\.\.\/(?:skills|checkouts)\/([0-9a-f]{64}\/.+)$/.exec(await readlink(path)) ?? []
+      const found = await unlessAbsent(lstat(path)).catch(cannot(`look at "${path}"`))
+      if (found?.isSymbolicLink() !== true) continue
+      const target = await readlink(path).catch(cannot(`read the link "${path}"`))
+      const [, folder] = /^\.\.\/(?:skills|checkouts)\/([0-9a-f]{64}\/.+)$/.exec(target) ?? []
       if (folder !== undefined) links.push({ name, folder })
     }
     return links

@@ -23,8 +23,8 @@ export interface Takeover {
 }
 
 /**
- * Takes the state of an earlier version over: what it had as files becomes objects. A kill in between leaves the earlier
- * state as it was, and the next start begins again with what is in the store already. Only for the one writer.
+ * Takes the state of an earlier version over: what it had as files becomes objects. A kill in between leaves every
+ * earlier file in place, and links may lead to checkouts already; the next start goes on with what is in the store. Only for the one writer.
  */
 export async function takeOver(store: Store, takeover: Takeover): Promise<TakenOver> {
   const earlier = new EarlierState(store.folder.path)

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -76,7 +77,10 @@ test('a backup is made while a daemon runs, into no file that is there, and of n
     status: 1,
     stderr: expect.stringContaining('it is there already; name another, or remove it'),
   })
-  expect(nothing).toMatchObject({ status: 1, stderr: expect.stringContaining('no daemon has written there yet') })
+  expect(nothing).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('nothing is stored there yet; run skillsyncd sync first'),
+  })
   expect(unnamed).toMatchObject({ status: 2, stderr: expect.stringContaining('Name the file of the backup') })
   expect((await readdir(home.path)).filter((name) => name.startsWith('.tmp-'))).toEqual([])
 })
@@ -94,6 +98,7 @@ test('nothing is restored into a folder that a daemon writes, or that a generati
   await daemon.stop()
   const used = await home.command('restore', file)
   const absent = await home.command('restore', join(home.path, 'none'))
+  const database = await home.command('restore', join(home.state, 'store.db'), '--state', join(home.path, 'other'))
 
   expect(running).toMatchObject({
     status: 1,
@@ -104,6 +109,11 @@ test('nothing is restored into a folder that a daemon writes, or that a generati
     stderr: expect.stringContaining('generation 1 is in it; move the folder away first'),
   })
   expect(absent).toMatchObject({ status: 2, stderr: expect.stringContaining('There is no "') })
+  expect(database).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('it is no backup; skillsyncd backup FILE writes one'),
+  })
+  expect(existsSync(join(home.path, 'other'))).toBe(false)
   expect(await home.command('verify')).toMatchObject({ status: 0 })
 })
 

@@ -90,7 +90,7 @@ test.each([
     status: 3,
     findings: [
       {
-        code: 'file-damaged',
+        code: 'checkout-edited',
         source: 'team',
         skill: 'alpha',
         path: 'SKILL.md',

@@ -2,6 +2,7 @@ import { readFile, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
+import { SyncError } from '../../../../src/sync/model/sync-error.ts'
 import { openDatabase, openDatabaseReadOnly, openStillDatabase } from '../../../../src/sync/store/objects/database.ts'
 import { ObjectRows } from '../../../../src/sync/store/objects/object-rows.ts'
 import { SqliteObjects } from '../../../../src/sync/store/objects/sqlite-objects.ts'
@@ -86,6 +87,17 @@ test('a lease covers what is put into the database that takes the place of this 
   await store.collect({ heads: new Set(), live: new Set() })
 
   expect(await store.get(digest!)).toEqual(new Uint8Array(Buffer.from('four')))
+})
+
+test('a database that lost a table is refused as any error of SQLite is', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'store.db')
+  openDatabase(path).close()
+  using other = new DatabaseSync(path)
+  other.exec('DROP TABLE head')
+
+  expect(() => new SqliteObjects({ open: () => openDatabaseReadOnly(path) })).toThrow('no such table: head')
+  expect(() => new SqliteObjects({ open: () => openDatabaseReadOnly(path) })).toThrow(SyncError)
 })
 
 test('an object that was damaged is intact once it is put again', async () => {

@@ -3,7 +3,7 @@ import type { FetchLimits } from '../../upstream.ts'
 
 /** The context in which a git transport reaches its host. */
 export interface GitHost {
-  /** An existing, empty folder for one pull. The pull removes it. */
+  /** The path of a folder for one pull. It is made by the first write, and removed with the pull. */
   readonly scratch: string
   readonly limits: FetchLimits
   /** Credentials, proxy and trust for the host. Called before each use. */
