@@ -1,6 +1,6 @@
 import type { SkillFile } from '../../model/skill.ts'
 import { Damaged, SyncError } from '../../model/sync-error.ts'
-import type { ObjectStore } from '../objects/object-store.ts'
+import type { Digest, ObjectStore } from '../objects/object-store.ts'
 import { calledOf, checkDigest, checkPath, checkStorable } from './stored-path.ts'
 import type { PathLimits, StoredSkill } from './stored-path.ts'
 
@@ -60,11 +60,23 @@ export class SkillStore {
     return damage
   }
 
-  /** Removes the damaged files of these skills, so that a pull stores them again. */
+  /**
+   * Removes the damaged files of these skills, so that a pull stores them again. A file that the disk fails to read is
+   * not known to be damaged, and stays.
+   */
   async discardDamaged(skills: readonly StoredSkill[]): Promise<void> {
-    const files = new Map(skills.flatMap((skill) => skill.files.map((file) => [file.sha256, file] as const)))
-    for (const [sha256, file] of files)
-      if ((await this.#problemOf(file)) !== undefined) await this.#objects.discard(sha256)
+    const digests = new Set(skills.flatMap(({ files }) => files.map(({ sha256 }) => sha256)))
+    for (const digest of digests) if (await this.#isDamaged(digest)) await this.#objects.discard(digest)
+  }
+
+  async #isDamaged(digest: Digest): Promise<boolean> {
+    try {
+      await this.#objects.get(digest)
+      return false
+    } catch (error) {
+      if (error instanceof SyncError) return error instanceof Damaged
+      throw error
+    }
   }
 
   async #problemOf({ sha256 }: SkillFile): Promise<string | undefined> {

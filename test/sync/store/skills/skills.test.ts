@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { SkillFile } from '../../../../src/sync/model/skill.ts'
 import { Damaged } from '../../../../src/sync/model/sync-error.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
-import { damageObject, loseObject } from '../../../support/damage.ts'
+import { changeDatabase, damageObject, loseObject } from '../../../support/damage.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 import { keepSamples, numbered, sample } from '../samples.ts'
 
@@ -99,6 +99,22 @@ describe('a stored file', () => {
 
     expect(await store.skills.damageIn(numbered(1).stored)).toEqual([])
     expect((await store.skills.damageIn(kept.stored)).map(({ path }) => path)).toEqual(['SKILL.md'])
+  })
+
+  test('that cannot be read at the moment is not discarded', async () => {
+    await using folder = await temporaryFolder()
+    using store = await Store.open(folder.path)
+    // In pieces, of which none can be read.
+    const large = sample('large', { 'data.bin': '0123456789abcdef'.repeat(200_000) })
+    await keepSamples(store, large)
+    changeDatabase(store, 'ALTER TABLE piece RENAME TO away')
+
+    const unread = await store.skills.damageIn(large.stored)
+    await store.skills.discardDamaged([large.stored])
+    changeDatabase(store, 'ALTER TABLE away RENAME TO piece')
+
+    expect(unread).toMatchObject([{ path: 'data.bin', problem: expect.stringContaining('Cannot read the object') }])
+    expect(await store.skills.damageIn(large.stored)).toEqual([])
   })
 })
 
