@@ -3,11 +3,13 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Status } from '../../src/daemon/status/status.ts'
 import { modernHttp } from '../support/clients/peer.ts'
+import { damageFreePages } from '../support/damage.ts'
 import { GitServer } from '../support/git/git-server.ts'
 import type { GitRequest } from '../support/git/git-server.ts'
 import { Repository } from '../support/git/repository.ts'
 import { Home } from '../support/process/program.ts'
 import { SKILLS, versionsServed, written } from './versions.ts'
+import { skill, World } from './world.ts'
 
 test('with the git server down, a restarted daemon serves the last generation without waiting for it, and says how old it is and what is wrong', async () => {
   await using home = await Home.create()
@@ -103,3 +105,19 @@ function isPoll({ body }: GitRequest): boolean {
 function polls(git: GitServer, since: number): number {
   return git.requests.slice(since).filter(isPoll).length
 }
+
+test('a database in which only the writes of a fetch meet damage is replaced by the next pull, and has everything again', async () => {
+  await using world = await World.create()
+  await world.synced()
+  await damageFreePages(world.home.state)
+  await world.repository.commit({ 'alpha/large.bin': 'large'.repeat(50_000), 'beta/SKILL.md': skill('beta', 'b') })
+  const daemon = world.home.start('start')
+  const failed = await daemon.said((line) => line.includes('"pull-failed"'))
+
+  await world.synced()
+
+  expect(failed).toContain('Cannot store objects: database disk image is malformed')
+  await daemon.said((line) => line.includes('"store-replaced"'))
+  expect((await world.home.command('list')).stdout).toMatch(/alpha[^]*beta/)
+  expect(await world.home.command('verify', '--deep')).toMatchObject({ status: 0 })
+})

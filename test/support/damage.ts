@@ -1,3 +1,4 @@
+import { open as openFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Store } from '../../src/sync/store/store.ts'
@@ -23,6 +24,21 @@ export function changeDatabase(of: Store | string, sql: string): void {
   using database = open(of)
   database.exec(sql)
 }
+
+/**
+ * Makes the list of free pages lead nowhere: only a write that needs a page meets that. For a database that no process
+ * has open.
+ */
+export async function damageFreePages(state: string): Promise<void> {
+  await using file = await openFile(join(state, 'store.db'), 'r+')
+  const pointers = Buffer.alloc(8)
+  pointers.writeUInt32BE(999_999, 0)
+  pointers.writeUInt32BE(5, 4)
+  await file.write(pointers, 0, pointers.length, FREE_PAGES_AT)
+}
+
+/** The first page of the list and the number of all: sqlite.org/fileformat.html, 1.3. */
+const FREE_PAGES_AT = 32
 
 /** The SHA-256 of the generation that is served. */
 export function servedIn(of: Store | string): string {

@@ -20,11 +20,15 @@ import { stopIfUnchanged } from './unchanged.ts'
  * and the snapshot are on the disk, but nothing is served yet.
  */
 export async function pullSource(pull: Pull): Promise<Outcome> {
+  const recordDamage = pull.io.store.objects.damageRecorder()
   try {
     const outcome = await takeRevision(pull)
     return (await withdrawalFrom(pull, outcome)) ?? outcome
   } catch (thrown) {
-    return failureOf(pull, unwrapSuppressed(thrown))
+    const error = unwrapSuppressed(thrown)
+    // The thread of a fetch has a connection of its own.
+    recordDamage(error)
+    return failureOf(pull, error)
   }
 }
 

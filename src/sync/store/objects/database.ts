@@ -92,6 +92,16 @@ export function isCorruption(error: unknown): error is SyncError {
   return error instanceof SyncError && isDatabaseError(error.cause, SQLITE_CORRUPT, SQLITE_NOTADB)
 }
 
+/** The result code of SQLite behind our error; `undefined` if it has another cause. A thread sends it to another one. */
+export function resultCodeOf({ cause }: SyncError): number | undefined {
+  return isDatabaseError(cause) ? cause.errcode : undefined
+}
+
+/** The cause of our error that another thread has sent as the result code of SQLite. */
+export function databaseErrorWith(errcode: number): Error {
+  return Object.assign(new Error(`SQLite ended with ${errcode} on another thread`), { errcode })
+}
+
 const SQLITE_CORRUPT = 11
 const SQLITE_NOTADB = 26
 

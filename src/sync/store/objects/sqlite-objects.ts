@@ -36,6 +36,17 @@ export class SqliteObjects implements ObjectStore {
   }
 
   /**
+   * Returns a function that takes an error of another connection to the present database, such as that of a fetch, and
+   * records damage. After the database was replaced, it records nothing.
+   */
+  damageRecorder(): (error: unknown) => void {
+    const rows = this.#rows
+    return (error) => {
+      if (rows === this.#rows) this.#recordDamage(error)
+    }
+  }
+
+  /**
    * Opens the database again: another file may be in its place. With `before`, which runs while the database is closed;
    * without, the connection stays as it was if the file cannot be opened.
    */
@@ -201,9 +212,13 @@ export class SqliteObjects implements ObjectStore {
     try {
       return runOnDatabase(attempt, work)
     } catch (error) {
-      if (isCorruption(error)) this.#isCorrupt = true
+      this.#recordDamage(error)
       throw error
     }
+  }
+
+  #recordDamage(error: unknown): void {
+    if (isCorruption(error)) this.#isCorrupt = true
   }
 
   #head(): StoreHead | undefined {

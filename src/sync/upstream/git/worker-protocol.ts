@@ -1,6 +1,7 @@
 import type { ObjectId, Revision } from '../../model/revision.ts'
 import { CredentialRefused, SyncError, type SyncErrorCode } from '../../model/sync-error.ts'
 import type { TakenBlob } from '../../model/tree.ts'
+import { databaseErrorWith, resultCodeOf } from '../../store/objects/database.ts'
 import type { HostAccess } from '../http/host-access.ts'
 import type { KnownTrees, Relation } from '../upstream.ts'
 import { ProgramEnded } from './program/program-objects.ts'
@@ -48,13 +49,15 @@ export interface WorkerFailure {
   readonly code: SyncErrorCode
   readonly message: string
   readonly retryAfterMs: number | undefined
+  /** The result code of SQLite, if that is the cause: the main thread recognises a damaged database by it. */
+  readonly databaseCode: number | undefined
   /** The subclass, which says more than the code. */
   readonly kind: 'plain' | 'credential-refused' | 'program-ended'
 }
 
 export function failureFrom(error: SyncError): WorkerFailure {
   const { code, message, retryAfterMs } = error
-  return { code, message, retryAfterMs, kind: kindOf(error) }
+  return { code, message, retryAfterMs, databaseCode: resultCodeOf(error), kind: kindOf(error) }
 }
 
 function kindOf(error: SyncError): WorkerFailure['kind'] {
@@ -62,15 +65,23 @@ function kindOf(error: SyncError): WorkerFailure['kind'] {
   return error instanceof ProgramEnded ? 'program-ended' : 'plain'
 }
 
-export function errorOf({ code, message, retryAfterMs, kind }: WorkerFailure): SyncError {
+export function errorOf(failure: WorkerFailure): SyncError {
+  const { code, message, kind } = failure
   switch (kind) {
     case 'credential-refused':
       return new CredentialRefused(message)
     case 'program-ended':
       return new ProgramEnded()
     case 'plain':
-      return new SyncError(code, message, retryAfterMs === undefined ? {} : { retryAfterMs })
+      return new SyncError(code, message, optionsOf(failure))
     default:
       return kind satisfies never
+  }
+}
+
+function optionsOf({ retryAfterMs, databaseCode }: WorkerFailure): { cause?: unknown; retryAfterMs?: number } {
+  return {
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(databaseCode !== undefined && { cause: databaseErrorWith(databaseCode) }),
   }
 }

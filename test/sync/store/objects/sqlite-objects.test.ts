@@ -3,7 +3,12 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { SyncError } from '../../../../src/sync/model/sync-error.ts'
-import { openDatabase, openDatabaseReadOnly, openStillDatabase } from '../../../../src/sync/store/objects/database.ts'
+import {
+  databaseErrorWith,
+  openDatabase,
+  openDatabaseReadOnly,
+  openStillDatabase,
+} from '../../../../src/sync/store/objects/database.ts'
 import { ObjectRows } from '../../../../src/sync/store/objects/object-rows.ts'
 import { SqliteObjects } from '../../../../src/sync/store/objects/sqlite-objects.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
@@ -139,6 +144,22 @@ test('a file that is no database is refused with the reason', async () => {
   await writeFile(path, 'x'.repeat(8_192))
 
   expect(() => openDatabase(path)).toThrow('file is not a database')
+})
+
+test('damage that another connection meets is recorded, unless the database was replaced since', async () => {
+  await using folder = await temporaryFolder()
+  using objects = new SqliteObjects({ open: () => openDatabase(join(folder.path, 'store.db')) })
+  const [corrupt, full] = [11, 13].map((code) => new SyncError('store-failed', '', { cause: databaseErrorWith(code) }))
+  const before = objects.damageRecorder()
+
+  before(full)
+  const ofOther = objects.isCorrupt
+  before(corrupt)
+  const ofDamage = objects.isCorrupt
+  objects.reopen()
+  before(corrupt)
+
+  expect([ofOther, ofDamage, objects.isCorrupt]).toEqual([false, true, false])
 })
 
 test('what another connection puts again is under the lease of the pull', async () => {
