@@ -1,8 +1,16 @@
-import { chmod, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
+import type { GateCandidate } from '../../src/daemon/gate/candidate.ts'
+import { GitServer } from '../support/git/git-server.ts'
+import { Repository } from '../support/git/repository.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { Desk, skills } from './desk.ts'
+import { Hub, idOf } from './hub.ts'
 
 /** A gate of a few lines of shell; `$CANDIDATE` is the document it is asked about. */
 async function gated(script: string, onFailure?: string) {
@@ -72,3 +80,63 @@ test.each([
   expect(outcome.kind).toBe(kind)
   expect(desk.names()).toEqual(names)
 })
+
+test('what a gate reads stays while the pull of another source collects garbage', async () => {
+  await using git = await GitServer.start()
+  await using team = await Repository.create()
+  await using other = await Repository.create()
+  await using gate = await PausingGate.start('team')
+  const sources = { team: [`url: ${git.serve('team', team)}`], other: [`url: ${git.serve('other', other)}`] }
+  await using hub = await Hub.start(sources, undefined, [`gate: { url: ${gate.url} }`])
+  const unused = join(hub.state, 'checkouts', 'a'.repeat(64))
+  await team.commit(skills('awaited'))
+  await other.commit(skills('other'))
+  const pulling = hub.daemon.sync([idOf('team')])
+  const folder = await gate.paused
+  await mkdir(unused)
+
+  await hub.daemon.sync([idOf('other')])
+
+  await expect(stat(unused)).rejects.toThrow('ENOENT')
+  expect(await readFile(join(folder, 'SKILL.md'), 'utf8')).toContain('awaited')
+  gate.release()
+  expect((await pulling).get(idOf('team'))?.kind).toBe('updated')
+})
+
+/** A gate at an address that has every source published, one of them only once it is released. */
+class PausingGate implements AsyncDisposable {
+  readonly url: string
+  /** The folder of the first skill of the source that waits. */
+  readonly paused: Promise<string>
+  readonly release: () => void
+  readonly #server: Server
+
+  private constructor(server: Server, paused: Promise<string>, release: () => void) {
+    this.#server = server
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    this.paused = paused
+    this.release = release
+  }
+
+  static async start(source: string): Promise<PausingGate> {
+    const paused = Promise.withResolvers<string>()
+    const released = Promise.withResolvers<void>()
+    const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      const candidate: GateCandidate = JSON.parse(await text(request))
+      if (candidate.source === source) {
+        paused.resolve(candidate.skills[0]?.folder ?? '')
+        await released.promise
+      }
+      response.end('{"verdict":"publish"}')
+    }
+    const server = createServer((request, response) => void answer(request, response))
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    return new PausingGate(server, paused.promise, released.resolve)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.release()
+    this.#server.closeAllConnections()
+    await once(this.#server.close(), 'close')
+  }
+}

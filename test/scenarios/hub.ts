@@ -44,14 +44,21 @@ export class Hub implements AsyncDisposable {
     this.#lines = lines
   }
 
-  /** Each source with its lines of YAML, after its id, and how they are reached if not as ever. Nothing is pulled yet. */
-  static async start(sources: Readonly<Record<string, readonly string[]>>, open?: DaemonContext['open']): Promise<Hub> {
+  /**
+   * Each source with its lines of YAML, after its id, how they are reached if not as ever, and lines of the top level.
+   * Nothing is pulled yet.
+   */
+  static async start(
+    sources: Readonly<Record<string, readonly string[]>>,
+    open?: DaemonContext['open'],
+    rest: readonly string[] = [],
+  ): Promise<Hub> {
     const folder = await temporaryFolder()
     const clock = new ToldClock()
     const state = join(folder.path, 'state')
     const environment = environmentOf({}, state)
     const entries = Object.entries(sources).flatMap(([id, lines]) => [`- id: ${id}`].concat(lines.map(indented)))
-    const config = parseConfig(['sources:', ...entries].join('\n'), 'skillsyncd.yaml', environment)
+    const config = parseConfig([...rest, 'sources:', ...entries].join('\n'), 'skillsyncd.yaml', environment)
     if (Array.isArray(config)) throw new Error(JSON.stringify(config))
     const lines: string[] = []
     const redactor = new Redactor()

@@ -101,6 +101,7 @@ export class Linking {
       const found = meant.of(name, linked)
       if (found !== undefined) wanted.set(name, storedSkill(found.skill))
     }
+    using _held = this.#parts.store.checkouts.hold(wanted.values())
     const damage = await this.#withoutDamaged(wanted)
     await this.#parts.store.links.follow(wanted)
     // The others lead to what is served by now: one of them may be disabled.

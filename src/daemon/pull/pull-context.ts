@@ -61,6 +61,8 @@ function gateOf(
   { store, environment, redactor, clock, log }: DaemonContext,
 ): NonNullable<PullContext['gate']> {
   return async (next, earlier, signal) => {
+    // No generation names them yet, and the collection of another pull may run while the gate reads them.
+    using _held = store.checkouts.hold(storedIn(next))
     for (const stored of storedIn(next)) await store.checkouts.ensure(stored)
     const candidate = gateCandidateOf(next, earlier, store.checkouts)
     const verdict = await askGate(candidate, { config, environment, redactor, clock }, signal)

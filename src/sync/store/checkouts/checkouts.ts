@@ -20,6 +20,8 @@ export class Checkouts {
   readonly #state: StateFolder
   readonly #skills: SkillStore
   readonly #queue = new SerialQueue()
+  /** The number of open holds, by the digest of the checkout. */
+  readonly #held = new Map<string, number>()
 
   constructor(state: StateFolder, skills: SkillStore) {
     this.#state = state
@@ -45,6 +47,16 @@ export class Checkouts {
     })
   }
 
+  /** Starts a hold: until it is disposed, no collection removes the checkouts of these skills. */
+  hold(skills: Iterable<StoredSkill>): Disposable {
+    using holds = new DisposableStack()
+    for (const { digest } of skills) {
+      this.#held.set(digest, this.#holdsOf(digest) + 1)
+      holds.defer(() => this.#release(digest))
+    }
+    return holds.move()
+  }
+
   /** Returns the foreign entries of a checkout: what an agent left there. */
   async strangersIn(skill: StoredSkill): Promise<readonly string[]> {
     this.#skills.expectStorable(skill)
@@ -63,13 +75,27 @@ export class Checkouts {
     return damage
   }
 
-  /** Removes the checkouts of other skills, and returns how many there were. */
+  /** Removes the checkouts of other skills that are not held, and returns how many there were. */
   async keepOnly(digests: ReadonlySet<string>): Promise<number> {
-    const others = (await fileNamesIn(this.#state.at('checkouts'))).filter(
-      (name) => isDigest(name) && !digests.has(name),
-    )
-    for (const name of others) await this.#remove(name)
-    return others.length
+    return this.#queue.next(async () => {
+      let removed = 0
+      for (const name of await fileNamesIn(this.#state.at('checkouts'))) {
+        if (!isDigest(name) || digests.has(name) || this.#holdsOf(name) > 0) continue
+        await this.#remove(name)
+        removed += 1
+      }
+      return removed
+    })
+  }
+
+  #holdsOf(digest: string): number {
+    return this.#held.get(digest) ?? 0
+  }
+
+  #release(digest: string): void {
+    const left = this.#holdsOf(digest) - 1
+    if (left > 0) this.#held.set(digest, left)
+    else this.#held.delete(digest)
   }
 
   async #make(skill: StoredSkill): Promise<void> {

@@ -233,6 +233,41 @@ describe('a collection of checkouts', () => {
     expect(await readdir(store.folder.at('tmp'))).toEqual([])
   })
 
+  test('leaves what is held, however often, until the last hold is disposed', async () => {
+    await using folder = await temporaryFolder()
+    using store = await storeOf(folder.path)
+    const [held, other] = [numbered(1).stored, numbered(2).stored]
+    const removed: number[] = []
+    {
+      using _first = store.checkouts.hold([held])
+      {
+        using _second = store.checkouts.hold([held, other])
+        await store.checkouts.ensure(held)
+        await store.checkouts.ensure(other)
+        removed.push(await store.checkouts.keepOnly(new Set()))
+      }
+      removed.push(await store.checkouts.keepOnly(new Set()))
+      expect(await store.checkouts.damageIn(held)).toEqual([])
+      expect(await store.checkouts.has(other)).toBe(false)
+    }
+    removed.push(await store.checkouts.keepOnly(new Set()))
+
+    expect(removed).toEqual([0, 1, 1])
+  })
+
+  test('and the making of one of them at the same time leave it whole if it is held', async () => {
+    await using folder = await temporaryFolder()
+    using store = await storeOf(folder.path)
+    const { stored } = numbered(1)
+    await store.checkouts.ensure(stored)
+
+    const collected = store.checkouts.keepOnly(new Set())
+    using _held = store.checkouts.hold([stored])
+    await Promise.all([collected, store.checkouts.ensure(stored)])
+
+    expect(await store.checkouts.damageIn(stored)).toEqual([])
+  })
+
   test('removes a link in the place of a checkout, and nothing behind it', async () => {
     await using folder = await temporaryFolder()
     const [state, elsewhere] = [join(folder.path, 'state'), join(folder.path, 'elsewhere')]
