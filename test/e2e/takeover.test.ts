@@ -2,6 +2,7 @@ import { readFile, readlink, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { exchange, modern, type Answer } from '../conformance/exchange.ts'
+import { stdio, type Reply } from '../support/clients/peer.ts'
 import { damageFile, earlierFile, layOutEarlier } from '../support/earlier-state.ts'
 import { World, skill } from './world.ts'
 
@@ -57,6 +58,47 @@ test.each(['1', '2'] as const)(
   },
 )
 
+test.each(['1', '2'] as const)(
+  'an mcp without a daemon takes a state of format %s over, and serves it',
+  async (format) => {
+    await using world = await usedWorld()
+    const before = await toldOf(world)
+    await layOutEarlier(world.home.state, format)
+    world.git.fault = { kind: 'status', status: 503 }
+
+    await using mcp = await stdio([], 'legacy', world.home.env)
+
+    expect(namesIn(await mcp.call('skills/list'))).toEqual(['alpha', 'gamma'])
+    expect(await toldOf(world)).toEqual(before)
+  },
+)
+
+test('of two mcp that start on an earlier state one takes it over, and both serve it', async () => {
+  await using world = await usedWorld()
+  await layOutEarlier(world.home.state, '2')
+
+  const starting = (['legacy', 'modern'] as const).map(async (era) => stdio([], era, world.home.env))
+  const peers = await Promise.all(starting)
+  const lists = await Promise.all(peers.map(async (mcp) => mcp.call('skills/list')))
+  for (const mcp of peers) await mcp[Symbol.asyncDispose]()
+
+  expect(lists.map(namesIn)).toEqual([
+    ['alpha', 'gamma'],
+    ['alpha', 'gamma'],
+  ])
+  expect(peers.filter((mcp) => mcp.stderr().includes('"state-taken-over"'))).toHaveLength(1)
+})
+
+test('an mcp without a daemon on a database of garbage begins with a new one, and has everything again', async () => {
+  await using world = await usedWorld()
+  await writeFile(join(world.home.state, 'store.db'), 'This was written over it.\n'.repeat(4_000))
+
+  await using mcp = await stdio([], 'legacy', world.home.env)
+
+  expect(namesIn(await mcp.call('skills/list'))).toEqual(['alpha', 'gamma'])
+  expect(mcp.stderr()).toContain('"store-replaced"')
+})
+
 test('a skill that was damaged in the earlier state is not given, and fetched again once a client asks for it', async () => {
   await using world = await World.create()
   await world.synced()
@@ -94,3 +136,7 @@ test('a state of a later format is refused with a sentence, and stays as it is',
   })
   expect(await readFile(format, 'utf8')).toBe('4\n')
 })
+
+function namesIn({ result }: Reply): readonly string[] {
+  return result.skills.map(({ frontmatter }: any) => frontmatter.name).toSorted()
+}

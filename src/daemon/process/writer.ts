@@ -249,6 +249,27 @@ function rightFor({ config: { state }, log, command }: WriterCandidate, socket: 
   return new WriteRight(state, { pid: process.pid, socket, command }, { clock: systemClock, onWatch })
 }
 
+/**
+ * Takes the lock, brings a folder into order that only its writer can open, and gives the lock back. Returns the holder
+ * if another process has it.
+ */
+export async function prepareState(
+  candidate: WriterCandidate,
+  signal: AbortSignal,
+): Promise<{ readonly heldBy: FoundHolder } | undefined> {
+  const { config, environment } = candidate
+  const right = rightFor(candidate, socketPathOf(config.state, environment.runtime))
+  const other = await right.take(signal)
+  if (other !== undefined) return other
+  try {
+    const store = await storeOf(candidate, right)
+    store[Symbol.dispose]()
+  } finally {
+    await right.release()
+  }
+  return undefined
+}
+
 /** Opens the folder for writing, or for reading if the disk takes no writes. */
 async function storeOf(candidate: WriterCandidate, right: WriteRight): Promise<Store> {
   const { config, log } = candidate

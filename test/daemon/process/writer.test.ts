@@ -12,6 +12,7 @@ import type { ControlHandlers } from '../../../src/daemon/control/control.ts'
 import { lockHolderOf } from '../../../src/daemon/control/daemon-lock.ts'
 import { request } from '../../../src/daemon/control/requests.ts'
 import { HeldByOther } from '../../../src/daemon/control/write-lock.ts'
+import { openFollower } from '../../../src/daemon/process/open-follower.ts'
 import { becomeWriter, Writer } from '../../../src/daemon/process/writer.ts'
 import type { WriterCandidate } from '../../../src/daemon/process/writer.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
@@ -98,6 +99,25 @@ test('who waits for a handover and is stopped waits no longer', async () => {
   await using _mcp = await opened(desk.candidate('mcp', { handover }))
 
   await expect(becomeWriter(desk.candidate('start'), stop.signal)).rejects.toMatchObject({ name: 'AbortError' })
+})
+
+test('a follower of an earlier state waits for the process that has the lock, and names it in the end', async () => {
+  await using desk = await Desk.open()
+  await using _writer = await opened(desk.candidate('start'))
+  await writeFile(join(desk.config.state, 'format'), '2\n')
+  const clock = new FakeClock()
+  const ended: unknown[] = []
+  const opening = openFollower(desk.candidate('mcp'), clock, desk.signal).catch((error: unknown) => ended.push(error))
+  await expect.poll(() => clock.waiting).toBe(1)
+
+  await clock.advance(29_000)
+  const early = [...ended]
+  await clock.advance(2_000)
+  await opening
+
+  expect(early).toEqual([])
+  expect(String(ended[0])).toContain('an earlier version wrote it')
+  expect(String(ended[0])).toContain(`process ${process.pid} (skillsyncd start) has the lock`)
 })
 
 /** A state folder and a runtime folder for those who want to write. */

@@ -10,8 +10,9 @@ import type { Log } from '../../base/log.ts'
 import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { HeldByOther } from '../../control/write-lock.ts'
-import { Follower } from '../../process/follower.ts'
-import { Writer } from '../../process/writer.ts'
+import type { Follower } from '../../process/follower.ts'
+import { openFollower } from '../../process/open-follower.ts'
+import { Writer, type WriterCandidate } from '../../process/writer.ts'
 import { expectLock } from '../../trust/lock-rules.ts'
 import { MODE_OPTIONS, configFor, logOf } from '../command.ts'
 import type { Command, Context } from '../command.ts'
@@ -51,7 +52,7 @@ export const mcp: Command = {
     const log = logOf(context)
     const ended = new AbortController()
     const signal = AbortSignal.any([context.signal, ended.signal])
-    await using follower = await Follower.open(config, log, systemClock)
+    await using follower = await openFollower(candidateOf({ context, config, log }), systemClock, signal)
     await using audit = auditLogOf(config, 'stdio', log, systemClock)
     const keeping = keepWriting({ context, config, log, follower }, signal)
     try {
@@ -106,7 +107,6 @@ async function keepWriting(candidate: FollowingWriter, signal: AbortSignal): Pro
  * Pulls on schedule until the end or a handover. True if it was a handover. Returns at once if another process writes.
  */
 async function write({ context, config, log, follower }: FollowingWriter, signal: AbortSignal): Promise<boolean> {
-  const { environment, redactor } = context
   const handedOver = Promise.withResolvers<true>()
   const handlers = {
     handover: async (): Promise<null> => {
@@ -114,7 +114,7 @@ async function write({ context, config, log, follower }: FollowingWriter, signal
       return null
     },
   }
-  const writer = await Writer.open({ config, environment, log, redactor, command: 'mcp', handlers }, signal)
+  const writer = await Writer.open({ ...candidateOf({ context, config, log }), handlers }, signal)
   if ('heldBy' in writer) return false
   await using _writer = writer
   using _reading = follower.readWith(writer.daemon.serving.read)
@@ -130,6 +130,11 @@ async function write({ context, config, log, follower }: FollowingWriter, signal
     log.failure('warn', 'cannot-write', { source: '', code, message })
   }
   return isHandedOver
+}
+
+function candidateOf({ context, config, log }: Omit<FollowingWriter, 'follower'>): WriterCandidate {
+  const { environment, redactor } = context
+  return { config, environment, log, redactor, command: 'mcp' }
 }
 
 async function untilAborted(signal: AbortSignal): Promise<false> {
