@@ -9,6 +9,7 @@ import { PageData } from './http/page-data.ts'
 import { McpDecisions } from './mcp-sources/mcp-decisions.ts'
 import { McpSources } from './mcp-sources/mcp-sources.ts'
 import { Candidates } from './pull/candidates.ts'
+import { CollectionTimes } from './pull/collection-times.ts'
 import { DocumentThread } from './pull/document-thread.ts'
 import { OperatorDecisions } from './pull/operator-decisions.ts'
 import { Puller } from './pull/puller.ts'
@@ -45,7 +46,8 @@ export function compose(loaded: LoadedParts) {
   const activity = new PullActivity(foldersIn(config), clock)
   const reader = new DocumentThread()
   const served = new ServedCatalog(loaded)
-  const base = { ...loaded, keyring, activity, reader, served }
+  const collections = new CollectionTimes(clock)
+  const base = { ...loaded, keyring, activity, reader, served, collections }
 
   const mcp = new McpSources(base)
   const servers = mcp.connections

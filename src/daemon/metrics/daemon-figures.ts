@@ -1,6 +1,7 @@
 import type { Registry } from '../../serve/registry.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
 import type { FetchedBytes } from '../base/fetched-bytes.ts'
 import type { PullCounts } from '../base/pull-counts.ts'
@@ -26,7 +27,7 @@ export interface MeasuredDaemon extends Pick<DaemonContext, 'store'> {
 /** The figures of a daemon, for metrics. */
 export function daemonFiguresOf(daemon: MeasuredDaemon): DaemonFigures {
   const { config, registry, scheduler, served, status, store } = daemon
-  const { decisions, bytes } = store
+  const { decisions } = store
   return {
     catalog: registry.catalog,
     sources: config.sources,
@@ -36,8 +37,18 @@ export function daemonFiguresOf(daemon: MeasuredDaemon): DaemonFigures {
     sourcesLost: served.lost.length,
     approvals: decisions.approvals,
     unready: status.unready,
-    storedBytes: bytes,
+    storedBytes: storedBytesOf(store),
     ofSources: scheduler.ages().map((age) => sourceFiguresOf(age, daemon)),
+  }
+}
+
+/** NaN while the database cannot be read: all other figures are of use then. */
+function storedBytesOf(store: MeasuredDaemon['store']): number {
+  try {
+    return store.bytes
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    return Number.NaN
   }
 }
 

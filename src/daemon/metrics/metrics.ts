@@ -94,7 +94,7 @@ function storeFamilies({ storedBytes, limits, areDecisionsLost, sourcesLost }: D
       'Sources of which the state folder lost what was served, until it is fetched again.',
       sourcesLost,
     ),
-    single('skillsyncd_store_bytes', 'gauge', 'What the state folder keeps, as last counted.', storedBytes),
+    single('skillsyncd_store_bytes', 'gauge', 'What the database of the state folder has in use.', storedBytes),
     single('skillsyncd_store_max_bytes', 'gauge', 'What it may keep: limits.disk.bytes.', limits.disk.bytes),
   ]
 }

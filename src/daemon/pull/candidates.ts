@@ -19,6 +19,7 @@ import type { HostNames } from '../credentials/host-names.ts'
 import { Keyring } from '../credentials/keyring.ts'
 import { hostOf, type HostBackoff } from '../schedule/host-backoff.ts'
 import { throttleUpstream, step } from '../schedule/throttled-upstream.ts'
+import type { CollectionTimes } from './collection-times.ts'
 import { cleanError, newPullContext } from './pull-context.ts'
 import type { ReachingParts } from './pull-context.ts'
 
@@ -37,6 +38,7 @@ export interface CandidatesParts extends ReachingParts {
   readonly served: { currentOf(id: SourceId): Current | undefined }
   readonly hosts: HostBackoff
   readonly names: HostNames
+  readonly collections: CollectionTimes
 }
 
 const RECENT_MS = 3_600_000
@@ -81,6 +83,8 @@ export class Candidates {
       const revision =
         precise === undefined ? await upstream.resolve(signal) : { asked: source.ref, ref: precise, commit: precise }
       if (current !== undefined && this.#isSame(current.snapshot, source, revision)) return current
+      using use = this.#parts.collections.begin()
+      use.stored()
       const snapshot = await fetchSnapshot({ ...one, revision, upstream })
       const held = { source: source.id, snapshot: await this.#parts.store.snapshots.keep(snapshot, signal) }
       this.#recent.set(held.snapshot, this.#parts.clock.monotonicMs())

@@ -14,9 +14,15 @@ export class CollectionTimes {
     this.#clock = clock
   }
 
-  /** Records that a publication may have left garbage. */
-  published(): void {
-    this.#isNeeded = true
+  /** Begins a pull, or another use of the store, whose writes may become garbage. It is disposed when it has ended. */
+  begin(): StoreUse {
+    let hasStored = false
+    const stored = (): void => {
+      hasStored = true
+      this.#isNeeded = true
+    }
+    // A collection meanwhile leaves what is in use.
+    return { stored, [Symbol.dispose]: () => void (this.#isNeeded ||= hasStored) }
   }
 
   /** True if a collection is to run now. `isLast`: no other pull runs or waits. */
@@ -24,7 +30,7 @@ export class CollectionTimes {
     return this.#isNeeded && (isLast || this.#clock.monotonicMs() >= this.#nextMs)
   }
 
-  /** Runs a collection and takes its duration into account. */
+  /** Runs a collection and takes its duration into account. One that fails is needed again. */
   async run(collection: () => Promise<void>): Promise<void> {
     this.#isNeeded = false
     const startMs = this.#clock.monotonicMs()
@@ -32,11 +38,20 @@ export class CollectionTimes {
     this.#nextMs = Infinity
     try {
       await collection()
+    } catch (error) {
+      this.#isNeeded = true
+      throw error
     } finally {
       const endMs = this.#clock.monotonicMs()
       this.#nextMs = endMs + REST * (endMs - startMs)
     }
   }
+}
+
+/** A use of the store from its begin to its end. */
+export interface StoreUse extends Disposable {
+  /** Records that something is about to be stored, which nothing may name later. */
+  stored(): void
 }
 
 /** A collection takes at most a tenth of the time of a burst. */

@@ -25,7 +25,7 @@ import type { PullActivity } from '../schedule/pull-activity.ts'
 import { throttleUpstream } from '../schedule/throttled-upstream.ts'
 import type { PullReport } from '../status/report.ts'
 import type { KnownLock } from '../trust/known-lock.ts'
-import { CollectionTimes } from './collection-times.ts'
+import type { CollectionTimes, StoreUse } from './collection-times.ts'
 import { DamagedSources } from './damaged-sources.ts'
 import { keptByLock } from './locked-snapshots.ts'
 import { OutcomeApplier } from './outcome-applier.ts'
@@ -45,6 +45,7 @@ export interface PullerParts extends ReachingParts {
   readonly keyring: Keyring
   readonly lock: KnownLock
   readonly hosts: HostBackoff
+  readonly collections: CollectionTimes
   /** Receives the number of fetched bytes of files. */
   readonly fetched: FetchedBytes
   /** The server from which the locked skills of a source are read if their commit vanishes. */
@@ -72,7 +73,6 @@ export class Puller implements AsyncDisposable {
   /** For each source that is a folder. */
   readonly #hashes = new Map<SourceId, FolderHashes>()
   readonly #damage = new DamagedSources()
-  readonly #collections: CollectionTimes
   /** The number of running pulls. */
   #running = 0
   /** The errors of reported runs that lost their slot: all callers that waited for such a run get the same error. */
@@ -81,7 +81,6 @@ export class Puller implements AsyncDisposable {
   constructor(parts: PullerParts) {
     this.#parts = parts
     this.#config = parts.config
-    this.#collections = new CollectionTimes(parts.clock)
     this.#applier = new OutcomeApplier({ ...parts, damage: this.#damage })
     const waitingOf = (id: SourceId): Waiting | undefined => this.#applier.waitingOf(id)
     this.#planner = new PullPlanner({ ...parts, damage: this.#damage, waitingOf })
@@ -179,7 +178,7 @@ export class Puller implements AsyncDisposable {
     using _underWay = this.#parts.activity.begin(source.id)
     using listing = this.#requested.get(source.id)
     this.#requested.delete(source.id)
-    const { store, clock, redactor } = this.#parts
+    const { clock, redactor } = this.#parts
     const startMs = clock.monotonicMs()
     // Runs even if the source cannot be reached.
     if (source.kind === 'mcp') await this.#parts.served.applyFindings(source, turn.trigger)
@@ -191,16 +190,12 @@ export class Puller implements AsyncDisposable {
     await this.#parts.report.outcome(source, outcome, clock.monotonicMs() - startMs)
     const isTaken = outcome.kind === 'updated' || outcome.kind === 'unchanged'
     if (source.kind === 'mcp' && isTaken) await this.#parts.fetchAll(source, turn.signal)
-    if (outcome.kind === 'updated') this.#collections.published()
-    // Above the disk limit no fetch starts, so each attempt tries to collect.
-    const isFull = store.bytes > this.#config.limits.disk.bytes
-    if (isFull || this.#collections.isDue(this.#isLast))
-      await this.#collections.run(async () => this.#collect(turn.signal))
+    await this.#collectIfDue(turn.signal)
     return outcome
   }
 
   /** The context of one pull. */
-  #contextOf(configured: ConfiguredSource, { fetching }: Turn, listing: RequestedListing | undefined): PullContext {
+  #contextOf(configured: ConfiguredSource, { fetching, use }: UsingTurn, listing?: RequestedListing): PullContext {
     const { source, fallback } = configured
     const threads = this.#threads
     const reach = { ...this.#reachOf(source), threads, ...(listing && { listing }) }
@@ -211,7 +206,10 @@ export class Puller implements AsyncDisposable {
       ...context,
       open: (opened, workspace) => throttleUpstream(context.open(opened, workspace), throttle),
       onFetchExpected: () => threads.prepare(),
-      onResolved: (revision) => this.#parts.report.resolved(source, revision),
+      onResolved: (revision) => {
+        use.stored()
+        this.#parts.report.resolved(source, revision)
+      },
       ...(fallback !== undefined && { fallback: this.#parts.fallbackTo(fallback) }),
     }
   }
@@ -238,30 +236,42 @@ export class Puller implements AsyncDisposable {
     const ended = { ...turn, source }
     if ('kind' in orders) return this.#applier.apply(orders, ended)
     const current = this.#parts.served.currentOf(source.id)
-    const io = this.#contextOf(configured, turn, listing)
+    using use = this.#parts.collections.begin()
+    const io = this.#contextOf(configured, { ...turn, use }, listing)
     // What the pull stores is served by nothing before its generation is published.
     using _lease = this.#parts.store.objects.lease()
     const pulled = await pullSource({ source, current, orders, io, signal })
     await this.#parts.keyring.heard(configured, pulled, signal)
     signal.throwIfAborted()
-    return await this.#applier.apply(pulled, ended)
+    const outcome = await this.#applier.apply(pulled, ended)
+    // What it replaces may become garbage, also if it was stored before.
+    if (outcome.kind === 'updated') use.stored()
+    return outcome
   }
 
-  /** Files that cannot be removed now are removed after the next update: nothing that is served depends on them. */
-  async #collect(signal: AbortSignal): Promise<void> {
-    const { store, clock, log } = this.#parts
+  /** Collects garbage if that is due. Above the disk limit no fetch starts, so each attempt tries to collect. */
+  async #collectIfDue(signal: AbortSignal): Promise<void> {
+    const { store, log, collections } = this.#parts
     try {
-      await this.#parts.linking.settled()
-      const locked = await keptByLock(store, this.#config)
-      // What is served by now stays, even if the disk lost the generation that names it.
-      const served = this.#parts.served.current.map(({ held }) => held.snapshot)
-      const keep = new Set([...locked, ...served, ...this.#parts.candidates.recent])
-      await store.collect({ now: clock.now(), retention: this.#config.retention, keep }, signal)
+      const isFull = store.bytes > this.#config.limits.disk.bytes
+      if (!isFull && !collections.isDue(this.#isLast)) return
+      await collections.run(async () => this.#collect(signal))
       log.recovery('collection-failed', '')
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
       log.failure('warn', 'collection-failed', { source: '', code: error.code, message: error.message })
     }
+  }
+
+  /** Files that cannot be removed now are removed by the next collection: nothing that is served depends on them. */
+  async #collect(signal: AbortSignal): Promise<void> {
+    const { store, clock } = this.#parts
+    await this.#parts.linking.settled()
+    const locked = await keptByLock(store, this.#config)
+    // What is served by now stays, even if the disk lost the generation that names it.
+    const served = this.#parts.served.current.map(({ held }) => held.snapshot)
+    const keep = new Set([...locked, ...served, ...this.#parts.candidates.recent])
+    await store.collect({ now: clock.now(), retention: this.#config.retention, keep }, signal)
   }
 }
 
@@ -270,6 +280,11 @@ interface Turn {
   readonly trigger: Trigger
   readonly signal: AbortSignal
   readonly fetching: () => Promise<void>
+}
+
+/** A run with the use of the store that it makes. */
+interface UsingTurn extends Turn {
+  readonly use: StoreUse
 }
 
 /** Twice as many slots for slow work: slow or hanging hosts delay no other host, and memory stays bounded. */

@@ -40,7 +40,6 @@ export class Store implements Disposable {
   readonly links: SkillLinks
   readonly #file: DatabaseFile
   #replaced: SyncError | undefined
-  #bytes = 0
 
   private constructor(
     folder: StateFolder,
@@ -158,16 +157,14 @@ export class Store implements Disposable {
     if (!this.#file.isInPlace() && this.#file.exists()) this.objects.reopen()
   }
 
-  /** The bytes that the last garbage collection left. */
+  /** The bytes of all that is stored now, garbage included. */
   get bytes(): number {
-    return this.#bytes
+    return this.objects.bytes
   }
 
   /** Removes what is no longer in use. Only for the one writer. */
   async collect(collection: Collection, signal: AbortSignal): Promise<Collected> {
-    const collected = await collect(this, collection, signal)
-    this.#bytes = collected.left
-    return collected
+    return collect(this, collection, signal)
   }
 
   [Symbol.dispose](): void {

@@ -74,8 +74,8 @@ test('docs count towards the disk budget', async () => {
   await store.collect({ now: new Date(), retention: RETENTION, keep: NOTHING }, never())
   const before = store.bytes
 
-  await publishSamples(store, new Date(), numbered(1), sampleDocs({ 'large.md': 'x'.repeat(100_000) }))
+  await publishSamples(store, new Date(), numbered(1), sampleDocs({ 'large.md': 'x'.repeat(1_000_000) }))
   await store.collect({ now: new Date(), retention: RETENTION, keep: NOTHING }, never())
 
-  expect(store.bytes - before).toBeGreaterThan(100_000)
+  expect(store.bytes - before).toBeGreaterThan(950_000)
 })

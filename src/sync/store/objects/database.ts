@@ -173,7 +173,8 @@ function expectVersion(database: DatabaseSync, path: string): void {
   )
 }
 
-function numberOf(database: DatabaseSync, pragma: string): number {
+/** Returns the number that a pragma of the database has. */
+export function numberOf(database: DatabaseSync, pragma: string): number {
   const value = database.prepare(`PRAGMA ${pragma}`).get()?.[pragma]
   return typeof value === 'number' ? value : 0
 }

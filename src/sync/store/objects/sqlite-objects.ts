@@ -1,7 +1,7 @@
 import { backup, type DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { Damaged } from '../../model/sync-error.ts'
-import { databaseFailure, inTransaction, isCorruption, runOnDatabase } from './database.ts'
+import { databaseFailure, inTransaction, isCorruption, numberOf, runOnDatabase } from './database.ts'
 import { ObjectBatch } from './object-batch.ts'
 import { ObjectLeases } from './object-leases.ts'
 import { blobOf, digestIn, ObjectRows } from './object-rows.ts'
@@ -70,6 +70,14 @@ export class SqliteObjects implements ObjectStore {
       const statements = prepareStatements(database)
       opening.move()
       return { database, rows, statements }
+    })
+  }
+
+  /** The bytes of the database that are in use, those of the latest writes included. Reads no object. */
+  get bytes(): number {
+    return this.#run('measure the database', () => {
+      const pages = numberOf(this.#database, 'page_count') - numberOf(this.#database, 'freelist_count')
+      return pages * numberOf(this.#database, 'page_size')
     })
   }
 

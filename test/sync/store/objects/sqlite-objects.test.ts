@@ -175,6 +175,23 @@ test('what another connection puts again is under the lease of the pull', async 
   expect((await store.collect({ heads: new Set(), live: new Set() })).objects).toBe(0)
 })
 
+test('the bytes in use are known at once, whichever connection stores them, and fewer after a collection', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'store.db')
+  using store = new SqliteObjects({ open: () => openDatabase(path) })
+  using other = new SqliteObjects({ open: () => openDatabase(path) })
+  const empty = store.bytes
+
+  await other.put([Buffer.alloc(2 ** 21, 'abc')])
+  const stored = store.bytes
+  using restarted = new SqliteObjects({ open: () => openDatabase(path) })
+  await store.collect({ heads: new Set(), live: new Set() })
+
+  expect(stored - empty).toBeGreaterThanOrEqual(2 ** 21)
+  expect(restarted.bytes).toBe(store.bytes)
+  expect(store.bytes - empty).toBeLessThan(2 ** 18)
+})
+
 test('a large object that is put again while it is read comes back whole', async () => {
   await using folder = await temporaryFolder()
   using store = new SqliteObjects({ open: () => openDatabase(join(folder.path, 'store.db')) })
