@@ -2,21 +2,25 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 
 /** The sources with a damaged stored file: the next pull fetches them anew, known or not. */
 export class DamagedSources {
-  readonly #ids = new Set<SourceId>()
+  /** The number of the last mark of each source. */
+  readonly #marks = new Map<SourceId, number>()
+  #marked = 0
 
   /** Marks a stored file of the source as damaged. Returns true if that was not known yet. */
   mark(id: SourceId): boolean {
-    if (this.#ids.has(id)) return false
-    this.#ids.add(id)
-    return true
+    const isNew = !this.#marks.has(id)
+    this.#marked += 1
+    this.#marks.set(id, this.#marked)
+    return isNew
   }
 
-  has(id: SourceId): boolean {
-    return this.#ids.has(id)
+  /** The last mark of the source; `undefined` if it has none. */
+  markOf(id: SourceId): number | undefined {
+    return this.#marks.get(id)
   }
 
-  /** Called when the source is stored whole again. */
-  clear(id: SourceId): void {
-    this.#ids.delete(id)
+  /** Called when a pull that was planned with this mark has stored the source. A later mark stays. */
+  clear(id: SourceId, mark: number | undefined): void {
+    if (this.#marks.get(id) === mark) this.#marks.delete(id)
   }
 }

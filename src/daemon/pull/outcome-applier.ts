@@ -23,6 +23,8 @@ export interface EndedPull {
   readonly source: Source
   readonly trigger: Trigger
   readonly signal: AbortSignal
+  /** The mark of damage with which the pull was planned. */
+  readonly mark: number | undefined
 }
 
 /** Applies the outcomes of pulls to what is served. */
@@ -58,7 +60,7 @@ export class OutcomeApplier {
     }
   }
 
-  async #serve(updated: Updated, { source: { id }, trigger, signal }: EndedPull): Promise<void> {
+  async #serve(updated: Updated, { source: { id }, trigger, signal, mark }: EndedPull): Promise<void> {
     const { config, store, served, log, damage } = this.#parts
     const { held, snapshot, from, rewritten } = updated
     // A gate can take long, so lock and signers are checked again now.
@@ -68,7 +70,7 @@ export class OutcomeApplier {
     const cause: GenerationCause = { action: 'update', trigger, source: id, ...(rewritten && { rewritten }) }
     await served.publish(new Map([[id, { held, snapshot }]]), cause, signal)
     log.recovery('served-lost', id)
-    damage.clear(id)
+    damage.clear(id, mark)
     // Decisions about a candidate are settled when the source has moved on. A restored revision has not moved.
     if (from === undefined) await store.decisions.change(id, withoutApproval)
     else if (!isAbout(from, snapshot.revision)) await store.decisions.change(id, withoutCandidate)

@@ -43,7 +43,7 @@ export class PullPlanner {
       const locked = await lock.entryOf(source, decision)
       if (decision.paused) return await this.#outcomeWhilePaused(source, current)
       const { offline } = config.mode
-      const isDamaged = this.#parts.damage.has(source.id)
+      const isDamaged = this.#parts.damage.markOf(source.id) !== undefined
       const waiting = waitingOf(source.id)
       const { followed } = report.recordOf(source)
       const ofLock = locked !== undefined && { locked, isLockDemanded: followedBy(config, source) !== undefined }

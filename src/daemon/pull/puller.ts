@@ -233,7 +233,7 @@ export class Puller implements AsyncDisposable {
     const { source } = configured
     const { signal } = turn
     const orders = await this.#planner.plan(source)
-    const ended = { ...turn, source }
+    const ended = { ...turn, source, mark: this.#damage.markOf(source.id) }
     if ('kind' in orders) return this.#applier.apply(orders, ended)
     const current = this.#parts.served.currentOf(source.id)
     using use = this.#parts.collections.begin()

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { canonicalJson, isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
@@ -8,7 +8,8 @@ import type { GenerationCause, Trigger, Generation, HeldSnapshot } from '../mode
 import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError, undefinedIfDamaged } from '../model/sync-error.ts'
-import { cannot, isDiskError, unlessAbsent } from './files/disk-error.ts'
+import { writeWhole } from './files/atomic.ts'
+import { cannot, unlessAbsent } from './files/disk-error.ts'
 import type { StateFolder } from './files/state-folder.ts'
 import { GenerationParts, isHeldList, isInParts } from './generation-parts.ts'
 import type { Digest, StoreHead, ObjectStore } from './objects/object-store.ts'
@@ -120,8 +121,8 @@ export class GenerationStore {
 
   /** Other processes watch this file to look at the head at once. They look now and then without it. */
   async #hint(number: number): Promise<void> {
-    await writeFile(join(this.#state.path, HINT), `${number}\n`, { mode: 0o600 }).catch((error: unknown) => {
-      if (!isDiskError(error)) throw error
+    await writeWhole(join(this.#state.path, HINT), `${number}\n`).catch((error: unknown) => {
+      if (!(error instanceof SyncError)) throw error
     })
   }
 

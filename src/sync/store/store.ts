@@ -92,6 +92,7 @@ export class Store implements Disposable {
       if (!isCorruption(error)) throw error
       const aside = new DatabaseFile(folder.database, true).moveAside(now)
       const store = Store.#openAt(folder, options)
+      store.#file.removeOlderAsides()
       store.#replaced = replacedError(folder.database, `it is damaged; it is "${aside}" now`, error)
       return store
     }
@@ -124,11 +125,10 @@ export class Store implements Disposable {
     const { isCorrupt } = this.objects
     if (this.#file.isInPlace() && !isCorrupt) return undefined
     await this.folder.expectRight()
-    let why = 'it was removed'
-    const moveAside = (): void => {
-      why = `it is damaged; it is "${this.#file.moveAside(now)}" now`
-    }
-    this.objects.reopen(isCorrupt ? moveAside : undefined)
+    const why = isCorrupt ? `it is damaged; it is "${this.#file.moveAside(now)}" now` : 'it was removed'
+    // Until the new one is open, the old one is read on.
+    this.objects.reopen()
+    this.#file.removeOlderAsides()
     this.#replaced = replacedError(this.#file.path, why)
     return this.#replaced
   }

@@ -11,6 +11,7 @@ export class DatabaseFile {
   #isWriter: boolean
   /** Changes with each write, if the file was opened as one that no process writes. */
   #opened: string | undefined
+  #log: ReadonlyMap<string, number> = new Map()
   #isStill = false
 
   /** The writer creates the file if it is absent. */
@@ -26,9 +27,25 @@ export class DatabaseFile {
 
   open(): DatabaseSync {
     this.#isStill = false
+    if (this.#isWriter) this.#removeLogOfOther()
     const database = this.#isWriter ? openDatabase(this.path) : this.#openExisting()
     this.#opened = this.#mark()
+    this.#log = this.#logFiles()
     return database
+  }
+
+  /** Removes what SQLite keeps beside a file that was opened before and is gone: it would be read as that of the new one. */
+  #removeLogOfOther(): void {
+    if (this.#opened === undefined || this.isInPlace()) return
+    const there = this.#logFiles()
+    for (const [path, inode] of this.#log)
+      if (there.get(path) === inode) runOnDisk(`remove "${path}"`, () => rmSync(path, { force: true }))
+  }
+
+  /** The inodes of the files of the WAL, by their paths. */
+  #logFiles(): ReadonlyMap<string, number> {
+    const paths = LOG_SUFFIXES.map((suffix) => this.path + suffix)
+    return new Map(paths.map((path) => [path, inodeOf(path) ?? 0]))
   }
 
   /** A process of another user, or a disk that takes no writes, leaves it read-only. */
@@ -63,19 +80,33 @@ export class DatabaseFile {
     return `${found.ino} ${found.mtimeNs} ${found.size} ${this.#hasLog()}`
   }
 
-  /** Renames the file, with what SQLite keeps beside it, and returns its new path. Of earlier ones none stays. */
+  /** Renames the file, if it is there, with what SQLite keeps beside it. Returns the path to which it goes. */
   moveAside(now: Date): string {
-    const folder = dirname(this.path)
-    const name = `${basename(this.path)}.damaged`
     const aside = `${this.path}.damaged-${now.toISOString().replaceAll(/[:.]/g, '-')}`
     runOnDisk(`move "${this.path}" aside`, () => {
-      for (const old of readdirSync(folder)) if (old.startsWith(name)) rmSync(join(folder, old), { force: true })
-      for (const suffix of ['', '-wal', '-shm'])
+      for (const suffix of ['', ...LOG_SUFFIXES])
         if (inodeOf(this.path + suffix) !== undefined) renameSync(this.path + suffix, aside + suffix)
     })
     return aside
   }
+
+  /** Removes the files that were moved aside, but for the newest. */
+  removeOlderAsides(): void {
+    const [folder, start] = [dirname(this.path), `${basename(this.path)}.damaged-`]
+    runOnDisk(`remove older files beside "${this.path}"`, () => {
+      const asides = readdirSync(folder).filter((name) => name.startsWith(start))
+      const newest = asides
+        .toSorted()
+        .at(-1)
+        ?.replace(/-(?:wal|shm)$/, '')
+      for (const name of asides)
+        if (newest === undefined || !name.startsWith(newest)) rmSync(join(folder, name), { force: true })
+    })
+  }
 }
+
+/** What SQLite keeps beside a database in WAL mode. */
+const LOG_SUFFIXES = ['-wal', '-shm']
 
 function inodeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino

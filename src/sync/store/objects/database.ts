@@ -2,14 +2,14 @@ import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { SyncError } from '../../model/sync-error.ts'
-import { isDatabaseError, runOnDisk } from '../files/disk-error.ts'
+import { cannot, isDatabaseError, isDiskError } from '../files/disk-error.ts'
 
 /**
  * Opens a database for reading and writing, and creates it if it does not exist. A reader that may write to the folder
  * also uses it: sharing a WAL takes writes.
  */
 export function openDatabase(path: string): DatabaseSync {
-  makePrivate(path)
+  createPrivate(path)
   return runOnDatabase(`open the database "${path}"`, () => {
     using opening = new DisposableStack()
     const database = opening.use(new DatabaseSync(path, { timeout: BUSY_MS }))
@@ -82,9 +82,16 @@ export function inTransaction<Done>(database: DatabaseSync, work: () => Done): D
   }
 }
 
-/** Creates the file before SQLite does, for its user alone; the files of the WAL get the same mode. */
-function makePrivate(path: string): void {
-  runOnDisk(`make the database "${path}"`, () => closeSync(openSync(path, 'a', 0o600)))
+/**
+ * Creates the file before SQLite does, for its user alone; the files of the WAL get the same mode. One that exists is not
+ * opened: POSIX drops all locks of a process on a file as soon as it closes any descriptor of it.
+ */
+function createPrivate(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch (error) {
+    if (!isDiskError(error, 'EEXIST')) cannot(`make the database "${path}"`)(error)
+  }
 }
 
 /** True for our error about a database whose bytes are not what SQLite wrote. */

@@ -116,8 +116,13 @@ export class FoundObject {
     this.#digest = digest
     this.id = Number(id)
     this.#isInPieces = !(bytes instanceof Uint8Array)
-    this.#whole = bytes instanceof Uint8Array ? bytes : new Uint8Array(Number(size))
+    this.#whole = bytes instanceof Uint8Array ? bytes : this.#bufferOf(Number(size))
     this.#pieceAt = pieceAt
+  }
+
+  #bufferOf(size: number): Uint8Array {
+    if (!Number.isSafeInteger(size) || size < 0 || size > MOST_BYTES) throw this.#damage()
+    return new Uint8Array(size)
   }
 
   /** Reads the pieces of a large object; none for another one. */
@@ -144,6 +149,9 @@ export class FoundObject {
 
 /** A larger object is several rows, so that no single read or write holds the thread for long. */
 const PIECE_BYTES = 2 ** 18
+
+/** No object is larger: what says so is damaged. */
+const MOST_BYTES = 2 ** 31
 
 export function sha256Of(bytes: Uint8Array): Digest {
   return hash('sha256', bytes)

@@ -90,7 +90,10 @@ export class SqliteObjects implements ObjectStore {
 
   /** Copies the database as it is at one moment to another file, with SQLite's own online backup. */
   async copyTo(path: string): Promise<void> {
-    await backup(this.#database, path, { rate: PAGES_AT_ONCE }).catch((cause: unknown) => {
+    // A transaction that reads holds the moment: otherwise each write of another process begins the copy anew.
+    using source = this.#file.open()
+    this.#run('begin to copy', () => source.exec('BEGIN; SELECT count(*) FROM head'))
+    await backup(source, path, { rate: PAGES_AT_ONCE }).catch((cause: unknown) => {
       throw cause instanceof Error ? databaseFailure(`copy the database to "${path}"`, cause) : cause
     })
   }
@@ -198,18 +201,41 @@ export class SqliteObjects implements ObjectStore {
     let [objects, bytes, left] = [0, 0, 0]
     for (let after = 0; ;) {
       const page = this.#run('collect objects', () => this.#statements.page.all(after, AT_ONCE)).map(entryOf)
-      const dead = page.filter(({ id, digest }) => !live.has(digest) && !this.#leases.covers(id, digest))
-      this.#run('collect objects', () => this.#remove(dead))
-      objects += dead.length
-      bytes += sizeOf(dead)
-      left += sizeOf(page) - sizeOf(dead)
+      const removed = await this.#removeDead(page, live)
+      objects += removed.length
+      bytes += sizeOf(removed)
+      left += sizeOf(page) - sizeOf(removed)
       const last = page.at(-1)
       if (last === undefined) break
       after = last.id
       await setImmediate()
     }
-    if (objects > 0) this.#run('free space', () => this.#database.exec('PRAGMA incremental_vacuum'))
+    if (objects > 0) await this.#freeSpace()
     return { objects, bytes, left }
+  }
+
+  /** Removes the objects that are in no use, a few mebibytes in one turn of the event loop. */
+  async #removeDead(page: readonly Entry[], live: LiveObjects['live']): Promise<readonly Entry[]> {
+    const removed: Entry[] = []
+    for (const slice of bySize(page)) {
+      const dead = slice.filter(({ id, digest }) => !live.has(digest) && !this.#leases.covers(id, digest))
+      this.#run('collect objects', () => this.#remove(dead))
+      removed.push(...dead)
+      if (slice.length < page.length) await setImmediate()
+    }
+    return removed
+  }
+
+  /** Returns free pages to the file system, a few mebibytes in one turn of the event loop. */
+  async #freeSpace(): Promise<void> {
+    const free = (): number => Number(this.#database.prepare('PRAGMA freelist_count').get()?.['freelist_count'] ?? 0)
+    for (let left = Infinity; ;) {
+      const now = this.#run('free space', free)
+      if (now === 0 || now >= left) return
+      left = now
+      this.#run('free space', () => this.#database.exec(`PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`))
+      await setImmediate()
+    }
   }
 
   [Symbol.dispose](): void {
@@ -315,6 +341,19 @@ function* slicesOf<Item>(items: Iterable<Item>, size: number): Generator<readonl
     slice = []
   }
   if (slice.length > 0) yield slice
+}
+
+/** Parts of a list of objects, each of so many bytes that their removal is short. */
+function* bySize(entries: readonly Entry[]): Generator<readonly Entry[]> {
+  let [slice, bytes]: [Entry[], number] = [[], 0]
+  for (const entry of entries) {
+    slice.push(entry)
+    bytes += entry.size
+    if (bytes < SLICE_BYTES * 4) continue
+    yield slice
+    ;[slice, bytes] = [[], 0]
+  }
+  yield slice
 }
 
 function headIn(row: Readonly<Record<string, unknown>>): StoreHead {

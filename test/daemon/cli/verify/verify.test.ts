@@ -186,7 +186,7 @@ test('a database that was removed is found, until a sync has filled it again', a
   const filled = await verified(world)
 
   expect([lost.status, codes(lost)]).toEqual([3, ['generation-damaged']])
-  expect(lost.findings[0]?.message).toContain('skillsyncd sync fills it again')
+  expect(lost.findings[0]?.message).toContain('skillsyncd sync fills it')
   expect(filled).toMatchObject({ status: 0, findings: [] })
 })
 

@@ -1,8 +1,9 @@
 import { readFile, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { SyncError } from '../../../../src/sync/model/sync-error.ts'
+import { Damaged, SyncError } from '../../../../src/sync/model/sync-error.ts'
 import {
   databaseErrorWith,
   openDatabase,
@@ -11,6 +12,7 @@ import {
 } from '../../../../src/sync/store/objects/database.ts'
 import { ObjectRows } from '../../../../src/sync/store/objects/object-rows.ts'
 import { SqliteObjects } from '../../../../src/sync/store/objects/sqlite-objects.ts'
+import { turnsDuring } from '../../../support/loop-turns.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 import { keepsObjects } from './object-store.contract.ts'
 
@@ -103,6 +105,88 @@ test('a database that lost a table is refused as any error of SQLite is', async 
 
   expect(() => new SqliteObjects({ open: () => openDatabaseReadOnly(path) })).toThrow('no such table: head')
   expect(() => new SqliteObjects({ open: () => openDatabaseReadOnly(path) })).toThrow(SyncError)
+})
+
+test('a database that is opened once more keeps the locks of those that have it open', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'store.db')
+  using first = openDatabase(path)
+  first.prepare('SELECT count(*) FROM object').get()
+  const before = await locksOn(path)
+
+  openDatabase(path).close()
+
+  expect(before).not.toEqual([])
+  expect(await locksOn(path)).toEqual(before)
+})
+
+/** The locks of this process on a file, by their ranges of bytes (proc(5), /proc/locks). */
+async function locksOn(path: string): Promise<string[]> {
+  const { ino } = await stat(path)
+  const lines = (await readFile('/proc/locks', 'utf8')).split('\n').map((line) => line.split(/ +/))
+  return lines.flatMap(([, , , , pid, file, ...range]) =>
+    pid === String(process.pid) && file?.endsWith(`:${ino}`) === true ? [range.join('-')] : [],
+  )
+}
+
+test('a store whose new database cannot be opened reads the old one on', async () => {
+  await using folder = await temporaryFolder()
+  let isFull = false
+  const open = (): DatabaseSync => {
+    if (isFull) throw new SyncError('store-failed', 'no space is left')
+    return openDatabase(join(folder.path, 'store.db'))
+  }
+  using store = new SqliteObjects({ open })
+  const [digest] = await store.put([Buffer.from('kept')])
+  isFull = true
+
+  expect(() => store.reopen()).toThrow('no space is left')
+
+  expect(await store.get(digest!)).toEqual(new Uint8Array(Buffer.from('kept')))
+  using _lease = store.lease()
+})
+
+test('a copy ends while another process writes all the time', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'store.db')
+  using store = new SqliteObjects({ open: () => openDatabase(path) })
+  const digests = await store.put(Array.from({ length: 24 }, (_, at) => Buffer.alloc(2 ** 20, at)))
+  using other = openDatabase(path)
+  let head = 0
+  let isCopied = false
+
+  const copying = store.copyTo(join(folder.path, 'copy.db')).finally(() => (isCopied = true))
+  while (!isCopied) {
+    other.exec(`INSERT INTO head VALUES (${(head += 1)}, zeroblob(32))`)
+    await setImmediate()
+  }
+  await copying
+
+  using copy = new SqliteObjects({ open: () => openDatabaseReadOnly(join(folder.path, 'copy.db')) })
+  expect(await copy.missing(digests)).toEqual([])
+  expect(head).toBeGreaterThan(1)
+})
+
+test('an object whose row says an impossible size is damaged', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'store.db')
+  using store = new SqliteObjects({ open: () => openDatabase(path) })
+  const [digest] = await store.put([Buffer.alloc(2 ** 20)])
+  using other = new DatabaseSync(path)
+  other.exec('UPDATE object SET size = -size')
+
+  await expect(store.get(digest!)).rejects.toBeInstanceOf(Damaged)
+})
+
+test('others have the thread while many large objects are collected', async () => {
+  await using folder = await temporaryFolder()
+  using store = new SqliteObjects({ open: () => openDatabase(join(folder.path, 'store.db')) })
+  await store.put(Array.from({ length: 32 }, (_, at) => Buffer.alloc(2 ** 20, at)))
+
+  const turns = await turnsDuring(store.collect({ heads: new Set(), live: new Set() }))
+
+  // Each takes some four mebibytes of 32, first out of the table and then out of the file.
+  expect(turns).toBeGreaterThanOrEqual(12)
 })
 
 test('an object that was damaged is intact once it is put again', async () => {
@@ -199,7 +283,7 @@ test('a large object that is put again while it is read comes back whole', async
   const [digest] = await store.put([bytes])
 
   const reading = store.get(digest!)
-  await new Promise((resolve) => setImmediate(resolve))
+  await setImmediate()
   store.rows.putAll([{ digest: digest!, bytes }])
 
   expect(Buffer.from((await reading)!).equals(bytes)).toBe(true)

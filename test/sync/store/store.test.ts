@@ -1,0 +1,73 @@
+import { copyFile, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, test } from 'vitest'
+import { openDatabase } from '../../../src/sync/store/objects/database.ts'
+import { Store } from '../../../src/sync/store/store.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+
+const NOW = new Date('2026-01-02T03:04:05.006Z')
+
+/** A store with some objects, and a connection of a thread that has it open. */
+async function usedStore(root: string) {
+  const store = (await Store.open(root))!
+  const digests = await store.objects.put(Array.from({ length: 60 }, (_, at) => Buffer.alloc(20_000, at)))
+  return { store, digests, thread: openDatabase(store.folder.database) }
+}
+
+test('a database of which only the file is removed is begun anew, whatever threads still write to the old one', async () => {
+  await using folder = await temporaryFolder()
+  const { store, digests, thread } = await usedStore(folder.path)
+  await rm(store.folder.database)
+
+  const why = await store.mendDatabase(NOW)
+  thread.exec('INSERT INTO head VALUES (7, zeroblob(32)); PRAGMA wal_checkpoint(TRUNCATE)')
+  const [added] = await store.objects.put([Buffer.from('new')])
+  thread.close()
+
+  expect(why?.message).toContain('it was removed')
+  expect(await store.objects.missing([...digests, added!])).toEqual(digests)
+  expect(await store.objects.head()).toBeUndefined()
+  expect(store.objects.damage()).toBeUndefined()
+  expect(await store.mendDatabase(NOW)).toBeUndefined()
+})
+
+test('a database that another file was renamed to is read as that file has it', async () => {
+  await using folder = await temporaryFolder()
+  await using aside = await temporaryFolder()
+  const { store, digests, thread } = await usedStore(folder.path)
+  const other = join(aside.path, 'other.db')
+  const [kept] = await (async () => {
+    using another = await Store.open(join(aside.path, 'another'))
+    const stored = await another.objects.put([Buffer.from('of the other')])
+    using database = new DatabaseSync(another.folder.database)
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    await copyFile(another.folder.database, other)
+    return stored
+  })()
+  await rename(other, store.folder.database)
+
+  await store.mendDatabase(NOW)
+  thread.close()
+
+  expect(await store.objects.missing([...digests, kept!])).toEqual(digests)
+  expect(store.objects.damage()).toBeUndefined()
+})
+
+test('of the damaged databases that were moved aside the newest stays', async () => {
+  await using folder = await temporaryFolder()
+  using first = await Store.open(folder.path)
+  const state = first.folder
+  first[Symbol.dispose]()
+  const texts: string[][] = []
+  for (const text of ['damaged once', 'damaged twice']) {
+    for (const suffix of ['-wal', '-shm']) await rm(`${state.database}${suffix}`, { force: true })
+    await writeFile(state.database, text)
+    using store = (await Store.openExisting(folder.path, { isWriter: true }))!
+    expect(store.replaced?.message).toContain('it is damaged')
+    const asides = (await readdir(folder.path)).filter((name) => name.startsWith('store.db.damaged-'))
+    texts.push(await Promise.all(asides.map((name) => readFile(join(folder.path, name), 'utf8'))))
+  }
+
+  expect(texts).toEqual([['damaged once'], ['damaged twice']])
+})
