@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readFile, readlink, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -97,6 +98,28 @@ test('an mcp without a daemon on a database of garbage begins with a new one, an
 
   expect(namesIn(await mcp.call('skills/list'))).toEqual(['alpha', 'gamma'])
   expect(mcp.stderr()).toContain('"store-replaced"')
+})
+
+test('a start that finds no room to take a state over ends with what it takes, and the next one goes on', async () => {
+  await using world = await World.create()
+  await world.repository.commit({ 'alpha/data.bin': randomBytes(400_000) })
+  await world.synced()
+  await layOutEarlier(world.home.state, '2')
+  world.home.under = ['bash', '-c', `trap '' XFSZ; ulimit -f 200; exec "$@"`, 'bash']
+
+  const ends = [await world.home.run('start'), await world.home.run('mcp')]
+  world.home.under = []
+  const daemon = world.home.start('start')
+  await daemon.line()
+
+  for (const { status, stdout, stderr } of ends) {
+    expect([status, stdout]).toEqual([1, ''])
+    expect(stderr).toMatch(
+      /Cannot take over the state folder ".*", which an earlier version wrote: Cannot store objects/,
+    )
+    expect(stderr).toContain('it takes some 21 MB of space: free them, or move the folder away')
+  }
+  expect(await world.home.command('verify', '--deep')).toMatchObject({ status: 0 })
 })
 
 test('a skill that was damaged in the earlier state is not given, and fetched again once a client asks for it', async () => {

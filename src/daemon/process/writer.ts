@@ -2,8 +2,8 @@ import { ignoreAbort, isAbortError } from '../../base/abort-error.ts'
 import { systemClock } from '../../base/clock.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isUnwritable } from '../../sync/store/files/disk-error.ts'
-import { Store } from '../../sync/store/store.ts'
-import { takeOver } from '../../sync/store/takeover/take-over.ts'
+import { NotTakenOver, Store } from '../../sync/store/store.ts'
+import { takeOver, takeoverFailure } from '../../sync/store/takeover/take-over.ts'
 import type { Log } from '../base/log.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import type { Redactor } from '../base/redactor.ts'
@@ -299,7 +299,10 @@ async function openedStore({ config }: WriterCandidate, right: WriteRight): Prom
     if (!isUnwritable(error)) throw error
     right.refuse(error)
   }
-  return Store.openExisting(config.state, options)
+  return Store.openExisting(config.state, options).catch(async (error: unknown) => {
+    const { refusal } = right
+    throw refusal && error instanceof NotTakenOver ? await takeoverFailure(config.state, refusal) : error
+  })
 }
 
 async function prepare(store: Store, log: Log): Promise<void> {

@@ -178,7 +178,7 @@ function replacedError(path: string, why: string, cause?: unknown): SyncError {
 }
 
 /** An earlier version wrote the state folder, and no writer has taken it over yet. */
-class NotTakenOver extends SyncError {
+export class NotTakenOver extends SyncError {
   constructor({ path }: StateFolder) {
     const message = `Cannot read the state folder "${path}": an earlier version wrote it; the daemon takes it over when it starts, and so does skillsyncd sync`
     super('store-failed', message)

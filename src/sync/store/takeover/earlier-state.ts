@@ -1,4 +1,4 @@
-import { lstat, readFile, readlink } from 'node:fs/promises'
+import { lstat, readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Generation } from '../../model/generation.ts'
 import type { SkillFile } from '../../model/skill.ts'
@@ -92,6 +92,13 @@ export class EarlierState {
     return links
   }
 
+  /** The bytes of all files that a takeover reads. Links are not followed. */
+  async size(): Promise<number> {
+    let bytes = 0
+    for (const folder of ['skills', 'docs', 'snapshots', 'generations']) bytes += await sizeOf(join(this.#root, folder))
+    return bytes
+  }
+
   async #object(name: string, digest: string): Promise<Buffer | undefined> {
     const path = join(this.#root, 'snapshots', name)
     const bytes = await unlessAbsent(readFile(path)).catch(cannot(`read "${path}"`))
@@ -102,4 +109,13 @@ export class EarlierState {
     const path = join(this.#root, name)
     return unlessAbsent(readFile(path, 'utf8')).catch(cannot(`read "${path}"`))
   }
+}
+
+async function sizeOf(folder: string): Promise<number> {
+  const listing = unlessAbsent(readdir(folder, { recursive: true, withFileTypes: true }))
+  const entries = (await listing.catch(cannot(`list "${folder}"`))) ?? []
+  let bytes = 0
+  for (const { parentPath, name } of entries.filter((entry) => entry.isFile()))
+    bytes += (await lstat(join(parentPath, name)).catch(cannot(`look at "${name}"`))).size
+  return bytes
 }

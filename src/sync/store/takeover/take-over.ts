@@ -1,5 +1,7 @@
 import { canonicalJson } from '../../../base/canonical-json.ts'
 import type { Generation } from '../../model/generation.ts'
+import { SyncError } from '../../model/sync-error.ts'
+import { isUnwritable } from '../files/disk-error.ts'
 import type { StoreHead } from '../objects/object-store.ts'
 import { storedIn, type StoredSkill } from '../skills/stored-path.ts'
 import { SNAPSHOT_LABEL } from '../snapshots.ts'
@@ -27,6 +29,28 @@ export interface Takeover {
  * earlier file in place, and links may lead to checkouts already; the next start goes on with what is in the store. Only for the one writer.
  */
 export async function takeOver(store: Store, takeover: Takeover): Promise<TakenOver> {
+  try {
+    return await takeAll(store, takeover)
+  } catch (error) {
+    throw isUnwritable(error) ? await takeoverFailure(store.folder.path, error) : error
+  }
+}
+
+/** The error for a takeover of this state folder that the disk refuses. It names the space that a takeover takes. */
+export async function takeoverFailure(state: string, refusal: SyncError): Promise<SyncError> {
+  const megabytes = Math.ceil((await new EarlierState(state).size()) / 1e6) + LOG_MB
+  return new SyncError(
+    'store-failed',
+    `Cannot take over the state folder "${state}", which an earlier version wrote: ${refusal.message}; ` +
+      `it takes some ${megabytes} MB of space: free them, or move the folder away to begin with an empty one`,
+    { cause: refusal.cause },
+  )
+}
+
+/** The space of SQLite's log: a thousand pages of 16 KiB, and one batch more. */
+const LOG_MB = 20
+
+async function takeAll(store: Store, takeover: Takeover): Promise<TakenOver> {
   const earlier = new EarlierState(store.folder.path)
   using _lease = store.objects.lease()
   const taken = await takeSnapshots(store, earlier, takeover)
