@@ -9,3 +9,11 @@ export async function abortable<Result>(awaited: Promise<Result>, signal: AbortS
     signal.removeEventListener('abort', leave)
   }
 }
+
+/** Disposes a resource as soon as the signal is aborted, until the result is disposed. */
+export function disposeOnAbort(resource: Disposable, signal: AbortSignal): Disposable {
+  const dispose = (): void => resource[Symbol.dispose]()
+  if (signal.aborted) dispose()
+  else signal.addEventListener('abort', dispose)
+  return { [Symbol.dispose]: () => signal.removeEventListener('abort', dispose) }
+}

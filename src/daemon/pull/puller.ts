@@ -1,3 +1,4 @@
+import { disposeOnAbort } from '../../base/abortable.ts'
 import type { Trigger } from '../../sync/model/generation.ts'
 import type { Outcome, Waiting } from '../../sync/model/outcome.ts'
 import type { ServerListing } from '../../sync/model/server-listing.ts'
@@ -239,10 +240,14 @@ export class Puller implements AsyncDisposable {
     using use = this.#parts.collections.begin()
     const io = this.#contextOf(configured, { ...turn, use }, listing)
     // What the pull stores is served by nothing before its generation is published.
-    using _lease = this.#parts.store.objects.lease()
+    using lease = this.#parts.store.objects.lease()
+    // A pull that ignores its abort publishes nothing, and must not keep garbage for as long as it hangs.
+    using untilPulled = disposeOnAbort(lease, signal)
     const pulled = await pullSource({ source, current, orders, io, signal })
     await this.#parts.keyring.heard(configured, pulled, signal)
     signal.throwIfAborted()
+    // A publication that has begun is finished.
+    untilPulled[Symbol.dispose]()
     const outcome = await this.#applier.apply(pulled, ended)
     // What it replaces may become garbage, also if it was stored before.
     if (outcome.kind === 'updated') use.stored()

@@ -46,8 +46,8 @@ async function takeStored(pull: LockedPull): Promise<Outcome | undefined> {
 
 /** Fetches the locked commit, and expects the locked skills in it. */
 async function takeLocked(pull: LockedPull): Promise<Outcome> {
-  const { source, io, entry } = pull
-  await using workspace = await io.store.workspace()
+  const { source, io, entry, signal } = pull
+  await using workspace = await io.store.workspace(signal)
   const opened = { ...pull, upstream: io.open(source, workspace), blobs: workspace.blobs }
   io.onResolved?.(entry.revision)
   const snapshot = await fetchLocked(opened)
@@ -133,7 +133,7 @@ async function findLocked(pull: LockedPull, isIt: typeof isMeant): Promise<Curre
 
 async function unchangedWithDrift(pull: LockedPull): Promise<Outcome> {
   const { source, io, signal } = pull
-  await using workspace = await io.store.workspace()
+  await using workspace = await io.store.workspace(signal)
   const upstream = io.open(source, workspace)
   const revision = await upstream.resolve(signal)
   const drift = await driftTo({ ...pull, upstream }, revision)

@@ -37,7 +37,7 @@ async function takeRevision(pull: Pull): Promise<Outcome> {
   const { source, orders, io } = pull
   if (orders.locked !== undefined) return pullLocked(pull, orders.locked)
   if (orders.offline && isAway(source)) return offlineOutcome(pull)
-  await using workspace = await io.store.workspace()
+  await using workspace = await io.store.workspace(pull.signal)
   return await followRef({ ...pull, upstream: io.open(source, workspace) })
 }
 

@@ -17,12 +17,14 @@ export class SnapshotStore {
     this.#parts = new SnapshotParts(objects)
   }
 
-  /** Writes a snapshot and returns its digest. */
+  /** Writes a snapshot and returns its digest. An aborted signal has it written no more. */
   async keep(snapshot: Snapshot, signal: AbortSignal = NEVER): Promise<string> {
     const { skills, ...rest } = snapshot
     const cuts = await cut(skills, signal)
     const parts = cuts.length === 1 ? [] : await this.#parts.keep(cuts, signal)
     const head: SnapshotHead = parts.length === 0 ? snapshot : { ...rest, parts }
+    // After an abort, a collection may remove what the snapshot names.
+    signal.throwIfAborted()
     const [digest = ''] = await this.#objects.put([Buffer.from(canonicalJson(head))], SNAPSHOT_LABEL)
     return digest
   }

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { disposeOnAbort } from '../../base/abortable.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { Checkouts } from './checkouts/checkouts.ts'
 import { DecisionStore } from './decisions.ts'
@@ -98,12 +99,16 @@ export class Store implements Disposable {
     }
   }
 
-  /** Creates what one pull writes to. Objects that are stored or found meanwhile outlive every collection. */
-  async workspace(): Promise<Workspace & AsyncDisposable> {
+  /**
+   * Creates what one pull writes to. Objects that are stored or found meanwhile outlive every collection until the
+   * signal is aborted: nothing of them may be published from then on.
+   */
+  async workspace(signal?: AbortSignal): Promise<Workspace & AsyncDisposable> {
     await using opened = new AsyncDisposableStack()
     const { path } = opened.use(await this.folder.scratch())
     // A database that cannot be read leaves no scratch folder.
-    opened.use(this.objects.lease())
+    const lease = opened.use(this.objects.lease())
+    if (signal !== undefined) opened.use(disposeOnAbort(lease, signal))
     const held = opened.move()
     return {
       scratch: path,

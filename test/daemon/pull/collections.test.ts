@@ -1,10 +1,13 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { Store } from '../../../src/sync/store/store.ts'
+import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
 import { Hub, idOf, skill } from '../../scenarios/hub.ts'
 import { changeDatabase } from '../../support/damage.ts'
 import { GitServer } from '../../support/git/git-server.ts'
 import { Repository } from '../../support/git/repository.ts'
+import { ScriptedUpstream } from '../../support/git/scripted-upstream.ts'
 
 const TEAM = idOf('team')
 const FIRST = { 'a/SKILL.md': skill('a') }
@@ -53,6 +56,40 @@ test('a collection that failed runs again after the next pull', async () => {
   expect([before, await scene.lacks(refused)]).toEqual([false, true])
 })
 
+test('what a pull has stored that ignores its abort is collected after the pull of another source', async () => {
+  const other = new ScriptedUpstream()
+  const text = 'stored by a pull that never ends'
+  const hanging = Promise.withResolvers<void>()
+  const { promise: end, reject } = Promise.withResolvers<never>()
+  await using hub = await Hub.start(
+    { team: ['url: https://git.example.com/team.git'], other: ['url: https://git.example.com/other.git'] },
+    (source, reach) => {
+      if (source.id !== TEAM) return other.open(reach)
+      const fetch = async (): Promise<never> => {
+        const batch = reach.blobs.batch()
+        batch.add(Buffer.from(text))
+        batch.flush()
+        hanging.resolve()
+        return end
+      }
+      return { ...new ScriptedUpstream().open(reach), fetch }
+    },
+  )
+  using _ended = { [Symbol.dispose]: () => reject(new SyncError('source-unreachable', 'It ends at last')) }
+  const pulling = hub.daemon.sync([TEAM])
+  await hanging.promise
+  await hub.daemon.sync([idOf('other')])
+  const before = await lacks(hub, text)
+  await hub.clock.advance(2 * FETCH_LIMITS.totalMs)
+  const lost = (await pulling).get(TEAM)
+  other.files = FIRST
+
+  await hub.daemon.sync([idOf('other')])
+
+  expect(lost).toMatchObject({ kind: 'failed', error: { code: 'source-unreachable' } })
+  expect([before, await lacks(hub, text)]).toEqual([false, true])
+})
+
 /** A daemon that serves the first commit of a repository. */
 class Scene implements AsyncDisposable {
   readonly repository: Repository
@@ -75,13 +112,17 @@ class Scene implements AsyncDisposable {
     return new Scene(repository, hub, parts.move())
   }
 
-  /** True if the store has no object with this text. */
   async lacks(text: string): Promise<boolean> {
-    using store = await Store.open(this.hub.state)
-    return (await store.objects.missing([hash('sha256', text)])).length > 0
+    return lacks(this.hub, text)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#parts.disposeAsync()
   }
+}
+
+/** True if the store has no object with this text. */
+async function lacks({ state }: Hub, text: string): Promise<boolean> {
+  using store = await Store.open(state)
+  return (await store.objects.missing([hash('sha256', text)])).length > 0
 }

@@ -181,6 +181,24 @@ test('what a pull has stored or found stays while its workspace is open, and no 
   expect(await collect(store, clock)).toMatchObject({ generations: 0, objects: 1 + 2 * 3 + 1 })
 })
 
+test('what a pull has stored stays no longer than until its signal is aborted, and no snapshot is stored from then on', async () => {
+  await using folder = await temporaryFolder()
+  const clock = new Clock()
+  using store = await Store.open(folder.path)
+  await publishHourly(store, clock, 1)
+  const controller = new AbortController()
+  await using _pull = await store.workspace(controller.signal)
+  await keepSamples(store, numbered(50))
+  await collect(store, clock)
+  const before = await hasSkill(store, 50)
+
+  controller.abort()
+  await collect(store, clock)
+
+  expect([before, await hasSkill(store, 50)]).toEqual([true, false])
+  await expect(store.snapshots.keep(snapshotOf(numbered(50)), controller.signal)).rejects.toThrow('aborted')
+})
+
 test('an old skill that a pull found can be published after a collection', async () => {
   await using folder = await temporaryFolder()
   const clock = new Clock()
