@@ -10,7 +10,7 @@ const NOW = new Date('2026-01-02T03:04:05.006Z')
 
 /** A store with some objects, and a connection of a thread that has it open. */
 async function usedStore(root: string) {
-  const store = (await Store.open(root))!
+  const store = await Store.open(root)
   const digests = await store.objects.put(Array.from({ length: 60 }, (_, at) => Buffer.alloc(20_000, at)))
   return { store, digests, thread: openDatabase(store.folder.database) }
 }

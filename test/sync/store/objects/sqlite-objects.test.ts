@@ -153,10 +153,10 @@ test('a copy ends while another process writes all the time', async () => {
   const digests = await store.put(Array.from({ length: 24 }, (_, at) => Buffer.alloc(2 ** 20, at)))
   using other = openDatabase(path)
   let head = 0
-  let isCopied = false
+  const copied = new AbortController()
 
-  const copying = store.copyTo(join(folder.path, 'copy.db')).finally(() => (isCopied = true))
-  while (!isCopied) {
+  const copying = store.copyTo(join(folder.path, 'copy.db')).finally(() => copied.abort())
+  while (!copied.signal.aborted) {
     other.exec(`INSERT INTO head VALUES (${(head += 1)}, zeroblob(32))`)
     await setImmediate()
   }
