@@ -26,7 +26,8 @@ export interface Takeover {
 
 /**
  * Takes the state of an earlier version over: what it had as files becomes objects. A kill in between leaves every
- * earlier file in place, and links may lead to checkouts already; the next start goes on with what is in the store. Only for the one writer.
+ * earlier file in place, and links may lead to checkouts already; the next start goes on with what is in the store. Only
+ * for the one writer.
  */
 export async function takeOver(store: Store, takeover: Takeover): Promise<TakenOver> {
   try {
