@@ -105,7 +105,7 @@ export class DatabaseFile {
   }
 }
 
-/** What SQLite keeps beside a database in WAL mode. */
+/** The suffixes of the files that SQLite keeps beside a database in WAL mode. */
 const LOG_SUFFIXES = ['-wal', '-shm']
 
 function inodeOf(path: string): number | undefined {
