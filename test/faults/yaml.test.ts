@@ -1,6 +1,5 @@
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { Store } from '../../src/sync/store/store.ts'
 import { cpuSecondsOf, memoryOf } from '../support/effort.ts'
 import { Home } from '../support/process/program.ts'
 import { Scene } from './scene.ts'
@@ -101,5 +100,6 @@ async function resultsOf(home: Home): Promise<Readonly<Record<string, string>>> 
 }
 
 async function snapshotsOf(home: Home): Promise<readonly string[]> {
-  return readdir(join(home.state, 'snapshots'))
+  using store = (await Store.openExisting(home.state))!
+  return await store.snapshots.digests()
 }
