@@ -27,7 +27,7 @@ test.skipIf(OBSTACLE !== '')(
 
 /**
  * What a disk has not been told to keep, after each call. What is in `tmp/` need not be kept, nor the lock of a process,
- * the index of the log, which is made anew, and the hint for other processes.
+ * and the index of the log, which is made anew.
  */
 class Disk {
   /** What tells of something that is stored in the database, in order. */
@@ -42,7 +42,6 @@ class Disk {
   make({ name, path, other, changes }: Call): void {
     if (name === 'fsync' || name === 'fdatasync') this.#unsynced.delete(path)
     else if (name === 'rename' && other !== undefined) this.#rename(path, other)
-    else if (name === 'write' && relative(this.#state, path) === 'current') this.#name('current')
     else if (changes && name === 'unlink' && path.endsWith('-wal')) this.#forgetLog(path)
     else if (changes && this.#isKept(path)) this.#change(path, MAKES_A_NAME.has(name))
   }
@@ -79,7 +78,7 @@ class Disk {
 
   #isKept(path: string): boolean {
     const place = relative(this.#state, path)
-    return !/^(?:\.\.|tmp\/|daemon\.lock|store\.db-shm$|current$)/.test(place)
+    return !/^(?:\.\.|tmp\/|daemon\.lock|store\.db-shm$)/.test(place)
   }
 }
 
