@@ -8,10 +8,15 @@ export class DamagedSources {
 
   /** Marks a stored file of the source as damaged. Returns true if that was not known yet. */
   mark(id: SourceId): boolean {
-    const isNew = !this.#marks.has(id)
+    if (this.#marks.has(id)) return false
+    this.markAnew(id)
+    return true
+  }
+
+  /** Marks the source as damaged by another cause: what a running pull repairs does not make up for it. */
+  markAnew(id: SourceId): void {
     this.#marked += 1
     this.#marks.set(id, this.#marked)
-    return isNew
   }
 
   /** The last mark of the source; `undefined` if it has none. */

@@ -64,7 +64,7 @@ export class PullPlanner {
     const why = await store.mendDatabase(clock.now())
     if (why !== undefined) {
       log.error('store-replaced', { code: why.code, message: why.message })
-      for (const { held } of served.current) damage.mark(held.source)
+      for (const { held } of served.current) damage.markAnew(held.source)
     }
     if (!areRemade && why === undefined) return
     log.warn('store-mended', { source: id })

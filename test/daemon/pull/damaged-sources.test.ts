@@ -10,7 +10,7 @@ test('a source that was marked after its pull was planned stays marked', () => {
   const planned = damage.markOf(team)
   damage.clear(team, unmarked)
   const afterUnplanned = damage.markOf(team)
-  damage.mark(team)
+  damage.markAnew(team)
   damage.clear(team, planned)
   const afterLate = damage.markOf(team)
 
