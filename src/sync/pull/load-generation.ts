@@ -1,5 +1,5 @@
 import type { Decisions } from '../decisions/decisions.ts'
-import type { Generation } from '../model/generation.ts'
+import type { Generation, HeldSnapshot } from '../model/generation.ts'
 import type { Snapshot, Current } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { SourceRecord } from '../store/source-records.ts'
@@ -70,15 +70,19 @@ async function loadOf(
   order: readonly SourceId[],
   { admits }: Admission,
 ): Promise<LoadedGeneration & { readonly isWhole: boolean }> {
-  const sources = order.filter((id) => generation.sources.some(({ source }) => source === id))
+  const heldBySource = new Map(generation.sources.map((each) => [each.source, each]))
+  const sources = order.filter((id) => heldBySource.has(id))
   const held: Current[] = []
   const refused: SourceId[] = []
   const lost: Loss[] = []
   const all = await Promise.all(
-    sources.map(async (source) => ({ source, found: await newestOf(store, source, generation) })),
+    sources.map(async (source) => ({
+      source,
+      found: (await currentIn(store, heldBySource.get(source))) ?? (await earlierOf(store, source, generation)),
+    })),
   )
   for (const { source, found } of all) {
-    const isLost = found === undefined || !generation.sources.includes(found.held)
+    const isLost = found === undefined || heldBySource.get(source) !== found.held
     if (isLost) lost.push({ source, instead: found?.snapshot })
     if (found === undefined) continue
     if (await admits(found.snapshot, store.decisions.known)) held.push(found)
@@ -90,17 +94,22 @@ async function loadOf(
   return { generation: served, held, refused, lost: [...lost, ...before.map(withNothing)], isWhole }
 }
 
-/**
- * The content that the generation has of a source. If it is damaged, that of the newest generation before: it is old,
- * and its age shows that.
- */
-async function newestOf(store: Store, source: SourceId, newest: Generation): Promise<Current | undefined> {
+/** Returns the content of the newest generation before that has it whole: it is old, and its age shows that. */
+async function earlierOf(store: Store, source: SourceId, newest: Generation): Promise<Current | undefined> {
   for (const number of await store.generations.numbers()) {
-    if (number > newest.number) continue
-    const generation = number === newest.number ? newest : await store.generations.read(number)
-    const held = generation?.sources.find((candidate) => candidate.source === source)
-    const snapshot = held && (await store.snapshots.readWhole(held.snapshot))
-    if (held !== undefined && snapshot !== undefined) return { held, snapshot }
+    if (number >= newest.number) continue
+    const earlier = await store.generations.read(number)
+    const found = await currentIn(
+      store,
+      earlier?.sources.find((candidate) => candidate.source === source),
+    )
+    if (found !== undefined) return found
   }
   return undefined
+}
+
+/** `undefined` if nothing is held, or if its snapshot is damaged or gone. */
+async function currentIn(store: Store, held: HeldSnapshot | undefined): Promise<Current | undefined> {
+  const snapshot = held && (await store.snapshots.readWhole(held.snapshot))
+  return held && snapshot && { held, snapshot }
 }
