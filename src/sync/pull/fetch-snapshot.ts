@@ -7,7 +7,7 @@ import type { Source } from '../model/source.ts'
 import { SyncError, Damaged } from '../model/sync-error.ts'
 import { TreeNotTaken } from '../model/tree.ts'
 import type { Tree } from '../model/tree.ts'
-import { storedIn, storedOf } from '../store/skills/stored-path.ts'
+import { storedOf } from '../store/skills/stored-path.ts'
 import type { StoredSkill } from '../store/skills/stored-path.ts'
 import type { Store } from '../store/store.ts'
 import type { Earlier } from '../survey/earlier-snapshot.ts'
@@ -30,7 +30,6 @@ export async function fetchSnapshot(pull: RevisionPull): Promise<Snapshot> {
   const { source, current, orders, io, revision, upstream, signal } = pull
   expectRoom(io)
   if (upstream.kind === 'listing') return surveyListing(await upstream.list(revision, signal), pull)
-  if (orders.isDamaged === true) await discardDamaged(pull)
   return fetchDespiteDamage({
     ...pull,
     upstream,
@@ -53,17 +52,11 @@ async function fetchDespiteDamage(pull: TreePull): Promise<Snapshot> {
   try {
     return await fetchUnknown(pull)
   } catch (error) {
-    if (!(error instanceof Damaged)) throw error
-    // A stored file that the new commit also has may be damaged, or a collection took it while a thread found it stored.
-    // The second attempt relies on no stored content, and so repairs it.
-    await discardDamaged(pull)
+    if (pull.earlier === undefined || !(error instanceof Damaged)) throw error
+    // A stored file that the new commit also has may be damaged. The second attempt takes every file again, and a file
+    // that is stored again replaces the damaged one.
     return fetchUnknown({ ...pull, earlier: undefined })
   }
-}
-
-/** A damaged object would be taken for the one that is to replace it. */
-async function discardDamaged({ current, io }: RevisionPull): Promise<void> {
-  if (current !== undefined) await io.store.skills.discardDamaged(storedIn(current.snapshot))
 }
 
 async function fetchUnknown(pull: TreePull): Promise<Snapshot> {

@@ -95,13 +95,12 @@ describe('a snapshot of many skills', () => {
 
     harm(store, part)
 
-    expect(await (await Store.open(folder.path)).snapshots.readWhole(digest)).toBeUndefined()
-    await store.objects.discard(part)
-    expect(await store.snapshots.isWhole(digest)).toBe(false)
-    expect(await store.snapshots.readWhole(digest)).toBeUndefined()
-    expect(await store.snapshots.keep(snapshot)).toBe(digest)
-    expect(await store.snapshots.isWhole(digest)).toBe(true)
-    expect(await (await Store.open(folder.path)).snapshots.read(digest)).toEqual(snapshot)
+    using restarted = await Store.open(folder.path)
+    expect(await restarted.snapshots.readWhole(digest)).toBeUndefined()
+    expect(await restarted.snapshots.keep(snapshot)).toBe(digest)
+    expect(await restarted.snapshots.isWhole(digest)).toBe(true)
+    using again = await Store.open(folder.path)
+    expect(await again.snapshots.read(digest)).toEqual(snapshot)
   })
 
   test('of which one of very many parts is gone, the first or the last, is told so by the next look', async () => {

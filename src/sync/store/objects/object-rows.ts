@@ -58,10 +58,6 @@ export class ObjectRows {
     return row && new FoundObject(digest, row, (id, at) => this.#pieceAt(digest, id, at))
   }
 
-  discard(digest: Digest): void {
-    this.#run(`remove the object "${digest}"`, () => this.#discard.run(blobOf(digest)))
-  }
-
   #pieceAt(digest: Digest, id: number, at: number): Uint8Array {
     const row = this.#run(`read the object "${digest}"`, () => this.#getPiece.get(id, at))
     const bytes = row?.['bytes']

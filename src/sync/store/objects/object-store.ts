@@ -8,8 +8,8 @@ export type Digest = string
  */
 export interface ObjectStore extends Disposable {
   /**
-   * Stores the bytes, each once, and returns their digests in the same order. They are durable when this resolves. A
-   * label serves to find them again.
+   * Stores the bytes, each once, and returns their digests in the same order. They are durable when this resolves, and
+   * replace an object that was damaged. A label serves to find them again.
    */
   put(objects: Iterable<Uint8Array>, label?: string): Promise<readonly Digest[]>
   /** Returns the digests of the objects that were put with this label. */
@@ -18,8 +18,6 @@ export interface ObjectStore extends Disposable {
   get(digest: Digest): Promise<Uint8Array | undefined>
   /** Returns those of the digests that have no object. */
   missing(digests: Iterable<Digest>): Promise<readonly Digest[]>
-  /** Removes an object, live or not: it was found damaged, and is to be stored again. */
-  discard(digest: Digest): Promise<void>
   /**
    * Starts a lease. What is put, read, or found not to be missing while it is open outlives every collection until it is
    * disposed. A pull holds one from its first use of the store until its generation is published.

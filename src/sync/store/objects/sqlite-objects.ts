@@ -158,10 +158,6 @@ export class SqliteObjects implements ObjectStore {
     return missing
   }
 
-  async discard(digest: Digest): Promise<void> {
-    this.#rows.discard(digest)
-  }
-
   lease(): Disposable {
     return this.#leases.open(this.#newestId())
   }

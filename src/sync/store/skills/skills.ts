@@ -1,6 +1,6 @@
 import type { SkillFile } from '../../model/skill.ts'
 import { Damaged, SyncError } from '../../model/sync-error.ts'
-import type { Digest, ObjectStore } from '../objects/object-store.ts'
+import type { ObjectStore } from '../objects/object-store.ts'
 import { calledOf, checkDigest, checkPath, checkStorable } from './stored-path.ts'
 import type { PathLimits, StoredSkill } from './stored-path.ts'
 
@@ -58,25 +58,6 @@ export class SkillStore {
       if (problem !== undefined) damage.push({ path: file.path, problem })
     }
     return damage
-  }
-
-  /**
-   * Removes the damaged files of these skills, so that a pull stores them again. A file that the disk fails to read is
-   * not known to be damaged, and stays.
-   */
-  async discardDamaged(skills: readonly StoredSkill[]): Promise<void> {
-    const digests = new Set(skills.flatMap(({ files }) => files.map(({ sha256 }) => sha256)))
-    for (const digest of digests) if (await this.#isDamaged(digest)) await this.#objects.discard(digest)
-  }
-
-  async #isDamaged(digest: Digest): Promise<boolean> {
-    try {
-      await this.#objects.get(digest)
-      return false
-    } catch (error) {
-      if (error instanceof SyncError) return error instanceof Damaged
-      throw error
-    }
   }
 
   async #problemOf({ sha256 }: SkillFile): Promise<string | undefined> {

@@ -74,19 +74,6 @@ export function keepsObjects(makePlace: () => Promise<ObjectPlace>): void {
       expect(await scene.store.heads()).toEqual([headOf(4, ONE), headOf(2, ONE)])
     })
 
-    test('a discarded object is missing, and can be put again', async () => {
-      await using scene = await Scene.open(makePlace)
-      const large = patternOf(2 ** 19)
-      await scene.put(ONE, large)
-
-      await scene.store.discard(sha256(ONE))
-      await scene.store.discard(sha256(large))
-
-      expect(await scene.store.missing([sha256(ONE), sha256(large)])).toEqual([sha256(ONE), sha256(large)])
-      await scene.put(large)
-      expect(await scene.store.get(sha256(large))).toEqual(new Uint8Array(large))
-    })
-
     test('of many swaps of one head at the same time, one succeeds', async () => {
       await using scene = await Scene.open(makePlace)
       const rivals = [ONE, TWO, patternOf(3), patternOf(4)]

@@ -81,27 +81,13 @@ describe('a stored file', () => {
     await expect(store.skills.read(kept.stored, file)).rejects.toThrow(Damaged)
     await expect(store.checkouts.ensure(kept.stored)).rejects.toThrow(Damaged)
     expect(await store.skills.damageIn(kept.stored)).toEqual([{ path: 'SKILL.md', problem }])
-    await store.skills.discardDamaged([kept.stored])
-    await expect(store.skills.expectWhole([kept.stored])).rejects.toThrow(Damaged)
     await keepSamples(store, kept)
 
     expect(await store.skills.read(kept.stored, file)).toEqual(Buffer.from('same'))
     expect(await store.skills.damageIn(kept.stored)).toEqual([])
   })
 
-  test('that is intact is not discarded with a damaged one', async () => {
-    await using folder = await temporaryFolder()
-    using store = await Store.open(folder.path)
-    await keepSamples(store, kept, numbered(1))
-    damageObject(store, file.sha256)
-
-    await store.skills.discardDamaged([kept.stored, numbered(1).stored])
-
-    expect(await store.skills.damageIn(numbered(1).stored)).toEqual([])
-    expect((await store.skills.damageIn(kept.stored)).map(({ path }) => path)).toEqual(['SKILL.md'])
-  })
-
-  test('that cannot be read at the moment is not discarded', async () => {
+  test('that cannot be read at the moment is whole again once it can', async () => {
     await using folder = await temporaryFolder()
     using store = await Store.open(folder.path)
     // In pieces, of which none can be read.
@@ -110,7 +96,6 @@ describe('a stored file', () => {
     changeDatabase(store, 'ALTER TABLE piece RENAME TO away')
 
     const unread = await store.skills.damageIn(large.stored)
-    await store.skills.discardDamaged([large.stored])
     changeDatabase(store, 'ALTER TABLE away RENAME TO piece')
 
     expect(unread).toMatchObject([{ path: 'data.bin', problem: expect.stringContaining('Cannot read the object') }])
