@@ -2,32 +2,28 @@ import { backup, type DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { Damaged } from '../../model/sync-error.ts'
 import { databaseFailure, inTransaction, isCorruption, numberOf, runOnDatabase } from './database.ts'
+import { HeadRows } from './head-rows.ts'
 import { ObjectBatch } from './object-batch.ts'
 import { ObjectLeases } from './object-leases.ts'
-import { blobOf, digestIn, ObjectRows } from './object-rows.ts'
+import { digestIn, ObjectRows } from './object-rows.ts'
 import type { FoundObject } from './object-rows.ts'
 import type { CollectedObjects, LiveObjects, Digest, StoreHead, ObjectStore } from './object-store.ts'
 
 /** Objects in one SQLite database. The connection is this store's own, and is closed with it. */
 export class SqliteObjects implements ObjectStore {
   readonly #file: OpensDatabase
-  #database: DatabaseSync
-  #rows: ObjectRows
-  #statements: Statements
+  #open: OpenConnection
   #isCorrupt = false
   readonly #leases = new ObjectLeases()
 
   constructor(file: OpensDatabase) {
     this.#file = file
-    const { database, rows, statements } = this.#open()
-    this.#database = database
-    this.#rows = rows
-    this.#statements = statements
+    this.#open = this.#connect()
   }
 
   /** The rows of the present connection. */
   get rows(): ObjectRows {
-    return this.#rows
+    return this.#open.rows
   }
 
   /** True if SQLite has found the database damaged since it was opened. */
@@ -40,9 +36,9 @@ export class SqliteObjects implements ObjectStore {
    * records damage. After the database was replaced, it records nothing.
    */
   damageRecorder(): (error: unknown) => void {
-    const rows = this.#rows
+    const rows = this.#open.rows
     return (error) => {
-      if (rows === this.#rows) this.#recordDamage(error)
+      if (rows === this.#open.rows) this.#recordDamage(error)
     }
   }
 
@@ -53,37 +49,35 @@ export class SqliteObjects implements ObjectStore {
   reopen(before?: () => void): void {
     if (before !== undefined) this[Symbol.dispose]()
     before?.()
-    const { database, rows, statements } = this.#open()
+    const opened = this.#connect()
     this[Symbol.dispose]()
     this.#leases.coverAll()
-    this.#database = database
-    this.#rows = rows
-    this.#statements = statements
+    this.#open = opened
     this.#isCorrupt = false
   }
 
-  #open(): OpenConnection {
+  #connect(): OpenConnection {
     using opening = new DisposableStack()
     const database = opening.use(this.#file.open())
     return this.#run('open the database', () => {
-      const rows = new ObjectRows(database, this.#run)
+      const [rows, heads] = [new ObjectRows(database, this.#run), new HeadRows(database, this.#run)]
       const statements = prepareStatements(database)
       opening.move()
-      return { database, rows, statements }
+      return { database, rows, heads, statements }
     })
   }
 
   /** The bytes of the database that are in use, those of the latest writes included. Reads no object. */
   get bytes(): number {
     return this.#run('measure the database', () => {
-      const pages = numberOf(this.#database, 'page_count') - numberOf(this.#database, 'freelist_count')
-      return pages * numberOf(this.#database, 'page_size')
+      const pages = numberOf(this.#open.database, 'page_count') - numberOf(this.#open.database, 'freelist_count')
+      return pages * numberOf(this.#open.database, 'page_size')
     })
   }
 
   /** Returns the damage that SQLite's own check finds: `undefined` if there is none. Reads the whole database. */
   damage(): string | undefined {
-    const rows = this.#run('check the database', () => this.#database.prepare('PRAGMA quick_check(1)').all())
+    const rows = this.#run('check the database', () => this.#open.database.prepare('PRAGMA quick_check(1)').all())
     const [found] = rows.map((row) => String(row['quick_check']))
     return found === 'ok' ? undefined : found
   }
@@ -109,7 +103,7 @@ export class SqliteObjects implements ObjectStore {
   /** Returns the digests of all objects. */
   async *digests(): AsyncGenerator<Digest> {
     for (let after = 0; ;) {
-      const page = this.#run('list objects', () => this.#statements.page.all(after, AT_ONCE)).map(entryOf)
+      const page = this.#run('list objects', () => this.#open.statements.page.all(after, AT_ONCE)).map(entryOf)
       for (const { digest } of page) yield digest
       const last = page.at(-1)
       if (last === undefined) return
@@ -119,7 +113,7 @@ export class SqliteObjects implements ObjectStore {
 
   async put(objects: Iterable<Uint8Array>, label?: string): Promise<readonly Digest[]> {
     const digests: Digest[] = []
-    const batch = new ObjectBatch(this.#rows, SLICE_BYTES, label)
+    const batch = new ObjectBatch(this.#open.rows, SLICE_BYTES, label)
     for (const bytes of objects) {
       digests.push(batch.add(bytes))
       if (bytes.byteLength >= SLICE_BYTES) await setImmediate()
@@ -129,28 +123,30 @@ export class SqliteObjects implements ObjectStore {
   }
 
   async labelled(label: string): Promise<readonly Digest[]> {
-    return this.#run('list objects', () => this.#statements.labelled.all(label)).map(({ digest }) => digestIn(digest))
+    return this.#run('list objects', () => this.#open.statements.labelled.all(label)).map(({ digest }) =>
+      digestIn(digest),
+    )
   }
 
   async get(digest: Digest): Promise<Uint8Array | undefined> {
     this.#leases.hold(digest)
     for (;;) {
-      const found = this.#rows.find(digest)
+      const found = this.#open.rows.find(digest)
       if (found === undefined) return undefined
       try {
         return await bytesOf(found)
       } catch (error) {
         // An object that was put again in between has another id, and its pieces with it.
-        if (!(error instanceof Damaged) || this.#rows.find(digest)?.id === found.id) throw error
+        if (!(error instanceof Damaged) || this.#open.rows.find(digest)?.id === found.id) throw error
       }
     }
   }
 
   async missing(digests: Iterable<Digest>): Promise<readonly Digest[]> {
     const missing: Digest[] = []
-    for (const slice of slicesOf(digests, AT_ONCE)) {
+    for (const slice of slicesOf(digests, AT_ONCE, () => 1)) {
       for (const digest of slice) {
-        if (this.#rows.has(digest)) this.#leases.hold(digest)
+        if (this.#open.rows.has(digest)) this.#leases.hold(digest)
         else missing.push(digest)
       }
       await setImmediate()
@@ -163,40 +159,27 @@ export class SqliteObjects implements ObjectStore {
   }
 
   async head(): Promise<StoreHead | undefined> {
-    return this.#run('read the head', () => this.#head())
+    return this.#open.heads.newest()
   }
 
   async heads(): Promise<readonly StoreHead[]> {
-    return this.#run('read the heads', () => this.#statements.heads.all()).map(headIn)
+    return this.#open.heads.all()
   }
 
   async swap(expected: StoreHead | undefined, next: StoreHead): Promise<boolean> {
-    if (next.sequence <= (expected?.sequence ?? 0)) throw new TypeError('The sequence of a head grows')
-    return this.#run('publish', () =>
-      inTransaction(this.#database, () => {
-        const head = this.#head()
-        if (head?.sequence !== expected?.sequence || head?.generation !== expected?.generation) return false
-        this.#statements.swap.run(next.sequence, blobOf(next.generation))
-        return true
-      }),
-    )
+    return this.#open.heads.swap(expected, next)
   }
 
   /** Takes the heads of an earlier store over, in place of all that are there. Only before the store is used. */
   async adopt(heads: readonly StoreHead[]): Promise<void> {
-    this.#run('take generations over', () =>
-      inTransaction(this.#database, () => {
-        this.#database.exec('DELETE FROM head')
-        for (const { sequence, generation } of heads) this.#statements.swap.run(sequence, blobOf(generation))
-      }),
-    )
+    this.#open.heads.adopt(heads)
   }
 
   async collect({ heads, live }: LiveObjects): Promise<CollectedObjects> {
-    this.#run('forget generations', () => this.#forgetOthers(heads))
+    this.#open.heads.forgetEarlier(heads)
     let [objects, bytes, left] = [0, 0, 0]
     for (let after = 0; ;) {
-      const page = this.#run('collect objects', () => this.#statements.page.all(after, AT_ONCE)).map(entryOf)
+      const page = this.#run('collect objects', () => this.#open.statements.page.all(after, AT_ONCE)).map(entryOf)
       const removed = await this.#removeDead(page, live)
       objects += removed.length
       bytes += sizeOf(removed)
@@ -213,7 +196,7 @@ export class SqliteObjects implements ObjectStore {
   /** Removes the objects that are in no use, a few mebibytes in one turn of the event loop. */
   async #removeDead(page: readonly Entry[], live: LiveObjects['live']): Promise<readonly Entry[]> {
     const removed: Entry[] = []
-    for (const slice of bySize(page)) {
+    for (const slice of slicesOf(page, 4 * SLICE_BYTES, ({ size }) => size)) {
       const dead = slice.filter(({ id, digest }) => !live.has(digest) && !this.#leases.covers(id, digest))
       this.#run('collect objects', () => this.#remove(dead))
       removed.push(...dead)
@@ -224,18 +207,17 @@ export class SqliteObjects implements ObjectStore {
 
   /** Returns free pages to the file system, a few mebibytes in one turn of the event loop. */
   async #freeSpace(): Promise<void> {
-    const free = (): number => Number(this.#database.prepare('PRAGMA freelist_count').get()?.['freelist_count'] ?? 0)
     for (let left = Infinity; ;) {
-      const now = this.#run('free space', free)
+      const now = this.#run('free space', () => numberOf(this.#open.database, 'freelist_count'))
       if (now === 0 || now >= left) return
       left = now
-      this.#run('free space', () => this.#database.exec(`PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`))
+      this.#run('free space', () => this.#open.database.exec(`PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`))
       await setImmediate()
     }
   }
 
   [Symbol.dispose](): void {
-    if (this.#database.isOpen) this.#database.close()
+    if (this.#open.database.isOpen) this.#open.database.close()
   }
 
   readonly #run: typeof runOnDatabase = (attempt, work) => {
@@ -251,26 +233,14 @@ export class SqliteObjects implements ObjectStore {
     if (isCorruption(error)) this.#isCorrupt = true
   }
 
-  #head(): StoreHead | undefined {
-    const row = this.#statements.head.get()
-    return row && headIn(row)
-  }
-
   #newestId(): number {
-    return this.#run('start a lease', () => Number(this.#statements.newest.get()?.['seq'] ?? 0))
-  }
-
-  #forgetOthers(kept: ReadonlySet<number>): void {
-    const [, ...earlier] = this.#statements.heads.all().map(headIn)
-    inTransaction(this.#database, () => {
-      for (const { sequence } of earlier) if (!kept.has(sequence)) this.#statements.forget.run(sequence)
-    })
+    return this.#run('start a lease', () => Number(this.#open.statements.newest.get()?.['seq'] ?? 0))
   }
 
   #remove(entries: readonly Entry[]): void {
     if (entries.length === 0) return
-    inTransaction(this.#database, () => {
-      for (const { id } of entries) this.#statements.remove.run(id)
+    inTransaction(this.#open.database, () => {
+      for (const { id } of entries) this.#open.statements.remove.run(id)
     })
   }
 }
@@ -292,6 +262,7 @@ export interface OpensDatabase {
 interface OpenConnection {
   readonly database: DatabaseSync
   readonly rows: ObjectRows
+  readonly heads: HeadRows
   readonly statements: Statements
 }
 
@@ -300,10 +271,6 @@ interface Statements {
   readonly labelled: StatementSync
   readonly page: StatementSync
   readonly remove: StatementSync
-  readonly head: StatementSync
-  readonly heads: StatementSync
-  readonly swap: StatementSync
-  readonly forget: StatementSync
 }
 
 function prepareStatements(database: DatabaseSync): Statements {
@@ -312,10 +279,6 @@ function prepareStatements(database: DatabaseSync): Statements {
     labelled: database.prepare('SELECT digest FROM object WHERE label = ? ORDER BY id'),
     page: database.prepare('SELECT id, digest, size FROM object WHERE id > ? ORDER BY id LIMIT ?'),
     remove: database.prepare('DELETE FROM object WHERE id = ?'),
-    head: database.prepare('SELECT sequence, generation FROM head ORDER BY sequence DESC LIMIT 1'),
-    heads: database.prepare('SELECT sequence, generation FROM head ORDER BY sequence DESC'),
-    swap: database.prepare('INSERT INTO head (sequence, generation) VALUES (?, ?)'),
-    forget: database.prepare('DELETE FROM head WHERE sequence = ?'),
   }
 }
 
@@ -328,32 +291,23 @@ const AT_ONCE = 1_000
 /** The bytes of one transaction on a thread that others wait for: some 5 ms. */
 const SLICE_BYTES = 2 ** 20
 
-function* slicesOf<Item>(items: Iterable<Item>, size: number): Generator<readonly Item[]> {
+/** Consecutive parts of the items, each ended by the item with which it comes to so much. */
+function* slicesOf<Item>(
+  items: Iterable<Item>,
+  most: number,
+  weightOf: (item: Item) => number,
+): Generator<readonly Item[]> {
   let slice: Item[] = []
+  let weight = 0
   for (const item of items) {
     slice.push(item)
-    if (slice.length < size) continue
+    weight += weightOf(item)
+    if (weight < most) continue
     yield slice
     slice = []
+    weight = 0
   }
   if (slice.length > 0) yield slice
-}
-
-/** Parts of a list of objects, each of so many bytes that their removal is short. */
-function* bySize(entries: readonly Entry[]): Generator<readonly Entry[]> {
-  let [slice, bytes]: [Entry[], number] = [[], 0]
-  for (const entry of entries) {
-    slice.push(entry)
-    bytes += entry.size
-    if (bytes < SLICE_BYTES * 4) continue
-    yield slice
-    ;[slice, bytes] = [[], 0]
-  }
-  yield slice
-}
-
-function headIn(row: Readonly<Record<string, unknown>>): StoreHead {
-  return { sequence: Number(row['sequence']), generation: digestIn(row['generation']) }
 }
 
 interface Entry {
