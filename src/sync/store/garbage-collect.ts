@@ -2,7 +2,7 @@ import type { Generation } from '../model/generation.ts'
 import type { Checkouts } from './checkouts/checkouts.ts'
 import type { GenerationObjects, GenerationStore } from './generations.ts'
 import { KeptContents } from './kept-contents.ts'
-import type { ObjectStore } from './objects/object-store.ts'
+import type { ObjectStore, StoreHead } from './objects/object-store.ts'
 import type { UpstreamFiles } from './skills/upstream-files.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
@@ -74,33 +74,38 @@ interface Kept {
  * still restore it.
  */
 async function chooseKept(stores: Stores, collection: Collection, signal: AbortSignal): Promise<Kept | undefined> {
-  const { now, retention, keep } = collection
   const [head, ...earlier] = await stores.objects.heads()
   const served = head && (await stores.generations.outline(head))
   if (head !== undefined && served === undefined) return undefined
   const contents = new KeptContents(stores.snapshots, signal)
-  if (
-    (await contents.add([...keep, ...(served === undefined ? [] : namedBy(served.generation))], Infinity)) !== 'added'
-  )
-    return undefined
-  const kept = new Set<number>()
-  const keepGeneration = ({ generation, objects }: GenerationObjects): void => {
-    kept.add(generation.number)
-    for (const digest of objects) contents.live.add(digest)
-  }
-  if (served !== undefined) keepGeneration(served)
-  for (const each of earlier) {
-    const outline = await stores.generations.outline(each)
+  const needed = [...collection.keep, ...(served === undefined ? [] : namedBy(served.generation))]
+  if ((await contents.add(needed, Infinity)) !== 'added') return undefined
+  const kept = served === undefined ? [] : [served, ...(await keepEarlier(stores, earlier, contents, collection))]
+  for (const { objects } of kept) for (const digest of objects) contents.live.add(digest)
+  const forgotten = head === undefined ? 0 : earlier.length + 1 - kept.length
+  return { generations: new Set(kept.map(({ generation }) => generation.number)), forgotten, contents }
+}
+
+/** Returns the earlier generations that the retention keeps, and adds what they name to the contents. */
+async function keepEarlier(
+  stores: Stores,
+  heads: readonly StoreHead[],
+  contents: KeptContents,
+  { now, retention }: Collection,
+): Promise<readonly GenerationObjects[]> {
+  const kept: GenerationObjects[] = []
+  for (const head of heads) {
+    const outline = await stores.generations.outline(head)
     // A damaged one counts for none of those to keep.
     if (outline === undefined) continue
-    const { generation } = outline
-    if (kept.size >= retention.generations && !isYoung(generation, now, retention)) break
-    const result = await contents.add(namedBy(generation), retention.bytes)
+    // The served generation is one of the number.
+    if (kept.length + 1 >= retention.generations && !isYoung(outline.generation, now, retention)) break
+    const result = await contents.add(namedBy(outline.generation), retention.bytes)
     // The first generation that does not fit ends the list: no older one is kept instead.
     if (result === 'too-large') break
-    if (result === 'added') keepGeneration(outline)
+    if (result === 'added') kept.push(outline)
   }
-  return { generations: kept, forgotten: earlier.length + (head === undefined ? 0 : 1) - kept.size, contents }
+  return kept
 }
 
 function namedBy({ sources }: Generation): readonly string[] {
