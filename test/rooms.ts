@@ -174,7 +174,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/page/http',
     'serve/http/routes',
   ],
-  'sync/store/objects': ['sync/model', 'sync/store/files'],
+  'sync/store/objects': ['base', 'sync/model', 'sync/store/files'],
   'sync/upstream/folder': [
     'base',
     'base/text',

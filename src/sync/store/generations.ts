@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { canonicalJson, isTime } from '../../base/canonical-json.ts'
+import { isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
 import { SerialQueue } from '../../base/serial-queue.ts'
@@ -12,6 +12,7 @@ import { writeWhole } from './files/atomic.ts'
 import { cannot, unlessAbsent } from './files/disk-error.ts'
 import type { StateFolder } from './files/state-folder.ts'
 import { GenerationParts, isHeldList, isInParts } from './generation-parts.ts'
+import { putJson } from './objects/json-object.ts'
 import type { Digest, StoreHead, ObjectStore } from './objects/object-store.ts'
 import { isDigest } from './skills/stored-path.ts'
 import type { SnapshotStore } from './snapshots.ts'
@@ -102,7 +103,7 @@ export class GenerationStore {
     }
     await this.#state.expectRight()
     const stored = isInParts(sources) ? { ...generation, sources: await this.#parts.keep(sources) } : generation
-    const [digest = ''] = await this.#objects.put([Buffer.from(canonicalJson(stored))])
+    const digest = await putJson(this.#objects, stored)
     // Checked once more, right before the switch.
     await this.#state.expectRight()
     if (await this.#objects.swap(head, { sequence: generation.number, generation: digest })) {

@@ -1,8 +1,8 @@
-import { canonicalJson } from '../../base/canonical-json.ts'
 import { inSlices } from '../../base/cooperative.ts'
 import { WIDTH, inParallel } from '../../base/parallel.ts'
 import type { Skill } from '../model/skill.ts'
 import { Damaged } from '../model/sync-error.ts'
+import { putJson } from './objects/json-object.ts'
 import type { ObjectStore } from './objects/object-store.ts'
 
 /**
@@ -85,7 +85,7 @@ export class SnapshotParts {
   }
 
   async #put(skills: readonly Skill[]): Promise<string> {
-    const [digest = ''] = await this.#objects.put([Buffer.from(canonicalJson(skills))])
+    const digest = await putJson(this.#objects, skills)
     this.#remember({ digest, skills })
     return digest
   }

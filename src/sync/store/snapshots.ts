@@ -1,6 +1,6 @@
-import { canonicalJson } from '../../base/canonical-json.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { Damaged, undefinedIfDamaged } from '../model/sync-error.ts'
+import { putJson } from './objects/json-object.ts'
 import type { ObjectStore } from './objects/object-store.ts'
 import { cut, SnapshotParts } from './snapshot-parts.ts'
 
@@ -25,8 +25,7 @@ export class SnapshotStore {
     const head: SnapshotHead = parts.length === 0 ? snapshot : { ...rest, parts }
     // After an abort, a collection may remove what the snapshot names.
     signal.throwIfAborted()
-    const [digest = ''] = await this.#objects.put([Buffer.from(canonicalJson(head))], SNAPSHOT_LABEL)
-    return digest
+    return putJson(this.#objects, head, SNAPSHOT_LABEL)
   }
 
   /** Throws `Damaged` if the snapshot is damaged or gone. */
