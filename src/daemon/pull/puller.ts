@@ -164,18 +164,15 @@ export class Puller implements AsyncDisposable {
     return this.#running === 1 && this.#requested.size === 0
   }
 
-  async #run(configured: ConfiguredSource, turn: Turn): Promise<Outcome> {
+  #beginRun(): Disposable {
     this.#running += 1
-    try {
-      return await this.#runOne(configured, turn)
-    } finally {
-      this.#running -= 1
-    }
+    return { [Symbol.dispose]: () => void (this.#running -= 1) }
   }
 
   /** Runs one pull in its queue and reports the outcome. */
-  async #runOne(configured: ConfiguredSource, turn: Turn): Promise<Outcome> {
+  async #run(configured: ConfiguredSource, turn: Turn): Promise<Outcome> {
     const { source } = configured
+    using _run = this.#beginRun()
     using _underWay = this.#parts.activity.begin(source.id)
     using listing = this.#requested.get(source.id)
     this.#requested.delete(source.id)
