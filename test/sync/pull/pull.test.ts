@@ -16,6 +16,23 @@ import { sourceId } from '../store/samples.ts'
 import { noted, rulesWith, skillAt, surveyed } from '../survey/surveyed.ts'
 import { FOLLOW, PDF, Scene } from './pulled.ts'
 
+/** Opens the upstream of the scene; `then` runs each time that it has given blobs. */
+function openThen(scene: Scene, then: () => Promise<void>): PullContext['open'] {
+  return (_, workspace) => {
+    const upstream = scene.upstream.open(workspace)
+    const fetch: typeof upstream.fetch = async (revision, known, signal) => {
+      const tree = await upstream.fetch(revision, known, signal)
+      const take: typeof tree.take = async (blobs, until) => {
+        const taken = await tree.take(blobs, until)
+        await then()
+        return taken
+      }
+      return { ...tree, take }
+    }
+    return { ...upstream, fetch }
+  }
+}
+
 describe('the first pull', () => {
   test('brings every skill to the disk, and says what it found and where', async () => {
     await using scene = await Scene.open()
@@ -42,21 +59,9 @@ describe('the first pull', () => {
 
   test('fails, and the program goes on, where the store loses what was taken meanwhile', async () => {
     await using scene = await Scene.open()
-    const open: PullContext['open'] = (_, workspace) => {
-      const upstream = scene.upstream.open(workspace)
-      const fetch: typeof upstream.fetch = async (revision, known, signal) => {
-        const tree = await upstream.fetch(revision, known, signal)
-        return {
-          ...tree,
-          take: async (blobs, until) => {
-            const taken = await tree.take(blobs, until)
-            for (const digest of scene.files()) loseObject(scene.store, digest)
-            return taken
-          },
-        }
-      }
-      return { ...upstream, fetch }
-    }
+    const open = openThen(scene, async () => {
+      for (const digest of scene.files()) loseObject(scene.store, digest)
+    })
 
     const outcome = await scene.pull({}, { open })
 
@@ -67,21 +72,7 @@ describe('the first pull', () => {
     await using scene = await Scene.open()
     await scene.updated()
     scene.current = undefined
-    const open: PullContext['open'] = (_, workspace) => {
-      const upstream = scene.upstream.open(workspace)
-      const fetch: typeof upstream.fetch = async (revision, known, signal) => {
-        const tree = await upstream.fetch(revision, known, signal)
-        return {
-          ...tree,
-          take: async (blobs, until) => {
-            const taken = await tree.take(blobs, until)
-            await scene.collect()
-            return taken
-          },
-        }
-      }
-      return { ...upstream, fetch }
-    }
+    const open = openThen(scene, async () => scene.collect())
 
     await scene.updated({}, { open })
 

@@ -50,6 +50,13 @@ async function countOf(store: Store): Promise<number> {
   return count
 }
 
+/** The digest of the first part of the served generation. */
+async function partOfServed(store: Store): Promise<string> {
+  const [head] = await store.objects.heads()
+  const [, part] = (await store.generations.outline(head!))!.objects
+  return part!
+}
+
 test('of a generation with many sources, the next one writes only what changed', async () => {
   await using folder = await temporaryFolder()
   const store = await Store.open(folder.path)
@@ -95,14 +102,12 @@ test('a generation that lost one of its parts is not served', async () => {
   await using folder = await temporaryFolder()
   const store = await Store.open(folder.path)
   const sources = await manySources(store, 300)
-  await store.generations.publish(sources, NOW)
-  const [head] = await store.objects.heads()
-  const [, part] = (await store.generations.outline(head!))!.objects
+  const { number } = await store.generations.publish(sources, NOW)
 
-  loseObject(store, part!)
+  loseObject(store, await partOfServed(store))
 
-  expect(await store.generations.read(head!.sequence)).toBeUndefined()
-  expect((await store.generations.current())?.number).toBe(head!.sequence - 1)
+  expect(await store.generations.read(number)).toBeUndefined()
+  expect((await store.generations.current())?.number).toBe(number - 1)
 })
 
 test('a part of a generation that is damaged is written anew by the next publish', async () => {
@@ -110,9 +115,7 @@ test('a part of a generation that is damaged is written anew by the next publish
   const store = await Store.open(folder.path)
   const sources = await manySources(store, 300)
   await store.generations.publish(sources, NOW)
-  const [head] = await store.objects.heads()
-  const [, part] = (await store.generations.outline(head!))!.objects
-  damageObject(store, part!)
+  damageObject(store, await partOfServed(store))
 
   await store.generations.publish(sources, NOW)
 

@@ -22,6 +22,10 @@ const LOCAL = [
   'tokens.json',
 ]
 
+function placesIn(path: string) {
+  return { state: join(path, 'state'), file: join(path, 'backup'), other: join(path, 'other') }
+}
+
 async function usedState(path: string): Promise<void> {
   using store = await Store.open(path)
   await publishSamples(store, NOW, numbered(1), sampleDocs({ 'index.md': 'docs' }))
@@ -44,11 +48,7 @@ function restorable({ objects, heads, files }: Picture): Picture {
 
 test('a restored folder has every object, head, decision, token and record of the one that was backed up', async () => {
   await using folder = await temporaryFolder()
-  const [state, file, other] = ['state', 'backup', 'other'].map((name) => join(folder.path, name)) as [
-    string,
-    string,
-    string,
-  ]
+  const { state, file, other } = placesIn(folder.path)
   await usedState(state)
   await backedUp(state, file)
   await openState(other)
@@ -66,7 +66,7 @@ test('a restored folder has every object, head, decision, token and record of th
 
 test('a backup is of one moment, whatever is published meanwhile', async () => {
   await using folder = await temporaryFolder()
-  const [state, file] = [join(folder.path, 'state'), join(folder.path, 'backup')]
+  const { state, file } = placesIn(folder.path)
   await usedState(state)
   using store = await Store.open(state)
 
@@ -102,7 +102,7 @@ describe('a file is refused', () => {
     { what: 'of another program', damage: 'PRAGMA application_id = 1', says: 'it was not written by skillsyncd' },
   ])('$what', async ({ damage, says }) => {
     await using folder = await temporaryFolder()
-    const [state, file] = [join(folder.path, 'state'), join(folder.path, 'backup')]
+    const { state, file } = placesIn(folder.path)
     await usedState(state)
     await backedUp(state, file)
     change(file, damage)
@@ -113,7 +113,7 @@ describe('a file is refused', () => {
 
   test('that is no database, and one that was cut off', async () => {
     await using folder = await temporaryFolder()
-    const [state, file] = [join(folder.path, 'state'), join(folder.path, 'backup')]
+    const { state, file } = placesIn(folder.path)
     await usedState(state)
     await backedUp(state, file)
     const bytes = await readFile(file)
@@ -127,11 +127,7 @@ describe('a file is refused', () => {
 
 test('of a backup only files are restored that a backup has', async () => {
   await using folder = await temporaryFolder()
-  const [state, file, other] = ['state', 'backup', 'other'].map((name) => join(folder.path, name)) as [
-    string,
-    string,
-    string,
-  ]
+  const { state, file, other } = placesIn(folder.path)
   await usedState(state)
   await backedUp(state, file)
   for (const path of ['../out', 'format', 'sources/../../out', '/out', 'skillsyncd.yaml'])
@@ -161,7 +157,7 @@ test.each(MOMENTS)(
   'a backup that is killed %s any call leaves no file of its name, or a whole one, and the state as it was',
   async (moment) => {
     await using folder = await temporaryFolder()
-    const [state, file] = [join(folder.path, 'state'), join(folder.path, 'backup')]
+    const { state, file } = placesIn(folder.path)
     await usedState(state)
     const before = await pictureOf(state)
     let absent = 0
