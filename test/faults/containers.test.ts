@@ -117,7 +117,7 @@ describe.skipIf(OBSTACLE !== '')(`two containers with one state folder${OBSTACLE
 
     await expect.poll(async () => (await mcp.call('skills/list')).result.skills.length, { timeout: 60_000 }).toBe(3)
     expect(await lockHolderOf(scene.home.state)).toMatchObject({ command: 'start' })
-    expect(mcp.stderr()).toContain('Cannot go on writing')
+    await expect.poll(() => mcp.stderr(), { timeout: 60_000 }).toContain('Cannot go on writing')
     await heir.kill()
   })
 
