@@ -38,6 +38,24 @@ test('a collection that failed is due again', async () => {
   expect(times.isDue(true)).toBe(true)
 })
 
+test('in a burst of pulls, collections take a tenth of the time', async () => {
+  const clock = new FakeClock()
+  const times = new CollectionTimes(clock)
+  store(times)
+  const due = [times.isDue(false)]
+  await times.run(async () => {
+    store(times)
+    due.push(times.isDue(false))
+    await clock.advance(100)
+  })
+  await clock.advance(899)
+  due.push(times.isDue(false))
+
+  await clock.advance(1)
+
+  expect([...due, times.isDue(false)]).toEqual([true, false, false, true])
+})
+
 function store(times: CollectionTimes): void {
   using use = times.begin()
   use.stored()

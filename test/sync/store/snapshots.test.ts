@@ -82,6 +82,28 @@ describe('a snapshot of many skills', () => {
     expect(await store.snapshots.read(await kept)).toEqual(snapshotWith(skills))
   })
 
+  test('is not stored where its last part is written as the signal is aborted', async () => {
+    await using folder = await temporaryFolder()
+    using store = await Store.open(folder.path)
+    const snapshot = snapshotWith(many(0, 1_000))
+    const { parts } = await store.snapshots.outline(await store.snapshots.keep(snapshot))
+    await using another = await temporaryFolder()
+    using target = await Store.open(another.path)
+    const stop = new AbortController()
+    const put = target.objects.put.bind(target.objects)
+    let left = parts.length
+    target.objects.put = async (...objects) => {
+      const digests = await put(...objects)
+      if ((left -= 1) === 0) stop.abort()
+      return digests
+    }
+
+    await expect(target.snapshots.keep(snapshot, stop.signal)).rejects.toThrow('aborted')
+
+    expect(await target.objects.missing(parts)).toEqual([])
+    expect(await target.snapshots.digests()).toEqual([])
+  })
+
   test.each([
     ['has other bytes', damageObject],
     ['is gone', loseObject],
@@ -101,6 +123,18 @@ describe('a snapshot of many skills', () => {
     expect(await restarted.snapshots.isWhole(digest)).toBe(true)
     using again = await Store.open(folder.path)
     expect(await again.snapshots.read(digest)).toEqual(snapshot)
+  })
+
+  test('of which a part is gone is whole again once the same store keeps it', async () => {
+    await using folder = await temporaryFolder()
+    using store = await Store.open(folder.path)
+    const snapshot = snapshotWith(many(0, 1_000))
+    const digest = await store.snapshots.keep(snapshot)
+    loseObject(store, (await store.snapshots.outline(digest)).parts[0]!)
+
+    await store.snapshots.keep(snapshot)
+
+    expect(await store.snapshots.isWhole(digest)).toBe(true)
   })
 
   test('of which one of very many parts is gone, the first or the last, is told so by the next look', async () => {

@@ -577,6 +577,7 @@ test('a skill whose file is damaged is linked no longer, and keeps no other link
   const pulled = await home.command('sync', '--log-level', 'debug')
 
   expect(pulled.stderr).toContain('"links-not-switched"')
+  expect(await readdir(join(home.state, 'links'))).toEqual([])
   expect([existsSync(alpha), existsSync(beta)]).toEqual([false, false])
 })
 

@@ -87,7 +87,7 @@ describe('a stored file', () => {
     expect(await store.skills.damageIn(kept.stored)).toEqual([])
   })
 
-  test('that cannot be read at the moment is whole again once it can', async () => {
+  test('that cannot be read at the moment is reported with the reason', async () => {
     await using folder = await temporaryFolder()
     using store = await Store.open(folder.path)
     // In pieces, of which none can be read.
@@ -96,10 +96,8 @@ describe('a stored file', () => {
     changeDatabase(store, 'ALTER TABLE piece RENAME TO away')
 
     const unread = await store.skills.damageIn(large.stored)
-    changeDatabase(store, 'ALTER TABLE away RENAME TO piece')
 
     expect(unread).toMatchObject([{ path: 'data.bin', problem: expect.stringContaining('Cannot read the object') }])
-    expect(await store.skills.damageIn(large.stored)).toEqual([])
   })
 })
 
