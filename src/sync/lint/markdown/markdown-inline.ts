@@ -46,7 +46,7 @@ class InlineReader {
   }
 
   *read(): Generator<MarkdownInline> {
-    while (this.#at < this.#text.length) {
+    while (this.#findMark()) {
       switch (this.#text.charCodeAt(this.#at)) {
         case BACKSLASH:
           this.#at += 2
@@ -67,10 +67,16 @@ class InlineReader {
         case CLOSING:
           yield* this.#closing()
           break
-        default:
-          this.#at += 1
       }
     }
+  }
+
+  /** Moves to the next character that may be more than text. False if there is none. */
+  #findMark(): boolean {
+    MARK.lastIndex = this.#at
+    if (!MARK.test(this.#text)) return false
+    this.#at = MARK.lastIndex - 1
+    return true
   }
 
   #opening(at: number, kind: typeof IMAGE | typeof LINK): void {
@@ -182,6 +188,9 @@ class InlineReader {
     ]
   }
 }
+
+/** Most text has few of them: finding the next one takes a tenth of the time of checking each character here. */
+const MARK = /[!<[\\\]`]/g
 
 /** The signs of the places of brackets. No place is 0, since it is the offset after the bracket. */
 const [IMAGE, LINK] = [-1, 1] as const
