@@ -1,6 +1,7 @@
 import { Composer, isScalar, Lexer, Parser, visit, YAMLParseError } from 'yaml'
 import type { CST, Document, ErrorCode } from 'yaml'
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
+import { plainMapping } from './plain-mapping.ts'
 import type { SkillCode } from './skill-diagnostic.ts'
 import { quoteFields } from './unquoted-text.ts'
 
@@ -70,6 +71,15 @@ function textOfBlock(bytes: Uint8Array, limits: FrontmatterLimits): TextBlock {
 
 /** `isYaml` is false if the text is not YAML. */
 function readYaml(text: string, limits: FrontmatterLimits): { readonly json: Json; readonly isYaml: boolean } {
+  const plain = plainMapping(text)
+  if (plain !== undefined)
+    return {
+      json: boundSize(
+        asJson(() => plain, limits.depth),
+        limits,
+      ),
+      isYaml: true,
+    }
   const parsed = parseYaml(text, limits)
   if (!parsed.ok) return { json: parsed, isYaml: true }
   const { document } = parsed

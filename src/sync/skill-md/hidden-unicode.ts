@@ -150,7 +150,7 @@ class Found {
 }
 
 function isPlain(text: string): boolean {
-  return PLAIN.test(text) && !LONE_RETURN.test(text)
+  return PLAIN.test(text) && !(text.includes('\r') && LONE_RETURN.test(text))
 }
 
 interface HiddenCharacter {
