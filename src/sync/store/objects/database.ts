@@ -71,7 +71,16 @@ const UNSHARED_TEXT =
 
 /** Runs the work as one transaction. An error in it leaves the database as it was. */
 export function inTransaction<Done>(database: DatabaseSync, work: () => Done): Done {
-  database.exec('BEGIN IMMEDIATE')
+  return transact(database, 'BEGIN IMMEDIATE', work)
+}
+
+/** Runs reads as one transaction: they see one state, and take half the time, since each would lock the WAL by itself. */
+export function inReadTransaction<Done>(database: DatabaseSync, work: () => Done): Done {
+  return transact(database, 'BEGIN', work)
+}
+
+function transact<Done>(database: DatabaseSync, begin: string, work: () => Done): Done {
+  database.exec(begin)
   try {
     const done = work()
     database.exec('COMMIT')

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { Damaged } from '../../model/sync-error.ts'
-import { inTransaction, runOnDatabase } from './database.ts'
+import { inReadTransaction, inTransaction, runOnDatabase } from './database.ts'
 import type { Digest } from './object-store.ts'
 
 /** The rows of objects, on one connection. Every call is synchronous: for one small object it takes some 20 µs. */
@@ -40,16 +40,27 @@ export class ObjectRows {
     )
   }
 
-  has(digest: Digest): boolean {
-    return this.#run('look for an object', () => this.#find.get(blobOf(digest)) !== undefined)
+  /** Returns those of the digests whose objects are stored. */
+  present(digests: readonly Digest[]): ReadonlySet<Digest> {
+    const isStored = (digest: Digest): boolean => this.#find.get(blobOf(digest)) !== undefined
+    return this.#run('look for objects', () =>
+      inReadTransaction(this.#database, () => new Set(digests.filter(isStored))),
+    )
   }
 
   /** Returns the bytes; `undefined` if there is no such object. Throws `Damaged` if they do not have this digest. */
   get(digest: Digest): Uint8Array | undefined {
+    // Another connection that puts the object again removes the pieces of before.
+    const found = this.#run(`read the object "${digest}"`, () =>
+      inReadTransaction(this.#database, () => this.#foundWhole(digest)),
+    )
+    return found?.bytes()
+  }
+
+  #foundWhole(digest: Digest): FoundObject | undefined {
     const found = this.find(digest)
-    if (found === undefined) return undefined
-    for (const piece of found.pieces()) found.add(piece)
-    return found.bytes()
+    for (const piece of found?.pieces() ?? []) found?.add(piece)
+    return found
   }
 
   /** Looks up an object, whose pieces are then read one by one. */

@@ -12,18 +12,18 @@ import type { CollectedObjects, LiveObjects, Digest, StoreHead, ObjectStore } fr
 /** Objects in one SQLite database. The connection is this store's own, and is closed with it. */
 export class SqliteObjects implements ObjectStore {
   readonly #file: OpensDatabase
-  #open: OpenConnection
+  #connection: OpenConnection
   #isCorrupt = false
   readonly #leases = new ObjectLeases()
 
   constructor(file: OpensDatabase) {
     this.#file = file
-    this.#open = this.#connect()
+    this.#connection = this.#connect()
   }
 
   /** The rows of the present connection. */
   get rows(): ObjectRows {
-    return this.#open.rows
+    return this.#connection.rows
   }
 
   /** True if SQLite has found the database damaged since it was opened. */
@@ -36,9 +36,9 @@ export class SqliteObjects implements ObjectStore {
    * records damage. After the database was replaced, it records nothing.
    */
   damageRecorder(): (error: unknown) => void {
-    const rows = this.#open.rows
+    const rows = this.#connection.rows
     return (error) => {
-      if (rows === this.#open.rows) this.#recordDamage(error)
+      if (rows === this.#connection.rows) this.#recordDamage(error)
     }
   }
 
@@ -52,7 +52,7 @@ export class SqliteObjects implements ObjectStore {
     const opened = this.#connect()
     this[Symbol.dispose]()
     this.#leases.coverAll()
-    this.#open = opened
+    this.#connection = opened
     this.#isCorrupt = false
   }
 
@@ -60,7 +60,8 @@ export class SqliteObjects implements ObjectStore {
     using opening = new DisposableStack()
     const database = opening.use(this.#file.open())
     return this.#run('open the database', () => {
-      const [rows, heads] = [new ObjectRows(database, this.#run), new HeadRows(database, this.#run)]
+      const rows = new ObjectRows(database, this.#run)
+      const heads = new HeadRows(database, this.#run)
       const statements = prepareStatements(database)
       opening.move()
       return { database, rows, heads, statements }
@@ -70,14 +71,15 @@ export class SqliteObjects implements ObjectStore {
   /** The bytes of the database that are in use, those of the latest writes included. Reads no object. */
   get bytes(): number {
     return this.#run('measure the database', () => {
-      const pages = numberOf(this.#open.database, 'page_count') - numberOf(this.#open.database, 'freelist_count')
-      return pages * numberOf(this.#open.database, 'page_size')
+      const pages =
+        numberOf(this.#connection.database, 'page_count') - numberOf(this.#connection.database, 'freelist_count')
+      return pages * numberOf(this.#connection.database, 'page_size')
     })
   }
 
   /** Returns the damage that SQLite's own check finds: `undefined` if there is none. Reads the whole database. */
   damage(): string | undefined {
-    const rows = this.#run('check the database', () => this.#open.database.prepare('PRAGMA quick_check(1)').all())
+    const rows = this.#run('check the database', () => this.#connection.database.prepare('PRAGMA quick_check(1)').all())
     const [found] = rows.map((row) => String(row['quick_check']))
     return found === 'ok' ? undefined : found
   }
@@ -103,7 +105,7 @@ export class SqliteObjects implements ObjectStore {
   /** Returns the digests of all objects. */
   async *digests(): AsyncGenerator<Digest> {
     for (let after = 0; ;) {
-      const page = this.#run('list objects', () => this.#open.statements.page.all(after, AT_ONCE)).map(entryOf)
+      const page = this.#run('list objects', () => this.#connection.statements.page.all(after, AT_ONCE)).map(entryOf)
       for (const { digest } of page) yield digest
       const last = page.at(-1)
       if (last === undefined) return
@@ -113,7 +115,7 @@ export class SqliteObjects implements ObjectStore {
 
   async put(objects: Iterable<Uint8Array>, label?: string): Promise<readonly Digest[]> {
     const digests: Digest[] = []
-    const batch = new ObjectBatch(this.#open.rows, SLICE_BYTES, label)
+    const batch = new ObjectBatch(this.#connection.rows, SLICE_BYTES, label)
     for (const bytes of objects) {
       digests.push(batch.add(bytes))
       if (bytes.byteLength >= SLICE_BYTES) await setImmediate()
@@ -123,7 +125,7 @@ export class SqliteObjects implements ObjectStore {
   }
 
   async labelled(label: string): Promise<readonly Digest[]> {
-    return this.#run('list objects', () => this.#open.statements.labelled.all(label)).map(({ digest }) =>
+    return this.#run('list objects', () => this.#connection.statements.labelled.all(label)).map(({ digest }) =>
       digestIn(digest),
     )
   }
@@ -131,13 +133,13 @@ export class SqliteObjects implements ObjectStore {
   async get(digest: Digest): Promise<Uint8Array | undefined> {
     this.#leases.hold(digest)
     for (;;) {
-      const found = this.#open.rows.find(digest)
+      const found = this.#connection.rows.find(digest)
       if (found === undefined) return undefined
       try {
         return await bytesOf(found)
       } catch (error) {
         // An object that was put again in between has another id, and its pieces with it.
-        if (!(error instanceof Damaged) || this.#open.rows.find(digest)?.id === found.id) throw error
+        if (!(error instanceof Damaged) || this.#connection.rows.find(digest)?.id === found.id) throw error
       }
     }
   }
@@ -145,8 +147,9 @@ export class SqliteObjects implements ObjectStore {
   async missing(digests: Iterable<Digest>): Promise<readonly Digest[]> {
     const missing: Digest[] = []
     for (const slice of slicesOf(digests, AT_ONCE, () => 1)) {
+      const stored = this.#connection.rows.present(slice)
       for (const digest of slice) {
-        if (this.#open.rows.has(digest)) this.#leases.hold(digest)
+        if (stored.has(digest)) this.#leases.hold(digest)
         else missing.push(digest)
       }
       await setImmediate()
@@ -159,27 +162,27 @@ export class SqliteObjects implements ObjectStore {
   }
 
   async head(): Promise<StoreHead | undefined> {
-    return this.#open.heads.newest()
+    return this.#connection.heads.newest()
   }
 
   async heads(): Promise<readonly StoreHead[]> {
-    return this.#open.heads.all()
+    return this.#connection.heads.all()
   }
 
   async swap(expected: StoreHead | undefined, next: StoreHead): Promise<boolean> {
-    return this.#open.heads.swap(expected, next)
+    return this.#connection.heads.swap(expected, next)
   }
 
   /** Takes the heads of an earlier store over, in place of all that are there. Only before the store is used. */
   async adopt(heads: readonly StoreHead[]): Promise<void> {
-    this.#open.heads.adopt(heads)
+    this.#connection.heads.adopt(heads)
   }
 
   async collect({ heads, live }: LiveObjects): Promise<CollectedObjects> {
-    this.#open.heads.forgetEarlier(heads)
+    this.#connection.heads.forgetEarlier(heads)
     let [objects, bytes, left] = [0, 0, 0]
     for (let after = 0; ;) {
-      const page = this.#run('collect objects', () => this.#open.statements.page.all(after, AT_ONCE)).map(entryOf)
+      const page = this.#run('collect objects', () => this.#connection.statements.page.all(after, AT_ONCE)).map(entryOf)
       const removed = await this.#removeDead(page, live)
       objects += removed.length
       bytes += sizeOf(removed)
@@ -208,16 +211,16 @@ export class SqliteObjects implements ObjectStore {
   /** Returns free pages to the file system, a few mebibytes in one turn of the event loop. */
   async #freeSpace(): Promise<void> {
     for (let left = Infinity; ;) {
-      const now = this.#run('free space', () => numberOf(this.#open.database, 'freelist_count'))
+      const now = this.#run('free space', () => numberOf(this.#connection.database, 'freelist_count'))
       if (now === 0 || now >= left) return
       left = now
-      this.#run('free space', () => this.#open.database.exec(`PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`))
+      this.#run('free space', () => this.#connection.database.exec(`PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`))
       await setImmediate()
     }
   }
 
   [Symbol.dispose](): void {
-    if (this.#open.database.isOpen) this.#open.database.close()
+    if (this.#connection.database.isOpen) this.#connection.database.close()
   }
 
   readonly #run: typeof runOnDatabase = (attempt, work) => {
@@ -234,13 +237,13 @@ export class SqliteObjects implements ObjectStore {
   }
 
   #newestId(): number {
-    return this.#run('start a lease', () => Number(this.#open.statements.newest.get()?.['seq'] ?? 0))
+    return this.#run('start a lease', () => Number(this.#connection.statements.newest.get()?.['seq'] ?? 0))
   }
 
   #remove(entries: readonly Entry[]): void {
     if (entries.length === 0) return
-    inTransaction(this.#open.database, () => {
-      for (const { id } of entries) this.#open.statements.remove.run(id)
+    inTransaction(this.#connection.database, () => {
+      for (const { id } of entries) this.#connection.statements.remove.run(id)
     })
   }
 }
@@ -291,7 +294,7 @@ const AT_ONCE = 1_000
 /** The bytes of one transaction on a thread that others wait for: some 5 ms. */
 const SLICE_BYTES = 2 ** 20
 
-/** Consecutive parts of the items, each ended by the item with which it comes to so much. */
+/** Consecutive slices of the items; each ends with the item that brings its weight to `most`. */
 function* slicesOf<Item>(
   items: Iterable<Item>,
   most: number,
