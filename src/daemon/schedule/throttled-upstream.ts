@@ -54,8 +54,8 @@ function treeOf(tree: Tree, throttle: Throttle): Tree {
     root: tree.root,
     proof: tree.proof,
     list: (id) => tree.list(id),
-    take: async (blobs, until) => {
-      const taken = await step(throttle, () => tree.take(blobs, until))
+    take: async (blobs, until, onStored) => {
+      const taken = await step(throttle, () => tree.take(blobs, until, onStored))
       if (throttle.onBytes !== undefined) throttle.onBytes(bytesOf(taken))
       return taken
     },

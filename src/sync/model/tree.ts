@@ -14,12 +14,16 @@ export interface Tree extends AsyncDisposable {
   list(tree: ObjectId): readonly TreeEntry[]
   /**
    * Fetches each of the blobs once and verifies it against its id. Order and repetition of `blobs` do not matter. The
-   * result has every requested id.
+   * result has every requested id. An implementation may pass blobs to `onStored` as soon as they
+   * are stored; the result has them too.
    */
-  take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, TakenBlob>>
+  take(blobs: Iterable<ObjectId>, signal: AbortSignal, onStored?: OnStored): Promise<ReadonlyMap<ObjectId, TakenBlob>>
   /** Returns the bytes of a taken blob. Synchronous. */
   bytesOf(blob: Blob): Uint8Array
 }
+
+/** Receives blobs that are in the store while others are still fetched. */
+export type OnStored = (blobs: ReadonlyMap<ObjectId, TakenBlob>) => void
 
 /** A blob, or the reason why this one is unavailable. */
 export type TakenBlob = Blob | RefusedBlob

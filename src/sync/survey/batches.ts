@@ -1,3 +1,4 @@
+import { abortable } from '../../base/abortable.ts'
 import { BLOBS_AT_ONCE } from '../model/tree.ts'
 import type { ResolvedCandidate } from './read-skill.ts'
 
@@ -16,6 +17,32 @@ export function lotsOf(candidates: readonly ResolvedCandidate[]): ResolvedCandid
     lots.at(-1)?.push(candidate)
   }
   return lots
+}
+
+/** Lets a reader wait until what it needs has arrived, or until nothing more arrives. */
+export class Arrivals {
+  #next = Promise.withResolvers<void>()
+  #isOver = false
+
+  /** Makes the readers check again. */
+  notify(): void {
+    this.#next.resolve()
+    this.#next = Promise.withResolvers()
+  }
+
+  /** Makes the readers go on without what has not arrived. */
+  end(): void {
+    this.#isOver = true
+    this.notify()
+  }
+
+  /** Resolves when `isThere` is true, or after `end`. Rejects with the reason of the signal. */
+  async until(isThere: () => boolean, signal: AbortSignal): Promise<void> {
+    while (!isThere() && !this.#isOver) {
+      signal.throwIfAborted()
+      await abortable(this.#next.promise, signal)
+    }
+  }
 }
 
 /**

@@ -8,10 +8,10 @@ import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Selection } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
-import type { RefusedBlob, TakenBlob, Tree } from '../model/tree.ts'
+import type { OnStored, RefusedBlob, TakenBlob, Tree } from '../model/tree.ts'
 import type { DocumentReader } from '../skill-md/document-reader.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
-import { lotsOf, together } from './batches.ts'
+import { Arrivals, lotsOf, together } from './batches.ts'
 import { firstDiagnostics } from './cap-diagnostics.ts'
 import { READ_HERE } from './document-reading.ts'
 import type { Earlier } from './earlier-snapshot.ts'
@@ -188,35 +188,43 @@ class Surveyor {
     }
   }
 
-  async #take(blobs: readonly ObjectId[], signal = this.#signal): Promise<void> {
+  async #take(blobs: readonly ObjectId[], signal = this.#signal, arrivals?: Arrivals): Promise<void> {
     const unknown = (id: ObjectId): boolean => !this.#known.has(id)
     this.#recall(new Set(blobs.filter(unknown)))
+    arrivals?.notify()
     const wanted = blobs.filter(unknown)
     if (wanted.length === 0) return
-    for (const [id, taken] of await this.#tree.take(wanted, signal)) {
+    const addAll: OnStored = (stored) => {
+      this.#addTaken(stored)
+      arrivals?.notify()
+    }
+    addAll(await this.#tree.take(wanted, signal, arrivals && addAll))
+  }
+
+  #addTaken(blobs: ReadonlyMap<ObjectId, TakenBlob>): void {
+    for (const [id, taken] of blobs) {
       this.#taken.set(id, taken)
       this.#known.set(id, taken.kind === 'refused' ? taken : knownContent(taken))
     }
   }
 
-  /** Works lot by lot: reads one while the next is fetched. */
+  /** Reads skills while others are fetched. */
   async #readAll(candidates: readonly ResolvedCandidate[]): Promise<Skill[]> {
-    const lots = lotsOf(candidates)
     const skills: Skill[] = []
-    await this.#take(lots[0]?.flatMap(blobsOf) ?? [])
-    for (const [at, lot] of lots.entries()) {
-      const next = lots[at + 1]?.flatMap(blobsOf) ?? []
-      const works = [
-        (signal: AbortSignal) => this.#take(next, signal),
-        (signal: AbortSignal) => this.#readLot(lot, skills, signal),
-      ]
-      await together(works, this.#signal)
+    const arrivals = new Arrivals()
+    const takeAll = async (signal: AbortSignal): Promise<void> => {
+      for (const lot of lotsOf(candidates)) await this.#take(lot.flatMap(blobsOf), signal, arrivals)
+      arrivals.end()
     }
+    const readAll = async (signal: AbortSignal): Promise<void> => {
+      const readOne = async (candidate: ResolvedCandidate): Promise<void> => {
+        await arrivals.until(() => blobsOf(candidate).every((id) => this.#known.has(id)), signal)
+        skills.push(await this.#read(candidate, signal))
+      }
+      await inSlices(candidates, readOne, signal)
+    }
+    await together([takeAll, readAll], this.#signal)
     return skills
-  }
-
-  async #readLot(candidates: readonly ResolvedCandidate[], skills: Skill[], signal: AbortSignal): Promise<void> {
-    await inSlices(candidates, async (candidate) => void skills.push(await this.#read(candidate, signal)), signal)
   }
 
   async #read(candidate: ResolvedCandidate, signal: AbortSignal): Promise<Skill> {

@@ -32,6 +32,8 @@ export class ScriptedUpstream {
   absent: ReadonlySet<ObjectId> = new Set()
   /** The take of this number never comes to an end, but where it is aborted. */
   endlessTake: number | undefined
+  /** The take of this number reports the first of its blobs as stored, and ends no earlier than `until`. */
+  heldTake: { readonly number: number; readonly until: Promise<void> } | undefined
   /** How each commit stands to the one before. */
   related: Relation = 'descends'
   readonly counts = { resolve: 0, fetch: 0, take: 0, relation: 0 }
@@ -96,7 +98,7 @@ export class ScriptedUpstream {
         if (entries === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it was not fetched`)
         return entries
       },
-      take: async (blobs, signal) => {
+      take: async (blobs, signal, onStored) => {
         this.counts.take += 1
         const wanted = [...new Set(blobs)]
         this.taken.push(...wanted)
@@ -112,6 +114,9 @@ export class ScriptedUpstream {
         }
         const taken = new Map(wanted.map(take))
         batch.flush()
+        if (this.counts.take !== this.heldTake?.number) return taken
+        onStored?.(new Map([...taken].slice(0, 1)))
+        await this.heldTake.until
         return taken
       },
       bytesOf: ({ sha256 }) => store.read(sha256),

@@ -139,16 +139,31 @@ describe('a survey of thousands of files', () => {
   test('reads the skills of a lot while it fetches the next, and takes each file once', async () => {
     await using scene = await Lots.of(files)
     const takes: number[] = []
+    const read = Promise.withResolvers<void>()
+    scene.upstream.heldTake = { number: 2, until: read.promise }
 
-    const { skills } = await scene.survey(() => void takes.push(scene.upstream.counts.take))
+    const { skills } = await scene.survey(() => {
+      takes.push(scene.upstream.counts.take)
+      if (takes.length === 40) read.resolve()
+    })
 
-    expect([2, 3].map((take) => takes.filter((count) => count === take).length)).toEqual([40, 50])
+    expect(Math.max(...takes.slice(0, 40))).toBe(2)
     expect(takes).toHaveLength(90)
     expect(skills.map(({ path, standing }) => `${path} ${standing}`).toSorted()).toEqual(
       names.map((name) => `${name} served`).toSorted(),
     )
     expect(scene.upstream.taken).toHaveLength(9000)
     expect(new Set(scene.upstream.taken).size).toBe(9000)
+  })
+
+  test('reads a skill as soon as its files are stored, while others of the same lot are fetched', async () => {
+    await using scene = await Lots.of({ 'a/SKILL.md': skillText('a'), 'b/SKILL.md': skillText('b') })
+    const read = Promise.withResolvers<void>()
+    scene.upstream.heldTake = { number: 1, until: read.promise }
+
+    const { skills } = await scene.survey(() => read.resolve())
+
+    expect(skills.map(({ path, standing }) => `${path} ${standing}`)).toEqual(['a served', 'b served'])
   })
 
   test('ends at once with what went wrong, and what is fetched meanwhile is given up', async () => {

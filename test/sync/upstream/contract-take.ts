@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
+import type { ObjectFormat, ObjectId } from '../../../src/sync/model/revision.ts'
+import type { TakenBlob } from '../../../src/sync/model/tree.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { blobsOf, objectId, reach, STEADY, type Open } from './reached.ts'
 import { ABSENT, hashOf, sample } from './sample.ts'
@@ -44,6 +45,32 @@ export function takes(open: Open, objectFormat: ObjectFormat): void {
     expect(taken.get(absent)).toEqual({ kind: 'refused', reason: 'absent' })
     expect(taken.get(foreign)).toEqual({ kind: 'refused', reason: 'absent' })
     expect(taken.size).toBe(5)
+  })
+
+  test('of many files, some are reported before the others, and are stored by then', async () => {
+    await using repository = await Repository.create({ objectFormat })
+    const files = Array.from({ length: 700 }, (_, index) => [`${index}.md`, `file ${index}`] as const)
+    await repository.commit(Object.fromEntries(files))
+    await using opened = await open(repository)
+    await using reached = await reach(opened.url)
+    await using tree = await reached.tree()
+    const reported = new Map<ObjectId, { readonly blob: TakenBlob; readonly text: string }>()
+
+    const taken = await tree.take(blobsOf(tree), STEADY, (blobs) => {
+      for (const [id, blob] of blobs)
+        reported.set(id, {
+          blob,
+          text: blob.kind === 'blob' ? Buffer.from(tree.bytesOf(blob)).toString() : blob.reason,
+        })
+    })
+
+    expect(taken.size).toBe(700)
+    expect(reported.size).toBeGreaterThan(0)
+    expect(reported.size).toBeLessThan(700)
+    expect([...reported].map(([id, { blob }]) => [id, blob])).toEqual([...reported].map(([id]) => [id, taken.get(id)]))
+    expect([...reported].map(([id, { text }]) => [id, hashOf('blob', Buffer.from(text), objectFormat)])).toEqual(
+      [...reported].map(([id]) => [id, id]),
+    )
   })
 
   test('a file can be taken again, and what was taken first stays as it is', async () => {

@@ -46,7 +46,7 @@ export class DiskObjects implements ObjectSource {
     for (const id of blobs) {
       const object = this.#read(id, this.#blobBytes)
       if (object?.type === 'too-large') taken.set(id, tooLarge(object.size))
-      else taken.set(id, object?.type === 'blob' ? keep(object.bytes) : ABSENT)
+      else taken.set(id, object?.type === 'blob' ? keep(id, object.bytes) : ABSENT)
     }
     return taken
   }

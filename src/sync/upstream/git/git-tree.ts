@@ -5,6 +5,7 @@ import {
   BLOBS_AT_ONCE,
   TreeNotTaken,
   type Blob,
+  type OnStored,
   type Proof,
   type TakenBlob,
   type Tree,
@@ -89,9 +90,17 @@ class GitTree implements Tree {
     return parseTree(bytes, formatOf(tree), this.#reach.limits.segmentBytes)
   }
 
-  async take(blobs: Iterable<ObjectId>, signal: AbortSignal): Promise<ReadonlyMap<ObjectId, TakenBlob>> {
+  async take(
+    blobs: Iterable<ObjectId>,
+    signal: AbortSignal,
+    onStored?: OnStored,
+  ): Promise<ReadonlyMap<ObjectId, TakenBlob>> {
     const wanted = [...new Set(blobs)]
     const taken = new Map<ObjectId, TakenBlob>()
+    const addAll: OnStored = (stored) => {
+      for (const [id, blob] of stored) taken.set(id, blob)
+      onStored?.(stored)
+    }
     const within = this.#fetch.within(signal)
     for (let from = 0; from < wanted.length; from += BLOBS_AT_ONCE) {
       const lot = wanted.slice(from, from + BLOBS_AT_ONCE)
@@ -99,7 +108,7 @@ class GitTree implements Tree {
       const refused = await this.#fetch.prepare(lot, within)
       for (const [id, blob] of refused) taken.set(id, blob)
       const blobs = lot.filter((id) => !refused.has(id))
-      const answer = await this.#fetch.ask({ kind: 'take', blobs, way }, within)
+      const answer = await this.#fetch.ask({ kind: 'take', blobs, way }, within, addAll)
       for (const [id, blob] of answer.blobs) taken.set(id, blob)
     }
     return taken
@@ -138,8 +147,8 @@ async function openFetch(place: ObjectLocation, reach: GitReach): Promise<Fetch>
     overdue.abort(new SyncError('source-unreachable', message))
   }, limits.totalMs)
   return {
-    ask: (request, signal) =>
-      worker.ask(request, signal).catch(async (cause: unknown) => {
+    ask: (request, signal, onStored) =>
+      worker.ask(request, signal, onStored).catch(async (cause: unknown) => {
         throw cause instanceof ProgramEnded && program !== undefined ? await program.endReason(cause) : cause
       }),
     supply: async (revision, signal) => {

@@ -14,11 +14,17 @@ import type { KnownTrees } from '../upstream.ts'
 import { DiskObjects } from './disk-objects.ts'
 import { treeOfCommit, targetOfTag, type GitObject } from './objects/git-object.ts'
 import type { ObjectLocation, WorkerTask } from './objects/git-transport.ts'
-import { tooLarge, type LargeObject, type ObjectSource } from './objects/object-source.ts'
+import { tooLarge, type KeepBlob, type LargeObject, type ObjectSource } from './objects/object-source.ts'
 import { walkTrees } from './objects/tree-walk.ts'
 import { ProgramObjects } from './program/program-objects.ts'
 import { RemoteObjects } from './smart-http/remote-objects.ts'
-import { failureFrom, type OpenedTree, type WorkerAnswer, type WorkerRequest } from './worker-protocol.ts'
+import {
+  failureFrom,
+  type OpenedTree,
+  type StoredBlobs,
+  type WorkerAnswer,
+  type WorkerRequest,
+} from './worker-protocol.ts'
 
 // The thread of a fetch, which does all inflating, hashing and walking. Termination ends it in any state; after an
 // `end` request, another fetch may follow.
@@ -46,8 +52,8 @@ async function answer(request: WorkerRequest): Promise<WorkerAnswer> {
 /** Closes everything that the fetch has opened. */
 function end(): WorkerAnswer {
   objects[Symbol.dispose]?.()
-  database?.close()
-  database = undefined
+  files?.database.close()
+  files = undefined
   const { heapTotal, external } = process.memoryUsage()
   return { kind: 'ended', isFit: heapTotal + external <= FIT_BYTES }
 }
@@ -116,17 +122,37 @@ function largeObject(what: string, { size }: LargeObject): SyncError {
 }
 
 async function take({ blobs: ids, way }: Extract<WorkerRequest, { kind: 'take' }>): Promise<WorkerAnswer> {
-  const taken = await objects.take(ids, keepBlob, way)
-  if (database !== undefined) blobs.flush()
-  return { kind: 'taken', blobs: taken }
+  const sent = new Set<ObjectId>()
+  let partSize = FIRST_PART
+  let part = new Map<ObjectId, TakenBlob>()
+  const keep: KeepBlob = (id, bytes) => {
+    const blob = keepBlob(bytes)
+    if (blob.kind === 'blob') part.set(id, blob)
+    if (part.size < partSize) return blob
+    files?.batch.flush()
+    send({ kind: 'stored', blobs: part })
+    for (const each of part.keys()) sent.add(each)
+    part = new Map()
+    partSize *= 2
+    return blob
+  }
+  const taken = await objects.take(ids, keep, way)
+  files?.batch.flush()
+  return { kind: 'taken', blobs: new Map([...taken].filter(([id]) => !sent.has(id))) }
 }
 
+/**
+ * The number of blobs after which the main thread can begin to read. Each further part of a request has twice as many: a
+ * transaction of few objects writes as much of the index as one of many.
+ */
+const FIRST_PART = 500
+
 function batch(): ObjectBatch {
-  if (database === undefined) {
-    database = openDatabase(task.database)
-    blobs = new ObjectBatch(new ObjectRows(database))
+  if (files === undefined) {
+    const database = openDatabase(task.database)
+    files = { database, batch: new ObjectBatch(new ObjectRows(database)) }
   }
-  return blobs
+  return files.batch
 }
 
 function keepBlob(bytes: Uint8Array): TakenBlob {
@@ -164,7 +190,7 @@ function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-function send(message: WorkerAnswer): void {
+function send(message: WorkerAnswer | StoredBlobs): void {
   parentPort?.postMessage(message, message.kind === 'opened' ? [message.bytes.buffer] : [])
 }
 
@@ -175,8 +201,7 @@ let kept = 0
 let queue = Promise.resolve()
 let task: WorkerTask
 /** Opened by the first blob, and closed at the end of each task. */
-let database: DatabaseSync | undefined
-let blobs: ObjectBatch
+let files: { readonly database: DatabaseSync; readonly batch: ObjectBatch } | undefined
 let objects: ObjectSource
 // The thread may start long before its first task.
 parentPort?.on('message', (message: WorkerTask | WorkerRequest) => {

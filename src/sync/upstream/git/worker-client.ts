@@ -1,9 +1,10 @@
 import type { Worker } from 'node:worker_threads'
 import { isSystemError, SyncError } from '../../model/sync-error.ts'
+import type { OnStored } from '../../model/tree.ts'
 import { startFailure, startThread, THREAD_HEAP_MB, type FetchThreads } from './fetch-threads.ts'
 import type { WorkerTask } from './objects/git-transport.ts'
 import type { ChildGroup } from './program/process-group.ts'
-import { errorOf, type WorkerAnswer, type WorkerRequest } from './worker-protocol.ts'
+import { errorOf, type StoredBlobs, type WorkerAnswer, type WorkerRequest } from './worker-protocol.ts'
 
 type AnswerTo<Kind extends WorkerRequest['kind']> = Extract<WorkerAnswer, { kind: (typeof ANSWERS)[Kind] }>
 
@@ -16,7 +17,7 @@ export class ObjectWorker implements AsyncDisposable {
   readonly #threads: FetchThreads | undefined
   readonly #isForOne: boolean
   /** The pending requests, oldest first: answers come in the order of the requests. */
-  readonly #waiting: PromiseWithResolvers<WorkerAnswer>[] = []
+  readonly #waiting: PendingRequest[] = []
   #isEnded = false
   #ending: Promise<void> | undefined
 
@@ -40,9 +41,10 @@ export class ObjectWorker implements AsyncDisposable {
   async ask<Kind extends WorkerRequest['kind']>(
     request: Extract<WorkerRequest, { kind: Kind }>,
     signal: AbortSignal,
+    onStored?: OnStored,
   ): Promise<AnswerTo<Kind>> {
     if (this.#isEnded) throw new Error('The worker of a fetch has ended')
-    const waiting = Promise.withResolvers<WorkerAnswer>()
+    const waiting = { ...Promise.withResolvers<WorkerAnswer>(), onStored }
     const abort = () => waiting.reject(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
     try {
@@ -85,7 +87,10 @@ export class ObjectWorker implements AsyncDisposable {
     return true
   }
 
-  readonly #answered = (answer: WorkerAnswer): void => this.#waiting.shift()?.resolve(answer)
+  readonly #answered = (answer: WorkerAnswer | StoredBlobs): void => {
+    if (answer.kind === 'stored') this.#waiting[0]?.onStored?.(answer.blobs)
+    else this.#waiting.shift()?.resolve(answer)
+  }
 
   readonly #broken = (cause: unknown): void => this.#fail(explanationOf(cause))
 
@@ -95,6 +100,10 @@ export class ObjectWorker implements AsyncDisposable {
     this.#isEnded = true
     for (const waiting of this.#waiting.splice(0)) waiting.reject(cause)
   }
+}
+
+interface PendingRequest extends PromiseWithResolvers<WorkerAnswer> {
+  readonly onStored: OnStored | undefined
 }
 
 const ANSWERS = { open: 'opened', take: 'taken', peel: 'peeled', relate: 'related', end: 'ended' } as const

@@ -27,11 +27,18 @@ export type WorkerRequest =
 
 export type WorkerAnswer =
   | OpenedTree
+  /** The blobs of a `take` that no `StoredBlobs` had. */
   | { readonly kind: 'taken'; readonly blobs: ReadonlyMap<ObjectId, TakenBlob> }
   | { readonly kind: 'peeled'; readonly commit: ObjectId | undefined }
   | { readonly kind: 'related'; readonly relation: Relation }
   | { readonly kind: 'ended'; readonly isFit: boolean }
   | { readonly kind: 'failed'; readonly failure: WorkerFailure }
+
+/** Sent during a `take`: some of its blobs are in the store. */
+export interface StoredBlobs {
+  readonly kind: 'stored'
+  readonly blobs: ReadonlyMap<ObjectId, TakenBlob>
+}
 
 /** The trees of a commit, concatenated in `bytes`; `ends` has the end of each. */
 export interface OpenedTree {

@@ -96,6 +96,23 @@ test('in a repository with many files that are too large the others come all the
   expect(kinds).toEqual(entries.map(({ name }) => [name, Number(name.slice(1)) % 2 === 0 ? 'refused' : 'blob']))
 })
 
+test('of a server without filters, hundreds of files that are too large are refused before the first other one', async () => {
+  await using repository = await Repository.create()
+  await repository.git('config', 'uploadpack.allowFilter', 'false')
+  const large = Array.from({ length: 600 }, (_, index) => [`a${index}`, `${index}`.repeat(100)])
+  await repository.commit({ ...Object.fromEntries(large), small: 'small' })
+  await using reached = await reach(served(repository), { limits: { blobBytes: 99 } })
+  await using tree = await reached.tree()
+
+  const taken = await tree.take(
+    tree.list(tree.root).map(({ id }) => id),
+    STEADY,
+  )
+
+  const refused = [...taken.values()].filter((blob) => blob.kind === 'refused' && blob.reason === 'too-large')
+  expect([taken.size, refused.length]).toEqual([601, 600])
+})
+
 test.each([
   ['in a file of its own', async () => {}],
   ['in a pack', async (repository: Repository) => void (await repository.git('repack', '-adq'))],
@@ -109,7 +126,7 @@ test.each([
   using objects = new DiskObjects(repository.folder, FETCH_LIMITS)
   const before = process.resourceUsage().maxRSS
 
-  const taken = await objects.take([large, small], (bytes) => {
+  const taken = await objects.take([large, small], (_, bytes) => {
     return { kind: 'blob', size: bytes.length, sha256: '', isLfsPointer: false, file: '', at: 0 }
   })
 

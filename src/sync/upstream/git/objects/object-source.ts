@@ -42,4 +42,4 @@ export function tooLarge(size: number | undefined): TakenBlob {
 
 export const ABSENT: TakenBlob = { kind: 'refused', reason: 'absent' }
 
-export type KeepBlob = (bytes: Uint8Array) => TakenBlob
+export type KeepBlob = (id: ObjectId, bytes: Uint8Array) => TakenBlob

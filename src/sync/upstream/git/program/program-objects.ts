@@ -43,7 +43,7 @@ export class ProgramObjects implements ObjectSource {
     for (const id of blobs) {
       const object = await this.#next(id)
       if (object?.type === 'too-large') taken.set(id, tooLarge(object.size))
-      else taken.set(id, object?.type === 'blob' ? keep(object.bytes) : ABSENT)
+      else taken.set(id, object?.type === 'blob' ? keep(id, object.bytes) : ABSENT)
     }
     return taken
   }

@@ -115,7 +115,7 @@ export class RemoteObjects implements ObjectSource {
     const taken = new Map<ObjectId, TakenBlob>()
     for (const id of blobs) {
       const object = this.#snapshot?.read(id)
-      if (object?.type === 'blob') taken.set(id, keep(object.bytes))
+      if (object?.type === 'blob') taken.set(id, keep(id, object.bytes))
       else if (this.#snapshot?.isTooLarge(id) === true) taken.set(id, tooLarge(this.#snapshot.sizeOfLarge(id)))
     }
     const { filters, format } = this.#place.server
@@ -133,7 +133,7 @@ export class RemoteObjects implements ObjectSource {
     const { keep, taken, way } = taking
     const wanted = new Set(lot)
     const found: ObjectSink = (id, { type, bytes }) => {
-      if (type === 'blob' && wanted.has(id)) taken.set(id, keep(bytes))
+      if (type === 'blob' && wanted.has(id)) taken.set(id, keep(id, bytes))
     }
     try {
       using pack = await this.#fetch({ ids: lot }, way, found, this.#stopping())
