@@ -10,7 +10,7 @@ export default mergeConfig(
         'test/serve/http/packs.law.test.ts',
         'test/serve/mcp/resources/derived/derived-changes.test.ts',
         'test/sync/catalog/{catalog-update,changes}.test.ts',
-        'test/sync/store/{crash,takeover/take-over,backup/backup,checkouts/crash}.test.ts',
+        'test/sync/store/{crash,migration/migrate-state,backup/backup,checkouts/crash}.test.ts',
         'test/sync/upstream/archive/unpack.law.test.ts',
         'test/sync/upstream/git/second-opinion/second-opinion.test.ts',
         'test/sync/survey/survey.law.test.ts',

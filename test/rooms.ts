@@ -532,7 +532,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon/config',
     'daemon/credentials',
   ],
-  'sync/store/takeover': [
+  'sync/store/migration': [
     'base',
     'sync/model',
     'sync/store/files',
@@ -565,7 +565,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon',
     'daemon/control',
     'daemon/service',
-    'sync/store/takeover',
+    'sync/store/migration',
   ],
   'daemon/cli': [
     'base',

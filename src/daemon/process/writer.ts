@@ -2,8 +2,8 @@ import { ignoreAbort, isAbortError } from '../../base/abort-error.ts'
 import { systemClock } from '../../base/clock.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isUnwritable } from '../../sync/store/files/disk-error.ts'
-import { NotTakenOver, Store } from '../../sync/store/store.ts'
-import { takeOver, takeoverFailure } from '../../sync/store/takeover/take-over.ts'
+import { migrateState, migrationFailure } from '../../sync/store/migration/migrate-state.ts'
+import { NotMigrated, Store } from '../../sync/store/store.ts'
 import type { Log } from '../base/log.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import type { Redactor } from '../base/redactor.ts'
@@ -301,7 +301,7 @@ async function openedStore({ config }: WriterCandidate, right: WriteRight): Prom
   }
   return Store.openExisting(config.state, options).catch(async (error: unknown) => {
     const { refusal } = right
-    throw refusal && error instanceof NotTakenOver ? await takeoverFailure(config.state, refusal) : error
+    throw refusal && error instanceof NotMigrated ? await migrationFailure(config.state, refusal) : error
   })
 }
 
@@ -314,10 +314,10 @@ async function prepare(store: Store, log: Log): Promise<void> {
 
 /** A kill in between loses nothing: the next start goes on. */
 async function takeStateOver(store: Store, log: Log): Promise<void> {
-  const onProgress = (done: number, all: number): void => log.debug('state-takeover', { done, of: all })
-  log.info('state-takeover-begun', { state: store.folder.path })
+  const onProgress = (done: number, all: number): void => log.debug('state-migration', { done, of: all })
+  log.info('state-migration-begun', { state: store.folder.path })
   const { signal } = new AbortController()
-  log.info('state-taken-over', { ...(await takeOver(store, { onProgress, signal })) })
+  log.info('state-migrated', { ...(await migrateState(store, { onProgress, signal })) })
 }
 
 function noStateFolder({ state }: Config): SyncError {

@@ -64,7 +64,7 @@ export class Store implements Disposable {
   /** Opens the state folder, and creates it if it does not exist. */
   static async open(statePath: string, options: StoreOptions = {}): Promise<Store> {
     const folder = await openState(statePath)
-    if (folder.isEarlier) throw new NotTakenOver(folder)
+    if (folder.isEarlier) throw new NotMigrated(folder)
     return Store.#openAt(folder, { ...options, isWriter: true })
   }
 
@@ -74,7 +74,7 @@ export class Store implements Disposable {
    */
   static async openExisting(statePath: string, options: StoreOptions = {}): Promise<Store | undefined> {
     const folder = await openExistingState(statePath)
-    if (folder?.isEarlier === true && options.isWriter !== true) throw new NotTakenOver(folder)
+    if (folder?.isEarlier === true && options.isWriter !== true) throw new NotMigrated(folder)
     if (folder === undefined) return undefined
     if (options.isWriter === true) return Store.#openDespiteDamage(folder, options, new Date())
     return existsSync(folder.database) ? Store.#openAt(folder, options) : undefined
@@ -182,15 +182,15 @@ function replacedError(path: string, why: string, cause?: unknown): SyncError {
   return new SyncError('store-failed', message, { cause })
 }
 
-/** An earlier version wrote the state folder, and no writer has taken it over yet. */
-export class NotTakenOver extends SyncError {
+/** An earlier version wrote the state folder, and no writer has migrated it yet. */
+export class NotMigrated extends SyncError {
   constructor({ path }: StateFolder) {
-    const message = `Cannot read the state folder "${path}": an earlier version wrote it; the daemon takes it over when it starts, and so does skillsyncd sync`
+    const message = `Cannot read the state folder "${path}": an earlier version wrote it; the daemon migrates it when it starts, and so does skillsyncd sync`
     super('store-failed', message)
   }
 }
 
-/** True for our error about a state folder that only its writer can open: one to take over, or with a damaged database. */
+/** True for our error about a state folder that only its writer can open: one to migrate, or with a damaged database. */
 export function needsWriter(error: unknown): error is SyncError {
-  return error instanceof NotTakenOver || isCorruption(error)
+  return error instanceof NotMigrated || isCorruption(error)
 }

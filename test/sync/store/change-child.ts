@@ -7,8 +7,8 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import sqlite, { DatabaseSync, StatementSync } from 'node:sqlite'
 import type * as BuiltBackup from '../../../src/sync/store/backup/backup.ts'
+import type * as BuiltMigration from '../../../src/sync/store/migration/migrate-state.ts'
 import type * as BuiltStore from '../../../src/sync/store/store.ts'
-import type * as BuiltTakeover from '../../../src/sync/store/takeover/take-over.ts'
 import { numbered } from './samples.ts'
 
 const [, , built = '', work = '', state = '', file = '', call = '', moment = ''] = process.argv
@@ -52,7 +52,7 @@ async function fileHandle(): Promise<object> {
 // Before the calls are wrapped: those of the module loader are not meant.
 const { Store }: typeof BuiltStore = await import(`${built}/store.js`)
 const { backUp, restore }: typeof BuiltBackup = await import(`${built}/backup/backup.js`)
-const { takeOver }: typeof BuiltTakeover = await import(`${built}/takeover/take-over.js`)
+const { migrateState }: typeof BuiltMigration = await import(`${built}/migration/migrate-state.js`)
 wrap(await fileHandle(), ['sync', 'writeFile', 'chmod'])
 wrap(fs, ['open', 'mkdir', 'rename', 'rm', 'rmdir', 'chmod', 'symlink', 'writeFile'])
 wrap(syncFs, ['mkdirSync', 'openSync', 'chmodSync', 'renameSync'])
@@ -63,7 +63,7 @@ syncBuiltinESMExports()
 
 if (work === 'restore') await restore(file, state)
 else {
-  using store = await Store.openExisting(state, { isWriter: work === 'takeover' })
+  using store = await Store.openExisting(state, { isWriter: work === 'migration' })
   if (store === undefined) throw new Error('There is no state folder')
   if (work === 'backup') await backUp(store, file)
   else if (work === 'checkout') {
@@ -72,7 +72,7 @@ else {
     await store.checkouts.keepOnly(new Set([stored.digest]))
   } else {
     await store.sweep()
-    const takeover = { onProgress: () => {}, signal: new AbortController().signal }
-    if (store.folder.isEarlier) await takeOver(store, takeover)
+    const migration = { onProgress: () => {}, signal: new AbortController().signal }
+    if (store.folder.isEarlier) await migrateState(store, migration)
   }
 }

@@ -106,7 +106,7 @@ export class StateFolder {
    * Marks the folder as one of this version, and removes the files of the earlier one, of which the store has
    * everything. An earlier program refuses the folder from now on.
    */
-  async endTakeover(): Promise<void> {
+  async endMigration(): Promise<void> {
     await this.expectRight()
     await writeFormat(this.path)
     this.#format = FORMAT

@@ -68,7 +68,7 @@ test('opening again changes nothing', async () => {
   expect((await stat(join(folder.path, 'format'))).ino).toBe(before.ino)
 })
 
-test.each(['1', '2'])('format %s stays as it is, whoever opens it, until everything is taken over', async (format) => {
+test.each(['1', '2'])('format %s stays as it is, whoever opens it, until everything is migrated', async (format) => {
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'format')
   await writeFile(file, `${format}\n`)
@@ -80,7 +80,7 @@ test.each(['1', '2'])('format %s stays as it is, whoever opens it, until everyth
   await state.sweep()
   const before = [read?.isEarlier, state.isEarlier, await readFile(file, 'utf8')]
   const kept = await readdir(join(folder.path, 'skills'))
-  await state.endTakeover()
+  await state.endMigration()
 
   expect(before).toEqual([true, true, `${format}\n`])
   expect(kept).toEqual(['kept'])

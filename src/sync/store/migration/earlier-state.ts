@@ -78,7 +78,7 @@ export class EarlierState {
     return Buffer.isBuffer(read) ? read : undefined
   }
 
-  /** The links that agents' folders lead to. A takeover that was killed may have switched them already. */
+  /** The links that agents' folders lead to. A migration that was killed may have switched them already. */
   async links(): Promise<readonly EarlierLink[]> {
     const links: EarlierLink[] = []
     for (const name of await fileNamesIn(join(this.#root, 'links'))) {
@@ -92,7 +92,7 @@ export class EarlierState {
     return links
   }
 
-  /** The bytes of all files that a takeover reads. Links are not followed. */
+  /** The bytes of all files that a migration reads. Links are not followed. */
   async size(): Promise<number> {
     let bytes = 0
     for (const folder of ['skills', 'docs', 'snapshots', 'generations']) bytes += await sizeOf(join(this.#root, folder))

@@ -50,7 +50,7 @@ test.each(['1', '2'] as const)(
 
     expect(early).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining('the daemon takes it over when it starts'),
+      stderr: expect.stringContaining('the daemon migrates it when it starts'),
     })
     expect(await toldOf(world)).toEqual(before)
     expect(await readFile(join(world.home.path, '.claude/skills/gamma/run.sh'), 'utf8')).toBe('echo\n')
@@ -87,7 +87,7 @@ test('of two mcp that start on an earlier state one takes it over, and both serv
     ['alpha', 'gamma'],
     ['alpha', 'gamma'],
   ])
-  expect(peers.filter((mcp) => mcp.stderr().includes('"state-taken-over"'))).toHaveLength(1)
+  expect(peers.filter((mcp) => mcp.stderr().includes('"state-migrated"'))).toHaveLength(1)
 })
 
 test('an mcp without a daemon on a database of garbage begins with a new one, and has everything again', async () => {
@@ -114,9 +114,7 @@ test('a start that finds no room to take a state over ends with what it takes, a
 
   for (const { status, stdout, stderr } of ends) {
     expect([status, stdout]).toEqual([1, ''])
-    expect(stderr).toMatch(
-      /Cannot take over the state folder ".*", which an earlier version wrote: Cannot store objects/,
-    )
+    expect(stderr).toMatch(/Cannot migrate the state folder ".*", which an earlier version wrote: Cannot store objects/)
     expect(stderr).toContain('it takes some 21 MB of space: free them, or move the folder away')
   }
   expect(await world.home.command('verify', '--deep')).toMatchObject({ status: 0 })

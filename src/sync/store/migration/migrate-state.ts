@@ -8,8 +8,8 @@ import { SNAPSHOT_LABEL } from '../snapshots.ts'
 import type { Store } from '../store.ts'
 import { EarlierState } from './earlier-state.ts'
 
-/** The result of a takeover. */
-export interface TakenOver {
+/** The result of a migration. */
+export interface MigratedState {
   readonly generations: number
   readonly snapshots: number
   readonly files: number
@@ -17,32 +17,32 @@ export interface TakenOver {
   readonly damaged: number
 }
 
-/** The means of a takeover besides the store. */
-export interface Takeover {
+/** The means of a migration besides the store. */
+export interface MigrationContext {
   /** Called with the number of finished snapshots, and of all. */
   readonly onProgress: (done: number, all: number) => void
   readonly signal: AbortSignal
 }
 
 /**
- * Takes the state of an earlier version over: what it had as files becomes objects. A kill in between leaves every
+ * Migrates the state of an earlier version: its files become objects. A kill in between leaves every
  * earlier file in place, and links may lead to checkouts already; the next start goes on with what is in the store. Only
  * for the one writer.
  */
-export async function takeOver(store: Store, takeover: Takeover): Promise<TakenOver> {
+export async function migrateState(store: Store, migration: MigrationContext): Promise<MigratedState> {
   try {
-    return await takeAll(store, takeover)
+    return await migrateAll(store, migration)
   } catch (error) {
-    throw isUnwritable(error) ? await takeoverFailure(store.folder.path, error) : error
+    throw isUnwritable(error) ? await migrationFailure(store.folder.path, error) : error
   }
 }
 
-/** The error for a takeover of this state folder that the disk refuses. It names the space that a takeover takes. */
-export async function takeoverFailure(state: string, refusal: SyncError): Promise<SyncError> {
+/** The error for a migration of this state folder that the disk refuses. It names the space that a migration takes. */
+export async function migrationFailure(state: string, refusal: SyncError): Promise<SyncError> {
   const megabytes = Math.ceil((await new EarlierState(state).size()) / 1e6) + LOG_MB
   return new SyncError(
     'store-failed',
-    `Cannot take over the state folder "${state}", which an earlier version wrote: ${refusal.message}; ` +
+    `Cannot migrate the state folder "${state}", which an earlier version wrote: ${refusal.message}; ` +
       `it takes some ${megabytes} MB of space: free them, or move the folder away to begin with an empty one`,
     { cause: refusal.cause },
   )
@@ -51,22 +51,22 @@ export async function takeoverFailure(state: string, refusal: SyncError): Promis
 /** The space of SQLite's log: a thousand pages of 16 KiB, and one batch more. */
 const LOG_MB = 20
 
-async function takeAll(store: Store, takeover: Takeover): Promise<TakenOver> {
+async function migrateAll(store: Store, migration: MigrationContext): Promise<MigratedState> {
   const earlier = new EarlierState(store.folder.path)
   using _lease = store.objects.lease()
-  const taken = await takeSnapshots(store, earlier, takeover)
+  const taken = await migrateSnapshots(store, earlier, migration)
   const generations = await earlier.generations()
-  // Those of a takeover that was killed are not the newest if an earlier program has published since.
+  // Those of a migration that was killed are not the newest if an earlier program has published since.
   await store.objects.adopt(await headsOf(store, generations))
-  await store.folder.endTakeover()
+  await store.folder.endMigration()
   return { ...taken, generations: generations.length }
 }
 
-async function takeSnapshots(
+async function migrateSnapshots(
   store: Store,
   earlier: EarlierState,
-  { onProgress, signal }: Takeover,
-): Promise<Omit<TakenOver, 'generations'>> {
+  { onProgress, signal }: MigrationContext,
+): Promise<Omit<MigratedState, 'generations'>> {
   const digests = await earlier.snapshots()
   const links = await earlier.links()
   const linked = new Map<string, StoredSkill>()

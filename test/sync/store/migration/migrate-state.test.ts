@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Generation } from '../../../../src/sync/model/generation.ts'
 import type { Snapshot } from '../../../../src/sync/model/snapshot.ts'
+import { migrateState, type MigratedState } from '../../../../src/sync/store/migration/migrate-state.ts'
 import { storedIn } from '../../../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
-import { takeOver, type TakenOver } from '../../../../src/sync/store/takeover/take-over.ts'
 import { damageFile, earlierFile, layOutEarlier, type EarlierFormat } from '../../../support/earlier-state.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 import { MOMENTS, isKilledIn, killAtCalls, pictureOf } from '../changes.ts'
@@ -29,10 +29,10 @@ async function earlierState(state: string, format: EarlierFormat, ...more: reado
   await layOutEarlier(state, format)
 }
 
-async function takenOver(state: string): Promise<TakenOver> {
+async function migrated(state: string): Promise<MigratedState> {
   using store = await Store.openExisting(state, { isWriter: true })
   await store!.sweep()
-  return await takeOver(store!, { onProgress: () => {}, signal: never() })
+  return await migrateState(store!, { onProgress: () => {}, signal: never() })
 }
 
 interface Kept {
@@ -49,7 +49,7 @@ async function keptIn(store: Store): Promise<Kept> {
   return { generations, snapshots: Object.fromEntries(await Promise.all(entries)) }
 }
 
-test.each(['1', '2'] as const)('the state of format %s is taken over whole, digest by digest', async (format) => {
+test.each(['1', '2'] as const)('the state of format %s is migrated whole, digest by digest', async (format) => {
   await using folder = await temporaryFolder()
   const more = format === '2' ? [longSkill] : []
   {
@@ -63,7 +63,7 @@ test.each(['1', '2'] as const)('the state of format %s is taken over whole, dige
   await layOutEarlier(folder.path, format)
   const parts = (await readdir(join(folder.path, 'snapshots'))).filter((name) => name.endsWith('.part'))
 
-  const taken = await takenOver(folder.path)
+  const taken = await migrated(folder.path)
 
   using store = await Store.open(folder.path)
   expect(parts).toHaveLength(format === '2' ? 2 : 0)
@@ -73,11 +73,11 @@ test.each(['1', '2'] as const)('the state of format %s is taken over whole, dige
   for (const snapshot of Object.values(before.snapshots)) await store.skills.expectWhole(storedIn(snapshot))
 })
 
-test('after a takeover nothing is left of the earlier files, links lead to checkouts, and the next number is the next', async () => {
+test('after a migration nothing is left of the earlier files, links lead to checkouts, and the next number is the next', async () => {
   await using folder = await temporaryFolder()
   await earlierState(folder.path, '2')
 
-  await takenOver(folder.path)
+  await migrated(folder.path)
 
   using store = await Store.open(folder.path)
   const skill = numbered(2).stored
@@ -96,7 +96,7 @@ test('a generation that was written and not published is left out', async () => 
   await earlierState(folder.path, '2')
   await writeFile(join(folder.path, 'current'), '2\n')
 
-  await takenOver(folder.path)
+  await migrated(folder.path)
 
   using store = await Store.open(folder.path)
   expect(await store.generations.numbers()).toEqual([2, 1])
@@ -109,7 +109,7 @@ test('a damaged file is left out and never given, and its link goes; all else is
   await damageFile(earlierFile(folder.path, stored, 'SKILL.md'))
   await rm(earlierFile(folder.path, stored, 'references/deep/own.md'))
 
-  const { damaged } = await takenOver(folder.path)
+  const { damaged } = await migrated(folder.path)
 
   using store = await Store.open(folder.path)
   const document = stored.files.find(({ path }) => path === 'SKILL.md')
@@ -132,7 +132,7 @@ test.each(['.json', '.part'])(
     const { parts } = JSON.parse(await readFile(join(snapshots, `${newest}.json`), 'utf8'))
     await damageFile(join(snapshots, `${extension === '.json' ? newest : parts[0]}${extension}`))
 
-    const taken = await takenOver(folder.path)
+    const taken = await migrated(folder.path)
 
     using store = await Store.open(folder.path)
     expect(taken.snapshots).toBe(2)
@@ -141,17 +141,17 @@ test.each(['.json', '.part'])(
   },
 )
 
-test('what an earlier program published after a takeover was killed is what counts', async () => {
+test('what an earlier program published after a migration was killed is what counts', async () => {
   await using folder = await temporaryFolder()
   await using begun = await temporaryFolder()
   await earlierState(folder.path, '2')
   await cp(folder.path, begun.path, { recursive: true, verbatimSymlinks: true })
   await rm(join(begun.path, 'generations', '3.json'))
   await writeFile(join(begun.path, 'current'), '2\n')
-  await takenOver(begun.path)
+  await migrated(begun.path)
   await cp(join(begun.path, 'store.db'), join(folder.path, 'store.db'))
 
-  await takenOver(folder.path)
+  await migrated(folder.path)
 
   using store = await Store.open(folder.path)
   expect(await store.generations.numbers()).toEqual([3, 2, 1])
@@ -162,38 +162,41 @@ test('an earlier state is read by nobody but the writer that takes it over', asy
   await using folder = await temporaryFolder()
   await earlierState(folder.path, '2')
 
-  await expect(Store.openExisting(folder.path)).rejects.toThrow('the daemon takes it over when it starts')
-  await expect(Store.open(folder.path)).rejects.toThrow('the daemon takes it over when it starts')
+  await expect(Store.openExisting(folder.path)).rejects.toThrow('the daemon migrates it when it starts')
+  await expect(Store.open(folder.path)).rejects.toThrow('the daemon migrates it when it starts')
 })
 
-test.each(MOMENTS)('a takeover that is killed %s any call begins again and comes to the same state', async (moment) => {
-  await using first = await temporaryFolder()
-  await earlierState(first.path, '2')
-  await using whole = await temporaryFolder()
-  await cp(first.path, whole.path, { recursive: true, verbatimSymlinks: true })
-  await takenOver(whole.path)
-  const [before, wanted] = [await foundIn(first.path), await pictureOf(whole.path)]
+test.each(MOMENTS)(
+  'a migration that is killed %s any call begins again and comes to the same state',
+  async (moment) => {
+    await using first = await temporaryFolder()
+    await earlierState(first.path, '2')
+    await using whole = await temporaryFolder()
+    await cp(first.path, whole.path, { recursive: true, verbatimSymlinks: true })
+    await migrated(whole.path)
+    const [before, wanted] = [await foundIn(first.path), await pictureOf(whole.path)]
 
-  const calls = await killAtCalls(async (call) => {
-    await using folder = await temporaryFolder()
-    const state = folder.path
-    await cp(first.path, state, { recursive: true, verbatimSymlinks: true })
-    const isKilled = await isKilledIn({ work: 'takeover', state }, { call, moment })
-    expect([WHOLE, before], `killed ${moment} call ${call}`).toContainEqual(await foundIn(state))
-    await openedAgain(state)
+    const calls = await killAtCalls(async (call) => {
+      await using folder = await temporaryFolder()
+      const state = folder.path
+      await cp(first.path, state, { recursive: true, verbatimSymlinks: true })
+      const isKilled = await isKilledIn({ work: 'migration', state }, { call, moment })
+      expect([WHOLE, before], `killed ${moment} call ${call}`).toContainEqual(await foundIn(state))
+      await openedAgain(state)
 
-    expect(await pictureOf(state), `killed ${moment} call ${call}`).toEqual(wanted)
-    return isKilled
-  })
+      expect(await pictureOf(state), `killed ${moment} call ${call}`).toEqual(wanted)
+      return isKilled
+    })
 
-  expect(calls).toBeGreaterThan(40)
-})
+    expect(calls).toBeGreaterThan(40)
+  },
+)
 
 /** Does what the next start does. */
 async function openedAgain(state: string): Promise<void> {
   using store = await Store.openExisting(state, { isWriter: true })
   await store!.sweep()
-  if (store!.folder.isEarlier) await takeOver(store!, { onProgress: () => {}, signal: never() })
+  if (store!.folder.isEarlier) await migrateState(store!, { onProgress: () => {}, signal: never() })
 }
 
 const WHOLE = ['generation 3 of 3,2,1']
