@@ -17,6 +17,7 @@ import { measureSearch } from './search.ts'
 import { measureServe } from './serve.ts'
 import { measureShares } from './shares.ts'
 import { measureSources } from './sources.ts'
+import { measureState } from './state.ts'
 import { extentOf, tableOf } from './table.ts'
 import { measureTurns } from './turns.ts'
 
@@ -29,6 +30,7 @@ const MEASURES: readonly ((ground: Ground) => Promise<readonly Figure[]>)[] = [
   measurePoll,
   measureFirstSync,
   measureSources,
+  measureState,
   measureChange,
   measureNotify,
   measureRestart,

@@ -21,7 +21,7 @@ const MANY = fileURLToPath(new URL('./first-syncs-process.ts', import.meta.url))
 export async function measureFirstSync(ground: Ground): Promise<Figure[]> {
   const figures: Figure[] = []
   for (const size of ground.quick ? QUICK : FULL) figures.push(...(await measureSize(ground, size)))
-  return [...figures, await measureLittleOfMuch(ground), await measureMany(ground)]
+  return [...figures, await measureFromDisk(ground), await measureLittleOfMuch(ground), await measureMany(ground)]
 }
 
 interface Size {
@@ -61,6 +61,18 @@ async function measureSize(ground: Ground, { count, rounds: times, target }: Siz
     figureOf('first-sync', all, [whole, clone], count === 200 ? 2 : undefined),
     figureOf('first-sync', all, [first, durable]),
   ]
+}
+
+/** The same repository by a `file:` address, against HTTP. */
+async function measureFromDisk(ground: Ground): Promise<Figure> {
+  const count = ground.quick ? 20 : 1_000
+  const { url, repository } = await ground.skills(count)
+  const [disk, http] = [`first sync of ${count}, file:`, `first sync of ${count}, http:`]
+  const all = await rounds(ground.quick ? 2 : 7, [
+    async () => ({ [disk]: (await firstSync(ground, [ONE, `file://${repository.folder}`], count)).ms }),
+    async () => ({ [http]: (await firstSync(ground, [ONE, url], count)).ms }),
+  ])
+  return figureOf('first-sync', all, [disk, http], 1)
 }
 
 /** A large repository, of which little is of skills. */
