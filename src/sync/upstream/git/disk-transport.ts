@@ -1,9 +1,9 @@
 import fs from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { expandRef, getConfig, listBranches, listTags, resolveRef } from 'isomorphic-git'
-import { isObjectId, type ObjectId } from '../../model/revision.ts'
+import { getConfig } from 'isomorphic-git'
 import { SyncError } from '../../model/sync-error.ts'
+import { DiskRefs } from './disk-refs.ts'
 import type { GitReach } from './git-reach.ts'
 import { peelObject } from './git-tree.ts'
 import type { GitTransport, ObjectLocation } from './objects/git-transport.ts'
@@ -20,10 +20,12 @@ export class DiskTransport implements GitTransport {
   }
 
   async list(patterns: readonly string[]): Promise<readonly Ref[]> {
-    const gitdir = this.#folder
-    const names = await this.#read(() => Promise.all(patterns.map((pattern) => namesOf(gitdir, pattern))))
-    const refs = await Promise.all(names.flat().map((name) => this.#ref(gitdir, name)))
-    return refs.filter((ref) => ref !== undefined)
+    const refs = new DiskRefs(this.#folder)
+    return this.#read(async () => {
+      const names = await Promise.all(patterns.map((pattern) => namesOf(refs, pattern)))
+      const found = await Promise.all(names.flat().map((name) => refs.ref(name)))
+      return found.filter((ref) => ref !== undefined)
+    })
   }
 
   /** Peels only the chosen ref, because each peel takes a worker. */
@@ -35,8 +37,8 @@ export class DiskTransport implements GitTransport {
   }
 
   async isEmpty(): Promise<boolean> {
-    const gitdir = this.#folder
-    const names = await this.#read(() => Promise.all([listBranches({ fs, gitdir }), listTags({ fs, gitdir })]))
+    const refs = new DiskRefs(this.#folder)
+    const names = await this.#read(() => Promise.all([refs.names('refs/heads/'), refs.names('refs/tags/')]))
     return names.flat().length === 0
   }
 
@@ -46,24 +48,16 @@ export class DiskTransport implements GitTransport {
 
   forget(): void {}
 
-  async #ref(gitdir: string, name: string): Promise<Ref | undefined> {
-    const id = await this.#read(() => idOf(gitdir, name))
-    if (id === undefined) return undefined
-    if (name !== 'HEAD') return { name, id }
-    const target = await this.#read(() => resolveRef({ fs, gitdir, ref: name, depth: 2 }))
-    return target.startsWith('refs/') ? { name, id, target } : { name, id }
-  }
-
   async #read<T>(what: () => Promise<T>): Promise<T> {
     return readable(this.#folder, what)
   }
 }
 
 /** Resolves a pattern. Only tags are ever requested by prefix. */
-async function namesOf(gitdir: string, pattern: string): Promise<string[]> {
+async function namesOf(refs: DiskRefs, pattern: string): Promise<readonly string[]> {
   if (!pattern.endsWith('*')) return [pattern]
-  const tags = await listTags({ fs, gitdir })
-  return tags.map((tag) => `refs/tags/${tag}`).filter((name) => name.startsWith(prefixOf(pattern)))
+  const names = await refs.names('refs/tags/')
+  return names.filter((name) => name.startsWith(prefixOf(pattern)))
 }
 
 /** Returns the folder with the objects and refs of the repository at a path. */
@@ -78,23 +72,6 @@ async function readable<T>(folder: string, what: () => Promise<T>): Promise<T> {
     throw new SyncError('source-unreachable', `Cannot read "${folder}"`, { cause })
   })
 }
-
-async function idOf(gitdir: string, ref: string): Promise<ObjectId | undefined> {
-  // The name becomes part of a path here, so an invalid ref name is never looked up.
-  if (!REF_NAME.test(ref)) return undefined
-  try {
-    // Both functions try other places if a name is not found as given.
-    if ((await expandRef({ fs, gitdir, ref })) !== ref) return undefined
-    const id = await resolveRef({ fs, gitdir, ref })
-    return isObjectId(id) ? id : undefined
-  } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'NotFoundError') return undefined
-    throw cause
-  }
-}
-
-/** The rules of `git check-ref-format` that matter for a path. */
-const REF_NAME = /^(?!.*(?:\.\.|\/\/|\/\.|\.lock(?:\/|$)))[^\p{Cc} ~^:?*[\\]+(?<![/.])$/u
 
 async function folderOf(path: string): Promise<string | undefined> {
   for (const folder of [join(path, '.git'), path]) {
