@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 
@@ -16,9 +16,12 @@ export class NpmRegistry implements AsyncDisposable {
   }
 
   static async start(answer: Answer): Promise<NpmRegistry> {
+    // npm keeps what an address has sent, and an earlier registry may have had the same port.
+    const path = `${randomUUID()}/`
     const server = createServer((request, response) => {
       request.resume()
-      const found = answer(request, `http://${request.headers.host}/`)
+      request.url = request.url?.replace(path, '')
+      const found = answer(request, `http://${request.headers.host}/${path}`)
       if (found === undefined) response.writeHead(405).end()
       else if (Buffer.isBuffer(found)) response.writeHead(200).end(found)
       else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(found))
@@ -27,7 +30,7 @@ export class NpmRegistry implements AsyncDisposable {
     await once(server, 'listening')
     const address = server.address()
     const port = typeof address === 'object' ? address?.port : undefined
-    return new NpmRegistry(`http://127.0.0.1:${port}/`, async () => {
+    return new NpmRegistry(`http://127.0.0.1:${port}/${path}`, async () => {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
     })
