@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { open, readdir } from 'node:fs/promises'
+import { open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObjectId, type ObjectId } from '../../model/revision.ts'
 import { isSystemError, SyncError } from '../../model/sync-error.ts'
@@ -11,9 +11,9 @@ import type { Ref } from './objects/ref-rules.ts'
  */
 export class DiskRefs {
   readonly #gitdir: string
-  #packed: Promise<Buffer> | undefined
+  #packed: PackedRefs | undefined
 
-  /** For one look: what `packed-refs` holds is read once. */
+  /** The object reads `packed-refs` once, and again only after it has changed. */
   constructor(gitdir: string) {
     this.#gitdir = gitdir
   }
@@ -26,14 +26,23 @@ export class DiskRefs {
     return name === 'HEAD' && target !== undefined ? { name, id, target } : { name, id }
   }
 
-  /** Returns the full names that begin with a folder of refs such as `refs/tags/`, in no order. */
-  async names(folder: string): Promise<readonly string[]> {
-    const loose = await unlessAbsent(readdir(join(this.#gitdir, folder), { recursive: true, withFileTypes: true }))
-    const files = (loose ?? []).filter((entry) => entry.isFile())
-    const below = files.map(({ parentPath, name }) => join(parentPath, name).slice(join(this.#gitdir, '/').length))
-    const packed = (await this.#packedRefs()).toString('utf8').matchAll(PACKED)
-    const names = [...below, ...Array.from(packed, ([, name = '']) => name)]
-    return [...new Set(names)].filter((name) => name.startsWith(folder) && REF_NAME.test(name))
+  /** Returns the refs in a folder of refs such as `refs/tags/` whose full names have this prefix, in no order. */
+  async refsBelow(folder: string, prefix = folder): Promise<readonly Ref[]> {
+    const loose = (await this.#looseNames(folder)).filter((name) => name.startsWith(prefix))
+    // A packed ref was a file before, so the files are listed first: a ref that is packed meanwhile is found once.
+    const found = new Map(packedIn(await this.#packedRefs(), prefix).map((ref) => [ref.name, ref]))
+    for (const name of loose) {
+      const ref = await this.ref(name)
+      if (ref === undefined) found.delete(name)
+      else found.set(name, ref)
+    }
+    return [...found.values()]
+  }
+
+  async #looseNames(folder: string): Promise<readonly string[]> {
+    const entries = await unlessAbsent(readdir(join(this.#gitdir, folder), { recursive: true, withFileTypes: true }))
+    const files = (entries ?? []).filter((entry) => entry.isFile())
+    return files.map(({ parentPath, name }) => join(parentPath, name).slice(join(this.#gitdir, '/').length))
   }
 
   async #resolve(name: string, left: number): Promise<{ readonly id: ObjectId; readonly target?: string } | undefined> {
@@ -62,9 +71,36 @@ export class DiskRefs {
     return isObjectId(id) ? id : undefined
   }
 
-  #packedRefs(): Promise<Buffer> {
-    return (this.#packed ??= unlessAbsent(wholeOf(join(this.#gitdir, 'packed-refs'))).then((bytes) => bytes ?? NONE))
+  /**
+   * Returns the file as it is now. `git pack-refs` writes it before it removes the files of refs, so a ref whose file is
+   * gone is in it, but may not be in what was read before.
+   */
+  async #packedRefs(): Promise<Buffer> {
+    const path = join(this.#gitdir, 'packed-refs')
+    const version = await versionOf(path)
+    if (this.#packed === undefined || this.#packed.version !== version)
+      this.#packed = { version, reading: unlessAbsent(wholeOf(path)).then((bytes) => bytes ?? NONE) }
+    return this.#packed.reading
   }
+}
+
+/** The bytes of `packed-refs` at one moment. */
+interface PackedRefs {
+  readonly version: string | undefined
+  readonly reading: Promise<Buffer>
+}
+
+/** Changes when the file is replaced. `undefined` if there is none. */
+async function versionOf(path: string): Promise<string | undefined> {
+  const stats = await unlessAbsent(stat(path, { bigint: true }))
+  return stats && [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ')
+}
+
+function packedIn(packed: Buffer, prefix: string): readonly Ref[] {
+  const refs: Ref[] = []
+  for (const [, id = '', name = ''] of packed.toString('utf8').matchAll(PACKED))
+    if (name.startsWith(prefix) && REF_NAME.test(name) && isObjectId(id)) refs.push({ name, id })
+  return refs
 }
 
 const NONE = Buffer.alloc(0)
@@ -73,7 +109,7 @@ const NONE = Buffer.alloc(0)
 const MOST_SYMBOLIC = 5
 const SYMBOLIC = /^ref: *(?<target>\S.*)$/
 /** A line of `packed-refs` that is neither a comment nor the object of the tag before it. */
-const PACKED = /^[0-9a-f]{40,64} (.+)$/gm
+const PACKED = /^(\S+) (.+)$/gm
 
 /** The rules of `git check-ref-format` that matter for a path. */
 const REF_NAME = /^(?!.*(?:\.\.|\/\/|\/\.|\.lock(?:\/|$)))[^\p{Cc} ~^:?*[\\]+(?<![/.])$/u

@@ -22,9 +22,8 @@ export class DiskTransport implements GitTransport {
   async list(patterns: readonly string[]): Promise<readonly Ref[]> {
     const refs = new DiskRefs(this.#folder)
     return this.#read(async () => {
-      const names = await Promise.all(patterns.map((pattern) => namesOf(refs, pattern)))
-      const found = await Promise.all(names.flat().map((name) => refs.ref(name)))
-      return found.filter((ref) => ref !== undefined)
+      const found = await Promise.all(patterns.map((pattern) => refsOf(refs, pattern)))
+      return found.flat()
     })
   }
 
@@ -38,8 +37,8 @@ export class DiskTransport implements GitTransport {
 
   async isEmpty(): Promise<boolean> {
     const refs = new DiskRefs(this.#folder)
-    const names = await this.#read(() => Promise.all([refs.names('refs/heads/'), refs.names('refs/tags/')]))
-    return names.flat().length === 0
+    const found = await this.#read(() => Promise.all([refs.refsBelow('refs/heads/'), refs.refsBelow('refs/tags/')]))
+    return found.flat().length === 0
   }
 
   async locate(): Promise<ObjectLocation> {
@@ -53,11 +52,11 @@ export class DiskTransport implements GitTransport {
   }
 }
 
-/** Resolves a pattern. Only tags are ever requested by prefix. */
-async function namesOf(refs: DiskRefs, pattern: string): Promise<readonly string[]> {
-  if (!pattern.endsWith('*')) return [pattern]
-  const names = await refs.names('refs/tags/')
-  return names.filter((name) => name.startsWith(prefixOf(pattern)))
+/** Returns the refs of a pattern. Only tags are ever requested by prefix. */
+async function refsOf(refs: DiskRefs, pattern: string): Promise<readonly Ref[]> {
+  if (pattern.endsWith('*')) return refs.refsBelow('refs/tags/', prefixOf(pattern))
+  const found = await refs.ref(pattern)
+  return found === undefined ? [] : [found]
 }
 
 /** Returns the folder with the objects and refs of the repository at a path. */

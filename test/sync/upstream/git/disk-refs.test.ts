@@ -21,11 +21,15 @@ test('refs are those that git names, packed, in files of their own, or both', as
   const lines = (await repository.git('for-each-ref', '--format=%(refname) %(objectname)')).split('\n')
   const refs = new DiskRefs(repository.folder)
 
-  const names = [...(await refs.names('refs/heads/')), ...(await refs.names('refs/tags/'))]
-  const found = await Promise.all(names.map((name) => refs.ref(name)))
+  const found = [...(await refs.refsBelow('refs/heads/')), ...(await refs.refsBelow('refs/tags/'))]
 
-  expect(found.map((ref) => `${ref?.name} ${ref?.id}`).toSorted()).toEqual(lines.toSorted())
+  expect(found.map(({ name, id }) => `${name} ${id}`).toSorted()).toEqual(lines.toSorted())
   expect(lines.length).toBeGreaterThan(6)
+  expect(await Promise.all(found.map(({ name }) => refs.ref(name)))).toEqual(found)
+  expect((await refs.refsBelow('refs/tags/', 'refs/tags/v1')).map(({ name }) => name).toSorted()).toEqual([
+    'refs/tags/v1',
+    'refs/tags/v1.0',
+  ])
   expect(await refs.ref('HEAD')).toEqual({ name: 'HEAD', id: second, target: 'refs/heads/main' })
 })
 
@@ -42,6 +46,30 @@ test('a file of its own comes before the packed line', async () => {
   await scene.write('refs/heads/main', `${SECOND}\n`)
 
   expect(await scene.refs.ref('refs/heads/main')).toMatchObject({ id: SECOND })
+})
+
+test('a ref that is packed after the packed refs were read is found', async () => {
+  await using repository = await Repository.create()
+  const first = await repository.commit({ a: 'a' })
+  await repository.git('pack-refs', '--all')
+  const second = await repository.commit({ a: 'b' })
+  await repository.git('branch', 'topic', first)
+  const refs = new DiskRefs(repository.folder)
+  expect(await refs.ref('refs/heads/none')).toBeUndefined()
+
+  await repository.git('pack-refs', '--all')
+
+  expect(await refs.ref('refs/heads/main')).toEqual({ name: 'refs/heads/main', id: second })
+  expect(await refs.ref('refs/heads/topic')).toEqual({ name: 'refs/heads/topic', id: first })
+  expect(await refs.refsBelow('refs/heads/')).toHaveLength(2)
+})
+
+test('a file that leads nowhere hides the packed line of its name, as in git', async () => {
+  await using scene = await Scene.packed('refs/heads/main', 'refs/heads/other')
+  await scene.write('refs/heads/main', 'ref: refs/heads/none\n')
+
+  expect(await scene.refs.refsBelow('refs/heads/')).toEqual([{ name: 'refs/heads/other', id: FIRST }])
+  expect(await scene.refs.ref('refs/heads/main')).toBeUndefined()
 })
 
 test.each([
@@ -80,7 +108,7 @@ test('a pipe in place of a ref or of the packed refs holds nothing up', async ()
   for (const name of ['refs/heads/pipe', 'packed-refs']) execFileSync('mkfifo', [join(scene.path, name)])
 
   expect(await scene.refs.ref('refs/heads/pipe')).toBeUndefined()
-  expect(await scene.refs.names('refs/heads/')).toEqual([])
+  expect(await scene.refs.refsBelow('refs/heads/')).toEqual([])
 })
 
 /** The folder of a repository that has these refs packed. */
