@@ -28,9 +28,8 @@ function isKeyword(text: string): boolean {
 }
 
 /**
- * One line. A plain text begins with a letter and has no `: `, no ` #` and no `:` at its end. No text has an
- * ASCII control character, so it ends with its line.
+ * One line. A plain text begins with a letter and has no `: `, no ` #` and no `:` at its end. No text has a
+ * control character, so it ends with its line.
  */
 const LINE =
-  // oxlint-disable-next-line no-control-regex -- no text may have one
-  /(?<name>[A-Za-z][A-Za-z0-9_-]{0,63}): +(?:"(?<double>[^"\\\0-\x1f\x7f]*)"|'(?<single>[^'\0-\x1f\x7f]*)'|(?<plain>[A-Za-z](?: *(?:[^\0-\x20\x7f:#]|:(?![ \n]|$)|(?<! )#))*)) *(?:\n|$)/y
+  /(?<name>[A-Za-z][A-Za-z0-9_-]{0,63}): +(?:"(?<double>[^"\\\p{Cc}]*)"|'(?<single>[^'\p{Cc}]*)'|(?<plain>[A-Za-z](?: *(?:[^ \p{Cc}:#]|:(?![ \n]|$)|(?<! )#))*)) *(?:\n|$)/uy
