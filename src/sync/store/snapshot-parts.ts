@@ -1,15 +1,15 @@
+import { canonicalJson } from '../../base/canonical-json.ts'
 import { inSlices } from '../../base/cooperative.ts'
 import { WIDTH, inParallel } from '../../base/parallel.ts'
 import type { Skill } from '../model/skill.ts'
 import { Damaged } from '../model/sync-error.ts'
-import { putJson } from './objects/json-object.ts'
 import type { ObjectStore } from './objects/object-store.ts'
 
 /**
  * Cuts the skills of a snapshot, which are sorted by path, into parts. A skill's own path decides if a part ends there,
  * between a minimum and a maximum size. So a changed skill changes only its own part, and an added or removed one
- * changes only a few. A small number of skills is one part. A part of skills with long metadata ends earlier, because a
- * part is written, hashed and read in one turn of the event loop.
+ * changes only a few. A very small number of skills is one part. A part of skills with long metadata ends earlier, because
+ * a part is written, hashed and read in one turn of the event loop.
  */
 export async function cut(skills: readonly Skill[], signal: AbortSignal): Promise<readonly (readonly Skill[])[]> {
   const parts: Skill[][] = []
@@ -39,21 +39,22 @@ function charactersOf(skill: Skill): number {
 
 const CHARACTERS = new WeakMap<Skill, number>()
 
-const FEW_SKILLS = 256
+const FEW_SKILLS = 16
 
 /**
- * About one megabyte of typical skills. An author who chooses the names can force parts of any size between these
- * limits.
+ * A dozen skills on average, some 25 KB: with each commit, the part of the changed skill and the list of all parts are
+ * stored again, and larger parts would make the one larger, smaller parts the other. An author who chooses the names can
+ * force parts of any size between these limits.
  */
-const MOST_SKILLS = 512
-const LEAST_SKILLS = 64
+const MOST_SKILLS = 64
+const LEAST_SKILLS = 4
 const MOST_CHARACTERS = 2 ** 20
 
-/** True for one skill in 128, by its path. The FNV-1a hash is mixed so that a last digit affects all bits. */
+/** True for one skill in 8, by its path. The FNV-1a hash is mixed so that a last digit affects all bits. */
 function isCutAfter({ path }: Skill): boolean {
   let hash = 0x811c9dc5
   for (let at = 0; at < path.length; at += 1) hash = Math.imul(hash ^ path.charCodeAt(at), 0x01000193)
-  return Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 25 === 0
+  return Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 29 === 0
 }
 
 /**
@@ -74,20 +75,27 @@ export class SnapshotParts {
 
   /** Writes the parts that the store lacks, and returns the digests of all. */
   async keep(parts: readonly (readonly Skill[])[], signal: AbortSignal): Promise<readonly string[]> {
-    const digests: string[] = []
-    const keepOne = async (skills: readonly Skill[]): Promise<void> => {
-      const known = this.#digestOf(skills)
-      const isThere = known !== undefined && (await this.#objects.missing([known])).length === 0
-      digests.push(isThere ? known : await this.#put(skills))
+    const digests = await this.#stored(parts)
+    const lacking = parts.filter((skills) => !digests.has(skills))
+    const put = await this.#objects.put(jsonOfEach(lacking, signal))
+    for (const [index, skills] of lacking.entries()) {
+      const digest = put[index]
+      if (digest === undefined) throw new TypeError('A put returns a digest for each object')
+      digests.set(skills, digest)
+      this.#remember({ digest, skills })
     }
-    await inSlices(parts, keepOne, signal)
-    return digests
+    return parts.flatMap((skills) => digests.get(skills) ?? [])
   }
 
-  async #put(skills: readonly Skill[]): Promise<string> {
-    const digest = await putJson(this.#objects, skills)
-    this.#remember({ digest, skills })
-    return digest
+  /** Returns the digests of those parts that are known and in the store. */
+  async #stored(parts: readonly (readonly Skill[])[]): Promise<Map<readonly Skill[], string>> {
+    const known = new Map<readonly Skill[], string>()
+    for (const skills of parts) {
+      const digest = this.#digestOf(skills)
+      if (digest !== undefined) known.set(skills, digest)
+    }
+    const missing = new Set(await this.#objects.missing(known.values()))
+    return new Map([...known].filter(([, digest]) => !missing.has(digest)))
   }
 
   /** Returns the skills of all parts, in this order. Throws `Damaged` if a part is damaged or gone. */
@@ -133,6 +141,13 @@ const LEAST_KNOWN = 256
 interface Part {
   readonly digest: string
   readonly skills: readonly Skill[]
+}
+
+function* jsonOfEach(parts: readonly (readonly Skill[])[], signal: AbortSignal): Generator<Uint8Array> {
+  for (const skills of parts) {
+    signal.throwIfAborted()
+    yield Buffer.from(canonicalJson(skills))
+  }
 }
 
 const NEVER = new AbortController().signal

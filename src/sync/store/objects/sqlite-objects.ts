@@ -1,5 +1,6 @@
 import { backup, type DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
+import { inSlices } from '../../../base/cooperative.ts'
 import { Damaged } from '../../model/sync-error.ts'
 import { databaseFailure, inTransaction, isCorruption, numberOf, runOnDatabase } from './database.ts'
 import { HeadRows } from './head-rows.ts'
@@ -116,10 +117,7 @@ export class SqliteObjects implements ObjectStore {
   async put(objects: Iterable<Uint8Array>, label?: string): Promise<readonly Digest[]> {
     const digests: Digest[] = []
     const batch = new ObjectBatch(this.#connection.rows, SLICE_BYTES, label)
-    for (const bytes of objects) {
-      digests.push(batch.add(bytes))
-      if (bytes.byteLength >= SLICE_BYTES) await setImmediate()
-    }
+    await inSlices(objects, (bytes) => void digests.push(batch.add(bytes)))
     batch.flush()
     return digests
   }
