@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { filesToInstall } from '../../../sync/catalog/folder-skills.ts'
+import type { InstallableSkill } from '../../../sync/catalog/install-names.ts'
 import { readSkillUri } from '../../../sync/model/skill-uri.ts'
 import { bytesOf, isUnread, unreadReason } from '../../content.ts'
 import type { ReadContent, UnreadContent } from '../../content.ts'
@@ -8,7 +9,6 @@ import { hasRoom, sendBusy, sendError, sendPieces, sendStatus } from '../../http
 import { mimeTypeOf } from '../../mime.ts'
 import type { Principal } from '../../principal.ts'
 import type { Announced, Discovery, DiscoveryDocument } from './discovery.ts'
-import type { InstallableSkill } from './install-names.ts'
 
 /** The path of the files for installers (Agent Skills discovery 0.2.0). */
 export const WELL_KNOWN = '/.well-known/agent-skills/'

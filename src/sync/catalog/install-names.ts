@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import type { Steps } from '../../../base/cooperative.ts'
-import type { CatalogSkill, FolderSkill } from '../../../sync/catalog/catalog-entry.ts'
-import { withoutCopies } from '../../../sync/catalog/folder-skills.ts'
-import { contentKeyOf } from '../../../sync/model/skill.ts'
-import { isSkillName } from '../../../sync/skill-md/skill-name.ts'
+import type { Steps } from '../../base/cooperative.ts'
+import { contentKeyOf } from '../model/skill.ts'
+import { isSkillName } from '../skill-md/skill-name.ts'
+import type { CatalogSkill, FolderSkill } from './catalog-entry.ts'
+import { withoutCopies } from './folder-skills.ts'
 
 /** An installable skill. */
 export type InstallableSkill = CatalogSkill | FolderSkill
