@@ -1,6 +1,8 @@
 import type { OAuthOptions } from '../serve/http/access/protected-resource.ts'
 import type { Unready } from '../serve/http/routes/health.ts'
 import type { Webhooks } from '../serve/http/routes/webhook.ts'
+import type { MarketplaceHost } from '../serve/marketplace/marketplaces.ts'
+import { ContentUnavailable } from '../serve/marketplace/read-whole.ts'
 import type { Serving } from '../serve/mcp/core/methods.ts'
 import type { Registry } from '../serve/registry.ts'
 import { diagnosticsAbout, type ContractDiagnostic } from '../sync/catalog/contract-diagnostics.ts'
@@ -171,6 +173,18 @@ export class Daemon implements AsyncDisposable {
   /** Opens the journal in which client sessions outlive this process. */
   openSessions(): SessionJournal {
     return new SessionJournal(this.#loaded)
+  }
+
+  /** The services of the plugin marketplace. */
+  get marketplace(): Omit<MarketplaceHost, 'config'> {
+    const { store, log } = this.#loaded
+    return {
+      openScratch: async () =>
+        store.folder.scratchFile().catch((cause: unknown) => {
+          throw new ContentUnavailable('The disk takes nothing at this moment', { cause })
+        }),
+      onLeftOut: ({ place, why }) => log.warn('marketplace-skill-left-out', { skill: place, why }),
+    }
   }
 
   /** Starts to pull each source on its schedule, and each folder source when a file in it changes. */

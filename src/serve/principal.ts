@@ -1,5 +1,14 @@
 /** The scopes of a token; each is granted separately. Every MCP client needs `skills`. */
-export const SCOPES = ['skills', 'tools', 'prompts', 'contract', 'page', 'well-known', 'metrics'] as const
+export const SCOPES = [
+  'skills',
+  'tools',
+  'prompts',
+  'contract',
+  'page',
+  'well-known',
+  'marketplace',
+  'metrics',
+] as const
 export type Scope = (typeof SCOPES)[number]
 
 /** The identity behind a request, as its token proves it. */

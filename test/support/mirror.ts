@@ -158,7 +158,7 @@ async function daemonOf(config: Config, lines: string[], clock: Clock): Promise<
 
 async function httpOf(daemon: Daemon, config: Config): Promise<HttpServer> {
   const listen = { host: config.serve.http.host, port: 0 }
-  const { tokens, oauth, page: news } = daemon
+  const { tokens, oauth, page: news, marketplace } = daemon
   return serveHttp(
     daemon.serving,
     httpOptionsOf(config, {
@@ -167,6 +167,7 @@ async function httpOf(daemon: Daemon, config: Config): Promise<HttpServer> {
       oauth,
       clock: systemClock,
       news,
+      marketplace,
       onError: (error) => {
         throw error
       },

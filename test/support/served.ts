@@ -107,6 +107,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     tokens: daemon.tokens,
     oauth: daemon.oauth,
     news: daemon.page,
+    marketplace: daemon.marketplace,
     clock: { monotonicMs: options.now ?? (() => systemClock.monotonicMs()) },
     onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
   })

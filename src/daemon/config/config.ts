@@ -2,6 +2,7 @@ import { access, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { codeOf } from '../../base/error-code.ts'
 import type { Provider } from '../../serve/http/routes/webhook-proof.ts'
+import type { MarketplaceConfig } from '../../serve/marketplace/plugins.ts'
 import type { ArchiveFormat } from '../../serve/mcp/resources/derived/archive.ts'
 import type { FamilyOptions } from '../../serve/mcp/resources/families.ts'
 import type { WebConfig } from '../../serve/page/http/web-routes.ts'
@@ -123,6 +124,8 @@ export interface ServeConfig extends FormsConfig {
   readonly ttlMs: number
   /** The HTTP pages and files that are served in addition to MCP. */
   readonly web: WebConfig
+  /** The plugin marketplace as a git remote, if configured. */
+  readonly marketplace: MarketplaceConfig | undefined
   /** True if /metrics is served; `undefined` serves it wherever there is a place for it. */
   readonly metrics: boolean | undefined
   /** The issuer whose tokens are accepted in addition to ours. */

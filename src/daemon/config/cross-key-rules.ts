@@ -21,6 +21,7 @@ export function ruleFaults(value: unknown): Fault[] {
     ...fallbackFaults(sources),
     ...addressFaults(value),
     ...oauthFaults(value),
+    ...marketplaceFaults(value),
     ...gateFaults(isObject(value) ? value['gate'] : undefined),
     ...accessFaults(sources, entriesOf(value, 'defaults')),
     ...backendFaults(sources, entriesOf(value, 'defaults')),
@@ -188,6 +189,46 @@ function oauthFaults(value: unknown): Fault[] {
   }
   return []
 }
+
+/** A plugin has one name, and a name of before leads to one that is served. */
+function marketplaceFaults(value: unknown): Fault[] {
+  const serve = isObject(value) ? value['serve'] : undefined
+  const entry = isObject(serve) ? serve['marketplace'] : undefined
+  if (!isObject(entry)) return []
+  const { name, plugin = 'skills', renames } = entry
+  const path = ['serve', 'marketplace']
+  const ids = entriesOf(value, 'packs').map((pack) => (isObject(pack) ? pack['id'] : undefined))
+  const packs = new Set(ids.filter((id) => typeof id === 'string'))
+  const retired = entriesOf(entry, 'retired')
+  const renamed = isObject(renames) ? Object.entries(renames) : []
+  const long = [...packs].find((id) => `${String(name)}-${id}`.length > MOST_NAME)
+  const isServed = (plugged: unknown): boolean =>
+    typeof plugged === 'string' && (packs.has(plugged) || plugged === plugin)
+  return [
+    ...(packs.has(String(plugin))
+      ? [{ path: [...path, 'plugin'], message: 'is the id of a pack too; they must differ' }]
+      : []),
+    ...(long === undefined
+      ? []
+      : [
+          {
+            path: [...path, 'name'],
+            message: `makes a name of over ${MOST_NAME} letters with the pack "${long}"`,
+          },
+        ]),
+    ...retired.flatMap((old, index): Fault[] =>
+      isServed(old) ? [{ path: [...path, 'retired', index], message: 'is served; a retired plugin is not' }] : [],
+    ),
+    ...renamed.flatMap(([old, now]): Fault[] => {
+      if (isServed(old)) return [{ path: [...path, 'renames', old], at: 'key', message: 'is served under this name' }]
+      const isLast = isServed(now) || (isObject(renames) && Object.hasOwn(renames, String(now)))
+      return isLast ? [] : [{ path: [...path, 'renames', old], message: 'is no plugin: neither a pack nor `plugin`' }]
+    }),
+  ]
+}
+
+/** The limit of the clients for the name of a marketplace. */
+const MOST_NAME = 64
 
 const LOOPBACK = '127.0.0.1'
 

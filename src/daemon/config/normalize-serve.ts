@@ -1,3 +1,4 @@
+import type { MarketplaceConfig } from '../../serve/marketplace/plugins.ts'
 import type { WebConfig } from '../../serve/page/http/web-routes.ts'
 import type { OAuthConfig } from './auth.ts'
 import type { FormsConfig, HttpListenAddress, ServeConfig } from './config.ts'
@@ -24,6 +25,13 @@ export function webConfigOf({ public: open = [], well_known: wellKnown, page }: 
     page: page?.enabled === false ? undefined : { title: page?.title ?? 'Agent Skills' },
     open: new Set(open),
   }
+}
+
+/** The plugin marketplace; `undefined` if none is configured. */
+export function marketplaceConfigOf(entry: ServeEntry['marketplace']): MarketplaceConfig | undefined {
+  if (entry === undefined) return undefined
+  const { name, owner = name, description = 'Agent Skills', plugin, retired = [], renames = {} } = entry
+  return { name, owner, description, plugin, retired, renames }
 }
 
 /** The issuer whose tokens are accepted in addition to ours. */

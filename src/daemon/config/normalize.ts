@@ -10,7 +10,14 @@ import type { AuditConfig, Config, ConfiguredSource, HttpLimitsConfig, Limits, M
 import { withDefaults } from './defaults.ts'
 import type { Environment } from './environment.ts'
 import { gateOf } from './gate.ts'
-import { formsOf, httpAddressOf, modelSurfacesOf, oauthConfigOf, webConfigOf } from './normalize-serve.ts'
+import {
+  formsOf,
+  httpAddressOf,
+  marketplaceConfigOf,
+  modelSurfacesOf,
+  oauthConfigOf,
+  webConfigOf,
+} from './normalize-serve.ts'
 import type { ConfigFile } from './schema.ts'
 
 type SourceEntry = ConfigFile['sources'][number]
@@ -39,6 +46,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       operations: file.serve.operations,
       ttlMs: file.serve.ttl,
       web: webConfigOf(file.serve),
+      marketplace: marketplaceConfigOf(file.serve.marketplace),
       oauth: oauthConfigOf(file.serve.oauth),
       metrics: file.serve.metrics?.enabled,
       instructions: file.serve.instructions,

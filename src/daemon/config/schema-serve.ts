@@ -6,6 +6,50 @@ import { SECRET } from './schema-access.ts'
 
 // `serve`: the addresses and forms in which skills are served.
 
+/** A name that every client of marketplaces takes: with another one, Copilot refuses the whole marketplace. */
+function pluginName(): z.ZodString {
+  return z
+    .string()
+    .max(64)
+    .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be 1 to 64 of a-z, 0-9 and single inner hyphens')
+    .refine((text) => !DEVICES.test(text), 'is the name of a Windows device')
+}
+
+const DEVICES = /^(?:con|prn|aux|nul|com[1-9]|lpt[1-9])$/
+
+/** Names that Claude Code takes from its maker alone, or gives a meaning of its own. */
+const RESERVED: ReadonlySet<string> = new Set([
+  'agent-skills',
+  'anthropic-agent-skills',
+  'anthropic-marketplace',
+  'anthropic-plugin-directory',
+  'anthropic-plugins',
+  'builtin',
+  'claude-code-marketplace',
+  'claude-code-plugins',
+  'claude-community',
+  'claude-for-financial-services',
+  'claude-for-legal',
+  'claude-plugin-directory',
+  'claude-plugins-community',
+  'claude-plugins-official',
+  'claude-tag-plugins',
+  'financial-services-plugins',
+  'first-party-plugins',
+  'github',
+  'healthcare',
+  'inline',
+  'knowledge-work-plugins',
+  'life-sciences',
+  'npm',
+  'skills-dir',
+  'synced',
+])
+
+function isReserved(name: string): boolean {
+  return RESERVED.has(name) || name.startsWith('claudeai-')
+}
+
 const TLS = z.strictObject({
   certificate: path().describe('The certificate and those between it and the root (PEM).'),
   key: SECRET.describe('Where the private key (PEM) is read from.'),
@@ -122,6 +166,27 @@ const SURFACES = {
     title: line(200).optional().describe('Its title. Default: Agent Skills.'),
   }),
   well_known: surface('/.well-known/agent-skills/, for installers.', {}),
+  marketplace: z
+    .strictObject({
+      name: pluginName()
+        .refine((name) => !isReserved(name), 'is a name that Claude Code refuses; take one of your organization')
+        .describe('Its name, for good: clients refuse another one later.'),
+      owner: line(200).optional().describe('The name of your organization. Default: that of the marketplace.'),
+      description: line(1_024).optional().describe('What clients say of it. Default: Agent Skills.'),
+      plugin: pluginName().default('skills').describe('The plugin of the skills that are in no pack.'),
+      retired: z
+        .array(pluginName())
+        .optional()
+        .describe('Packs of before: clients that installed one drop its skills. Without this, some keep them.'),
+      renames: z
+        .record(pluginName(), pluginName())
+        .optional()
+        .describe('The names of packs of before, each with the name that it has now.'),
+    })
+    .optional()
+    .describe(
+      '/marketplace.git, a git remote with a plugin for each pack, for Claude Code, Codex, Copilot, Cursor and VS Code.',
+    ),
   metrics: z
     .strictObject({
       enabled: z
@@ -145,7 +210,7 @@ export const SERVE = z.strictObject({
     .optional()
     .describe('A second address, which has /hooks and /metrics in place of the first.'),
   public: z
-    .array(z.enum(['page', 'well-known', 'metrics']))
+    .array(z.enum(['page', 'well-known', 'marketplace', 'metrics']))
     .optional()
     .describe('What is answered without a token, on purpose.'),
   oauth: OAUTH.optional().describe('Accept the access tokens of an authorization server.'),

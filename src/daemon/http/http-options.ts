@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { threadMs } from '../../base/thread-time.ts'
 import type { OAuthOptions } from '../../serve/http/access/protected-resource.ts'
 import type { HttpOptions } from '../../serve/http/server.ts'
+import type { MarketplaceHost } from '../../serve/marketplace/marketplaces.ts'
 import type { Config, ListenAddress } from '../config/config.ts'
 import { isLoopback, isLoopbackUrl } from '../config/loopback.ts'
 import type { PageData } from './page-data.ts'
@@ -19,13 +20,15 @@ interface EdgeParts {
   /** The daemon's state for its web page. */
   readonly news: Pick<PageData, 'host'>
   readonly onError: HttpOptions['onError']
+  readonly marketplace: Omit<MarketplaceHost, 'config'>
 }
 
 /** The HTTP options that follow from the configuration. */
 export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
-  const { listen, tokens, oauth, clock, news, onError } = parts
+  const { listen, tokens, oauth, clock, news, onError, marketplace: host } = parts
   const required = isTokenRequired(config, listen)
   const { page, ...web } = config.serve.web
+  const { marketplace } = config.serve
   const { publicUrl, allowedHosts, allowedOrigins, trustedProxies } = config.serve.http
   const { sessions, sessionIdleMs, ...limits } = config.limits.http
   return {
@@ -39,6 +42,7 @@ export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
       isTokenRequired: required,
     },
     web: { ...web, page: page && { ...page, host: { ...news.host, isTokenRequired: required } } },
+    marketplace: marketplace && { ...host, config: marketplace },
     ...(oauth !== undefined && { oauth }),
     now: () => clock.monotonicMs(),
     spentMs: threadMs,

@@ -100,9 +100,13 @@ function expectSomebodyKnown({ config, tokens, oauth }: Daemon, listen: ListenAd
   )
 }
 
-function edgeOptions({ config, tokens, oauth, page: news }: Daemon, listen: ListenAddress, log: Log): HttpOptions {
+function edgeOptions(
+  { config, tokens, oauth, page: news, marketplace }: Daemon,
+  listen: ListenAddress,
+  log: Log,
+): HttpOptions {
   const onError: HttpOptions['onError'] = (error, trace) => logFailed(log, error, trace)
-  return httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, news, onError })
+  return httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, news, onError, marketplace })
 }
 
 interface Listening {

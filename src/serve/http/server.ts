@@ -1,3 +1,5 @@
+import { Marketplaces } from '../marketplace/marketplaces.ts'
+import type { MarketplaceHost } from '../marketplace/marketplaces.ts'
 import type { Serving } from '../mcp/core/methods.ts'
 import { PageSessions } from '../page/http/login-sessions.ts'
 import { webRoutesOf } from '../page/http/web-routes.ts'
@@ -12,6 +14,7 @@ import type { Names } from './access/host-check.ts'
 import { metadataRoutes, rulesWith } from './access/protected-resource.ts'
 import type { OAuthOptions } from './access/protected-resource.ts'
 import type { Rate, RateLimit } from './access/rate-limit.ts'
+import { marketplaceRoutes } from './git/marketplace-routes.ts'
 import { mcpRoutes } from './mcp/mcp-routes.ts'
 import { NO_SESSION_LOG } from './mcp/session-store.ts'
 import type { SessionLog } from './mcp/session-store.ts'
@@ -52,6 +55,8 @@ export interface HttpOptions extends ListenerOptions {
   readonly metrics?: MetricsText
   /** The pages and files served in addition to MCP; none by default. */
   readonly web?: WebOptions
+  /** The plugin marketplace, as a git remote; none by default. */
+  readonly marketplace?: MarketplaceHost | undefined
   /** The authorization server whose tokens are accepted in addition to ours. */
   readonly oauth?: OAuthOptions
   /** Returns the reasons for not being ready. By default, the only reason is a missing generation. */
@@ -132,7 +137,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
         ;({ site, offered } = siteFrom(next, asked))
         // The replaced site ends in the background: its readers reconnect to the new one, and pending responses are not
         // awaited.
-        void before?.[Symbol.asyncDispose]()
+        void before[Symbol.asyncDispose]()
         const mark = rooms.now
         if (rooms.serve(next)) sessions.told(mark, rooms.now)
         streams.endThoseWith(comeOrGone(mark.packs, rooms.now.packs))
@@ -140,7 +145,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
       async [Symbol.asyncDispose]() {
         end()
         await listener[Symbol.asyncDispose]()
-        await offered?.[Symbol.asyncDispose]()
+        await offered[Symbol.asyncDispose]()
       },
     }
   } catch (error) {
@@ -203,12 +208,12 @@ function note(serving: Serving, { sessions, rooms }: Listeners): readonly Dispos
 /** A site, and the parts that must be disposed with it. */
 interface Built {
   readonly site: Site
-  readonly offered: AsyncDisposable | undefined
+  readonly offered: AsyncDisposable
 }
 
 /** `url`: the listening URL, known as soon as the server listens. */
 function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: () => string): Built {
-  const { host, names, oauth, web, webhooks, metrics, now } = options
+  const { host, names, oauth, web, webhooks, metrics, marketplace, now } = options
   const address = (): string => names?.publicUrl?.replace(/\/$/, '') ?? url()
   const resource = (): string => `${address()}/mcp`
   const access = new HttpAccess(rulesOf(options, resource))
@@ -220,7 +225,8 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
   const { streams, signedIn } = heard
   const { bodyBytes, requestMs: batchMs } = options.limits
   const batches = { rate: heard.rate, holderOf, turns: heard.turns, batchMs, now }
-  const offered = web && webRoutesOf(serving, web, { access, admit, address, now, audit, holderOf, streams, signedIn })
+  const pages = web && webRoutesOf(serving, web, { access, admit, address, now, audit, holderOf, streams, signedIn })
+  const marketplaces = marketplace && marketplacesOf(serving, marketplace)
   const site: Site = {
     refusalOf: (request) => guard.refusalOf(request),
     guestOf: (request) => guard.guestOf(request),
@@ -241,12 +247,19 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
       ...healthRoutes(healthOf(serving, options)),
       ...(webhooks !== undefined && hookRoutes(webhooks)),
       ...(metrics !== undefined && metricsRoutes(metrics)),
-      ...offered?.routes,
+      ...pages?.routes,
+      ...(marketplaces !== undefined && marketplaceRoutes(marketplaces, NOTHING_HERE)),
       ...(oauth !== undefined && metadataRoutes(oauth, resource)),
     },
     nothingHere: NOTHING_HERE,
   }
+  const offered = new AsyncDisposableStack()
+  for (const part of [pages, marketplaces]) if (part !== undefined) offered.use(part)
   return { site, offered }
+}
+
+function marketplacesOf({ registry, read, packs }: Serving, host: MarketplaceHost): Marketplaces {
+  return new Marketplaces({ ...host, registry, read, packs: () => packs?.views.packs ?? [] })
 }
 
 /** Returns the options of the health checks. If MCP needs a token, their details are withheld too. */

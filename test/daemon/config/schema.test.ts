@@ -52,6 +52,7 @@ test('every row of the table of later keys names a key of the schema', () => {
 })
 
 const HONOURED = [
+  ...['', '.name', '.owner', '.description', '.plugin', '.retired', '.renames'].map((key) => `serve.marketplace${key}`),
   ...['', '.command', '.args', '.env'].map((key) => `sources[].mcp${key}`),
   ...['', '.file_bytes', '.listing_bytes', '.listing_pages', '.listing_entries', '.listing_timeout'].map(
     (key) => `sources[].budgets${key}`,

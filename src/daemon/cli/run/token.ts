@@ -18,7 +18,9 @@ import { withWriter } from '../daemon-client.ts'
 import { packsNamed } from '../pack-option.ts'
 
 /** The scopes that MCP clients need. */
-const OF_CLIENTS: readonly Scope[] = SCOPES.filter((scope) => !['page', 'well-known', 'metrics'].includes(scope))
+const OF_CLIENTS: readonly Scope[] = SCOPES.filter(
+  (scope) => !['page', 'well-known', 'marketplace', 'metrics'].includes(scope),
+)
 
 export const token: Command = {
   name: 'token',

@@ -39,12 +39,13 @@ export class HttpAccess {
     const { url = '/' } = request
     const door = { scope, path: url.replace(/\?.*$/s, '') }
     if (hasTokenInQuery(url)) return this.#denial(400, door, 'invalid_request', IN_QUERY)
-    if (request.headers.authorization === undefined) return this.#judge(undefined, door, bearerToken)
+    const tokenOf = scope === 'marketplace' ? gitToken : bearerToken
+    if (request.headers.authorization === undefined) return this.#judge(undefined, door, tokenOf)
     // Node would take the first of several headers, a proxy before us perhaps the last.
     const given = request.headersDistinct['authorization'] ?? []
     if (given.length > 1)
       return this.#denial(400, door, 'invalid_request', 'There is more than one Authorization header')
-    return this.#judge(given[0], door, bearerToken)
+    return this.#judge(given[0], door, tokenOf)
   }
 
   /** Checks a token from another place, such as a cookie of ours. */
@@ -72,6 +73,7 @@ export class HttpAccess {
   /** RFC 6750, section 3: a request without a token gets no error code. */
   #denial(status: number, { scope, path }: Door, error: string | undefined, message: string): Denied {
     const { metadataUrl, wordsOf } = this.#rules
+    if (scope === 'marketplace') return { kind: 'denied', status, message, headers: { 'www-authenticate': BASIC } }
     const parts = [
       ...(error === undefined ? [] : [`error="${error}"`]),
       `scope="${wordsOf?.(scope, path) ?? scope}"`,
@@ -108,6 +110,17 @@ function hasTokenInQuery(url: string): boolean {
 }
 
 const IN_QUERY_AS: ReadonlySet<string> = new Set(['access_token', 'token'])
+
+/** Git sends a token only as the password of RFC 7617, and only after a 401 that asks for one. */
+const BASIC = 'Basic realm="skillsyncd", charset="UTF-8"'
+
+/** The token of a git client: a bearer token, or the password of any user. */
+function gitToken(header: string): string | undefined {
+  const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(header)?.[1]
+  if (encoded === undefined || encoded.length > 2 * MAX_TOKEN) return bearerToken(header)
+  const [, password = ''] = /^[^:]*:(.*)$/s.exec(Buffer.from(encoded, 'base64').toString('utf8')) ?? []
+  return wellFormed(password)
+}
 
 /** Parses the header of RFC 6750, section 2.1. `undefined` for another scheme or a malformed token. */
 function bearerToken(header: string): string | undefined {

@@ -1,5 +1,6 @@
 import { chmodSync, lstatSync, mkdirSync, statSync } from 'node:fs'
-import { chmod, mkdir, readFile, readdir, rename, rmdir } from 'node:fs/promises'
+import { chmod, mkdir, open, readFile, readdir, rename, rm, rmdir } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { SyncError } from '../../model/sync-error.ts'
 import { isTemporary, removeAll, syncFolder, temporaryIn, writeWhole } from './atomic.ts'
@@ -175,6 +176,15 @@ export class StateFolder {
     for (const left of this.#left) await this.#remove(left).catch(unlessExpected)
     const path = temporaryIn(this.at('tmp'))
     return { path, [Symbol.asyncDispose]: async () => this.#remove(path) }
+  }
+
+  /** Opens an empty file for reading and writing that no folder lists: it goes with its handle. */
+  async scratchFile(): Promise<FileHandle> {
+    await this.expectRight()
+    const path = temporaryIn(this.at('tmp'))
+    const file = await open(path, 'wx+', 0o600).catch(cannot(`make a file in "${this.at('tmp')}"`))
+    await rm(path).catch(cannot(`take "${path}" out of its folder`))
+    return file
   }
 
   /** A temporary disk failure costs space only for a short time: the next scratch removes the rest. */

@@ -1,0 +1,43 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { ClientGone, disconnectSignal } from './client-gone.ts'
+import { unsentOf } from './response-backpressure.ts'
+
+/** A response whose bytes are written as its client reads them, so that no more than one piece waits in memory. */
+export class StreamedResponse {
+  readonly #response: ServerResponse
+  readonly #gone: AbortSignal
+  #written = 0
+
+  constructor(response: ServerResponse, headers: Readonly<Record<string, string>>) {
+    this.#response = response
+    this.#gone = disconnectSignal(response)
+    response.writeHead(200, headers)
+  }
+
+  /** Aborts when the client closes the connection. */
+  get gone(): AbortSignal {
+    return this.#gone
+  }
+
+  /** Resolves when the client has room for more. Throws `ClientGone`. */
+  async write(bytes: Uint8Array): Promise<void> {
+    if (this.#response.destroyed) throw new ClientGone()
+    this.#written += bytes.byteLength
+    if (!this.#response.write(bytes)) await once(this.#response, 'drain', { signal: this.#gone }).catch(this.#throwGone)
+  }
+
+  /** Has the connection closed if the client reads too slowly from now on. */
+  watch(): void {
+    const before = this.#written
+    unsentOf(this.#response)?.watch(this.#response, 0, () => this.#written - before)
+  }
+
+  end(): void {
+    this.#response.end()
+  }
+
+  readonly #throwGone = (error: unknown): never => {
+    throw this.#gone.aborted ? new ClientGone() : error
+  }
+}

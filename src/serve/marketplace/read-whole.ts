@@ -1,0 +1,15 @@
+import type { CatalogFile } from '../../sync/catalog/catalog-entry.ts'
+import { bytesOf, isUnread } from '../content.ts'
+import type { ReadContent } from '../content.ts'
+
+/** The content of a file is needed, and cannot be read at this moment. */
+export class ContentUnavailable extends Error {
+  override readonly name = 'ContentUnavailable'
+}
+
+/** Reads a file. Throws `ContentUnavailable` if its bytes are not those that are listed, or cannot be read now. */
+export async function readWhole(listed: CatalogFile, read: ReadContent): Promise<Buffer> {
+  const bytes = await bytesOf(listed, read)
+  if (isUnread(bytes)) throw new ContentUnavailable('A file of a skill cannot be read at this moment')
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

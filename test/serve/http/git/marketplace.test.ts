@@ -1,0 +1,577 @@
+import { execFile } from 'node:child_process'
+import fs from 'node:fs'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import * as isomorphic from 'isomorphic-git'
+import http from 'isomorphic-git/http/node'
+import { describe, expect, test } from 'vitest'
+import { newToken } from '../../../../src/daemon/http/tokens.ts'
+import type { Scope } from '../../../../src/serve/principal.ts'
+import { packet } from '../../../../src/sync/upstream/git/smart-http/pkt-line.ts'
+import { Repository } from '../../../support/git/repository.ts'
+import type { Content } from '../../../support/git/repository.ts'
+import { serve } from '../../../support/served.ts'
+import type { Served } from '../../../support/served.ts'
+import { temporaryFolder } from '../../../support/temporary.ts'
+import { ask } from '../ask.ts'
+
+const run = promisify(execFile)
+
+const MARKETPLACE = ['serve:', '  marketplace: { name: acme, owner: Acme, description: Skills of Acme }']
+const PACKS = ['packs:', '  - id: writing', '    description: To write', '    include: [{ path: write-* }]']
+
+const skill = (name: string, body = 'body') => `---\nname: ${name}\ndescription: About ${name}\n---\n${body}\n`
+
+const FILES: Readonly<Record<string, Content>> = {
+  'write-letter/SKILL.md': skill('write-letter'),
+  'write-letter/scripts/run.sh': { executable: '#!/bin/sh\r\necho\n' },
+  'write-letter/data/blob.bin': Buffer.from([0, 1, 2, 255, 13, 10]),
+  'write-letter/link.md': { link: 'SKILL.md' },
+  'tidy/SKILL.md': skill('tidy'),
+}
+
+describe('git clones the marketplace', () => {
+  const versions = ['0', '1', '2']
+  const ways = [
+    ['whole', []],
+    ['shallow', ['--depth', '1']],
+    ['with a filter', ['--filter=blob:none', '--no-checkout']],
+    ['as a mirror', ['--mirror']],
+    ['by its branch', ['--branch', 'main']],
+  ] as const
+
+  test.each(versions.flatMap((version) => ways.map(([way, flags]) => [version, way, flags] as const)))(
+    'by version %s of the protocol, %s',
+    async (version, _, flags) => {
+      await using scene = await Scene.serving(FILES)
+
+      const clone = await scene.clone(['-c', `protocol.version=${version}`], flags)
+
+      const tip = await git(['rev-parse', 'HEAD'], clone)
+      expect(tip).toBe(await scene.tip())
+      expect(await git(['fsck', '--full', '--strict'], clone)).toBe('')
+      expect(await git(['rev-list', '--count', 'HEAD'], clone)).toBe('1')
+    },
+  )
+
+  test('and has the bytes and modes of the files, links inside a skill as copies', async () => {
+    await using scene = await Scene.serving(FILES)
+
+    const clone = await scene.clone()
+
+    const folder = join(clone, 'plugins/writing/skills/write-letter')
+    expect((await readdir(folder, { recursive: true })).toSorted()).toEqual(
+      ['SKILL.md', 'data', 'data/blob.bin', 'link.md', 'scripts', 'scripts/run.sh'].toSorted(),
+    )
+    expect(await readFile(join(folder, 'data/blob.bin'))).toEqual(FILES['write-letter/data/blob.bin'])
+    expect(await readFile(join(folder, 'link.md'), 'utf8')).toBe(FILES['write-letter/SKILL.md'])
+    expect(await readFile(join(folder, 'scripts/run.sh'), 'latin1')).toBe('#!/bin/sh\r\necho\n')
+    expect((await stat(join(folder, 'scripts/run.sh'))).mode & 0o111).not.toBe(0)
+    expect((await stat(join(folder, 'SKILL.md'))).mode & 0o111).toBe(0)
+    expect(await readdir(join(clone, 'plugins/skills/skills'))).toEqual(['tidy'])
+  })
+
+  test('whose manifests name the same plugins, versions and paths', async () => {
+    await using scene = await Scene.serving(FILES)
+
+    const clone = await scene.clone()
+
+    const json = async (path: string) => JSON.parse(await readFile(join(clone, path), 'utf8'))
+    const claude = await json('.claude-plugin/marketplace.json')
+    const agents = await json('.agents/plugins/marketplace.json')
+    const cursor = await json('.cursor-plugin/marketplace.json')
+    const version = expect.stringMatching(/^0\.0\.0-g[0-9a-f]{12}$/)
+    expect(claude).toEqual({
+      name: 'acme',
+      owner: { name: 'Acme' },
+      description: 'Skills of Acme',
+      forceRemoveDeletedPlugins: true,
+      renames: {},
+      plugins: [
+        { name: 'skills', source: './plugins/skills', description: 'Skills of Acme', version },
+        { name: 'writing', source: './plugins/writing', description: 'To write', version },
+      ],
+    })
+    expect(agents.plugins.map((plugin: { source: object }) => plugin.source)).toEqual([
+      { source: 'local', path: './plugins/skills' },
+      { source: 'local', path: './plugins/writing' },
+    ])
+    expect(cursor.plugins.map((plugin: { source: string }) => plugin.source)).toEqual([
+      'plugins/skills',
+      'plugins/writing',
+    ])
+    for (const { name, version: served } of claude.plugins)
+      for (const path of ['plugin.json', '.claude-plugin/plugin.json', '.cursor-plugin/plugin.json'])
+        expect(await json(`plugins/${name}/${path}`)).toMatchObject({ name, version: served })
+    expect(await readFile(join(clone, '.gitattributes'), 'utf8')).toBe('* -text\n')
+  })
+})
+
+describe('after a change', () => {
+  test.each([
+    ['0', []],
+    ['2', []],
+    ['0', ['--depth', '1']],
+    ['2', ['--depth', '1']],
+  ] as const)(
+    'a fetch by version %s with %j gets the difference, and the other plugin is as it was',
+    async (version, flags) => {
+      await using scene = await Scene.serving(FILES)
+      const clone = await scene.clone([], flags)
+      const before = await git(['rev-parse', 'HEAD'], clone)
+      const others = await git(['rev-parse', 'HEAD:plugins/skills'], clone)
+      await scene.commit({ 'write-letter/SKILL.md': skill('write-letter', 'other') })
+
+      await git(['-c', `protocol.version=${version}`, 'fetch', ...flags, 'origin', 'HEAD'], clone)
+
+      const after = await git(['rev-parse', 'FETCH_HEAD'], clone)
+      expect(after).toBe(await scene.tip())
+      expect(after).not.toBe(before)
+      expect(await git(['rev-parse', 'FETCH_HEAD:plugins/skills'], clone)).toBe(others)
+      expect(await git(['fsck', '--full', '--strict'], clone)).not.toContain('missing')
+      expect(await git(['show', 'FETCH_HEAD:plugins/writing/skills/write-letter/SKILL.md'], clone)).toContain('other')
+    },
+  )
+
+  test('a client that has the revision of before is sent only the objects that are new', async () => {
+    await using scene = await Scene.serving(FILES)
+    const clone = await scene.clone()
+    const whole = await objectsIn(clone)
+    await scene.commit({ 'tidy/SKILL.md': skill('tidy', 'other') })
+
+    await git(['fetch', 'origin'], clone)
+
+    // The commit, the six trees on the way to the file and to the manifests, the tree of a manifest of the plugin, the
+    // file, the manifest of the marketplace, and two of the plugin.
+    expect((await objectsIn(clone)) - whole).toBe(12)
+    expect(whole).toBeGreaterThan(20)
+  })
+
+  test('neither the tip of before nor a blob of it can be had, by any version', async () => {
+    await using scene = await Scene.serving(FILES)
+    const clone = await scene.clone()
+    const tip = await git(['rev-parse', 'HEAD'], clone)
+    const blob = await git(['rev-parse', 'HEAD:plugins/skills/skills/tidy/SKILL.md'], clone)
+    await scene.commit({ 'tidy/SKILL.md': null })
+    expect(await scene.tip()).not.toBe(tip)
+
+    for (const id of [tip, blob])
+      for (const version of ['0', '1', '2']) {
+        const empty = await scene.emptyClone()
+        const fetching = git(['-c', `protocol.version=${version}`, 'fetch', scene.url, id], empty)
+        await expect(fetching).rejects.toThrow(/not our ref|unadvertised object/)
+      }
+  })
+
+  test('of a rollback upstream the commit is the one that was there before', async () => {
+    await using scene = await Scene.serving(FILES)
+    const before = await scene.tip()
+    await scene.commit({ 'tidy/SKILL.md': skill('tidy', 'other') })
+    expect(await scene.tip()).not.toBe(before)
+
+    await scene.commit({ 'tidy/SKILL.md': FILES['tidy/SKILL.md']! })
+
+    expect(await scene.tip()).toBe(before)
+  })
+
+  test('an editor that pulls, sees that it cannot, and resets, has the new revision', async () => {
+    await using scene = await Scene.serving(FILES)
+    const clone = await scene.clone()
+    await scene.commit({ 'tidy/SKILL.md': skill('tidy', 'other') })
+
+    await expect(git(['pull', '--ff-only'], clone)).rejects.toThrow('Not possible to fast-forward')
+    await git(['fetch', '--prune'], clone)
+    expect(await git(['rev-list', '--count', 'HEAD..@{u}'], clone)).toBe('1')
+    expect(await git(['rev-list', '--count', '@{u}..HEAD'], clone)).toBe('1')
+    await git(['reset', '--hard', '@{u}'], clone)
+
+    expect(await git(['status', '--porcelain'], clone)).toBe('')
+    expect(await git(['rev-parse', 'HEAD'], clone)).toBe(await scene.tip())
+  })
+
+  test('each of many clones during changes is one whole revision', async () => {
+    await using scene = await Scene.serving(FILES)
+    const tips = new Set([await scene.tip()])
+    const cloning = async (): Promise<string | undefined> => {
+      const clone = await scene.clone().catch(unlessOutdated)
+      if (clone === undefined) return undefined
+      expect(await git(['fsck', '--full', '--strict'], clone)).toBe('')
+      return git(['rev-parse', 'HEAD'], clone)
+    }
+    const all: Promise<string | undefined>[] = []
+    for (let at = 0; at < 10; at += 1) {
+      all.push(...Array.from({ length: 4 }, cloning))
+      await scene.commit({ 'tidy/SKILL.md': skill('tidy', `body ${at}`) })
+      tips.add(await scene.tip())
+    }
+
+    const cloned = (await Promise.all(all)).filter((tip) => tip !== undefined)
+
+    expect(cloned.length).toBeGreaterThan(0)
+    expect(cloned.every((tip) => tips.has(tip))).toBe(true)
+  })
+})
+
+test('isomorphic-git clones and lists the marketplace', async () => {
+  await using scene = await Scene.serving(FILES)
+  await using whole = await temporaryFolder()
+  await using shallow = await temporaryFolder()
+  const tip = await scene.tip()
+
+  await isomorphic.clone({ fs, http, dir: whole.path, url: scene.url })
+  await isomorphic.clone({ fs, http, dir: shallow.path, url: scene.url, depth: 1, singleBranch: true })
+  const refs = await isomorphic.listServerRefs({ http, url: scene.url, protocolVersion: 2, symrefs: true })
+
+  expect(await isomorphic.resolveRef({ fs, dir: whole.path, ref: 'HEAD' })).toBe(tip)
+  expect(await isomorphic.resolveRef({ fs, dir: shallow.path, ref: 'HEAD' })).toBe(tip)
+  expect(refs).toContainEqual({ ref: 'HEAD', oid: tip, target: 'refs/heads/main' })
+})
+
+test('two hubs with the same sources and packs have the same commit, whatever the order of their syncs', async () => {
+  await using other = await Repository.create()
+  await other.commit({ 'write-poem/SKILL.md': skill('write-poem') })
+  await using scene = await Scene.serving(FILES, { more: { other } })
+  await using second = await Repository.create()
+  await second.commit({ 'first/SKILL.md': skill('first') })
+  await second.commit({ 'first/SKILL.md': null, ...FILES })
+  await using hub = await serve(other, {
+    id: 'other',
+    more: { fx: second },
+    config: [
+      'packs:',
+      '  - id: writing',
+      '    description: To write',
+      '    include: [{ path: write-* }]',
+      ...MARKETPLACE,
+    ],
+  })
+
+  const [tip] = (await git(['ls-remote', `${hub.http.url}/marketplace.git`, 'HEAD'])).split('\t')
+
+  expect(tip).toBe(await scene.tip())
+})
+
+describe('a caller', () => {
+  test('without a token, or with a wrong one, is refused before any name is given', async () => {
+    await using scene = await Scene.hub()
+    const none = await ask(scene.origin, '/marketplace.git/info/refs?service=git-upload-pack')
+    const wrong = await ask(scene.origin, '/marketplace.git/info/refs?service=git-upload-pack', {
+      headers: basic('x', 'wrong'),
+    })
+
+    for (const answer of [none, wrong]) {
+      expect(answer.status).toBe(401)
+      expect(answer.headers['www-authenticate']).toMatch(/^Basic realm=/)
+      expect(answer.text).not.toContain('writing')
+    }
+    await expect(git(['ls-remote', scene.url])).rejects.toThrow(/could not read Username|Authentication failed/)
+  })
+
+  test('gives a token as a password of any user, or as a bearer', async () => {
+    await using scene = await Scene.hub()
+    const token = await scene.token(['marketplace'])
+
+    const url = new URL(scene.url)
+    url.username = 'anybody'
+    url.password = token
+    const byPassword = await git(['ls-remote', url.href, 'HEAD'])
+    const header = `http.extraHeader=Authorization: Bearer ${token}`
+    const byBearer = await git(['-c', header, 'ls-remote', scene.url, 'HEAD'])
+
+    expect(byPassword).toBe(byBearer)
+    expect(byPassword).toMatch(/^[0-9a-f]{40}\tHEAD$/)
+  })
+
+  test('whose token opens other forms alone is refused', async () => {
+    await using scene = await Scene.hub()
+    const token = await scene.token(['skills'])
+
+    const answer = await ask(scene.origin, '/marketplace.git/info/refs?service=git-upload-pack', {
+      headers: basic('x', token),
+    })
+
+    expect(answer.status).toBe(403)
+  })
+
+  test('cannot give a token as a password where only bearers are taken', async () => {
+    await using scene = await Scene.hub()
+    const token = await scene.token(['well-known', 'marketplace'])
+
+    const answer = await ask(scene.origin, '/.well-known/agent-skills/index.json', { headers: basic('x', token) })
+
+    expect(answer.status).toBe(401)
+  })
+
+  test('of one pack sees that plugin alone, as everybody sees it', async () => {
+    await using scene = await Scene.hub()
+    const all = await scene.clone([], [], await scene.token(['marketplace']))
+    const token = await scene.token(['marketplace'], ['writing'])
+
+    const clone = await scene.clone([], [], token)
+
+    expect(await readdir(join(clone, 'plugins'))).toEqual(['writing'])
+    expect(await git(['rev-parse', 'HEAD:plugins/writing'], clone)).toBe(
+      await git(['rev-parse', 'HEAD:plugins/writing'], all),
+    )
+    expect((await readdir(join(all, 'plugins'))).toSorted()).toEqual(['other', 'skills', 'writing'])
+    const tip = await git(['rev-parse', 'HEAD'], all)
+    await expect(git(['fetch', withToken(scene.url, token), tip], await scene.emptyClone())).rejects.toThrow(
+      'not our ref',
+    )
+  })
+
+  test('finds one pack at an address of its own, and none that it does not see', async () => {
+    await using scene = await Scene.hub()
+    const token = await scene.token(['marketplace'], ['writing'])
+    const at = (pack: string): string => withToken(`${scene.origin}/packs/${pack}/marketplace.git`, token)
+
+    const clone = await scene.cloneOf(at('writing'))
+
+    expect(JSON.parse(await readFile(join(clone, '.claude-plugin/marketplace.json'), 'utf8'))).toMatchObject({
+      name: 'acme-writing',
+      plugins: [{ name: 'writing' }],
+    })
+    await expect(git(['ls-remote', at('other')])).rejects.toThrow('not found')
+    await expect(git(['ls-remote', at('none')])).rejects.toThrow('not found')
+  })
+})
+
+test('a retired pack is served without skills, and a renamed one is named', async () => {
+  await using scene = await Scene.serving(FILES, {
+    marketplace: ['    retired: [old]', '    renames: { older: writing }'],
+  })
+
+  const clone = await scene.clone()
+
+  expect(await readdir(join(clone, 'plugins/old'))).not.toContain('skills')
+  const { plugins, renames } = JSON.parse(await readFile(join(clone, '.claude-plugin/marketplace.json'), 'utf8'))
+  expect(plugins.map(({ name }: { name: string }) => name)).toEqual(['old', 'skills', 'writing'])
+  expect(renames).toEqual({ older: 'writing' })
+})
+
+test.each([
+  ['.gitattributes', { 'bad/.gitattributes': '*.md eol=crlf\n' }],
+  ['the name of a device', { 'bad/aux.md': 'a' }],
+  ['a trailing dot', { 'bad/name.': 'a' }],
+  ['a character of Windows', { 'bad/a:b': 'a' }],
+  ['.gitmodules', { 'bad/.gitmodules': 'x' }],
+])('a skill with %s is left out, and the log says why', async (_, files) => {
+  await using scene = await Scene.serving({ ...FILES, 'bad/SKILL.md': skill('bad'), ...files })
+
+  const clone = await scene.clone()
+
+  expect(await readdir(join(clone, 'plugins/skills/skills'))).toEqual(['tidy'])
+  expect(scene.served.logged()).toContain('"marketplace-skill-left-out","skill":"fx/bad"')
+})
+
+test('a skill whose files a repository does not name by SHA-1 is served too', async () => {
+  await using repository = await Repository.create({ objectFormat: 'sha256' })
+  await repository.commit(FILES)
+  await using scene = await Scene.serving(FILES)
+  await using hub = await serve(repository, { config: [...PACKS, ...MARKETPLACE] })
+
+  const [tip] = (await git(['ls-remote', `${hub.http.url}/marketplace.git`, 'HEAD'])).split('\t')
+
+  expect(tip).toBe(await scene.tip())
+})
+
+describe('a request that no client of git sends', () => {
+  const flush = '0000'
+  const line = (text: string): string => packet(`${text}\n`).toString()
+  const want = (id: string): string => line(`want ${id} side-band-64k`)
+
+  test.each([
+    ['is no lines', () => 'hello'],
+    ['ends within a line', () => '00ffwant'],
+    ['has no want', () => flush],
+    [
+      'wants a thousand objects',
+      () => Array.from({ length: 1_000 }, (_, at) => want(at.toString(16).padStart(40, '0'))).join(''),
+    ],
+    ['wants what is no id', () => line('want ../../etc/passwd')],
+    ['has another line', (tip: string) => want(tip) + line('delete everything') + flush],
+  ])('and %s is refused in the words of the protocol', async (_, body) => {
+    await using scene = await Scene.serving(FILES)
+
+    const answer = await scene.post(body(await scene.tip()))
+
+    expect(answer.status).toBe(200)
+    expect(answer.text).toMatch(/^[0-9a-f]{4}ERR upload-pack: /)
+    expect(await scene.tip()).toMatch(/^[0-9a-f]{40}$/)
+  })
+
+  test.each([
+    ['an unknown command', `${line('command=object-info')}0001${flush}`],
+    ['no command', flush],
+    ['another format of ids', `${line('command=fetch')}${line('object-format=sha256')}0001${flush}`],
+    ['a filter', `${line('command=fetch')}0001${line('filter blob:none')}${flush}`],
+  ])('with %s is refused, by version 2', async (_, body) => {
+    await using scene = await Scene.serving(FILES)
+
+    const answer = await scene.post(body, { 'git-protocol': 'version=2' })
+
+    expect(answer.text).toMatch(/^[0-9a-f]{4}ERR upload-pack: /)
+  })
+
+  test('and is too large is refused, also where it is small before it is unpacked', async () => {
+    await using scene = await Scene.serving(FILES)
+    const large = 'x'.repeat(2 ** 20 + 1)
+
+    expect((await scene.post(large)).status).toBe(413)
+    expect((await scene.post(gzipSync(large), { 'content-encoding': 'gzip' })).status).toBe(413)
+    expect((await scene.post('no gzip', { 'content-encoding': 'gzip' })).status).toBe(413)
+  })
+
+  test('has no other paths: no push, no dumb protocol, no name that leads elsewhere', async () => {
+    await using scene = await Scene.serving(FILES)
+
+    for (const path of [
+      '/marketplace.git/HEAD',
+      '/marketplace.git/info/refs',
+      '/marketplace.git/info/refs?service=git-receive-pack',
+      '/marketplace.git/git-receive-pack',
+      '/marketplace.git/objects/info/packs',
+      '/packs/writing',
+      '/packs/../marketplace.git/info/refs?service=git-upload-pack',
+      '/packs/writing%2f/marketplace.git/info/refs?service=git-upload-pack',
+    ])
+      expect([path, (await ask(scene.origin, path)).status]).toEqual([path, 404])
+    await expect(git(['push', scene.url, 'HEAD:refs/heads/x'], await scene.clone())).rejects.toThrow('not found')
+  })
+})
+
+test('without a configuration there is no marketplace', async () => {
+  await using repository = await Repository.create()
+  await repository.commit(FILES)
+  await using hub = await serve(repository)
+
+  expect((await ask(hub.http.url, '/marketplace.git/info/refs?service=git-upload-pack')).status).toBe(404)
+})
+
+const ENVIRONMENT = { ...process.env, GIT_TERMINAL_PROMPT: '0', GIT_ASKPASS: '', LC_ALL: 'C' }
+
+async function git(args: readonly string[], cwd?: string): Promise<string> {
+  const { stdout, stderr } = await run('git', [...args], { cwd, env: ENVIRONMENT })
+  return args[0] === 'fsck'
+    ? (stdout + stderr).replace(/^(?:Checking .*|notice: .*|dangling .*)\n/gm, '').trim()
+    : stdout.trim()
+}
+
+function unlessOutdated(error: unknown): undefined {
+  if (error instanceof Error && error.message.includes('not our ref')) return undefined
+  throw error
+}
+
+async function objectsIn(clone: string): Promise<number> {
+  const counted = await git(['count-objects', '-v'], clone)
+  return ['count', 'in-pack'].reduce(
+    (sum, key) => sum + Number(new RegExp(`^${key}: (\\d+)`, 'm').exec(counted)?.[1]),
+    0,
+  )
+}
+
+function basic(user: string, password: string) {
+  return { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` }
+}
+
+function withToken(address: string, token: string): string {
+  const url = new URL(address)
+  url.username = 'token'
+  url.password = token
+  return url.href
+}
+
+interface SceneOptions {
+  readonly marketplace?: readonly string[]
+  readonly config?: readonly string[]
+  readonly more?: Readonly<Record<string, Repository>>
+}
+
+/** A hub with a marketplace over one repository. */
+class Scene implements AsyncDisposable {
+  readonly served: Served
+  readonly #repository: Repository
+  readonly #clones: AsyncDisposableStack
+
+  private constructor(served: Served, repository: Repository, clones: AsyncDisposableStack) {
+    this.served = served
+    this.#repository = repository
+    this.#clones = clones
+  }
+
+  static async serving(files: Readonly<Record<string, Content>>, options: SceneOptions = {}): Promise<Scene> {
+    const clones = new AsyncDisposableStack()
+    const repository = clones.use(await Repository.create())
+    await repository.commit(files)
+    const block = ['serve:', '  marketplace:', '    name: acme', '    owner: Acme', '    description: Skills of Acme']
+    const config = [...(options.config ?? PACKS), ...block, ...(options.marketplace ?? [])]
+    const served = await serve(repository, { config, ...(options.more !== undefined && { more: options.more }) })
+    return new Scene(served, repository, clones)
+  }
+
+  /** A hub that needs tokens, with two packs. */
+  static async hub(): Promise<Scene> {
+    const other = ['  - id: other', '    include: [{ name: tidy }]']
+    return Scene.serving(FILES, {
+      config: [...PACKS, ...other],
+      marketplace: ['  http: { public_url: https://skills.example.com }'],
+    })
+  }
+
+  get origin(): string {
+    return this.served.http.url
+  }
+
+  get url(): string {
+    return `${this.origin}/marketplace.git`
+  }
+
+  async tip(): Promise<string> {
+    const [tip = ''] = (await git(['ls-remote', this.url, 'HEAD'])).split('\t')
+    return tip
+  }
+
+  async commit(files: Readonly<Record<string, Content | null>>): Promise<void> {
+    await this.#repository.commit(files)
+    await this.served.sync()
+  }
+
+  async token(scopes: readonly Scope[], packs?: readonly string[]): Promise<string> {
+    const { secret, sha256 } = newToken()
+    const created = new Date().toISOString()
+    const name = `token-${(this.#made += 1)}`
+    await this.served.daemon.tokens.add({ name, sha256, scopes, created, ...(packs !== undefined && { packs }) })
+    return secret
+  }
+
+  #made = 0
+
+  async emptyClone(): Promise<string> {
+    const folder = this.#clones.use(await temporaryFolder())
+    await git(['init', '--quiet', folder.path])
+    return folder.path
+  }
+
+  async clone(before: readonly string[] = [], flags: readonly string[] = [], token?: string): Promise<string> {
+    return this.cloneOf(token === undefined ? this.url : withToken(this.url, token), before, flags)
+  }
+
+  async cloneOf(url: string, before: readonly string[] = [], flags: readonly string[] = []): Promise<string> {
+    const folder = this.#clones.use(await temporaryFolder())
+    const path = join(folder.path, 'clone')
+    await git([...before, 'clone', '--quiet', ...flags, url, path])
+    return path
+  }
+
+  async post(body: string | Buffer, headers: Readonly<Record<string, string>> = {}) {
+    const sent = typeof body === 'string' ? body : body.toString('latin1')
+    return ask(this.origin, '/marketplace.git/git-upload-pack', { method: 'POST', headers, body: sent })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.served[Symbol.asyncDispose]()
+    await this.#clones.disposeAsync()
+  }
+}
