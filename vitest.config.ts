@@ -13,6 +13,9 @@ export const PEERS = ['test/peers/**/*.test.ts', 'test/sync/upstream/git/program
 /** Tests of the whole program, started as users start it. */
 export const E2E = ['test/e2e/**/*.test.ts', 'test/scenarios/**/*.test.ts']
 
+/** Tests with real agents, which are installed for them. */
+export const AGENTS = ['test/agents/**/*.test.ts']
+
 export default defineConfig({
   plugins: [
     {
@@ -30,8 +33,8 @@ export default defineConfig({
   ],
   test: {
     include: ['test/**/*.test.ts'],
-    // Lanes of their own: vitest.faults.config.ts, vitest.peers.config.ts and vitest.e2e.config.ts.
-    exclude: [...FAULTS, ...PEERS, ...E2E],
+    // Lanes of their own: vitest.faults.config.ts, vitest.peers.config.ts, vitest.e2e.config.ts and vitest.agents.config.ts.
+    exclude: [...FAULTS, ...PEERS, ...E2E, ...AGENTS],
     // The build is JavaScript that Node loads by itself: to transform it once more would take a second in each file.
     server: { deps: { external: [/\/dist\//] } },
     // They end what hangs, and judge nothing: a busy machine may take a minute for what takes a second elsewhere.

@@ -8,6 +8,7 @@ import type { Figure } from './figure.ts'
 import { measureFirstSync } from './first-sync.ts'
 import { measureGit } from './git.ts'
 import { Ground } from './ground.ts'
+import { measureMarketplace } from './marketplace.ts'
 import { measureMeter } from './meter.ts'
 import { measureNotify } from './notify.ts'
 import { measurePeers, SIZES } from './peers.ts'
@@ -36,6 +37,7 @@ const MEASURES: readonly ((ground: Ground) => Promise<readonly Figure[]>)[] = [
   measureRestart,
   measureDuringSync,
   measureServe,
+  measureMarketplace,
   measureMeter,
   measureSearch,
   measureShares,

@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Repository } from '../test/support/git/repository.ts'
 import type { Content } from '../test/support/git/repository.ts'
@@ -31,20 +32,49 @@ export interface ServedRepositories extends AsyncDisposable {
 export async function serveAll(contents: readonly Skills[]): Promise<ServedRepositories> {
   const made: { readonly repository: Repository; readonly skills: Skills }[] = []
   for (const skills of contents) made.push({ skills, repository: await packed(skills.files) })
-  const folders = made.map(({ repository }) => repository.folder)
-  const child = fork(fileURLToPath(new URL('./server-process.ts', import.meta.url)), folders)
-  const [urls]: readonly unknown[] = await once(child, 'message')
-  if (!Array.isArray(urls)) throw new TypeError('The server does not say where it is')
+  const served = await serveFolders(made.map(({ repository }) => repository.folder))
   return {
-    all: made.map((one, index) => ({ ...one, url: String(urls[index]) })),
+    all: made.map((one, index) => ({ ...one, url: String(served.urls[index]) })),
     [Symbol.asyncDispose]: async () => {
-      const exit = once(child, 'exit')
-      child.disconnect()
-      await exit
+      await served[Symbol.asyncDispose]()
       await Promise.all(made.map(({ repository }) => repository[Symbol.asyncDispose]()))
     },
   }
 }
+
+/** A git server in a process of its own. */
+interface ServedFolders extends AsyncDisposable {
+  readonly urls: readonly string[]
+  /** Processor time of the server and of the git processes that it started and that ended, in milliseconds. */
+  cpuMs(): Promise<number>
+}
+
+/** Serves bare repositories. */
+export async function serveFolders(folders: readonly string[]): Promise<ServedFolders> {
+  const child = fork(fileURLToPath(new URL('./server-process.ts', import.meta.url)), folders)
+  const [urls]: readonly unknown[] = await once(child, 'message')
+  if (!Array.isArray(urls)) throw new TypeError('The server does not say where it is')
+  return {
+    urls: urls.map(String),
+    cpuMs: async () => {
+      const stat = await readFile(`/proc/${child.pid}/stat`, 'utf8')
+      // proc(5): the fields after the name, which stands in parentheses; utime, stime, cutime and cstime are the 14th to the 17th.
+      const ticks = stat
+        .slice(stat.lastIndexOf(')') + 2)
+        .split(' ')
+        .slice(11, 15)
+      return ticks.reduce((sum, each) => sum + Number(each), 0) * MS_PER_TICK
+    },
+    [Symbol.asyncDispose]: async () => {
+      const exit = once(child, 'exit')
+      child.disconnect()
+      await exit
+    },
+  }
+}
+
+/** Of Linux, on all that it runs on here. */
+const MS_PER_TICK = 10
 
 /** As a host keeps it: one pack, well packed. */
 async function packed(files: Skills['files']): Promise<Repository> {

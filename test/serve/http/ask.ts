@@ -13,7 +13,7 @@ export interface Answer {
 export interface Asking {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | Buffer
 }
 
 /** Asks for a path as it is written: what `fetch` would fold away arrives. */

@@ -1,28 +1,17 @@
-import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import * as isomorphic from 'isomorphic-git'
 import http from 'isomorphic-git/http/node'
 import { describe, expect, test } from 'vitest'
-import { newToken } from '../../../../src/daemon/http/tokens.ts'
-import type { Scope } from '../../../../src/serve/principal.ts'
 import { packet } from '../../../../src/sync/upstream/git/smart-http/pkt-line.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import type { Content } from '../../../support/git/repository.ts'
+import { git, MARKETPLACE, PACKS, Scene, skill, withToken } from '../../../support/http/marketplace.ts'
 import { serve } from '../../../support/served.ts'
-import type { Served } from '../../../support/served.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 import { ask } from '../ask.ts'
-
-const run = promisify(execFile)
-
-const MARKETPLACE = ['serve:', '  marketplace: { name: acme, owner: Acme, description: Skills of Acme }']
-const PACKS = ['packs:', '  - id: writing', '    description: To write', '    include: [{ path: write-* }]']
-
-const skill = (name: string, body = 'body') => `---\nname: ${name}\ndescription: About ${name}\n---\n${body}\n`
 
 const FILES: Readonly<Record<string, Content>> = {
   'write-letter/SKILL.md': skill('write-letter'),
@@ -255,7 +244,7 @@ test('two hubs with the same sources and packs have the same commit, whatever th
 
 describe('a caller', () => {
   test('without a token, or with a wrong one, is refused before any name is given', async () => {
-    await using scene = await Scene.hub()
+    await using scene = await Scene.hub(FILES)
     const none = await ask(scene.origin, '/marketplace.git/info/refs?service=git-upload-pack')
     const wrong = await ask(scene.origin, '/marketplace.git/info/refs?service=git-upload-pack', {
       headers: basic('x', 'wrong'),
@@ -270,7 +259,7 @@ describe('a caller', () => {
   })
 
   test('gives a token as a password of any user, or as a bearer', async () => {
-    await using scene = await Scene.hub()
+    await using scene = await Scene.hub(FILES)
     const token = await scene.token(['marketplace'])
 
     const url = new URL(scene.url)
@@ -285,7 +274,7 @@ describe('a caller', () => {
   })
 
   test('whose token opens other forms alone is refused', async () => {
-    await using scene = await Scene.hub()
+    await using scene = await Scene.hub(FILES)
     const token = await scene.token(['skills'])
 
     const answer = await ask(scene.origin, '/marketplace.git/info/refs?service=git-upload-pack', {
@@ -296,7 +285,7 @@ describe('a caller', () => {
   })
 
   test('cannot give a token as a password where only bearers are taken', async () => {
-    await using scene = await Scene.hub()
+    await using scene = await Scene.hub(FILES)
     const token = await scene.token(['well-known', 'marketplace'])
 
     const answer = await ask(scene.origin, '/.well-known/agent-skills/index.json', { headers: basic('x', token) })
@@ -305,7 +294,7 @@ describe('a caller', () => {
   })
 
   test('of one pack sees that plugin alone, as everybody sees it', async () => {
-    await using scene = await Scene.hub()
+    await using scene = await Scene.hub(FILES)
     const all = await scene.clone([], [], await scene.token(['marketplace']))
     const token = await scene.token(['marketplace'], ['writing'])
 
@@ -323,7 +312,7 @@ describe('a caller', () => {
   })
 
   test('finds one pack at an address of its own, and none that it does not see', async () => {
-    await using scene = await Scene.hub()
+    await using scene = await Scene.hub(FILES)
     const token = await scene.token(['marketplace'], ['writing'])
     const at = (pack: string): string => withToken(`${scene.origin}/packs/${pack}/marketplace.git`, token)
 
@@ -395,7 +384,7 @@ describe('a request that no client of git sends', () => {
   ])('and %s is refused in the words of the protocol', async (_, body) => {
     await using scene = await Scene.serving(FILES)
 
-    const answer = await scene.post(body(await scene.tip()))
+    const answer = await post(scene, body(await scene.tip()))
 
     expect(answer.status).toBe(200)
     expect(answer.text).toMatch(/^[0-9a-f]{4}ERR upload-pack: /)
@@ -410,7 +399,7 @@ describe('a request that no client of git sends', () => {
   ])('with %s is refused, by version 2', async (_, body) => {
     await using scene = await Scene.serving(FILES)
 
-    const answer = await scene.post(body, { 'git-protocol': 'version=2' })
+    const answer = await post(scene, body, { 'git-protocol': 'version=2' })
 
     expect(answer.text).toMatch(/^[0-9a-f]{4}ERR upload-pack: /)
   })
@@ -419,9 +408,9 @@ describe('a request that no client of git sends', () => {
     await using scene = await Scene.serving(FILES)
     const large = 'x'.repeat(2 ** 20 + 1)
 
-    expect((await scene.post(large)).status).toBe(413)
-    expect((await scene.post(gzipSync(large), { 'content-encoding': 'gzip' })).status).toBe(413)
-    expect((await scene.post('no gzip', { 'content-encoding': 'gzip' })).status).toBe(413)
+    expect((await post(scene, large)).status).toBe(413)
+    expect((await post(scene, gzipSync(large), { 'content-encoding': 'gzip' })).status).toBe(413)
+    expect((await post(scene, 'no gzip', { 'content-encoding': 'gzip' })).status).toBe(413)
   })
 
   test('has no other paths: no push, no dumb protocol, no name that leads elsewhere', async () => {
@@ -450,15 +439,6 @@ test('without a configuration there is no marketplace', async () => {
   expect((await ask(hub.http.url, '/marketplace.git/info/refs?service=git-upload-pack')).status).toBe(404)
 })
 
-const ENVIRONMENT = { ...process.env, GIT_TERMINAL_PROMPT: '0', GIT_ASKPASS: '', LC_ALL: 'C' }
-
-async function git(args: readonly string[], cwd?: string): Promise<string> {
-  const { stdout, stderr } = await run('git', [...args], { cwd, env: ENVIRONMENT })
-  return args[0] === 'fsck'
-    ? (stdout + stderr).replace(/^(?:Checking .*|notice: .*|dangling .*)\n/gm, '').trim()
-    : stdout.trim()
-}
-
 function unlessOutdated(error: unknown): undefined {
   if (error instanceof Error && error.message.includes('not our ref')) return undefined
   throw error
@@ -476,102 +456,6 @@ function basic(user: string, password: string) {
   return { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` }
 }
 
-function withToken(address: string, token: string): string {
-  const url = new URL(address)
-  url.username = 'token'
-  url.password = token
-  return url.href
-}
-
-interface SceneOptions {
-  readonly marketplace?: readonly string[]
-  readonly config?: readonly string[]
-  readonly more?: Readonly<Record<string, Repository>>
-}
-
-/** A hub with a marketplace over one repository. */
-class Scene implements AsyncDisposable {
-  readonly served: Served
-  readonly #repository: Repository
-  readonly #clones: AsyncDisposableStack
-
-  private constructor(served: Served, repository: Repository, clones: AsyncDisposableStack) {
-    this.served = served
-    this.#repository = repository
-    this.#clones = clones
-  }
-
-  static async serving(files: Readonly<Record<string, Content>>, options: SceneOptions = {}): Promise<Scene> {
-    const clones = new AsyncDisposableStack()
-    const repository = clones.use(await Repository.create())
-    await repository.commit(files)
-    const block = ['serve:', '  marketplace:', '    name: acme', '    owner: Acme', '    description: Skills of Acme']
-    const config = [...(options.config ?? PACKS), ...block, ...(options.marketplace ?? [])]
-    const served = await serve(repository, { config, ...(options.more !== undefined && { more: options.more }) })
-    return new Scene(served, repository, clones)
-  }
-
-  /** A hub that needs tokens, with two packs. */
-  static async hub(): Promise<Scene> {
-    const other = ['  - id: other', '    include: [{ name: tidy }]']
-    return Scene.serving(FILES, {
-      config: [...PACKS, ...other],
-      marketplace: ['  http: { public_url: https://skills.example.com }'],
-    })
-  }
-
-  get origin(): string {
-    return this.served.http.url
-  }
-
-  get url(): string {
-    return `${this.origin}/marketplace.git`
-  }
-
-  async tip(): Promise<string> {
-    const [tip = ''] = (await git(['ls-remote', this.url, 'HEAD'])).split('\t')
-    return tip
-  }
-
-  async commit(files: Readonly<Record<string, Content | null>>): Promise<void> {
-    await this.#repository.commit(files)
-    await this.served.sync()
-  }
-
-  async token(scopes: readonly Scope[], packs?: readonly string[]): Promise<string> {
-    const { secret, sha256 } = newToken()
-    const created = new Date().toISOString()
-    const name = `token-${(this.#made += 1)}`
-    await this.served.daemon.tokens.add({ name, sha256, scopes, created, ...(packs !== undefined && { packs }) })
-    return secret
-  }
-
-  #made = 0
-
-  async emptyClone(): Promise<string> {
-    const folder = this.#clones.use(await temporaryFolder())
-    await git(['init', '--quiet', folder.path])
-    return folder.path
-  }
-
-  async clone(before: readonly string[] = [], flags: readonly string[] = [], token?: string): Promise<string> {
-    return this.cloneOf(token === undefined ? this.url : withToken(this.url, token), before, flags)
-  }
-
-  async cloneOf(url: string, before: readonly string[] = [], flags: readonly string[] = []): Promise<string> {
-    const folder = this.#clones.use(await temporaryFolder())
-    const path = join(folder.path, 'clone')
-    await git([...before, 'clone', '--quiet', ...flags, url, path])
-    return path
-  }
-
-  async post(body: string | Buffer, headers: Readonly<Record<string, string>> = {}) {
-    const sent = typeof body === 'string' ? body : body.toString('latin1')
-    return ask(this.origin, '/marketplace.git/git-upload-pack', { method: 'POST', headers, body: sent })
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.served[Symbol.asyncDispose]()
-    await this.#clones.disposeAsync()
-  }
+async function post(scene: Scene, body: string | Buffer, headers: Readonly<Record<string, string>> = {}) {
+  return ask(scene.origin, '/marketplace.git/git-upload-pack', { method: 'POST', headers, body })
 }

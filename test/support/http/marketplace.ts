@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { newToken } from '../../../src/daemon/http/tokens.ts'
+import type { Scope } from '../../../src/serve/principal.ts'
+import { Repository } from '../git/repository.ts'
+import type { Content } from '../git/repository.ts'
+import { serve } from '../served.ts'
+import type { Served } from '../served.ts'
+import { temporaryFolder } from '../temporary.ts'
+
+const run = promisify(execFile)
+
+/** Lines of YAML: a marketplace `acme`. */
+export const MARKETPLACE = ['serve:', '  marketplace: { name: acme, owner: Acme, description: Skills of Acme }']
+/** Lines of YAML: a pack `writing`, with the skills whose paths begin with `write-`. */
+export const PACKS = ['packs:', '  - id: writing', '    description: To write', '    include: [{ path: write-* }]']
+
+/** The text of a SKILL.md. */
+export const skill = (name: string, body = 'body') => `---\nname: ${name}\ndescription: About ${name}\n---\n${body}\n`
+
+interface SceneOptions {
+  readonly marketplace?: readonly string[]
+  readonly config?: readonly string[]
+  readonly more?: Readonly<Record<string, Repository>>
+}
+
+/** A hub with a marketplace over one repository. */
+export class Scene implements AsyncDisposable {
+  readonly served: Served
+  readonly #repository: Repository
+  readonly #clones: AsyncDisposableStack
+
+  private constructor(served: Served, repository: Repository, clones: AsyncDisposableStack) {
+    this.served = served
+    this.#repository = repository
+    this.#clones = clones
+  }
+
+  static async serving(files: Readonly<Record<string, Content>>, options: SceneOptions = {}): Promise<Scene> {
+    const clones = new AsyncDisposableStack()
+    const repository = clones.use(await Repository.create())
+    await repository.commit(files)
+    const block = ['serve:', '  marketplace:', '    name: acme', '    owner: Acme', '    description: Skills of Acme']
+    const config = [...(options.config ?? PACKS), ...block, ...(options.marketplace ?? [])]
+    const served = await serve(repository, { config, ...(options.more !== undefined && { more: options.more }) })
+    return new Scene(served, repository, clones)
+  }
+
+  /** A hub that needs tokens, with two packs. */
+  static async hub(files: Readonly<Record<string, Content>>): Promise<Scene> {
+    const other = ['  - id: other', '    include: [{ name: tidy }]']
+    return Scene.serving(files, {
+      config: [...PACKS, ...other],
+      marketplace: ['  http: { public_url: https://skills.example.com }'],
+    })
+  }
+
+  get origin(): string {
+    return this.served.http.url
+  }
+
+  get url(): string {
+    return `${this.origin}/marketplace.git`
+  }
+
+  async tip(): Promise<string> {
+    const [tip = ''] = (await git(['ls-remote', this.url, 'HEAD'])).split('\t')
+    return tip
+  }
+
+  async commit(files: Readonly<Record<string, Content | null>>): Promise<void> {
+    await this.#repository.commit(files)
+    await this.served.sync()
+  }
+
+  async token(scopes: readonly Scope[], packs?: readonly string[]): Promise<string> {
+    const { secret, sha256 } = newToken()
+    const created = new Date().toISOString()
+    const name = `token-${(this.#made += 1)}`
+    await this.served.daemon.tokens.add({ name, sha256, scopes, created, ...(packs !== undefined && { packs }) })
+    return secret
+  }
+
+  #made = 0
+
+  async emptyClone(): Promise<string> {
+    const folder = this.#clones.use(await temporaryFolder())
+    await git(['init', '--quiet', folder.path])
+    return folder.path
+  }
+
+  async clone(before: readonly string[] = [], flags: readonly string[] = [], token?: string): Promise<string> {
+    return this.cloneOf(token === undefined ? this.url : withToken(this.url, token), before, flags)
+  }
+
+  async cloneOf(url: string, before: readonly string[] = [], flags: readonly string[] = []): Promise<string> {
+    const folder = this.#clones.use(await temporaryFolder())
+    const path = join(folder.path, 'clone')
+    await git([...before, 'clone', '--quiet', ...flags, url, path])
+    return path
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.served[Symbol.asyncDispose]()
+    await this.#clones.disposeAsync()
+  }
+}
+
+const ENVIRONMENT = { ...process.env, GIT_TERMINAL_PROMPT: '0', GIT_ASKPASS: '', LC_ALL: 'C' }
+
+/** Runs git as no person, and returns what it prints. */
+export async function git(args: readonly string[], cwd?: string): Promise<string> {
+  const { stdout, stderr } = await run('git', [...args], { cwd, env: ENVIRONMENT })
+  return args[0] === 'fsck'
+    ? (stdout + stderr).replace(/^(?:Checking .*|notice: .*|dangling .*)\n/gm, '').trim()
+    : stdout.trim()
+}
+
+/** The address with a token as the password. */
+export function withToken(address: string, token: string): string {
+  const url = new URL(address)
+  url.username = 'token'
+  url.password = token
+  return url.href
+}
