@@ -4,6 +4,11 @@ export function joinPath(folder: string, name: string): string {
   return name === '' ? folder : `${folder}/${name}`
 }
 
+/** True if Windows takes the name for that of a device, with any ending. */
+export function isWindowsDevice(name: string): boolean {
+  return /^(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³]) *(?:[.:].*)?$/i.test(name)
+}
+
 /** The path without its last segment; empty for a path at the top. */
 export function folderOf(path: string): string {
   const slash = path.lastIndexOf('/')

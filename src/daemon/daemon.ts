@@ -181,7 +181,8 @@ export class Daemon implements AsyncDisposable {
     return {
       openScratch: async () =>
         store.folder.scratchFile().catch((cause: unknown) => {
-          throw new ContentUnavailable('The disk takes nothing at this moment', { cause })
+          const isRefused = cause instanceof SyncError && cause.code === 'store-failed'
+          throw isRefused ? new ContentUnavailable('The disk takes nothing at this moment', { cause }) : cause
         }),
       onLeftOut: ({ place, why }) => log.warn('marketplace-skill-left-out', { skill: place, why }),
     }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { modernHttp } from '../support/clients/peer.ts'
 import type { Heard, Peer } from '../support/clients/peer.ts'
 import { Repository } from '../support/git/repository.ts'
+import { git } from '../support/http/marketplace.ts'
 import type { Program } from '../support/process/program.ts'
 import { World, skill } from './world.ts'
 
@@ -39,6 +40,26 @@ describe('one daemon, whose configuration is as it was before each of them', () 
     expect(refused).toMatchObject({ status: 2, stdout: '' })
     expect(refused.stderr).toContain('limits.http')
     expect(await hub.listed()).toEqual(['skill://team/alpha/SKILL.md'])
+  })
+
+  test('a marketplace comes and goes with the configuration, and its commit is that of before', async () => {
+    const { home } = hub.world
+    const status = JSON.parse((await home.command('status', '--json')).stdout)
+    const remote = new URL('/marketplace.git', status.http.url).href
+    const tip = async () => git(['ls-remote', remote, 'HEAD']).catch(() => 'none')
+    const reloadWith = async (name: string): Promise<string> => {
+      await writeFile(home.configFile, first.replace('port: 0 }', `port: 0 }, marketplace: { name: ${name} }`))
+      expect(await home.command('reload')).toMatchObject({ status: 0 })
+      return tip()
+    }
+    expect(await tip()).toBe('none')
+
+    const acme = await reloadWith('acme')
+    const other = await reloadWith('other')
+
+    expect(acme).toMatch(/^[0-9a-f]{40}\tHEAD$/)
+    expect(other).not.toBe(acme)
+    expect(await reloadWith('acme')).toBe(acme)
   })
 
   test('a configuration that says the same is nothing to apply, and what is served stays as it was', async () => {

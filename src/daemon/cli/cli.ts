@@ -55,6 +55,7 @@ export const COMMANDS: Commands = new Map([
   ['doctor', async () => (await import('./doctor/doctor.ts')).doctor],
   ['validate', async () => (await import('./author/validate.ts')).validateCommand],
   ['token', async () => (await import('./run/token.ts')).token],
+  ['enroll', async () => (await import('./run/enroll.ts')).enroll],
   ['service', async () => (await import('./run/service.ts')).service],
   ['project', async () => (await import('./author/project.ts')).projectCommand],
   ['backup', async () => (await import('./run/backup.ts')).backupCommand],

@@ -1,4 +1,5 @@
 import { isObject } from '../../base/json-object.ts'
+import { isPluginName, isReservedName, MOST_NAME } from '../../serve/marketplace/plugin-name.ts'
 import { hasMatch, accessFaults, authMisuse, timeFaults } from './auth-rules.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 import { keyText, looksLikeSecret } from './config-error.ts'
@@ -190,45 +191,60 @@ function oauthFaults(value: unknown): Fault[] {
   return []
 }
 
-/** A plugin has one name, and a name of before leads to one that is served. */
+/** Each plugin has one name that clients take, and each old name leads to a plugin that is served. */
 function marketplaceFaults(value: unknown): Fault[] {
   const serve = isObject(value) ? value['serve'] : undefined
   const entry = isObject(serve) ? serve['marketplace'] : undefined
   if (!isObject(entry)) return []
-  const { name, plugin = 'skills', renames } = entry
   const path = ['serve', 'marketplace']
   const ids = entriesOf(value, 'packs').map((pack) => (isObject(pack) ? pack['id'] : undefined))
-  const packs = new Set(ids.filter((id) => typeof id === 'string'))
-  const retired = entriesOf(entry, 'retired')
-  const renamed = isObject(renames) ? Object.entries(renames) : []
-  const long = [...packs].find((id) => `${String(name)}-${id}`.length > MOST_NAME)
-  const isServed = (plugged: unknown): boolean =>
-    typeof plugged === 'string' && (packs.has(plugged) || plugged === plugin)
+  const packs = ids.filter((id) => typeof id === 'string')
+  const { plugin = 'skills' } = entry
+  const served = new Set([...packs, ...(typeof plugin === 'string' ? [plugin] : [])])
   return [
-    ...(packs.has(String(plugin))
+    ...(packs.some((id) => id === plugin)
       ? [{ path: [...path, 'plugin'], message: 'is the id of a pack too; they must differ' }]
       : []),
-    ...(long === undefined
-      ? []
-      : [
-          {
-            path: [...path, 'name'],
-            message: `makes a name of over ${MOST_NAME} letters with the pack "${long}"`,
-          },
-        ]),
-    ...retired.flatMap((old, index): Fault[] =>
-      isServed(old) ? [{ path: [...path, 'retired', index], message: 'is served; a retired plugin is not' }] : [],
-    ),
-    ...renamed.flatMap(([old, now]): Fault[] => {
-      if (isServed(old)) return [{ path: [...path, 'renames', old], at: 'key', message: 'is served under this name' }]
-      const isLast = isServed(now) || (isObject(renames) && Object.hasOwn(renames, String(now)))
-      return isLast ? [] : [{ path: [...path, 'renames', old], message: 'is no plugin: neither a pack nor `plugin`' }]
-    }),
+    ...packNameFaults(entry['name'], packs, [...path, 'name']),
+    ...retiredFaults(entriesOf(entry, 'retired'), served, [...path, 'retired']),
+    ...renameFaults(entry['renames'], served, [...path, 'renames']),
   ]
 }
 
-/** The limit of the clients for the name of a marketplace. */
-const MOST_NAME = 64
+/** The marketplace of one pack is named after both. */
+function packNameFaults(name: unknown, packs: readonly string[], path: KeyPath): Fault[] {
+  if (typeof name !== 'string') return []
+  return packs.flatMap((id): Fault[] => {
+    const whole = `${name}-${id}`
+    if (!isPluginName(id)) return [{ path, message: `cannot have the pack "${id}": it is a device of Windows` }]
+    if (whole.length > MOST_NAME)
+      return [{ path, message: `makes a name of over ${MOST_NAME} characters with the pack "${id}"` }]
+    return isReservedName(whole)
+      ? [{ path, message: `makes "${whole}" with the pack "${id}", a name that Claude Code refuses` }]
+      : []
+  })
+}
+
+function retiredFaults(retired: readonly unknown[], served: ReadonlySet<string>, path: KeyPath): Fault[] {
+  return retired.flatMap((old, index): Fault[] => {
+    if (typeof old !== 'string') return []
+    if (served.has(old)) return [{ path: [...path, index], message: 'is served; a retired plugin is not' }]
+    return retired.indexOf(old) === index ? [] : [{ path: [...path, index], message: 'is there twice' }]
+  })
+}
+
+function renameFaults(renames: unknown, served: ReadonlySet<string>, path: KeyPath): Fault[] {
+  if (!isObject(renames)) return []
+  const after = new Map(Object.entries(renames))
+  return [...after.keys()].flatMap((old): Fault[] => {
+    if (served.has(old)) return [{ path: [...path, old], at: 'key', message: 'is served under this name' }]
+    let now: unknown = old
+    for (let steps = 0; typeof now === 'string' && after.has(now) && steps <= after.size; steps += 1)
+      now = after.get(now)
+    if (typeof now !== 'string' || served.has(now)) return []
+    return [{ path: [...path, old], message: 'leads to no plugin: neither to a pack nor to `plugin`' }]
+  })
+}
 
 const LOOPBACK = '127.0.0.1'
 

@@ -1,53 +1,17 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { isPluginName, isReservedName } from '../../serve/marketplace/plugin-name.ts'
 import { skillSpaceOf } from '../../serve/mcp/resources/files/skill-template.ts'
 import { duration, host, line, path, port, prose, webUrl } from './scalars.ts'
 import { SECRET } from './schema-access.ts'
 
 // `serve`: the addresses and forms in which skills are served.
 
-/** A name that every client of marketplaces takes: with another one, Copilot refuses the whole marketplace. */
 function pluginName(): z.ZodString {
   return z
     .string()
     .max(64)
-    .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be 1 to 64 of a-z, 0-9 and single inner hyphens')
-    .refine((text) => !DEVICES.test(text), 'is the name of a Windows device')
-}
-
-const DEVICES = /^(?:con|prn|aux|nul|com[1-9]|lpt[1-9])$/
-
-/** Names that Claude Code takes from its maker alone, or gives a meaning of its own. */
-const RESERVED: ReadonlySet<string> = new Set([
-  'agent-skills',
-  'anthropic-agent-skills',
-  'anthropic-marketplace',
-  'anthropic-plugin-directory',
-  'anthropic-plugins',
-  'builtin',
-  'claude-code-marketplace',
-  'claude-code-plugins',
-  'claude-community',
-  'claude-for-financial-services',
-  'claude-for-legal',
-  'claude-plugin-directory',
-  'claude-plugins-community',
-  'claude-plugins-official',
-  'claude-tag-plugins',
-  'financial-services-plugins',
-  'first-party-plugins',
-  'github',
-  'healthcare',
-  'inline',
-  'knowledge-work-plugins',
-  'life-sciences',
-  'npm',
-  'skills-dir',
-  'synced',
-])
-
-function isReserved(name: string): boolean {
-  return RESERVED.has(name) || name.startsWith('claudeai-')
+    .refine(isPluginName, 'must be 1 to 64 of a-z, 0-9 and single inner hyphens, and no device of Windows')
 }
 
 const TLS = z.strictObject({
@@ -169,7 +133,7 @@ const SURFACES = {
   marketplace: z
     .strictObject({
       name: pluginName()
-        .refine((name) => !isReserved(name), 'is a name that Claude Code refuses; take one of your organization')
+        .refine((name) => !isReservedName(name), 'is a name that Claude Code refuses; take one of your organization')
         .describe('Its name, for good: clients refuse another one later.'),
       owner: line(200).optional().describe('The name of your organization. Default: that of the marketplace.'),
       description: line(1_024).optional().describe('What clients say of it. Default: Agent Skills.'),

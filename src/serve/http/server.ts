@@ -1,5 +1,5 @@
 import { Marketplaces } from '../marketplace/marketplaces.ts'
-import type { MarketplaceHost } from '../marketplace/marketplaces.ts'
+import type { MarketplaceHost, MarketplaceParts } from '../marketplace/marketplaces.ts'
 import type { Serving } from '../mcp/core/methods.ts'
 import { PageSessions } from '../page/http/login-sessions.ts'
 import { webRoutesOf } from '../page/http/web-routes.ts'
@@ -137,7 +137,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
         ;({ site, offered } = siteFrom(next, asked))
         // The replaced site ends in the background: its readers reconnect to the new one, and pending responses are not
         // awaited.
-        void before[Symbol.asyncDispose]()
+        Promise.resolve(before?.[Symbol.asyncDispose]()).catch((error: unknown) => asked.onError(error))
         const mark = rooms.now
         if (rooms.serve(next)) sessions.told(mark, rooms.now)
         streams.endThoseWith(comeOrGone(mark.packs, rooms.now.packs))
@@ -145,7 +145,8 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
       async [Symbol.asyncDispose]() {
         end()
         await listener[Symbol.asyncDispose]()
-        await offered[Symbol.asyncDispose]()
+        await offered?.[Symbol.asyncDispose]()
+        await heard.marketplaces[Symbol.asyncDispose]()
       },
     }
   } catch (error) {
@@ -168,6 +169,7 @@ interface Listeners {
   readonly signedIn: PageSessions
   readonly rate: RateLimit | undefined
   readonly turns: RequestTurns
+  readonly marketplaces: Marketplaces
 }
 
 function listenersOf(serving: Serving, options: HttpOptions): Listeners {
@@ -194,6 +196,7 @@ function listenersOf(serving: Serving, options: HttpOptions): Listeners {
     signedIn: new PageSessions(now),
     rate: rateOf(options),
     turns: new RequestTurns(now, options.spentMs),
+    marketplaces: new Marketplaces(),
   }
 }
 
@@ -208,7 +211,7 @@ function note(serving: Serving, { sessions, rooms }: Listeners): readonly Dispos
 /** A site, and the parts that must be disposed with it. */
 interface Built {
   readonly site: Site
-  readonly offered: AsyncDisposable
+  readonly offered: AsyncDisposable | undefined
 }
 
 /** `url`: the listening URL, known as soon as the server listens. */
@@ -225,8 +228,20 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
   const { streams, signedIn } = heard
   const { bodyBytes, requestMs: batchMs } = options.limits
   const batches = { rate: heard.rate, holderOf, turns: heard.turns, batchMs, now }
-  const pages = web && webRoutesOf(serving, web, { access, admit, address, now, audit, holderOf, streams, signedIn })
-  const marketplaces = marketplace && marketplacesOf(serving, marketplace)
+  const pages =
+    web &&
+    webRoutesOf(serving, web, {
+      access,
+      admit,
+      address,
+      now,
+      audit,
+      holderOf,
+      streams,
+      signedIn,
+      marketplace: marketplace?.config,
+    })
+  const remote = marketplace && marketplacePartsOf(serving, marketplace, now)
   const site: Site = {
     refusalOf: (request) => guard.refusalOf(request),
     guestOf: (request) => guard.guestOf(request),
@@ -248,18 +263,20 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
       ...(webhooks !== undefined && hookRoutes(webhooks)),
       ...(metrics !== undefined && metricsRoutes(metrics)),
       ...pages?.routes,
-      ...(marketplaces !== undefined && marketplaceRoutes(marketplaces, NOTHING_HERE)),
+      ...(remote !== undefined && marketplaceRoutes(heard.marketplaces, remote, NOTHING_HERE)),
       ...(oauth !== undefined && metadataRoutes(oauth, resource)),
     },
     nothingHere: NOTHING_HERE,
   }
-  const offered = new AsyncDisposableStack()
-  for (const part of [pages, marketplaces]) if (part !== undefined) offered.use(part)
-  return { site, offered }
+  return { site, offered: pages }
 }
 
-function marketplacesOf({ registry, read, packs }: Serving, host: MarketplaceHost): Marketplaces {
-  return new Marketplaces({ ...host, registry, read, packs: () => packs?.views.packs ?? [] })
+function marketplacePartsOf(
+  { registry, read, packs }: Serving,
+  host: MarketplaceHost,
+  now: () => number,
+): MarketplaceParts {
+  return { ...host, registry, read, now, packs: () => packs?.views.packs ?? [] }
 }
 
 /** Returns the options of the health checks. If MCP needs a token, their details are withheld too. */

@@ -10,9 +10,9 @@ export function manifestsOf(config: MarketplaceConfig, plugins: readonly Plugin[
     ['.agents/plugins/marketplace.json', jsonOf(agentsMarketplace(config, plugins))],
     ['.cursor-plugin/marketplace.json', jsonOf(cursorMarketplace(config, plugins))],
     ...plugins.flatMap((plugin): (readonly [string, Buffer])[] => {
-      const manifest = jsonOf(pluginManifest(config, plugin))
+      const manifest = jsonOf(pluginManifest(plugin))
       return [
-        [`plugins/${plugin.name}/plugin.json`, jsonOf({ $schema: AGENT_PLUGIN, ...pluginManifest(config, plugin) })],
+        [`plugins/${plugin.name}/plugin.json`, jsonOf({ $schema: AGENT_PLUGIN, ...pluginManifest(plugin) })],
         [`plugins/${plugin.name}/.claude-plugin/plugin.json`, manifest],
         [`plugins/${plugin.name}/.cursor-plugin/plugin.json`, manifest],
       ]
@@ -30,7 +30,7 @@ function claudeMarketplace({ name, owner, description, renames }: MarketplaceCon
     owner: { name: owner },
     description,
     forceRemoveDeletedPlugins: true,
-    renames: Object.fromEntries(Object.entries(renames).toSorted(([a], [b]) => comparePaths(a, b))),
+    renames: renamesTo(new Set(plugins.map((plugin) => plugin.name)), renames),
     plugins: plugins.map((plugin) => ({
       name: plugin.name,
       source: `./plugins/${plugin.name}`,
@@ -38,6 +38,18 @@ function claudeMarketplace({ name, owner, description, renames }: MarketplaceCon
       version: plugin.version,
     })),
   }
+}
+
+/** The renames that lead to one of these plugins: a caller learns no other names. */
+function renamesTo(plugins: ReadonlySet<string>, renames: MarketplaceConfig['renames']): Record<string, string> {
+  const isServed = (name: string, steps = 0): boolean => {
+    const next = renames[name]
+    return (
+      plugins.has(name) || (next !== undefined && steps <= Object.keys(renames).length && isServed(next, steps + 1))
+    )
+  }
+  const served = Object.entries(renames).filter(([, name]) => isServed(name))
+  return Object.fromEntries(served.toSorted(([a], [b]) => comparePaths(a, b)))
 }
 
 /** The format of Codex. */
@@ -68,7 +80,7 @@ function cursorMarketplace({ name, owner, description }: MarketplaceConfig, plug
   }
 }
 
-function pluginManifest({ owner }: MarketplaceConfig, { name, version, description }: Plugin) {
+function pluginManifest({ name, version, description, owner }: Plugin) {
   return { name, version, description, author: { name: owner } }
 }
 

@@ -3,8 +3,10 @@ import type { Steps } from '../../base/cooperative.ts'
 import type { CatalogFile } from '../../sync/catalog/catalog-entry.ts'
 import { filesToInstall } from '../../sync/catalog/folder-skills.ts'
 import type { InstallableSkill } from '../../sync/catalog/install-names.ts'
+import type { ObjectId } from '../../sync/model/revision.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import { objectIdOf } from '../../sync/upstream/git/objects/git-object.ts'
+import { plainCommit } from '../../sync/upstream/git/objects/synthetic-commit.ts'
 import { manifestsOf } from './manifests.ts'
 import type { LeftOutSkill, MarketplaceConfig, PluginList } from './plugins.ts'
 
@@ -44,18 +46,13 @@ export function* marketplaceRevision(
   }
   const objects = new Map<string, MarketplaceObject>()
   const { id: tree } = root.written(objects)
-  const commit = Buffer.from(
-    `tree ${tree}\nauthor ${AUTHOR}\ncommitter ${AUTHOR}\n\nSkills ${versionsOf({ plugins })}\n`,
-  )
-  const tip = objectIdOf({ type: 'commit', bytes: commit }, 'sha1')
-  objects.set(tip, { type: 'commit', bytes: commit })
+  // Without a time, equal plugins give an equal commit.
+  const { id: tip, bytes } = plainCommit(tree, `Skills ${digestOfVersions(plugins)}`, 'sha1')
+  objects.set(tip, { type: 'commit', bytes })
   return { tip, objects, leftOut }
 }
 
-/** No time: equal plugins give an equal commit. */
-const AUTHOR = 'skillsyncd <skillsyncd@localhost> 0 +0000'
-
-function versionsOf({ plugins }: Pick<PluginList, 'plugins'>): string {
+function digestOfVersions(plugins: PluginList['plugins']): string {
   const versions = plugins.map(({ name, version }) => [name, version])
   return `sha256:${createHash('sha256').update(JSON.stringify(versions)).digest('hex')}`
 }
@@ -100,7 +97,7 @@ class Folder {
   }
 
   /** Adds its own tree and all objects below it to `objects`. */
-  written(objects: Map<string, MarketplaceObject>): Pick<TreeItem, 'id'> & { readonly mode: '40000' } {
+  written(objects: Map<string, MarketplaceObject>): { readonly mode: '40000'; readonly id: ObjectId } {
     const items: NamedItem[] = []
     for (const [name, entry] of this.#entries) {
       items.push({ name, item: entry instanceof Folder ? entry.written(objects) : entry })

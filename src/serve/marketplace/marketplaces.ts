@@ -1,138 +1,149 @@
 import { inSlices, stepByStep } from '../../base/cooperative.ts'
+import { SerialQueue } from '../../base/serial-queue.ts'
 import type { CatalogFile } from '../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { filesToInstall } from '../../sync/catalog/folder-skills.ts'
-import { choicesDigestOf } from '../../sync/catalog/pack.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
 import { objectIdOf } from '../../sync/upstream/git/objects/git-object.ts'
 import type { Registry } from '../registry.ts'
-import type { PackParts } from './marketplace-pack.ts'
+import type { PackfileParts } from './marketplace-packfile.ts'
 import { marketplaceRevision } from './marketplace-revision.ts'
 import type { MarketplaceRevision } from './marketplace-revision.ts'
 import { pluginsIn } from './plugins.ts'
 import type { LeftOutSkill, MarketplaceConfig, PluginList } from './plugins.ts'
 import { readWhole } from './read-whole.ts'
-import { RevisionPacks } from './revision-packs.ts'
+import { RevisionPackfiles } from './revision-packfiles.ts'
+import type { OpenPackfile } from './revision-packfiles.ts'
 
 /** The operator's configuration of the marketplace, with the services of the daemon for it. */
-export interface MarketplaceHost extends Pick<PackParts, 'openScratch'> {
+export interface MarketplaceHost extends Pick<PackfileParts, 'openScratch'> {
   readonly config: MarketplaceConfig
-  /** Called once for each skill and reason. */
+  /** Called for each skill that is in no plugin, once while it is left out for the same reason. */
   readonly onLeftOut: (skill: LeftOutSkill) => void
 }
 
 /** The parts behind the marketplaces. */
-export interface MarketplaceParts extends MarketplaceHost, PackParts {
+export interface MarketplaceParts extends MarketplaceHost, PackfileParts {
   readonly registry: Pick<Registry, 'catalog'>
   /** Returns the packs that are configured now. */
   readonly packs: () => readonly Pack[]
 }
 
 /** A marketplace as a caller sees it. */
-export interface MarketplaceView {
-  readonly name: string
-  /** The packs that are plugins of it; `undefined`: all, and the skills that are in none. */
+export interface MarketplaceScope {
+  /** The id of the pack that it has alone; `undefined` for the marketplace of all that the caller sees. */
+  readonly pack: string | undefined
+  /** The packs that the caller sees; `undefined`: everything. */
   readonly visible: ReadonlySet<string> | undefined
 }
 
 /** A marketplace of the served catalog. */
 export interface ServedMarketplace {
   readonly revision: MarketplaceRevision
-  readonly packs: RevisionPacks
+  /** True if this is the commit of a revision that a client may have fetched lately. */
+  readonly isKnown: (commit: string) => boolean
+  /** Returns the ids of the objects that none of these known commits has. */
+  readonly without: (commits: readonly string[]) => readonly string[]
+  /** Opens the pack of the revision, which is written first if it has to be. Throws `ContentUnavailable`. */
+  readonly open: () => Promise<OpenPackfile>
 }
 
 /** The plugin marketplaces of what is served: one for each set of packs that a caller sees. */
 export class Marketplaces implements AsyncDisposable {
-  readonly #parts: MarketplaceParts
-  /** The least recently used view comes first. */
-  readonly #views = new Map<string, BuiltView>()
+  /** The least recently used one comes first. */
+  readonly #built = new Map<string, BuiltMarketplace>()
   readonly #blobIds = new Map<string, string>()
-  readonly #reported = new Set<string>()
-
-  constructor(parts: MarketplaceParts) {
-    this.#parts = parts
-  }
-
-  get config(): MarketplaceConfig {
-    return this.#parts.config
-  }
-
-  /** True if there is such a pack, or was one before it was withdrawn. */
-  hasPack(id: string): boolean {
-    return this.config.retired.includes(id) || this.#parts.packs().some((pack) => pack.id === id)
-  }
+  readonly #writing = new SerialQueue()
+  #reported: ReadonlySet<string> = new Set()
+  #isDisposed = false
 
   /** Returns the marketplace of the served catalog. Concurrent callers share one build. Throws `ContentUnavailable`. */
-  async serve(view: MarketplaceView): Promise<ServedMarketplace> {
-    const { registry, packs } = this.#parts
-    const { catalog } = registry
-    const choices = choicesDigestOf(packs())
-    const built = this.#viewOf(view)
-    if (built.catalog !== catalog || built.choices !== choices) {
-      const revision = this.#build(catalog, view)
-      Object.assign(built, { catalog, choices, revision })
-      // A failure is not kept: the content may be readable later.
+  async serve(parts: MarketplaceParts, scope: MarketplaceScope): Promise<ServedMarketplace> {
+    const built = await this.#builtFor(parts, scope)
+    const { catalog } = parts.registry
+    const settings = JSON.stringify([parts.config, parts.packs()])
+    const isCurrent = built.catalog === catalog && built.settings === settings && parts.now() < built.againAtMs
+    if (!isCurrent) {
+      const revision = this.#build(parts, catalog, scope)
+      Object.assign(built, { catalog, settings, revision, againAtMs: Infinity })
+      // A failed build reads many files, so it is not repeated with each request.
       revision.catch(() => {
-        if (built.revision === revision) built.catalog = undefined
+        if (built.revision === revision) built.againAtMs = parts.now() + AGAIN_MS
       })
     }
-    return { revision: await built.revision, packs: built.packs }
+    const { packfiles } = built
+    const revision = await built.revision
+    return {
+      revision,
+      isKnown: (commit) => packfiles.isKnown(commit),
+      without: (commits) => packfiles.without(revision, commits),
+      open: () => packfiles.open(revision, parts),
+    }
   }
 
-  #viewOf(view: MarketplaceView): BuiltView {
-    const key = JSON.stringify([view.name, view.visible && [...view.visible].toSorted()])
-    const packs = new RevisionPacks(this.#parts)
-    const built = this.#views.get(key) ?? { catalog: undefined, choices: '', revision: NEVER_BUILT, packs }
-    this.#views.delete(key)
-    this.#views.set(key, built)
-    for (const [oldest, { packs: unused }] of this.#views) {
-      if (this.#views.size <= MOST_VIEWS) break
-      this.#views.delete(oldest)
-      void unused[Symbol.asyncDispose]()
+  async #builtFor(parts: MarketplaceParts, { pack, visible }: MarketplaceScope): Promise<BuiltMarketplace> {
+    const names = new Set([...parts.packs().map(({ id }) => id), ...parts.config.retired])
+    const key = JSON.stringify([pack, visible && [...visible].filter((id) => names.has(id)).toSorted()])
+    const known = this.#built.get(key)
+    const built = known ?? emptyMarketplace(new RevisionPackfiles(this.#writing))
+    // A request of before a change of the configuration may come after the end: it leaves nothing behind.
+    if (this.#isDisposed) {
+      await built.packfiles[Symbol.asyncDispose]()
+      return built
+    }
+    this.#built.delete(key)
+    this.#built.set(key, built)
+    for (const [oldest, { packfiles }] of this.#built) {
+      if (this.#built.size <= MOST_MARKETPLACES) break
+      this.#built.delete(oldest)
+      await packfiles[Symbol.asyncDispose]()
     }
     return built
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    const views = [...this.#views.values()]
-    this.#views.clear()
-    await Promise.all(views.map(({ packs }) => packs[Symbol.asyncDispose]()))
-  }
-
-  async #build(catalog: Catalog, { name, visible }: MarketplaceView): Promise<MarketplaceRevision> {
-    const config = { ...this.config, name }
-    const list = await stepByStep(pluginsIn(catalog, this.#parts.packs(), config, visible))
-    this.#report(list.leftOut)
-    const ids = await this.#idsIn(list)
-    return stepByStep(marketplaceRevision(config, list, ({ file }) => ids.get(file.sha256) ?? file.blob))
+  async #build(
+    parts: MarketplaceParts,
+    catalog: Catalog,
+    { pack, visible }: MarketplaceScope,
+  ): Promise<MarketplaceRevision> {
+    const { config, packs } = parts
+    const shown = pack === undefined ? visible : new Set([pack])
+    const list = await stepByStep(pluginsIn(catalog, packs(), config, shown))
+    this.#report(list.leftOut, parts)
+    const ids = await this.#idsIn(list, parts)
+    const name = pack === undefined ? config.name : `${config.name}-${pack}`
+    return stepByStep(marketplaceRevision({ ...config, name }, list, ({ file }) => ids.get(file.sha256) ?? file.blob))
   }
 
   /** Returns the ids of those files that git does not name by SHA-1, by their SHA-256. */
-  async #idsIn({ plugins }: PluginList): Promise<ReadonlyMap<string, string>> {
+  async #idsIn({ plugins }: PluginList, parts: MarketplaceParts): Promise<ReadonlyMap<string, string>> {
     const ids = new Map<string, string>()
     const skills = plugins.flatMap((plugin) => [...plugin.skills.values()])
     await inSlices(skills, async (skill) => {
       for (const listed of filesToInstall(skill))
-        if (listed.file.blob.length !== SHA1_DIGITS) ids.set(listed.file.sha256, await this.#blobIdOf(listed))
+        if (listed.file.blob.length !== SHA1_DIGITS) ids.set(listed.file.sha256, await this.#blobIdOf(listed, parts))
     })
     if (this.#blobIds.size + ids.size > MOST_IDS) this.#blobIds.clear()
     for (const [sha256, id] of ids) this.#blobIds.set(sha256, id)
     return ids
   }
 
-  async #blobIdOf(listed: CatalogFile): Promise<string> {
-    const { sha256 } = listed.file
-    const known = this.#blobIds.get(sha256)
-    return known ?? objectIdOf({ type: 'blob', bytes: await readWhole(listed, this.#parts.read) }, 'sha1')
+  async #blobIdOf(listed: CatalogFile, { read }: MarketplaceParts): Promise<string> {
+    const known = this.#blobIds.get(listed.file.sha256)
+    return known ?? objectIdOf({ type: 'blob', bytes: await readWhole(listed, read) }, 'sha1')
   }
 
-  #report(leftOut: readonly LeftOutSkill[]): void {
-    for (const skill of leftOut) {
-      const key = JSON.stringify([skill.place, skill.why])
-      if (this.#reported.has(key)) continue
-      this.#reported.add(key)
-      this.#parts.onLeftOut(skill)
-    }
+  #report(leftOut: readonly LeftOutSkill[], { onLeftOut }: MarketplaceParts): void {
+    const before = this.#reported
+    this.#reported = new Set(leftOut.map(({ place, why }) => JSON.stringify([place, why])))
+    for (const skill of leftOut) if (!before.has(JSON.stringify([skill.place, skill.why]))) onLeftOut(skill)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDisposed = true
+    const built = [...this.#built.values()]
+    this.#built.clear()
+    await Promise.all(built.map(({ packfiles }) => packfiles[Symbol.asyncDispose]()))
   }
 }
 
@@ -141,14 +152,23 @@ const SHA1_DIGITS = 40
 /** The ids that are kept for the next revisions. */
 const MOST_IDS = 100_000
 
-/** The views whose revisions and packs are kept. */
-const MOST_VIEWS = 16
+/** The marketplaces whose revisions and packs are kept: as many as there may be views. */
+const MOST_MARKETPLACES = 64
 
-interface BuiltView {
+/** The time until a build that failed is tried again. */
+const AGAIN_MS = 10_000
+
+interface BuiltMarketplace {
   catalog: Catalog | undefined
-  choices: string
+  settings: string
   revision: Promise<MarketplaceRevision>
-  readonly packs: RevisionPacks
+  /** The time of the next build for the same catalog. */
+  againAtMs: number
+  readonly packfiles: RevisionPackfiles
+}
+
+function emptyMarketplace(packfiles: RevisionPackfiles): BuiltMarketplace {
+  return { catalog: undefined, settings: '', revision: NEVER_BUILT, againAtMs: Infinity, packfiles }
 }
 
 const NEVER_BUILT = new Promise<never>(() => {})

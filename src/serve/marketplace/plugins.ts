@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Steps } from '../../base/cooperative.ts'
+import { isWindowsDevice } from '../../base/paths.ts'
 import type { CatalogSkill, FolderSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { folderSkillsIn, isReadByInstallers } from '../../sync/catalog/folder-skills.ts'
@@ -9,7 +10,6 @@ import { packedIn } from '../../sync/catalog/pack.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
 import { comparePaths } from '../../sync/model/digest.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
-import type { Skill } from '../../sync/model/skill.ts'
 import { unportableReason } from './portable-path.ts'
 
 /** The operator's configuration of the plugin marketplace. */
@@ -21,17 +21,18 @@ export interface MarketplaceConfig {
   readonly description: string
   /** The name of the plugin with the skills that are in no pack. */
   readonly plugin: string
-  /** The names of withdrawn plugins: each is served without skills, because clients keep a plugin that vanishes. */
+  /** The names of earlier plugins: each is served without skills, because clients keep a plugin that vanishes. */
   readonly retired: readonly string[]
   /** The old names of plugins, with the new ones. */
   readonly renames: Readonly<Record<string, string>>
 }
 
-/** A plugin of the marketplace: a pack, the skills that are in no pack, or a withdrawn plugin. */
+/** A plugin of the marketplace: a pack, the skills that are in no pack, or a retired plugin. */
 export interface Plugin {
   readonly name: string
   readonly description: string
-  /** Another string whenever a file of the plugin is another. Valid semver, and the same at each rollback. */
+  readonly owner: string
+  /** Another string whenever the plugin differs. Valid semver, and the same after a rollback. */
   readonly version: string
   /** The skills by the names of their folders, in order. */
   readonly skills: ReadonlyMap<string, InstallableSkill>
@@ -60,81 +61,81 @@ export function* pluginsIn(
   config: MarketplaceConfig,
   visible: ReadonlySet<string> | undefined,
 ): Steps<PluginList> {
-  const { taken, leftOut } = yield* portableIn(catalog)
+  const { listed, folderSkills, leftOut } = yield* portableIn(catalog)
   const plugins: Plugin[] = []
-  const isVisible = (name: string): boolean => visible?.has(name) !== false
-  const inPacks = new Set<Skill>()
+  const add = function* (named: NamedPlugin, isIn: (skill: InstallableSkill) => boolean): Steps<void> {
+    const { listed: names } = yield* installNames(listed.filter(isIn), folderSkills.filter(isIn))
+    plugins.push(pluginOf(named, names))
+  }
+  const inPacks = new Set<string>()
   for (const pack of packs) {
-    if (!isVisible(pack.id)) continue
-    const packed = yield* packing(catalog, pack)
-    for (const skill of packed) inPacks.add(skill)
-    const description = pack.description ?? `The skills of ${pack.id}`
-    plugins.push(yield* making({ name: pack.id, description }, taken, ({ skill }) => packed.has(skill)))
+    if (visible?.has(pack.id) === false) continue
+    const packed = yield* placesIn(catalog, pack)
+    for (const place of packed) inPacks.add(place)
+    yield* add(namedAfter(pack, config), (skill) => packed.has(placeOf(skill)))
   }
-  if (visible === undefined) {
-    const { plugin: name, description } = config
-    plugins.push(yield* making({ name, description }, taken, ({ skill }) => !inPacks.has(skill)))
-  }
-  const served = new Set(plugins.map(({ name }) => name))
-  for (const name of config.retired)
-    if (isVisible(name) && !served.has(name)) plugins.push(pluginOf({ name, description: 'Withdrawn' }, new Map()))
+  if (visible === undefined) yield* add({ ...config, name: config.plugin }, (skill) => !inPacks.has(placeOf(skill)))
+  const retired = config.retired.filter((name) => visible?.has(name) !== false)
+  plugins.push(...retired.map((name) => pluginOf({ ...config, name, description: 'Retired' }, new Map())))
   return { plugins: plugins.toSorted((a, b) => comparePaths(a.name, b.name)), leftOut }
 }
 
-function* packing(catalog: Catalog, pack: Pack): Steps<ReadonlySet<Skill>> {
-  const packed = new Set<Skill>()
+type NamedPlugin = Pick<Plugin, 'name' | 'description' | 'owner'>
+
+function namedAfter({ id, description }: Pack, { owner }: MarketplaceConfig): NamedPlugin {
+  return { name: id, description: description ?? `The skills of ${id}`, owner }
+}
+
+/** Sources can share the values of equal skills, so a skill is told apart by its place. */
+function placeOf({ source, skill }: Pick<InstallableSkill, 'source' | 'skill'>): string {
+  return `${source}/${skill.path}`
+}
+
+function* placesIn(catalog: Catalog, pack: Pack): Steps<ReadonlySet<string>> {
+  const places = new Set<string>()
   for (const snapshot of catalog.snapshots) {
-    for (const skill of packedIn(snapshot, pack)) packed.add(skill)
+    const { source } = snapshot
+    for (const skill of packedIn(snapshot, pack)) places.add(placeOf({ source, skill }))
     yield
   }
-  return packed
+  return places
 }
 
 /** The skills that a plugin can have. */
-interface Portable {
+interface PortableSkills {
   readonly listed: readonly CatalogSkill[]
   readonly folderSkills: readonly FolderSkill[]
+  readonly leftOut: readonly LeftOutSkill[]
 }
 
-function* portableIn(catalog: Catalog): Steps<{ readonly taken: Portable; readonly leftOut: readonly LeftOutSkill[] }> {
+function* portableIn(catalog: Catalog): Steps<PortableSkills> {
   const leftOut: LeftOutSkill[] = []
-  const isTaken = (found: InstallableSkill): boolean => {
+  const isPortable = (found: InstallableSkill): boolean => {
     const why = leftOutReason(found)
-    if (why !== undefined) leftOut.push({ place: `${found.source}/${found.skill.path}`, why })
+    if (why !== undefined) leftOut.push({ place: placeOf(found), why })
     return why === undefined
   }
   const listed: CatalogSkill[] = []
   for (const skill of catalog.listed) {
-    if (isTaken(skill)) listed.push(skill)
+    if (isPortable(skill)) listed.push(skill)
     yield
   }
-  const folderSkills = folderSkillsIn(catalog).filter(isTaken)
-  return { taken: { listed, folderSkills }, leftOut }
+  return { listed, folderSkills: folderSkillsIn(catalog).filter(isPortable), leftOut }
 }
 
 function leftOutReason(found: InstallableSkill): string | undefined {
   // Their files are fetched when a client reads them, so their bytes may not be there.
   if (isOfUpstream(found.skill)) return 'it is a skill of another MCP server'
   if (!isReadByInstallers(found)) return 'its frontmatter is not valid YAML'
+  if (isWindowsDevice(found.name)) return `its name "${found.name}" is that of a Windows device`
   return unportableReason(found.skill)
 }
 
-function* making(
-  named: Pick<Plugin, 'name' | 'description'>,
-  { listed, folderSkills }: Portable,
-  isIn: (skill: InstallableSkill) => boolean,
-): Steps<Plugin> {
-  const { listed: names } = yield* installNames(listed.filter(isIn), folderSkills.filter(isIn))
-  return pluginOf(named, new Map([...names].toSorted(([a], [b]) => comparePaths(a, b))))
-}
-
-function pluginOf(named: Pick<Plugin, 'name' | 'description'>, skills: Plugin['skills']): Plugin {
-  return { ...named, version: versionOf(named, skills), skills }
-}
-
-/** The `g` keeps a semver from beginning a numeric part with a zero. */
-function versionOf({ name, description }: Pick<Plugin, 'name' | 'description'>, skills: Plugin['skills']): string {
-  const hash = createHash('sha256').update(JSON.stringify([name, description]))
+function pluginOf(named: NamedPlugin, names: ReadonlyMap<string, InstallableSkill>): Plugin {
+  const { name, description, owner } = named
+  const skills = new Map([...names].toSorted(([a], [b]) => comparePaths(a, b)))
+  const hash = createHash('sha256').update(JSON.stringify([name, description, owner]))
   for (const [folder, { digest }] of skills) hash.update(JSON.stringify([folder, digest]))
-  return `0.0.0-g${hash.digest('hex').slice(0, 12)}`
+  // The `g` keeps the semver from beginning a numeric part with a zero.
+  return { name, description, owner, version: `0.0.0-g${hash.digest('hex').slice(0, 12)}`, skills }
 }

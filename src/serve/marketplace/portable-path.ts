@@ -1,5 +1,6 @@
+import { isWindowsDevice } from '../../base/paths.ts'
 import type { Skill } from '../../sync/model/skill.ts'
-import { isDotGit } from '../../sync/upstream/git/objects/tree-object.ts'
+import { IGNORED_BY_HFS, isDotGit } from '../../sync/upstream/git/objects/tree-object.ts'
 
 /**
  * Returns the reason why a checkout of the skill's files by git could have other files or bytes than those that are
@@ -23,11 +24,20 @@ function reasonOf({ files }: Pick<Skill, 'files'>): string | undefined {
 }
 
 function reasonOfName(name: string): string | undefined {
-  if (name.toLowerCase() === '.gitattributes') return 'could have git change the bytes of others'
-  if (isDotGit(name) || /^\.gitmodules[ .]*$/i.test(name)) return 'has a name that git keeps for itself'
+  if (isDotGit(name) || isGitFile(name)) return 'has a name that git keeps for itself'
   if (/[\p{Cc}<>:"|?*\\]/u.test(name)) return 'has a character that Windows does not allow'
   if (/[ .]$/.test(name)) return 'ends with a dot or a space, which Windows drops'
-  return DEVICE.test(name) ? 'has the name of a Windows device' : undefined
+  return isWindowsDevice(name) ? 'has the name of a Windows device' : undefined
 }
 
-const DEVICE = /^(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\..*)?$/i
+/**
+ * True if some file system takes the name for a file by which git changes a checkout, such as `.gitattributes`: case,
+ * ignored characters, trailing dots, or the short names of NTFS (the rules of `git fsck`).
+ */
+function isGitFile(name: string): boolean {
+  const plain = name
+    .replaceAll(IGNORED_BY_HFS, '')
+    .toLowerCase()
+    .replace(/[ .]*(?::.*)?$/s, '')
+  return /^(?:\.git(?:attributes|modules)|git(?:att|mod)~[0-9]+|gi7(?:d29|eba)~[0-9]+)$/.test(plain)
+}

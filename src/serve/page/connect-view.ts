@@ -1,4 +1,5 @@
 import { shellWord } from '../../base/text/shell-word.ts'
+import { ENROLLED_AGENTS, tokenStep } from '../marketplace/enrollment.ts'
 import { clientWays } from './client-setup.ts'
 import type { ClientWay } from './client-setup.ts'
 import { html, EMPTY_HTML, isolateText } from './html.ts'
@@ -7,7 +8,8 @@ import type { PageBody } from './layout.ts'
 import type { View } from './view.ts'
 
 /** Renders the setup of clients for this server, ready to copy. */
-export function connectView({ address, hasInstaller, host, packs }: View): PageBody {
+export function connectView(view: View): PageBody {
+  const { address, hasInstaller, host, packs } = view
   const { isTokenRequired } = host
   return {
     title: 'Connect',
@@ -25,7 +27,8 @@ export function connectView({ address, hasInstaller, host, packs }: View): PageB
           : EMPTY_HTML
       }
       <h2>Clients of MCP</h2>
-      <div class="ways">${clientWays(address, isTokenRequired).map(wayCard)}</div>
+      <div class="ways">${clientWays(address, isTokenRequired).map((way) => wayCard(way, 'MCP'))}</div>
+      ${marketplaceWays(view)}
       <h2>Without MCP</h2>
       ${hasInstaller ? installer(address, isTokenRequired) : html`<p class="quiet">This hub offers no files to installers.</p>`}
       <h2>On this machine</h2>
@@ -42,11 +45,28 @@ function packList(packs: View['packs'], address: string): Html {
     </ul>`
 }
 
-function wayCard({ client, steps }: ClientWay): Html {
-  return html`<section class="card" aria-label="${client}">
+function wayCard({ client, steps }: ClientWay, kind: 'MCP' | 'marketplace'): Html {
+  return html`<section class="card" aria-label="${client}, ${kind}">
     <h3>${client}</h3>
-    ${steps.map(({ where, text }) => snippet(where, text, `for ${client}, ${where}`))}
+    ${steps.map(({ where, text }) => snippet(where, text, `for ${client}, ${kind}, ${where}`))}
   </section>`
+}
+
+/** The commands for agents that read marketplaces. A reader of some packs knows their names. */
+function marketplaceWays({ address, host, isWhole, marketplace, packs }: View): Html {
+  if (marketplace === undefined) return EMPTY_HTML
+  const { name, plugin } = marketplace
+  const [first] = isWhole ? [...packs.map(({ id }) => id), plugin] : []
+  const { isTokenRequired } = host
+  const given = { url: `${address}/marketplace.git`, name, plugins: [first ?? 'PACK'], isTokenRequired }
+  const token = tokenStep(given)
+  return html`<h2>Plugin marketplace</h2>
+    <p>Agents that read plugin marketplaces take the skills from a git address. Each pack is a plugin.</p>
+    ${snippet('Address', given.url, 'the address of the marketplace')}
+    ${token === undefined ? EMPTY_HTML : snippet(token.where, token.text, 'the token for git')}
+    <div class="ways">
+      ${ENROLLED_AGENTS.map(({ title, person }) => wayCard({ client: title, steps: person(given) }, 'marketplace'))}
+    </div>`
 }
 
 function installer(address: string, isTokenRequired: boolean): Html {

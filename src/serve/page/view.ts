@@ -1,5 +1,6 @@
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
+import type { MarketplaceConfig } from '../marketplace/plugins.ts'
 import type { PageHost } from './page-data.ts'
 
 /** The data that a page is rendered from: one catalog, and the services of the daemon. */
@@ -15,5 +16,7 @@ export interface View {
   /** The URL of the server that clients use, without a trailing slash. */
   readonly address: string
   readonly hasInstaller: boolean
+  /** The marketplace that is served, if there is one. */
+  readonly marketplace: Pick<MarketplaceConfig, 'name' | 'plugin'> | undefined
   readonly params: URLSearchParams
 }

@@ -258,6 +258,41 @@ test.each([
   expect(parse(`${source}\nserve: { ${taken} }`).serve.operations).toBeDefined()
 })
 
+test.each([
+  ['plugin: docs', /marketplace\.plugin: is the id of a pack too; they must differ$/],
+  ['retired: [docs]', /marketplace\.retired\[0\]: is served; a retired plugin is not$/],
+  ['retired: [old, old]', /marketplace\.retired\[1\]: is there twice$/],
+  ['renames: { docs: other }', /marketplace\.renames\.docs: is served under this name$/],
+  ['renames: { old: none }', /marketplace\.renames\.old: leads to no plugin/],
+  ['renames: { old: old }', /marketplace\.renames\.old: leads to no plugin/],
+  [
+    'plugin: aux',
+    /marketplace\.plugin: must be 1 to 64 of a-z, 0-9 and single inner hyphens, and no device of Windows$/,
+  ],
+])('a marketplace with %s is refused', (line, message) => {
+  const rest = 'sources: [{ id: a, url: https://x.example/y }]\npacks: [{ id: docs, include: [{ source: a }] }]'
+
+  expect(problems(`${rest}\nserve: { marketplace: { name: acme, ${line} } }`)).toEqual(
+    expect.arrayContaining([expect.stringMatching(message)]),
+  )
+  expect(parse(`${rest}\nserve: { marketplace: { name: acme, renames: { older: old, old: docs } } }`)).toBeDefined()
+})
+
+test.each([
+  ['agent-skills', 'docs', /marketplace\.name: is a name that Claude Code refuses/],
+  [
+    'life',
+    'sciences',
+    /marketplace\.name: makes "life-sciences" with the pack "sciences", a name that Claude Code refuses$/,
+  ],
+  ['acme', 'con', /marketplace\.name: cannot have the pack "con": it is a device of Windows$/],
+  ['a'.repeat(60), 'docs', /marketplace\.name: makes a name of over 64 characters with the pack "docs"$/],
+])('a marketplace "%s" with the pack "%s" is refused', (name, pack, message) => {
+  const rest = `sources: [{ id: a, url: https://x.example/y }]\npacks: [{ id: ${pack}, include: [{ source: a }] }]`
+
+  expect(problems(`${rest}\nserve: { marketplace: { name: ${name} } }`)).toEqual([expect.stringMatching(message)])
+})
+
 test('the files that say who signs are meant from the folder of the file', () => {
   const signedOf = (signed: string) =>
     parse(`sources: [{ id: a, url: https://x.example/y, signed: ${signed} }]`).sources[0]?.signed

@@ -83,7 +83,7 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
     test('what a client is told is copied at the press of a button', async () => {
       const { page } = await browser.open(`${origin}/connect`, { permissions: ['clipboard-read', 'clipboard-write'] })
 
-      await page.getByRole('button', { name: 'Copy for Claude Code, Shell' }).click()
+      await page.getByRole('button', { name: 'Copy for Claude Code, MCP, Shell' }).click()
       await page.getByText('Copied').first().waitFor()
 
       expect(await page.evaluate('navigator.clipboard.readText()')).toBe(

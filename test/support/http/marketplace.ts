@@ -23,6 +23,8 @@ interface SceneOptions {
   readonly marketplace?: readonly string[]
   readonly config?: readonly string[]
   readonly more?: Readonly<Record<string, Repository>>
+  /** The clock of the HTTP side, in milliseconds. */
+  readonly now?: () => number
 }
 
 /** A hub with a marketplace over one repository. */
@@ -43,7 +45,12 @@ export class Scene implements AsyncDisposable {
     await repository.commit(files)
     const block = ['serve:', '  marketplace:', '    name: acme', '    owner: Acme', '    description: Skills of Acme']
     const config = [...(options.config ?? PACKS), ...block, ...(options.marketplace ?? [])]
-    const served = await serve(repository, { config, ...(options.more !== undefined && { more: options.more }) })
+    const { more, now } = options
+    const served = await serve(repository, {
+      config,
+      ...(more !== undefined && { more }),
+      ...(now !== undefined && { now }),
+    })
     return new Scene(served, repository, clones)
   }
 
@@ -64,8 +71,10 @@ export class Scene implements AsyncDisposable {
     return `${this.origin}/marketplace.git`
   }
 
-  async tip(): Promise<string> {
-    const [tip = ''] = (await git(['ls-remote', this.url, 'HEAD'])).split('\t')
+  /** The commit that is served; with a token, as its holder sees it. */
+  async tip(token?: string): Promise<string> {
+    const url = token === undefined ? this.url : withToken(this.url, token)
+    const [tip = ''] = (await git(['ls-remote', url, 'HEAD'])).split('\t')
     return tip
   }
 
@@ -115,6 +124,13 @@ export async function git(args: readonly string[], cwd?: string): Promise<string
   return args[0] === 'fsck'
     ? (stdout + stderr).replace(/^(?:Checking .*|notice: .*|dangling .*)\n/gm, '').trim()
     : stdout.trim()
+}
+
+/** Runs git as no person, with this on its standard input. */
+export async function gitWith(input: string, args: readonly string[], cwd: string): Promise<void> {
+  const running = run('git', [...args], { cwd, env: ENVIRONMENT })
+  running.child.stdin?.end(input)
+  await running
 }
 
 /** The address with a token as the password. */

@@ -1,13 +1,9 @@
 import { systemClock } from '../../../base/clock.ts'
-import { isObject } from '../../../base/json-object.ts'
-import { SyncError } from '../../../sync/model/sync-error.ts'
-import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import type { Config } from '../../config/config.ts'
 import { connect, tokenFor, type EraEnd } from '../../connect/connect.ts'
-import { request } from '../../control/requests.ts'
 import { configFor, progressOf } from '../command.ts'
 import type { Context } from '../command.ts'
+import { hubAddressOf } from '../hub-address.ts'
 import { verdicts } from './check.ts'
 import type { CheckResult } from './check.ts'
 
@@ -53,8 +49,7 @@ async function addressOf(context: Context): Promise<URL> {
   if (more.length > 0) throw new UsageError('"doctor --connect" wants one address at most')
   if (named !== undefined) return endpointOf(named)
   const config = await configFor(context)
-  const { publicUrl } = config.serve.http
-  return endpointOf(publicUrl ?? (await listeningAt(config, context.signal)))
+  return endpointOf(await hubAddressOf(config, context.signal))
 }
 
 /** An origin alone means a hub, whose MCP endpoint is `/mcp`. */
@@ -64,25 +59,4 @@ function endpointOf(text: string): URL {
   if (url.username !== '' || url.password !== '' || url.search !== '')
     throw new UsageError('The address must hold no user, password or query; a token is given by --token-file')
   return url.pathname === '/' ? new URL('/mcp', url) : url
-}
-
-/** The address that the daemon reports, else the configured one. */
-async function listeningAt(config: Config, signal: AbortSignal): Promise<string> {
-  const { host, port } = config.serve.http
-  const http = await httpStatusOf(config, signal)
-  if (typeof http?.['url'] === 'string') return http['url']
-  if (port === 0) throw new UsageError('No daemon runs that could say at which port it listens; name the address')
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
-async function httpStatusOf(config: Config, signal: AbortSignal) {
-  try {
-    const answer = await request(config, 'status', {}, { signal })
-    const http = isObject(answer?.result) ? answer.result['http'] : undefined
-    return isObject(http) ? http : undefined
-  } catch (error) {
-    // One with another configuration listens where that says.
-    if (error instanceof OperatorError || error instanceof SyncError) return undefined
-    throw error
-  }
 }

@@ -1,11 +1,15 @@
+import { printable } from '../../../base/text/printable.ts'
+
 /** A request of git for a pack, in either version of its protocol. */
 export interface FetchRequest {
   readonly wants: readonly string[]
   readonly haves: readonly string[]
   /** True if the client sends no more haves, and expects the pack. */
   readonly isDone: boolean
-  /** True if the client has a shallow clone, or wants one, and so expects to be told of its borders. */
+  /** True if the client has a shallow clone. */
   readonly isShallow: boolean
+  /** True if the client asks for another depth. */
+  readonly isDeepened: boolean
   /** True if the pack is sent in frames that can also hold messages. Always in version 2. */
   readonly hasSideBand: boolean
 }
@@ -24,11 +28,11 @@ export class BadRequest extends Error {
 export function readCommand(body: Buffer): GitCommand {
   const [head, args] = sectionsIn(body)
   const format = head.find((line) => line.startsWith('object-format='))
-  if (format !== undefined && format !== 'object-format=sha1') throw new BadRequest(`no ${format} here`)
+  if (format !== undefined && format !== 'object-format=sha1') throw new BadRequest(`there is no ${shown(format)} here`)
   const command = head.find((line) => line.startsWith('command='))?.slice('command='.length)
   if (command === 'ls-refs') return lsRefsOf(args)
   if (command === 'fetch') return { name: 'fetch', fetch: fetchOf(args) }
-  throw new BadRequest(`unknown command "${(command ?? '').slice(0, SHOWN)}"`)
+  throw new BadRequest(`unknown command "${shown(command ?? '')}"`)
 }
 
 function lsRefsOf(args: readonly string[]): GitCommand {
@@ -38,7 +42,7 @@ function lsRefsOf(args: readonly string[]): GitCommand {
 
 function fetchOf(args: readonly string[]): FetchRequest {
   const unknown = args.find((line) => !FETCH_ARGUMENT.test(line))
-  if (unknown !== undefined) throw new BadRequest(`unexpected line "${unknown.slice(0, SHOWN)}"`)
+  if (unknown !== undefined) throw new BadRequest(`unexpected line "${shown(unknown)}"`)
   return { ...askedIn(args), hasSideBand: true }
 }
 
@@ -48,11 +52,12 @@ const FETCH_ARGUMENT =
 
 /** Reads a request of version 0 or 1 (gitprotocol-pack). Throws `BadRequest`. */
 export function readUploadRequest(body: Buffer): FetchRequest {
-  const [first = '', ...rest] = sectionsIn(body)[0]
+  const [first, ...rest] = sectionsIn(body)[0]
+  if (first === undefined) return { ...askedIn([]), hasSideBand: false }
   const [want, ...capabilities] = [first.slice(0, WANT), ...first.slice(WANT).trim().split(' ')]
   const args = [want, ...rest]
   const unknown = args.find((line) => !UPLOAD_LINE.test(line))
-  if (unknown !== undefined) throw new BadRequest(`unexpected line "${unknown.slice(0, SHOWN)}"`)
+  if (unknown !== undefined) throw new BadRequest(`unexpected line "${shown(unknown)}"`)
   return { ...askedIn(args), hasSideBand: capabilities.includes('side-band-64k') }
 }
 
@@ -67,12 +72,15 @@ function askedIn(lines: readonly string[]): Omit<FetchRequest, 'hasSideBand'> {
     wants: after('want '),
     haves: after('have '),
     isDone: lines.includes('done'),
-    isShallow: lines.some((line) => /^(?:shallow|deepen)/.test(line)),
+    isShallow: lines.some((line) => line.startsWith('shallow ')),
+    isDeepened: lines.some((line) => line.startsWith('deepen')),
   }
 }
 
-/** The characters of a foreign line that an answer repeats. */
-const SHOWN = 60
+/** The part of a foreign line that an answer repeats. */
+function shown(line: string): string {
+  return printable(line.slice(0, 60))
+}
 
 /** The lines of a request before and after its first delimiter, without their ends. Flushes only end sections. */
 function sectionsIn(body: Buffer): readonly [readonly string[], readonly string[]] {

@@ -2,24 +2,32 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { abortable } from '../../../base/abortable.ts'
-import type { Marketplaces, MarketplaceView, ServedMarketplace } from '../../marketplace/marketplaces.ts'
+import { codeOf } from '../../../base/error-code.ts'
+import type { MarketplaceRevision } from '../../marketplace/marketplace-revision.ts'
+import type {
+  MarketplaceParts,
+  Marketplaces,
+  MarketplaceScope,
+  ServedMarketplace,
+} from '../../marketplace/marketplaces.ts'
 import { ContentUnavailable } from '../../marketplace/read-whole.ts'
+import { isOver } from '../../principal.ts'
 import type { Principal } from '../../principal.ts'
 import type { HttpRoute, ReceivedRequest, Routes } from '../server/listener.ts'
 import { readBody } from '../server/request-body.ts'
 import { sendError, sendPieces } from '../server/response.ts'
 import { StreamedResponse } from '../server/streamed-response.ts'
 import { BadRequest, readCommand, readUploadRequest } from './fetch-request.ts'
-import type { FetchRequest } from './fetch-request.ts'
-import { advertisement, fatal, fetchAnswer, keepAlive, packBody, refsAnswer, errorAnswer } from './upload-pack.ts'
+import type { GitCommand } from './fetch-request.ts'
+import { advertisement, errorAnswer, fatal, fetchAnswer, keepAlive, packBody, refsAnswer } from './upload-pack.ts'
 import type { ProtocolVersion } from './upload-pack.ts'
 
 /**
  * The routes of a git remote that can be cloned and fetched (gitprotocol-http, the smart protocol). `nothingHere` is
  * the message of a 404: a pack that the caller does not see is as one that does not exist.
  */
-export function marketplaceRoutes(marketplaces: Marketplaces, nothingHere: string): Routes {
-  const endpoint = new GitEndpoint(marketplaces, nothingHere)
+export function marketplaceRoutes(marketplaces: Marketplaces, parts: MarketplaceParts, nothingHere: string): Routes {
+  const endpoint = new GitEndpoint(marketplaces, parts, nothingHere)
   const route = { scope: 'marketplace', audit: 'all' } as const
   const ofAll: HttpRoute = { ...route, answer: (...asked) => endpoint.answerAll(...asked) }
   const ofPack: HttpRoute = { ...route, answer: (...asked) => endpoint.answerPack(...asked) }
@@ -28,111 +36,177 @@ export function marketplaceRoutes(marketplaces: Marketplaces, nothingHere: strin
 
 class GitEndpoint {
   readonly #marketplaces: Marketplaces
+  readonly #parts: MarketplaceParts
   readonly #nothingHere: string
 
-  constructor(marketplaces: Marketplaces, nothingHere: string) {
+  constructor(marketplaces: Marketplaces, parts: MarketplaceParts, nothingHere: string) {
     this.#marketplaces = marketplaces
+    this.#parts = parts
     this.#nothingHere = nothingHere
   }
 
   async answerAll(request: IncomingMessage, response: ServerResponse, { name, principal }: ReceivedRequest) {
-    const { name: marketplace } = this.#marketplaces.config
-    return this.#answer(request, response, name, { name: marketplace, visible: principal?.packs })
+    const scope = { pack: undefined, visible: principal?.packs }
+    return this.#answer(request, new GitResponse(response, principal), name, scope)
   }
 
   async answerPack(request: IncomingMessage, response: ServerResponse, { name, principal }: ReceivedRequest) {
     const [, pack = '', below = ''] = /^([^/]+)\/marketplace\.git\/(.+)$/.exec(name) ?? []
-    if (!this.#sees(principal, pack)) return this.#sendNothing(response)
-    const marketplace = `${this.#marketplaces.config.name}-${pack}`
-    return this.#answer(request, response, below, { name: marketplace, visible: new Set([pack]) })
+    const sent = new GitResponse(response, principal)
+    if (!this.#hasPack(pack) || principal?.packs?.has(pack) === false) return sent.refuse(404, this.#nothingHere)
+    return this.#answer(request, sent, below, { pack, visible: new Set([pack]) })
   }
 
-  #sees(principal: Principal | undefined, pack: string): boolean {
-    return this.#marketplaces.hasPack(pack) && principal?.packs?.has(pack) !== false
+  /** True for a retired pack too. */
+  #hasPack(id: string): boolean {
+    const { config, packs } = this.#parts
+    return config.retired.includes(id) || packs().some((pack) => pack.id === id)
   }
 
-  #sendNothing(response: ServerResponse): void {
-    sendError(response, { status: 404, code: -32000, message: this.#nothingHere })
-  }
-
-  async #answer(request: IncomingMessage, response: ServerResponse, below: string, view: MarketplaceView) {
+  async #answer(request: IncomingMessage, response: GitResponse, below: string, scope: MarketplaceScope) {
     const { method, url = '' } = request
-    const isUpload = new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('service') === SERVICE
-    const asked = `${method} ${below}`
-    if (asked === 'GET info/refs' && isUpload) return this.#serving(response, view, this.#advertise(request, response))
-    if (asked === `POST ${SERVICE}`) return this.#serving(response, view, this.#upload(request, response))
-    return this.#sendNothing(response)
-  }
-
-  async #serving(response: ServerResponse, view: MarketplaceView, answer: Answer): Promise<void> {
+    const service = new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('service')
     try {
-      await answer(await this.#marketplaces.serve(view))
+      if (method === 'GET' && below === 'info/refs' && service === SERVICE)
+        return response.advertise((await this.#serve(scope)).revision, versionOf(request))
+      if (method !== 'POST' || below !== SERVICE) return response.refuse(404, this.#nothingHere)
+      const asked = await readAsked(request)
+      // The body may have taken long: what is served then counts, and whether the token is still valid.
+      if (response.isOver) return response.refuse(401, 'The token is not valid')
+      const served = await this.#serve(scope)
+      if (asked.name === 'fetch') return await response.sendFetch(asked, served, async () => this.#serve(scope))
+      return response.sendLines('result', refsAnswer(served.revision, asked))
     } catch (error) {
-      if (!(error instanceof ContentUnavailable) || response.headersSent) throw error
-      const headers = { 'retry-after': '5' }
-      sendError(response, { status: 503, code: -32603, message: error.message, headers })
+      if (error instanceof BadRequest) return response.sendLines('result', errorAnswer(error.message))
+      if (error instanceof RefusedBody) return response.refuse(error.status, error.message)
+      if (!(error instanceof ContentUnavailable)) throw error
+      return response.refuse(503, error.message, { 'retry-after': '10' })
     }
   }
 
-  #advertise(request: IncomingMessage, response: ServerResponse): Answer {
-    return async ({ revision }) => sendLines(response, 'advertisement', advertisement(revision, versionOf(request)))
-  }
-
-  #upload(request: IncomingMessage, response: ServerResponse): Answer {
-    return async (served) => {
-      const body = await bodyOf(request)
-      if (body === undefined)
-        return sendError(response, { status: 413, code: -32000, message: 'The request is too large, or is not whole' })
-      try {
-        await answerUpload(body, versionOf(request), served, response)
-      } catch (error) {
-        if (!(error instanceof BadRequest)) throw error
-        sendLines(response, 'result', errorAnswer(error.message))
-      }
-    }
+  async #serve(scope: MarketplaceScope): Promise<ServedMarketplace> {
+    return this.#marketplaces.serve(this.#parts, scope)
   }
 }
-
-type Answer = (served: ServedMarketplace) => Promise<void>
 
 const SERVICE = 'git-upload-pack'
 
-async function answerUpload(
-  body: Buffer,
-  version: ProtocolVersion,
-  served: ServedMarketplace,
-  response: ServerResponse,
-): Promise<void> {
-  if (version === 0) return sendFetch(readUploadRequest(body), version, served, response)
-  const command = readCommand(body)
-  if (command.name === 'fetch') return sendFetch(command.fetch, version, served, response)
-  sendLines(response, 'result', refsAnswer(served.revision, command))
+/** A command, with the version that it is answered in. */
+type Asked = GitCommand & { readonly version: ProtocolVersion }
+
+async function readAsked(request: IncomingMessage): Promise<Asked> {
+  const body = await bodyOf(request)
+  const version = versionOf(request)
+  if (version === 2) return { ...readCommand(body), version }
+  return { name: 'fetch', fetch: readUploadRequest(body), version }
 }
 
-async function sendFetch(
-  fetch: FetchRequest,
-  version: ProtocolVersion,
-  { revision, packs }: ServedMarketplace,
-  response: ServerResponse,
-): Promise<void> {
-  const { head, send } = fetchAnswer(revision, packs, fetch, version)
-  if (send === undefined) return sendLines(response, 'result', head)
-  const streamed = new StreamedResponse(response, headersOf('result'))
-  await streamed.write(Buffer.concat(head))
-  const opening = packs.open(revision)
-  try {
-    await waitFor(opening, fetch.hasSideBand, streamed)
-  } catch (error) {
-    // The writing goes on for others.
-    opening.then((late) => late[Symbol.asyncDispose]()).catch(() => {})
-    if (!(error instanceof ContentUnavailable) || !fetch.hasSideBand) throw error
-    await streamed.write(fatal(`${error.message}; try again`))
-    return streamed.end()
+function versionOf({ headers }: IncomingMessage): ProtocolVersion {
+  const asked = [headers['git-protocol'] ?? ''].flat().join(':').split(':')
+  return asked.includes('version=2') ? 2 : 0
+}
+
+/** Reads the body, which git compresses when it is long. Throws `RefusedBody`. */
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  if (!(await readBody(request, MOST_BODY, (bytes) => chunks.push(bytes)))) throw new RefusedBody(413, TOO_LARGE)
+  const bytes = Buffer.concat(chunks)
+  if (request.headers['content-encoding'] !== 'gzip') return bytes
+  return unzipped(bytes, { maxOutputLength: MOST_BODY }).catch((cause: unknown) => {
+    const isLarge = codeOf(cause) === 'ERR_BUFFER_TOO_LARGE'
+    throw isLarge ? new RefusedBody(413, TOO_LARGE) : new RefusedBody(400, 'The request cannot be unpacked')
+  })
+}
+
+const unzipped = promisify(gunzip)
+
+/** Room for 80,000 haves. A client that has more than that in common with nothing here is refused. */
+const MOST_BODY = 2 ** 22
+
+const TOO_LARGE = 'The request is too large'
+
+class RefusedBody extends Error {
+  override readonly name = 'RefusedBody'
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
   }
-  await using open = await opening
-  streamed.watch()
-  for await (const bytes of packBody(open, send, fetch.hasSideBand)) await streamed.write(bytes)
-  streamed.end()
+}
+
+/** A response to a client of git. */
+class GitResponse {
+  readonly #response: ServerResponse
+  readonly #principal: Principal | undefined
+
+  constructor(response: ServerResponse, principal: Principal | undefined) {
+    this.#response = response
+    this.#principal = principal
+  }
+
+  /** True if the token of the caller has expired or was revoked. */
+  get isOver(): boolean {
+    return isOver(this.#principal)
+  }
+
+  refuse(status: number, message: string, headers: Readonly<Record<string, string>> = {}): void {
+    sendError(this.#response, { status, code: -32000, message, headers })
+  }
+
+  advertise(revision: MarketplaceRevision, version: ProtocolVersion): void {
+    this.sendLines('advertisement', advertisement(revision, version))
+  }
+
+  sendLines(kind: 'advertisement' | 'result', lines: readonly Buffer[]): void {
+    sendPieces(this.#response, { status: 200, headers: this.#headers(kind), pieces: lines })
+  }
+
+  /** `now` returns the marketplace of that moment: a pack that took long to write may be outdated by then. */
+  async sendFetch(
+    { fetch, version }: Extract<Asked, { readonly name: 'fetch' }>,
+    served: ServedMarketplace,
+    now: () => Promise<ServedMarketplace>,
+  ): Promise<void> {
+    const { head, send } = fetchAnswer(served, fetch, version)
+    if (send === undefined) return this.sendLines('result', head)
+    const streamed = new StreamedResponse(this.#response, this.#headers('result'))
+    await streamed.write(Buffer.concat(head))
+    const opening = served.open()
+    const checked = opening.then(async () => this.#expectCurrent(served, await now()))
+    try {
+      await waitFor(checked, fetch.hasSideBand, streamed)
+    } catch (error) {
+      // The writing goes on for others.
+      opening.then((late) => late[Symbol.asyncDispose]()).catch(() => {})
+      if (!(error instanceof ContentUnavailable) || !fetch.hasSideBand) return this.#cut(error)
+      await streamed.write(fatal(`${error.message}; try again`))
+      return streamed.end()
+    }
+    await using open = await opening
+    streamed.watch()
+    for await (const bytes of packBody(open, send, fetch.hasSideBand)) await streamed.write(bytes)
+    streamed.end()
+  }
+
+  #expectCurrent({ revision }: ServedMarketplace, { revision: current }: ServedMarketplace): void {
+    if (revision.tip !== current.tip) throw new ContentUnavailable('The marketplace has changed')
+    if (this.isOver) throw new ContentUnavailable('The token is not valid any more')
+  }
+
+  /** Without the side band, only a closed connection shows that the pack will not come. */
+  #cut(error: unknown): void {
+    if (!(error instanceof ContentUnavailable)) throw error
+    this.#response.destroy()
+  }
+
+  #headers(kind: 'advertisement' | 'result'): Readonly<Record<string, string>> {
+    return {
+      'content-type': `application/x-${SERVICE}-${kind}`,
+      // A response that depends on the caller must not be cached for others.
+      'cache-control': this.#principal === undefined ? 'no-cache' : 'private, no-cache',
+    }
+  }
 }
 
 /** Waits for the pack. Frames without content show the client meanwhile that the server still works. */
@@ -148,30 +222,3 @@ async function waitFor(opening: Promise<unknown>, hasSideBand: boolean, streamed
 
 /** As often as git does by default (`uploadpack.keepAlive`). */
 const KEEP_ALIVE_MS = 5_000
-
-function sendLines(response: ServerResponse, kind: 'advertisement' | 'result', lines: readonly Buffer[]): void {
-  sendPieces(response, { status: 200, headers: headersOf(kind), pieces: lines })
-}
-
-function headersOf(kind: 'advertisement' | 'result'): Readonly<Record<string, string>> {
-  return { 'content-type': `application/x-${SERVICE}-${kind}`, 'cache-control': 'no-cache' }
-}
-
-function versionOf({ headers }: IncomingMessage): ProtocolVersion {
-  const asked = [headers['git-protocol'] ?? ''].flat().join(':').split(':')
-  return asked.includes('version=2') ? 2 : 0
-}
-
-/** Reads the body, which git compresses when it is long. `undefined` if it is too large or cannot be unpacked. */
-async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = []
-  if (!(await readBody(request, MOST_BODY, (bytes) => chunks.push(bytes)))) return undefined
-  const bytes = Buffer.concat(chunks)
-  if (request.headers['content-encoding'] !== 'gzip') return bytes
-  return unzipped(bytes, { maxOutputLength: MOST_BODY }).catch(() => undefined)
-}
-
-const unzipped = promisify(gunzip)
-
-/** Room for 20,000 haves: git sends 16,384 at most in one request. */
-const MOST_BODY = 2 ** 20

@@ -1,7 +1,8 @@
-import { DELIMITER, FLUSH, packet } from '../../../sync/upstream/git/smart-http/pkt-line.ts'
+import { bandFrame, DELIMITER, FLUSH, MOST_LINE_BYTES, packet } from '../../../base/git/pkt-line.ts'
 import type { MarketplaceRevision } from '../../marketplace/marketplace-revision.ts'
-import type { OpenPack, RevisionPacks } from '../../marketplace/revision-packs.ts'
-import type { GitCommand, FetchRequest } from './fetch-request.ts'
+import type { ServedMarketplace } from '../../marketplace/marketplaces.ts'
+import type { OpenPackfile } from '../../marketplace/revision-packfiles.ts'
+import type { FetchRequest, GitCommand } from './fetch-request.ts'
 
 /** The versions of git's protocol: 1 differs from 0 by one line, which a server need not send. */
 export type ProtocolVersion = 0 | 2
@@ -50,90 +51,73 @@ export interface FetchAnswer {
 
 /** Answers a fetch. Only the served tip may be wanted: an object by its own id may be one that was withdrawn. */
 export function fetchAnswer(
-  revision: MarketplaceRevision,
-  packs: Pick<RevisionPacks, 'isKnown' | 'without'>,
+  { revision, isKnown, without }: ServedMarketplace,
   request: FetchRequest,
   version: ProtocolVersion,
 ): FetchAnswer {
   const refused = request.wants.find((id) => id !== revision.tip)
   if (refused !== undefined) return { head: errorAnswer(`not our ref ${refused}`), send: undefined }
   if (request.wants.length === 0) return { head: errorAnswer('nothing is wanted'), send: undefined }
-  const common = request.haves.filter((id) => packs.isKnown(id))
-  const send = common.length === 0 ? 'all' : packs.without(revision, common)
+  // A client may repeat what it has.
+  const common = [...new Set(request.haves)].filter(isKnown)
+  const send = common.length === 0 ? 'all' : without(common)
   return version === 2 ? answer2(request, common, send) : answer0(request, common, send)
 }
 
 /** gitprotocol-v2, "fetch". The tip has no parent, so a shallow clone of it has no border. */
-function answer2(
-  { isDone, isShallow }: FetchRequest,
-  common: readonly string[],
-  send: FetchAnswer['send'],
-): FetchAnswer {
-  const acknowledged = common.map((id) => `ACK ${id}`)
+function answer2(request: FetchRequest, common: readonly string[], send: FetchAnswer['send']): FetchAnswer {
+  const { isDone, isShallow, isDeepened } = request
   if (!isDone && common.length === 0) return { head: [packetsOf('acknowledgments', 'NAK'), FLUSH], send: undefined }
+  const acknowledged = common.map((id) => `ACK ${id}`)
   return {
     head: [
       ...(isDone ? [] : [packetsOf('acknowledgments', ...acknowledged, 'ready'), DELIMITER]),
-      ...(isShallow ? [packetsOf('shallow-info'), DELIMITER] : []),
+      ...(isShallow || isDeepened ? [packetsOf('shallow-info'), DELIMITER] : []),
       packetsOf('packfile'),
     ],
     send,
   }
 }
 
-/** gitprotocol-pack, without `multi_ack`. */
-function answer0(
-  { haves, isDone, isShallow }: FetchRequest,
-  common: readonly string[],
-  send: FetchAnswer['send'],
-): FetchAnswer {
-  const border = isShallow ? [FLUSH] : []
+/**
+ * gitprotocol-pack, without `multi_ack`: a client that is sent an ACK before it is done forgets what it has, and then
+ * expects the pack of one that has nothing. So all answers until then are NAK.
+ */
+function answer0(request: FetchRequest, common: readonly string[], send: FetchAnswer['send']): FetchAnswer {
+  const { haves, isDone, isDeepened } = request
+  const borders = isDeepened ? [FLUSH] : []
   // The client reads the borders before it says what it has.
-  if (isShallow && !isDone && haves.length === 0) return { head: border, send: undefined }
-  const [first] = common
+  if (isDeepened && !isDone && haves.length === 0) return { head: borders, send: undefined }
+  if (!isDone) return { head: [...borders, packetsOf('NAK')], send: undefined }
   const last = common.at(-1)
-  if (!isDone) return { head: [...border, packetsOf(first === undefined ? 'NAK' : `ACK ${first}`)], send: undefined }
-  return { head: [...border, packetsOf(last === undefined ? 'NAK' : `ACK ${last}`)], send }
+  return { head: [...borders, packetsOf(last === undefined ? 'NAK' : `ACK ${last}`)], send }
 }
 
 /** Gives the pack as the client reads it: in frames of the side band, or as it is. */
 export async function* packBody(
-  { pack }: Pick<OpenPack, 'pack'>,
+  { packfile }: Pick<OpenPackfile, 'packfile'>,
   send: 'all' | readonly string[],
   hasSideBand: boolean,
 ): AsyncGenerator<Buffer> {
-  const pieces = send === 'all' ? pack.pieces(MOST_PAYLOAD) : pack.only(send)
-  for await (const piece of pieces) {
-    if (!hasSideBand) {
-      yield piece
-      continue
-    }
-    for (let at = 0; at < piece.length; at += MOST_PAYLOAD)
-      yield frame(PACK_BAND, piece.subarray(at, at + MOST_PAYLOAD))
-  }
+  const pieces = send === 'all' ? packfile.pieces(MOST_PAYLOAD) : packfile.only(send, MOST_PAYLOAD)
+  for await (const piece of pieces) yield hasSideBand ? bandFrame(PACK_BAND, piece) : piece
   if (hasSideBand) yield FLUSH
 }
 
-/** A frame without content, which tells a client that waits that the server still works. */
+/** A frame without content, which shows a client that waits that the server still works. */
 export function keepAlive(): Buffer {
-  return frame(PACK_BAND, Buffer.alloc(0))
+  return bandFrame(PACK_BAND, Buffer.alloc(0))
 }
 
 /** A fatal error after the pack was promised. */
 export function fatal(why: string): Buffer {
-  return frame(ERROR_BAND, Buffer.from(`${why}\n`))
+  return bandFrame(ERROR_BAND, Buffer.from(`${why}\n`))
 }
 
 const [PACK_BAND, ERROR_BAND] = [1, 3]
 
-/** `large_packet_max` of git, without the length and the band. */
-const MOST_PAYLOAD = 65_520 - 5
-
-function frame(band: number, payload: Buffer): Buffer {
-  const head = Buffer.from(`${(payload.length + 5).toString(16).padStart(4, '0')}\0`, 'latin1')
-  head[4] = band
-  return Buffer.concat([head, payload])
-}
+/** The bytes of a frame besides its length and its band. */
+const MOST_PAYLOAD = MOST_LINE_BYTES - 5
 
 function packetsOf(...lines: readonly string[]): Buffer {
   return Buffer.concat(lines.map((line) => packet(`${line}\n`)))

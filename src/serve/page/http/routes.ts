@@ -36,6 +36,7 @@ export interface PageParts extends LoginParts {
   readonly serving: Serving
   readonly host: PageHost
   readonly hasInstaller: boolean
+  readonly marketplace: View['marketplace']
   /** The streams of the whole server: a reader that follows the page takes one of its places. */
   readonly streams: EventStreams
   readonly holderOf: ShareHolderOf
@@ -116,13 +117,13 @@ export class PageRoutes implements AsyncDisposable {
   }
 
   #viewFor({ url = '/' }: IncomingMessage, reader: Reader, { catalog }: Registry): View {
-    const { serving, host, hasInstaller, address } = this.#parts
+    const { serving, host, hasInstaller, marketplace, address } = this.#parts
     const [path = '/', query = ''] = url.split('?', 2)
     const up = upFrom(path)
     const params = new URLSearchParams(query)
     const isWhole = reader.principal?.packs === undefined
     const packs = isWhole ? (serving.packs?.views.packs ?? []) : []
-    return { catalog, isWhole, packs, host, up, params, hasInstaller, address: address() }
+    return { catalog, isWhole, packs, host, up, params, hasInstaller, marketplace, address: address() }
   }
 
   #frame(body: PageBody, { catalog, isWhole, host, up }: View, { principal, isSignedIn }: Reader): string {

@@ -26,7 +26,10 @@ export interface WebOptions extends WebConfig {
 }
 
 /** The parts of the HTTP server that this content uses. */
-interface Edge extends Pick<PageParts, 'access' | 'admit' | 'address' | 'audit' | 'streams' | 'signedIn' | 'holderOf'> {
+interface Edge extends Pick<
+  PageParts,
+  'access' | 'admit' | 'address' | 'audit' | 'streams' | 'signedIn' | 'holderOf' | 'marketplace'
+> {
   /** A monotonic clock in milliseconds. */
   readonly now: () => number
 }

@@ -183,8 +183,13 @@ export class StateFolder {
     await this.expectRight()
     const path = temporaryIn(this.at('tmp'))
     const file = await open(path, 'wx+', 0o600).catch(cannot(`make a file in "${this.at('tmp')}"`))
-    await rm(path).catch(cannot(`take "${path}" out of its folder`))
-    return file
+    try {
+      await rm(path).catch(cannot(`take "${path}" out of its folder`))
+      return file
+    } catch (error) {
+      await file.close()
+      throw error
+    }
   }
 
   /** A temporary disk failure costs space only for a short time: the next scratch removes the rest. */

@@ -1,13 +1,14 @@
 import { constants } from 'node:fs'
 import { open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { inParallel, WIDTH } from '../../../base/parallel.ts'
 import { isObjectId, type ObjectId } from '../../model/revision.ts'
 import { isSystemError, SyncError } from '../../model/sync-error.ts'
 import type { Ref } from './objects/ref-rules.ts'
 
 /**
  * The refs of a local repository in git's format `files` (gitrepository-layout): each is a file, or a line of
- * `packed-refs`. That file is searched, not parsed, since it may have tens of thousands of lines.
+ * `packed-refs`. For one ref that file is searched and not parsed, since it may have tens of thousands of lines.
  */
 export class DiskRefs {
   readonly #gitdir: string
@@ -31,11 +32,12 @@ export class DiskRefs {
     const loose = (await this.#looseNames(folder)).filter((name) => name.startsWith(prefix))
     // A packed ref was a file before, so the files are listed first: a ref that is packed meanwhile is found once.
     const found = new Map(packedIn(await this.#packedRefs(), prefix).map((ref) => [ref.name, ref]))
-    for (const name of loose) {
+    const lookUp = async (name: string): Promise<void> => {
       const ref = await this.ref(name)
       if (ref === undefined) found.delete(name)
       else found.set(name, ref)
     }
+    await inParallel(loose, WIDTH, lookUp, NEVER)
     return [...found.values()]
   }
 
@@ -104,6 +106,8 @@ function packedIn(packed: Buffer, prefix: string): readonly Ref[] {
 }
 
 const NONE = Buffer.alloc(0)
+
+const NEVER = new AbortController().signal
 
 /** The limit of git for refs that lead to refs. */
 const MOST_SYMBOLIC = 5

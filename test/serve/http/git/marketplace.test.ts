@@ -1,14 +1,18 @@
+import { once } from 'node:events'
 import fs from 'node:fs'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, readlink, stat } from 'node:fs/promises'
+import { request } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import * as isomorphic from 'isomorphic-git'
 import http from 'isomorphic-git/http/node'
 import { describe, expect, test } from 'vitest'
-import { packet } from '../../../../src/sync/upstream/git/smart-http/pkt-line.ts'
+import { packet } from '../../../../src/base/git/pkt-line.ts'
+import { damageObject } from '../../../support/damage.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import type { Content } from '../../../support/git/repository.ts'
-import { git, MARKETPLACE, PACKS, Scene, skill, withToken } from '../../../support/http/marketplace.ts'
+import { git, gitWith, MARKETPLACE, PACKS, Scene, skill, withToken } from '../../../support/http/marketplace.ts'
 import { serve } from '../../../support/served.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 import { ask } from '../ask.ts'
@@ -146,12 +150,13 @@ describe('after a change', () => {
     await scene.commit({ 'tidy/SKILL.md': null })
     expect(await scene.tip()).not.toBe(tip)
 
-    for (const id of [tip, blob])
-      for (const version of ['0', '1', '2']) {
-        const empty = await scene.emptyClone()
-        const fetching = git(['-c', `protocol.version=${version}`, 'fetch', scene.url, id], empty)
-        await expect(fetching).rejects.toThrow(/not our ref|unadvertised object/)
-      }
+    for (const id of [tip, blob]) {
+      const wanted = line(`want ${id} side-band-64k`) + FLUSH + line('done')
+      expect((await post(scene, wanted)).text).toContain(`not our ref ${id}`)
+      const fetched = `${line('command=fetch')}0001${line(`want ${id}`)}${line('done')}${FLUSH}`
+      expect((await post(scene, fetched, { 'git-protocol': 'version=2' })).text).toContain(`not our ref ${id}`)
+      await expect(git(['fetch', scene.url, id], await scene.emptyClone())).rejects.toThrow('not our ref')
+    }
   })
 
   test('of a rollback upstream the commit is the one that was there before', async () => {
@@ -201,6 +206,41 @@ describe('after a change', () => {
     expect(cloned.length).toBeGreaterThan(0)
     expect(cloned.every((tip) => tips.has(tip))).toBe(true)
   })
+})
+
+describe('a client with another repository', () => {
+  test.each(['0', '2'])('that is shallow fetches the marketplace into it, by version %s', async (version) => {
+    await using scene = await Scene.serving(FILES)
+    await using other = await Repository.create()
+    await other.commits('refs/heads/main', ['one', 'two', 'three'])
+    const clone = await scene.cloneOf(`file://${other.folder}`, [], ['--depth', '1'])
+
+    await git(['-c', `protocol.version=${version}`, 'fetch', scene.url, 'HEAD'], clone)
+
+    expect(await git(['rev-parse', 'FETCH_HEAD'], clone)).toBe(await scene.tip())
+  })
+
+  test.each(['0', '2'].flatMap((version) => [16, 60].map((commits) => [version, commits] as const)))(
+    'with %s and %i commits of its own on a clone fetches a change',
+    async (version, commits) => {
+      await using scene = await Scene.serving(FILES)
+      const clone = await scene.clone()
+      await git(['config', 'user.name', 'x'], clone)
+      await git(['config', 'user.email', 'x@example.com'], clone)
+      const messages = Array.from(
+        { length: commits },
+        (_, at) =>
+          `commit refs/heads/main\ncommitter x <x> ${at} +0000\ndata 1\nx\n${at === 0 ? 'from refs/heads/main^0\n' : ''}\n`,
+      )
+      await gitWith(messages.join(''), ['fast-import', '--quiet'], clone)
+      await scene.commit({ 'tidy/SKILL.md': skill('tidy', 'other') })
+
+      await git(['-c', `protocol.version=${version}`, 'fetch', 'origin'], clone)
+
+      expect(await git(['rev-parse', 'FETCH_HEAD'], clone)).toBe(await scene.tip())
+      expect(await git(['fsck', '--full', '--strict'], clone)).not.toContain('missing')
+    },
+  )
 })
 
 test('isomorphic-git clones and lists the marketplace', async () => {
@@ -329,7 +369,7 @@ describe('a caller', () => {
 
 test('a retired pack is served without skills, and a renamed one is named', async () => {
   await using scene = await Scene.serving(FILES, {
-    marketplace: ['    retired: [old]', '    renames: { older: writing }'],
+    marketplace: ['    retired: [old]', '    renames: { oldest: older, older: writing, other: skills }'],
   })
 
   const clone = await scene.clone()
@@ -337,7 +377,10 @@ test('a retired pack is served without skills, and a renamed one is named', asyn
   expect(await readdir(join(clone, 'plugins/old'))).not.toContain('skills')
   const { plugins, renames } = JSON.parse(await readFile(join(clone, '.claude-plugin/marketplace.json'), 'utf8'))
   expect(plugins.map(({ name }: { name: string }) => name)).toEqual(['old', 'skills', 'writing'])
-  expect(renames).toEqual({ older: 'writing' })
+  expect(renames).toEqual({ older: 'writing', oldest: 'older', other: 'skills' })
+  const pack = await scene.cloneOf(`${scene.origin}/packs/writing/marketplace.git`)
+  const ofPack = JSON.parse(await readFile(join(pack, '.claude-plugin/marketplace.json'), 'utf8'))
+  expect(ofPack.renames).toEqual({ older: 'writing', oldest: 'older' })
 })
 
 test.each([
@@ -346,6 +389,8 @@ test.each([
   ['a trailing dot', { 'bad/name.': 'a' }],
   ['a character of Windows', { 'bad/a:b': 'a' }],
   ['.gitmodules', { 'bad/.gitmodules': 'x' }],
+  ['the short name of .gitattributes on Windows', { 'bad/GITATT~1': 'x' }],
+  ['.gitattributes as HFS+ reads it', { 'bad/.gitattr\u200cibutes': 'x' }],
 ])('a skill with %s is left out, and the log says why', async (_, files) => {
   await using scene = await Scene.serving({ ...FILES, 'bad/SKILL.md': skill('bad'), ...files })
 
@@ -353,6 +398,87 @@ test.each([
 
   expect(await readdir(join(clone, 'plugins/skills/skills'))).toEqual(['tidy'])
   expect(scene.served.logged()).toContain('"marketplace-skill-left-out","skill":"fx/bad"')
+})
+
+test('a skill with the name of a Windows device is left out', async () => {
+  await using scene = await Scene.serving({ ...FILES, 'aux/SKILL.md': skill('aux') })
+
+  expect(await readdir(join(await scene.clone(), 'plugins/skills/skills'))).toEqual(['tidy'])
+})
+
+test('a request whose body comes after a skill was withdrawn, or its token revoked, gets nothing of it', async () => {
+  await using scene = await Scene.hub(FILES)
+  const token = await scene.token(['marketplace'])
+  const tip = await git(['ls-remote', withToken(scene.url, token), 'HEAD'])
+  const body = line(`want ${tip.slice(0, 40)} side-band-64k`) + FLUSH + line('done')
+  const begin = () => {
+    const headers = { ...basic('x', token), 'content-length': String(body.length) }
+    const sent = request(`${scene.url}/git-upload-pack`, { method: 'POST', headers })
+    sent.write(body.slice(0, 8))
+    return async () => {
+      sent.end(body.slice(8))
+      const [response] = await once(sent, 'response')
+      return { status: response.statusCode, text: await text(response) }
+    }
+  }
+  const first = begin()
+  const second = begin()
+  await scene.tip(token)
+
+  await scene.commit({ 'tidy/SKILL.md': null })
+
+  expect((await first()).text).toContain('not our ref')
+  await scene.served.daemon.tokens.revoke('token-1')
+  expect(await second()).toMatchObject({ status: 401 })
+})
+
+test('a client that repeats what it has costs no more than one that does not', async () => {
+  await using scene = await Scene.serving(FILES)
+  const clone = await scene.clone()
+  const tip = await git(['rev-parse', 'HEAD'], clone)
+  await scene.commit({ 'tidy/SKILL.md': skill('tidy', 'other') })
+  const next = await scene.tip()
+  const haves = Array.from({ length: 20_000 }, () => line(`have ${tip}`)).join('')
+  const body = line(`want ${next} side-band-64k`) + FLUSH + haves + line('done')
+
+  const answer = await post(scene, body)
+
+  // The pack of the difference: its signature, its version and twelve objects.
+  const at = answer.bytes.indexOf('PACK')
+  expect(answer.bytes.readUInt32BE(at + 8)).toBe(12)
+})
+
+test('a file that is damaged is an answer to try again, and no other one is read for it until then', async () => {
+  let nowMs = 0
+  await using scene = await Scene.serving(FILES, { now: () => nowMs })
+  const [listed] = scene.served.daemon.registry.catalog.listed
+  damageObject(scene.served.config.state, listed!.skill.files[0]!.sha256)
+  const empty = await scene.emptyClone()
+
+  await expect(git(['fetch', scene.url, 'HEAD'], empty)).rejects.toThrow('cannot be read at this moment; try again')
+  await expect(git(['-c', 'protocol.version=0', 'fetch', scene.url, 'HEAD'], empty)).rejects.toThrow('try again')
+  await scene.served.daemon.sync()
+  nowMs += 10_000
+  await expect.poll(async () => scene.clone().then(() => 'cloned', String)).toBe('cloned')
+})
+
+test('the files of packs are closed with the server, and one is open for one marketplace', async () => {
+  const open = async () => {
+    const links = await Promise.all(
+      (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')),
+    )
+    return links.filter((path) => path.endsWith('(deleted)') && path.includes('/state/tmp/')).length
+  }
+  const before = await open()
+  const scene = await Scene.serving(FILES)
+  for (let at = 0; at < 5; at += 1) {
+    await scene.commit({ 'tidy/SKILL.md': skill('tidy', `body ${at}`) })
+    await Promise.all([scene.clone(), scene.clone(), scene.clone()])
+  }
+
+  expect((await open()) - before).toBe(1)
+  await scene[Symbol.asyncDispose]()
+  expect((await open()) - before).toBe(0)
 })
 
 test('a skill whose files a repository does not name by SHA-1 is served too', async () => {
@@ -367,35 +493,35 @@ test('a skill whose files a repository does not name by SHA-1 is served too', as
 })
 
 describe('a request that no client of git sends', () => {
-  const flush = '0000'
-  const line = (text: string): string => packet(`${text}\n`).toString()
   const want = (id: string): string => line(`want ${id} side-band-64k`)
 
   test.each([
-    ['is no lines', () => 'hello'],
-    ['ends within a line', () => '00ffwant'],
-    ['has no want', () => flush],
-    [
-      'wants a thousand objects',
-      () => Array.from({ length: 1_000 }, (_, at) => want(at.toString(16).padStart(40, '0'))).join(''),
-    ],
-    ['wants what is no id', () => line('want ../../etc/passwd')],
-    ['has another line', (tip: string) => want(tip) + line('delete everything') + flush],
-  ])('and %s is refused in the words of the protocol', async (_, body) => {
+    ['is no lines', () => 'hello', 'not in lines'],
+    ['ends within a line', () => '00ffwant', 'not in lines'],
+    ['has no want', () => FLUSH, 'nothing is wanted'],
+    ['wants a thousand objects', (tip: string) => wants(tip, 1_000), 'not our ref 0000'],
+    ['wants what is no id', () => line('want ../../etc/passwd'), 'unexpected line'],
+    ['has another line', (tip: string) => want(tip) + line('delete everything') + FLUSH, 'unexpected line'],
+  ])('and %s is refused in the words of the protocol', async (_, body, why) => {
     await using scene = await Scene.serving(FILES)
 
     const answer = await post(scene, body(await scene.tip()))
 
     expect(answer.status).toBe(200)
     expect(answer.text).toMatch(/^[0-9a-f]{4}ERR upload-pack: /)
-    expect(await scene.tip()).toMatch(/^[0-9a-f]{40}$/)
+    expect(answer.text).toContain(why)
   })
 
+  function wants(tip: string, count: number): string {
+    const others = Array.from({ length: count }, (_, at) => line(`want ${at.toString(16).padStart(40, '0')}`))
+    return want(tip) + others.join('') + FLUSH
+  }
+
   test.each([
-    ['an unknown command', `${line('command=object-info')}0001${flush}`],
-    ['no command', flush],
-    ['another format of ids', `${line('command=fetch')}${line('object-format=sha256')}0001${flush}`],
-    ['a filter', `${line('command=fetch')}0001${line('filter blob:none')}${flush}`],
+    ['an unknown command', `${line('command=object-info')}0001${FLUSH}`],
+    ['no command', FLUSH],
+    ['another format of ids', `${line('command=fetch')}${line('object-format=sha256')}0001${FLUSH}`],
+    ['a filter', `${line('command=fetch')}0001${line('filter blob:none')}${FLUSH}`],
   ])('with %s is refused, by version 2', async (_, body) => {
     await using scene = await Scene.serving(FILES)
 
@@ -406,11 +532,12 @@ describe('a request that no client of git sends', () => {
 
   test('and is too large is refused, also where it is small before it is unpacked', async () => {
     await using scene = await Scene.serving(FILES)
-    const large = 'x'.repeat(2 ** 20 + 1)
+    const large = 'x'.repeat(2 ** 22 + 1)
 
-    expect((await post(scene, large)).status).toBe(413)
+    const headers = { 'content-length': String(large.length) }
+    expect((await post(scene, '', headers)).status).toBe(413)
     expect((await post(scene, gzipSync(large), { 'content-encoding': 'gzip' })).status).toBe(413)
-    expect((await post(scene, 'no gzip', { 'content-encoding': 'gzip' })).status).toBe(413)
+    expect((await post(scene, 'no gzip', { 'content-encoding': 'gzip' })).status).toBe(400)
   })
 
   test('has no other paths: no push, no dumb protocol, no name that leads elsewhere', async () => {
@@ -438,6 +565,12 @@ test('without a configuration there is no marketplace', async () => {
 
   expect((await ask(hub.http.url, '/marketplace.git/info/refs?service=git-upload-pack')).status).toBe(404)
 })
+
+const FLUSH = '0000'
+
+function line(text: string): string {
+  return packet(`${text}\n`).toString()
+}
 
 function unlessOutdated(error: unknown): undefined {
   if (error instanceof Error && error.message.includes('not our ref')) return undefined

@@ -1,4 +1,4 @@
-import type { ObjectId } from '../../../model/revision.ts'
+import type { ObjectFormat, ObjectId } from '../../../model/revision.ts'
 import { objectIdOf } from './git-object.ts'
 
 /** A synthetic commit object for content without a real commit, and its id. */
@@ -8,8 +8,8 @@ export interface PlainCommit {
 }
 
 /** Creates the commit without author and time, so that the same content always gives the same id. */
-export function plainCommit(tree: ObjectId, message: string): PlainCommit {
+export function plainCommit(tree: ObjectId, message: string, format: ObjectFormat = 'sha256'): PlainCommit {
   const nobody = 'skillsyncd <> 0 +0000'
   const bytes = Buffer.from(`tree ${tree}\nauthor ${nobody}\ncommitter ${nobody}\n\n${message}\n`)
-  return { bytes, id: objectIdOf({ type: 'commit', bytes }, 'sha256') }
+  return { bytes, id: objectIdOf({ type: 'commit', bytes }, format) }
 }

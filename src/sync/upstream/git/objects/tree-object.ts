@@ -105,7 +105,8 @@ export function isDotGit(name: string): boolean {
   return /^(?:\.git|git~1)[ .]*(?::.*)?$/is.test(plain)
 }
 
-const IGNORED_BY_HFS = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
+/** The characters that HFS+ leaves out of names. */
+export const IGNORED_BY_HFS = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
 
 function kindOf(mode: string): TreeEntry['kind'] | undefined {
   return USUAL_KINDS.get(mode) ?? kindOfBits(mode)

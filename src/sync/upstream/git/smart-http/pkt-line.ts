@@ -1,17 +1,9 @@
+import { MOST_LINE_BYTES } from '../../../../base/git/pkt-line.ts'
 import { printable } from '../../../../base/text/printable.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 
 /** One line of git's wire protocol, or one of its markers, which have no content. */
 export type Packet = Uint8Array | 'flush' | 'delimiter' | 'end'
-
-export const FLUSH = Buffer.from('0000')
-export const DELIMITER = Buffer.from('0001')
-
-/** Encodes a line: four hex digits of length, then the text. */
-export function packet(text: string): Buffer {
-  const payload = Buffer.from(text)
-  return Buffer.concat([Buffer.from(hexLength(payload.length + 4)), payload])
-}
 
 /** Parses the lines of an answer as they arrive. */
 export async function* packets(body: AsyncIterable<Uint8Array>): AsyncGenerator<Packet> {
@@ -119,22 +111,15 @@ const SAID_LIMIT = 300
 function readLength(bytes: Buffer, at: number): number {
   const digits = bytes.toString('latin1', at, at + 4)
   const length = /^[0-9a-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : 3
-  if (length === 3 || length > MAX_LENGTH) {
+  if (length === 3 || length > MOST_LINE_BYTES) {
     throw new SyncError('source-unreachable', 'Cannot read the answer: it is not in the frames of git')
   }
   return length
 }
 
-/** `large_packet_max` of git. */
-const MAX_LENGTH = 65_520
-
 function markOf(length: number): 'flush' | 'delimiter' | 'end' {
   if (length === 0) return 'flush'
   return length === 1 ? 'delimiter' : 'end'
-}
-
-function hexLength(length: number): string {
-  return length.toString(16).padStart(4, '0')
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

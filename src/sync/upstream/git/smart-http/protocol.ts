@@ -1,8 +1,9 @@
+import { DELIMITER, FLUSH, packet } from '../../../../base/git/pkt-line.ts'
 import { isIdOf, type ObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import type { Server, Ref } from '../objects/ref-rules.ts'
 import type { GitHttp } from './git-http.ts'
-import { DELIMITER, FLUSH, packet, packets } from './pkt-line.ts'
+import { packets } from './pkt-line.ts'
 
 /** Returns the refs with one of the prefixes. Takes one request, or none if the server has listed the refs already. */
 export async function listRefs(http: GitHttp, server: Server, prefixes: readonly string[]): Promise<readonly Ref[]> {

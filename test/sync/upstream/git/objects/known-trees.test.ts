@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { packet } from '../../../../../src/sync/upstream/git/smart-http/pkt-line.ts'
+import { packet } from '../../../../../src/base/git/pkt-line.ts'
 import { NOTHING_KNOWN, type KnownTrees } from '../../../../../src/sync/upstream/upstream.ts'
 import { GitServer } from '../../../../support/git/git-server.ts'
 import { Repository } from '../../../../support/git/repository.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FLUSH, packet } from '../../../../../src/sync/upstream/git/smart-http/pkt-line.ts'
+import { FLUSH, packet } from '../../../../../src/base/git/pkt-line.ts'
 import { startFront } from '../../front.ts'
 import { reach, STEADY } from '../../reached.ts'
 import { ABSENT } from '../../sample.ts'

@@ -1,11 +1,9 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { DELIMITER, FLUSH, packet } from '../../../../../src/base/git/pkt-line.ts'
 import { printable } from '../../../../../src/base/text/printable.ts'
 import {
-  DELIMITER,
-  FLUSH,
   guardAnswer,
-  packet,
   packets,
   ServerRefusal,
   type Packet,

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { deflate } from 'node:zlib'
+import { isSystemError } from '../../sync/model/sync-error.ts'
 import type { ReadContent } from '../content.ts'
 import type { MarketplaceObject, MarketplaceRevision } from './marketplace-revision.ts'
-import { readWhole } from './read-whole.ts'
+import { ContentUnavailable, readWhole } from './read-whole.ts'
 
 const deflated = promisify(deflate)
 
@@ -18,7 +19,7 @@ interface Span {
 }
 
 /** The objects of a revision as a pack of git (gitformat-pack, version 2), without deltas, in a file. */
-export class MarketplacePack implements AsyncDisposable {
+export class MarketplacePackfile implements AsyncDisposable {
   readonly #file: FileHandle
   readonly #spans: ReadonlyMap<string, Span>
   readonly #bytes: number
@@ -31,25 +32,35 @@ export class MarketplacePack implements AsyncDisposable {
 
   /** Writes the pack. Objects that the `earlier` pack has are copied. Throws `ContentUnavailable`. */
   static async write(
-    { objects }: MarketplaceRevision,
-    { openScratch, read }: PackParts,
-    earlier: MarketplacePack | undefined,
-  ): Promise<MarketplacePack> {
-    const file = await openScratch()
+    revision: MarketplaceRevision,
+    parts: PackfileParts,
+    earlier: MarketplacePackfile | undefined,
+  ): Promise<MarketplacePackfile> {
+    const file = await parts.openScratch()
     try {
-      const writer = new PackWriter(file)
-      await writer.begin(objects.size)
-      for (const batch of batchesOf(objects)) {
-        const encode = async ([id, object]: readonly [string, MarketplaceObject]) =>
-          (await earlier?.entry(id)) ?? entryOf(object, read)
-        const entries = await Promise.all(batch.map(encode))
-        for (const [index, [id]] of batch.entries()) await writer.add(id, entries[index] ?? Buffer.alloc(0))
-      }
-      return new MarketplacePack(file, writer.spans, await writer.end())
+      return await MarketplacePackfile.#writeTo(file, revision, parts, earlier)
     } catch (error) {
       await file.close()
-      throw error
+      if (!isSystemError(error)) throw error
+      throw new ContentUnavailable('The disk takes nothing at this moment', { cause: error })
     }
+  }
+
+  static async #writeTo(
+    file: FileHandle,
+    { objects }: MarketplaceRevision,
+    { read }: PackfileParts,
+    earlier: MarketplacePackfile | undefined,
+  ): Promise<MarketplacePackfile> {
+    const writer = new PackWriter(file)
+    await writer.begin(objects.size)
+    const encode = async ([id, object]: readonly [string, MarketplaceObject]): Promise<Buffer> =>
+      (await earlier?.entry(id)) ?? entryOf(object, read)
+    for (const batch of batchesOf(objects)) {
+      const entries = await Promise.all(batch.map(encode))
+      for (const [index, [id]] of batch.entries()) await writer.add(id, entries[index] ?? Buffer.alloc(0))
+    }
+    return new MarketplacePackfile(file, writer.spans, await writer.end())
   }
 
   /** The size of the whole pack. */
@@ -65,23 +76,43 @@ export class MarketplacePack implements AsyncDisposable {
 
   /** Gives the whole pack in pieces of `pieceBytes`, the last one shorter. */
   async *pieces(pieceBytes: number): AsyncGenerator<Buffer> {
-    for (let at = 0; at < this.#bytes; at += pieceBytes)
-      yield await readAt(this.#file, at, Math.min(pieceBytes, this.#bytes - at))
+    yield* this.#piecesOf({ at: 0, bytes: this.#bytes }, pieceBytes)
   }
 
-  /** Gives a pack of these objects alone, in pieces of any size. */
-  async *only(ids: readonly string[]): AsyncGenerator<Buffer> {
+  /** Gives a pack of these objects alone, in pieces of `pieceBytes` at most. */
+  async *only(ids: readonly string[], pieceBytes: number): AsyncGenerator<Buffer> {
     const hash = createHash('sha1')
     const head = headOf(ids.length)
     hash.update(head)
     yield head
-    for (const id of ids) {
-      const entry = await this.entry(id)
-      if (entry === undefined) throw new TypeError(`The pack has no object ${id}`)
-      hash.update(entry)
-      yield entry
+    for (const span of this.#spansOf(ids)) {
+      for await (const piece of this.#piecesOf(span, pieceBytes)) {
+        hash.update(piece)
+        yield piece
+      }
     }
     yield hash.digest()
+  }
+
+  /** Joins the objects that follow each other in the file. */
+  *#spansOf(ids: readonly string[]): Generator<Span> {
+    let open: Span | undefined
+    for (const id of ids) {
+      const span = this.#spans.get(id)
+      if (span === undefined) throw new TypeError(`The pack has no object ${id}`)
+      if (open !== undefined && open.at + open.bytes === span.at) {
+        open = { at: open.at, bytes: open.bytes + span.bytes }
+        continue
+      }
+      if (open !== undefined) yield open
+      open = span
+    }
+    if (open !== undefined) yield open
+  }
+
+  async *#piecesOf({ at, bytes }: Span, pieceBytes: number): AsyncGenerator<Buffer> {
+    for (let done = 0; done < bytes; done += pieceBytes)
+      yield await readAt(this.#file, at + done, Math.min(pieceBytes, bytes - done))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -90,21 +121,28 @@ export class MarketplacePack implements AsyncDisposable {
 }
 
 /** The parts behind packs. */
-export interface PackParts {
+export interface PackfileParts {
+  /** A monotonic clock in milliseconds. */
+  readonly now: () => number
   readonly openScratch: OpenScratch
   readonly read: ReadContent
 }
 
-/** The objects that are read and deflated at once: a few for each thread of Node. */
-const AT_ONCE = 16
+/** The objects that are read and deflated at once: a few for each thread of Node, and not over this many bytes. */
+const MOST_OBJECTS = 16
+const MOST_BYTES = 2 ** 24
 
-function* batchesOf<Item>(items: Iterable<Item>): Generator<readonly Item[]> {
-  let batch: Item[] = []
-  for (const item of items) {
-    batch.push(item)
-    if (batch.length < AT_ONCE) continue
+function* batchesOf(objects: MarketplaceRevision['objects']): Generator<(readonly [string, MarketplaceObject])[]> {
+  let batch: (readonly [string, MarketplaceObject])[] = []
+  let bytes = 0
+  for (const entry of objects) {
+    const [, object] = entry
+    batch.push(entry)
+    bytes += 'file' in object ? object.file.file.size : object.bytes.length
+    if (batch.length < MOST_OBJECTS && bytes < MOST_BYTES) continue
     yield batch
     batch = []
+    bytes = 0
   }
   if (batch.length > 0) yield batch
 }
@@ -135,7 +173,7 @@ class PackWriter {
   async end(): Promise<number> {
     await this.#flush()
     const trailer = this.#hash.digest()
-    await this.#file.write(trailer, 0, trailer.length, this.#at)
+    await writeAt(this.#file, trailer, this.#at)
     return this.#at + trailer.length
   }
 
@@ -148,14 +186,18 @@ class PackWriter {
 
   async #flush(): Promise<void> {
     const bytes = Buffer.concat(this.#pending)
-    const from = this.#at - bytes.length
     this.#pending = []
     this.#pendingBytes = 0
     this.#hash.update(bytes)
-    for (let written = 0; written < bytes.length;) {
-      const { bytesWritten } = await this.#file.write(bytes, written, bytes.length - written, from + written)
-      written += bytesWritten
-    }
+    await writeAt(this.#file, bytes, this.#at - bytes.length)
+  }
+}
+
+/** Node writes less than all where the disk has no room for it. */
+async function writeAt(file: FileHandle, bytes: Buffer, at: number): Promise<void> {
+  for (let written = 0; written < bytes.length;) {
+    const { bytesWritten } = await file.write(bytes, written, bytes.length - written, at + written)
+    written += bytesWritten
   }
 }
 

@@ -1,0 +1,32 @@
+import { isObject } from '../../base/json-object.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
+import { UsageError } from '../base/usage-error.ts'
+import type { Config } from '../config/config.ts'
+import { request } from '../control/requests.ts'
+
+/** Returns the URL by which clients reach the daemon of a configuration. */
+export async function hubAddressOf(config: Config, signal: AbortSignal): Promise<string> {
+  return config.serve.http.publicUrl ?? listeningAt(config, signal)
+}
+
+/** The address that the daemon reports, else the configured one. */
+async function listeningAt(config: Config, signal: AbortSignal): Promise<string> {
+  const { host, port } = config.serve.http
+  const http = await httpStatusOf(config, signal)
+  if (typeof http?.['url'] === 'string') return http['url']
+  if (port === 0) throw new UsageError('No daemon runs that could say at which port it listens; name the address')
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+async function httpStatusOf(config: Config, signal: AbortSignal) {
+  try {
+    const answer = await request(config, 'status', {}, { signal })
+    const http = isObject(answer?.result) ? answer.result['http'] : undefined
+    return isObject(http) ? http : undefined
+  } catch (error) {
+    // One with another configuration listens where that says.
+    if (error instanceof OperatorError || error instanceof SyncError) return undefined
+    throw error
+  }
+}
