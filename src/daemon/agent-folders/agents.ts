@@ -33,6 +33,13 @@ export interface Agent {
  * Gemini CLI: packages/core/src/skills/skillLoader.ts and skillManager.ts: one level deep, by `name`, `.agents/skills`
  * before its own, with a warning if both have a name; a project's skills only if the folder is trusted.
  * `GEMINI_CLI_HOME` moves it.
+ * GitHub Copilot: docs.github.com/copilot, "Adding agent skills", for its CLI and its cloud agent.
+ * VS Code: code.visualstudio.com/docs/agent-customization/agent-skills, and `DEFAULT_SKILL_SOURCE_FOLDERS` in
+ * microsoft/vscode (promptFileLocations.ts): the folders of Copilot.
+ * OpenCode: opencode.ai/docs/skills, and packages/opencode/src/skill/skill.ts: links are followed, at any depth.
+ * `XDG_CONFIG_HOME` moves it.
+ * Windsurf: docs.windsurf.com/windsurf/cascade/skills. It reads the folders of Claude Code only if a setting says so.
+ * Antigravity: antigravity.google/docs/skills. Versions before 2026-07 read `~/.gemini/antigravity/skills`.
  * `.agents/skills`: agentskills.io, for all clients that share it.
  */
 export const AGENTS: readonly Agent[] = [
@@ -68,6 +75,46 @@ export const AGENTS: readonly Agent[] = [
     user: ({ agents }) => join(agents.gemini, 'skills'),
     project: '.gemini/skills',
     alsoReads: ['agents', 'codex'],
+  },
+  {
+    id: 'copilot',
+    title: 'GitHub Copilot',
+    home: ({ home }) => join(home, '.copilot'),
+    user: ({ home }) => join(home, '.copilot', 'skills'),
+    project: '.github/skills',
+    alsoReads: ['agents', 'codex', 'claude-code'],
+  },
+  {
+    id: 'vscode',
+    title: 'VS Code',
+    home: ({ home }) => join(home, '.vscode'),
+    user: ({ home }) => join(home, '.copilot', 'skills'),
+    project: '.github/skills',
+    alsoReads: ['agents', 'codex', 'claude-code'],
+  },
+  {
+    id: 'opencode',
+    title: 'OpenCode',
+    home: ({ configHome }) => join(configHome, 'opencode'),
+    user: ({ configHome }) => join(configHome, 'opencode', 'skills'),
+    project: '.opencode/skills',
+    alsoReads: ['agents', 'codex', 'claude-code'],
+  },
+  {
+    id: 'windsurf',
+    title: 'Windsurf',
+    home: ({ home }) => join(home, '.codeium', 'windsurf'),
+    user: ({ home }) => join(home, '.codeium', 'windsurf', 'skills'),
+    project: '.windsurf/skills',
+    alsoReads: ['agents', 'codex'],
+  },
+  {
+    id: 'antigravity',
+    title: 'Antigravity',
+    home: ({ home }) => join(home, '.gemini', 'config'),
+    user: ({ home }) => join(home, '.gemini', 'config', 'skills'),
+    project: '.agents/skills',
+    alsoReads: [],
   },
   {
     id: 'agents',

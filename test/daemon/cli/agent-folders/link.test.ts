@@ -48,6 +48,11 @@ test('without an agent it says which there are, which are on this machine, and w
     ['codex', false],
     ['cursor', false],
     ['gemini-cli', false],
+    ['copilot', false],
+    ['vscode', false],
+    ['opencode', false],
+    ['windsurf', false],
+    ['antigravity', false],
     ['agents', false],
   ])
 })
@@ -82,6 +87,26 @@ test('each agent has its own folder, of the user or of a project, and variables 
   expect(last.stdout).toContain('  - alpha (team/alpha) removed\n')
   await home.command('unlink', '--all')
   expect(await readdir(project)).toEqual([])
+})
+
+test.each([
+  ['copilot', '.copilot/skills', '.github/skills'],
+  ['vscode', '.copilot/skills', '.github/skills'],
+  ['opencode', 'config/opencode/skills', '.opencode/skills'],
+  ['windsurf', '.codeium/windsurf/skills', '.windsurf/skills'],
+  ['antigravity', '.gemini/config/skills', '.agents/skills'],
+])('%s reads its skills in %s, and those of a project in %s', async (agent, user, own) => {
+  await using world = await World.create()
+  const { home } = world
+  await world.synced()
+  const project = join(home.path, 'project')
+  await mkdir(project)
+
+  const ends = [await home.command('link', agent), await home.command('link', agent, '--project', project)]
+
+  expect(ends).toEqual([expect.objectContaining({ status: 0 }), expect.objectContaining({ status: 0 })])
+  for (const folder of [join(home.path, user), join(project, own)])
+    expect(await readFile(join(folder, 'alpha/SKILL.md'), 'utf8')).toBe(skill('alpha', 'first'))
 })
 
 test('of two skills with one name the first source has it, the other is told, and what is linked stays whose it is', async () => {
