@@ -1,4 +1,3 @@
-import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import { expectOwnFolder } from '../../../sync/store/files/folder-owner.ts'
 import { AGENTS, cautionsFor, agentFolderOf } from '../../agent-folders/agents.ts'
 import { applyPlan, predictPlan } from '../../agent-folders/apply-plan.ts'
@@ -6,14 +5,12 @@ import type { Recording } from '../../agent-folders/apply-plan.ts'
 import { planOf } from '../../agent-folders/folder-plan.ts'
 import { linkedState } from '../../agent-folders/link-context.ts'
 import type { LinkedState } from '../../agent-folders/link-context.ts'
-import type { Only, Use } from '../../agent-folders/link-record.ts'
+import type { Only } from '../../agent-folders/link-record.ts'
+import { linkTargetsOf } from '../../agent-folders/link-target.ts'
+import type { LinkTarget } from '../../agent-folders/link-target.ts'
 import { readLinks } from '../../agent-folders/links-file.ts'
 import type { LeftOut } from '../../agent-folders/unlinkable-skills.ts'
-import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { OperatorError } from '../../base/operator-error.ts'
-import { futurePath } from '../../base/resolve-path.ts'
-import { isWithin } from '../../base/skill-folders.ts'
-import { UsageError } from '../../base/usage-error.ts'
 import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
 import { theOnly, theOnlyIfAny } from '../../status/named-skill.ts'
@@ -72,62 +69,13 @@ export const link: Command = {
   },
 }
 
-/** A folder that one or more of the named agents read. */
-interface Target {
-  readonly folder: string
-  readonly uses: readonly Use[]
-}
-
-/** Each folder once, whatever path leads to it: a link in its path may lead to another agent's folder. */
-async function targetsOf(context: Context, config: Config): Promise<readonly Target[]> {
+async function targetsOf(context: Context, config: Config): Promise<readonly LinkTarget[]> {
   const project = await projectOf(context)
-  const targets = new Map<string, Use[]>()
-  for (const agent of agentsOf(context.operands)) {
-    const place = agentFolderOf(agent, project, context.environment)
-    const folder = await placeOf(place, place)
-    expectInside(folder, project)
-    await expectApart(folder, config)
-    const uses = targets.get(folder) ?? []
-    targets.set(folder, [...uses, { agent: agent.id, project }])
-  }
-  return [...targets].map(([folder, uses]) => ({ folder, uses }))
-}
-
-/**
- * The real path. Fails if it cannot be resolved, because a path that is compared with the folder could then lead into
- * it.
- */
-async function placeOf(path: string, folder: string): Promise<string> {
-  try {
-    return await futurePath(path)
-  } catch (error) {
-    if (!isDiskError(error)) throw error
-    const why =
-      path === folder
-        ? `${whyNotUsed(error)}; mend that, or name another agent`
-        : `whether it is apart from "${path}" cannot be told: ${whyNotUsed(error)}; mend that`
-    throw new OperatorError('cannot-link', `Cannot link into "${folder}": ${why}`, { cause: error })
-  }
-}
-
-/** The content of a repository is not trusted: a link in it must not choose a folder outside of it. */
-function expectInside(folder: string, project: string | undefined): void {
-  if (project === undefined || isWithin(folder, project)) return
-  throw new UsageError(`Cannot link into "${folder}": a link leads there from "${project}", which it is not in`)
-}
-
-/**
- * In a folder of a source, the links would be found as skills of that source. In the state folder, agents look for no
- * skills.
- */
-async function expectApart(folder: string, { state, sources }: Config): Promise<void> {
-  const own = await placeOf(state, folder)
-  if (isWithin(folder, own) || isWithin(own, folder))
-    throw new UsageError(`Cannot link into "${folder}": the state folder is "${state}"; name another --state`)
-  for (const { source } of sources) {
-    if (source.kind === 'directory' && isWithin(folder, await placeOf(source.path, folder)))
-      throw new UsageError(`Cannot link into "${folder}": it is what the source "${source.id}" is made from`)
-  }
+  const places = agentsOf(context.operands).map((agent) => ({
+    use: { agent: agent.id, project },
+    path: agentFolderOf(agent, project, context.environment),
+  }))
+  return linkTargetsOf(places, config)
 }
 
 interface Linked {
@@ -140,7 +88,7 @@ interface Linked {
 async function linkFolder(
   context: Context,
   config: Config,
-  targets: readonly Target[],
+  targets: readonly LinkTarget[],
   recording: Recording | undefined,
 ): Promise<Linked> {
   const served = await servedState(config)
