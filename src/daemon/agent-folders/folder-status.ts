@@ -9,6 +9,7 @@ import { planOf } from './folder-plan.ts'
 import type { PlanStep } from './folder-plan.ts'
 import { linkedState } from './link-context.ts'
 import type { LinkedState } from './link-context.ts'
+import { namedFolderOf } from './link-record.ts'
 import type { LinkedFolder, Only, Use } from './link-record.ts'
 import { readLinks } from './links-file.ts'
 
@@ -83,10 +84,12 @@ async function isFolder(path: string): Promise<boolean> {
 export function linkCommandOf({ uses, copies, only }: FolderNow): string {
   const [use] = uses
   if (use === undefined) return 'skillsyncd unlink --all'
+  const named = namedFolderOf(use)
   const project = use.project === undefined ? '' : ` --project ${shellWord(use.project)}`
+  const target = named === undefined ? `${use.agent}${project}` : `--to ${shellWord(named)}`
   const some = [
     ...(only?.sources.map((id) => ` --only ${id}`) ?? []),
     ...(only?.skills.map((id) => ` --skill ${shellWord(id)}`) ?? []),
   ]
-  return `skillsyncd link ${use.agent}${project}${some.join('')}${copies ? ' --copy' : ''}`
+  return `skillsyncd link ${target}${some.join('')}${copies ? ' --copy' : ''}`
 }

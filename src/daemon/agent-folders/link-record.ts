@@ -29,9 +29,23 @@ export interface LinkedFolder {
 }
 
 export interface Use {
+  /** The id of an agent, or `NO_AGENT`. */
   readonly agent: string
-  /** The folder of the project; absent for the user's own. */
+  /** The folder of the project; absent for the user's own. With `NO_AGENT`, the folder of the skills itself. */
   readonly project?: string | undefined
+}
+
+/** Stands for the readers of a folder that the operator named by its path. */
+const NO_AGENT = 'folder'
+
+/** The use of a folder that the operator named by its path. */
+export function useOfFolder(path: string): Use {
+  return { agent: NO_AGENT, project: path }
+}
+
+/** The folder that the operator named by its path; `undefined` for the folder of an agent. */
+export function namedFolderOf({ agent, project }: Use): string | undefined {
+  return agent === NO_AGENT ? project : undefined
 }
 
 /** The requested sources and skills, as the user named them. */

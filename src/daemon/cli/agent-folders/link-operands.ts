@@ -1,10 +1,13 @@
 import { realpath, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
-import { AGENTS } from '../../agent-folders/agents.ts'
+import { AGENTS, agentFolderOf } from '../../agent-folders/agents.ts'
 import type { Agent } from '../../agent-folders/agents.ts'
 import type { Recording } from '../../agent-folders/apply-plan.ts'
+import { useOfFolder } from '../../agent-folders/link-record.ts'
+import type { LinkPlace } from '../../agent-folders/link-target.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
+import { futurePath } from '../../base/resolve-path.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { Context, Operands, Option } from '../command.ts'
 import type { AskWriter } from '../daemon-client.ts'
@@ -22,10 +25,53 @@ export const PROJECT_OPTION: Option = {
   offers: 'folders',
 }
 
+export const TO_OPTION: Option = {
+  type: 'string',
+  multiple: true,
+  value: 'DIR',
+  help: 'the folder DIR, for a program that reads skills from it; may be repeated',
+  offers: 'folders',
+}
+
 export const DRY_RUN_OPTION: Option = { type: 'boolean', help: 'say what would be done, and do nothing' }
 
+/** True if the command line names an agent or a folder. */
+export function namesPlaces({ operands, values }: Context): boolean {
+  return operands.length > 0 || textsOf(values['to']).length > 0
+}
+
+/** The folders of the named agents, and those that are named by their paths. */
+export async function placesOf(context: Context): Promise<readonly LinkPlace[]> {
+  const project = await projectOf(context)
+  const named = textsOf(context.values['to'])
+  if (project !== undefined && context.operands.length === 0)
+    throw new UsageError('--project wants the name of an agent; --to names the folder itself')
+  const ofAgents = agentsOf(context.operands).map((agent) => ({
+    use: { agent: agent.id, project },
+    path: agentFolderOf(agent, project, context.environment),
+  }))
+  return [...ofAgents, ...(await Promise.all(named.map(placeNamed)))]
+}
+
+async function placeNamed(named: string): Promise<LinkPlace> {
+  const mend = 'name a folder'
+  if (named === '') throw new UsageError(`--to "" names no folder; ${mend}`)
+  try {
+    const path = await futurePath(resolve(named))
+    return { use: useOfFolder(path), path }
+  } catch (error) {
+    if (!isDiskError(error)) throw error
+    throw new UsageError(`Cannot use --to "${named}": ${whyNotUsed(error)}; ${mend}`, { cause: error })
+  }
+}
+
+/** The values of an option that may be repeated. */
+export function textsOf(values: unknown): readonly string[] {
+  return Array.isArray(values) ? values.map(String) : []
+}
+
 /** The named agents, without duplicates. */
-export function agentsOf(operands: readonly string[]): readonly Agent[] {
+function agentsOf(operands: readonly string[]): readonly Agent[] {
   return [...new Set(operands)].map((id) => {
     const agent = AGENTS.find((candidate) => candidate.id === id)
     if (agent !== undefined) return agent
@@ -34,7 +80,7 @@ export function agentsOf(operands: readonly string[]): readonly Agent[] {
 }
 
 /** The folder of the named project, with links resolved; `undefined` for the user's own folders. */
-export async function projectOf({ values }: Context): Promise<string | undefined> {
+async function projectOf({ values }: Context): Promise<string | undefined> {
   const named = values['project']
   if (typeof named !== 'string') return undefined
   const mend = 'name the folder of a project'

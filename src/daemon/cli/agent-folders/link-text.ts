@@ -1,5 +1,6 @@
 import { countOf } from '../../../base/text/plural.ts'
 import type { Done } from '../../agent-folders/apply-plan.ts'
+import { namedFolderOf } from '../../agent-folders/link-record.ts'
 import type { LinkedSkill, Use } from '../../agent-folders/link-record.ts'
 import type { LeftOut } from '../../agent-folders/unlinkable-skills.ts'
 import { printableLine } from '../../base/log-line.ts'
@@ -43,8 +44,11 @@ export function leftOutLine({ source, path, why }: LeftOut): string {
   return printableLine(`- ${source}/${path} is not linked: ${why}`)
 }
 
-/** The agent that uses a folder, as text. */
-export function folderUseText({ agent, project }: Use): string {
+/** The agent that uses a folder, as text; for a folder named by its path, the option that names it. */
+export function folderUseText(use: Use): string {
+  const { agent, project } = use
+  const named = namedFolderOf(use)
+  if (named !== undefined) return `--to ${named}`
   return project === undefined ? agent : `${agent} in ${project}`
 }
 

@@ -1,5 +1,5 @@
 import { expectOwnFolder } from '../../../sync/store/files/folder-owner.ts'
-import { AGENTS, cautionsFor, agentFolderOf } from '../../agent-folders/agents.ts'
+import { AGENTS, cautionsFor } from '../../agent-folders/agents.ts'
 import { applyPlan, predictPlan } from '../../agent-folders/apply-plan.ts'
 import type { Recording } from '../../agent-folders/apply-plan.ts'
 import { planOf } from '../../agent-folders/folder-plan.ts'
@@ -19,7 +19,16 @@ import { MODE_OPTIONS, configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
 import { listLinks } from './link-list.ts'
-import { AGENT_OPERANDS, DRY_RUN_OPTION, PROJECT_OPTION, agentsOf, projectOf, recordingOf } from './link-operands.ts'
+import {
+  AGENT_OPERANDS,
+  DRY_RUN_OPTION,
+  PROJECT_OPTION,
+  TO_OPTION,
+  namesPlaces,
+  placesOf,
+  recordingOf,
+  textsOf,
+} from './link-operands.ts'
 import { endInJson, exitOf, leftOutLine, linesOf } from './link-text.ts'
 import type { FolderEnd } from './link-text.ts'
 
@@ -34,6 +43,7 @@ export const link: Command = {
 `,
   options: {
     project: PROJECT_OPTION,
+    to: TO_OPTION,
     skill: {
       type: 'string',
       multiple: true,
@@ -54,8 +64,8 @@ export const link: Command = {
   },
   async run(context) {
     const config = await configFor(context)
-    if (context.operands.length === 0) return listLinks(context, config)
-    const targets = await targetsOf(context, config)
+    if (!namesPlaces(context)) return listLinks(context, config)
+    const targets = await linkTargetsOf(await placesOf(context), config)
     // The daemon of another user could not switch the links that root puts into its own folders.
     await expectOwnFolder(config.state, { asReader: false })
     await agreeWithDaemon(config, context.signal)
@@ -67,15 +77,6 @@ export const link: Command = {
     else printLines(context, [...ends.flatMap(linesOf), ...leftOut.map(leftOutLine)])
     return exitOf(ends)
   },
-}
-
-async function targetsOf(context: Context, config: Config): Promise<readonly LinkTarget[]> {
-  const project = await projectOf(context)
-  const places = agentsOf(context.operands).map((agent) => ({
-    use: { agent: agent.id, project },
-    path: agentFolderOf(agent, project, context.environment),
-  }))
-  return linkTargetsOf(places, config)
 }
 
 interface Linked {
@@ -141,8 +142,4 @@ function theOneToLink({ linkable, offered, leftOut, upstream }: LinkedState, ask
     asked,
   )
   throw new OperatorError('cannot-link', `Cannot link "${source}/${path}": ${why}`)
-}
-
-function textsOf(values: unknown): readonly string[] {
-  return Array.isArray(values) ? values.map(String) : []
 }

@@ -5,6 +5,7 @@ import { removeEntry, whyNot } from '../../agent-folders/apply-plan.ts'
 import type { Done, Recording } from '../../agent-folders/apply-plan.ts'
 import { isSameUse } from '../../agent-folders/link-record.ts'
 import type { LinkedFolder, Links, Use } from '../../agent-folders/link-record.ts'
+import type { LinkPlace } from '../../agent-folders/link-target.ts'
 import { readLinks } from '../../agent-folders/links-file.ts'
 import { orphanLinks } from '../../agent-folders/orphan-links.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
@@ -17,7 +18,15 @@ import { agreeWithDaemon } from '../../control/requests.ts'
 import { MODE_OPTIONS, configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
-import { AGENT_OPERANDS, DRY_RUN_OPTION, PROJECT_OPTION, agentsOf, projectOf, recordingOf } from './link-operands.ts'
+import {
+  AGENT_OPERANDS,
+  DRY_RUN_OPTION,
+  PROJECT_OPTION,
+  TO_OPTION,
+  namesPlaces,
+  placesOf,
+  recordingOf,
+} from './link-operands.ts'
 import { endInJson, exitOf, linesOf, folderUseText } from './link-text.ts'
 import type { FolderEnd } from './link-text.ts'
 
@@ -29,15 +38,18 @@ export const unlink: Command = {
   AGENT is ${AGENTS.map(({ id }) => id).join(', ')}.
 `,
   options: {
-    all: { type: 'boolean', help: "every agent, the user's own and in every project" },
+    all: { type: 'boolean', help: "every agent, the user's own and in every project, and every folder of --to" },
     project: PROJECT_OPTION,
+    to: TO_OPTION,
     'dry-run': DRY_RUN_OPTION,
     ...MODE_OPTIONS,
   },
   async run(context) {
     const isAll = context.values['all'] === true
-    if (isAll === context.operands.length > 0)
-      throw new UsageError('"unlink" wants the names of agents, or --all; skillsyncd link shows what is linked')
+    if (isAll === namesPlaces(context))
+      throw new UsageError(
+        '"unlink" wants the names of agents, --to DIR, or --all; skillsyncd link shows what is linked',
+      )
     const config = await configFor(context)
     const asked = await askedOf(context, isAll)
     await agreeWithDaemon(config, context.signal)
@@ -55,14 +67,15 @@ export const unlink: Command = {
 interface Asked {
   readonly isAll: boolean
   /** The folders of the named agents, which are known without a record. */
-  readonly places: readonly { readonly use: Use; readonly place: string }[]
+  readonly places: readonly LinkPlace[]
 }
 
 async function askedOf(context: Context, isAll: boolean): Promise<Asked> {
-  const project = isAll ? undefined : await projectOf(context)
-  const places = (isAll ? AGENTS : agentsOf(context.operands)).map((agent) => ({
-    use: { agent: agent.id, project },
-    place: agentFolderOf(agent, project, context.environment),
+  if (!isAll) return { isAll, places: await placesOf(context) }
+  const { environment } = context
+  const places = AGENTS.map((agent) => ({
+    use: { agent: agent.id },
+    path: agentFolderOf(agent, undefined, environment),
   }))
   return { isAll, places }
 }
@@ -102,7 +115,7 @@ function writtenPartings({ folders }: Links, { isAll, places }: Asked): readonly
 /** The folders with links of ours that have no record. */
 async function unwrittenPartings(links: Links, { isAll, places }: Asked, config: Config): Promise<readonly Parting[]> {
   const found = new Map<string, Parting>()
-  for (const { use, place } of places) {
+  for (const { use, path: place } of places) {
     const look = futurePath(place).then(async (path) => ({ path, entries: await orphanLinks(path, config) }))
     const seen = await look.catch((error: unknown) => {
       if (!isDiskError(error)) throw error

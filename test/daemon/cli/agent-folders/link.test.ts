@@ -674,8 +674,8 @@ test.each([
   [['link', 'emacs'], 'No agent is called "emacs"; there are claude-code, codex, '],
   [['link', 'codex', '--project', '/nowhere/at/all'], 'Cannot use --project "/nowhere/at/all": '],
   [['link', 'codex', '--only', 'nobody'], 'No source is called "nobody"; there are team'],
-  [['unlink'], '"unlink" wants the names of agents, or --all; '],
-  [['unlink', 'codex', '--all'], '"unlink" wants the names of agents, or --all; '],
+  [['unlink'], '"unlink" wants the names of agents, --to DIR, or --all; '],
+  [['unlink', 'codex', '--all'], '"unlink" wants the names of agents, --to DIR, or --all; '],
 ])('%j is wrong usage', async (args, why) => {
   await using world = await World.create()
   await world.synced()
