@@ -207,6 +207,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/http',
     'sync/upstream/folder',
   ],
+  'daemon/agents': [],
   'sync/store/skills': ['base', 'sync/skill-md', 'sync/model', 'sync/store/files', 'sync/store/objects'],
   'sync/survey': [
     'base',
@@ -375,6 +376,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/store/files',
     'serve',
     'daemon/base',
+    'daemon/agents',
     'sync/store/skills',
     'sync/store',
     'sync/pull',
@@ -640,6 +642,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'base/text',
     'sync/store/files',
     'daemon/base',
+    'daemon/agents',
     'daemon/config',
     'daemon/agent-folders',
     'daemon/status',

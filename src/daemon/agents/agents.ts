@@ -1,15 +1,13 @@
 import { join } from 'node:path'
-import type { Environment } from '../config/environment.ts'
-import type { Links, Use } from './link-record.ts'
 
 /** An agent that reads skills from folders. */
 export interface Agent {
   readonly id: string
   readonly title: string
   /** A path that exists if the agent is installed. Absent if the entry is not a program. */
-  readonly home?: (environment: Environment) => string
+  readonly home?: (user: UserFolders) => string
   /** The user's own skills. */
-  readonly user: (environment: Environment) => string
+  readonly user: (user: UserFolders) => string
   /** The skills of a project, relative to the project. */
   readonly project: string
   /** The agents whose folders this agent also reads. It may show a skill twice if both have it linked. */
@@ -125,20 +123,16 @@ export const AGENTS: readonly Agent[] = [
   },
 ]
 
-/** Warnings for a folder in which these agents have skills linked or copied. */
-export function cautionsFor(uses: readonly Use[], copies: boolean, { folders }: Links): readonly string[] {
-  const everywhere = [...folders.values()].flatMap((folder) => folder.uses)
-  return uses.flatMap(({ agent: id, project }) => {
-    const agent = AGENTS.find((candidate) => candidate.id === id)
-    const twice = everywhere.filter((use) => use.project === project && agent?.alsoReads.includes(use.agent) === true)
-    return [
-      ...(copies || agent?.caution === undefined ? [] : [`${agent.title}: ${agent.caution}`]),
-      ...twice.map((use) => `${agent?.title} reads the folder of ${use.agent} too: it may show each skill twice`),
-    ]
-  })
+/** The folder of an agent: the user's, or that of one project. */
+export function agentFolderOf(agent: Agent, project: string | undefined, user: UserFolders): string {
+  return project === undefined ? agent.user(user) : join(project, agent.project)
 }
 
-/** The folder of an agent: the user's, or that of one project. */
-export function agentFolderOf(agent: Agent, project: string | undefined, environment: Environment): string {
-  return project === undefined ? agent.user(environment) : join(project, agent.project)
+/** The folders of the user that those of agents lie in. */
+export interface UserFolders {
+  readonly home: string
+  /** The folder of all configurations of the user. */
+  readonly configHome: string
+  /** The folders of agents that let the user choose them. */
+  readonly agents: { readonly claude: string; readonly codex: string; readonly gemini: string }
 }
