@@ -124,12 +124,14 @@ export interface Ours {
 async function replaceOurs(path: string, { entry, limits }: Ours, place: () => Promise<void>): Promise<boolean> {
   const before = await foundAt(path, entry, limits)
   if (before.kind === 'foreign') return false
-  if (before.kind === 'absent') return isPlaced(place)
+  // Another process that applies the same plan may be first.
+  const isThereNow = async (): Promise<boolean> => (await isPlaced(place)) || isOurs(await foundAt(path, entry, limits))
+  if (before.kind === 'absent') return isThereNow()
   const aside = `${join(dirname(path), ASIDE)}${randomHex()}`
-  await rename(path, aside)
+  await unlessAbsent(rename(path, aside))
   try {
     if ((await foundAt(aside, entry, limits)).kind !== 'foreign') {
-      const isThere = await isPlaced(place)
+      const isThere = await isThereNow()
       await discard(aside)
       return isThere
     }
@@ -139,6 +141,10 @@ async function replaceOurs(path: string, { entry, limits }: Ours, place: () => P
   }
   await putBack(aside, path)
   return false
+}
+
+function isOurs({ kind }: AgentFolderEntry): boolean {
+  return kind === 'link' || kind === 'copy'
 }
 
 /** False if another process created the path first. */
@@ -206,8 +212,7 @@ export async function sweep(
 
 async function isOneOf(path: string, entries: readonly LinkEntry[], limits: SkillLimits): Promise<boolean> {
   for (const entry of entries) {
-    const { kind } = await foundAt(path, entry, limits)
-    if (kind === 'link' || kind === 'copy') return true
+    if (isOurs(await foundAt(path, entry, limits))) return true
   }
   return false
 }

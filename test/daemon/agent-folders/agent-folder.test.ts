@@ -1,7 +1,7 @@
 import { readdir, readlink, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { removeOurs } from '../../../src/daemon/agent-folders/agent-folder.ts'
+import { createLink, removeOurs } from '../../../src/daemon/agent-folders/agent-folder.ts'
 import { SKILL_LIMITS } from '../../../src/sync/model/skill.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
@@ -22,4 +22,25 @@ test('what cannot be looked at again once it was taken aside is put back', async
 
   expect(await readdir(folder.path)).toEqual(['alpha'])
   expect(await readlink(path)).toBe('/state/links/alpha')
+})
+
+test('two processes that put one link, or remove it, at once both find it done', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'alpha')
+  const [before, after] = ['/earlier/links/alpha', '/state/links/alpha']
+  const ours = { entry: { targets: [before, after], digests: [] }, limits: SKILL_LIMITS }
+  const twice = async (act: () => Promise<boolean>): Promise<boolean[]> => Promise.all([act(), act()])
+
+  const made = await twice(async () => createLink(path, before, ours))
+  const switched = await twice(async () => createLink(path, after, ours))
+  const link = await readlink(path)
+  const removed = await twice(async () => removeOurs(path, ours))
+
+  expect([made, switched, removed]).toEqual([
+    [true, true],
+    [true, true],
+    [true, true],
+  ])
+  expect(link).toBe(after)
+  expect(await readdir(folder.path)).toEqual([])
 })
