@@ -304,6 +304,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/page/http',
     'serve/http/routes',
     'daemon/base',
+    'daemon/agents',
     'sync/store',
   ],
   'daemon/context': ['base', 'sync/model', 'daemon/base', 'sync/upstream/open', 'sync/store', 'daemon/config'],

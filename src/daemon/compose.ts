@@ -1,6 +1,7 @@
 import type { SourceId } from '../sync/model/source-id.ts'
 import type { Fallback } from '../sync/pull/fallback-source.ts'
 import type { Publisher } from '../sync/pull/publisher.ts'
+import { FolderFollower } from './agent-folders/folder-follower.ts'
 import { foldersIn } from './config/config.ts'
 import type { Config } from './config/config.ts'
 import type { DaemonContext } from './context.ts'
@@ -61,6 +62,7 @@ export function compose(loaded: LoadedParts) {
   const mcpDecisions = new McpDecisions({ ...base, sources: mcp, puller })
 
   const contents = new StoreContentReader({ ...base, puller, upstream: mcp.contents })
+  const folders = new FolderFollower(loaded)
   const search = new Searching({ ...loaded, state: config.state })
   const pendingOf = (id: SourceId): readonly string[] => decisions.pendingOf(id)
   const fetchedFrom = (id: SourceId): number => mcp.fetchedFrom(id)
@@ -83,6 +85,7 @@ export function compose(loaded: LoadedParts) {
     candidates,
     contents,
     decisions,
+    folders,
     mcp,
     mcpDecisions,
     page,

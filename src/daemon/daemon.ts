@@ -110,6 +110,7 @@ export class Daemon implements AsyncDisposable {
       await daemon.#parts.served.publish(new Map(), { action: 'withdraw', trigger })
     // Last, since it cannot be undone: if one of the steps above fails, the previous configuration stays in use.
     await forgetRemoved(config, context)
+    daemon.#parts.folders.start()
     return daemon
   }
 
@@ -207,7 +208,7 @@ export class Daemon implements AsyncDisposable {
     const { puller } = this.#parts
     const ends = ids.map(async (id) => [id, await puller.request(id, 'command')] as const)
     const outcomes = new Map(await Promise.all(ends))
-    await this.linking.settled()
+    await this.#linked()
     return outcomes
   }
 
@@ -232,7 +233,7 @@ export class Daemon implements AsyncDisposable {
   /** Takes a skill out of service at once, or brings it back; the skill need not exist. */
   async disable(id: SourceId, path: string, disabled: boolean, sourceOnly = false): Promise<Disablement> {
     const disablement = await this.#parts.decisions.disable(id, path, disabled, sourceOnly)
-    await this.linking.settled()
+    await this.#linked()
     return disablement
   }
 
@@ -242,8 +243,14 @@ export class Daemon implements AsyncDisposable {
    */
   async rollback(target: RollbackTarget, hold: boolean, signal: AbortSignal): Promise<readonly RolledBack[]> {
     const done = await this.#parts.rollbacks.to(target, hold, signal)
-    await this.linking.settled()
+    await this.#linked()
     return done
+  }
+
+  /** Resolves when the folders of agents lead to what is served now. */
+  async #linked(): Promise<void> {
+    await this.linking.settled()
+    await this.#parts.folders.settled()
   }
 
   /** The problems between skills of the contract in which one of these sources has a part. */
@@ -273,7 +280,8 @@ export class Daemon implements AsyncDisposable {
 
   /** Stops all pulling and publishing. The current catalog stays served and readable. */
   async stop(): Promise<void> {
-    const { scheduler, puller } = this.#parts
+    const { folders, scheduler, puller } = this.#parts
+    await folders[Symbol.asyncDispose]()
     await scheduler[Symbol.asyncDispose]()
     this.#watching?.[Symbol.dispose]()
     await puller[Symbol.asyncDispose]()

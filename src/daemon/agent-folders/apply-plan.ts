@@ -12,7 +12,7 @@ import { writeAll } from '../base/output-folder.ts'
 import { digestsOf, missingAbove, placeFolder, createLink, removeOurs, scratchIn, sweep } from './agent-folder.ts'
 import type { Ours } from './agent-folder.ts'
 import type { FolderPlan, PlanStep } from './folder-plan.ts'
-import type { LinkedState } from './link-context.ts'
+import type { ServedLinks } from './link-context.ts'
 import type { Drop, LinkEntry, LinkedSkill, Put, Use } from './link-record.ts'
 import type { Linkable } from './linkable-skills.ts'
 import { LINKED_SKILL, NAME } from './links-file.ts'
@@ -42,7 +42,7 @@ type PutStep = Extract<PlanStep, { kind: 'put' }>
 export interface PlanApplication {
   readonly plan: FolderPlan
   readonly uses: readonly Use[]
-  readonly state: LinkedState
+  readonly state: ServedLinks
   readonly recording: Recording
 }
 
@@ -97,7 +97,7 @@ function failureOf(name: string, why: string, skill?: Linkable): Done {
   return { name, end: 'failed', why, ...(skill !== undefined && { skill }) }
 }
 
-async function removedFrom({ folder, steps }: FolderPlan, state: LinkedState, recording: Recording): Promise<Done[]> {
+async function removedFrom({ folder, steps }: FolderPlan, state: ServedLinks, recording: Recording): Promise<Done[]> {
   const done: Done[] = []
   for (const step of steps) {
     if (step.kind === 'remove') done.push(await removeEntry(folder, step, state))
@@ -115,7 +115,7 @@ export async function removeEntry(
     linked,
     entry,
   }: { readonly name: string; readonly linked: LinkedSkill | undefined; readonly entry: LinkEntry },
-  { config }: Pick<LinkedState, 'config'>,
+  { config }: Pick<ServedLinks, 'config'>,
 ): Promise<Done> {
   try {
     const isOurs = await removeOurs(join(folder, name), { entry, limits: config.limits.skill })
@@ -164,7 +164,7 @@ const AT_ONCE = 100
 const ANSWER = z.object({ taken: z.array(z.object({ name: NAME, by: LINKED_SKILL })) })
 
 /** Our present content stays known as ours until it is replaced. */
-function entryOf({ name, skill, found }: PutStep, { copies }: FolderPlan, { store }: LinkedState): LinkEntry {
+function entryOf({ name, skill, found }: PutStep, { copies }: FolderPlan, { store }: ServedLinks): LinkEntry {
   const targets = [found.kind === 'link' ? [found.target] : [], copies ? [] : [store.links.pathOf(name)]]
   const digests = [found.kind === 'copy' ? found.digests : [], copies ? Object.values(digestsOf(skill)) : []]
   return { targets: [...new Set(targets.flat())], digests: [...new Set(digests.flat())] }
@@ -203,7 +203,7 @@ async function forgetUnplaced(
 /** Checks each file as it is read. An agent never sees a partial copy. */
 async function putCopy(
   { path, skill, ...ours }: Ours & { readonly path: string; readonly skill: Linkable },
-  { store }: LinkedState,
+  { store }: ServedLinks,
   signal: AbortSignal,
 ): Promise<boolean> {
   const stored = storedSkill(skill.skill)

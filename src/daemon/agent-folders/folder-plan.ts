@@ -5,7 +5,7 @@ import { idsOf } from '../config/config.ts'
 import { digestsOf, foundAt } from './agent-folder.ts'
 import type { AgentFolderEntry } from './agent-folder.ts'
 import { wantedOf } from './link-context.ts'
-import type { LinkedState } from './link-context.ts'
+import type { ServedLinks } from './link-context.ts'
 import { isNameIn } from './link-record.ts'
 import type { LinkEntry, LinkedSkill, Only } from './link-record.ts'
 import type { Linkable } from './linkable-skills.ts'
@@ -50,7 +50,7 @@ export type PlanStep =
   | { readonly kind: 'clash'; readonly name: string; readonly skill: Linkable; readonly by: LinkedSkill }
 
 /** Compares one folder with its desired content. */
-export async function planOf(wanted: WantedLinks, state: LinkedState): Promise<FolderPlan> {
+export async function planOf(wanted: WantedLinks, state: ServedLinks): Promise<FolderPlan> {
   const { folder, only } = wanted
   const { config, links, meant } = state
   const entries = links.folders.get(folder)?.entries ?? new Map<string, LinkEntry>()
@@ -81,7 +81,7 @@ export async function planOf(wanted: WantedLinks, state: LinkedState): Promise<F
  * A name that is only in this folder, and stands for a skill that is no longer served, is free: the plan removes it.
  * While another folder has the name, no other skill gets it: that skill would turn up there unrequested.
  */
-function holdersFor(folder: string, { links, meant }: LinkedState): NameHolderOf {
+function holdersFor(folder: string, { links, meant }: ServedLinks): NameHolderOf {
   const others = [...links.folders].filter(([path]) => path !== folder)
   const isElsewhere = isNameIn(others.map(([, other]) => other))
   return (name) => {
@@ -101,7 +101,7 @@ function unseenEntry(error: unknown): AgentFolderEntry {
 function isAsWanted(
   { found, entry, skill }: { readonly found: AgentFolderEntry; readonly entry: LinkEntry; readonly skill: Linkable },
   { copies }: WantedLinks,
-  { store }: LinkedState,
+  { store }: ServedLinks,
 ): boolean {
   if (!copies) return found.kind === 'link' && found.target === store.links.pathOf(skill.name)
   if (found.kind !== 'copy') return false

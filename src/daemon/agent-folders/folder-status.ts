@@ -30,8 +30,8 @@ export interface FolderNow {
 }
 
 /**
- * The state of every linked folder. The daemon never writes in an agent's folder, so it can only report these
- * differences. Reads no catalog if no folder is linked.
+ * The state of every linked folder. The daemon writes only in the folders that the configuration names; it reports
+ * these differences for all others. Reads no catalog if no folder is linked.
  */
 export async function foldersNow(config: Config): Promise<readonly FolderNow[]> {
   const { folders } = await readLinks(config.state)
@@ -81,7 +81,7 @@ async function isFolder(path: string): Promise<boolean> {
 }
 
 /** The command that brings a folder up to date, ready to be typed in a shell. */
-export function linkCommandOf({ uses, copies, only }: FolderNow): string {
+export function linkCommandOf({ uses, copies, only }: Pick<FolderNow, 'uses' | 'copies' | 'only'>): string {
   const [use] = uses
   if (use === undefined) return 'skillsyncd unlink --all'
   const named = namedFolderOf(use)

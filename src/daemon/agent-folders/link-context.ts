@@ -13,13 +13,17 @@ import { readLinks } from './links-file.ts'
 import { leftOutOf, upstreamIn } from './unlinkable-skills.ts'
 import type { LeftOut } from './unlinkable-skills.ts'
 
-/** The served skills and the links at one moment. */
-export interface LinkedState {
+/** The served skills that can be linked, and the links, at one moment. */
+export interface ServedLinks {
   readonly config: Config
   readonly store: Store
   readonly links: Links
   readonly linkable: readonly Linkable[]
   readonly meant: LinkTargets
+}
+
+/** The served links, and what a command says of the other skills. */
+export interface LinkedState extends ServedLinks {
   /** The skills that the tools offer from this catalog, by the ids that `search` prints. */
   readonly offered: OfferedSkills
   /** True if a generation exists: something was pulled. */
@@ -54,7 +58,7 @@ export async function linkedState(config: Config): Promise<LinkedState | undefin
 }
 
 /** The requested skills: all, or those of some sources plus single ones (`source/path`). */
-export function wantedOf({ linkable }: LinkedState, only: Only | undefined): readonly Linkable[] {
+export function wantedOf({ linkable }: ServedLinks, only: Only | undefined): readonly Linkable[] {
   if (only === undefined) return linkable
   return linkable.filter(
     ({ source, skill }) => only.sources.includes(source) || only.skills.includes(`${source}/${skill.path}`),

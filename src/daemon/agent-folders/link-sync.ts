@@ -10,8 +10,8 @@ import { LinkTargets, linkableIn } from './linkable-skills.ts'
 import { readLinks, writeLinks } from './links-file.ts'
 
 /**
- * Keeps `links/` pointed at the served skills. Changes nothing in agents' folders: their links lead here, and the
- * command that creates them has them recorded first.
+ * Keeps `links/` pointed at the served skills. Changes nothing in agents' folders: their links lead here, and whatever
+ * creates them has them recorded first.
  */
 export class Linking {
   readonly #parts: Pick<DaemonContext, 'store' | 'log'>
@@ -55,6 +55,11 @@ export class Linking {
         this.#parts.log.failure('warn', 'links-not-switched', { source: '', code, message })
       }
     })
+  }
+
+  /** The record of the links. Empty if it could not be read; then nothing can be recorded either. */
+  get links(): Links {
+    return this.#links
   }
 
   /** Resolves when the links lead to everything that was served at the time of the call. */

@@ -5,6 +5,7 @@ import { futurePath } from '../base/resolve-path.ts'
 import { isWithin } from '../base/skill-folders.ts'
 import { UsageError } from '../base/usage-error.ts'
 import type { Config } from '../config/config.ts'
+import { namedFolderOf, useOfFolder } from './link-record.ts'
 import type { Use } from './link-record.ts'
 
 /** A folder that agents read, with its path resolved. */
@@ -27,9 +28,10 @@ export async function linkTargetsOf(places: readonly LinkPlace[], config: Config
   const targets = new Map<string, Use[]>()
   for (const { use, path } of places) {
     const folder = await resolvedFor(path, path)
-    expectInside(folder, use.project)
+    const isNamed = namedFolderOf(use) !== undefined
+    if (!isNamed) expectInside(folder, use.project)
     await expectApart(folder, config)
-    targets.set(folder, [...(targets.get(folder) ?? []), use])
+    targets.set(folder, [...(targets.get(folder) ?? []), isNamed ? useOfFolder(folder) : use])
   }
   return [...targets].map(([folder, uses]) => ({ folder, uses }))
 }

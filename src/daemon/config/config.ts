@@ -13,6 +13,8 @@ import type { Source } from '../../sync/model/source.ts'
 import { utf8 } from '../../sync/skill-md/frontmatter.ts'
 import type { Retention } from '../../sync/store/garbage-collect.ts'
 import type { FetchLimits } from '../../sync/upstream/upstream.ts'
+import { AGENTS } from '../agents/agents.ts'
+import type { UserFolders } from '../agents/agents.ts'
 import type { HostAuth, ProgramValue, SecretReference, OAuthConfig, ProxyChoice } from './auth.ts'
 import { ConfigError, configErrorOf, keyText } from './config-error.ts'
 import type { ConfigCode, ConfigDiagnostic, Fault } from './config-error.ts'
@@ -37,6 +39,8 @@ export interface Config {
   readonly serve: ServeConfig
   /** Parts of the catalog, each with an endpoint of its own. Their ids differ. */
   readonly packs: readonly Pack[]
+  /** The folders that the daemon keeps on what is served. */
+  readonly links: readonly KeptFolder[]
   /** The state folder. */
   readonly state: string
   /** The folder for sockets that the system provides for this user, if any. */
@@ -53,6 +57,18 @@ export interface Config {
   /** Queried before each publish. */
   readonly gate: GateConfig | undefined
   readonly programs: { readonly git: string; readonly ssh: string }
+}
+
+/** A folder of skills: that of an agent, or the one at an absolute path. */
+export type KeptFolder = { readonly copies: boolean } & ({ readonly agent: string } | { readonly to: string })
+
+/** The path of the folder. Links in it are not resolved. */
+export function pathOfKept(kept: KeptFolder, user: UserFolders): string {
+  if ('to' in kept) return kept.to
+  const agent = AGENTS.find(({ id }) => id === kept.agent)
+  // The schema refuses an unknown agent before this point.
+  if (agent === undefined) throw new TypeError(`An agent "${kept.agent}" was let through`)
+  return agent.user(user)
 }
 
 /** The modes that the command line sets in addition to the file. */

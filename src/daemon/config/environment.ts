@@ -1,18 +1,14 @@
 import { isAbsolute, join } from 'node:path'
+import type { UserFolders } from '../agents/agents.ts'
 
 /** The parts of the process environment that the daemon uses. Only `process-environment.ts` reads them. */
-export interface Environment {
-  readonly home: string
-  /** The folder of all configurations of the user. */
-  readonly configHome: string
+export interface Environment extends UserFolders {
   /** The default state folder. */
   readonly state: string
   /** The user's folder for sockets, if there is one. */
   readonly runtime: string | undefined
   /** The folder of the credentials that the service manager passes. */
   readonly credentials: string | undefined
-  /** The folders of agents that let the user choose them. */
-  readonly agents: { readonly claude: string; readonly codex: string; readonly gemini: string }
   /** The search path for programs. */
   readonly path: string
   /** False if the user or the terminal wants no colors. */

@@ -6,7 +6,16 @@ import type { AskedRef } from '../../sync/model/revision.ts'
 import type { Brakes, Budgets, McpPlace, McpSource, Schedule, Source } from '../../sync/model/source.ts'
 import type { ProxyChoice, HostAuth, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './auth.ts'
 import { TOKEN_USERNAME } from './auth.ts'
-import type { AuditConfig, Config, ConfiguredSource, HttpLimitsConfig, Limits, Mode, SignedBy } from './config.ts'
+import type {
+  AuditConfig,
+  Config,
+  ConfiguredSource,
+  HttpLimitsConfig,
+  KeptFolder,
+  Limits,
+  Mode,
+  SignedBy,
+} from './config.ts'
 import { withDefaults } from './defaults.ts'
 import type { Environment } from './environment.ts'
 import { gateOf } from './gate.ts'
@@ -54,6 +63,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       ...modelSurfacesOf(file.serve),
     },
     packs: file.packs?.map(packOf) ?? [],
+    links: file.links?.map((entry) => keptFolderOf(entry, absolute)) ?? [],
     state: file.state === undefined ? environment.state : absolute(file.state),
     runtime: environment.runtime,
     lock: isLockUse(file.lock) ? join(dirname(resolve(fileName)), 'skills.lock') : absolute(file.lock),
@@ -95,6 +105,15 @@ function choiceOf({
     ...(name !== undefined && { name }),
     ...(tag !== undefined && { tag }),
   }
+}
+
+function keptFolderOf(entry: NonNullable<ConfigFile['links']>[number], absolute: Absolute): KeptFolder {
+  if (typeof entry === 'string') return { agent: entry, copies: false }
+  const { agent, to, copy: copies = false } = entry
+  if (to !== undefined) return { to: absolute(to), copies }
+  // The schema refuses an entry without either before this point.
+  if (agent === undefined) throw new TypeError('A folder without an agent and a path was let through')
+  return { agent, copies }
 }
 
 /** The address that `defaults` are matched against. */

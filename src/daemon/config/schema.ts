@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { AGENTS } from '../agents/agents.ts'
 import { addressPrefix, bytes, count, duration, id, line, path, prose, webUrl } from './scalars.ts'
 import { GATE_AUTH, oneOf, PROGRAM } from './schema-access.ts'
 import { KEPT, LIMITS } from './schema-limits.ts'
@@ -43,6 +44,16 @@ const GATE = z
   })
   .refine(...oneOf('command', 'url'))
 
+const AGENT = z.enum(AGENTS.map((agent) => agent.id))
+
+const KEPT_FOLDER = z
+  .strictObject({
+    agent: AGENT.optional().describe('The agent whose folder it is.'),
+    to: path().optional().describe('The path of the folder, for a program that reads skills from it.'),
+    copy: z.boolean().optional().describe('Copies in place of links. Default: false.'),
+  })
+  .refine(...oneOf('agent', 'to'))
+
 const AUDIT = z.strictObject({
   enabled: z.boolean().optional().describe('Set to false, nothing is written. Default: true.'),
   bytes: bytes()
@@ -73,6 +84,14 @@ export const CONFIG = z.strictObject({
     .describe('What holds for all sources whose address begins alike, unless they say otherwise.'),
   serve: SERVE.prefault({}).describe('How skills are served.'),
   packs: z.array(PACK).optional().describe('Named selections of skills, each with an endpoint of its own.'),
+  links: z
+    .array(
+      z.union([AGENT, KEPT_FOLDER], {
+        error: `must be one of ${AGENTS.map((agent) => agent.id).join(', ')}, or { agent: …, copy: … }, or { to: …, copy: … }`,
+      }),
+    )
+    .optional()
+    .describe('The folders of agents that the daemon keeps on what is served, as `skillsyncd link` does once.'),
   state: path()
     .optional()
     .describe('The folder that holds all that survives a restart. Default: ~/.local/state/skillsyncd.'),

@@ -97,6 +97,7 @@ const HONOURED = [
   ...['', '.git', '.ssh'].map((key) => `programs${key}`),
   'defaults',
   'defaults[].match',
+  ...['', '[].agent', '[].to', '[].copy'].map((key) => `links${key}`),
   ...['ca', 'proxy', 'proxy.url', 'proxy.auth'].map((key) => `sources[].${key}`),
   ...['basic', 'basic.username', 'header', 'header.name'].map((key) => `sources[].proxy.auth.${key}`),
   ...['', '.env', '.file', '.credential'].flatMap((key) =>

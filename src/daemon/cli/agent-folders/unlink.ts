@@ -13,7 +13,7 @@ import { OperatorError } from '../../base/operator-error.ts'
 import { futurePath } from '../../base/resolve-path.ts'
 import { isWithin } from '../../base/skill-folders.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import type { Config } from '../../config/config.ts'
+import type { Config, KeptFolder } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { MODE_OPTIONS, configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
@@ -55,7 +55,7 @@ export const unlink: Command = {
     await agreeWithDaemon(config, context.signal)
     const isDry = context.values['dry-run'] === true
     const ends = isDry
-      ? (await partings(await readLinks(config.state), asked, config)).map(predictEnd)
+      ? (await partings(await readLinks(config.state), asked, config)).map((parting) => predictEnd(parting, config))
       : await withWriter(context, config, async (ask) => unlinkFolders(config, asked, recordingOf(ask), context.signal))
     if (context.json) printJson(context, { dryRun: isDry, folders: ends.map(endInJson) })
     else printLines(context, ends.length === 0 ? ['nothing is linked there'] : ends.flatMap(linesOf))
@@ -141,16 +141,24 @@ async function removeEmptied(path: string, { entries, made }: LinkedFolder, conf
 }
 
 /** The expected result of `unlinked`. Changes nothing. */
-function predictEnd({ path, folder, uses, isLast }: Parting): FolderEnd {
-  const names = isLast ? [...folder.entries.keys()] : []
+function predictEnd(parting: Parting, config: Config): FolderEnd {
+  const names = parting.isLast ? [...parting.folder.entries.keys()] : []
   const done = names.map((name) => ({ name, end: 'removed' }) as const)
-  return endOf({ path, folder, uses, isLast }, done)
+  return endOf(parting, done, config)
 }
 
-function endOf({ path, folder, uses, isLast }: Parting, done: readonly Done[]): FolderEnd {
+function endOf(parting: Parting, done: readonly Done[], { links }: Config): FolderEnd {
+  const { path, folder, uses, isLast } = parting
   const others = folder.uses.filter((use) => !uses.some((other) => isSameUse(use, other)))
   const cautions = isLast ? [] : [`what is there stays, for ${others.map(folderUseText).join(', ')}`]
+  if (links.some((kept) => isFollowed(parting, kept)))
+    cautions.push('the configuration names it in `links`: the daemon fills it again')
   return { folder: path, uses, copies: folder.copies, done, cautions, ofUpstream: 0 }
+}
+
+function isFollowed({ path, uses }: Parting, kept: KeptFolder): boolean {
+  if ('to' in kept) return kept.to === path
+  return uses.some(({ agent, project }) => agent === kept.agent && project === undefined)
 }
 
 /** Removes the content first and its record last, so that the remains of a killed run are found again. */
@@ -173,7 +181,7 @@ async function unlinkFolders(
     const isAllGone = gone.length === done.length
     if (parting.isLast && isAllGone) await removeEmptied(path, folder, config)
     await recording.drop({ folder: path, names: gone, uses: isAllGone ? parting.uses : [] })
-    ends.push(endOf(parting, done))
+    ends.push(endOf(parting, done, config))
   }
   return ends
 }

@@ -71,7 +71,7 @@ export const status: Command = {
   },
 }
 
-/** The state of linked folders, which the daemon does not know, because it never writes in an agent's folder. */
+/** The state of linked folders. The command reads it, because the daemon does not write in most of them. */
 interface Linked {
   readonly folders: readonly FolderNow[]
   /** The reason why they are unknown. */

@@ -1,0 +1,165 @@
+import { SerialQueue } from '../../base/serial-queue.ts'
+import type { Registry } from '../../serve/registry.ts'
+import { OperatorError } from '../base/operator-error.ts'
+import { UsageError } from '../base/usage-error.ts'
+import { pathOfKept } from '../config/config.ts'
+import type { Config, KeptFolder } from '../config/config.ts'
+import type { DaemonContext } from '../context.ts'
+import { applyPlan, whyNot } from './apply-plan.ts'
+import type { Done, Recording } from './apply-plan.ts'
+import { planOf } from './folder-plan.ts'
+import { linkCommandOf } from './folder-status.ts'
+import type { ServedLinks } from './link-context.ts'
+import { isSameUse, useOfFolder } from './link-record.ts'
+import type { Linking } from './link-sync.ts'
+import { linkTargetsOf } from './link-target.ts'
+import type { LinkPlace, LinkTarget } from './link-target.ts'
+import { LinkTargets, linkableIn } from './linkable-skills.ts'
+
+/** The parts of the daemon that following needs. */
+export interface FollowerParts extends Pick<DaemonContext, 'store' | 'log' | 'environment' | 'readOnly'> {
+  readonly config: Config
+  readonly registry: Registry
+  readonly linking: Linking
+}
+
+/**
+ * Keeps the folders that the configuration names on what is served: does after each publish what `skillsyncd link` does
+ * once, and leaves the same things alone.
+ */
+export class FolderFollower implements AsyncDisposable {
+  readonly #parts: FollowerParts
+  readonly #queue = new SerialQueue()
+  readonly #over = new AbortController()
+  #isQueued = false
+  #watching: Disposable | undefined
+
+  constructor(parts: FollowerParts) {
+    this.#parts = parts
+  }
+
+  /** Follows what is served now, and each catalog from now on. */
+  start(): void {
+    if (this.#parts.config.links.length === 0) return
+    this.#watching = this.#parts.registry.watch(() => this.#follow())
+    this.#follow()
+  }
+
+  /** Resolves when the folders are on what was served at the time of the call, as far as that is possible. */
+  async settled(): Promise<void> {
+    await this.#queue.idle()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#watching?.[Symbol.dispose]()
+    this.#over.abort()
+    await this.#queue.idle()
+  }
+
+  /** A round that has not begun yet sees this catalog too. */
+  #follow(): void {
+    if (this.#isQueued) return
+    this.#isQueued = true
+    // It rejects only with an error that is meant to end the process.
+    void this.#queue.next(async () => {
+      this.#isQueued = false
+      if (!this.#over.signal.aborted) await this.#round()
+    })
+  }
+
+  async #round(): Promise<void> {
+    const { log, registry, store, readOnly, linking } = this.#parts
+    // While the disabled skills are unknown, the folders keep what they have.
+    const isUnknown = registry.catalog.generation === 0 || store.decisions.areUnknown
+    if (isUnknown || readOnly?.() !== undefined) return
+    await linking.settled()
+    const problems: string[] = []
+    for (const wanted of await this.#wanted(problems)) problems.push(...(await this.#followIn(wanted)))
+    if (this.#over.signal.aborted) return
+    const message = problems.join('; ')
+    if (message === '') log.recovery('folders-not-followed', '')
+    else log.failure('warn', 'folders-not-followed', { source: '', code: 'cannot-link', message }, message)
+  }
+
+  /** Each folder once. A folder that must not be linked into is a problem, and keeps no other from being followed. */
+  async #wanted(problems: string[]): Promise<readonly WantedFolder[]> {
+    const { config, environment } = this.#parts
+    const wanted = new Map<string, WantedFolder>()
+    for (const kept of config.links) {
+      try {
+        const [target] = await linkTargetsOf([placeOf(kept, environment)], config)
+        if (target === undefined) continue
+        const { folder, uses } = target
+        const other = wanted.get(folder)
+        if (other !== undefined && other.copies !== kept.copies)
+          problems.push(`"${folder}" is named once for links and once for copies`)
+        wanted.set(folder, {
+          folder,
+          uses: [...(other?.uses ?? []), ...uses],
+          copies: other?.copies ?? kept.copies,
+        })
+      } catch (error) {
+        problems.push(messageOf(error))
+      }
+    }
+    return [...wanted.values()]
+  }
+
+  /** Returns the problems. */
+  async #followIn({ folder, uses, copies }: WantedFolder): Promise<readonly string[]> {
+    const { log, linking } = this.#parts
+    const recording: Recording = { put: async (put) => linking.put(put), drop: async (drop) => linking.drop(drop) }
+    try {
+      const state = this.#state()
+      const plan = await planOf({ folder, only: undefined, copies }, state)
+      if (plan.steps.every(({ kind }) => kind === 'kept') && isRecorded({ folder, uses }, state)) return []
+      const done = await applyPlan({ plan, uses, state, recording }, this.#over.signal)
+      const put = done.filter(({ end }) => end === 'linked' || end === 'copied').length
+      const removed = done.filter(({ end }) => end === 'removed').length
+      if (put + removed > 0) log.info('folder-followed', { folder, put, removed })
+      return problemIn(done, { folder, command: linkCommandOf({ uses, copies, only: undefined }) })
+    } catch (error) {
+      if (this.#over.signal.aborted) return []
+      return [`Cannot link into "${folder}": ${messageOf(error)}`]
+    }
+  }
+
+  #state(): ServedLinks {
+    const { config, store, linking, registry } = this.#parts
+    const linkable = linkableIn(registry.catalog)
+    return { config, store, links: linking.links, linkable, meant: new LinkTargets(linkable) }
+  }
+}
+
+interface WantedFolder extends LinkTarget {
+  readonly copies: boolean
+}
+
+/** The use of a folder of the configuration, and its path. */
+function placeOf(kept: KeptFolder, environment: DaemonContext['environment']): LinkPlace {
+  const path = pathOfKept(kept, environment)
+  return { use: 'to' in kept ? useOfFolder(path) : { agent: kept.agent }, path }
+}
+
+function isRecorded({ folder, uses }: LinkTarget, { links }: ServedLinks): boolean {
+  const known = links.folders.get(folder)?.uses ?? []
+  return uses.every((use) => known.some((other) => isSameUse(use, other)))
+}
+
+/** One sentence for a folder, because many skills fail for one reason, such as a folder that cannot be written. */
+function problemIn(
+  done: readonly Done[],
+  { folder, command }: { readonly folder: string; readonly command: string },
+): readonly string[] {
+  const amiss = done.filter(({ end }) => end === 'failed' || end === 'left' || end === 'clash')
+  const [first] = amiss
+  if (first === undefined) return []
+  const { name, end, why } = first
+  const reason = end === 'clash' ? 'another skill has the name' : (why ?? 'it is in the way')
+  const others = amiss.length === 1 ? '' : ` and ${amiss.length - 1} more`
+  return [`"${folder}" lacks ${name}${others}: ${reason}; try, as the user whose agent reads it: ${command}`]
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof OperatorError || error instanceof UsageError ? error.message : whyNot(error)
+}
