@@ -31,6 +31,24 @@ describe.skipIf(OBSTACLE !== undefined)(
       expect((await Promise.all(written)).filter(([, isWritten]) => isWritten)).toEqual([[STATE, true]])
     })
 
+    test('the service of a user fills the folders that her configuration names, and writes in them alone', async () => {
+      await using desk = await Desk.boot()
+      const links = 'sources: [{ id: mine, path: ~/skills }]\nlinks: [claude-code, { to: ~/host, copy: true }]\n'
+      await desk.manager.write(`${HOME}/.config/skillsyncd/skillsyncd.yaml`, links)
+      await desk.output(NODE, INSTALLED, 'service', 'install', '--user')
+      await desk.output('systemctl', '--user', 'daemon-reload')
+
+      await desk.output('systemctl', '--user', 'start', 'skillsyncd.service')
+
+      await expect
+        .poll(async () => (await desk.run('ls', `${HOME}/.claude/skills`, `${HOME}/host`)).stdout, { timeout: 60_000 })
+        .toBe(`${HOME}/.claude/skills:\nalpha\n\n${HOME}/host:\nalpha\n`)
+      await desk.manager.write(`${HOME}/skills/beta/SKILL.md`, '---\nname: beta\ndescription: Mine\n---\n')
+      await expect
+        .poll(async () => (await desk.run('cat', `${HOME}/.claude/skills/beta/SKILL.md`)).stdout, { timeout: 60_000 })
+        .toContain('name: beta')
+    })
+
     test('a reload of the service of a user says what is wrong', async () => {
       await using desk = await Desk.boot()
       await desk.output(NODE, INSTALLED, 'service', 'install', '--user')

@@ -40,6 +40,11 @@ export async function hiddenFolders({ sources }: Config): Promise<readonly strin
   return folders.filter((_, index) => hiding[index])
 }
 
+/** The agents of the configuration whose folders the system service cannot fill, because it sees no home. */
+export function homelessAgents({ links }: Config): readonly string[] {
+  return links.flatMap((kept) => ('agent' in kept ? [kept.agent] : []))
+}
+
 /** With PrivateTmp= the service has its own versions of these folders. */
 const USER_HIDES = ['/tmp', '/var/tmp']
 /** ProtectHome= hides these folders in addition. */

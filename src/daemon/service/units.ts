@@ -17,6 +17,8 @@ export interface Service {
   readonly config: string
   readonly state: string
   readonly http: ListenAddress
+  /** The folders of agents that it keeps on what is served, absolute. */
+  readonly folders: readonly string[]
 }
 
 /** The state folder of the system service: its own user can write no other folder. */
@@ -28,10 +30,15 @@ export async function systemUnits(service: Service): Promise<readonly ServiceFil
   return unitsIn('/etc/systemd/system', 'skillsyncd.service', values, service)
 }
 
-/** The units of a user. The service can write only its state folder, wherever that is. */
+/** The units of a user. The service can write only its state folder, wherever that is, and the folders that it keeps. */
 export async function userUnits(service: Service, configHome: string): Promise<readonly ServiceFile[]> {
-  const values = { ...valuesOf(service), ReadWritePaths: unitPath(service.state) }
+  const values = { ...valuesOf(service), ReadWritePaths: writablePaths(service) }
   return unitsIn(join(configHome, 'systemd', 'user'), 'user/skillsyncd.service', values, service)
+}
+
+/** A folder that was removed must not keep the service from its start: `-` has systemd pass over it. */
+function writablePaths({ state, folders }: Service): string {
+  return [unitPath(state), ...folders.map((folder) => unitPath(`-${folder}`))].join(' ')
 }
 
 async function unitsIn(

@@ -77,6 +77,7 @@ const SERVICE: Service = {
   config: '/etc/hostname',
   state: '/home/ada/.local/state/skillsyncd',
   http: { host: '127.0.0.1', port: 8741 },
+  folders: [],
 }
 
 test.each([

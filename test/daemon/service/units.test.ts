@@ -16,6 +16,7 @@ const SERVICE: Service = {
   config: '/etc/skillsyncd/skillsyncd.yaml',
   state: '/home/ada/.local/state/skillsyncd',
   http: { host: '127.0.0.1', port: 8741 },
+  folders: [],
 }
 
 const SCOPES = [
@@ -65,6 +66,16 @@ test('the units start this program with this Node, and reload it the same way', 
   expect(user!.path).toBe('/home/ada/.config/systemd/user/skillsyncd.service')
   expect(linesOf(user!, 'ExecStart')).toEqual([`${node} ${main} start ${options} /home/ada/.local/state/skillsyncd`])
   expect(linesOf(user!, 'ReadWritePaths')).toEqual(['/home/ada/.local/state/skillsyncd'])
+})
+
+test('the service of a user can write the folders that it keeps, also where one was removed', async () => {
+  const folders = ['/home/ada/.claude/skills', '/srv/50% off']
+
+  const [user] = await userUnits({ ...SERVICE, folders }, '/home/ada/.config')
+
+  expect(linesOf(user!, 'ReadWritePaths')).toEqual([
+    '/home/ada/.local/state/skillsyncd -/home/ada/.claude/skills "-/srv/50%% off"',
+  ])
 })
 
 test('what systemd itself starts again never comes to the limit of starts', async () => {

@@ -3,14 +3,14 @@ import { join, resolve } from 'node:path'
 import { makeFolders } from '../../../sync/store/files/make-folders.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { readConfig } from '../../config/config.ts'
+import { pathOfKept, readConfig } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { programFiles } from '../../program-files.ts'
 import { analyze } from '../../service/analyze.ts'
 import type { UnitCheck } from '../../service/analyze.ts'
 import { install, whatIsAt } from '../../service/install.ts'
 import { launchAgent } from '../../service/launch-agent.ts'
-import { expectSystemSees, expectUserSees, hiddenFolders } from '../../service/sandbox.ts'
+import { expectSystemSees, expectUserSees, hiddenFolders, homelessAgents } from '../../service/sandbox.ts'
 import { systemUnits, userUnits } from '../../service/units.ts'
 import type { Service, ServiceFile } from '../../service/units.ts'
 import { printJson, printLines } from '../command.ts'
@@ -79,8 +79,9 @@ async function plannedOf(context: Context): Promise<Planned> {
   const state = typeof values['state'] === 'string' ? values['state'] : undefined
   const config = await readConfig({ file, state }, environment)
   const program = await programFiles()
-  const service: Service = { program, config: file, state: config.state, http: config.serve.http }
-  const unwritable = [program.node, program.main, file, config.state].find((path) => /\p{Cc}/u.test(path))
+  const folders = config.links.map((kept) => pathOfKept(kept, environment))
+  const service: Service = { program, config: file, state: config.state, http: config.serve.http, folders }
+  const unwritable = [program.node, program.main, file, config.state, ...folders].find((path) => /\p{Cc}/u.test(path))
   if (unwritable !== undefined)
     throw new UsageError(`Cannot make a service of "${printableLine(unwritable)}": it has control characters`)
   switch (scope) {
@@ -130,9 +131,11 @@ function printFiles(context: Context, { files }: Planned): ExitStatus {
 async function installFiles(context: Context, { scope, service, config, files }: Planned): Promise<ExitStatus> {
   const installed = await install(files, context.values['force'] === true)
   // The sandbox covers only folders that exist when it starts.
-  if (scope === 'user') await makeFolders(service.state, 0o700)
-  const unseen = scope === 'system' ? await hiddenFolders(config) : []
-  const notes = unseen.map((path) => `the service does not see the folder "${path}": its sandbox hides it`)
+  if (scope === 'user') {
+    await makeFolders(service.state, 0o700)
+    for (const folder of service.folders) await makeFolders(folder)
+  }
+  const notes = scope === 'system' ? await notesOfSystem(config) : []
   const next = nextSteps(scope, files)
   if (context.json) printJson(context, { files: installed, notes, next })
   else
@@ -143,6 +146,17 @@ async function installFiles(context: Context, { scope, service, config, files }:
       ...next.map((command) => `  ${command}`),
     ])
   return 0
+}
+
+async function notesOfSystem(config: Config): Promise<readonly string[]> {
+  const hidden = await hiddenFolders(config)
+  return [
+    ...hidden.map((path) => `the service does not see the folder "${path}": its sandbox hides it`),
+    ...homelessAgents(config).map(
+      (id) =>
+        `the service cannot fill the folder of ${id}: it sees no home; --user can, or skillsyncd link ${id} does it`,
+    ),
+  ]
 }
 
 function nextSteps(scope: Scope, files: readonly ServiceFile[]): readonly string[] {
