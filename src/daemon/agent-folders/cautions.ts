@@ -1,15 +1,75 @@
+import { isMapping, parseJson } from '../../base/json-value.ts'
+import { isDiskError } from '../../sync/store/files/disk-error.ts'
 import { AGENTS } from '../agents/agents.ts'
-import type { Links, Use } from './link-record.ts'
+import type { Agent } from '../agents/agents.ts'
+import { readBounded } from '../base/plain-file.ts'
+import type { Config } from '../config/config.ts'
+import type { Environment } from '../config/environment.ts'
+import type { LinkedFolder, Links, Use } from './link-record.ts'
+
+/** The surroundings in which an agent may find a skill twice. */
+export interface CautionGround {
+  readonly config: Config
+  readonly environment: Environment
+  readonly links: Links
+}
 
 /** Warnings for a folder in which these agents have skills linked or copied. */
-export function cautionsFor(uses: readonly Use[], copies: boolean, { folders }: Links): readonly string[] {
+export async function cautionsFor(
+  { uses, copies }: Pick<LinkedFolder, 'uses' | 'copies'>,
+  { config, environment, links: { folders } }: CautionGround,
+): Promise<readonly string[]> {
   const everywhere = [...folders.values()].flatMap((folder) => folder.uses)
-  return uses.flatMap(({ agent: id, project }) => {
+  const cautions = uses.map(async ({ agent: id, project }: Use) => {
     const agent = AGENTS.find((candidate) => candidate.id === id)
-    const twice = everywhere.filter((use) => use.project === project && agent?.alsoReads.includes(use.agent) === true)
+    if (agent === undefined) return []
+    const { title, caution, alsoReads } = agent
+    const twice = everywhere.filter((use) => use.project === project && alsoReads.includes(use.agent))
+    const file = await fileWithServer(agent, config, environment)
     return [
-      ...(copies || agent?.caution === undefined ? [] : [`${agent.title}: ${agent.caution}`]),
-      ...twice.map((use) => `${agent?.title} reads the folder of ${use.agent} too: it may show each skill twice`),
+      ...(copies || caution === undefined ? [] : [`${title}: ${caution}`]),
+      ...twice.map((use) => `${title} reads the folder of ${use.agent} too: it may show each skill twice`),
+      ...(file === undefined
+        ? []
+        : [
+            `${title} has these skills over MCP too, by ${file}: it may show each twice; remove the server there, or unlink`,
+          ]),
     ]
   })
+  return (await Promise.all(cautions)).flat()
+}
+
+/** The agent's file of MCP servers, if it names this program or its address. A file that cannot be read names neither. */
+async function fileWithServer(agent: Agent, config: Config, environment: Environment): Promise<string | undefined> {
+  const file = agent.mcp?.(environment)
+  if (file === undefined) return undefined
+  try {
+    const bytes = (await readBounded(file, MOST_BYTES)) ?? new Uint8Array()
+    const text = Buffer.from(bytes).toString()
+    const servers = serversIn(parseJson(text)) ?? text
+    return namesOf(config).some((name) => servers.includes(name)) ? file : undefined
+  } catch (error) {
+    if (isDiskError(error)) return undefined
+    throw error
+  }
+}
+
+/** Claude Code keeps its history in the same file. */
+const MOST_BYTES = 2 ** 23
+
+/** The servers in a JSON file, wherever they are in it, as JSON; `undefined` if it is not JSON, but TOML or JSONC. */
+function serversIn(value: unknown): string | undefined {
+  if (!isMapping(value)) return undefined
+  const found = Object.entries(value).map(([key, inner]) =>
+    SERVERS.has(key) ? JSON.stringify(inner) : (serversIn(inner) ?? ''),
+  )
+  return found.join('\n')
+}
+
+const SERVERS: ReadonlySet<string> = new Set(['mcpServers', 'servers', 'mcp'])
+
+/** The name of the program, which `mcp` is started by, and the addresses of the daemon. */
+function namesOf({ serve: { http } }: Config): readonly string[] {
+  const addresses = [http.host, '127.0.0.1', 'localhost'].map((host) => `//${host}:${http.port}/mcp`)
+  return ['skillsyncd', ...addresses, ...(http.publicUrl === undefined ? [] : [http.publicUrl])]
 }

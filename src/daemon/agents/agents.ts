@@ -10,6 +10,8 @@ export interface Agent {
   readonly user: (user: UserFolders) => string
   /** The skills of a project, relative to the project. */
   readonly project: string
+  /** The file of the user's MCP servers, if it is at one place on every system. */
+  readonly mcp?: (user: UserFolders) => string
   /** The agents whose folders this agent also reads. It may show a skill twice if both have it linked. */
   readonly alsoReads: readonly string[]
   /** A known problem with links. */
@@ -47,6 +49,7 @@ export const AGENTS: readonly Agent[] = [
     home: ({ agents }) => agents.claude,
     user: ({ agents }) => join(agents.claude, 'skills'),
     project: '.claude/skills',
+    mcp: ({ home, agents }) => join(agents.claude === join(home, '.claude') ? home : agents.claude, '.claude.json'),
     alsoReads: [],
   },
   {
@@ -55,6 +58,7 @@ export const AGENTS: readonly Agent[] = [
     home: ({ agents }) => agents.codex,
     user: ({ home }) => join(home, '.agents', 'skills'),
     project: '.agents/skills',
+    mcp: ({ agents }) => join(agents.codex, 'config.toml'),
     alsoReads: [],
   },
   {
@@ -63,6 +67,7 @@ export const AGENTS: readonly Agent[] = [
     home: ({ home }) => join(home, '.cursor'),
     user: ({ home }) => join(home, '.cursor', 'skills'),
     project: '.cursor/skills',
+    mcp: ({ home }) => join(home, '.cursor', 'mcp.json'),
     alsoReads: ['agents', 'codex', 'claude-code'],
     caution: 'versions of early 2026 did not follow links; --copy is for those',
   },
@@ -72,6 +77,7 @@ export const AGENTS: readonly Agent[] = [
     home: ({ agents }) => agents.gemini,
     user: ({ agents }) => join(agents.gemini, 'skills'),
     project: '.gemini/skills',
+    mcp: ({ agents }) => join(agents.gemini, 'settings.json'),
     alsoReads: ['agents', 'codex'],
   },
   {
@@ -80,6 +86,7 @@ export const AGENTS: readonly Agent[] = [
     home: ({ home }) => join(home, '.copilot'),
     user: ({ home }) => join(home, '.copilot', 'skills'),
     project: '.github/skills',
+    mcp: ({ home }) => join(home, '.copilot', 'mcp-config.json'),
     alsoReads: ['agents', 'codex', 'claude-code'],
   },
   {
@@ -96,6 +103,7 @@ export const AGENTS: readonly Agent[] = [
     home: ({ configHome }) => join(configHome, 'opencode'),
     user: ({ configHome }) => join(configHome, 'opencode', 'skills'),
     project: '.opencode/skills',
+    mcp: ({ configHome }) => join(configHome, 'opencode', 'opencode.json'),
     alsoReads: ['agents', 'codex', 'claude-code'],
   },
   {
@@ -104,6 +112,7 @@ export const AGENTS: readonly Agent[] = [
     home: ({ home }) => join(home, '.codeium', 'windsurf'),
     user: ({ home }) => join(home, '.codeium', 'windsurf', 'skills'),
     project: '.windsurf/skills',
+    mcp: ({ home }) => join(home, '.codeium', 'windsurf', 'mcp_config.json'),
     alsoReads: ['agents', 'codex'],
   },
   {
@@ -112,6 +121,7 @@ export const AGENTS: readonly Agent[] = [
     home: ({ home }) => join(home, '.gemini', 'config'),
     user: ({ home }) => join(home, '.gemini', 'config', 'skills'),
     project: '.agents/skills',
+    mcp: ({ home }) => join(home, '.gemini', 'config', 'mcp_config.json'),
     alsoReads: [],
   },
   {

@@ -105,8 +105,9 @@ async function linkFolder(
     ends.push({ folder, uses, copies: plan.copies, done, ofUpstream: state.ofUpstream })
   }
   const links = await readLinks(config.state)
+  const ground = { config, environment: context.environment, links }
   return {
-    ends: ends.map((end) => Object.assign(end, { cautions: cautionsFor(end.uses, end.copies, links) })),
+    ends: await Promise.all(ends.map(async (end) => Object.assign(end, { cautions: await cautionsFor(end, ground) }))),
     leftOut: served.leftOut.filter(({ source }) => only === undefined || only.sources.includes(source)),
   }
 }

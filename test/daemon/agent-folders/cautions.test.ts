@@ -1,0 +1,49 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { World } from '../../e2e/world.ts'
+
+const HTTP = { type: 'http', url: 'http://127.0.0.1:8741/mcp' }
+
+test.each([
+  ['claude-code', '.claude.json', JSON.stringify({ mcpServers: { skills: HTTP } })],
+  ['claude-code', '.claude.json', JSON.stringify({ projects: { '/work': { mcpServers: { skills: HTTP } } } })],
+  ['codex', '.codex/config.toml', '[mcp_servers.skills]\ncommand = "skillsyncd"\nargs = ["mcp"]\n'],
+  ['cursor', '.cursor/mcp.json', JSON.stringify({ mcpServers: { skills: { url: 'http://localhost:8741/mcp' } } })],
+  ['gemini-cli', '.gemini/settings.json', JSON.stringify({ mcpServers: { skills: { httpUrl: HTTP.url } } })],
+  ['copilot', '.copilot/mcp-config.json', JSON.stringify({ mcpServers: { skills: HTTP } })],
+  ['opencode', 'config/opencode/opencode.json', `{ "mcp": { /* mine */ "skills": { "url": "${HTTP.url}" } } }`],
+  [
+    'windsurf',
+    '.codeium/windsurf/mcp_config.json',
+    JSON.stringify({ mcpServers: { skills: { command: 'skillsyncd' } } }),
+  ],
+  ['antigravity', '.gemini/config/mcp_config.json', JSON.stringify({ mcpServers: { skills: HTTP } })],
+])('link says that %s has the skills over MCP too, by %s', async (agent, file, text) => {
+  await using world = await World.create()
+  const { home, git, repository } = world
+  await home.configure({ team: [`url: ${git.serve('team', repository)}`] }, [])
+  await world.synced()
+  const path = join(home.path, file)
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, text.replaceAll('8741', '0'))
+
+  const linked = await home.command('link', agent)
+
+  expect(linked).toMatchObject({ status: 0, stderr: '' })
+  expect(linked.stdout).toContain(` has these skills over MCP too, by ${path}: it may show each twice; `)
+})
+
+test.each([
+  ['another server', JSON.stringify({ mcpServers: { other: { command: 'other' } } })],
+  ['a project of that name', JSON.stringify({ projects: { '/work/skillsyncd': { mcpServers: {} } } })],
+  ['no JSON', '{'],
+])('link says nothing of MCP to an agent that has %s', async (_, text) => {
+  await using world = await World.create()
+  await world.synced()
+  await writeFile(join(world.home.path, '.claude.json'), text)
+
+  const linked = await world.home.command('link', 'claude-code')
+
+  expect(linked.stdout).not.toContain('over MCP too')
+})
