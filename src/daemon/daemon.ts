@@ -110,7 +110,7 @@ export class Daemon implements AsyncDisposable {
       await daemon.#parts.served.publish(new Map(), { action: 'withdraw', trigger })
     // Last, since it cannot be undone: if one of the steps above fails, the previous configuration stays in use.
     await forgetRemoved(config, context)
-    daemon.#parts.folders.start()
+    daemon.#parts.folders.watch()
     return daemon
   }
 
@@ -189,9 +189,13 @@ export class Daemon implements AsyncDisposable {
     }
   }
 
-  /** Starts to pull each source on its schedule, and each folder source when a file in it changes. */
+  /**
+   * Starts to pull each source on its schedule, and each folder source when a file in it changes. Brings the folders of
+   * the configuration up to date.
+   */
   poll(): void {
-    const { mcp, scheduler } = this.#parts
+    const { folders, mcp, scheduler } = this.#parts
+    folders.follow()
     mcp.watch()
     // Runs even if the catalog that clients see is unchanged: skills that wait for approval are watched too.
     this.#watching = this.registry.watch(() => mcp.watch())
@@ -205,9 +209,10 @@ export class Daemon implements AsyncDisposable {
 
   /** Pulls all sources, or the named ones, now. Returns the outcome for each. */
   async sync(ids: readonly SourceId[] = idsOf(this.config)): Promise<ReadonlyMap<SourceId, Outcome>> {
-    const { puller } = this.#parts
+    const { folders, puller } = this.#parts
     const ends = ids.map(async (id) => [id, await puller.request(id, 'command')] as const)
     const outcomes = new Map(await Promise.all(ends))
+    folders.follow()
     await this.#linked()
     return outcomes
   }

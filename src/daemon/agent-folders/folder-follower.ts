@@ -38,11 +38,20 @@ export class FolderFollower implements AsyncDisposable {
     this.#parts = parts
   }
 
-  /** Follows what is served now, and each catalog from now on. */
-  start(): void {
-    if (this.#parts.config.links.length === 0) return
-    this.#watching = this.#parts.registry.watch(() => this.#follow())
-    this.#follow()
+  /** Follows each catalog from now on. */
+  watch(): void {
+    this.#watching = this.#parts.registry.watch(() => this.follow())
+  }
+
+  /** Follows what is served now. Puts back what was removed. A round that has not begun yet is enough. */
+  follow(): void {
+    if (this.#isQueued || this.#parts.config.links.length === 0) return
+    this.#isQueued = true
+    // It rejects only with an error that is meant to end the process.
+    void this.#queue.next(async () => {
+      this.#isQueued = false
+      if (!this.#over.signal.aborted) await this.#round()
+    })
   }
 
   /** Resolves when the folders are on what was served at the time of the call, as far as that is possible. */
@@ -56,34 +65,37 @@ export class FolderFollower implements AsyncDisposable {
     await this.#queue.idle()
   }
 
-  /** A round that has not begun yet sees this catalog too. */
-  #follow(): void {
-    if (this.#isQueued) return
-    this.#isQueued = true
-    // It rejects only with an error that is meant to end the process.
-    void this.#queue.next(async () => {
-      this.#isQueued = false
-      if (!this.#over.signal.aborted) await this.#round()
-    })
-  }
-
   async #round(): Promise<void> {
     const { log, registry, store, readOnly, linking } = this.#parts
     // While the disabled skills are unknown, the folders keep what they have.
     const isUnknown = registry.catalog.generation === 0 || store.decisions.areUnknown
     if (isUnknown || readOnly?.() !== undefined) return
     await linking.settled()
-    const problems: string[] = []
-    for (const wanted of await this.#wanted(problems)) problems.push(...(await this.#followIn(wanted)))
+    const first = await this.#pass()
+    // A name that the last folder gave up is free for those before it.
+    const isFreed = first.removed > 0 && first.problems.length > 0
+    const { problems } = isFreed ? await this.#pass() : first
     if (this.#over.signal.aborted) return
     const message = problems.join('; ')
     if (message === '') log.recovery('folders-not-followed', '')
     else log.failure('warn', 'folders-not-followed', { source: '', code: 'cannot-link', message }, message)
   }
 
+  /** Brings each folder up to date once. */
+  async #pass(): Promise<Pass> {
+    const { wanted, problems } = await this.#wanted()
+    const passes: Pass[] = [{ problems, removed: 0 }]
+    for (const folder of wanted) passes.push(await this.#followIn(folder))
+    return {
+      problems: passes.flatMap((pass) => pass.problems),
+      removed: passes.reduce((sum, { removed }) => sum + removed, 0),
+    }
+  }
+
   /** Each folder once. A folder that must not be linked into is a problem, and keeps no other from being followed. */
-  async #wanted(problems: string[]): Promise<readonly WantedFolder[]> {
+  async #wanted(): Promise<{ readonly wanted: readonly WantedFolder[]; readonly problems: string[] }> {
     const { config, environment } = this.#parts
+    const problems: string[] = []
     const wanted = new Map<string, WantedFolder>()
     for (const kept of config.links) {
       try {
@@ -102,25 +114,25 @@ export class FolderFollower implements AsyncDisposable {
         problems.push(messageOf(error))
       }
     }
-    return [...wanted.values()]
+    return { wanted: [...wanted.values()], problems }
   }
 
-  /** Returns the problems. */
-  async #followIn({ folder, uses, copies }: WantedFolder): Promise<readonly string[]> {
+  async #followIn({ folder, uses, copies }: WantedFolder): Promise<Pass> {
     const { log, linking } = this.#parts
     const recording: Recording = { put: async (put) => linking.put(put), drop: async (drop) => linking.drop(drop) }
     try {
       const state = this.#state()
       const plan = await planOf({ folder, only: undefined, copies }, state)
-      if (plan.steps.every(({ kind }) => kind === 'kept') && isRecorded({ folder, uses }, state)) return []
+      if (plan.steps.every(({ kind }) => kind === 'kept') && isRecorded({ folder, uses }, state)) return NOTHING
       const done = await applyPlan({ plan, uses, state, recording }, this.#over.signal)
       const put = done.filter(({ end }) => end === 'linked' || end === 'copied').length
       const removed = done.filter(({ end }) => end === 'removed').length
       if (put + removed > 0) log.info('folder-followed', { folder, put, removed })
-      return problemIn(done, { folder, command: linkCommandOf({ uses, copies, only: undefined }) })
+      const command = linkCommandOf({ uses, copies, only: undefined })
+      return { problems: problemsIn(done, { folder, command }), removed }
     } catch (error) {
-      if (this.#over.signal.aborted) return []
-      return [`Cannot link into "${folder}": ${messageOf(error)}`]
+      if (this.#over.signal.aborted) return NOTHING
+      return { problems: [`Cannot link into "${folder}": ${messageOf(error)}`], removed: 0 }
     }
   }
 
@@ -135,6 +147,15 @@ interface WantedFolder extends LinkTarget {
   readonly copies: boolean
 }
 
+/** The result of bringing folders up to date. */
+interface Pass {
+  readonly problems: readonly string[]
+  /** The number of skills that were taken out. */
+  readonly removed: number
+}
+
+const NOTHING: Pass = { problems: [], removed: 0 }
+
 /** The use of a folder of the configuration, and its path. */
 function placeOf(kept: KeptFolder, environment: DaemonContext['environment']): LinkPlace {
   const path = pathOfKept(kept, environment)
@@ -147,7 +168,7 @@ function isRecorded({ folder, uses }: LinkTarget, { links }: ServedLinks): boole
 }
 
 /** One sentence for a folder, because many skills fail for one reason, such as a folder that cannot be written. */
-function problemIn(
+function problemsIn(
   done: readonly Done[],
   { folder, command }: { readonly folder: string; readonly command: string },
 ): readonly string[] {

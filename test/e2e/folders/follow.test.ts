@@ -1,6 +1,7 @@
 import { mkdir, readFile, readdir, readlink, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { Repository } from '../../support/git/repository.ts'
 import type { Program } from '../../support/process/program.ts'
 import { World, skill } from '../world.ts'
 
@@ -206,6 +207,30 @@ test('a folder that must not be linked into is refused and told, and the others 
 
   expect(messageOf(line)).toContain(`Cannot link into "${home.state}/skills": the state folder is `)
   expect(await names(claude)).toEqual(['alpha'])
+})
+
+test('a name that a source gave up goes to the skill of another source, in each folder', async () => {
+  await using world = await World.create()
+  await using other = await Repository.create()
+  const { home, git, repository } = world
+  await other.commit({ 'alpha/SKILL.md': skill('alpha', 'of house') })
+  const sources = {
+    team: [`url: ${git.serve('team', repository)}`, 'every: 1s'],
+    house: [`url: ${git.serve('house', other)}`, 'every: 1h'],
+  }
+  await home.configure(sources, ['links: [claude-code, codex]'])
+  // The one that is served first has the name.
+  await home.command('sync', 'team')
+  await world.synced()
+  const documents = [CLAUDE, AGENTS].map((folder) => join(home.path, folder, 'alpha/SKILL.md'))
+  const before = await Promise.all(documents.map((file) => readFile(file, 'utf8')))
+
+  await repository.commit({ 'alpha/SKILL.md': null, 'beta/SKILL.md': skill('beta', 'new') })
+  await world.synced()
+  const after = await Promise.all(documents.map((file) => readFile(file, 'utf8')))
+
+  expect(before).toEqual([skill('alpha', 'first'), skill('alpha', 'first')])
+  expect(after).toEqual([skill('alpha', 'of house'), skill('alpha', 'of house')])
 })
 
 test('a path that leads through a link is one folder with that of the agent, which is not copied and linked in turn', async () => {

@@ -104,6 +104,47 @@ test.each([
   },
 )
 
+test('killed at any step while it follows, a pull leaves the old, the new or none of a skill, and the next one goes on', async () => {
+  await using world = await World.create()
+  const { home, git, repository } = world
+  const host = join(home.path, 'host')
+  await home.configure({ team: [`url: ${git.serve('team', repository)}`] }, [
+    `links: [claude-code, { to: ${host}, copy: true }]`,
+  ])
+  await mkdir(join(host, 'mine'), { recursive: true })
+  await world.synced()
+
+  const ends: (string | null)[] = []
+  for (let call = 1; ends.at(-1) !== null; call += 1) {
+    const name = `s${call % 2}`
+    await repository.commit({
+      'alpha/SKILL.md': skill('alpha', `version ${call}`),
+      [`s${(call + 1) % 2}/SKILL.md`]: null,
+      [`${name}/SKILL.md`]: skill(name, 'new'),
+    })
+    const { signal } = await killedAt(home, call, ['/host/alpha', '/.claude/skills/s'], 'sync')
+    const partial = await readFile(join(host, 'alpha/SKILL.md'), 'utf8').catch(codeOf)
+    await world.synced()
+
+    expect([
+      skill('alpha', `version ${call - 1}`),
+      skill('alpha', 'first'),
+      skill('alpha', `version ${call}`),
+      'ENOENT',
+    ]).toContain(partial)
+    expect(await visibleIn(join(home.path, CLAUDE))).toEqual(['alpha', name])
+    expect(await visibleIn(host)).toEqual(['alpha', 'mine', name])
+    expect(await readFile(join(host, 'alpha/SKILL.md'), 'utf8')).toBe(skill('alpha', `version ${call}`))
+    ends.push(signal)
+  }
+  const unlinked = await home.command('unlink', '--all')
+
+  expect(unlinked).toMatchObject({ status: 0, stderr: '' })
+  expect(await kindOf(join(home.path, '.claude'))).toBe('nothing')
+  expect(await visibleIn(host)).toEqual(['mine'])
+  expect(ends.length).toBeGreaterThan(4)
+})
+
 /** Runs the program until it makes so many calls to the file system that have one of the words in their paths. */
 async function killedAt(home: Home, call: number, words: readonly string[], ...args: string[]): Promise<Ended> {
   const env = { KILL_CALL: `${call}`, KILL_WORDS: words.join(':'), NODE_OPTIONS: `--import=${KILLING}` }
@@ -119,6 +160,11 @@ const KILLING = new URL('../../support/process/kill-at-call.mjs', import.meta.ur
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+}
+
+/** The names that agents see: what a kill leaves aside begins with a dot. */
+async function visibleIn(folder: string): Promise<string[]> {
+  return (await readdir(folder)).filter((name) => !name.startsWith('.')).toSorted()
 }
 
 async function kindOf(path: string): Promise<string> {
