@@ -195,6 +195,24 @@ describe.skipIf(OBSTACLE !== undefined)(
       await expect.poll(async () => machine.served(), POLL).toEqual(['alpha'])
     })
 
+    test('folders of agents are not filled, which the installation and the journal say, and all is served', async () => {
+      await using machine = await Machine.boot()
+      await machine.manager.write(CONFIG, 'sources: [{ id: local, path: /srv/skills }]\nlinks: [claude-code]\n')
+
+      const installed = await machine.manager.skillsyncd('service', 'install')
+      await machine.start()
+
+      expect(installed.stdout).toContain(
+        'note      the service cannot fill the folder of claude-code: it sees no home; --user can, or skillsyncd link claude-code does it\n',
+      )
+      await expect.poll(async () => machine.served(), POLL).toEqual(['alpha'])
+      await expect
+        .poll(async () => machine.journal(), POLL)
+        .toContain(
+          'Cannot fill the folder of claude-code: this service has no home; as the user whose agent reads it: skillsyncd link claude-code',
+        )
+    })
+
     test('a link into a home is refused, since the service would not find what it leads to', async () => {
       await using machine = await Machine.boot()
       await machine.manager.write('/home/ada/skillsyncd.yaml', 'sources: [{ id: a, path: /srv/skills }]\n')

@@ -1,6 +1,8 @@
 import { SerialQueue } from '../../base/serial-queue.ts'
 import type { Registry } from '../../serve/registry.ts'
 import { OperatorError } from '../base/operator-error.ts'
+import { futurePath } from '../base/resolve-path.ts'
+import { isWithin } from '../base/skill-folders.ts'
 import { UsageError } from '../base/usage-error.ts'
 import { pathOfKept } from '../config/config.ts'
 import type { Config, KeptFolder } from '../config/config.ts'
@@ -99,6 +101,7 @@ export class FolderFollower implements AsyncDisposable {
     const wanted = new Map<string, WantedFolder>()
     for (const kept of config.links) {
       try {
+        if ('agent' in kept) await expectHome(kept.agent, this.#parts)
         const [target] = await linkTargetsOf([placeOf(kept, environment)], config)
         if (target === undefined) continue
         const { folder, uses } = target
@@ -160,6 +163,16 @@ const NOTHING: Pass = { problems: [], removed: 0 }
 function placeOf(kept: KeptFolder, environment: DaemonContext['environment']): LinkPlace {
   const path = pathOfKept(kept, environment)
   return { use: 'to' in kept ? useOfFolder(path) : { agent: kept.agent }, path }
+}
+
+/** A service whose user has no home is given its state folder for one, where no agent looks. */
+async function expectHome(agent: string, { environment, config }: FollowerParts): Promise<void> {
+  if (!isWithin(await futurePath(environment.home), await futurePath(config.state))) return
+  const command = linkCommandOf({ uses: [{ agent }], copies: false, only: undefined })
+  throw new OperatorError(
+    'cannot-link',
+    `Cannot fill the folder of ${agent}: this service has no home; as the user whose agent reads it: ${command}`,
+  )
 }
 
 function isRecorded({ folder, uses }: LinkTarget, { links }: ServedLinks): boolean {

@@ -121,6 +121,34 @@ packs:
   ])
 })
 
+test('a folder that the daemon keeps is that of an agent, or the one at a path', () => {
+  const source = 'sources: [{ id: team, url: https://git.example.com/skills.git }]\n'
+
+  const config = parse(`${source}links: [codex, { agent: cursor, copy: true }, { to: ~/host }, { to: skills }]`)
+
+  expect(parse(source).links).toEqual([])
+  expect(config.links).toEqual([
+    { agent: 'codex', copies: false },
+    { agent: 'cursor', copies: true },
+    { to: '/home/ada/host', copies: false },
+    { to: '/etc/skillsyncd/skills', copies: false },
+  ])
+})
+
+test.each([
+  'emacs',
+  '{ agent: emacs }',
+  '{ copy: true }',
+  '{ agent: codex, to: /srv }',
+  '{ to: /srv, form: links }',
+  '1',
+])('the entry %s of `links` is refused with what it can be', (entry) => {
+  const told = problems(`sources: [{ id: team, url: https://git.example.com/skills.git }]\nlinks: [${entry}]`)
+
+  expect(told).toHaveLength(1)
+  expect(told[0]).toMatch(/^2:\d+ links\[0\]/)
+})
+
 test('the example to copy is a configuration, and so it is with all that is commented out', async () => {
   const text = await readFile(EXAMPLE, 'utf8')
   const opened = text
