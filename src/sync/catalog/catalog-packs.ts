@@ -57,9 +57,9 @@ interface Part {
   readonly renamed: ReadonlyMap<string, string>
 }
 
-/** Replaces the skills, and drops the docs, which may describe any skill. */
+/** Replaces the skills, and drops the docs and the marketplace, which may describe any skill. */
 function withSkills(snapshot: Snapshot, skills: readonly Skill[]): Snapshot {
-  const { docs: _docs, docsFolder: _docsFolder, ...rest } = snapshot
+  const { docs: _docs, docsFolder: _docsFolder, marketplace: _marketplace, ...rest } = snapshot
   return { ...rest, rules: '', skills, findings: [], folders: {} }
 }
 

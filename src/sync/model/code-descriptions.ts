@@ -142,6 +142,21 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
     'The docs folder of the source is not there',
     'add the folder, or correct `docs`',
   ),
+  'marketplace-unread': warningCode(
+    'skillsyncd',
+    'A marketplace file or the manifest of a plugin is not read',
+    'make the file valid JSON, with each key once and within the limits',
+  ),
+  'marketplace-differs': warningCode(
+    'skillsyncd',
+    'Two marketplace files of a repository differ',
+    'list the same plugins, with the same sources, in all marketplace files',
+  ),
+  'plugin-refused': warningCode(
+    'skillsyncd',
+    'A plugin of a marketplace, or a path in it, is refused',
+    'correct the entry that the message names',
+  ),
   submodule: warningCode('skillsyncd', 'A submodule, whose content is not served', 'copy the files into the skill'),
   'lfs-pointer': errorCode(
     'skillsyncd',

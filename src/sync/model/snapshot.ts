@@ -1,4 +1,5 @@
 import { baseName } from '../../base/paths.ts'
+import type { Marketplace } from '../marketplace/marketplace.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import type { Docs, DocsFolder } from './docs-folder.ts'
 import type { HeldSnapshot } from './generation.ts'
@@ -26,6 +27,8 @@ export interface Snapshot {
   readonly docs?: Docs
   /** Other data about that folder, if the source has one. */
   readonly docsFolder?: DocsFolder
+  /** The plugin marketplace of the repository, if it has one. */
+  readonly marketplace?: Marketplace
   /** Findings that belong to no skill, sorted by `path`. */
   readonly findings: readonly SkillDiagnostic[]
   /** For an MCP server: the form of its listing. */

@@ -88,6 +88,7 @@ async function snapshotOf(tree: Tree, pull: TreePull): Promise<Snapshot> {
     skills: found.skills,
     ...(found.docs !== undefined && { docs: found.docs }),
     ...(found.docsFolder !== undefined && { docsFolder: found.docsFolder }),
+    ...(found.marketplace !== undefined && { marketplace: found.marketplace }),
     findings: found.findings,
     folders: found.folders,
     proof: {

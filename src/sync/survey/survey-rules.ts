@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { matcher } from '../../base/globs.ts'
 import { isBelow, joinPath } from '../../base/paths.ts'
+import type { Marketplace } from '../marketplace/marketplace.ts'
+import { walkedForMarketplace } from '../marketplace/plugin-folders.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Selection } from '../model/source.ts'
 import { NOTHING_KNOWN } from '../upstream/upstream.ts'
@@ -8,7 +10,7 @@ import type { KnownTrees } from '../upstream/upstream.ts'
 import type { SurveyLimits } from './read-skill.ts'
 
 /** Increased if a tree would be judged otherwise than before: earlier surveys then no longer count. */
-const SURVEY_VERSION = 12
+const SURVEY_VERSION = 13
 
 /** The part of the configuration that a survey depends on. */
 export interface Rules {
@@ -64,7 +66,14 @@ export function knownTrees(rules: Rules, earlier: Snapshot | undefined): KnownTr
   // The root is not decided by its id if links lead from folder to folder: following them needs unchanged trees too.
   if (earlier.folders[''] === undefined) return { ...NOTHING_KNOWN, within }
   const byPath = Object.entries(earlier.folders).map(([path, id]) => [joinPath(root, path), id] as const)
-  return { within, byPath: new Map(byPath.filter(([path]) => docs === undefined || !isWalkedFor(docs, path))) }
+  const isWalked = walkedAgain(docs, earlier.marketplace)
+  return { within, byPath: new Map(byPath.filter(([path]) => !isWalked(path))) }
+}
+
+/** Returns a predicate: true for a folder that is read again although it is unchanged. */
+function walkedAgain(docs: string | undefined, marketplace: Marketplace | undefined): (path: string) => boolean {
+  const isOfMarketplace = marketplace === undefined ? () => false : walkedForMarketplace(marketplace)
+  return (path) => (docs !== undefined && isWalkedFor(docs, path)) || isOfMarketplace(path)
 }
 
 /** The search for docs starts at the repository's root and enters all of their folders: trees are small. */

@@ -15,6 +15,8 @@ import { Arrivals, lotsOf, together } from './batches.ts'
 import { firstDiagnostics } from './cap-diagnostics.ts'
 import { READ_HERE } from './document-reading.ts'
 import type { Earlier } from './earlier-snapshot.ts'
+import { findMarketplace, isAboutMarketplace } from './find-marketplace.ts'
+import type { FoundMarketplace } from './find-marketplace.ts'
 import { Gatherer, decidingByTheirId, findSkills } from './find-skills.ts'
 import type { SkillCandidate, FoundSkills } from './find-skills.ts'
 import { LinkTexts, Resolver, linkDiagnostic, submoduleDiagnostic } from './link-resolver.ts'
@@ -31,7 +33,7 @@ import { MOST_TOLD, unreadDiagnostics, withUnread } from './unreadable-parts.ts'
 /** The content found in a tree. */
 export interface Survey extends Pick<
   Snapshot,
-  'rules' | 'roots' | 'skills' | 'findings' | 'folders' | 'docs' | 'docsFolder'
+  'rules' | 'roots' | 'skills' | 'findings' | 'folders' | 'docs' | 'docsFolder' | 'marketplace'
 > {
   /** Every blob that this survey fetched; all others are in the store already. */
   readonly taken: ReadonlyMap<ObjectId, TakenBlob>
@@ -111,18 +113,25 @@ class Surveyor {
     const { names, nested } = this.#selection
     const skills = await stepByStep(placing(judged, { names, nested, isUnlisted }))
     const unusable = found.unusable.map((path) => unusableDiagnostic(path, 'A folder that is not looked into'))
+    const { marketplace, findings: ofMarketplace } = await this.#marketplace(found)
     const elsewhere = [
+      ...found.kept.findings.filter((finding) => !isAboutMarketplace(finding)),
+      ...ofMarketplace,
       ...found.submodules.map(submoduleDiagnostic),
       ...unusable,
       ...unreadDiagnostics(unread),
       ...outwardFindings(outward),
     ]
-    const findings = await stepByStep(
-      sorting([...found.kept.findings, ...elsewhere], (a, b) => comparePaths(a.path, b.path)),
-    )
+    const findings = await stepByStep(sorting(elsewhere, (a, b) => comparePaths(a.path, b.path)))
     const leaning = [...leaningOnLinks(found, linked), ...this.#unfinished]
     const folders = await stepByStep(decidingByTheirId(found.folders, leaning, decidedByNeighbours(skills)))
-    return { skills, findings, folders, ...(await this.#docs()), taken: this.#taken }
+    const beside = { ...(marketplace !== undefined && { marketplace }), ...(await this.#docs()) }
+    return { skills, findings, folders, ...beside, taken: this.#taken }
+  }
+
+  async #marketplace({ folders }: FoundSkills): Promise<FoundMarketplace> {
+    const search = { tree: this.#tree, root: this.#selection.root, earlier: this.#earlier?.snapshot, folders }
+    return findMarketplace(search, this.#signal)
   }
 
   async #docs(): Promise<Partial<SurveyedDocs>> {

@@ -459,6 +459,10 @@ const NEVER_HERE: ReadonlySet<LintCode> = new Set<LintCode>([
   // Here every pointer is an error.
   'lfs-left-out',
   'docs-missing',
+  // Of a repository, and not of a skill.
+  'marketplace-unread',
+  'marketplace-differs',
+  'plugin-refused',
   'not-read',
   // Of what other MCP servers list.
   'entry-refused',

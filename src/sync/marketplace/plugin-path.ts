@@ -1,0 +1,21 @@
+import { isTexts } from '../../base/json-value.ts'
+import type { JsonValue } from '../../base/json-value.ts'
+
+/** The path without `./`, dots and repeated slashes; `undefined` if it is absolute, leaves its base or is not a path. */
+export function safePath(text: string): string | undefined {
+  if (text.length > MOST_PATH || text.startsWith('/') || !PORTABLE.test(text)) return undefined
+  const segments = text.split('/').filter((segment) => segment !== '' && segment !== '.')
+  return segments.includes('..') ? undefined : segments.join('/')
+}
+
+/** The limit on the characters of a path or an address in a marketplace. */
+export const MOST_PATH = 512
+
+/** Backslashes, drive letters and control characters have a meaning on some systems only. */
+const PORTABLE = /^(?![A-Za-z]:)[^\\\p{Cc}]*$/u
+
+/** The strings of a value that is a string or an array of strings; empty for anything else. */
+export function pathTexts(value: JsonValue | undefined): readonly string[] {
+  if (typeof value === 'string') return [value]
+  return isTexts(value) ? value : []
+}

@@ -1,0 +1,141 @@
+import { inSlices } from '../../base/cooperative.ts'
+import { foldersAbove } from '../../base/paths.ts'
+import type { Marketplace } from '../marketplace/marketplace.ts'
+import type { FileText, OpenFiles, PluginTree, PluginTreeEntry, ReadBounds } from '../marketplace/plugin-tree.ts'
+import { readMarketplace } from '../marketplace/read-marketplace.ts'
+import type { ObjectId } from '../model/revision.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import type { TakenBlob, Tree } from '../model/tree.ts'
+import { utf8 } from '../skill-md/frontmatter.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
+import { firstDiagnostics } from './cap-diagnostics.ts'
+import { LinkTexts } from './link-resolver.ts'
+import { LinkPlaces, follow } from './links.ts'
+import { MOST_TOLD } from './unreadable-parts.ts'
+
+/** The tree in which a marketplace is searched, and what is known of it. */
+export interface MarketplaceSearch {
+  readonly tree: Tree
+  /** The root of the source in the repository. A source of a part of a repository has no marketplace. */
+  readonly root: string
+  readonly earlier: Snapshot | undefined
+  /** The tree ids of the folders in `tree`. */
+  readonly folders: ReadonlyMap<string, ObjectId>
+}
+
+/** The marketplace of a tree, with the findings about it. */
+export interface FoundMarketplace {
+  readonly marketplace?: Marketplace
+  readonly findings: readonly SkillDiagnostic[]
+}
+
+/** Reads the plugin marketplace of a tree, if it has one. Only the tree is read, whatever the files in it name. */
+export async function findMarketplace(search: MarketplaceSearch, signal: AbortSignal): Promise<FoundMarketplace> {
+  const { tree, root, earlier } = search
+  if (root !== '') return { findings: [] }
+  if (earlier?.tree === tree.root) {
+    const { marketplace, findings } = earlier
+    return { ...(marketplace !== undefined && { marketplace }), findings: findings.filter(isAboutMarketplace) }
+  }
+  const read = await readMarketplace(new SearchedTree(search, signal), earlier?.marketplace, signal)
+  if (read === undefined) return { findings: [] }
+  const findings = firstDiagnostics(read.findings, MOST_TOLD, (left, { path }) => {
+    return { path, message: `${left} more findings about the marketplace are not listed` }
+  })
+  return { marketplace: read.marketplace, findings }
+}
+
+/** True for a finding of `findMarketplace`. It is made again for each tree, so it is never kept with a folder. */
+export function isAboutMarketplace({ rule }: SkillDiagnostic): boolean {
+  return rule === 'marketplace-unread' || rule === 'marketplace-differs' || rule === 'plugin-refused'
+}
+
+class SearchedTree implements PluginTree {
+  readonly #tree: Tree
+  readonly #earlier: Snapshot | undefined
+  readonly #folders: ReadonlyMap<string, ObjectId>
+  readonly #places: LinkPlaces
+  readonly #signal: AbortSignal
+  #leftBytes = MOST_BYTES
+
+  constructor({ tree, earlier, folders }: MarketplaceSearch, signal: AbortSignal) {
+    this.#tree = tree
+    this.#earlier = earlier
+    this.#folders = folders
+    this.#places = new LinkPlaces(tree)
+    this.#signal = signal
+  }
+
+  isUnchanged(path: string): boolean {
+    const before = this.#earlier?.folders
+    if (before === undefined) return false
+    return [path, ...foldersAbove(path)].some((folder) => {
+      const id = this.#folders.get(folder)
+      return id !== undefined && before[folder] === id
+    })
+  }
+
+  list(folder: string): readonly PluginTreeEntry[] | undefined {
+    const place = this.#places.entryAt(folder)
+    if (place?.kind !== 'folder') return undefined
+    return this.#tree.list(place.id).flatMap(({ name, kind }): readonly PluginTreeEntry[] => {
+      if (kind === 'folder') return [{ name, kind }]
+      return kind === 'file' || kind === 'executable' ? [{ name, kind: 'file' }] : []
+    })
+  }
+
+  async open(paths: readonly string[], bounds: ReadBounds): Promise<OpenFiles> {
+    const blobs = await this.#blobsAt(paths, bounds)
+    const ids = [...blobs.values()].filter((blob) => typeof blob === 'string')
+    const taken = ids.length === 0 ? new Map<ObjectId, TakenBlob>() : await this.#tree.take(ids, this.#signal)
+    return (path) => {
+      const blob = blobs.get(path)
+      if (blob === undefined) return undefined
+      return typeof blob === 'string' ? this.#textOf(taken.get(blob), bounds.bytes) : { ok: false, why: blob.why }
+    }
+  }
+
+  /** The blobs of those files that exist, or the reasons why they are refused. */
+  async #blobsAt(paths: readonly string[], { within }: ReadBounds): Promise<ReadonlyMap<string, BlobPlace>> {
+    const texts = new LinkTexts()
+    for (;;) {
+      const found = new Map<string, BlobPlace>()
+      const find = (path: string): void => {
+        const place = this.#blobAt(path, within(path), texts)
+        if (place !== undefined) found.set(path, place)
+      }
+      await inSlices(paths, find, this.#signal)
+      if (!(await texts.takeMissing(this.#tree, this.#signal))) return found
+    }
+  }
+
+  #blobAt(path: string, within: string, texts: LinkTexts): BlobPlace | undefined {
+    const entry = this.#places.entryAt(path)
+    if (entry === undefined) return undefined
+    if (entry.kind !== 'link') return blobOf(entry)
+    const bounds = within === '' ? undefined : { folder: within, called: 'the plugin' }
+    const target = follow(this.#places, (link) => texts.textOf(link), { path, id: entry.id }, bounds)
+    return target.kind === 'refused' ? { why: `it is a link, and ${target.why}` } : blobOf(target.entry)
+  }
+
+  #textOf(taken: TakenBlob | undefined, mostBytes: number): FileText {
+    if (taken?.kind === 'refused' && taken.reason === 'too-large') return { ok: false, why: 'it is too large' }
+    if (taken?.kind !== 'blob') return { ok: false, why: 'its content is not available' }
+    if (taken.size > mostBytes)
+      return { ok: false, why: `it has ${taken.size} bytes, and at most ${mostBytes} are read` }
+    this.#leftBytes -= taken.size
+    if (this.#leftBytes < 0)
+      return { ok: false, why: `the files of the marketplace have together more than ${MOST_BYTES} bytes` }
+    const text = utf8(this.#tree.bytesOf(taken))
+    return text === undefined ? { ok: false, why: 'it is not UTF-8' } : { ok: true, text }
+  }
+}
+
+type BlobPlace = ObjectId | { readonly why: string }
+
+/** The limit on all files that are read for the marketplace of one commit. */
+const MOST_BYTES = 64 * 1024 * 1024
+
+function blobOf({ kind, id }: { readonly kind: string; readonly id: ObjectId }): BlobPlace {
+  return kind === 'file' || kind === 'executable' ? id : { why: 'it is not a file' }
+}

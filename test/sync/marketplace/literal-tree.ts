@@ -1,0 +1,42 @@
+import { foldersAbove, isBelow, relativeTo } from '../../../src/base/paths.ts'
+import type { Marketplace } from '../../../src/sync/marketplace/marketplace.ts'
+import type { PluginTree } from '../../../src/sync/marketplace/plugin-tree.ts'
+import { readMarketplace } from '../../../src/sync/marketplace/read-marketplace.ts'
+import type { ReadMarketplace } from '../../../src/sync/marketplace/read-marketplace.ts'
+
+/** Files by path: their texts, or values that are written as JSON. */
+export type LiteralFiles = Readonly<Record<string, unknown>>
+
+/** A tree of these files, with the paths that the reader opened. `unchanged`: folders that it declares as known. */
+export function literalTree(
+  files: LiteralFiles,
+  unchanged: readonly string[] = [],
+): PluginTree & { readonly opened: string[] } {
+  const opened: string[] = []
+  return {
+    opened,
+    isUnchanged: (path) => [path, ...foldersAbove(path)].some((folder) => unchanged.includes(folder)),
+    list: (folder) => {
+      const names = new Map<string, 'file' | 'folder'>()
+      for (const path of Object.keys(files)) {
+        if (!isBelow(path, folder)) continue
+        const [name = '', ...below] = relativeTo(folder, path).split('/')
+        names.set(name, below.length === 0 ? 'file' : 'folder')
+      }
+      return names.size === 0 ? undefined : [...names].map(([name, kind]) => ({ name, kind }))
+    },
+    open: async (paths) => {
+      opened.push(...paths.filter((path) => Object.hasOwn(files, path)))
+      return (path) => {
+        if (!Object.hasOwn(files, path)) return undefined
+        const file = files[path]
+        return { ok: true, text: typeof file === 'string' ? file : JSON.stringify(file) }
+      }
+    },
+  }
+}
+
+/** The marketplace of these files. */
+export async function marketplaceOf(files: LiteralFiles, earlier?: Marketplace): Promise<ReadMarketplace | undefined> {
+  return readMarketplace(literalTree(files), earlier, new AbortController().signal)
+}

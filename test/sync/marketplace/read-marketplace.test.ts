@@ -1,0 +1,315 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { groupedIn, hasUnreadGroups } from '../../../src/sync/marketplace/marketplace.ts'
+import { safePath } from '../../../src/sync/marketplace/plugin-path.ts'
+import { readMarketplace } from '../../../src/sync/marketplace/read-marketplace.ts'
+import { literalTree, marketplaceOf } from './literal-tree.ts'
+
+const CLAUDE = '.claude-plugin/marketplace.json'
+const CODEX = '.agents/plugins/marketplace.json'
+const CURSOR = '.cursor-plugin/marketplace.json'
+
+describe('a plugin is a group of skills', () => {
+  test('of those directly below its folder "skills", and of those that the entry and the manifests name', async () => {
+    const read = await marketplaceOf({
+      [CLAUDE]: { name: 'acme', plugins: [{ name: 'writing', source: './plugins/writing', skills: './extra/essay' }] },
+      'plugins/writing/.claude-plugin/plugin.json': { name: 'writing', version: '1.2.0', skills: ['./more/'] },
+    })
+
+    expect(read?.marketplace).toMatchObject({
+      files: [{ path: CLAUDE, name: 'acme', plugins: 1 }],
+      groups: [{ name: 'writing', version: '1.2.0', path: 'plugins/writing' }],
+    })
+    const isMember = groupedIn(read?.marketplace.groups ?? [])
+    expect(
+      ['skills/pdf', 'extra/essay', 'more/letter', 'more'].every((one) => isMember(`plugins/writing/${one}`)),
+    ).toBe(true)
+    expect(['plugins/writing', 'plugins/writing/skills/pdf/nested', 'skills/pdf', ''].some(isMember)).toBe(false)
+    expect(read?.findings).toEqual([])
+  })
+
+  test('with the root as its source, of those that the entry names, and without names of the folder "skills"', async () => {
+    const read = await marketplaceOf({
+      [CLAUDE]: {
+        plugins: [
+          { name: 'documents', source: './', strict: false, skills: ['./skills/pdf', './skills/docx'] },
+          { name: 'all', source: '.' },
+        ],
+      },
+      'skills/pdf/SKILL.md': '',
+    })
+
+    expect(read?.marketplace.groups.map(({ name, skills }) => [name, skills])).toEqual([
+      ['documents', ['skills/pdf', 'skills/docx']],
+      ['all', ['skills']],
+    ])
+  })
+
+  test('a bare name is below pluginRoot, a path is not, and neither needs "./"', async () => {
+    const read = await marketplaceOf({
+      [CURSOR]: {
+        metadata: { pluginRoot: './plugins' },
+        plugins: [
+          { name: 'a', source: 'teaching' },
+          { name: 'b', source: 'third_party/clay' },
+          { name: 'c', source: { source: 'local', path: './c' } },
+        ],
+      },
+      'plugins/teaching/x': '',
+      'third_party/clay/x': '',
+      'plugins/c/x': '',
+    })
+
+    expect(read?.marketplace.groups.map(({ path }) => path)).toEqual(['plugins/teaching', 'third_party/clay', 'c'])
+    expect(read?.findings.map(({ message }) => message)).toEqual([
+      'The plugin "c" has no folder "c" in this repository',
+    ])
+  })
+})
+
+test('several files are one union by plugin name: the first file counts, and each difference is a finding', async () => {
+  const read = await marketplaceOf({
+    [CODEX]: { plugins: [{ name: 'writing', source: { source: 'local', path: './other' } }] },
+    [CLAUDE]: { plugins: [{ name: 'writing', source: './writing' }] },
+    [CURSOR]: { plugins: [{ name: 'review', source: 'review' }] },
+    'writing/x': '',
+    'review/x': '',
+  })
+
+  expect(read?.marketplace.groups.map(({ name, path }) => [name, path])).toEqual([
+    ['writing', 'writing'],
+    ['review', 'review'],
+  ])
+  expect(read?.findings.map(({ rule, path, message }) => `${rule} ${path}: ${message}`)).toEqual([
+    `marketplace-differs ${CODEX}: The plugin "writing" differs from that in ${CLAUDE}, which counts`,
+    `marketplace-differs ${CLAUDE}: The file lacks 1 plugin of the other marketplace files: review`,
+    `marketplace-differs ${CODEX}: The file lacks 1 plugin of the other marketplace files: review`,
+    `marketplace-differs ${CURSOR}: The file lacks 1 plugin of the other marketplace files: writing`,
+  ])
+})
+
+test('plugins elsewhere are suggested with their pins, or are not supported, and their content is never opened', async () => {
+  const sha = 'a'.repeat(40)
+  const tree = literalTree({
+    [CLAUDE]: {
+      plugins: [
+        { name: 'one', source: { source: 'github', repo: 'acme/one', ref: 'main', sha } },
+        {
+          name: 'two',
+          source: { source: 'git-subdir', url: 'https://git.example.com/two.git', path: './sub', ref: 'v1' },
+        },
+        { name: 'three', source: { source: 'npm', package: '@acme/three' } },
+        { name: 'four', source: { source: 'command', command: 'touch /tmp/owned' } },
+      ],
+      renames: { old: 'one', gone: null },
+    },
+  })
+
+  const read = await readMarketplace(tree, undefined, new AbortController().signal)
+
+  expect(read?.marketplace).toMatchObject({
+    groups: [],
+    suggested: [
+      { name: 'one', url: 'https://github.com/acme/one.git', ref: 'main', sha },
+      { name: 'two', url: 'https://git.example.com/two.git', ref: 'v1', path: 'sub' },
+    ],
+    unsupported: [
+      { name: 'three', kind: 'npm' },
+      { name: 'four', kind: 'command' },
+    ],
+    renames: [
+      { from: 'old', to: 'one' },
+      { from: 'gone', to: null },
+    ],
+  })
+  expect(tree.opened).toEqual([CLAUDE])
+})
+
+test('the parts of a plugin that are not skills are counted: in usual places, in files that it names, and inline', async () => {
+  const read = await marketplaceOf({
+    [CLAUDE]: { plugins: [{ name: 'p', source: './p', mcpServers: { inline: {} }, commands: './commands/a.md' }] },
+    'p/.claude-plugin/plugin.json': {
+      hooks: './hooks/more.json',
+      mcpServers: ['./servers.json', './.mcp.json'],
+      commands: ['./extra.md', './tasks'],
+      userConfig: { token: {} },
+      experimental: { monitors: [{}] },
+    },
+    'p/.cursor-plugin/plugin.json': { hooks: 'hooks/hooks.json', commands: './extra.md' },
+    'p/hooks/hooks.json': { hooks: { Stop: [{ hooks: [{}, {}] }], Start: [{ hooks: [{}] }] } },
+    'p/hooks/more.json': { afterFileEdit: [{ command: 'x' }] },
+    'p/.mcp.json': { mcpServers: { a: {}, b: {} } },
+    'p/servers.json': { c: {} },
+    'p/.lsp.json': { go: {} },
+    'p/commands/a.md': '',
+    'p/commands/deep/b.md': '',
+    'p/commands/c.sh': '',
+    'p/extra.md': '',
+    'p/tasks/d.md': '',
+    'p/agents/one.md': '',
+    'p/bin/tool': '',
+  })
+
+  expect(read?.marketplace.groups.map(({ carried }) => carried)).toEqual([
+    { hooks: 4, commands: 4, agents: 1, mcpServers: 4, lspServers: 1, monitors: 1, programs: 1, settings: 1 },
+  ])
+})
+
+describe('a file that is not usable is a finding, and the other files count', () => {
+  test.each([
+    ['it is not JSON', '{'],
+    ['it is not a JSON object', '[]'],
+    ['it has no list "plugins"', '{}'],
+    ['the key "name" appears twice', '{"plugins":[{"name":"a","n\\u0061me":"b","source":"./a"}]}'],
+    ['it has 10001 plugins, and at most 10000 are read', { plugins: Array.from({ length: 10_001 }, () => ({})) }],
+    ['its pluginRoot "../x" leaves the repository', { plugins: [], metadata: { pluginRoot: '../x' } }],
+  ])('%s', async (why, text) => {
+    const read = await marketplaceOf({
+      [CLAUDE]: text,
+      [CODEX]: { plugins: [{ name: 'p', source: './p' }] },
+      'p/x': '',
+    })
+
+    expect(read?.marketplace.groups.map(({ name }) => name)).toEqual(['p'])
+    expect(read?.marketplace.files[0]).toEqual({ path: CLAUDE, plugins: 0, isUnread: true })
+    expect(read !== undefined && hasUnreadGroups(read.marketplace)).toBe(true)
+    expect(read?.findings).toEqual([
+      { rule: 'marketplace-unread', path: CLAUDE, message: `The marketplace is not read: ${why}` },
+    ])
+  })
+})
+
+test.each([
+  ['an entry is not an object', 7],
+  ['an entry has no name', { source: './p' }],
+  ['the name "-x" is not valid', { name: '-x', source: './p' }],
+  ['the plugin "p" is refused: it has no source', { name: 'p' }],
+  ['the plugin "p" is refused: its source has no kind', { name: 'p', source: {} }],
+  ['the plugin "p" is refused: its path "../p" leaves the repository', { name: 'p', source: '../p' }],
+  ['the plugin "p" is refused: its path "./a/../../p" leaves the repository', { name: 'p', source: './a/../../p' }],
+  ['the plugin "p" is refused: its path "/etc" leaves the repository', { name: 'p', source: '/etc' }],
+  ['the plugin "p" is refused: its path "c:p" leaves the repository', { name: 'p', source: 'c:p' }],
+  [
+    String.raw`the plugin "p" is refused: its path "a\\p" leaves the repository`,
+    { name: 'p', source: String.raw`a\p` },
+  ],
+  [
+    'the plugin "p" is refused: its address "file:///etc" is not one of a git repository',
+    { name: 'p', source: { source: 'url', url: 'file:///etc' } },
+  ],
+  [
+    'the plugin "p" is refused: its address "ext::sh -c x" is not one of a git repository',
+    { name: 'p', source: { source: 'url', url: 'ext::sh -c x' } },
+  ],
+  [
+    'the plugin "p" is refused: its address "https://a:b@example.com/x.git" is not one of a git repository',
+    { name: 'p', source: { source: 'url', url: 'https://a:b@example.com/x.git' } },
+  ],
+  [
+    'the plugin "p" is refused: its commit "abc" is not a full commit id',
+    { name: 'p', source: { source: 'github', repo: 'a/b', sha: 'abc' } },
+  ],
+  [
+    'the plugin "p" is refused: its ref "--upload-pack=x" is not valid',
+    { name: 'p', source: { source: 'github', repo: 'a/b', ref: '--upload-pack=x' } },
+  ],
+])('an entry is refused alone: %s', async (why, entry) => {
+  const read = await marketplaceOf({ [CLAUDE]: { plugins: [entry, { name: 'good', source: './good' }] }, 'good/x': '' })
+
+  expect(read?.marketplace.groups.map(({ name }) => name)).toEqual(['good'])
+  expect(read?.findings).toEqual([{ rule: 'plugin-refused', path: CLAUDE, message: `A plugin is not read: ${why}` }])
+})
+
+test('of two plugins of one name in a file, the first counts', async () => {
+  const plugins = [
+    { name: 'p', source: './a' },
+    { name: 'p', source: './b' },
+  ]
+
+  const read = await marketplaceOf({ [CLAUDE]: { plugins }, 'a/x': '', 'b/x': '' })
+
+  expect(read?.marketplace.groups.map(({ path }) => path)).toEqual(['a'])
+  expect(read?.findings.map(({ message }) => message)).toEqual(['The plugin "p" appears twice; the first counts'])
+})
+
+test('a folder that is unchanged is not read again, and what was found in it is found again', async () => {
+  const files = {
+    [CLAUDE]: {
+      plugins: [
+        { name: 'p', source: './p' },
+        { name: 'gone', source: './gone' },
+      ],
+    },
+    'p/.claude-plugin/plugin.json': '{',
+    'p/commands/a.md': '',
+  }
+  const first = await marketplaceOf(files)
+  const tree = literalTree(files, ['p', 'gone'])
+
+  const second = await readMarketplace(tree, first?.marketplace, new AbortController().signal)
+
+  expect(second).toEqual(first)
+  expect(second?.findings.map(({ rule }) => rule)).toEqual(['plugin-refused', 'marketplace-unread'])
+  expect(tree.opened).toEqual([CLAUDE])
+})
+
+test('a repository without such a file has no marketplace', async () => {
+  expect(await marketplaceOf({ 'skills/pdf/SKILL.md': '' })).toBeUndefined()
+})
+
+test('hostile JSON never throws, and no path or address in the result leads out', async () => {
+  const text = fc.oneof(
+    fc.string({ maxLength: 12 }),
+    fc.constantFrom(
+      './p',
+      '../p',
+      '/p',
+      'p/../..',
+      './',
+      '',
+      'a/b',
+      String.raw`\\x`,
+      'https://example.com/a.git',
+      'ext::x',
+      '__proto__',
+    ),
+  )
+  const source = fc.oneof(
+    text,
+    fc.record({
+      source: fc.oneof(text, fc.constantFrom('local', 'github', 'url', 'git-subdir', 'npm', 'command')),
+      path: text,
+      url: text,
+      repo: fc.oneof(text, fc.constant('acme/x')),
+    }),
+    fc.jsonValue(),
+  )
+  const entry = fc.record({
+    name: fc.oneof(text, fc.constantFrom('p', 'q')),
+    source,
+    skills: fc.oneof(text, fc.array(text)),
+    hooks: fc.jsonValue(),
+  })
+  const file = fc.oneof(
+    fc.record({
+      plugins: fc.array(fc.oneof(entry, fc.jsonValue())),
+      renames: fc.jsonValue(),
+      metadata: fc.jsonValue(),
+    }),
+    fc.jsonValue(),
+    text,
+  )
+
+  await fc.assert(
+    fc.asyncProperty(file, file, file, async (claude, codex, manifest) => {
+      const read = await marketplaceOf({ [CLAUDE]: claude, [CODEX]: codex, 'p/.claude-plugin/plugin.json': manifest })
+      const { groups = [], suggested = [], folders = [] } = read?.marketplace ?? {}
+      const paths = [groups, folders].flat().flatMap(({ path, skills }) => [[path], skills].flat())
+      expect(paths.filter((path) => safePath(path) !== path)).toEqual([])
+      expect(suggested.filter(({ url }) => !/^(?:https?|ssh):\/\/|^[\w.]+@/.test(url))).toEqual([])
+      expect(new Set(groups.map(({ name }) => name)).size).toBe(groups.length)
+      expect(JSON.parse(JSON.stringify(read?.marketplace ?? {}))).toEqual(read?.marketplace ?? {})
+    }),
+    { numRuns: 300 },
+  )
+})

@@ -1,0 +1,115 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { groupedIn } from '../../../src/sync/marketplace/marketplace.ts'
+import { skillText } from '../../support/git/scripted-upstream.ts'
+import type { Files } from '../../support/git/scripted-upstream.ts'
+import { Surveys, noted, rulesWith, surveyed } from './surveyed.ts'
+
+const FILE = '.claude-plugin/marketplace.json'
+
+const COLLECTION = {
+  [FILE]: JSON.stringify({
+    plugins: [
+      { name: 'writing', source: './plugins/writing' },
+      { name: 'elsewhere', source: { source: 'github', repo: 'acme/elsewhere' } },
+    ],
+  }),
+  'plugins/writing/.claude-plugin/plugin.json': JSON.stringify({ name: 'writing', version: '1.0.0' }),
+  'plugins/writing/skills/pdf/SKILL.md': skillText('pdf'),
+  'plugins/writing/commands/run.md': 'run',
+  'plugins/writing/hooks/hooks.json': JSON.stringify({
+    hooks: { Stop: [{ hooks: [{ type: 'command', command: 'x' }] }] },
+  }),
+  'other/SKILL.md': skillText('other'),
+}
+
+test('a survey finds the marketplace of the tree, and serves the skills as if there were none', async () => {
+  const { marketplace, skills, findings } = await surveyed(COLLECTION)
+
+  expect(marketplace?.suggested).toEqual([{ name: 'elsewhere', url: 'https://github.com/acme/elsewhere.git' }])
+  expect(marketplace?.groups).toMatchObject([{ name: 'writing', version: '1.0.0', carried: { hooks: 1, commands: 1 } }])
+  const isGrouped = groupedIn(marketplace?.groups ?? [])
+  expect(skills.map(({ path }) => [path, isGrouped(path)])).toEqual([
+    ['other', false],
+    ['plugins/writing/skills/pdf', true],
+  ])
+  expect(findings).toEqual([])
+})
+
+test('a source that is a part of a repository has no marketplace', async () => {
+  expect((await surveyed(COLLECTION, { root: 'plugins' })).marketplace).toBeUndefined()
+})
+
+test('a marketplace file may be a link inside the repository, and nowhere else', async () => {
+  const at = (link: string): Files => ({ ...COLLECTION, [FILE]: { link }, 'real.json': COLLECTION[FILE] })
+
+  const inside = await surveyed(at('../real.json'))
+  const outside = await surveyed(at('../../real.json'))
+  const absolute = await surveyed(at('/etc/hostname'))
+
+  expect(inside.marketplace?.groups).toHaveLength(1)
+  expect([outside, absolute].map(({ marketplace }) => marketplace?.groups)).toEqual([[], []])
+  expect(noted(outside.findings)).toContain(`marketplace-unread ${FILE}`)
+})
+
+test('the manifest of a plugin may not be a link out of the plugin', async () => {
+  const manifest = 'plugins/writing/.claude-plugin/plugin.json'
+  const found = await surveyed({
+    ...COLLECTION,
+    [manifest]: { link: '../../../real.json' },
+    'real.json': '{"version":"2.0.0"}',
+  })
+
+  expect(noted(found.findings)).toEqual([`marketplace-unread ${manifest}`])
+  expect(found.marketplace?.groups[0]?.version).toBeUndefined()
+})
+
+test('a marketplace file over 10 MiB is refused by its size', async () => {
+  const found = await surveyed({ ...COLLECTION, [FILE]: `{"plugins":[],"x":"${'x'.repeat(10 * 2 ** 20)}"}` })
+
+  expect(found.marketplace?.files).toEqual([{ path: FILE, plugins: 0, isUnread: true }])
+  expect(noted(found.findings)).toEqual([`marketplace-unread ${FILE}`])
+})
+
+test('whatever commits come one after another, each has the marketplace that it has alone', async () => {
+  const entry = (source: string) => ({ name: source.replaceAll('/', '-') || 'root', source: `./${source}` })
+  const file = fc
+    .subarray(['plugins/writing', 'plugins/missing', 'skill', 'skill/inner', ''])
+    .map((sources) => JSON.stringify({ plugins: sources.map(entry) }))
+  const version = fc.constantFrom('{"version":"1"}', '{"version":"2","skills":"./more"}', '{')
+  const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined })
+  const commit = fc
+    .record({
+      [FILE]: optional(file),
+      '.agents/plugins/marketplace.json': optional(file),
+      'marketplace.json': optional(file),
+      'plugins/writing/.claude-plugin/plugin.json': optional(version),
+      'plugins/writing/commands/a.md': optional(fc.constant('a')),
+      'plugins/writing/commands/deep/b.md': optional(fc.constant('b')),
+      'plugins/writing/skills/pdf/SKILL.md': optional(fc.constantFrom(skillText('pdf'), `${skillText('pdf')}more`)),
+      'skill/SKILL.md': optional(fc.constant(skillText('skill'))),
+      'skill/inner/.claude-plugin/plugin.json': optional(version),
+      'skill/plugin.json': optional(fc.oneof(version, fc.constant({ link: 'inner/.claude-plugin/plugin.json' }))),
+      link: optional(fc.constant({ link: 'skill' })),
+      'README.md': fc.constantFrom('one', 'two'),
+    })
+    .map((files): Files =>
+      Object.fromEntries(
+        Object.entries(files).flatMap(([path, value]) => (value === undefined ? [] : [[path, value]])),
+      ),
+    )
+
+  await fc.assert(
+    fc.asyncProperty(fc.array(commit, { minLength: 2, maxLength: 4 }), async (commits) => {
+      await using surveys = await Surveys.open()
+      for (const files of commits) {
+        const { marketplace, findings } = await surveys.next(files, rulesWith())
+        const alone = await surveyed(files)
+        expect(marketplace?.groups).toEqual(alone.marketplace?.groups)
+        expect(marketplace?.files).toEqual(alone.marketplace?.files)
+        expect(findings).toEqual(alone.findings)
+      }
+    }),
+    { numRuns: 15 },
+  )
+})
