@@ -98,12 +98,14 @@ function choiceOf({
   path,
   name,
   tag,
+  plugin,
 }: { readonly [Key in keyof PackSelection]: string | undefined }): PackSelection {
   return {
     ...(source !== undefined && { source }),
     ...(path !== undefined && { path }),
     ...(name !== undefined && { name }),
     ...(tag !== undefined && { tag }),
+    ...(plugin !== undefined && { plugin }),
   }
 }
 

@@ -21,6 +21,7 @@ const CHOICE = z.strictObject({
   path: line(1024).optional().describe('A glob over skill paths.'),
   name: line(200).optional().describe('A glob over skill names.'),
   tag: line(200).optional().describe('A tag.'),
+  plugin: line(200).optional().describe('A glob over the plugins of the marketplace in the repository of the source.'),
 })
 
 const PACK = z.strictObject({

@@ -5,6 +5,8 @@ import { isMapping } from '../../base/json-value.ts'
 import { foldersAbove, isBelow, relativeTo } from '../../base/paths.ts'
 import { setDigestOf } from '../decisions/lock.ts'
 import type { Lock, LockedPack, LockedSkill, Mismatch } from '../decisions/lock.ts'
+import { groupedIn, hasUnreadGroups } from '../marketplace/marketplace.ts'
+import type { Marketplace } from '../marketplace/marketplace.ts'
 import { comparePaths } from '../model/digest.ts'
 import { isLockable } from '../model/skill.ts'
 import type { Skill } from '../model/skill.ts'
@@ -39,15 +41,17 @@ export interface PackSelection {
   readonly name?: string
   /** Compared without regard to case. */
   readonly tag?: string
+  /** A glob over the plugins of the source's marketplace. */
+  readonly plugin?: string
 }
 
 /**
  * The skills of a snapshot that belong to the pack. A skill whose SKILL.md is among the files of a chosen one comes
  * with it. A skill that contains files of an excluded one is left out: it cannot be delivered without those bytes.
  */
-export function packedIn(snapshot: Pick<Snapshot, 'source' | 'skills'>, pack: Pack): ReadonlySet<Skill> {
-  const isIncluded = fitting(pack.include, snapshot.source, 'as-declared')
-  const isExcluded = fitting(pack.exclude, snapshot.source, 'as-it-may-be')
+export function packedIn(snapshot: PackableSnapshot, pack: Pack): ReadonlySet<Skill> {
+  const isIncluded = fitting(pack.include, snapshot, 'as-declared')
+  const isExcluded = fitting(pack.exclude, snapshot, 'as-it-may-be')
   const holdersOf = holdersIn(snapshot.skills)
   const excluded = snapshot.skills.filter(isExcluded)
   const barred = new Set([...excluded, ...excluded.flatMap((skill) => holdersOf(skill, 'any-file'))])
@@ -58,6 +62,8 @@ export function packedIn(snapshot: Pick<Snapshot, 'source' | 'skills'>, pack: Pa
     ),
   )
 }
+
+type PackableSnapshot = Pick<Snapshot, 'source' | 'skills' | 'marketplace'>
 
 /** Finds the skills whose files include the SKILL.md of another, or any file from its folder. */
 function holdersIn(skills: readonly Skill[]): (skill: Skill, what: 'document' | 'any-file') => readonly Skill[] {
@@ -79,11 +85,33 @@ function holdersIn(skills: readonly Skill[]): (skill: Skill, what: 'document' | 
 /** `as-it-may-be`: a field that cannot be read counts as a match, since it may be one. */
 type Reading = 'as-declared' | 'as-it-may-be'
 
-function fitting(choices: readonly PackSelection[], source: string, reading: Reading): (skill: Skill) => boolean {
+function fitting(
+  choices: readonly PackSelection[],
+  { source, marketplace }: PackableSnapshot,
+  reading: Reading,
+): (skill: Skill) => boolean {
   const ofSource = choices.filter((choice) => canFit(choice, source))
-  const tests = ofSource.map((choice) => fitTo(choice, reading))
+  const tests = ofSource.map((choice) => {
+    const isFit = fitTo(choice, reading)
+    const isGrouped = pluginTest(choice, marketplace, reading)
+    return (skill: Skill) => isGrouped(skill.path) && isFit(skill)
+  })
   return (skill) => tests.some((isFit) => isFit(skill))
 }
+
+function pluginTest(
+  { plugin }: PackSelection,
+  marketplace: Marketplace | undefined,
+  reading: Reading,
+): (skillPath: string) => boolean {
+  if (plugin === undefined) return ALWAYS
+  if (marketplace === undefined) return NEVER_FIT
+  if (reading === 'as-it-may-be' && hasUnreadGroups(marketplace)) return ALWAYS
+  const isNamed = nameMatcher(plugin)
+  return groupedIn(marketplace.groups.filter(({ name }) => isNamed(name)))
+}
+
+const NEVER_FIT = (): boolean => false
 
 function canFit(choice: PackSelection, source: string): boolean {
   return choice.source === undefined || matcher([choice.source])(source)
@@ -191,8 +219,10 @@ export function choicesDigestOf(packs: readonly Pack[]): string {
   return createHash('sha256').update(JSON.stringify(choices)).digest('hex')
 }
 
-function inWords({ source = null, path = null, name = null, tag = null }: WideChoice): readonly (string | null)[] {
-  return [source, path, name, tag]
+function inWords(choice: WideChoice): readonly (string | null)[] {
+  const { source = null, path = null, name = null, tag = null, plugin = null } = choice
+  // A lock from before there was `plugin` has digests without it.
+  return plugin === null ? [source, path, name, tag] : [source, path, name, tag, plugin]
 }
 
 type WideChoice = { readonly [Key in keyof PackSelection]: string | null }

@@ -175,7 +175,10 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.retention).toEqual(parse(text).retention)
   expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
   expect(config.programs).toEqual(parse(text).programs)
-  expect(config.packs).toMatchObject([{ id: 'web', include: [{ path: 'web/**' }, { tag: 'accessibility' }] }])
+  expect(config.packs).toMatchObject([
+    { id: 'web', include: [{ path: 'web/**' }, { tag: 'accessibility' }] },
+    { id: 'team-writing', include: [{ source: 'team', plugin: 'writing' }] },
+  ])
   expect(config.sources[0]?.source.nested).toBe('as-skills')
   expect(config.serve.ttlMs).toBe(60_000)
   expect(config.serve.instructions).toMatch(/^The skills of our team/)

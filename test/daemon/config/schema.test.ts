@@ -128,7 +128,7 @@ const HONOURED = [
   'packs',
   ...['id', 'description', 'include', 'exclude'].map((key) => `packs[].${key}`),
   ...['include', 'exclude'].flatMap((key) =>
-    ['source', 'path', 'name', 'tag'].map((choice) => `packs[].${key}[].${choice}`),
+    ['source', 'path', 'name', 'tag', 'plugin'].map((choice) => `packs[].${key}[].${choice}`),
   ),
   'state',
   'lock',

@@ -37,6 +37,41 @@ describe('a pack holds', () => {
     expect(pathsIn(await surveyed(files), pack({ include: [choice] }))).toEqual(paths)
   })
 
+  describe('by plugins of the marketplace in the repository', () => {
+    const plugins = [
+      { name: 'web-kit', source: './web', skills: './' },
+      { name: 'ops-kit', source: './ops', skills: './deploy' },
+    ]
+    const withPlugins = { ...files, '.claude-plugin/marketplace.json': JSON.stringify({ plugins }) }
+
+    test.each<[string, PackSelection, readonly string[]]>([
+      ['what is in the plugin', { plugin: 'web-kit' }, ['web/charts', 'web/forms']],
+      ['what is in one of those that match', { plugin: '*-kit', path: '*/[cd]*' }, ['ops/deploy', 'web/charts']],
+      ['nothing of a plugin that is not there', { plugin: 'more' }, []],
+    ])('%s', async (_, choice, paths) => {
+      expect(pathsIn(await surveyed(withPlugins), pack({ include: [choice] }))).toEqual(paths)
+    })
+
+    test('nothing without a marketplace', async () => {
+      expect(pathsIn(await surveyed(files), pack({ include: [{ plugin: '*' }] }))).toEqual([])
+    })
+
+    test('what is excluded stays out, and all else too while a marketplace file is not readable', async () => {
+      const chosen = pack({ include: [{}], exclude: [{ plugin: 'ops-kit' }] })
+
+      expect(pathsIn(await surveyed(withPlugins), chosen)).toEqual(['web/charts', 'web/forms'])
+      expect(pathsIn(await surveyed({ ...withPlugins, 'marketplace.json': '{' }), chosen)).toEqual([])
+      expect(pathsIn(await surveyed(files), chosen)).toHaveLength(3)
+    })
+
+    test('the digest of choices without a plugin is that of earlier versions', () => {
+      const digest = choicesDigestOf([pack({ include: [{ source: 'team' }] })])
+
+      expect(choicesDigestOf([pack({ include: [{ source: 'team', plugin: 'x' }] })])).not.toBe(digest)
+      expect(digest).toBe('da990fc2c8bbcddfd9cb7a4b8c28139aed5906c0035b58773ed5a787ec94d580')
+    })
+  })
+
   test('what fits one of several choices, and none of those that exclude', async () => {
     const chosen = pack({
       include: [{ tag: 'pdf' }, { name: 'deploy' }],
