@@ -76,7 +76,7 @@ function placeOf(source: JsonValue | undefined, base: string): PluginPlace | str
 /** A bare name is one without a slash. */
 function localPlace(text: string, base: string): PluginPlace | string {
   const path = safePath(text)
-  if (path === undefined) return `its path ${quoted(text)} leaves the repository`
+  if (path === undefined) return `its path ${quoted(text)} is not one in the repository`
   return { kind: 'local', path: text.includes('/') || text === '.' ? path : joinPath(base, path) }
 }
 
@@ -84,7 +84,7 @@ function gitPlace({ url, repo, ref, sha, path }: JsonObject): PluginPlace | stri
   const address = addressOf(url ?? repo)
   if (address === undefined) return `its address ${quoted(url ?? repo)} is not one of a git repository`
   const folder = typeof path === 'string' ? safePath(path) : ''
-  if (folder === undefined) return `its path ${quoted(path)} leaves its repository`
+  if (folder === undefined) return `its path ${quoted(path)} is not one in its repository`
   // Without a pin that is valid, the newest commit would be taken in its place.
   if (sha !== undefined && !isCommitId(sha)) return `its commit ${quoted(sha)} is not a full commit id`
   if (ref !== undefined && !isRefName(ref)) return `its ref ${quoted(ref)} is not valid`

@@ -162,7 +162,11 @@ function manifestsOf(path: string, open: OpenFiles): Manifests {
     declared.push(found)
     versions.push(labelIn(read.value))
     for (const outside of found.outside.slice(0, 1))
-      findings.push({ rule: 'plugin-refused', path: at, message: `The path ${quoted(outside)} leaves the plugin` })
+      findings.push({
+        rule: 'plugin-refused',
+        path: at,
+        message: `The path ${quoted(outside)} is not one in the plugin`,
+      })
   }
   return { declared, version: versions.find((one) => one !== undefined), findings, isUnread }
 }

@@ -11,8 +11,11 @@ export function safePath(text: string): string | undefined {
 /** The limit on the characters of a path or an address in a marketplace. */
 export const MOST_PATH = 512
 
-/** Backslashes, drive letters and control characters have a meaning on some systems only. */
-const PORTABLE = /^(?![A-Za-z]:)[^\\\p{Cc}]*$/u
+/**
+ * Backslashes and drive letters have a meaning on some systems only. A path with characters that are not visible would
+ * be printed as another path.
+ */
+const PORTABLE = /^(?![A-Za-z]:)[^\\\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]*$/u
 
 /** The strings of a value that is a string or an array of strings; empty for anything else. */
 export function pathTexts(value: JsonValue | undefined): readonly string[] {

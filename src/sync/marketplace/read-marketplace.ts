@@ -92,7 +92,7 @@ function readFile(path: string, file: FileText): ReadFile {
     return unreadFile(path, `it has ${plugins.length} plugins, and at most ${MOST_ENTRIES} are read`)
   const base = isMapping(metadata) ? metadata['pluginRoot'] : undefined
   const root = typeof base === 'string' ? safePath(base) : ''
-  if (root === undefined) return unreadFile(path, `its pluginRoot ${quoted(base)} leaves the repository`)
+  if (root === undefined) return unreadFile(path, `its pluginRoot ${quoted(base)} is not one in the repository`)
   return {
     file: { path, ...(isName(name) && { name }), plugins: plugins.length },
     ...readEntries(plugins, root, path),
@@ -135,7 +135,7 @@ function readEntries(
     }
     entries.set(entry.name, entry)
     for (const outside of entry.outside.slice(0, 1))
-      refuse(`The path ${quoted(outside)} of the plugin "${entry.name}" leaves the plugin`)
+      refuse(`The path ${quoted(outside)} of the plugin "${entry.name}" is not one in its folder`)
   }
   return { entries: [...entries.values()], findings }
 }

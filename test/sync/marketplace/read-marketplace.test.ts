@@ -162,7 +162,7 @@ describe('a file that is not usable is a finding, and the other files count', ()
     ['it has no list "plugins"', '{}'],
     ['the key "name" appears twice', '{"plugins":[{"name":"a","n\\u0061me":"b","source":"./a"}]}'],
     ['it has 10001 plugins, and at most 10000 are read', { plugins: Array.from({ length: 10_001 }, () => ({})) }],
-    ['its pluginRoot "../x" leaves the repository', { plugins: [], metadata: { pluginRoot: '../x' } }],
+    ['its pluginRoot "../x" is not one in the repository', { plugins: [], metadata: { pluginRoot: '../x' } }],
   ])('%s', async (why, text) => {
     const read = await marketplaceOf({
       [CLAUDE]: text,
@@ -185,14 +185,18 @@ test.each([
   ['the name "-x" is not valid', { name: '-x', source: './p' }],
   ['the plugin "p" is refused: it has no source', { name: 'p' }],
   ['the plugin "p" is refused: its source has no kind', { name: 'p', source: {} }],
-  ['the plugin "p" is refused: its path "../p" leaves the repository', { name: 'p', source: '../p' }],
-  ['the plugin "p" is refused: its path "./a/../../p" leaves the repository', { name: 'p', source: './a/../../p' }],
-  ['the plugin "p" is refused: its path "/etc" leaves the repository', { name: 'p', source: '/etc' }],
-  ['the plugin "p" is refused: its path "c:p" leaves the repository', { name: 'p', source: 'c:p' }],
+  ['the plugin "p" is refused: its path "../p" is not one in the repository', { name: 'p', source: '../p' }],
   [
-    String.raw`the plugin "p" is refused: its path "a\\p" leaves the repository`,
+    'the plugin "p" is refused: its path "./a/../../p" is not one in the repository',
+    { name: 'p', source: './a/../../p' },
+  ],
+  ['the plugin "p" is refused: its path "/etc" is not one in the repository', { name: 'p', source: '/etc' }],
+  ['the plugin "p" is refused: its path "c:p" is not one in the repository', { name: 'p', source: 'c:p' }],
+  [
+    String.raw`the plugin "p" is refused: its path "a\\p" is not one in the repository`,
     { name: 'p', source: String.raw`a\p` },
   ],
+  ['the plugin "p" is refused: its path "a\u200B" is not one in the repository', { name: 'p', source: 'a\u200B' }],
   [
     'the plugin "p" is refused: its address "file:///etc" is not one of a git repository',
     { name: 'p', source: { source: 'url', url: 'file:///etc' } },
