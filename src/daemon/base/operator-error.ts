@@ -34,6 +34,7 @@ const EXIT_STATUS = {
   'unknown-commit': 1,
   'unknown-generation': 1,
   'unknown-method': 1,
+  'unknown-plugin': 1,
   'unknown-skill': 1,
   'unknown-source': 2,
   'unknown-template': 1,

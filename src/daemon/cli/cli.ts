@@ -26,6 +26,7 @@ export const COMMANDS: Commands = new Map([
   ['list', async () => (await import('./show/list.ts')).list],
   ['show', async () => (await import('./show/show.ts')).show],
   ['search', async () => (await import('./show/search.ts')).searchCommand],
+  ['marketplace', async () => (await import('./show/marketplace.ts')).marketplaceCommand],
   ['why', async () => (await import('./show/why.ts')).why],
   ['lock', async () => (await import('./change/lock.ts')).lock],
   ['update', async () => (await import('./change/update.ts')).update],

@@ -1,4 +1,5 @@
 import { atOnce } from '../../base/cooperative.ts'
+import { folderOf } from '../../base/paths.ts'
 import { placesTold } from '../../serve/search/hits.ts'
 import { packingCatalog } from '../../sync/catalog/catalog-packs.ts'
 import { EMPTY_CATALOG } from '../../sync/catalog/catalog.ts'
@@ -8,6 +9,7 @@ import { offeredIn } from '../../sync/catalog/tool-catalog.ts'
 import type { OfferedSkills } from '../../sync/catalog/tool-catalog.ts'
 import { pendingPaths } from '../../sync/decisions/approvals.ts'
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
+import type { Marketplace } from '../../sync/marketplace/marketplace.ts'
 import { uriOf } from '../../sync/model/skill-uri.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
@@ -53,6 +55,8 @@ export interface SkillRow {
   readonly standing: Standing
   /** The ids of the packs that it belongs to. */
   readonly packs: readonly string[]
+  /** The plugins of the marketplace in its repository that it belongs to: the first of them; absent if there are none. */
+  readonly plugins?: readonly string[]
   readonly commit: string
   readonly ref: string
   /** The digest of its content, as `docs/digest.md` defines it. */
@@ -143,6 +147,7 @@ function rowsOf(
   const disabled = disabledIn(snapshot, decisions.disabled)
   const pending = new Set(pendingPaths(configured.source, snapshot, decisions.approvals))
   const packs = config.packs.map((pack) => ({ id: pack.id, skills: packedIn(snapshot, pack) }))
+  const pluginsOf = pluginsIn(snapshot.marketplace)
   return skills.map((skill) => {
     const match = disabled.get(skill.path)
     const decided = {
@@ -152,14 +157,34 @@ function rowsOf(
     }
     const own = packs.filter(({ skills: packed }) => packed.has(skill)).map(({ id }) => id)
     const verified = verifiedOf(skill, kept.get(source))
+    const plugins = pluginsOf(skill.path)
     const row = {
       ...rowOf(skill, { source, revision, id: ids.get(skill), decided: { ...decided, packs: own } }),
       ...places.get(skill),
+      ...(plugins !== undefined && { plugins }),
       ...(verified !== undefined && { verified }),
     }
     return { row: isContractUnserved(configured.source, skill) ? { ...row, hasUnservedContract: true } : row, skill }
   })
 }
+
+/** Returns a function: the names of the plugins that a skill belongs to; `undefined` if there are none. */
+function pluginsIn(marketplace: Marketplace | undefined): (path: string) => readonly string[] | undefined {
+  if (marketplace === undefined) return () => undefined
+  const byPlace = new Map<string, string[]>()
+  for (const { name, skills } of marketplace.groups)
+    for (const place of skills) {
+      const there = byPlace.get(place) ?? []
+      // An author may list thousands of plugins with the same folder.
+      if (there.length < MOST_PLUGINS) byPlace.set(place, [...there, name])
+    }
+  return (path) => {
+    const names = new Set([path, folderOf(path)].flatMap((place) => byPlace.get(place) ?? []))
+    return names.size === 0 ? undefined : [...names].slice(0, MOST_PLUGINS)
+  }
+}
+
+const MOST_PLUGINS = 20
 
 /** The facts of a row that its skill does not have. */
 interface RowFacts {

@@ -30,6 +30,8 @@ import type { LockRead, LockStanding } from '../trust/lock-rules.ts'
 import { archiveDiagnostics } from './archive-diagnostics.ts'
 import { servedLost } from './lost-sources.ts'
 import type { ServedLost } from './lost-sources.ts'
+import { countsOf } from './marketplace-rows.ts'
+import type { MarketplaceCounts } from './marketplace-rows.ts'
 import { collisionsIn } from './name-collisions.ts'
 import type { Collisions } from './name-collisions.ts'
 import { isContractUnserved } from './unserved-contract.ts'
@@ -143,6 +145,8 @@ export interface SourceStatus {
   readonly fetched?: { readonly bytes: number; readonly most: number }
   /** For an MCP server: its verified files. Present only if the state folder is read for it. */
   readonly verified?: Verified
+  /** The plugin marketplace in the served commit, if there is one. */
+  readonly marketplace?: MarketplaceCounts
   /** The served commit. */
   readonly served: ServedCommit | undefined
   /**
@@ -311,6 +315,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
       input.fetchedFrom !== undefined && {
         fetched: { bytes: input.fetchedFrom(source.id), most: source.budgets.hourlyBytes },
       }),
+    ...(snapshot?.marketplace !== undefined && { marketplace: countsOf(snapshot.marketplace) }),
     served: snapshot && { ...servedOf(snapshot), ...(isMoved && { url: snapshot.url }) },
     upstream: seenUpstream(revision, lastSuccess),
     lastAttempt,

@@ -57,6 +57,7 @@ function linesOf(row: SkillRow): string[] {
     `  from    ${source}, ${path === '' ? 'the root' : printableLine(path)}, ${printableLine(ref)} at ${commit}`,
     ...(upstream === undefined ? [] : [`  there   ${printableLine(upstream)}`]),
     ...(digest === undefined ? [] : [`  digest  ${digest}, ${countOf(files.length, 'file')}, ${size} bytes`]),
+    ...(row.plugins === undefined ? [] : [`  plugins ${printableLine(row.plugins.join(', '))}`]),
     ...(row.verified === undefined ? [] : [`  checked ${verifiedText(row.verified)}`]),
     ...contractLines(contract),
     ...(row.hasUnservedContract === true ? [`  - ${UNSERVED_CONTRACT}`] : []),

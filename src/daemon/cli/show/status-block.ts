@@ -8,6 +8,7 @@ import { printableLine } from '../../base/log-line.ts'
 import { signersTexts } from '../../base/signer-text.ts'
 import { decisionTexts, matchedText, skillOperand } from '../../status/decision-text.ts'
 import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
+import { carriedText } from '../../status/marketplace-rows.ts'
 import type { Condition, HttpStatus, SourceDiagnostic, SourceStatus } from '../../status/status.ts'
 import { unservedContractsText } from '../../status/unserved-contract.ts'
 import { isFixed, isKept, isUpToDate } from '../../status/urgency.ts'
@@ -40,6 +41,7 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
     ...pendingLines(source),
     ...unservedLines(source),
     ...mismatchLines(source),
+    ...marketplaceLines(source),
     ...verifiedLines(source),
     ...fetchedLines(source),
   ]
@@ -70,6 +72,19 @@ function movedLines({ movedTo }: SourceStatus): string[] {
 function rebuiltLines(served: SourceStatus['served']): string[] {
   if (served?.rebuiltFrom === undefined) return []
   return [`  its commit was gone: its skills are those of ${served.rebuiltFrom} that have the locked digests`]
+}
+
+function marketplaceLines({ id, marketplace }: SourceStatus): string[] {
+  if (marketplace === undefined) return []
+  const { groups, suggested, unsupported, carried } = marketplace
+  const parts = [
+    countOf(groups, 'plugin'),
+    ...(suggested === 0 ? [] : [countOf(suggested, 'suggested source')]),
+    ...(unsupported === 0 ? [] : [`${unsupported} unsupported`]),
+  ]
+  const others = carriedText(carried)
+  const notServed = others === '' ? '' : `; carries ${others}: not served`
+  return [`  marketplace: ${parts.join(', ')}${notServed}; skillsyncd marketplace ${id} shows them`]
 }
 
 function unservedLines({ unservedContracts }: SourceStatus): string[] {
