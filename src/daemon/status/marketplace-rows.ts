@@ -1,5 +1,6 @@
 import { folderOf } from '../../base/paths.ts'
 import { countOf } from '../../base/text/plural.ts'
+import { sumOf } from '../../sync/marketplace/declared.ts'
 import { CARRIED_KINDS } from '../../sync/marketplace/marketplace.ts'
 import type {
   Carried,
@@ -18,21 +19,20 @@ export interface MarketplaceCounts {
   /** The plugins in other repositories. */
   readonly suggested: number
   readonly unsupported: number
-  /** Of all plugins together. */
+  /** Of all plugins together, each folder once. */
   readonly carried: Carried
 }
 
 /** Counts the plugins of a marketplace. */
 export function countsOf({ files, groups, suggested, unsupported }: Marketplace): MarketplaceCounts {
-  const sums = CARRIED_KINDS.map(
-    (kind) => [kind, groups.reduce((sum, { carried }) => sum + (carried[kind] ?? 0), 0)] as const,
-  )
+  // Old names of a plugin are further plugins with the same folder.
+  const distinct = new Map(groups.map(({ path, carried }) => [JSON.stringify([path, carried]), carried])).values()
   return {
     files,
     groups: groups.length,
     suggested: suggested.length,
     unsupported: unsupported.length,
-    carried: Object.fromEntries(sums.filter(([, count]) => count > 0)),
+    carried: sumOf([...distinct]),
   }
 }
 
