@@ -17,10 +17,15 @@ export async function readFolders(
   signal: AbortSignal,
 ): Promise<readonly PluginFolder[]> {
   const before = new Map(earlier.map((folder) => [folder.path, folder]))
-  const known = [...paths].flatMap((path) => (tree.isUnchanged(path) ? (before.get(path) ?? []) : []))
-  const kept = new Set(known.map(({ path }) => path))
-  const fresh = [...paths].filter((path) => !kept.has(path))
-  return [...known, ...(await new FolderReader(tree, signal).read(fresh))]
+  const folders = new Map<string, PluginFolder>()
+  for (const path of paths) {
+    const known = tree.isUnchanged(path) ? before.get(path) : undefined
+    if (known !== undefined) folders.set(path, known)
+  }
+  const fresh = [...paths].filter((path) => !folders.has(path))
+  for (const folder of await new FolderReader(tree, signal).read(fresh)) folders.set(folder.path, folder)
+  // The order depends on the files alone, and not on the folders that were known.
+  return [...paths].flatMap((path) => folders.get(path) ?? [])
 }
 
 class FolderReader {

@@ -13,7 +13,7 @@ test('every JSON object without a repeated key is read as it is', () => {
 })
 
 test('a key that one object has twice is refused at any depth, however it is written', () => {
-  const strings = fc.string({ unit: 'binary' })
+  const strings = fc.string({ unit: fc.nat(0xffff).map((unit) => String.fromCharCode(unit)) })
   fc.assert(
     fc.property(strings, fc.jsonValue(), fc.nat(5), (key, value, depth) => {
       const escaped = `"${escapedText(key)}"`
