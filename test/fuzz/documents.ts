@@ -8,6 +8,7 @@ import { frontmatterText } from '../../src/sync/skill-md/frontmatter-text.ts'
 import { readFrontmatter, readFrontmatterAsMeant } from '../../src/sync/skill-md/frontmatter.ts'
 import { linkedPathsIn } from '../../src/sync/survey/document-reading.ts'
 import { documentParts, unrenderedIn } from '../../src/sync/survey/unrendered-text.ts'
+import { marketplaceOf } from '../sync/marketplace/literal-tree.ts'
 import { expect, refuse } from './target.ts'
 import type { Target } from './target.ts'
 
@@ -43,6 +44,23 @@ export const DOCUMENTS = {
       expect(text.slice(0, offset).split('\n').length === line, 'hidden text stands on another line')
     }
     expectInert(renderMarkdown({ markdown: text, path: 'SKILL.md', files: FILES, line: 1, frontmatter: text }))
+  },
+  marketplace: async (bytes) => {
+    const path = '.claude-plugin/marketplace.json'
+    const read = await marketplaceOf({ [path]: bytes.toString('utf8') })
+    if (read === undefined) throw new Error('the file is not read')
+    const { marketplace, findings } = read
+    if (marketplace.files[0]?.isUnread === true) refuse(findings[0]?.message ?? '')
+    const paths = marketplace.groups.flatMap(({ path: folder, skills }) => [[folder], skills].flat())
+    expect(
+      paths.every((one) => !one.startsWith('/') && !one.split('/').includes('..')),
+      'a path leads out of the repository',
+    )
+    expect(
+      marketplace.suggested.every(({ url }) => /^(?:https?|ssh):\/\/|^[\w.]+@/.test(url)),
+      'an address is not one of git',
+    )
+    expect(isDeepStrictEqual(JSON.parse(JSON.stringify(marketplace)), marketplace), 'the marketplace is not plain data')
   },
 } as const satisfies Readonly<Record<string, Target>>
 
@@ -102,5 +120,20 @@ export const DOCUMENT_SEEDS: Readonly<Record<keyof typeof DOCUMENTS, readonly st
     '| a | b |\n| :- | -: |\n| `x|y` | [l](javascript:alert(1)) |\n\n<div onclick="x">\n<a href="a.md">html</a>\n\n</div>\n',
     '<!-- a comment that is long enough to say what a reader of the page never sees, and a model does -->\n\n***\n\\[no\\](link) &amp; &#x202e; \u202e\u200b line  \nbreak\n\nSetext\n===\n',
     `![${'an alternative text that goes on '.repeat(6)}](x.png "and a title")\n\n[a [b] ![c](d) e](#md-x)\n`,
+  ],
+  marketplace: [
+    JSON.stringify({
+      name: 'acme',
+      metadata: { pluginRoot: './plugins' },
+      plugins: [
+        { name: 'a', source: 'a', version: '1.0.0', skills: ['./x', './y'], hooks: { Stop: [{ hooks: [{}] }] } },
+        { name: 'b', source: { source: 'local', path: './b' }, commands: './c.md' },
+        { name: 'c', source: { source: 'github', repo: 'acme/c', ref: 'main', sha: 'a'.repeat(40) } },
+        { name: 'd', source: { source: 'git-subdir', url: 'https://git.example.com/d.git', path: './e/f' } },
+        { name: 'e', source: { source: 'npm', package: '@acme/e' } },
+      ],
+      renames: { old: 'a', gone: null },
+    }),
+    '{"plugins": [{"name": "\\u0061", "source": "./", "skills": "./s"}], "__proto__": {"plugins": []}}',
   ],
 }

@@ -37,7 +37,7 @@ const GROUPS = [
   },
   {
     what: 'what authors write',
-    kinds: ['frontmatter', 'markdown'],
+    kinds: ['frontmatter', 'markdown', 'marketplace'],
     executions: 600,
     least: { read: 200, refused: 150 },
   },
