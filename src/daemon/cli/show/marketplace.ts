@@ -18,7 +18,7 @@ import type { Command, Context } from '../command.ts'
 
 export const marketplaceCommand: Command = {
   name: 'marketplace',
-  summary: 'The plugins in the repository of a source: groups of skills, suggested sources, what is not served',
+  summary: 'The plugins in the repository of a source, and the sources that it suggests',
   operands: { text: 'SOURCE [PLUGIN…]', most: Number.POSITIVE_INFINITY, offers: ['sources', []] },
   details: `
   Without PLUGIN, all plugins are shown. It reads the served commit alone: no suggested source is fetched, and no
@@ -28,7 +28,7 @@ export const marketplaceCommand: Command = {
     packs: { type: 'boolean', help: 'a pack for each plugin that has skills, as configuration' },
     sources: {
       type: 'boolean',
-      help: 'the suggested sources, as configuration: at the commit of the marketplace, if it has one',
+      help: 'the suggested sources, as configuration, each at its pin',
     },
   },
   async run(context) {
