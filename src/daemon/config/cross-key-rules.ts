@@ -1,5 +1,5 @@
 import { isObject } from '../../base/json-object.ts'
-import { isPluginName, isReservedName, MOST_NAME } from '../../serve/marketplace/plugin-name.ts'
+import { isServedPluginName, isReservedName, MOST_NAME } from '../../serve/marketplace/plugin-name.ts'
 import { hasMatch, accessFaults, authMisuse, timeFaults } from './auth-rules.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 import { keyText, looksLikeSecret } from './config-error.ts'
@@ -216,7 +216,7 @@ function packNameFaults(name: unknown, packs: readonly string[], path: KeyPath):
   if (typeof name !== 'string') return []
   return packs.flatMap((id): Fault[] => {
     const whole = `${name}-${id}`
-    if (!isPluginName(id)) return [{ path, message: `cannot have the pack "${id}": it is a device of Windows` }]
+    if (!isServedPluginName(id)) return [{ path, message: `cannot have the pack "${id}": it is a device of Windows` }]
     if (whole.length > MOST_NAME)
       return [{ path, message: `makes a name of over ${MOST_NAME} characters with the pack "${id}"` }]
     return isReservedName(whole)

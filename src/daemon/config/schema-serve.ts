@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { isPluginName, isReservedName } from '../../serve/marketplace/plugin-name.ts'
+import { isServedPluginName, isReservedName } from '../../serve/marketplace/plugin-name.ts'
 import { skillSpaceOf } from '../../serve/mcp/resources/files/skill-template.ts'
 import { duration, host, line, path, port, prose, webUrl } from './scalars.ts'
 import { SECRET } from './schema-access.ts'
@@ -11,7 +11,7 @@ function pluginName(): z.ZodString {
   return z
     .string()
     .max(64)
-    .refine(isPluginName, 'must be 1 to 64 of a-z, 0-9 and single inner hyphens, and no device of Windows')
+    .refine(isServedPluginName, 'must be 1 to 64 of a-z, 0-9 and single inner hyphens, and no device of Windows')
 }
 
 const TLS = z.strictObject({

@@ -1,7 +1,7 @@
 import { isWindowsDevice } from '../../base/paths.ts'
 
 /** True for a name that every client of marketplaces takes: with another one, Copilot refuses the whole marketplace. */
-export function isPluginName(name: string): boolean {
+export function isServedPluginName(name: string): boolean {
   return name.length <= MOST_NAME && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name) && !isWindowsDevice(name)
 }
 
