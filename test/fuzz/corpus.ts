@@ -9,6 +9,7 @@ import { Repository, runGit } from '../support/git/repository.ts'
 import { ARCHIVE_SEEDS } from './archives.ts'
 import { Dice } from './dice.ts'
 import { DOCUMENT_SEEDS } from './documents.ts'
+import { GIT_REQUEST_SEEDS } from './git-requests.ts'
 import { MESSAGE_SEEDS } from './messages.ts'
 import { mutated } from './mutate.ts'
 import { recipeOf, withChecksum } from './recipe.ts'
@@ -25,7 +26,10 @@ export interface Input {
 /** What git makes of two small repositories and what it makes seldom, and what authors, signers, packers and clients make. */
 export async function corpusIn(scratch: string): Promise<readonly Input[]> {
   const made = [...(await inputsOf('sha1', scratch)), ...(await inputsOf('sha256', scratch)), ...SELDOM]
-  return [...made, ...[DOCUMENT_SEEDS, SIGNATURE_SEEDS, ARCHIVE_SEEDS, MESSAGE_SEEDS].flatMap(seedsIn)]
+  return [
+    ...made,
+    ...[DOCUMENT_SEEDS, SIGNATURE_SEEDS, ARCHIVE_SEEDS, MESSAGE_SEEDS, GIT_REQUEST_SEEDS].flatMap(seedsIn),
+  ]
 }
 
 type Seeds = Partial<Readonly<Record<TargetKind, readonly (Buffer | string)[]>>>

@@ -59,6 +59,12 @@ const GROUPS = [
     executions: 400,
     least: { read: 10, refused: 300 },
   },
+  {
+    what: 'what clients of git send',
+    kinds: ['git-command', 'upload-request'],
+    executions: 600,
+    least: { read: 30, refused: 300 },
+  },
 ] as const satisfies readonly Group[]
 
 interface Group {

@@ -13,6 +13,7 @@ import { parseTree } from '../../src/sync/upstream/git/objects/tree-object.ts'
 import { guardAnswer, packets } from '../../src/sync/upstream/git/smart-http/pkt-line.ts'
 import { ARCHIVES } from './archives.ts'
 import { DOCUMENTS } from './documents.ts'
+import { GIT_REQUESTS } from './git-requests.ts'
 import { MESSAGES } from './messages.ts'
 import { packOf } from './recipe.ts'
 import { SIGNATURES } from './signatures.ts'
@@ -43,7 +44,7 @@ const GIT = {
   },
 } as const satisfies Readonly<Record<string, Target>>
 
-const TARGETS = { ...GIT, ...DOCUMENTS, ...SIGNATURES, ...ARCHIVES, ...MESSAGES }
+const TARGETS = { ...GIT, ...DOCUMENTS, ...SIGNATURES, ...ARCHIVES, ...MESSAGES, ...GIT_REQUESTS }
 
 export type TargetKind = keyof typeof TARGETS
 

@@ -241,7 +241,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
       signedIn,
       marketplace: marketplace?.config,
     })
-  const remote = marketplace && marketplacePartsOf(serving, marketplace, now)
+  heard.marketplaces.use(marketplace && marketplacePartsOf(serving, marketplace, now))
   const site: Site = {
     refusalOf: (request) => guard.refusalOf(request),
     guestOf: (request) => guard.guestOf(request),
@@ -263,7 +263,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
       ...(webhooks !== undefined && hookRoutes(webhooks)),
       ...(metrics !== undefined && metricsRoutes(metrics)),
       ...pages?.routes,
-      ...(remote !== undefined && marketplaceRoutes(heard.marketplaces, remote, NOTHING_HERE)),
+      ...(marketplace !== undefined && marketplaceRoutes(heard.marketplaces, NOTHING_HERE)),
       ...(oauth !== undefined && metadataRoutes(oauth, resource)),
     },
     nothingHere: NOTHING_HERE,

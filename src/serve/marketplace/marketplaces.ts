@@ -11,7 +11,7 @@ import { marketplaceRevision } from './marketplace-revision.ts'
 import type { MarketplaceRevision } from './marketplace-revision.ts'
 import { pluginsIn } from './plugins.ts'
 import type { LeftOutSkill, MarketplaceConfig, PluginList } from './plugins.ts'
-import { readWhole } from './read-whole.ts'
+import { ContentUnavailable, readWhole } from './read-whole.ts'
 import { RevisionPackfiles } from './revision-packfiles.ts'
 import type { OpenPackfile } from './revision-packfiles.ts'
 
@@ -55,10 +55,24 @@ export class Marketplaces implements AsyncDisposable {
   readonly #blobIds = new Map<string, string>()
   readonly #writing = new SerialQueue()
   #reported: ReadonlySet<string> = new Set()
+  #parts: MarketplaceParts | undefined
   #isDisposed = false
 
+  /** Serves from these parts from now on, also the requests that began before. `undefined`: there is no marketplace. */
+  use(parts: MarketplaceParts | undefined): void {
+    this.#parts = parts
+  }
+
+  /** True if there is such a pack, or was one before it was retired. */
+  hasPack(id: string): boolean {
+    const { config, packs } = this.#parts ?? {}
+    return config?.retired.includes(id) === true || packs?.().some((pack) => pack.id === id) === true
+  }
+
   /** Returns the marketplace of the served catalog. Concurrent callers share one build. Throws `ContentUnavailable`. */
-  async serve(parts: MarketplaceParts, scope: MarketplaceScope): Promise<ServedMarketplace> {
+  async serve(scope: MarketplaceScope): Promise<ServedMarketplace> {
+    const parts = this.#parts
+    if (parts === undefined) throw new ContentUnavailable('There is no marketplace any more')
     const built = await this.#builtFor(parts, scope)
     const { catalog } = parts.registry
     const settings = JSON.stringify([parts.config, parts.packs()])

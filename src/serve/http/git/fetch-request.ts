@@ -1,3 +1,4 @@
+import { Malformed } from '../../../base/malformed.ts'
 import { printable } from '../../../base/text/printable.ts'
 
 /** A request of git for a pack, in either version of its protocol. */
@@ -19,20 +20,15 @@ export type GitCommand =
   | { readonly name: 'ls-refs'; readonly prefixes: readonly string[]; readonly hasSymrefs: boolean }
   | { readonly name: 'fetch'; readonly fetch: FetchRequest }
 
-/** A request that breaks the protocol, with the sentence for its client. */
-export class BadRequest extends Error {
-  override readonly name = 'BadRequest'
-}
-
-/** Reads a request of version 2. Throws `BadRequest`. */
+/** Reads a request of version 2. Throws `Malformed`. */
 export function readCommand(body: Buffer): GitCommand {
   const [head, args] = sectionsIn(body)
   const format = head.find((line) => line.startsWith('object-format='))
-  if (format !== undefined && format !== 'object-format=sha1') throw new BadRequest(`there is no ${shown(format)} here`)
+  if (format !== undefined && format !== 'object-format=sha1') throw new Malformed(`there is no ${shown(format)} here`)
   const command = head.find((line) => line.startsWith('command='))?.slice('command='.length)
   if (command === 'ls-refs') return lsRefsOf(args)
   if (command === 'fetch') return { name: 'fetch', fetch: fetchOf(args) }
-  throw new BadRequest(`unknown command "${shown(command ?? '')}"`)
+  throw new Malformed(`unknown command "${shown(command ?? '')}"`)
 }
 
 function lsRefsOf(args: readonly string[]): GitCommand {
@@ -42,7 +38,7 @@ function lsRefsOf(args: readonly string[]): GitCommand {
 
 function fetchOf(args: readonly string[]): FetchRequest {
   const unknown = args.find((line) => !FETCH_ARGUMENT.test(line))
-  if (unknown !== undefined) throw new BadRequest(`unexpected line "${shown(unknown)}"`)
+  if (unknown !== undefined) throw new Malformed(`unexpected line "${shown(unknown)}"`)
   return { ...askedIn(args), hasSideBand: true }
 }
 
@@ -50,14 +46,14 @@ function fetchOf(args: readonly string[]): FetchRequest {
 const FETCH_ARGUMENT =
   /^(?:(?:want|have|shallow) [0-9a-f]{40}|done|thin-pack|no-progress|include-tag|ofs-delta|deepen [1-9][0-9]{0,9}|deepen-relative|deepen-(?:since|not) .+)$/
 
-/** Reads a request of version 0 or 1 (gitprotocol-pack). Throws `BadRequest`. */
+/** Reads a request of version 0 or 1 (gitprotocol-pack). Throws `Malformed`. */
 export function readUploadRequest(body: Buffer): FetchRequest {
   const [first, ...rest] = sectionsIn(body)[0]
   if (first === undefined) return { ...askedIn([]), hasSideBand: false }
   const [want, ...capabilities] = [first.slice(0, WANT), ...first.slice(WANT).trim().split(' ')]
   const args = [want, ...rest]
   const unknown = args.find((line) => !UPLOAD_LINE.test(line))
-  if (unknown !== undefined) throw new BadRequest(`unexpected line "${shown(unknown)}"`)
+  if (unknown !== undefined) throw new Malformed(`unexpected line "${shown(unknown)}"`)
   return { ...askedIn(args), hasSideBand: capabilities.includes('side-band-64k') }
 }
 
@@ -89,7 +85,7 @@ function sectionsIn(body: Buffer): readonly [readonly string[], readonly string[
   for (let at = 0; at < body.length;) {
     const digits = body.toString('latin1', at, at + LENGTH_DIGITS)
     const length = /^[0-9a-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : NO_LENGTH
-    if (length === NO_LENGTH || at + length > body.length) throw new BadRequest('the request is not in lines of git')
+    if (length === NO_LENGTH || at + length > body.length) throw new Malformed('the request is not in lines of git')
     if (length === DELIMITER_LENGTH) isAfter = true
     if (length > NO_LENGTH) {
       const text = body.toString('utf8', at + LENGTH_DIGITS, at + length)

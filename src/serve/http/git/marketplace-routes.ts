@@ -3,13 +3,9 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { abortable } from '../../../base/abortable.ts'
 import { codeOf } from '../../../base/error-code.ts'
+import { Malformed } from '../../../base/malformed.ts'
 import type { MarketplaceRevision } from '../../marketplace/marketplace-revision.ts'
-import type {
-  MarketplaceParts,
-  Marketplaces,
-  MarketplaceScope,
-  ServedMarketplace,
-} from '../../marketplace/marketplaces.ts'
+import type { Marketplaces, MarketplaceScope, ServedMarketplace } from '../../marketplace/marketplaces.ts'
 import { ContentUnavailable } from '../../marketplace/read-whole.ts'
 import { isOver } from '../../principal.ts'
 import type { Principal } from '../../principal.ts'
@@ -17,7 +13,7 @@ import type { HttpRoute, ReceivedRequest, Routes } from '../server/listener.ts'
 import { readBody } from '../server/request-body.ts'
 import { sendError, sendPieces } from '../server/response.ts'
 import { StreamedResponse } from '../server/streamed-response.ts'
-import { BadRequest, readCommand, readUploadRequest } from './fetch-request.ts'
+import { readCommand, readUploadRequest } from './fetch-request.ts'
 import type { GitCommand } from './fetch-request.ts'
 import { advertisement, errorAnswer, fatal, fetchAnswer, keepAlive, packBody, refsAnswer } from './upload-pack.ts'
 import type { ProtocolVersion } from './upload-pack.ts'
@@ -26,8 +22,8 @@ import type { ProtocolVersion } from './upload-pack.ts'
  * The routes of a git remote that can be cloned and fetched (gitprotocol-http, the smart protocol). `nothingHere` is
  * the message of a 404: a pack that the caller does not see is as one that does not exist.
  */
-export function marketplaceRoutes(marketplaces: Marketplaces, parts: MarketplaceParts, nothingHere: string): Routes {
-  const endpoint = new GitEndpoint(marketplaces, parts, nothingHere)
+export function marketplaceRoutes(marketplaces: Marketplaces, nothingHere: string): Routes {
+  const endpoint = new GitEndpoint(marketplaces, nothingHere)
   const route = { scope: 'marketplace', audit: 'all' } as const
   const ofAll: HttpRoute = { ...route, answer: (...asked) => endpoint.answerAll(...asked) }
   const ofPack: HttpRoute = { ...route, answer: (...asked) => endpoint.answerPack(...asked) }
@@ -36,12 +32,10 @@ export function marketplaceRoutes(marketplaces: Marketplaces, parts: Marketplace
 
 class GitEndpoint {
   readonly #marketplaces: Marketplaces
-  readonly #parts: MarketplaceParts
   readonly #nothingHere: string
 
-  constructor(marketplaces: Marketplaces, parts: MarketplaceParts, nothingHere: string) {
+  constructor(marketplaces: Marketplaces, nothingHere: string) {
     this.#marketplaces = marketplaces
-    this.#parts = parts
     this.#nothingHere = nothingHere
   }
 
@@ -53,14 +47,9 @@ class GitEndpoint {
   async answerPack(request: IncomingMessage, response: ServerResponse, { name, principal }: ReceivedRequest) {
     const [, pack = '', below = ''] = /^([^/]+)\/marketplace\.git\/(.+)$/.exec(name) ?? []
     const sent = new GitResponse(response, principal)
-    if (!this.#hasPack(pack) || principal?.packs?.has(pack) === false) return sent.refuse(404, this.#nothingHere)
+    if (!this.#marketplaces.hasPack(pack) || principal?.packs?.has(pack) === false)
+      return sent.refuse(404, this.#nothingHere)
     return this.#answer(request, sent, below, { pack, visible: new Set([pack]) })
-  }
-
-  /** True for a retired pack too. */
-  #hasPack(id: string): boolean {
-    const { config, packs } = this.#parts
-    return config.retired.includes(id) || packs().some((pack) => pack.id === id)
   }
 
   async #answer(request: IncomingMessage, response: GitResponse, below: string, scope: MarketplaceScope) {
@@ -68,24 +57,21 @@ class GitEndpoint {
     const service = new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('service')
     try {
       if (method === 'GET' && below === 'info/refs' && service === SERVICE)
-        return response.advertise((await this.#serve(scope)).revision, versionOf(request))
+        return response.advertise((await this.#marketplaces.serve(scope)).revision, versionOf(request))
       if (method !== 'POST' || below !== SERVICE) return response.refuse(404, this.#nothingHere)
       const asked = await readAsked(request)
       // The body may have taken long: what is served then counts, and whether the token is still valid.
       if (response.isOver) return response.refuse(401, 'The token is not valid')
-      const served = await this.#serve(scope)
-      if (asked.name === 'fetch') return await response.sendFetch(asked, served, async () => this.#serve(scope))
+      const now = async (): Promise<ServedMarketplace> => this.#marketplaces.serve(scope)
+      const served = await now()
+      if (asked.name === 'fetch') return await response.sendFetch(asked, served, now)
       return response.sendLines('result', refsAnswer(served.revision, asked))
     } catch (error) {
-      if (error instanceof BadRequest) return response.sendLines('result', errorAnswer(error.message))
+      if (error instanceof Malformed) return response.sendLines('result', errorAnswer(error.message))
       if (error instanceof RefusedBody) return response.refuse(error.status, error.message)
       if (!(error instanceof ContentUnavailable)) throw error
       return response.refuse(503, error.message, { 'retry-after': '10' })
     }
-  }
-
-  async #serve(scope: MarketplaceScope): Promise<ServedMarketplace> {
-    return this.#marketplaces.serve(this.#parts, scope)
   }
 }
 
