@@ -270,6 +270,9 @@ function lists(): Ask[] {
     completion('resource://skills/{id}/document', 'id'),
     ...['/.well-known/agent-skills/index.json', ...paths].map((path) => ({ path })),
     ...IDS.map((id): Ask => ({ path: `/mcp/${id}`, method: 'skills/list' })),
+    ...['', ...IDS.map((id) => `/packs/${id}`)].map((below) => ({
+      path: `${below}/marketplace.git/info/refs?service=git-upload-pack`,
+    })),
   ]
 }
 

@@ -12,6 +12,7 @@ import type { Searching as BuiltSearching } from '../../../src/daemon/search/sea
 import type { SessionLog } from '../../../src/serve/http/mcp/session-store.ts'
 import { serveHttp } from '../../../src/serve/http/server.ts'
 import type { HttpOptions, HttpServer } from '../../../src/serve/http/server.ts'
+import type { MarketplaceHost } from '../../../src/serve/marketplace/marketplaces.ts'
 import type { Serving } from '../../../src/serve/mcp/core/methods.ts'
 import type { PageHost } from '../../../src/serve/page/page-data.ts'
 import { SCOPES } from '../../../src/serve/principal.ts'
@@ -129,12 +130,29 @@ function optionsOf(registry: Registry, sessionLog: SessionLog | undefined): Http
     now: () => 0,
     access: { isTokenRequired: true, authenticate: async (token) => principalOf(token) },
     web: { wellKnown: true, page: { title: 'Skills', host: hostOf(registry) }, open: new Set() },
+    marketplace: MARKETPLACE,
     metrics: async () => JSON.stringify(pathsIn(registry)),
     onError: (error) => {
       throw error
     },
     ...(sessionLog !== undefined && { sessionLog }),
   }
+}
+
+/** The commit of a marketplace covers its files: none is sent. */
+const MARKETPLACE: MarketplaceHost = {
+  config: {
+    name: 'law',
+    owner: 'Law',
+    description: 'Skills of the law',
+    plugin: 'skills',
+    retired: ['retired'],
+    renames: { before: 'skills' },
+  },
+  openScratch: async () => {
+    throw new Error('No pack is written here')
+  },
+  onLeftOut: () => {},
 }
 
 /** What the process around the page would say: something of everything. */
