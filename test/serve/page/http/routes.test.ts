@@ -32,7 +32,7 @@ describe('where no token is needed', () => {
   beforeAll(async () => {
     served = await serve(repository, {
       source: SOURCE,
-      config: ['serve:', '  page: { title: "Skills <of> the team" }'],
+      config: ['serve:', '  page: { title: "Skills <of> the team" }', '  marketplace: { name: acme }'],
     })
   })
   afterAll(async () => served[Symbol.asyncDispose]())
@@ -48,6 +48,14 @@ describe('where no token is needed', () => {
     expect(text).toContain('2 skills of 1 source')
     expect((await ask(served.http.url, '/connect')).text).toContain(`npx skills add ${served.http.url}`)
     expect(text).not.toContain('secret')
+  })
+
+  test('the page says how agents take the marketplace', async () => {
+    const { text } = await ask(served.http.url, '/connect')
+
+    expect(text).toContain(`claude plugin marketplace add ${served.http.url}/marketplace.git`)
+    expect(text).toContain('codex plugin add skills@acme')
+    expect(text).not.toContain('.netrc')
   })
 
   test('what a repository says is text on the page, and no part of it', async () => {
