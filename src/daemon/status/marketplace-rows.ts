@@ -19,7 +19,7 @@ export interface MarketplaceCounts {
   /** The plugins in other repositories. */
   readonly suggested: number
   readonly unsupported: number
-  /** Of all plugins together, each folder once. */
+  /** The counts of all plugins together, each folder once. */
   readonly carried: Carried
 }
 
