@@ -10,8 +10,13 @@ export const FAULTS = ['test/faults/**/*.test.ts', 'test/systemd/**/*.test.ts', 
 /** Tests that run third-party clients and programs; the git program is one of them. */
 export const PEERS = ['test/peers/**/*.test.ts', 'test/sync/upstream/git/program/**/*.test.ts']
 
-/** Tests of the whole program, started as users start it. */
-export const E2E = ['test/e2e/**/*.test.ts', 'test/scenarios/**/*.test.ts']
+/** Tests of the whole program: started as users start it, as a client of other servers, and by the tools of agents. */
+export const E2E = [
+  'test/e2e/**/*.test.ts',
+  'test/scenarios/**/*.test.ts',
+  'test/conformance/host/**/*.test.ts',
+  'test/conformance/tools/**/*.test.ts',
+]
 
 /** Tests with real agents, which are installed for them. */
 export const AGENTS = ['test/agents/**/*.test.ts']
