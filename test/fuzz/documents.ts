@@ -48,7 +48,6 @@ export const DOCUMENTS = {
   marketplace: async (bytes) => {
     const path = '.claude-plugin/marketplace.json'
     const read = await marketplaceOf({ [path]: bytes.toString('utf8') })
-    if (read === undefined) throw new Error('the file is not read')
     const { marketplace, findings } = read
     if (marketplace.files[0]?.isUnread === true) refuse(findings[0]?.message ?? '')
     const paths = marketplace.groups.flatMap(({ path: folder, skills }) => [[folder], skills].flat())

@@ -1,3 +1,4 @@
+import { matcher } from '../../base/globs.ts'
 import { isObject } from '../../base/json-object.ts'
 import { isServedPluginName, isReservedName, MOST_NAME } from '../../serve/marketplace/plugin-name.ts'
 import { hasMatch, accessFaults, authMisuse, timeFaults } from './auth-rules.ts'
@@ -20,6 +21,7 @@ export function ruleFaults(value: unknown): Fault[] {
     ...docsOwners(sources),
     ...sources.flatMap((source, index) => sourceFaults(source, ['sources', index])),
     ...fallbackFaults(sources),
+    ...pluginFaults(value),
     ...addressFaults(value),
     ...oauthFaults(value),
     ...marketplaceFaults(value),
@@ -125,6 +127,7 @@ const STRAYS: readonly Stray[] = [
       root: 'a server has no folders',
       lfs: 'a server has no pointers of git',
       docs: 'a server lists skills alone',
+      marketplace: 'a server lists skills alone',
     },
   },
   {
@@ -321,3 +324,36 @@ function fallbackFaults(sources: readonly unknown[]): Fault[] {
 function isServer(source: unknown): source is Readonly<Record<string, unknown>> {
   return isObject(source) && Object.hasOwn(source, 'mcp') && source['enabled'] !== false
 }
+
+/** Reports each choice by `plugin` that can match no source with `marketplace: true`: it would choose nothing. */
+function pluginFaults(value: unknown): Fault[] {
+  const defaults = entriesOf(value, 'defaults').filter(hasMatch)
+  const ids = entriesOf(value, 'sources').flatMap((source) => (hasMarketplace(source, defaults) ? [source['id']] : []))
+  return entriesOf(value, 'packs').flatMap((pack, index) =>
+    ['include', 'exclude'].flatMap((key) =>
+      entriesOf(pack, key).flatMap((choice, at): Fault[] => {
+        if (!isObject(choice) || typeof choice['plugin'] !== 'string') return []
+        const { source = '**' } = choice
+        // The schema reports any other glob.
+        if (typeof source !== 'string' || source === '' || source.length > MOST_GLOB) return []
+        const isMatch = matcher([source])
+        if (ids.some((id) => typeof id === 'string' && isMatch(id))) return []
+        const message = 'needs a source with `marketplace: true` that the entry can match'
+        return [{ path: ['packs', index, key, at, 'plugin'], at: 'key', message }]
+      }),
+    ),
+  )
+}
+
+function hasMarketplace(
+  source: unknown,
+  defaults: Parameters<typeof withDefaults>[2],
+): source is Readonly<Record<string, unknown>> {
+  if (!isObject(source) || source['enabled'] === false || Object.hasOwn(source, 'mcp')) return false
+  const { url } = source
+  const said: { readonly marketplace?: unknown } = withDefaults(source, typeof url === 'string' ? url : '', defaults)
+  return said.marketplace === true
+}
+
+/** The limit of the schema on the glob. */
+const MOST_GLOB = 200

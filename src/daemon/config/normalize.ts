@@ -181,7 +181,9 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
     policy,
   } = entry
   const hiddenUnicode = policy?.['hidden-unicode'] ?? 'deceptive'
-  const selection = { root, include, exclude, unlisted, names, nested, strict, lfs, hiddenUnicode, contract, docs }
+  const marketplace = entry.mcp === undefined && entry.marketplace === true
+  const taken = { root, include, exclude, unlisted, names, nested, strict, lfs }
+  const selection = { ...taken, hiddenUnicode, contract, docs, marketplace }
   const following = { ref: askedOf(entry), update, brakes: brakesOf(entry), schedule: scheduleOf(entry) }
   if (path !== undefined) {
     const folder = absolute(path)

@@ -113,6 +113,12 @@ export const SHARED = {
   signed: SIGNED.optional().describe('Serve only what one of these signers has signed.'),
   policy: POLICY.optional().describe('What becomes of a skill that breaks a content rule.'),
   brakes: BRAKES.optional().describe('What waits for `skillsyncd approve`, and what is followed.'),
+  marketplace: z
+    .boolean()
+    .optional()
+    .describe(
+      'Read the plugin marketplace of the repository as groups of skills, for `plugin` in packs. Default: false.',
+    ),
   backend: z
     .enum(['auto', 'embedded', 'system'])
     .optional()

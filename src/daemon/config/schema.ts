@@ -21,7 +21,11 @@ const CHOICE = z.strictObject({
   path: line(1024).optional().describe('A glob over skill paths.'),
   name: line(200).optional().describe('A glob over skill names.'),
   tag: line(200).optional().describe('A tag.'),
-  plugin: line(200).optional().describe('A glob over the plugins of the marketplace in the repository of the source.'),
+  plugin: line(200)
+    .optional()
+    .describe(
+      'A glob over the plugins of the marketplace of a source with `marketplace: true`. The authors of the repository choose what is in a plugin.',
+    ),
 })
 
 const PACK = z.strictObject({

@@ -145,7 +145,7 @@ export interface SourceStatus {
   readonly fetched?: { readonly bytes: number; readonly most: number }
   /** For an MCP server: its verified files. Present only if the state folder is read for it. */
   readonly verified?: Verified
-  /** The plugin marketplace in the served commit, if there is one. */
+  /** The plugin marketplace in the served commit, if it was read; without files if there is none. */
   readonly marketplace?: MarketplaceCounts
   /** The served commit. */
   readonly served: ServedCommit | undefined

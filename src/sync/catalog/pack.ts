@@ -105,13 +105,11 @@ function pluginTest(
   reading: Reading,
 ): (skillPath: string) => boolean {
   if (plugin === undefined) return ALWAYS
-  if (marketplace === undefined) return NEVER_FIT
-  if (reading === 'as-it-may-be' && hasUnreadGroups(marketplace)) return ALWAYS
+  const isUnknown = marketplace === undefined || hasUnreadGroups(marketplace)
+  if (reading === 'as-it-may-be' && isUnknown) return ALWAYS
   const isNamed = nameMatcher(plugin)
-  return groupedIn(marketplace.groups.filter(({ name }) => isNamed(name)))
+  return groupedIn(marketplace?.groups.filter(({ name }) => isNamed(name)) ?? [])
 }
-
-const NEVER_FIT = (): boolean => false
 
 function canFit(choice: PackSelection, source: string): boolean {
   return choice.source === undefined || matcher([choice.source])(source)

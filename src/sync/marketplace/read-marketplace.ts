@@ -20,16 +20,15 @@ export interface ReadMarketplace {
 }
 
 /**
- * Reads the marketplace files of a tree as groups of skills; `undefined` if there are none. `earlier`: the marketplace
+ * Reads the marketplace files of a tree as groups of skills; without files if there are none. `earlier`: the marketplace
  * of the tree that `isUnchanged` compares with.
  */
 export async function readMarketplace(
   tree: PluginTree,
   earlier: Marketplace | undefined,
   signal: AbortSignal,
-): Promise<ReadMarketplace | undefined> {
+): Promise<ReadMarketplace> {
   const files = await readFiles(tree, earlier)
-  if (files.length === 0) return undefined
   const union = unionOf(files)
   const paths = new Set(union.entries.flatMap(({ place }) => (place.kind === 'local' ? [place.path] : [])))
   const folders = await readFolders(tree, paths, earlier?.folders ?? [], signal)

@@ -27,7 +27,7 @@ export interface Snapshot {
   readonly docs?: Docs
   /** Other data about that folder, if the source has one. */
   readonly docsFolder?: DocsFolder
-  /** The plugin marketplace of the repository, if it has one. */
+  /** The plugin marketplace of the repository, without files if there is none. Absent if it was not read. */
   readonly marketplace?: Marketplace
   /** Findings that belong to no skill, sorted by `path`. */
   readonly findings: readonly SkillDiagnostic[]

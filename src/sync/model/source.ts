@@ -126,4 +126,6 @@ export interface Selection {
    * is none.
    */
   readonly docs: string | undefined
+  /** True if the plugin marketplace of the repository is read. It adds groups of skills, and decides no skill. */
+  readonly marketplace: boolean
 }

@@ -38,7 +38,6 @@ export async function findMarketplace(search: MarketplaceSearch, signal: AbortSi
     return { ...(marketplace !== undefined && { marketplace }), findings: findings.filter(isAboutMarketplace) }
   }
   const read = await readMarketplace(new SearchedTree(search, signal), earlier?.marketplace, signal)
-  if (read === undefined) return { findings: [] }
   const findings = firstDiagnostics(read.findings, MOST_TOLD, (left, { path }) => {
     return { path, message: `${left} more findings about the marketplace are not listed` }
   })

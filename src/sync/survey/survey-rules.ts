@@ -10,7 +10,10 @@ import type { KnownTrees } from '../upstream/upstream.ts'
 import type { SurveyLimits } from './read-skill.ts'
 
 /** Increased if a tree would be judged otherwise than before: earlier surveys then no longer count. */
-const SURVEY_VERSION = 13
+const SURVEY_VERSION = 12
+
+/** Likewise of marketplaces, for the sources that have theirs read. */
+const MARKETPLACE_VERSION = 1
 
 /** The part of the configuration that a survey depends on. */
 export interface Rules {
@@ -22,9 +25,10 @@ export interface Rules {
 export function rulesOf({ selection, limits }: Rules, version = SURVEY_VERSION): string {
   // `strict` changes no finding, but decides if the commit is taken: a source that turns it on is surveyed again.
   const { root, include, exclude, unlisted, names, nested, lfs, hiddenUnicode, strict, contract, docs } = selection
+  const ofMarketplace = selection.marketplace ? [MARKETPLACE_VERSION] : []
   const { skill, frontmatter, fetch } = limits
   const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth, fetch.segmentBytes]
-  const choices = [names, nested, lfs, hiddenUnicode, strict, contract, docs]
+  const choices = [names, nested, lfs, hiddenUnicode, strict, contract, docs, ...ofMarketplace]
   const rules = JSON.stringify([version, root, include, exclude, unlisted, choices, figures])
   return createHash('sha256').update(rules).digest('hex')
 }

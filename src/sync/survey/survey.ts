@@ -130,6 +130,7 @@ class Surveyor {
   }
 
   async #marketplace({ folders }: FoundSkills): Promise<FoundMarketplace> {
+    if (!this.#selection.marketplace) return { findings: [] }
     const search = { tree: this.#tree, root: this.#selection.root, earlier: this.#earlier?.snapshot, folders }
     return findMarketplace(search, this.#signal)
   }

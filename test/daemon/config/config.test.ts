@@ -50,6 +50,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
         hiddenUnicode: 'deceptive',
         contract: false,
         docs: undefined,
+        marketplace: false,
         schedule: { kind: 'every', periodMs: 300_000 },
       },
       access: { kind: 'none' },
@@ -101,6 +102,44 @@ test.each([
     expect(found[0]).toContain(why)
   },
 )
+
+test.each([
+  ['', '{ plugin: x }', 'include'],
+  ['marketplace: false', '{ source: team, plugin: x }', 'include'],
+  ['marketplace: true', '{ source: other, plugin: x }', 'include'],
+  ['marketplace: true, enabled: false', '{ plugin: x }', 'include'],
+  ['', '{ plugin: x }', 'exclude'],
+])('a choice by plugin needs a source whose marketplace is read: {%s}, %s of %s', (keys, choice, list) => {
+  const packs = list === 'include' ? `include: [${choice}]` : `include: [{}], exclude: [${choice}]`
+  const of = (source: string) =>
+    `sources: [{ id: team, url: https://x.example/y, ${source} }, { id: b, url: https://y.example/y }]\npacks: [{ id: p, ${packs.replace('other', 'b')} }]`
+
+  expect(problems(of(keys))).toEqual([
+    expect.stringContaining(`packs[0].${list}[0].plugin: needs a source with \`marketplace: true\``),
+  ])
+})
+
+test.each(['marketplace: true }]', '}]\ndefaults: [{ match: https://x.example/, marketplace: true }]'])(
+  'a source has its marketplace read by its own key or by the defaults: %s',
+  (rest) => {
+    const config = parse(
+      `packs: [{ id: p, include: [{ plugin: x }] }]\nsources: [{ id: team, url: https://x.example/y, ${rest}`,
+    )
+
+    expect(config.sources[0]?.source.marketplace).toBe(true)
+  },
+)
+
+test('a server has no marketplace, whatever the defaults say', () => {
+  const defaults = 'defaults: [{ match: https://x.example/, marketplace: true }]'
+
+  expect(parse(`sources: [{ id: a, mcp: https://x.example/mcp }]\n${defaults}`).sources[0]?.source.marketplace).toBe(
+    false,
+  )
+  expect(problems('sources: [{ id: a, mcp: https://x.example/mcp, marketplace: true }]')).toEqual([
+    expect.stringContaining('marketplace: goes with `url` and `path` alone'),
+  ])
+})
 
 test('a pack has what is said of it, and excludes nothing if nothing else is said', () => {
   const config = parse(`
@@ -155,7 +194,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
     .replaceAll(/^# (?=(?:packs|state|lock|retention|programs|limits|gate|defaults|audit):)/gm, '')
     .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
-      /^( +)# (?=(?:docs|unlisted|update|names|nested|links|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
+      /^( +)# (?=(?:docs|unlisted|update|names|nested|marketplace|links|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
       '$1',
     )
     .replaceAll(
@@ -177,7 +216,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.programs).toEqual(parse(text).programs)
   expect(config.packs).toMatchObject([
     { id: 'web', include: [{ path: 'web/**' }, { tag: 'accessibility' }] },
-    { id: 'team-writing', include: [{ source: 'team', plugin: 'writing' }] },
+    { id: 'team-writing', include: [{ plugin: 'writing' }] },
   ])
   expect(config.sources[0]?.source.nested).toBe('as-skills')
   expect(config.serve.ttlMs).toBe(60_000)

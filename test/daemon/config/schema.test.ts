@@ -79,6 +79,7 @@ const HONOURED = [
     'update',
     'nested',
     'contract',
+    'marketplace',
     'backend',
     'links',
     'required',

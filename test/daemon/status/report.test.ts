@@ -213,6 +213,7 @@ const TEAM: Source = {
   hiddenUnicode: 'note',
   contract: false,
   docs: undefined,
+  marketplace: false,
 }
 
 const FOLLOWED = { ...updatedTo(), skills: 1 }

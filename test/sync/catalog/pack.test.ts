@@ -44,24 +44,29 @@ describe('a pack holds', () => {
     ]
     const withPlugins = { ...files, '.claude-plugin/marketplace.json': JSON.stringify({ plugins }) }
 
+    const read = async (all: Files) => surveyed(all, { marketplace: true })
+
     test.each<[string, PackSelection, readonly string[]]>([
       ['what is in the plugin', { plugin: 'web-kit' }, ['web/charts', 'web/forms']],
       ['what is in one of those that match', { plugin: '*-kit', path: '*/[cd]*' }, ['ops/deploy', 'web/charts']],
       ['nothing of a plugin that is not there', { plugin: 'more' }, []],
     ])('%s', async (_, choice, paths) => {
-      expect(pathsIn(await surveyed(withPlugins), pack({ include: [choice] }))).toEqual(paths)
+      expect(pathsIn(await read(withPlugins), pack({ include: [choice] }))).toEqual(paths)
     })
 
-    test('nothing without a marketplace', async () => {
-      expect(pathsIn(await surveyed(files), pack({ include: [{ plugin: '*' }] }))).toEqual([])
+    test('nothing without a marketplace, nor of a source that has none read', async () => {
+      expect(pathsIn(await read(files), pack({ include: [{ plugin: '*' }] }))).toEqual([])
+      expect(pathsIn(await surveyed(withPlugins), pack({ include: [{ plugin: '*' }] }))).toEqual([])
     })
 
-    test('what is excluded stays out, and all else too while a marketplace file is not readable', async () => {
+    test('what is excluded stays out, and all else too while the plugins are unknown', async () => {
       const chosen = pack({ include: [{}], exclude: [{ plugin: 'ops-kit' }] })
 
-      expect(pathsIn(await surveyed(withPlugins), chosen)).toEqual(['web/charts', 'web/forms'])
-      expect(pathsIn(await surveyed({ ...withPlugins, 'marketplace.json': '{' }), chosen)).toEqual([])
-      expect(pathsIn(await surveyed(files), chosen)).toHaveLength(3)
+      expect(pathsIn(await read(withPlugins), chosen)).toEqual(['web/charts', 'web/forms'])
+      expect(pathsIn(await read({ ...withPlugins, 'marketplace.json': '{' }), chosen)).toEqual([])
+      expect(pathsIn(await read(files), chosen)).toHaveLength(3)
+      expect(pathsIn(await surveyed(files), chosen)).toEqual([])
+      expect(pathsIn(await surveyed(withPlugins), chosen)).toEqual([])
     })
 
     test('the digest of choices without a plugin is that of earlier versions', () => {

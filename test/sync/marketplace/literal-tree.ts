@@ -37,6 +37,6 @@ export function literalTree(
 }
 
 /** The marketplace of these files. */
-export async function marketplaceOf(files: LiteralFiles, earlier?: Marketplace): Promise<ReadMarketplace | undefined> {
+export async function marketplaceOf(files: LiteralFiles, earlier?: Marketplace): Promise<ReadMarketplace> {
   return readMarketplace(literalTree(files), earlier, new AbortController().signal)
 }

@@ -16,16 +16,16 @@ describe('a plugin is a group of skills', () => {
       'plugins/writing/.claude-plugin/plugin.json': { name: 'writing', version: '1.2.0', skills: ['./more/'] },
     })
 
-    expect(read?.marketplace).toMatchObject({
+    expect(read.marketplace).toMatchObject({
       files: [{ path: CLAUDE, name: 'acme', plugins: 1 }],
       groups: [{ name: 'writing', version: '1.2.0', path: 'plugins/writing' }],
     })
-    const isMember = groupedIn(read?.marketplace.groups ?? [])
+    const isMember = groupedIn(read.marketplace.groups)
     expect(
       ['skills/pdf', 'extra/essay', 'more/letter', 'more'].every((one) => isMember(`plugins/writing/${one}`)),
     ).toBe(true)
     expect(['plugins/writing', 'plugins/writing/skills/pdf/nested', 'skills/pdf', ''].some(isMember)).toBe(false)
-    expect(read?.findings).toEqual([])
+    expect(read.findings).toEqual([])
   })
 
   test('with the root as its source, of those that the entry names, and without names of the folder "skills"', async () => {
@@ -39,7 +39,7 @@ describe('a plugin is a group of skills', () => {
       'skills/pdf/SKILL.md': '',
     })
 
-    expect(read?.marketplace.groups.map(({ name, skills }) => [name, skills])).toEqual([
+    expect(read.marketplace.groups.map(({ name, skills }) => [name, skills])).toEqual([
       ['documents', ['skills/pdf', 'skills/docx']],
       ['all', ['skills']],
     ])
@@ -60,10 +60,8 @@ describe('a plugin is a group of skills', () => {
       'plugins/c/x': '',
     })
 
-    expect(read?.marketplace.groups.map(({ path }) => path)).toEqual(['plugins/teaching', 'third_party/clay', 'c'])
-    expect(read?.findings.map(({ message }) => message)).toEqual([
-      'The plugin "c" has no folder "c" in this repository',
-    ])
+    expect(read.marketplace.groups.map(({ path }) => path)).toEqual(['plugins/teaching', 'third_party/clay', 'c'])
+    expect(read.findings.map(({ message }) => message)).toEqual(['The plugin "c" has no folder "c" in this repository'])
   })
 })
 
@@ -76,11 +74,11 @@ test('several files are one union by plugin name: the first file counts, and eac
     'review/x': '',
   })
 
-  expect(read?.marketplace.groups.map(({ name, path }) => [name, path])).toEqual([
+  expect(read.marketplace.groups.map(({ name, path }) => [name, path])).toEqual([
     ['writing', 'writing'],
     ['review', 'review'],
   ])
-  expect(read?.findings.map(({ rule, path, message }) => `${rule} ${path}: ${message}`)).toEqual([
+  expect(read.findings.map(({ rule, path, message }) => `${rule} ${path}: ${message}`)).toEqual([
     `marketplace-differs ${CODEX}: The plugin "writing" differs from that in ${CLAUDE}, which counts`,
     `marketplace-differs ${CLAUDE}: The file lacks 1 plugin of the other marketplace files: review`,
     `marketplace-differs ${CODEX}: The file lacks 1 plugin of the other marketplace files: review`,
@@ -107,7 +105,7 @@ test('plugins elsewhere are suggested with their pins, or are not supported, and
 
   const read = await readMarketplace(tree, undefined, new AbortController().signal)
 
-  expect(read?.marketplace).toMatchObject({
+  expect(read.marketplace).toMatchObject({
     groups: [],
     suggested: [
       { name: 'one', url: 'https://github.com/acme/one.git', ref: 'main', sha },
@@ -150,7 +148,7 @@ test('the parts of a plugin that are not skills are counted: in usual places, in
     'p/bin/tool': '',
   })
 
-  expect(read?.marketplace.groups.map(({ carried }) => carried)).toEqual([
+  expect(read.marketplace.groups.map(({ carried }) => carried)).toEqual([
     { hooks: 4, commands: 4, agents: 1, mcpServers: 4, lspServers: 1, monitors: 1, programs: 1, settings: 1 },
   ])
 })
@@ -170,10 +168,10 @@ describe('a file that is not usable is a finding, and the other files count', ()
       'p/x': '',
     })
 
-    expect(read?.marketplace.groups.map(({ name }) => name)).toEqual(['p'])
-    expect(read?.marketplace.files[0]).toEqual({ path: CLAUDE, plugins: 0, isUnread: true })
-    expect(read !== undefined && hasUnreadGroups(read.marketplace)).toBe(true)
-    expect(read?.findings).toEqual([
+    expect(read.marketplace.groups.map(({ name }) => name)).toEqual(['p'])
+    expect(read.marketplace.files[0]).toEqual({ path: CLAUDE, plugins: 0, isUnread: true })
+    expect(hasUnreadGroups(read.marketplace)).toBe(true)
+    expect(read.findings).toEqual([
       { rule: 'marketplace-unread', path: CLAUDE, message: `The marketplace is not read: ${why}` },
     ])
   })
@@ -220,8 +218,8 @@ test.each([
 ])('an entry is refused alone: %s', async (why, entry) => {
   const read = await marketplaceOf({ [CLAUDE]: { plugins: [entry, { name: 'good', source: './good' }] }, 'good/x': '' })
 
-  expect(read?.marketplace.groups.map(({ name }) => name)).toEqual(['good'])
-  expect(read?.findings).toEqual([{ rule: 'plugin-refused', path: CLAUDE, message: `A plugin is not read: ${why}` }])
+  expect(read.marketplace.groups.map(({ name }) => name)).toEqual(['good'])
+  expect(read.findings).toEqual([{ rule: 'plugin-refused', path: CLAUDE, message: `A plugin is not read: ${why}` }])
 })
 
 test('of two plugins of one name in a file, the first counts', async () => {
@@ -232,8 +230,8 @@ test('of two plugins of one name in a file, the first counts', async () => {
 
   const read = await marketplaceOf({ [CLAUDE]: { plugins }, 'a/x': '', 'b/x': '' })
 
-  expect(read?.marketplace.groups.map(({ path }) => path)).toEqual(['a'])
-  expect(read?.findings.map(({ message }) => message)).toEqual(['The plugin "p" appears twice; the first counts'])
+  expect(read.marketplace.groups.map(({ path }) => path)).toEqual(['a'])
+  expect(read.findings.map(({ message }) => message)).toEqual(['The plugin "p" appears twice; the first counts'])
 })
 
 test('a folder that is unchanged is not read again, and what was found in it is found again', async () => {
@@ -250,15 +248,17 @@ test('a folder that is unchanged is not read again, and what was found in it is 
   const first = await marketplaceOf(files)
   const tree = literalTree(files, ['p', 'gone'])
 
-  const second = await readMarketplace(tree, first?.marketplace, new AbortController().signal)
+  const second = await readMarketplace(tree, first.marketplace, new AbortController().signal)
 
   expect(second).toEqual(first)
-  expect(second?.findings.map(({ rule }) => rule)).toEqual(['plugin-refused', 'marketplace-unread'])
+  expect(second.findings.map(({ rule }) => rule)).toEqual(['plugin-refused', 'marketplace-unread'])
   expect(tree.opened).toEqual([CLAUDE])
 })
 
-test('a repository without such a file has no marketplace', async () => {
-  expect(await marketplaceOf({ 'skills/pdf/SKILL.md': '' })).toBeUndefined()
+test('a repository without such a file has a marketplace without files', async () => {
+  const { marketplace, findings } = await marketplaceOf({ 'skills/pdf/SKILL.md': '' })
+
+  expect([marketplace.files, marketplace.groups, findings]).toEqual([[], [], []])
 })
 
 test('hostile JSON never throws, and no path or address in the result leads out', async () => {
@@ -307,12 +307,12 @@ test('hostile JSON never throws, and no path or address in the result leads out'
   await fc.assert(
     fc.asyncProperty(file, file, file, async (claude, codex, manifest) => {
       const read = await marketplaceOf({ [CLAUDE]: claude, [CODEX]: codex, 'p/.claude-plugin/plugin.json': manifest })
-      const { groups = [], suggested = [], folders = [] } = read?.marketplace ?? {}
+      const { groups, suggested, folders } = read.marketplace
       const paths = [groups, folders].flat().flatMap(({ path, skills }) => [[path], skills].flat())
       expect(paths.filter((path) => safePath(path) !== path)).toEqual([])
       expect(suggested.filter(({ url }) => !/^(?:https?|ssh):\/\/|^[\w.]+@/.test(url))).toEqual([])
       expect(new Set(groups.map(({ name }) => name)).size).toBe(groups.length)
-      expect(JSON.parse(JSON.stringify(read?.marketplace ?? {}))).toEqual(read?.marketplace ?? {})
+      expect(JSON.parse(JSON.stringify(read.marketplace))).toEqual(read.marketplace)
     }),
     { numRuns: 300 },
   )

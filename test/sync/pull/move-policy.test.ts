@@ -32,6 +32,7 @@ function source(ref: AskedRef, more: Partial<GitSource> = {}): GitSource {
     hiddenUnicode: 'note',
     contract: false,
     docs: undefined,
+    marketplace: false,
     ...more,
   }
 }

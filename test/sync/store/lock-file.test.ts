@@ -114,6 +114,7 @@ const SOURCE: Source = {
   hiddenUnicode: 'note',
   contract: false,
   docs: undefined,
+  marketplace: false,
 }
 
 test('an entry fits a source whose policy of hidden text is the stricter default, and no other policy', () => {

@@ -23,8 +23,10 @@ const COLLECTION = {
   'other/SKILL.md': skillText('other'),
 }
 
+const read = async (files: Files) => surveyed(files, { marketplace: true })
+
 test('a survey finds the marketplace of the tree, and serves the skills as if there were none', async () => {
-  const { marketplace, skills, findings } = await surveyed(COLLECTION)
+  const { marketplace, skills, findings } = await read(COLLECTION)
 
   expect(marketplace?.suggested).toEqual([{ name: 'elsewhere', url: 'https://github.com/acme/elsewhere.git' }])
   expect(marketplace?.groups).toMatchObject([{ name: 'writing', version: '1.0.0', carried: { hooks: 1, commands: 1 } }])
@@ -36,16 +38,32 @@ test('a survey finds the marketplace of the tree, and serves the skills as if th
   expect(findings).toEqual([])
 })
 
+test('without `marketplace: true` nothing of it is read, and the rules of the survey are others', async () => {
+  const without = await surveyed({ ...COLLECTION, 'marketplace.json': '{' })
+  const plain = await surveyed({ 'other/SKILL.md': COLLECTION['other/SKILL.md'] })
+
+  expect([without.marketplace, without.findings]).toEqual([undefined, []])
+  expect(without.rules).toBe(plain.rules)
+  expect((await read(COLLECTION)).rules).not.toBe(without.rules)
+})
+
+test('a repository without such a file has an empty marketplace: it was read', async () => {
+  expect((await read({ 'other/SKILL.md': COLLECTION['other/SKILL.md'] })).marketplace).toMatchObject({
+    files: [],
+    groups: [],
+  })
+})
+
 test('a source that is a part of a repository has no marketplace', async () => {
-  expect((await surveyed(COLLECTION, { root: 'plugins' })).marketplace).toBeUndefined()
+  expect((await surveyed(COLLECTION, { root: 'plugins', marketplace: true })).marketplace).toBeUndefined()
 })
 
 test('a marketplace file may be a link inside the repository, and nowhere else', async () => {
   const at = (link: string): Files => ({ ...COLLECTION, [FILE]: { link }, 'real.json': COLLECTION[FILE] })
 
-  const inside = await surveyed(at('../real.json'))
-  const outside = await surveyed(at('../../real.json'))
-  const absolute = await surveyed(at('/etc/hostname'))
+  const inside = await read(at('../real.json'))
+  const outside = await read(at('../../real.json'))
+  const absolute = await read(at('/etc/hostname'))
 
   expect(inside.marketplace?.groups).toHaveLength(1)
   expect([outside, absolute].map(({ marketplace }) => marketplace?.groups)).toEqual([[], []])
@@ -54,7 +72,7 @@ test('a marketplace file may be a link inside the repository, and nowhere else',
 
 test('the manifest of a plugin may not be a link out of the plugin', async () => {
   const manifest = 'plugins/writing/.claude-plugin/plugin.json'
-  const found = await surveyed({
+  const found = await read({
     ...COLLECTION,
     [manifest]: { link: '../../../real.json' },
     'real.json': '{"version":"2.0.0"}',
@@ -65,7 +83,7 @@ test('the manifest of a plugin may not be a link out of the plugin', async () =>
 })
 
 test('a marketplace file over 10 MiB is refused by its size', async () => {
-  const found = await surveyed({ ...COLLECTION, [FILE]: `{"plugins":[],"x":"${'x'.repeat(10 * 2 ** 20)}"}` })
+  const found = await read({ ...COLLECTION, [FILE]: `{"plugins":[],"x":"${'x'.repeat(10 * 2 ** 20)}"}` })
 
   expect(found.marketplace?.files).toEqual([{ path: FILE, plugins: 0, isUnread: true }])
   expect(noted(found.findings)).toEqual([`marketplace-unread ${FILE}`])
@@ -88,13 +106,13 @@ test('a commit that changes one plugin is fetched once, and no file of another p
     'plugins/two/.claude-plugin/plugin.json': two,
     'plugins/two/skills/docx/SKILL.md': skillText('docx'),
   }
-  const first = await surveys.next(files, rulesWith())
+  const first = await surveys.next(files, rulesWith({ marketplace: true }))
   const { counts, taken } = surveys.upstream
   const [fetches, blobs] = [counts.fetch, taken.length]
 
   const second = await surveys.next(
     { ...files, 'plugins/one/skills/pdf/SKILL.md': `${skillText('pdf')}more` },
-    rulesWith(),
+    rulesWith({ marketplace: true }),
   )
 
   expect(counts.fetch).toBe(fetches + 1)
@@ -137,8 +155,8 @@ test('whatever commits come one after another, each has the marketplace that it 
     fc.asyncProperty(fc.array(commit, { minLength: 2, maxLength: 4 }), async (commits) => {
       await using surveys = await Surveys.open()
       for (const files of commits) {
-        const { marketplace, findings } = await surveys.next(files, rulesWith())
-        const alone = await surveyed(files)
+        const { marketplace, findings } = await surveys.next(files, rulesWith({ marketplace: true }))
+        const alone = await read(files)
         expect(marketplace).toEqual(alone.marketplace)
         expect(findings).toEqual(alone.findings)
       }

@@ -123,6 +123,7 @@ export function rulesWith(edit: Edited = {}): Rules {
       hiddenUnicode: 'note',
       contract: false,
       docs: undefined,
+      marketplace: false,
       ...selection,
     },
     limits: { skill: SKILL_LIMITS, frontmatter: FRONTMATTER_LIMITS, fetch: FETCH_LIMITS, ...limits },

@@ -152,6 +152,7 @@ function sourceAt(url: string, { ref, backend = BACKENDS.get(url) ?? 'auto' }: O
     hiddenUnicode: 'note',
     contract: false,
     docs: undefined,
+    marketplace: false,
   } as const
   return {
     kind: 'git',

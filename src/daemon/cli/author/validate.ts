@@ -112,6 +112,7 @@ function rulesOf({ contract }: Asked): Rules {
     hiddenUnicode: 'deceptive',
     contract,
     docs: undefined,
+    marketplace: true,
   }
   return { selection: all, limits: { skill: SKILL_LIMITS, frontmatter: FRONTMATTER_LIMITS, fetch: FETCH_LIMITS } }
 }

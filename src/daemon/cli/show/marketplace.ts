@@ -7,7 +7,7 @@ import { Store } from '../../../sync/store/store.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { idsOf } from '../../config/config.ts'
+import { configuredIn, idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
 import { carriedText, marketplaceRowOf } from '../../status/marketplace-rows.ts'
@@ -38,10 +38,19 @@ export const marketplaceCommand: Command = {
     const config = await configFor(context)
     const [source] = sourcesOf([named], config)
     if (source === undefined) throw new TypeError('A source that was named has an id')
+    expectRead(config, source)
     await agreeWithDaemon(config, context.signal)
     print(context, onlyNamed(await readRow(config, source), plugins), config)
     return 0
   },
+}
+
+function expectRead(config: Config, id: SourceId): void {
+  if (configuredIn(config, id).source.marketplace) return
+  throw new OperatorError(
+    'bad-request',
+    `The marketplace of "${id}" is not read; \`marketplace: true\` of the source switches it on`,
+  )
 }
 
 async function readRow(config: Config, id: SourceId): Promise<MarketplaceRow> {
@@ -51,6 +60,11 @@ async function readRow(config: Config, id: SourceId): Promise<MarketplaceRow> {
   const snapshot = catalog?.snapshots.find(({ source }) => source === id)
   if (snapshot === undefined)
     throw new OperatorError('nothing-served', `Nothing of "${id}" is served yet; skillsyncd sync ${id} pulls it`)
+  if (snapshot.marketplace === undefined)
+    throw new OperatorError(
+      'nothing-served',
+      `The marketplace of "${id}" was not read in the served commit; skillsyncd sync ${id} tries it, and skillsyncd why ${id} has the findings`,
+    )
   return marketplaceRowOf(snapshot)
 }
 

@@ -75,7 +75,7 @@ function rebuiltLines(served: SourceStatus['served']): string[] {
 }
 
 function marketplaceLines({ id, marketplace }: SourceStatus): string[] {
-  if (marketplace === undefined) return []
+  if (marketplace === undefined || marketplace.files.length === 0) return []
   const { groups, suggested, unsupported, carried } = marketplace
   const parts = [
     countOf(groups, 'plugin'),

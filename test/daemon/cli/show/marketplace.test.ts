@@ -2,6 +2,8 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { World, skill } from '../../../e2e/world.ts'
 
+const SOURCE = ['every: 1h', 'marketplace: true']
+
 const SHA = 'c'.repeat(40)
 
 const MARKETPLACE = {
@@ -31,7 +33,7 @@ const FILES = {
 }
 
 test('status has the numbers of the marketplace, and the command all of it, in words and as JSON', async () => {
-  await using world = await World.create()
+  await using world = await World.create(SOURCE)
   await world.repository.commit(FILES)
   await world.synced()
 
@@ -76,14 +78,16 @@ test('status has the numbers of the marketplace, and the command all of it, in w
 })
 
 test('the printed packs and sources are configuration, and the packs select the skills of the plugins', async () => {
-  await using world = await World.create()
+  await using world = await World.create(SOURCE)
   const { home, git, repository } = world
   await repository.commit(FILES)
   await world.synced()
 
   const packs = parse((await home.command('marketplace', 'team', '--packs')).stdout)
   const sources = parse((await home.command('marketplace', 'team', 'search', 'tools', '--sources')).stdout)
-  await home.configure({ team: [`url: ${git.serve('team', repository)}`] }, [`packs: ${JSON.stringify(packs.packs)}`])
+  await home.configure({ team: [`url: ${git.serve('team', repository)}`, ...SOURCE] }, [
+    `packs: ${JSON.stringify(packs.packs)}`,
+  ])
   await home.command('sync')
   const listed = JSON.parse((await home.command('list', '--pack', 'team-writing', '--json')).stdout)
 
@@ -108,11 +112,11 @@ test('the printed packs and sources are configuration, and the packs select the 
 })
 
 test('a commit that moves a skill to another plugin moves it to the pack of that plugin', async () => {
-  await using world = await World.create(['every: 1h'])
+  await using world = await World.create(SOURCE)
   const { home, git, repository } = world
   await repository.commit(FILES)
   const plugins = [{ name: 'writing', source: './plugins/style', skills: './rules' }]
-  await home.configure({ team: [`url: ${git.serve('team', repository)}`] }, [
+  await home.configure({ team: [`url: ${git.serve('team', repository)}`, ...SOURCE] }, [
     'packs: [{ id: w, include: [{ plugin: writing }] }]',
   ])
   const names = async (): Promise<readonly string[]> => {
@@ -128,8 +132,23 @@ test('a commit that moves a skill to another plugin moves it to the pack of that
   expect([before, after]).toEqual([['essay', 'letter'], ['prose']])
 })
 
-test('a source without a marketplace says so, an unknown plugin is an error, and so is a source that serves nothing', async () => {
+test('a source without `marketplace: true` is told how to switch it on', async () => {
   await using world = await World.create()
+  await world.repository.commit(FILES)
+  await world.synced()
+
+  const shown = await world.home.command('marketplace', 'team')
+  const status = await world.home.command('status')
+
+  expect(shown).toMatchObject({ status: 1, stdout: '' })
+  expect(shown.stderr).toContain(
+    'The marketplace of "team" is not read; `marketplace: true` of the source switches it on',
+  )
+  expect(status.stdout).not.toContain('marketplace')
+})
+
+test('a source without a marketplace says so, an unknown plugin is an error, and so is a source that serves nothing', async () => {
+  await using world = await World.create(SOURCE)
   const nothing = await world.home.command('marketplace', 'team')
   await world.synced()
 
