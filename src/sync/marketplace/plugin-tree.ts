@@ -5,8 +5,8 @@ export interface PluginTree {
   /** The entries of a folder; `undefined` if there is no such folder. */
   list(folder: string): readonly PluginTreeEntry[] | undefined
   /**
-   * Makes files ready to be read, those that do not exist left out. Links are followed inside `within` and nowhere
-   * else. A file over `bytes` is refused before its content is read.
+   * Fetches files, those that do not exist left out. Links are followed inside `within` and nowhere else. A file over
+   * `bytes` is fetched too, and refused before it is parsed.
    */
   open(paths: readonly string[], bounds: ReadBounds): Promise<OpenFiles>
 }

@@ -5,6 +5,7 @@ import type { FileText, OpenFiles, PluginTree, PluginTreeEntry, ReadBounds } fro
 import { readMarketplace } from '../marketplace/read-marketplace.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Snapshot } from '../model/snapshot.ts'
+import { SyncError } from '../model/sync-error.ts'
 import type { TakenBlob, Tree } from '../model/tree.ts'
 import { utf8 } from '../skill-md/frontmatter.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
@@ -31,17 +32,29 @@ export interface FoundMarketplace {
 
 /** Reads the plugin marketplace of a tree, if it has one. Only the tree is read, whatever the files in it name. */
 export async function findMarketplace(search: MarketplaceSearch, signal: AbortSignal): Promise<FoundMarketplace> {
-  const { tree, root, earlier } = search
+  const { tree, root } = search
   if (root !== '') return { findings: [] }
-  if (earlier?.tree === tree.root) {
-    const { marketplace, findings } = earlier
-    return { ...(marketplace !== undefined && { marketplace }), findings: findings.filter(isAboutMarketplace) }
-  }
-  const read = await readMarketplace(new SearchedTree(search, signal), earlier?.marketplace, signal)
+  // Of a snapshot without a marketplace, not even the absence of a file is known.
+  const earlier = search.earlier?.marketplace === undefined ? undefined : search.earlier
+  if (earlier?.marketplace !== undefined && earlier.tree === tree.root)
+    return { marketplace: earlier.marketplace, findings: earlier.findings.filter(isAboutMarketplace) }
+  const searched = new SearchedTree({ ...search, earlier }, signal)
+  const read = await readMarketplace(searched, earlier?.marketplace, signal).catch(messageIfTooMuch)
+  if (typeof read === 'string') return { findings: [tooMuch(read)] }
   const findings = firstDiagnostics(read.findings, MOST_TOLD, (left, { path }) => {
     return { path, message: `${left} more findings about the marketplace are not listed` }
   })
   return { marketplace: read.marketplace, findings }
+}
+
+/** The message of an error about a limit: the skills fit, and a marketplace must not keep them from being served. */
+function messageIfTooMuch(error: unknown): string {
+  if (error instanceof SyncError && error.code === 'limit-exceeded') return error.message
+  throw error
+}
+
+function tooMuch(why: string): SkillDiagnostic {
+  return { rule: 'marketplace-unread', path: '', message: `The marketplace is not read: ${why}` }
 }
 
 /** True for a finding of `findMarketplace`. It is made again for each tree, so it is never kept with a folder. */

@@ -113,6 +113,8 @@ class Surveyor {
     const { names, nested } = this.#selection
     const skills = await stepByStep(placing(judged, { names, nested, isUnlisted }))
     const unusable = found.unusable.map((path) => unusableDiagnostic(path, 'A folder that is not looked into'))
+    const docs = await this.#docs()
+    // Last of all that takes blobs, so that it uses up no limit before the rest.
     const { marketplace, findings: ofMarketplace } = await this.#marketplace(found)
     const elsewhere = [
       ...found.kept.findings.filter((finding) => !isAboutMarketplace(finding)),
@@ -125,7 +127,7 @@ class Surveyor {
     const findings = await stepByStep(sorting(elsewhere, (a, b) => comparePaths(a.path, b.path)))
     const leaning = [...leaningOnLinks(found, linked), ...this.#unfinished]
     const folders = await stepByStep(decidingByTheirId(found.folders, leaning, decidedByNeighbours(skills)))
-    const beside = { ...(marketplace !== undefined && { marketplace }), ...(await this.#docs()) }
+    const beside = { ...(marketplace !== undefined && { marketplace }), ...docs }
     return { skills, findings, folders, ...beside, taken: this.#taken }
   }
 

@@ -1,8 +1,13 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { groupedIn } from '../../../src/sync/marketplace/marketplace.ts'
+import { SyncError } from '../../../src/sync/model/sync-error.ts'
+import type { TakenBlob, Tree } from '../../../src/sync/model/tree.ts'
+import { findMarketplace } from '../../../src/sync/survey/find-marketplace.ts'
 import { blobId, skillText } from '../../support/git/scripted-upstream.ts'
 import type { Files } from '../../support/git/scripted-upstream.ts'
+import { never } from '../store/samples.ts'
+import { objectId } from '../upstream/reached.ts'
 import { Surveys, noted, rulesWith, surveyed } from './surveyed.ts'
 
 const FILE = '.claude-plugin/marketplace.json'
@@ -88,6 +93,46 @@ test('a marketplace file over 10 MiB is refused by its size', async () => {
   expect(found.marketplace?.files).toEqual([{ path: FILE, plugins: 0, isUnread: true }])
   expect(noted(found.findings)).toEqual([`marketplace-unread ${FILE}`])
 })
+
+test('a marketplace that is over a limit of the fetch is a finding, and is read again by the next survey', async () => {
+  const tooMuch = new SyncError('limit-exceeded', 'Cannot keep the files: over limits.repository.bytes')
+  const down = new SyncError('source-unreachable', 'Cannot reach "team"')
+  const { marketplace: _marketplace, ...unread } = await read(COLLECTION)
+  const search = (failure: SyncError) => ({
+    tree: {
+      ...TREE,
+      take: async () => {
+        throw failure
+      },
+    },
+    root: '',
+    earlier: undefined,
+    folders: new Map(),
+  })
+
+  const found = await findMarketplace(search(tooMuch), never())
+  const later = await findMarketplace({ ...search(down), tree: TREE, earlier: { ...unread, tree: TREE.root } }, never())
+
+  expect(found).toEqual({
+    findings: [{ rule: 'marketplace-unread', path: '', message: `The marketplace is not read: ${tooMuch.message}` }],
+  })
+  expect(later.marketplace?.files).toEqual([{ path: 'marketplace.json', plugins: 0 }])
+  await expect(findMarketplace(search(down), never())).rejects.toBe(down)
+})
+
+/** A tree whose only file is a marketplace without plugins. */
+const TREE: Tree = {
+  revision: { asked: 'main', ref: 'refs/heads/main', commit: objectId('a'.repeat(40)) },
+  root: objectId('b'.repeat(40)),
+  proof: { commit: new Uint8Array() },
+  list: () => [{ name: 'marketplace.json', kind: 'file', id: objectId('c'.repeat(40)) }],
+  take: async (blobs) =>
+    new Map(
+      [...blobs].map((id) => [id, { kind: 'blob', size: 14, sha256: '', isLfsPointer: false } satisfies TakenBlob]),
+    ),
+  bytesOf: () => Buffer.from('{"plugins":[]}'),
+  [Symbol.asyncDispose]: async () => {},
+}
 
 test('a commit that changes one plugin is fetched once, and no file of another plugin is read again', async () => {
   await using surveys = await Surveys.open()
