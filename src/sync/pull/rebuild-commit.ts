@@ -3,6 +3,7 @@ import { isLocked } from '../decisions/lock.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Workspace } from '../store/objects/blob-store.ts'
+import { isAboutMarketplace } from '../survey/find-marketplace.ts'
 import type { TreeUpstream } from '../upstream/upstream.ts'
 import { findLockedSkills } from './fallback-source.ts'
 import type { Fallback } from './fallback-source.ts'
@@ -49,7 +50,10 @@ async function fromListing(
   const snapshot = await fetchSnapshot({ ...pull, revision: entry.revision, upstream: upstreamOf(tree) })
   // Without tree ids, so that no pull reuses this result for an equal tree of another commit: withheld content is
   // missing here.
-  const whole: Snapshot = { ...snapshot, folders: {}, rebuiltFrom: id }
+  const { marketplace: _marketplace, findings: all, ...ofSkills } = snapshot
+  // The files of a marketplace are missing: it is not known.
+  const findings = all.filter((finding) => !isAboutMarketplace(finding))
+  const whole: Snapshot = { ...ofSkills, findings, folders: {}, rebuiltFrom: id }
   if (isLocked(entry, whole)) return whole
   return { why: `of what its fallback "${id}" has, this version makes other skills than are locked` }
 }

@@ -161,6 +161,23 @@ test('what was rebuilt is taken anew from upstream once the source follows its r
   expect(snapshot.folders).not.toEqual({})
 })
 
+test('the marketplace of what was rebuilt is not known, and is read once the commit itself is fetched', async () => {
+  const marketplace = JSON.stringify({ plugins: [{ name: 'p', source: './', skills: ['./pdf'] }] })
+  const files = { 'pdf/SKILL.md': skillText('pdf'), '.claude-plugin/marketplace.json': marketplace }
+  const edit = { brakes: FOLLOW, marketplace: true }
+  await using lost = await Lost.open(files, edit)
+  const rebuilt = await lost.scene.updated(edit, lost.io)
+  lost.scene.upstream.files = files
+  lost.scene.upstream.isCollected = false
+  lost.scene.orders = { decision: {}, offline: false }
+
+  const { snapshot } = await lost.scene.updated(edit)
+
+  expect(rebuilt.snapshot).toMatchObject({ rebuiltFrom: 'hub', tree: snapshot.tree, findings: [] })
+  expect(rebuilt.snapshot.marketplace).toBeUndefined()
+  expect(snapshot.marketplace?.groups.map(({ name }) => name)).toEqual(['p'])
+})
+
 test('whatever is locked of a repository without links can be rebuilt from a server that lists the same', async () => {
   const plain = histories.filter((history) => !Object.values(history[0] ?? {}).some(isLink))
   await fc.assert(
