@@ -45,6 +45,13 @@ export function declaredIn(manifest: JsonObject): Declared {
   }
 }
 
+/** The reason why a manifest or an entry is refused that names more paths; `undefined` for all others. */
+export function namesOver(most: number, manifest: JsonObject): string | undefined {
+  const named = ['skills', ...Object.keys(USUAL_PLACES)].map((key) => manifest[key])
+  const count = named.reduce<number>((sum, value) => sum + (Array.isArray(value) ? value.length : 0), 0)
+  return count > most ? `it names ${count} paths, and at most ${most} are read` : undefined
+}
+
 /** The places that clients read without a declaration. */
 export const USUAL_PLACES = {
   hooks: ['hooks/hooks.json'],

@@ -82,6 +82,8 @@ export interface PluginRename {
 /** The content of the folder of a plugin. It depends only on the files below `path`. */
 export interface PluginFolder {
   readonly path: string
+  /** The number of files that were read in it. */
+  readonly opened: number
   readonly version?: string
   /** The folders of skills that its manifests name, from the root of the repository. */
   readonly skills: readonly string[]

@@ -1,7 +1,7 @@
 import { isMapping } from '../../base/json-value.ts'
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { joinPath } from '../../base/paths.ts'
-import { countedPaths, declaredIn, sumOf } from './declared.ts'
+import { countedPaths, declaredIn, namesOver, sumOf } from './declared.ts'
 import type { Carried } from './marketplace.ts'
 import { MOST_PATH, safePath } from './plugin-path.ts'
 import { quoted } from './strict-json.ts'
@@ -29,14 +29,16 @@ export type ReadEntry =
   | { readonly ok: true; readonly entry: PluginEntry }
   | { readonly ok: false; readonly why: string }
 
-/** Reads one entry. `base` is the folder that bare names are relative to. */
-export function readEntry(value: JsonValue, base: string): ReadEntry {
+/** Reads one entry. `base` is the folder that bare names are relative to, `mostPaths` a limit on the named paths. */
+export function readEntry(value: JsonValue, base: string, mostPaths: number): ReadEntry {
   if (!isMapping(value)) return refused('an entry is not an object')
   const { name, source } = value
   if (typeof name !== 'string') return refused('an entry has no name')
   if (!isPluginName(name)) return refused(`the name ${quoted(name)} is not valid`)
   const place = placeOf(source, base)
   if (typeof place === 'string') return refused(`the plugin "${name}" is refused: ${place}`)
+  const tooMany = namesOver(mostPaths, value)
+  if (tooMany !== undefined) return refused(`the plugin "${name}" is refused: ${tooMany}`)
   const { skills, files, inline, outside } = declaredIn(value)
   const version = labelIn(value)
   const carried = sumOf([inline, countedPaths(files)])

@@ -2,64 +2,86 @@ import { inSlices } from '../../base/cooperative.ts'
 import type { JsonObject } from '../../base/json-value.ts'
 import { baseName, folderOf, foldersAbove, joinPath } from '../../base/paths.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
-import { USUAL_PLACES, declaredIn, hooksIn, serversIn, sumOf } from './declared.ts'
+import { USUAL_PLACES, declaredIn, hooksIn, namesOver, serversIn, sumOf } from './declared.ts'
 import type { Declared } from './declared.ts'
+import type { MarketplaceLimits } from './marketplace-limits.ts'
 import type { Carried, Marketplace, PluginFolder } from './marketplace.ts'
 import { labelIn } from './plugin-entry.ts'
-import type { OpenFiles, PluginTree, ReadBounds } from './plugin-tree.ts'
+import type { OpenFiles, PluginTree } from './plugin-tree.ts'
 import { parseStrictJson, quoted } from './strict-json.ts'
 
-/** Reads the folders of plugins. A folder that is unchanged since `earlier` is taken from there. */
+/** The earlier reading of folders, and the limits on this one. */
+interface PluginFolderReading {
+  /** The folders of the tree that `isUnchanged` compares with. */
+  readonly earlier: readonly PluginFolder[]
+  readonly limits: MarketplaceLimits
+}
+
+/**
+ * Reads the folders of plugins, in this order, up to the first that exceeds a limit on all together. A folder that is
+ * unchanged since `earlier` is taken from there and counts as if it was read: the result depends on the files alone.
+ */
 export async function readFolders(
   tree: PluginTree,
-  paths: ReadonlySet<string>,
-  earlier: readonly PluginFolder[],
+  paths: readonly string[],
+  { earlier, limits }: PluginFolderReading,
   signal: AbortSignal,
 ): Promise<readonly PluginFolder[]> {
   const before = new Map(earlier.map((folder) => [folder.path, folder]))
-  const folders = new Map<string, PluginFolder>()
-  for (const path of paths) {
-    const known = tree.isUnchanged(path) ? before.get(path) : undefined
-    if (known !== undefined) folders.set(path, known)
+  const knownAt = (path: string) => (tree.isUnchanged(path) ? before.get(path) : undefined)
+  const reader = new FolderReader(tree, limits, signal)
+  const folders: PluginFolder[] = []
+  let [opened, stored] = [0, 0]
+  for (let at = 0; at < paths.length; at += LOT) {
+    const lot = paths.slice(at, at + LOT)
+    const read = await reader.read(lot.filter((path) => knownAt(path) === undefined))
+    const fresh = new Map(read.map((folder) => [folder.path, folder]))
+    for (const folder of lot.flatMap((path) => knownAt(path) ?? fresh.get(path) ?? [])) {
+      opened += folder.opened
+      stored += JSON.stringify(folder).length
+      if (opened > limits.opened || stored > limits.stored) return folders
+      folders.push(folder)
+    }
   }
-  const fresh = [...paths].filter((path) => !folders.has(path))
-  for (const folder of await new FolderReader(tree, signal).read(fresh)) folders.set(folder.path, folder)
-  // The order depends on the files alone, and not on the folders that were known.
-  return [...paths].flatMap((path) => folders.get(path) ?? [])
+  return folders
 }
+
+/** The folders that are read together. Their manifests are in memory at one time. */
+const LOT = 50
 
 class FolderReader {
   readonly #tree: PluginTree
+  readonly #limits: MarketplaceLimits
   readonly #signal: AbortSignal
-  readonly #counter: FileCounter
-  #leftPlaces = MOST_SKILL_PLACES
 
-  constructor(tree: PluginTree, signal: AbortSignal) {
+  constructor(tree: PluginTree, limits: MarketplaceLimits, signal: AbortSignal) {
     this.#tree = tree
+    this.#limits = limits
     this.#signal = signal
-    this.#counter = new FileCounter(tree)
   }
 
   /** Manifests first, because they name further files. */
   async read(paths: readonly string[]): Promise<readonly PluginFolder[]> {
+    if (paths.length === 0) return []
     const openManifests = await this.#open(paths.map((path) => [path, MANIFESTS]))
     const manifests: (readonly [string, Manifests])[] = []
-    await inSlices(paths, (path) => void manifests.push([path, manifestsOf(path, openManifests)]), this.#signal)
-    const open = await this.#open(manifests.map(([path, { declared }]) => [path, partFiles(declared)]))
+    const readOne = (path: string) => manifests.push([path, manifestsOf(path, openManifests, this.#limits)])
+    await inSlices(paths, (path) => void readOne(path), this.#signal)
+    const open = await this.#open(manifests.map(([path, { places }]) => [path, partFiles(places)]))
     const folders: PluginFolder[] = []
     await inSlices(manifests, ([path, read]) => void folders.push(this.#folder(path, read, open)), this.#signal)
     return folders
   }
 
-  #folder(path: string, { declared, version, findings, isUnread }: Manifests, open: OpenFiles): PluginFolder {
-    const named = declared.flatMap(({ skills }) => skills)
-    this.#leftPlaces -= named.length
-    if (this.#leftPlaces < 0) return { path, skills: [], carried: {}, findings: [tooManyPlaces(path)], isUnread: true }
+  #folder(path: string, read: Manifests, open: OpenFiles): PluginFolder {
+    const { declared, version, findings, isUnread, opened } = read
+    const parts = partFiles(read.places).filter((name) => open({ path: joinPath(path, name), within: path }))
     return {
       path,
+      opened: opened + parts.length,
       ...(version !== undefined && { version }),
-      skills: [...new Set(named.map((place) => joinPath(path, place)))],
-      carried: this.#carriedIn(path, declared, open),
+      skills: [...new Set(declared.flatMap(({ skills }) => skills).map((place) => joinPath(path, place)))],
+      carried: this.#carriedIn(path, read, open),
       findings,
       ...(this.#tree.list(path) === undefined && { isMissing: true }),
       ...(isUnread && { isUnread: true }),
@@ -67,45 +89,33 @@ class FolderReader {
   }
 
   async #open(files: readonly (readonly [string, readonly string[]])[]): Promise<OpenFiles> {
-    const within = new Map(files.flatMap(([path, names]) => names.map((name) => [joinPath(path, name), path] as const)))
-    const bounds: ReadBounds = { bytes: PART_BYTES, within: (path) => within.get(path) ?? path }
-    return this.#tree.open([...within.keys()], bounds)
+    const wanted = files.flatMap(([within, names]) => names.map((name) => ({ path: joinPath(within, name), within })))
+    return this.#tree.open(wanted, this.#limits.plugin.fileBytes)
   }
 
-  #carriedIn(path: string, declared: readonly Declared[], open: OpenFiles): Carried {
+  #carriedIn(path: string, { declared, places }: Manifests, open: OpenFiles): Carried {
+    const counter = new FileCounter(this.#tree, this.#limits.plugin.counted)
     const count = (names: readonly string[], countIn: (file: JsonObject) => number): number =>
       names.reduce((sum, name) => {
-        const file = open(joinPath(path, name))
+        const file = open({ path: joinPath(path, name), within: path })
         const read = file?.ok === true ? parseStrictJson(file.text) : undefined
         return sum + (read?.ok === true ? countIn(read.value) : 0)
       }, 0)
     const documents = (names: readonly string[]): number =>
-      names.reduce((sum, name) => sum + this.#counter.count(joinPath(path, name), isDocument), 0)
-    const placesOf = (kind: keyof typeof USUAL_PLACES): readonly string[] => placesOfKind(kind, declared)
+      names.reduce((sum, name) => sum + counter.count(joinPath(path, name), isDocument), 0)
     return sumOf([
       {
-        hooks: count(placesOf('hooks'), hooksIn),
-        commands: documents(placesOf('commands')),
-        agents: documents(placesOf('agents')),
-        mcpServers: count(placesOf('mcpServers'), (file) => serversIn(file, 'mcpServers')),
-        lspServers: count(placesOf('lspServers'), (file) => serversIn(file, 'lspServers')),
-        programs: this.#counter.count(joinPath(path, 'bin'), () => true),
+        hooks: count(places.hooks, hooksIn),
+        commands: documents(places.commands),
+        agents: documents(places.agents),
+        mcpServers: count(places.mcpServers, (file) => serversIn(file, 'mcpServers')),
+        lspServers: count(places.lspServers, (file) => serversIn(file, 'lspServers')),
+        programs: counter.count(joinPath(path, 'bin'), () => true),
       },
       ...declared.map(({ inline }) => inline),
     ])
   }
 }
-
-function tooManyPlaces(path: string): SkillDiagnostic {
-  const message = `The manifests are not read: the plugins name together more than ${MOST_SKILL_PLACES} folders of skills`
-  return { rule: 'marketplace-unread', path, message }
-}
-
-/** The limit on the paths of skills in a marketplace: each is stored with its full path. */
-export const MOST_SKILL_PLACES = 20_000
-
-/** The limit on a manifest or a file of hooks or servers. */
-const PART_BYTES = 256 * 1024
 
 /** The manifests of a plugin. The first of them that has a version decides it. */
 const MANIFESTS: readonly string[] = [
@@ -143,24 +153,30 @@ export function walkedForMarketplace({ files, folders }: Marketplace): (path: st
 
 interface Manifests {
   readonly declared: readonly Declared[]
+  readonly places: Places
+  /** The number of them. */
+  readonly opened: number
   readonly version: string | undefined
   readonly findings: readonly SkillDiagnostic[]
   readonly isUnread: boolean
 }
 
-function manifestsOf(path: string, open: OpenFiles): Manifests {
+function manifestsOf(path: string, open: OpenFiles, { paths, plugin }: MarketplaceLimits): Manifests {
   const declared: Declared[] = []
   const versions: (string | undefined)[] = []
   const findings: SkillDiagnostic[] = []
+  let opened = 0
   let isUnread = false
   for (const name of MANIFESTS) {
     const at = joinPath(path, name)
-    const file = open(at)
+    const file = open({ path: at, within: path })
     if (file === undefined) continue
+    opened += 1
     const read = file.ok ? parseStrictJson(file.text) : file
-    if (!read.ok) {
+    const why = read.ok ? namesOver(paths, read.value) : read.why
+    if (!read.ok || why !== undefined) {
       isUnread = true
-      findings.push({ rule: 'marketplace-unread', path: at, message: `The manifest is not read: ${read.why}` })
+      findings.push({ rule: 'marketplace-unread', path: at, message: `The manifest is not read: ${why}` })
       continue
     }
     const found = declaredIn(read.value)
@@ -173,54 +189,64 @@ function manifestsOf(path: string, open: OpenFiles): Manifests {
         message: `The path ${quoted(outside)} is not one in the plugin`,
       })
   }
-  return { declared, version: versions.find((one) => one !== undefined), findings, isUnread }
+  const version = versions.find((one) => one !== undefined)
+  return { declared, places: placesIn(declared, plugin.named), opened, version, findings, isUnread }
 }
 
-function partFiles(declared: readonly Declared[]): readonly string[] {
-  return FILE_KINDS.flatMap((kind) => placesOfKind(kind, declared))
+type Places = { readonly [Kind in keyof typeof USUAL_PLACES]: readonly string[] }
+
+/** The usual places, and the first of those that manifests name. Manifests for several clients name the same files. */
+function placesIn(declared: readonly Declared[], most: number): Places {
+  let left = most
+  const placesOf = (kind: keyof Places): readonly string[] => {
+    const named = [...new Set(declared.flatMap(({ files }) => files[kind] ?? []))].slice(0, left)
+    left -= named.length
+    return [...USUAL_PLACES[kind], ...named]
+  }
+  return {
+    hooks: placesOf('hooks'),
+    commands: placesOf('commands'),
+    agents: placesOf('agents'),
+    mcpServers: placesOf('mcpServers'),
+    lspServers: placesOf('lspServers'),
+  }
 }
 
-/** The kinds whose parts are counted inside of files. */
-const FILE_KINDS = ['hooks', 'mcpServers', 'lspServers'] as const
-
-/** Manifests for several clients name the same files. */
-function placesOfKind(kind: keyof typeof USUAL_PLACES, declared: readonly Declared[]): readonly string[] {
-  const named = declared.flatMap(({ files }) => (files[kind] ?? []).slice(0, MOST_NAMED_FILES))
-  return [...new Set([...USUAL_PLACES[kind], ...named])]
+/** The files whose parts are counted inside of them. */
+function partFiles({ hooks, mcpServers, lspServers }: Places): readonly string[] {
+  return [...new Set([...hooks, ...mcpServers, ...lspServers])]
 }
 
-/** More are not counted: each is a search in the tree. */
-const MOST_NAMED_FILES = 64
-
-/** Counts files below folders. */
+/** Counts files below folders of one plugin. */
 class FileCounter {
   readonly #tree: PluginTree
-  /** Plugins may name each other's folders again and again. */
-  #left = MOST_COUNTED
+  /** A plugin may name one folder again and again, as a part of others. */
+  #left: number
 
-  constructor(tree: PluginTree) {
+  constructor(tree: PluginTree, most: number) {
     this.#tree = tree
+    this.#left = most
   }
 
   /** The number of such files below the folder; of a file, 1. */
   count(path: string, isCounted: (name: string) => boolean): number {
+    if (this.#left <= 0) return 0
+    this.#left -= 1
     const entries = this.#tree.list(path)
-    if (entries === undefined) return isCounted(path) && this.#isFile(path) ? 1 : 0
-    return entries.reduce((sum, { name, kind }) => {
+    if (entries === undefined) return isCounted(path) && this.#tree.isFile(path) ? 1 : 0
+    let sum = 0
+    for (const { name, kind } of entries) {
+      if (this.#left <= 0) return sum
+      if (kind === 'folder') {
+        sum += this.count(joinPath(path, name), isCounted)
+        continue
+      }
       this.#left -= 1
-      if (this.#left < 0) return sum
-      if (kind === 'folder') return sum + this.count(joinPath(path, name), isCounted)
-      return isCounted(name) ? sum + 1 : sum
-    }, 0)
-  }
-
-  #isFile(path: string): boolean {
-    const entries = this.#tree.list(folderOf(path)) ?? []
-    return entries.some(({ kind, name }) => kind === 'file' && name === baseName(path))
+      if (isCounted(name)) sum += 1
+    }
+    return sum
   }
 }
-
-const MOST_COUNTED = 100_000
 
 function isDocument(name: string): boolean {
   return /\.(?:md|mdc|toml)$/i.test(name)

@@ -4,11 +4,10 @@ export interface PluginTree {
   isUnchanged(path: string): boolean
   /** The entries of a folder; `undefined` if there is no such folder. */
   list(folder: string): readonly PluginTreeEntry[] | undefined
-  /**
-   * Fetches files, those that do not exist left out. Links are followed inside `within` and nowhere else. A file over
-   * `bytes` is fetched too, and refused before it is parsed.
-   */
-  open(paths: readonly string[], bounds: ReadBounds): Promise<OpenFiles>
+  /** True for a file, and false for a link. */
+  isFile(path: string): boolean
+  /** Fetches files, those that do not exist left out. A file over `bytes` is fetched too, and refused. */
+  open(files: readonly PluginFile[], bytes: number): Promise<OpenFiles>
 }
 
 export interface PluginTreeEntry {
@@ -16,14 +15,14 @@ export interface PluginTreeEntry {
   readonly kind: 'file' | 'folder'
 }
 
-export interface ReadBounds {
-  readonly bytes: number
-  /** The folder that the links of a file must not leave. */
-  readonly within: (path: string) => string
+export interface PluginFile {
+  readonly path: string
+  /** The folder that a link at the path must not leave. */
+  readonly within: string
 }
 
 /** Returns the content of an opened file; `undefined` if there is no such file. */
-export type OpenFiles = (path: string) => FileText | undefined
+export type OpenFiles = (file: PluginFile) => FileText | undefined
 
 /** A text, or the reason why the file is not readable as one. */
 export type FileText = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly why: string }

@@ -1,14 +1,16 @@
+import { inSlices } from '../../base/cooperative.ts'
 import { isMapping } from '../../base/json-value.ts'
 import type { JsonValue } from '../../base/json-value.ts'
 import { folderOf, joinPath } from '../../base/paths.ts'
 import { countOf } from '../../base/text/plural.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import { sumOf } from './declared.ts'
+import type { MarketplaceLimits } from './marketplace-limits.ts'
 import { MARKETPLACE_FILES } from './marketplace.ts'
 import type { Marketplace, MarketplaceFile, PluginFolder, PluginGroup, PluginRename } from './marketplace.ts'
 import { isPluginName, readEntry } from './plugin-entry.ts'
-import type { PluginEntry } from './plugin-entry.ts'
-import { MOST_SKILL_PLACES, readFolders } from './plugin-folders.ts'
+import type { PluginEntry, ReadEntry } from './plugin-entry.ts'
+import { readFolders } from './plugin-folders.ts'
 import { safePath } from './plugin-path.ts'
 import type { FileText, PluginTree } from './plugin-tree.ts'
 import { parseStrictJson, quoted } from './strict-json.ts'
@@ -19,21 +21,25 @@ export interface ReadMarketplace {
   readonly findings: readonly SkillDiagnostic[]
 }
 
-/**
- * Reads the marketplace files of a tree as groups of skills; without files if there are none. `earlier`: the marketplace
- * of the tree that `isUnchanged` compares with.
- */
+/** The earlier reading of a marketplace, and the limits on this one. */
+export interface MarketplaceReading {
+  /** The marketplace of the tree that `isUnchanged` compares with. */
+  readonly earlier: Marketplace | undefined
+  readonly limits: MarketplaceLimits
+}
+
+/** Reads the marketplace files of a tree as groups of skills; without files if there are none. */
 export async function readMarketplace(
   tree: PluginTree,
-  earlier: Marketplace | undefined,
+  reading: MarketplaceReading,
   signal: AbortSignal,
 ): Promise<ReadMarketplace> {
-  const files = await readFiles(tree, earlier)
-  const union = unionOf(files)
+  const { earlier, limits } = reading
+  const files = await readFiles(tree, reading, signal)
+  const union = unionOf(files, limits.plugins)
   const paths = new Set(union.entries.flatMap(({ place }) => (place.kind === 'local' ? [place.path] : [])))
-  const folders = await readFolders(tree, paths, earlier?.folders ?? [], signal)
-  const byPath = new Map(folders.map((folder) => [folder.path, folder]))
-  const { groups, findings } = groupsOf(union, byPath)
+  const folders = await readFolders(tree, [...paths], { earlier: earlier?.folders ?? [], limits }, signal)
+  const { groups, findings } = groupsOf(union, folders, limits)
   return {
     marketplace: {
       files: files.map(({ file }) => file),
@@ -46,7 +52,7 @@ export async function readMarketplace(
       unsupported: union.entries.flatMap(({ name, place }) =>
         place.kind === 'unsupported' ? [{ name, kind: place.as }] : [],
       ),
-      renames: renamesOf(files),
+      renames: renamesOf(files).slice(0, limits.plugins),
       folders,
     },
     findings: [
@@ -58,21 +64,24 @@ export async function readMarketplace(
   }
 }
 
-/** The limit on a marketplace file. Clients that limit one have the same figure. */
-const FILE_BYTES = 10 * 1024 * 1024
-
-const MOST_ENTRIES = 10_000
-
 /** An unchanged folder has the files that it had. */
-async function readFiles(tree: PluginTree, earlier: Marketplace | undefined): Promise<readonly ReadFile[]> {
+async function readFiles(
+  tree: PluginTree,
+  { earlier, limits }: MarketplaceReading,
+  signal: AbortSignal,
+): Promise<readonly ReadFile[]> {
   const paths = MARKETPLACE_FILES.filter(
     (path) => earlier?.files.some((file) => file.path === path) === true || !tree.isUnchanged(folderOf(path)),
   )
-  const open = await tree.open(paths, { bytes: FILE_BYTES, within: () => '' })
-  return paths.flatMap((path) => {
-    const file = open(path)
-    return file === undefined ? [] : [readFile(path, file)]
-  })
+  const fileAt = (path: string) => ({ path, within: '' })
+  const open = await tree.open(paths.map(fileAt), limits.fileBytes)
+  const read: ReadFile[] = []
+  const readOne = async (path: string): Promise<void> => {
+    const file = open(fileAt(path))
+    if (file !== undefined) read.push(await readFile(path, file, limits, signal))
+  }
+  await inSlices(paths, readOne, signal)
+  return read
 }
 
 interface ReadFile {
@@ -82,19 +91,27 @@ interface ReadFile {
   readonly findings: readonly SkillDiagnostic[]
 }
 
-function readFile(path: string, file: FileText): ReadFile {
+async function readFile(
+  path: string,
+  file: FileText,
+  limits: MarketplaceLimits,
+  signal: AbortSignal,
+): Promise<ReadFile> {
   const read = file.ok ? parseStrictJson(file.text) : file
   if (!read.ok) return unreadFile(path, read.why)
   const { plugins, metadata, name, renames } = read.value
   if (!Array.isArray(plugins)) return unreadFile(path, 'it has no list "plugins"')
-  if (plugins.length > MOST_ENTRIES)
-    return unreadFile(path, `it has ${plugins.length} plugins, and at most ${MOST_ENTRIES} are read`)
+  if (plugins.length > limits.plugins)
+    return unreadFile(path, `it has ${plugins.length} plugins, and at most ${limits.plugins} are read`)
   const base = isMapping(metadata) ? metadata['pluginRoot'] : undefined
   const root = typeof base === 'string' ? safePath(base) : ''
   if (root === undefined) return unreadFile(path, `its pluginRoot ${quoted(base)} is not one in the repository`)
+  const entries = new FileEntries(path)
+  await inSlices(plugins, (value) => entries.add(readEntry(value, root, limits.paths)), signal)
   return {
     file: { path, ...(isName(name) && { name }), plugins: plugins.length },
-    ...readEntries(plugins, root, path),
+    entries: [...entries.byName.values()],
+    findings: entries.findings,
     renames: renamesIn(renames),
   }
 }
@@ -113,37 +130,41 @@ function isName(value: JsonValue | undefined): value is string {
   return typeof value === 'string' && isPluginName(value)
 }
 
-function readEntries(
-  plugins: readonly JsonValue[],
-  root: string,
-  path: string,
-): Pick<ReadFile, 'entries' | 'findings'> {
-  const entries = new Map<string, PluginEntry>()
-  const findings: SkillDiagnostic[] = []
-  const refuse = (message: string): void => void findings.push({ rule: 'plugin-refused', path, message })
-  for (const value of plugins) {
-    const read = readEntry(value, root)
+/** The entries of one file, each name once. */
+class FileEntries {
+  readonly byName = new Map<string, PluginEntry>()
+  readonly findings: SkillDiagnostic[] = []
+  readonly #path: string
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  add(read: ReadEntry): void {
     if (!read.ok) {
-      refuse(`A plugin is not read: ${read.why}`)
-      continue
+      this.#refuse(`A plugin is not read: ${read.why}`)
+      return
     }
     const { entry } = read
-    if (entries.has(entry.name)) {
-      refuse(`The plugin "${entry.name}" appears twice; the first counts`)
-      continue
+    if (this.byName.has(entry.name)) {
+      this.#refuse(`The plugin "${entry.name}" appears twice; the first counts`)
+      return
     }
-    entries.set(entry.name, entry)
+    this.byName.set(entry.name, entry)
     for (const outside of entry.outside.slice(0, 1))
-      refuse(`The path ${quoted(outside)} of the plugin "${entry.name}" is not one in its folder`)
+      this.#refuse(`The path ${quoted(outside)} of the plugin "${entry.name}" is not one in its folder`)
   }
-  return { entries: [...entries.values()], findings }
+
+  #refuse(message: string): void {
+    this.findings.push({ rule: 'plugin-refused', path: this.#path, message })
+  }
 }
 
 function renamesIn(renames: JsonValue | undefined): readonly PluginRename[] {
   if (!isMapping(renames)) return []
-  return Object.entries(renames)
-    .slice(0, MOST_ENTRIES)
-    .flatMap(([from, to]) => (isPluginName(from) && (to === null || isName(to)) ? [{ from, to }] : []))
+  return Object.entries(renames).flatMap(([from, to]) =>
+    isPluginName(from) && (to === null || isName(to)) ? [{ from, to }] : [],
+  )
 }
 
 function renamesOf(files: readonly ReadFile[]): readonly PluginRename[] {
@@ -159,7 +180,7 @@ interface Union {
 }
 
 /** Each plugin by the first file that has it. */
-function unionOf(files: readonly ReadFile[]): Union {
+function unionOf(files: readonly ReadFile[], most: number): Union {
   const byName = new Map<string, { readonly entry: PluginEntry; readonly path: string }>()
   const findings: SkillDiagnostic[] = []
   for (const { file, entries } of files) {
@@ -176,7 +197,7 @@ function unionOf(files: readonly ReadFile[]): Union {
   const readable = files.filter(({ file }) => file.isUnread !== true)
   const union = [...byName.values()]
   return {
-    entries: union.map(({ entry }) => entry).slice(0, MOST_ENTRIES),
+    entries: union.map(({ entry }) => entry).slice(0, most),
     findings: [...findings, ...readable.flatMap((file) => missingIn(file, [...byName.keys()]))],
     fileOf: (name) => byName.get(name)?.path ?? '',
   }
@@ -205,43 +226,56 @@ const MOST_NAMED = 5
 
 function groupsOf(
   { entries, fileOf }: Union,
-  folders: ReadonlyMap<string, PluginFolder>,
+  folders: readonly PluginFolder[],
+  limits: MarketplaceLimits,
 ): { readonly groups: readonly PluginGroup[]; readonly findings: readonly SkillDiagnostic[] } {
+  const byPath = new Map(folders.map((folder) => [folder.path, folder]))
   const groups: PluginGroup[] = []
   const findings: SkillDiagnostic[] = []
-  let left = MOST_SKILL_PLACES
+  const left: PluginEntry[] = []
+  let stored = 0
   for (const entry of entries) {
     if (entry.place.kind !== 'local') continue
-    const { path } = entry.place
-    const folder = folders.get(path)
-    const refuse = (why: string): void =>
-      void findings.push({
-        rule: 'plugin-refused',
-        path: fileOf(entry.name),
-        message: `The plugin "${entry.name}" ${why}`,
-      })
-    if (folder?.isMissing === true) refuse(`has no folder "${path}" in this repository`)
-    left -= entry.skills.length + (folder?.skills.length ?? 0)
-    if (left < 0) refuse(`is left out: the plugins name together more than ${MOST_SKILL_PLACES} folders of skills`)
-    else groups.push(groupOf(entry, path, folder))
+    const folder = byPath.get(entry.place.path)
+    const group = folder && stored <= limits.stored ? groupOf(entry, folder) : undefined
+    stored += JSON.stringify(group ?? '').length
+    if (folder === undefined || group === undefined || stored > limits.stored) {
+      left.push(entry)
+      continue
+    }
+    groups.push(group)
+    if (folder.isMissing !== true) continue
+    const message = `The plugin "${entry.name}" has no folder "${folder.path}" in this repository`
+    findings.push({ rule: 'plugin-refused', path: fileOf(entry.name), message })
   }
-  return { groups, findings }
+  return { groups, findings: [...findings, ...leftOut(left, limits)] }
 }
 
-function groupOf(entry: PluginEntry, path: string, folder: PluginFolder | undefined): PluginGroup {
-  const version = folder?.version ?? entry.version
+/** Names the first alone, since thousands may be left out. */
+function leftOut(
+  [first, ...others]: readonly PluginEntry[],
+  { opened, stored }: MarketplaceLimits,
+): readonly SkillDiagnostic[] {
+  if (first === undefined) return []
+  const more = others.length === 0 ? '' : ` and ${countOf(others.length, 'other plugin')}`
+  const why = `all plugins together may have ${opened} files that are read, and ${stored} characters of paths and findings`
+  return [{ rule: 'marketplace-unread', path: '', message: `The plugin "${first.name}"${more} is left out: ${why}` }]
+}
+
+function groupOf(entry: PluginEntry, folder: PluginFolder): PluginGroup {
+  const version = folder.version ?? entry.version
   return {
     name: entry.name,
     ...(version !== undefined && { version }),
-    path,
-    skills: skillPlaces(entry, path, folder),
-    carried: sumOf([entry.carried, folder?.carried ?? {}]),
+    path: folder.path,
+    skills: skillPlaces(entry, folder),
+    carried: sumOf([entry.carried, folder.carried]),
   }
 }
 
 /** With the root as its source, a plugin has the listed skills alone. Otherwise they add to those in `skills/`. */
-function skillPlaces({ skills }: PluginEntry, path: string, folder: PluginFolder | undefined): readonly string[] {
+function skillPlaces({ skills }: PluginEntry, { path, skills: named }: PluginFolder): readonly string[] {
   const listed = skills.map((place) => joinPath(path, place))
   if (path === '' && listed.length > 0) return [...new Set(listed)]
-  return [...new Set([joinPath(path, 'skills'), ...listed, ...(folder?.skills ?? [])])]
+  return [...new Set([joinPath(path, 'skills'), ...listed, ...named])]
 }

@@ -14,8 +14,8 @@ export function parseStrictJson(text: string): StrictJson {
   const body = text.startsWith('\uFEFF') ? text.slice(1) : text
   const value = parsed(body)
   if (!isMapping(value)) return { ok: false, why: value === undefined ? 'it is not JSON' : 'it is not a JSON object' }
-  const twice = duplicateKey(body)
-  return twice === undefined ? { ok: true, value } : { ok: false, why: `the key ${quoted(twice)} appears twice` }
+  const why = faultIn(body)
+  return why === undefined ? { ok: true, value } : { ok: false, why }
 }
 
 function parsed(text: string): unknown {
@@ -29,11 +29,11 @@ function parsed(text: string): unknown {
 }
 
 /**
- * The first key that one object has twice. The text must be valid JSON. A regular expression would exceed the stack on
- * a long string.
+ * Finds a key that one object has twice, or too deep nesting. The text must be valid JSON. A regular expression would
+ * exceed the stack on a long string.
  */
-function duplicateKey(text: string): string | undefined {
-  const open: (Set<string> | undefined)[] = []
+function faultIn(text: string): string | undefined {
+  const open: Keys[] = []
   let string = { start: 0, end: 0 }
   for (let at = 0; at < text.length; at += 1) {
     switch (text[at]) {
@@ -42,10 +42,9 @@ function duplicateKey(text: string): string | undefined {
         at = string.end
         break
       case '{':
-        open.push(new Set())
-        break
       case '[':
-        open.push(undefined)
+        open.push({})
+        if (open.length > MOST_DEPTH) return `it is nested more than ${MOST_DEPTH} deep`
         break
       case '}':
       case ']':
@@ -54,14 +53,32 @@ function duplicateKey(text: string): string | undefined {
       case ':': {
         const key = String(JSON.parse(text.slice(string.start, string.end + 1)))
         const keys = open.at(-1)
-        if (keys?.has(key) === true) return key
-        keys?.add(key)
+        if (keys !== undefined && isTwice(key, keys)) return `the key ${quoted(key)} appears twice`
         break
       }
       default:
     }
   }
   return undefined
+}
+
+const MOST_DEPTH = 64
+
+/** The keys of an object so far. Most of a hundred thousand objects may have one key, which needs no set. */
+interface Keys {
+  first?: string
+  all?: Set<string>
+}
+
+function isTwice(key: string, keys: Keys): boolean {
+  if (keys.first === undefined) {
+    keys.first = key
+    return false
+  }
+  keys.all ??= new Set([keys.first])
+  const isKnown = keys.all.has(key)
+  keys.all.add(key)
+  return isKnown
 }
 
 /** The position of the closing quote. */

@@ -1,12 +1,13 @@
 import { inSlices } from '../../base/cooperative.ts'
 import { foldersAbove } from '../../base/paths.ts'
+import { MARKETPLACE_LIMITS } from '../marketplace/marketplace-limits.ts'
 import type { Marketplace } from '../marketplace/marketplace.ts'
-import type { FileText, OpenFiles, PluginTree, PluginTreeEntry, ReadBounds } from '../marketplace/plugin-tree.ts'
+import type { FileText, OpenFiles, PluginFile, PluginTree, PluginTreeEntry } from '../marketplace/plugin-tree.ts'
 import { readMarketplace } from '../marketplace/read-marketplace.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { SyncError } from '../model/sync-error.ts'
-import type { TakenBlob, Tree } from '../model/tree.ts'
+import type { TakenBlob, Tree, TreeEntry } from '../model/tree.ts'
 import { utf8 } from '../skill-md/frontmatter.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import { firstDiagnostics } from './cap-diagnostics.ts'
@@ -39,7 +40,8 @@ export async function findMarketplace(search: MarketplaceSearch, signal: AbortSi
   if (earlier?.marketplace !== undefined && earlier.tree === tree.root)
     return { marketplace: earlier.marketplace, findings: earlier.findings.filter(isAboutMarketplace) }
   const searched = new SearchedTree({ ...search, earlier }, signal)
-  const read = await readMarketplace(searched, earlier?.marketplace, signal).catch(messageIfTooMuch)
+  const reading = { earlier: earlier?.marketplace, limits: MARKETPLACE_LIMITS }
+  const read = await readMarketplace(searched, reading, signal).catch(messageIfTooMuch)
   if (typeof read === 'string') return { findings: [tooMuch(read)] }
   const findings = firstDiagnostics(read.findings, MOST_TOLD, (left, { path }) => {
     return { path, message: `${left} more findings about the marketplace are not listed` }
@@ -68,7 +70,8 @@ class SearchedTree implements PluginTree {
   readonly #folders: ReadonlyMap<string, ObjectId>
   readonly #places: LinkPlaces
   readonly #signal: AbortSignal
-  #leftBytes = MOST_BYTES
+  /** Thousands of plugins may name one folder with thousands of files. */
+  readonly #listed = new Map<ObjectId, readonly PluginTreeEntry[]>()
 
   constructor({ tree, earlier, folders }: MarketplaceSearch, signal: AbortSignal) {
     this.#tree = tree
@@ -90,38 +93,42 @@ class SearchedTree implements PluginTree {
   list(folder: string): readonly PluginTreeEntry[] | undefined {
     const place = this.#places.entryAt(folder)
     if (place?.kind !== 'folder') return undefined
-    return this.#tree.list(place.id).flatMap(({ name, kind }): readonly PluginTreeEntry[] => {
-      if (kind === 'folder') return [{ name, kind }]
-      return kind === 'file' || kind === 'executable' ? [{ name, kind: 'file' }] : []
-    })
+    const entries = this.#listed.get(place.id) ?? this.#tree.list(place.id).flatMap(shownEntry)
+    this.#listed.set(place.id, entries)
+    return entries
   }
 
-  async open(paths: readonly string[], bounds: ReadBounds): Promise<OpenFiles> {
-    const blobs = await this.#blobsAt(paths, bounds)
+  isFile(path: string): boolean {
+    const entry = this.#places.entryAt(path)
+    return entry !== undefined && typeof blobOf(entry) === 'string'
+  }
+
+  async open(files: readonly PluginFile[], bytes: number): Promise<OpenFiles> {
+    const blobs = await this.#blobsOf(files)
     const ids = [...blobs.values()].filter((blob) => typeof blob === 'string')
     const taken = ids.length === 0 ? new Map<ObjectId, TakenBlob>() : await this.#tree.take(ids, this.#signal)
-    return (path) => {
-      const blob = blobs.get(path)
+    return (file) => {
+      const blob = blobs.get(keyOf(file))
       if (blob === undefined) return undefined
-      return typeof blob === 'string' ? this.#textOf(taken.get(blob), bounds.bytes) : { ok: false, why: blob.why }
+      return typeof blob === 'string' ? this.#textOf(taken.get(blob), bytes) : { ok: false, why: blob.why }
     }
   }
 
   /** The blobs of those files that exist, or the reasons why they are refused. */
-  async #blobsAt(paths: readonly string[], { within }: ReadBounds): Promise<ReadonlyMap<string, BlobPlace>> {
+  async #blobsOf(files: readonly PluginFile[]): Promise<ReadonlyMap<string, BlobPlace>> {
     const texts = new LinkTexts()
     for (;;) {
       const found = new Map<string, BlobPlace>()
-      const find = (path: string): void => {
-        const place = this.#blobAt(path, within(path), texts)
-        if (place !== undefined) found.set(path, place)
+      const find = (file: PluginFile): void => {
+        const place = this.#blobOf(file, texts)
+        if (place !== undefined) found.set(keyOf(file), place)
       }
-      await inSlices(paths, find, this.#signal)
+      await inSlices(files, find, this.#signal)
       if (!(await texts.takeMissing(this.#tree, this.#signal))) return found
     }
   }
 
-  #blobAt(path: string, within: string, texts: LinkTexts): BlobPlace | undefined {
+  #blobOf({ path, within }: PluginFile, texts: LinkTexts): BlobPlace | undefined {
     const entry = this.#places.entryAt(path)
     if (entry === undefined) return undefined
     if (entry.kind !== 'link') return blobOf(entry)
@@ -135,18 +142,22 @@ class SearchedTree implements PluginTree {
     if (taken?.kind !== 'blob') return { ok: false, why: 'its content is not available' }
     if (taken.size > mostBytes)
       return { ok: false, why: `it has ${taken.size} bytes, and at most ${mostBytes} are read` }
-    this.#leftBytes -= taken.size
-    if (this.#leftBytes < 0)
-      return { ok: false, why: `the files of the marketplace have together more than ${MOST_BYTES} bytes` }
     const text = utf8(this.#tree.bytesOf(taken))
     return text === undefined ? { ok: false, why: 'it is not UTF-8' } : { ok: true, text }
   }
 }
 
-type BlobPlace = ObjectId | { readonly why: string }
+function shownEntry({ name, kind }: TreeEntry): readonly PluginTreeEntry[] {
+  if (kind === 'folder') return [{ name, kind }]
+  return kind === 'file' || kind === 'executable' ? [{ name, kind: 'file' }] : []
+}
 
-/** The limit on all files that are read for the marketplace of one commit. */
-const MOST_BYTES = 64 * 1024 * 1024
+/** One file may be a part of two plugins, and a link that leaves only one of them. */
+function keyOf({ path, within }: PluginFile): string {
+  return JSON.stringify([within, path])
+}
+
+type BlobPlace = ObjectId | { readonly why: string }
 
 function blobOf({ kind, id }: { readonly kind: string; readonly id: ObjectId }): BlobPlace {
   return kind === 'file' || kind === 'executable' ? id : { why: 'it is not a file' }

@@ -1,4 +1,6 @@
 import { foldersAbove, isBelow, relativeTo } from '../../../src/base/paths.ts'
+import { MARKETPLACE_LIMITS } from '../../../src/sync/marketplace/marketplace-limits.ts'
+import type { MarketplaceLimits, PluginLimits } from '../../../src/sync/marketplace/marketplace-limits.ts'
 import type { Marketplace } from '../../../src/sync/marketplace/marketplace.ts'
 import type { PluginTree } from '../../../src/sync/marketplace/plugin-tree.ts'
 import { readMarketplace } from '../../../src/sync/marketplace/read-marketplace.ts'
@@ -25,9 +27,10 @@ export function literalTree(
       }
       return names.size === 0 ? undefined : [...names].map(([name, kind]) => ({ name, kind }))
     },
-    open: async (paths) => {
-      opened.push(...paths.filter((path) => Object.hasOwn(files, path)))
-      return (path) => {
+    isFile: (path) => Object.hasOwn(files, path),
+    open: async (wanted) => {
+      opened.push(...wanted.map(({ path }) => path).filter((path) => Object.hasOwn(files, path)))
+      return ({ path }) => {
         if (!Object.hasOwn(files, path)) return undefined
         const file = files[path]
         return { ok: true, text: typeof file === 'string' ? file : JSON.stringify(file) }
@@ -37,6 +40,19 @@ export function literalTree(
 }
 
 /** The marketplace of these files. */
-export async function marketplaceOf(files: LiteralFiles, earlier?: Marketplace): Promise<ReadMarketplace> {
-  return readMarketplace(literalTree(files), earlier, new AbortController().signal)
+export async function marketplaceOf(files: LiteralFiles, limits: Limited = {}): Promise<ReadMarketplace> {
+  return marketplaceIn(literalTree(files), undefined, limits)
 }
+
+/** The marketplace of the tree. `earlier`: that of the tree before. */
+export async function marketplaceIn(
+  tree: PluginTree,
+  earlier?: Marketplace,
+  { plugin, ...limits }: Limited = {},
+): Promise<ReadMarketplace> {
+  const all = { ...MARKETPLACE_LIMITS, ...limits, plugin: { ...MARKETPLACE_LIMITS.plugin, ...plugin } }
+  return readMarketplace(tree, { earlier, limits: all }, new AbortController().signal)
+}
+
+/** The limits that a test sets. */
+export type Limited = Partial<Omit<MarketplaceLimits, 'plugin'>> & { readonly plugin?: Partial<PluginLimits> }

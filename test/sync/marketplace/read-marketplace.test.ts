@@ -1,9 +1,10 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { isBelow, joinPath } from '../../../src/base/paths.ts'
+import type { Marketplace } from '../../../src/sync/marketplace/marketplace.ts'
 import { groupedIn, hasUnreadGroups } from '../../../src/sync/marketplace/marketplace.ts'
 import { safePath } from '../../../src/sync/marketplace/plugin-path.ts'
-import { readMarketplace } from '../../../src/sync/marketplace/read-marketplace.ts'
-import { literalTree, marketplaceOf } from './literal-tree.ts'
+import { literalTree, marketplaceIn, marketplaceOf } from './literal-tree.ts'
 
 const CLAUDE = '.claude-plugin/marketplace.json'
 const CODEX = '.agents/plugins/marketplace.json'
@@ -103,7 +104,7 @@ test('plugins elsewhere are suggested with their pins, or are not supported, and
     },
   })
 
-  const read = await readMarketplace(tree, undefined, new AbortController().signal)
+  const read = await marketplaceIn(tree)
 
   expect(read.marketplace).toMatchObject({
     groups: [],
@@ -159,7 +160,7 @@ describe('a file that is not usable is a finding, and the other files count', ()
     ['it is not a JSON object', '[]'],
     ['it has no list "plugins"', '{}'],
     ['the key "name" appears twice', '{"plugins":[{"name":"a","n\\u0061me":"b","source":"./a"}]}'],
-    ['it has 10001 plugins, and at most 10000 are read', { plugins: Array.from({ length: 10_001 }, () => ({})) }],
+    ['it has 2001 plugins, and at most 2000 are read', { plugins: Array.from({ length: 2_001 }, () => ({})) }],
     ['its pluginRoot "../x" is not one in the repository', { plugins: [], metadata: { pluginRoot: '../x' } }],
   ])('%s', async (why, text) => {
     const read = await marketplaceOf({
@@ -248,11 +249,166 @@ test('a folder that is unchanged is not read again, and what was found in it is 
   const first = await marketplaceOf(files)
   const tree = literalTree(files, ['p', 'gone'])
 
-  const second = await readMarketplace(tree, first.marketplace, new AbortController().signal)
+  const second = await marketplaceIn(tree, first.marketplace)
 
   expect(second).toEqual(first)
   expect(second.findings.map(({ rule }) => rule)).toEqual(['plugin-refused', 'marketplace-unread'])
   expect(tree.opened).toEqual([CLAUDE])
+})
+
+describe('a limit', () => {
+  const skills = ['a', 'b', 'c'].map((one) => `./${one}`)
+
+  test('on the paths of an entry or a manifest refuses it before its paths are read', async () => {
+    const read = await marketplaceOf(
+      {
+        [CLAUDE]: {
+          plugins: [
+            { name: 'p', source: './p' },
+            { name: 'q', source: './q', skills: './a', hooks: skills },
+          ],
+        },
+        'p/plugin.json': { skills },
+        'q/x': '',
+      },
+      { paths: 2 },
+    )
+
+    expect(read.marketplace.groups).toMatchObject([{ name: 'p', skills: ['p/skills'] }])
+    expect(read.findings.map(({ rule, message }) => `${rule}: ${message}`)).toEqual([
+      'plugin-refused: A plugin is not read: the plugin "q" is refused: it names 3 paths, and at most 2 are read',
+      'marketplace-unread: The manifest is not read: it names 3 paths, and at most 2 are read',
+    ])
+    expect(hasUnreadGroups(read.marketplace)).toBe(true)
+  })
+
+  test('on the named files of a plugin holds for all manifests and kinds together', async () => {
+    const tree = literalTree({
+      [CLAUDE]: { plugins: [{ name: 'p', source: './p' }] },
+      'p/plugin.json': { hooks: ['./1.json', './2.json'], mcpServers: './3.json', commands: './4.md' },
+      'p/.plugin/plugin.json': { hooks: './5.json' },
+      ...Object.fromEntries(['1', '2', '3', '5'].map((one) => [`p/${one}.json`, { a: [{}] }])),
+      'p/4.md': '',
+    })
+
+    const read = await marketplaceIn(tree, undefined, { plugin: { named: 2 } })
+
+    expect(read.marketplace.groups[0]?.carried).toEqual({ hooks: 2 })
+    expect(tree.opened.filter((path) => /\d/.test(path))).toEqual(['p/5.json', 'p/1.json'])
+  })
+
+  test('on the counted files of a plugin lists no folder once it is reached', async () => {
+    const tree = literalTree({
+      [CLAUDE]: { plugins: [{ name: 'p', source: './p' }] },
+      'p/plugin.json': { commands: Array.from({ length: 9 }, (_, at) => `./${'./'.repeat(at)}big/${at}`) },
+      ...Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`p/big/${at}/a.md`, ''])),
+    })
+    const listed: string[] = []
+    const list = (folder: string) => {
+      listed.push(folder)
+      return tree.list(folder)
+    }
+
+    const read = await marketplaceIn({ ...tree, list }, undefined, { plugin: { counted: 5 } })
+
+    expect(read.marketplace.groups[0]?.carried).toEqual({ commands: 2 })
+    expect(listed).toEqual(['p/commands', 'p/big/0', 'p/big/1', 'p'])
+  })
+
+  test('on all plugins leaves out those after it, in the order of the entries, and reads no more of them', async () => {
+    const names = Array.from({ length: 120 }, (_, at) => `p${at}`)
+    const files = {
+      [CLAUDE]: { plugins: names.map((name) => ({ name, source: `./${name}` })) },
+      ...Object.fromEntries(names.map((name) => [`${name}/plugin.json`, { skills: './more' }])),
+    }
+    const tree = literalTree(files)
+
+    const read = await marketplaceIn(tree, undefined, { opened: 10 })
+    const small = await marketplaceOf(files, { stored: 1_000 })
+
+    expect(read.marketplace.groups.map(({ name }) => name)).toEqual(names.slice(0, 10))
+    expect(tree.opened).toHaveLength(51)
+    expect(read.findings).toEqual([
+      {
+        rule: 'marketplace-unread',
+        path: '',
+        message: expect.stringContaining('The plugin "p10" and 109 other plugins is left out'),
+      },
+    ])
+    expect(JSON.stringify(small.marketplace.folders).length).toBeLessThan(1_100)
+    expect(small.marketplace.groups.length).toBeGreaterThan(2)
+  })
+})
+
+test('a file in two plugins is bounded by each of them alone', async () => {
+  const asked: string[] = []
+  const tree = literalTree({
+    [CLAUDE]: { plugins: ['a', 'a/b'].map((source) => ({ name: source.replace('/', '-'), source: `./${source}` })) },
+    'a/plugin.json': { mcpServers: './b/.mcp.json' },
+    'a/b/.mcp.json': { c: {} },
+  })
+  const open: typeof tree.open = async (files, bytes) => {
+    const opened = await tree.open(files, bytes)
+    return (file) => {
+      if (file.path === 'a/b/.mcp.json') asked.push(file.within)
+      return opened(file)
+    }
+  }
+
+  const { marketplace } = await marketplaceIn({ ...tree, open })
+
+  expect(new Set(asked)).toEqual(new Set(['a', 'a/b']))
+  expect(marketplace.groups.map(({ carried }) => carried)).toEqual([{ mcpServers: 1 }, { mcpServers: 1 }])
+})
+
+test('with any limits, a marketplace read after another one is the one that is read alone', async () => {
+  const places = ['a', 'a/b', 'b', 'c', '']
+  const manifest = fc.record({
+    skills: fc.subarray(['./x', './y', './z']),
+    hooks: fc.subarray(['./h.json', './b/h.json', './.mcp.json']),
+    commands: fc.subarray(['./b', './commands', './x.md']),
+  })
+  const files = fc
+    .record({
+      order: fc.shuffledSubarray(places, { minLength: 1 }),
+      manifests: fc.array(fc.option(manifest), { minLength: places.length, maxLength: places.length }),
+      hooks: fc.subarray(['h.json', 'a/h.json', 'a/b/h.json', 'b/.mcp.json']),
+    })
+    .map(({ order, manifests, hooks }): Readonly<Record<string, unknown>> => {
+      const plugins = order.map((source) => ({ name: source.replace('/', '-') || 'root', source: `./${source}` }))
+      const named = places.flatMap((place, at) =>
+        manifests[at] ? [[joinPath(place, 'plugin.json'), manifests[at]]] : [],
+      )
+      const parts = hooks.map((path) => [path, { Stop: [{}] }])
+      return Object.fromEntries([[CLAUDE, { plugins }], ['a/commands/1.md', ''], ['a/b/2.md', ''], ...parts, ...named])
+    })
+  const limits = fc.record({
+    opened: fc.nat(8),
+    stored: fc.constantFrom(200, 400, 800, 10_000),
+    paths: fc.constantFrom(3, 9),
+    plugin: fc.record({ named: fc.nat(3), counted: fc.nat(8) }),
+  })
+  const below = (all: Readonly<Record<string, unknown>>, folder: string) => {
+    const files = Object.entries(all).filter(([path]) => isBelow(path, folder))
+    return JSON.stringify(files.map((file) => JSON.stringify(file)).toSorted())
+  }
+
+  await fc.assert(
+    fc.asyncProperty(fc.array(files, { minLength: 2, maxLength: 4 }), limits, async (commits, limited) => {
+      let before: { readonly all: Readonly<Record<string, unknown>>; readonly read: Marketplace } | undefined
+      for (const all of commits) {
+        const last = before
+        const unchanged =
+          last === undefined ? [] : places.filter((place) => below(all, place) === below(last.all, place))
+        const { marketplace, findings } = await marketplaceIn(literalTree(all, unchanged), last?.read, limited)
+        const alone = await marketplaceOf(all, limited)
+        expect(marketplace).toEqual(alone.marketplace)
+        expect(findings).toEqual(alone.findings)
+        before = { all, read: marketplace }
+      }
+    }),
+    { numRuns: 300 },
+  )
 })
 
 test('a repository without such a file has a marketplace without files', async () => {

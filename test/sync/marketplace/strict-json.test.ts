@@ -28,7 +28,9 @@ test('a key that one object has twice is refused at any depth, however it is wri
 
 test.each([
   ['a byte order mark', '\uFEFF{}', true],
-  ['deep nesting', `{"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`, true],
+  ['nesting of 64', `{"a":${'['.repeat(63)}${']'.repeat(63)}}`, true],
+  ['deeper nesting', `{"a":${'['.repeat(64)}${']'.repeat(64)}}`, false],
+  ['nesting that exceeds the stack', `{"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`, false],
   ['a long string of escapes', `{"a":"${String.raw`\"`.repeat(2_000_000)}"}`, true],
   ['equal keys of different objects', '{"a":{"a":1},"b":[{"a":1},{"a":1}]}', true],
   ['a colon in a string', '{"a":":a:","b":"\\":"}', true],

@@ -87,8 +87,8 @@ test('the manifest of a plugin may not be a link out of the plugin', async () =>
   expect(found.marketplace?.groups[0]?.version).toBeUndefined()
 })
 
-test('a marketplace file over 10 MiB is refused by its size', async () => {
-  const found = await read({ ...COLLECTION, [FILE]: `{"plugins":[],"x":"${'x'.repeat(10 * 2 ** 20)}"}` })
+test('a marketplace file over 1 MiB is refused by its size', async () => {
+  const found = await read({ ...COLLECTION, [FILE]: `{"plugins":[],"x":"${'x'.repeat(2 ** 20)}"}` })
 
   expect(found.marketplace?.files).toEqual([{ path: FILE, plugins: 0, isUnread: true }])
   expect(noted(found.findings)).toEqual([`marketplace-unread ${FILE}`])
