@@ -5,7 +5,7 @@ import { isMapping } from '../../base/json-value.ts'
 import { foldersAbove, isBelow, relativeTo } from '../../base/paths.ts'
 import { setDigestOf } from '../decisions/lock.ts'
 import type { Lock, LockedPack, LockedSkill, Mismatch } from '../decisions/lock.ts'
-import { groupedIn, hasUnreadGroups } from '../marketplace/marketplace.ts'
+import { groupedIn } from '../marketplace/marketplace.ts'
 import type { Marketplace } from '../marketplace/marketplace.ts'
 import { comparePaths } from '../model/digest.ts'
 import { isLockable } from '../model/skill.ts'
@@ -105,7 +105,7 @@ function pluginTest(
   reading: Reading,
 ): (skillPath: string) => boolean {
   if (plugin === undefined) return ALWAYS
-  const isUnknown = marketplace === undefined || hasUnreadGroups(marketplace)
+  const isUnknown = marketplace === undefined || marketplace.isIncomplete === true
   if (reading === 'as-it-may-be' && isUnknown) return ALWAYS
   const isNamed = nameMatcher(plugin)
   return groupedIn(marketplace?.groups.filter(({ name }) => isNamed(name)) ?? [])

@@ -3,11 +3,13 @@ import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isBelow } from '../../base/paths.ts'
 import { CARRIED_KINDS } from './marketplace.ts'
 import type { Carried, CarriedKind } from './marketplace.ts'
-import { pathTexts, safePath } from './plugin-path.ts'
+import { isPathTexts, pathTexts, safePath } from './plugin-path.ts'
 
 /** The parts that a manifest or an entry of a marketplace declares. All paths are relative to the plugin. */
 export interface Declared {
   readonly skills: readonly string[]
+  /** True if it names further skills in a way that is refused. */
+  readonly isUncertain: boolean
   /** Files and folders outside of the usual places, by kind. */
   readonly files: { readonly [Kind in CarriedKind]?: readonly string[] }
   /** The numbers of parts that are written into the manifest itself. */
@@ -31,8 +33,10 @@ export function declaredIn(manifest: JsonObject): Declared {
   ])
   const { skills, hooks, mcpServers, lspServers, userConfig, experimental } = manifest
   const { monitors } = isMapping(experimental) ? experimental : manifest
+  const places = safe(skills)
   return {
-    skills: safe(skills),
+    skills: places,
+    isUncertain: skills !== undefined && (!isPathTexts(skills) || places.length < pathTexts(skills).length),
     files: Object.fromEntries(files),
     inline: compact({
       hooks: isMapping(hooks) ? hooksIn(hooks) : 0,

@@ -14,6 +14,8 @@ export interface Marketplace {
   readonly renames: readonly PluginRename[]
   /** The folders of the plugins in this repository, as they were read: an unchanged folder is not read again. */
   readonly folders: readonly PluginFolder[]
+  /** True if a part is refused or not read, so skills may belong to further groups. */
+  readonly isIncomplete?: true
 }
 
 export interface MarketplaceFile {
@@ -91,7 +93,7 @@ export interface PluginFolder {
   readonly findings: readonly SkillDiagnostic[]
   /** True if the repository has no such folder. */
   readonly isMissing?: true
-  /** True if a manifest is not usable, so further folders of skills may be unknown. */
+  /** True if a manifest or a path of skills in one is not usable, so further folders of skills may be unknown. */
   readonly isUnread?: true
 }
 
@@ -109,9 +111,4 @@ export const MARKETPLACE_FILES: readonly string[] = [
 export function groupedIn(groups: readonly Pick<PluginGroup, 'skills'>[]): (skillPath: string) => boolean {
   const places = new Set(groups.flatMap(({ skills }) => skills))
   return (path) => places.has(path) || (path !== '' && places.has(folderOf(path)))
-}
-
-/** True if skills may belong to groups that are unknown, because a file was not usable. */
-export function hasUnreadGroups({ files, folders }: Marketplace): boolean {
-  return files.some(({ isUnread }) => isUnread === true) || folders.some(({ isUnread }) => isUnread === true)
 }

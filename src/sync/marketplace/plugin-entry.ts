@@ -13,6 +13,8 @@ export interface PluginEntry {
   readonly version?: string
   /** The paths of skills in the entry, relative to the plugin. */
   readonly skills: readonly string[]
+  /** True if it names further skills in a way that is refused. */
+  readonly isUncertain: boolean
   readonly carried: Carried
   /** Paths in the entry that leave the plugin. */
   readonly outside: readonly string[]
@@ -39,10 +41,10 @@ export function readEntry(value: JsonValue, base: string, mostPaths: number): Re
   if (typeof place === 'string') return refused(`the plugin "${name}" is refused: ${place}`)
   const tooMany = namesOver(mostPaths, value)
   if (tooMany !== undefined) return refused(`the plugin "${name}" is refused: ${tooMany}`)
-  const { skills, files, inline, outside } = declaredIn(value)
+  const { skills, isUncertain, files, inline, outside } = declaredIn(value)
   const version = labelIn(value)
   const carried = sumOf([inline, countedPaths(files)])
-  const entry = { name, place, skills, carried, outside, ...(version !== undefined && { version }) }
+  const entry = { name, place, skills, isUncertain, carried, outside, ...(version !== undefined && { version }) }
   return { ok: true, entry }
 }
 

@@ -181,6 +181,7 @@ function manifestsOf(path: string, open: OpenFiles, { paths, plugin }: Marketpla
     }
     const found = declaredIn(read.value)
     declared.push(found)
+    isUnread ||= found.isUncertain
     versions.push(labelIn(read.value))
     for (const outside of found.outside.slice(0, 1))
       findings.push({

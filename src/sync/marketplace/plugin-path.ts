@@ -22,3 +22,8 @@ export function pathTexts(value: JsonValue | undefined): readonly string[] {
   if (typeof value === 'string') return [value]
   return isTexts(value) ? value : []
 }
+
+/** True if the value is a string or an array of strings. */
+export function isPathTexts(value: JsonValue): boolean {
+  return typeof value === 'string' || isTexts(value)
+}

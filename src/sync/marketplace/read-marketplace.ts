@@ -39,7 +39,9 @@ export async function readMarketplace(
   const union = unionOf(files, limits.plugins)
   const paths = new Set(union.entries.flatMap(({ place }) => (place.kind === 'local' ? [place.path] : [])))
   const folders = await readFolders(tree, [...paths], { earlier: earlier?.folders ?? [], limits }, signal)
-  const { groups, findings } = groupsOf(union, folders, limits)
+  const { groups, findings, left } = groupsOf(union, folders, limits)
+  const isIncomplete =
+    [...files, union].some((part) => part.isIncomplete) || left > 0 || folders.some(({ isUnread }) => isUnread)
   return {
     marketplace: {
       files: files.map(({ file }) => file),
@@ -54,6 +56,7 @@ export async function readMarketplace(
       ),
       renames: renamesOf(files).slice(0, limits.plugins),
       folders,
+      ...(isIncomplete && { isIncomplete }),
     },
     findings: [
       ...files.flatMap(({ findings }) => findings),
@@ -89,6 +92,8 @@ interface ReadFile {
   readonly entries: readonly PluginEntry[]
   readonly renames: readonly PluginRename[]
   readonly findings: readonly SkillDiagnostic[]
+  /** True if a plugin, or a path of its skills, is refused. */
+  readonly isIncomplete: boolean
 }
 
 async function readFile(
@@ -112,6 +117,7 @@ async function readFile(
     file: { path, ...(isName(name) && { name }), plugins: plugins.length },
     entries: [...entries.byName.values()],
     findings: entries.findings,
+    isIncomplete: entries.isIncomplete,
     renames: renamesIn(renames),
   }
 }
@@ -122,6 +128,7 @@ function unreadFile(path: string, why: string): ReadFile {
     file: { path, plugins: 0, isUnread: true },
     entries: [],
     renames: [],
+    isIncomplete: true,
     findings: [{ rule: 'marketplace-unread', path, message }],
   }
 }
@@ -134,6 +141,7 @@ function isName(value: JsonValue | undefined): value is string {
 class FileEntries {
   readonly byName = new Map<string, PluginEntry>()
   readonly findings: SkillDiagnostic[] = []
+  isIncomplete = false
   readonly #path: string
 
   constructor(path: string) {
@@ -142,15 +150,19 @@ class FileEntries {
 
   add(read: ReadEntry): void {
     if (!read.ok) {
+      this.isIncomplete = true
       this.#refuse(`A plugin is not read: ${read.why}`)
       return
     }
     const { entry } = read
     if (this.byName.has(entry.name)) {
+      // A client that takes the last one has other groups.
+      this.isIncomplete = true
       this.#refuse(`The plugin "${entry.name}" appears twice; the first counts`)
       return
     }
     this.byName.set(entry.name, entry)
+    this.isIncomplete ||= entry.isUncertain
     for (const outside of entry.outside.slice(0, 1))
       this.#refuse(`The path ${quoted(outside)} of the plugin "${entry.name}" is not one in its folder`)
   }
@@ -177,6 +189,8 @@ interface Union {
   readonly findings: readonly SkillDiagnostic[]
   /** The file that decides about a plugin. */
   readonly fileOf: (name: string) => string
+  /** True if there are more plugins than are read. */
+  readonly isIncomplete: boolean
 }
 
 /** Each plugin by the first file that has it. */
@@ -200,6 +214,7 @@ function unionOf(files: readonly ReadFile[], most: number): Union {
     entries: union.map(({ entry }) => entry).slice(0, most),
     findings: [...findings, ...readable.flatMap((file) => missingIn(file, [...byName.keys()]))],
     fileOf: (name) => byName.get(name)?.path ?? '',
+    isIncomplete: union.length > most,
   }
 }
 
@@ -228,7 +243,7 @@ function groupsOf(
   { entries, fileOf }: Union,
   folders: readonly PluginFolder[],
   limits: MarketplaceLimits,
-): { readonly groups: readonly PluginGroup[]; readonly findings: readonly SkillDiagnostic[] } {
+): { readonly groups: readonly PluginGroup[]; readonly findings: readonly SkillDiagnostic[]; readonly left: number } {
   const byPath = new Map(folders.map((folder) => [folder.path, folder]))
   const groups: PluginGroup[] = []
   const findings: SkillDiagnostic[] = []
@@ -248,7 +263,7 @@ function groupsOf(
     const message = `The plugin "${entry.name}" has no folder "${folder.path}" in this repository`
     findings.push({ rule: 'plugin-refused', path: fileOf(entry.name), message })
   }
-  return { groups, findings: [...findings, ...leftOut(left, limits)] }
+  return { groups, findings: [...findings, ...leftOut(left, limits)], left: left.length }
 }
 
 /** Names the first alone, since thousands may be left out. */
@@ -274,8 +289,8 @@ function groupOf(entry: PluginEntry, folder: PluginFolder): PluginGroup {
 }
 
 /** With the root as its source, a plugin has the listed skills alone. Otherwise they add to those in `skills/`. */
-function skillPlaces({ skills }: PluginEntry, { path, skills: named }: PluginFolder): readonly string[] {
+function skillPlaces({ skills, isUncertain }: PluginEntry, { path, skills: named }: PluginFolder): readonly string[] {
   const listed = skills.map((place) => joinPath(path, place))
-  if (path === '' && listed.length > 0) return [...new Set(listed)]
+  if (path === '' && (listed.length > 0 || isUncertain)) return [...new Set(listed)]
   return [...new Set([joinPath(path, 'skills'), ...listed, ...named])]
 }

@@ -64,6 +64,7 @@ describe('a pack holds', () => {
 
       expect(pathsIn(await read(withPlugins), chosen)).toEqual(['web/charts', 'web/forms'])
       expect(pathsIn(await read({ ...withPlugins, 'marketplace.json': '{' }), chosen)).toEqual([])
+      expect(pathsIn(await read({ ...withPlugins, 'marketplace.json': '{"plugins":[{}]}' }), chosen)).toEqual([])
       expect(pathsIn(await read(files), chosen)).toHaveLength(3)
       expect(pathsIn(await surveyed(files), chosen)).toEqual([])
       expect(pathsIn(await surveyed(withPlugins), chosen)).toEqual([])

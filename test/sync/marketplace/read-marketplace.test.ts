@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isBelow, joinPath } from '../../../src/base/paths.ts'
 import type { Marketplace } from '../../../src/sync/marketplace/marketplace.ts'
-import { groupedIn, hasUnreadGroups } from '../../../src/sync/marketplace/marketplace.ts'
+import { groupedIn } from '../../../src/sync/marketplace/marketplace.ts'
 import { safePath } from '../../../src/sync/marketplace/plugin-path.ts'
 import { literalTree, marketplaceIn, marketplaceOf } from './literal-tree.ts'
 
@@ -35,6 +35,7 @@ describe('a plugin is a group of skills', () => {
         plugins: [
           { name: 'documents', source: './', strict: false, skills: ['./skills/pdf', './skills/docx'] },
           { name: 'all', source: '.' },
+          { name: 'refused', source: '.', skills: ['../pdf'] },
         ],
       },
       'skills/pdf/SKILL.md': '',
@@ -43,6 +44,7 @@ describe('a plugin is a group of skills', () => {
     expect(read.marketplace.groups.map(({ name, skills }) => [name, skills])).toEqual([
       ['documents', ['skills/pdf', 'skills/docx']],
       ['all', ['skills']],
+      ['refused', []],
     ])
   })
 
@@ -171,7 +173,7 @@ describe('a file that is not usable is a finding, and the other files count', ()
 
     expect(read.marketplace.groups.map(({ name }) => name)).toEqual(['p'])
     expect(read.marketplace.files[0]).toEqual({ path: CLAUDE, plugins: 0, isUnread: true })
-    expect(hasUnreadGroups(read.marketplace)).toBe(true)
+    expect(read.marketplace.isIncomplete).toBe(true)
     expect(read.findings).toEqual([
       { rule: 'marketplace-unread', path: CLAUDE, message: `The marketplace is not read: ${why}` },
     ])
@@ -256,6 +258,40 @@ test('a folder that is unchanged is not read again, and what was found in it is 
   expect(tree.opened).toEqual([CLAUDE])
 })
 
+test.each<[string, readonly unknown[], unknown?]>([
+  ['a refused entry', [{ name: '-x', source: './p' }]],
+  [
+    'two entries of one name',
+    [
+      { name: 'p', source: './p' },
+      { name: 'p', source: './q' },
+    ],
+  ],
+  ['a refused path of skills', [{ name: 'p', source: './p', skills: ['./a', '../b'] }]],
+  ['skills that are no paths', [{ name: 'p', source: './p', skills: ['./a', 7] }]],
+  ['a refused path of skills in a manifest', [{ name: 'p', source: './p' }], { skills: '/a' }],
+  ['skills of a manifest that are no paths', [{ name: 'p', source: './p' }], { skills: {} }],
+  ['more plugins than are read', [1, 2, 3].map((name) => ({ name: `p${name}`, source: './p' }))],
+  ['a plugin that is left out', [{ name: 'p', source: './p' }], { skills: 'a'.repeat(500) }],
+])(
+  'with %s the groups are incomplete, and so is the next reading of the same folders',
+  async (_, plugins, manifest) => {
+    const limits = { plugins: 2, stored: 400 }
+    const files = (all: readonly unknown[], more: unknown) => ({
+      [CLAUDE]: { plugins: all.slice(0, 2) },
+      [CODEX]: { plugins: all.slice(2) },
+      'p/x': '',
+      ...(more !== undefined && { 'p/plugin.json': more }),
+    })
+
+    const read = await marketplaceOf(files(plugins, manifest), limits)
+    const again = await marketplaceIn(literalTree(files(plugins, manifest), ['p']), read.marketplace, limits)
+    const sound = await marketplaceOf(files([{ name: 'p', source: './p', skills: './a' }], { skills: ['./b'] }), limits)
+
+    expect([read, again, sound].map(({ marketplace }) => marketplace.isIncomplete)).toEqual([true, true, undefined])
+  },
+)
+
 describe('a limit', () => {
   const skills = ['a', 'b', 'c'].map((one) => `./${one}`)
 
@@ -279,7 +315,7 @@ describe('a limit', () => {
       'plugin-refused: A plugin is not read: the plugin "q" is refused: it names 3 paths, and at most 2 are read',
       'marketplace-unread: The manifest is not read: it names 3 paths, and at most 2 are read',
     ])
-    expect(hasUnreadGroups(read.marketplace)).toBe(true)
+    expect(read.marketplace.isIncomplete).toBe(true)
   })
 
   test('on the named files of a plugin holds for all manifests and kinds together', async () => {
