@@ -147,7 +147,8 @@ export function packDigestOf(pack: Pack, snapshots: readonly Snapshot[]): string
 
 /**
  * The pack as a lock has it, if its sources have these snapshots. The part of a source without a snapshot comes from
- * `earlier`; `undefined` if that does not have it. Keeps unknown fields of the earlier entry.
+ * `earlier`; `undefined` if that does not have it, or the pack chooses by plugin: a commit may move skills to another
+ * plugin and change none. Keeps unknown fields of the earlier entry.
  */
 export function lockedPackOf(
   pack: Pack,
@@ -159,7 +160,8 @@ export function lockedPackOf(
   const sources = new Map([...lock.sources].flatMap(([id, { digest }]) => (canHold(pack, id) ? [[id, digest]] : [])))
   const absent = [...sources.keys()].filter((id) => !snapshots.some(({ source }) => source === id))
   const isAsBefore = absent.every((id) => earlier?.sources.get(id) === sources.get(id))
-  const kept = earlier?.choices === choices && isAsBefore ? keptOf(earlier, lock, absent) : undefined
+  const isByPlugin = [...pack.include, ...pack.exclude].some(({ plugin }) => plugin !== undefined)
+  const kept = earlier?.choices === choices && isAsBefore && !isByPlugin ? keptOf(earlier, lock, absent) : undefined
   if (absent.length > 0 && kept === undefined) return undefined
   const skills = new Map([...skillsOf(pack, snapshots), ...(kept ?? [])])
   const paths = [...skills.keys()].toSorted(comparePaths)

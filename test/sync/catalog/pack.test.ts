@@ -239,6 +239,16 @@ describe('a locked pack', () => {
     })
   })
 
+  test('keeps nothing of a source that has no snapshot here if it chooses by plugin', async () => {
+    const byPlugin = pack({ include: [{}], exclude: [{ source: 'none', plugin: 'x' }] })
+    const team = await surveyed(files)
+    const more = { ...team, source: sourceId('more') }
+    const before = lockedPackOf(byPlugin, lockOf(team, more), [team, more], undefined)
+
+    expect(before?.skills).toHaveLength(4)
+    expect(lockedPackOf(byPlugin, lockOf(team, more), [team], before)).toBeUndefined()
+  })
+
   test.each<[string, (before: LockedPack) => LockedPack | undefined]>([
     ['there was none before', () => undefined],
     ['it chose otherwise', (before) => ({ ...before, choices: 'f'.repeat(64) })],
