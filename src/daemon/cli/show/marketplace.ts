@@ -1,4 +1,4 @@
-import { stringify } from 'yaml'
+import { Document, isMap } from 'yaml'
 import { countOf } from '../../../base/text/plural.ts'
 import type { PluginGroup, SuggestedSource } from '../../../sync/marketplace/marketplace.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
@@ -28,7 +28,7 @@ export const marketplaceCommand: Command = {
     packs: { type: 'boolean', help: 'a pack for each plugin that has skills, as configuration' },
     sources: {
       type: 'boolean',
-      help: 'the suggested sources, as configuration, each at its pin',
+      help: 'the suggested sources, as configuration, each at its commit if the marketplace has one',
     },
   },
   async run(context) {
@@ -103,11 +103,23 @@ function print(context: Context, row: MarketplaceRow, config: Config): void {
       ),
     }),
   }
-  if (context.json) printJson(context, added)
-  else context.streams.stdout.write(context.redactor.clean(stringify(added)))
+  // The redactor would take the user name out of `ssh://git@…`. No address of a marketplace has a password.
+  const text = context.json ? `${JSON.stringify(added, null, 2)}\n` : yamlOf(added, row)
+  context.streams.stdout.write(text)
 }
 
-/** The pin of the marketplace becomes the ref, so an added source stays at that commit. */
+/** The configuration, with a comment on each source that no commit pins. */
+function yamlOf(added: { readonly sources?: readonly object[] }, { suggested }: MarketplaceRow): string {
+  const document = new Document(added)
+  for (const at of (added.sources ?? []).keys()) {
+    const entry: unknown = document.getIn(['sources', at], true)
+    if (isMap(entry) && suggested[at]?.sha === undefined)
+      entry.commentBefore = ' no pin: the marketplace has no commit for it'
+  }
+  return document.toString()
+}
+
+/** The commit of the marketplace becomes the ref, so an added source stays at it. Without one, its ref is followed. */
 function sourceEntries({ source, suggested }: MarketplaceRow, taken: readonly string[]): readonly object[] {
   const ids = new FreeIds(source, taken)
   return suggested.map(({ name, url, ref, sha, path }) => {

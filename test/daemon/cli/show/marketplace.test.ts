@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { parseConfig } from '../../../../src/daemon/config/config.ts'
+import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { World, skill } from '../../../e2e/world.ts'
 
 const SOURCE = ['every: 1h', 'marketplace: true']
@@ -109,6 +111,29 @@ test('the printed packs and sources are configuration, and the packs select the 
   ])
   const again = parse((await home.command('marketplace', 'team', 'writing', '--packs')).stdout)
   expect(again.packs[0].id).toBe('team-writing-2')
+})
+
+test('the printed sources are read as configuration, with ssh users, and a comment where no commit pins one', async () => {
+  await using world = await World.create(SOURCE)
+  const urls = ['ssh://git@git.example.com/team/a.git', 'git@git.example.com:team/b.git', 'https://x.example/c.git']
+  const plugins = urls.map((url, at) => ({
+    name: `p${at}`,
+    source: { source: 'url', url, ...(at < 2 && { sha: SHA }) },
+  }))
+  await world.repository.commit({ 'marketplace.json': JSON.stringify({ plugins }) })
+  await world.synced()
+
+  const { stdout } = await world.home.command('marketplace', 'team', '--sources')
+  const json = JSON.parse((await world.home.command('marketplace', 'team', '--sources', '--json')).stdout)
+  const config = parseConfig(stdout, 'skillsyncd.yaml', environmentOf({}, '/home/ada'))
+
+  expect('sources' in config && config.sources.map(({ source }) => [source.url, source.ref])).toEqual([
+    [urls[0], SHA],
+    [urls[1], SHA],
+    [urls[2], undefined],
+  ])
+  expect(json.sources.map(({ url }: { readonly url: string }) => url)).toEqual(urls)
+  expect(stdout.match(/# no pin.*\n.*/g)).toEqual(['# no pin: the marketplace has no commit for it\n  - id: team-p2'])
 })
 
 test('a commit that moves a skill to another plugin moves it to the pack of that plugin', async () => {
