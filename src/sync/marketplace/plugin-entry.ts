@@ -84,10 +84,13 @@ function localPlace(text: string, base: string): PluginPlace | string {
   return { kind: 'local', path: text.includes('/') || text === '.' ? path : joinPath(base, path) }
 }
 
-function gitPlace({ url, repo, ref, sha, path }: JsonObject): PluginPlace | string {
+function gitPlace({ source: kind, url, repo, ref, sha, path }: JsonObject): PluginPlace | string {
   const address = addressOf(url ?? repo)
-  if (address === undefined) return `its address ${quoted(url ?? repo)} is not one of a git repository`
-  const folder = typeof path === 'string' ? safePath(path) : ''
+  // It is not quoted: it may have a password.
+  if (address === undefined) return 'its address is not one of a git repository'
+  // Without its path, the plugin would be the whole repository.
+  if (path === undefined && kind === 'git-subdir') return 'its source has no path'
+  const folder = path === undefined ? '' : safePath(path)
   if (folder === undefined) return `its path ${quoted(path)} is not one in its repository`
   // Without a pin that is valid, the newest commit would be taken in its place.
   if (sha !== undefined && !isCommitId(sha)) return `its commit ${quoted(sha)} is not a full commit id`
@@ -104,6 +107,8 @@ function gitPlace({ url, repo, ref, sha, path }: JsonObject): PluginPlace | stri
 /** The address with its scheme. `owner/name` is a repository of GitHub, as in the clients. */
 function addressOf(value: JsonValue | undefined): string | undefined {
   if (typeof value !== 'string' || value.length > MOST_PATH) return undefined
+  // A client that parses it as a URL reaches another repository.
+  if (value.split(/[/:]/).some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))) return undefined
   if (/^[\w.-]+\/[\w.-]+$/.test(value)) return `https://github.com/${value}${value.endsWith('.git') ? '' : '.git'}`
   return ADDRESS.test(value) ? value : undefined
 }

@@ -199,17 +199,39 @@ test.each([
   ],
   ['the plugin "p" is refused: its path "a\u200B" is not one in the repository', { name: 'p', source: 'a\u200B' }],
   [
-    'the plugin "p" is refused: its address "file:///etc" is not one of a git repository',
+    'the plugin "p" is refused: its address is not one of a git repository',
     { name: 'p', source: { source: 'url', url: 'file:///etc' } },
   ],
   [
-    'the plugin "p" is refused: its address "ext::sh -c x" is not one of a git repository',
+    'the plugin "p" is refused: its address is not one of a git repository',
     { name: 'p', source: { source: 'url', url: 'ext::sh -c x' } },
   ],
   [
-    'the plugin "p" is refused: its address "https://a:b@example.com/x.git" is not one of a git repository',
+    'the plugin "p" is refused: its address is not one of a git repository',
     { name: 'p', source: { source: 'url', url: 'https://a:b@example.com/x.git' } },
   ],
+  ...[
+    'https://example.com/a/../b.git',
+    'https://example.com/a/%2e%2E/b.git',
+    'https://example.com/a/.',
+    'git@example.com:../b.git',
+    '../b',
+  ].map((url): [string, object] => [
+    'the plugin "p" is refused: its address is not one of a git repository',
+    { name: 'p', source: { source: 'url', url } },
+  ]),
+  [
+    'the plugin "p" is refused: its path that is not a text is not one in its repository',
+    { name: 'p', source: { source: 'github', repo: 'a/b', path: ['x'] } },
+  ],
+  [
+    'the plugin "p" is refused: its source has no path',
+    { name: 'p', source: { source: 'git-subdir', url: 'https://example.com/a.git' } },
+  ],
+  ...['\u3164', '\u115F', '\u2800', '\u034F', '\uFE0F'].map((hidden): [string, object] => [
+    `the plugin "p" is refused: its path "a${hidden}" is not one in the repository`,
+    { name: 'p', source: `a${hidden}` },
+  ]),
   [
     'the plugin "p" is refused: its commit "abc" is not a full commit id',
     { name: 'p', source: { source: 'github', repo: 'a/b', sha: 'abc' } },
