@@ -65,7 +65,7 @@ export async function applyPlan(application: PlanApplication, signal: AbortSigna
       done.push(unusable === undefined ? await put(recorded, application, signal) : failureOf(name, unusable, skill))
     }
   }
-  await forgetUnplaced(plan, puts, done, recording)
+  await forgetUnplaced(application, puts, done)
   return [...plan.steps.flatMap(toldOf), ...removeEntry, ...done]
 }
 
@@ -99,10 +99,13 @@ function failureOf(name: string, why: string, skill?: Linkable): Done {
 
 async function removedFrom({ folder, steps }: FolderPlan, state: ServedLinks, recording: Recording): Promise<Done[]> {
   const done: Done[] = []
+  const names: string[] = []
   for (const step of steps) {
-    if (step.kind === 'remove') done.push(await removeEntry(folder, step, state))
+    if (step.kind !== 'remove') continue
+    const end = await removeEntry(folder, step, state)
+    done.push(end)
+    if (end.end !== 'failed' && !step.isReserved) names.push(step.name)
   }
-  const names = done.filter(({ end }) => end !== 'failed').map(({ name }) => name)
   if (names.length > 0) await recording.drop({ folder, uses: [], names })
   return done
 }
@@ -190,13 +193,15 @@ async function put(
 }
 
 async function forgetUnplaced(
-  { folder }: FolderPlan,
+  { plan: { folder }, state, recording }: PlanApplication,
   puts: readonly PutStep[],
   done: readonly Done[],
-  recording: Recording,
 ): Promise<void> {
   const unplaced = new Set(done.filter(({ end }) => end === 'failed' || end === 'left').map(({ name }) => name))
-  const names = puts.filter(({ name, found }) => found.kind === 'absent' && unplaced.has(name)).map(({ name }) => name)
+  // A name that was recorded before is reserved for its source.
+  const known = state.links.folders.get(folder)?.entries
+  const isNew = ({ name, found }: PutStep): boolean => found.kind === 'absent' && known?.has(name) !== true
+  const names = puts.filter((step) => isNew(step) && unplaced.has(step.name)).map(({ name }) => name)
   if (names.length > 0) await recording.drop({ folder, uses: [], names })
 }
 

@@ -1,5 +1,6 @@
 import { SerialQueue } from '../../base/serial-queue.ts'
 import type { Registry } from '../../serve/registry.ts'
+import type { Publisher } from '../../sync/pull/publisher.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import { futurePath } from '../base/resolve-path.ts'
 import { isWithin } from '../base/skill-folders.ts'
@@ -13,16 +14,19 @@ import { planOf } from './folder-plan.ts'
 import { linkCommandOf } from './folder-status.ts'
 import type { ServedLinks } from './link-context.ts'
 import { isSameUse, useOfFolder } from './link-record.ts'
+import type { LinkedSkill } from './link-record.ts'
 import type { Linking } from './link-sync.ts'
 import { linkTargetsOf } from './link-target.ts'
 import type { LinkPlace, LinkTarget } from './link-target.ts'
 import { LinkTargets, linkableIn } from './linkable-skills.ts'
+import { remainderOf } from './remainder.ts'
 
 /** The parts of the daemon that following needs. */
 export interface FollowerParts extends Pick<DaemonContext, 'store' | 'log' | 'environment' | 'readOnly'> {
   readonly config: Config
   readonly registry: Registry
   readonly linking: Linking
+  readonly publisher: Pick<Publisher, 'lost'>
 }
 
 /**
@@ -121,11 +125,13 @@ export class FolderFollower implements AsyncDisposable {
   }
 
   async #followIn({ folder, uses, copies }: WantedFolder): Promise<Pass> {
-    const { log, linking } = this.#parts
+    const { config, store, publisher, log, linking } = this.#parts
     const recording: Recording = { put: async (put) => linking.put(put), drop: async (drop) => linking.drop(drop) }
     try {
       const state = this.#state()
-      const plan = await planOf({ folder, only: undefined, copies }, state)
+      const ground = { config, store, lost: publisher.lost }
+      const wanted = { folder, only: undefined, copies, remainderOf: (one: LinkedSkill) => remainderOf(one, ground) }
+      const plan = await planOf(wanted, state)
       if (plan.steps.every(({ kind }) => kind === 'kept') && isRecorded({ folder, uses }, state)) return NOTHING
       const done = await applyPlan({ plan, uses, state, recording }, this.#over.signal)
       const put = done.filter(({ end }) => end === 'linked' || end === 'copied').length
@@ -188,10 +194,14 @@ function problemsIn(
   const amiss = done.filter(({ end }) => end === 'failed' || end === 'left' || end === 'clash')
   const [first] = amiss
   if (first === undefined) return []
-  const { name, end, why } = first
-  const reason = end === 'clash' ? 'another skill has the name' : (why ?? 'it is in the way')
+  const { name, skill, why = 'it is in the way' } = first
   const others = amiss.length === 1 ? '' : ` and ${amiss.length - 1} more`
-  return [`"${folder}" lacks ${name}${others}: ${reason}; try, as the user whose agent reads it: ${command}`]
+  return [`"${folder}" ${skill === undefined ? 'still has' : 'lacks'} ${name}${others}: ${clashText(first) ?? why}; try, as the user whose agent reads it: ${command}`]
+}
+
+function clashText({ end, linked }: Done): string | undefined {
+  if (end !== 'clash') return undefined
+  return linked === undefined ? 'another skill has the name' : `the name stands for ${linked.source}/${linked.path}`
 }
 
 function messageOf(error: unknown): string {

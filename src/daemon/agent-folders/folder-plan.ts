@@ -1,5 +1,6 @@
+import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isDiskError } from '../../sync/store/files/disk-error.ts'
+import { isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { whyNotUsed } from '../base/disk-error-text.ts'
 import { idsOf } from '../config/config.ts'
 import { digestsOf, foundAt } from './agent-folder.ts'
@@ -12,12 +13,15 @@ import type { Linkable } from './linkable-skills.ts'
 import { choiceOf } from './name-choice.ts'
 import type { NameHolderOf } from './name-choice.ts'
 import { strayEntry } from './orphan-links.ts'
+import type { Remainder } from './remainder.ts'
 
 /** The desired content of one agent's folder. */
 export interface WantedLinks {
   readonly folder: string
   readonly only: Only | undefined
   readonly copies: boolean
+  /** The remainder of an entry whose skill is no longer served. Absent: nothing remains. */
+  readonly remainderOf?: (linked: LinkedSkill) => Remainder
 }
 
 /** The steps that bring one agent's folder to the desired content. Making the plan changes nothing. */
@@ -43,6 +47,8 @@ export type PlanStep =
       readonly name: string
       readonly linked: LinkedSkill | undefined
       readonly entry: LinkEntry
+      /** True if the name stays recorded for the skill. */
+      readonly isReserved: boolean
     }
   /** The content at the path is not ours. */
   | { readonly kind: 'foreign'; readonly name: string; readonly skill: Linkable; readonly what: string }
@@ -52,15 +58,10 @@ export type PlanStep =
 /** Compares one folder with its desired content. */
 export async function planOf(wanted: WantedLinks, state: ServedLinks): Promise<FolderPlan> {
   const { folder, only } = wanted
-  const { config, links, meant } = state
+  const { config, links } = state
   const entries = links.folders.get(folder)?.entries ?? new Map<string, LinkEntry>()
-  const { chosen, clashes } = choiceOf(wantedOf(state, only), idsOf(config), holdersFor(folder, state))
-  const steps: PlanStep[] = []
-  for (const [name, entry] of entries) {
-    const linked = links.skills.get(name)
-    if (linked === undefined || meant.of(name, linked) === undefined)
-      steps.push({ kind: 'remove', name, linked, entry })
-  }
+  const { chosen, clashes } = choiceOf(wantedOf(state, only), idsOf(config), holdersFor(wanted, state))
+  const steps: PlanStep[] = await departuresOf(wanted, state)
   const outgoing = new Set(steps.map(({ name }) => name))
   for (const { skill, linked } of chosen) {
     const { name } = skill
@@ -77,17 +78,42 @@ export async function planOf(wanted: WantedLinks, state: ServedLinks): Promise<F
   return { ...wanted, steps }
 }
 
+/** The entries whose skills are no longer served, as far as something of them is to go. */
+async function departuresOf({ folder, remainderOf }: WantedLinks, { links, meant }: ServedLinks): Promise<PlanStep[]> {
+  const steps: PlanStep[] = []
+  for (const [name, entry] of links.folders.get(folder)?.entries ?? []) {
+    const linked = links.skills.get(name)
+    if (linked !== undefined && meant.of(name, linked) !== undefined) continue
+    const remainder = (linked && remainderOf?.(linked)) ?? 'nothing'
+    const isReserved = remainder === 'name'
+    if (remainder === 'content' || (isReserved && (await isAbsent(join(folder, name))))) continue
+    steps.push({ kind: 'remove', name, linked, entry, isReserved })
+  }
+  return steps
+}
+
+/** False for a path that cannot be examined: the removal reports the reason. */
+async function isAbsent(path: string): Promise<boolean> {
+  try {
+    return (await unlessAbsent(lstat(path))) === undefined
+  } catch (error) {
+    if (isDiskError(error)) return false
+    throw error
+  }
+}
+
 /**
- * A name that is only in this folder, and stands for a skill that is no longer served, is free: the plan removes it.
+ * A name that is only in this folder, and stands for a skill that is no longer served, is free if nothing of it is to remain: the plan removes it.
  * While another folder has the name, no other skill gets it: that skill would turn up there unrequested.
  */
-function holdersFor(folder: string, { links, meant }: ServedLinks): NameHolderOf {
+function holdersFor({ folder, remainderOf }: WantedLinks, { links, meant }: ServedLinks): NameHolderOf {
+  const isReserved = (linked: LinkedSkill): boolean => (remainderOf?.(linked) ?? 'nothing') !== 'nothing'
   const others = [...links.folders].filter(([path]) => path !== folder)
   const isElsewhere = isNameIn(others.map(([, other]) => other))
   return (name) => {
     const linked = links.skills.get(name)
     const skill = linked && meant.of(name, linked)
-    if (linked === undefined || (skill === undefined && !isElsewhere(name))) return undefined
+    if (linked === undefined || (skill === undefined && !isElsewhere(name) && !isReserved(linked))) return undefined
     return { ...linked, skill }
   }
 }

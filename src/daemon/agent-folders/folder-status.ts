@@ -3,6 +3,8 @@ import { shellWord } from '../../base/text/shell-word.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
 import { AGENTS } from '../agents/agents.ts'
 import type { Agent } from '../agents/agents.ts'
+import { futurePath } from '../base/resolve-path.ts'
+import { pathOfKept } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import { planOf } from './folder-plan.ts'
@@ -10,8 +12,9 @@ import type { PlanStep } from './folder-plan.ts'
 import { linkedState } from './link-context.ts'
 import type { LinkedState } from './link-context.ts'
 import { namedFolderOf } from './link-record.ts'
-import type { LinkedFolder, Only, Use } from './link-record.ts'
+import type { LinkedFolder, LinkedSkill, Only, Use } from './link-record.ts'
 import { readLinks } from './links-file.ts'
+import { remainderOf } from './remainder.ts'
 
 /** The state of one linked folder compared with the served skills. */
 export interface FolderNow {
@@ -33,15 +36,35 @@ export interface FolderNow {
  * The state of every linked folder. The daemon writes only in the folders that the configuration names; it reports
  * these differences for all others. Reads no catalog if no folder is linked.
  */
-export async function foldersNow(config: Config): Promise<readonly FolderNow[]> {
+export async function foldersNow(config: Config, environment: Environment): Promise<readonly FolderNow[]> {
   const { folders } = await readLinks(config.state)
   const state = folders.size === 0 ? undefined : await linkedState(config)
   if (state === undefined) return []
-  return Promise.all([...state.links.folders].map(([path, folder]) => folderNow(path, folder, state)))
+  const followed = await followedFolders(config, environment)
+  const all = [...state.links.folders].map(([path, folder]) => folderNow(path, folder, state, followed.has(path)))
+  return Promise.all(all)
 }
 
-async function folderNow(folder: string, { uses, copies, only }: LinkedFolder, state: LinkedState): Promise<FolderNow> {
-  const { steps } = await planOf({ folder, only, copies }, state)
+/** The folders that the configuration names, with links resolved; a path that cannot be resolved is none of them. */
+async function followedFolders({ links }: Config, environment: Environment): Promise<ReadonlySet<string>> {
+  const paths = links.map(async (kept) => {
+    const path = pathOfKept(kept, environment)
+    return futurePath(path).catch((error: unknown) => {
+      if (isDiskError(error)) return path
+      throw error
+    })
+  })
+  return new Set(await Promise.all(paths))
+}
+
+async function folderNow(
+  folder: string,
+  { uses, copies, only }: LinkedFolder,
+  state: LinkedState,
+  isFollowed: boolean,
+): Promise<FolderNow> {
+  const wanted = { folder, only, copies, ...(isFollowed && { remainderOf: (one: LinkedSkill) => remainderOf(one, state) }) }
+  const { steps } = await planOf(wanted, state)
   const named = (...kinds: readonly PlanStep['kind'][]): string[] =>
     steps.filter(({ kind }) => kinds.includes(kind)).map(({ name }) => name)
   return {

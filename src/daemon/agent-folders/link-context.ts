@@ -1,7 +1,8 @@
 import { offeredIn } from '../../sync/catalog/tool-catalog.ts'
 import type { OfferedSkills } from '../../sync/catalog/tool-catalog.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
-import { currentCatalog } from '../../sync/pull/generation-catalog.ts'
+import { currentState } from '../../sync/pull/generation-catalog.ts'
+import type { Loss } from '../../sync/pull/load-generation.ts'
 import { Store } from '../../sync/store/store.ts'
 import { idsOf } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
@@ -26,6 +27,8 @@ export interface ServedLinks {
 export interface LinkedState extends ServedLinks {
   /** The skills that the tools offer from this catalog, by the ids that `search` prints. */
   readonly offered: OfferedSkills
+  /** The sources whose served content was lost from the disk. */
+  readonly lost: readonly Loss[]
   /** True if a generation exists: something was pulled. */
   readonly isServing: boolean
   /** The number of listed skills that come from other MCP servers. */
@@ -40,7 +43,7 @@ export async function linkedState(config: Config): Promise<LinkedState | undefin
   const store = await Store.openExisting(config.state)
   if (store === undefined) return undefined
   await store.decisions.read()
-  const catalog = await currentCatalog(store, idsOf(config), admissionOf(config))
+  const { catalog, lost } = await currentState(store, idsOf(config), admissionOf(config))
   const linkable = linkableIn(catalog)
   const ofUpstream = catalog.listed.filter(({ skill }) => isOfUpstream(skill)).length
   return {
@@ -50,6 +53,7 @@ export async function linkedState(config: Config): Promise<LinkedState | undefin
     linkable,
     meant: new LinkTargets(linkable),
     offered: offeredIn(catalog),
+    lost,
     isServing: catalog.generation > 0,
     ofUpstream,
     upstream: upstreamIn(catalog),

@@ -209,28 +209,82 @@ test('a folder that must not be linked into is refused and told, and the others 
   expect(await names(claude)).toEqual(['alpha'])
 })
 
-test('a name that a source gave up goes to the skill of another source, in each folder', async () => {
+test('a name that a source gave up goes to no other source before the operator links again', async () => {
   await using world = await World.create()
   await using other = await Repository.create()
   const { home, git, repository } = world
   await other.commit({ 'alpha/SKILL.md': skill('alpha', 'of house') })
   const sources = {
-    team: [`url: ${git.serve('team', repository)}`, 'every: 1s'],
-    house: [`url: ${git.serve('house', other)}`, 'every: 1h'],
+    team: [`url: ${git.serve('team', repository)}`],
+    house: [`url: ${git.serve('house', other)}`],
   }
   await home.configure(sources, ['links: [claude-code, codex]'])
   // The one that is served first has the name.
   await home.command('sync', 'team')
   await world.synced()
-  const documents = [CLAUDE, AGENTS].map((folder) => join(home.path, folder, 'alpha/SKILL.md'))
-  const before = await Promise.all(documents.map((file) => readFile(file, 'utf8')))
+  const folders = [CLAUDE, AGENTS].map((folder) => join(home.path, folder))
+  const documents = async (): Promise<string[]> =>
+    Promise.all(folders.map((folder) => readFile(join(folder, 'alpha/SKILL.md'), 'utf8')))
+  const before = await documents()
 
+  await home.command('disable', 'team/alpha', '--source-only')
+  const disabled = await Promise.all(folders.map(names))
+  await home.command('enable', 'team/alpha')
+  const enabled = await documents()
   await repository.commit({ 'alpha/SKILL.md': null, 'beta/SKILL.md': skill('beta', 'new') })
   await world.synced()
-  const after = await Promise.all(documents.map((file) => readFile(file, 'utf8')))
+  const given = await Promise.all(folders.map(names))
+  const listed = await home.command('link')
+  await home.command('link', 'claude-code', 'codex')
+  await world.synced()
+  const after = await documents()
 
   expect(before).toEqual([skill('alpha', 'first'), skill('alpha', 'first')])
+  expect(disabled).toEqual([[], []])
+  expect(enabled).toEqual(before)
+  expect(given).toEqual([['beta'], ['beta']])
+  expect(listed.stdout).toContain('  alpha: kept out by something else; skillsyncd link claude-code says by what\n')
   expect(after).toEqual([skill('alpha', 'of house'), skill('alpha', 'of house')])
+})
+
+test('a name of a source that is taken out of the configuration is free', async () => {
+  await using world = await World.create()
+  await using other = await Repository.create()
+  const { home, git, repository } = world
+  await other.commit({ 'alpha/SKILL.md': skill('alpha', 'of house') })
+  const house = [`url: ${git.serve('house', other)}`]
+  await home.configure({ team: [`url: ${git.serve('team', repository)}`], house }, ['links: [claude-code]'])
+  await home.command('sync', 'team')
+  await world.synced()
+
+  await home.configure({ house }, ['links: [claude-code]'])
+  await world.synced()
+
+  expect(await readFile(join(home.path, CLAUDE, 'alpha/SKILL.md'), 'utf8')).toBe(skill('alpha', 'of house'))
+})
+
+test('what is served of a source that the disk lost stays in the folders until it is fetched again', async () => {
+  await using world = await World.create()
+  await using other = await Repository.create()
+  const { home, git, repository } = world
+  await other.commit({ 'beta/SKILL.md': skill('beta', 'first') })
+  const house = [`url: ${git.serve('house', other)}`]
+  const host = join(home.path, 'host')
+  const links = [`links: [claude-code, { to: ${host}, copy: true }]`]
+  await home.configure({ team: [`url: ${git.serve('team', repository)}`], house }, links)
+  await world.synced()
+  const folders = [join(home.path, CLAUDE), host]
+
+  for (const name of ['store.db', 'store.db-wal', 'store.db-shm']) await rm(join(home.state, name), { force: true })
+  await rm(repository.folder, { recursive: true })
+  await other.commit({ 'gamma/SKILL.md': skill('gamma', 'new') })
+  const { status } = await home.command('sync')
+
+  expect(status).toBe(1)
+  expect(await Promise.all(folders.map(names))).toEqual([
+    ['alpha', 'beta', 'gamma'],
+    ['alpha', 'beta', 'gamma'],
+  ])
 })
 
 test('a path that leads through a link is one folder with that of the agent, which is not copied and linked in turn', async () => {

@@ -17,7 +17,7 @@ import { folderUseText } from './link-text.ts'
  */
 export async function listLinks(context: Context, config: Config): Promise<ExitStatus> {
   await agreeWithDaemon(config, context.signal)
-  const folders = await foldersNow(config)
+  const folders = await foldersNow(config, context.environment)
   const here = await agentsHere(context.environment)
   const agents = AGENTS.map((agent) => ({
     agent,

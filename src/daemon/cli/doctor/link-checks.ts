@@ -2,18 +2,19 @@ import { countOf } from '../../../base/text/plural.ts'
 import { foldersNow, isAsServed, linkCommandOf } from '../../agent-folders/folder-status.ts'
 import type { FolderNow } from '../../agent-folders/folder-status.ts'
 import type { Config } from '../../config/config.ts'
+import type { Environment } from '../../config/environment.ts'
 import { verdicts } from './check.ts'
 import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 
 /**
  * Checks that agents find the served skills. Their folders are recorded in the state, so one check covers all of them.
  */
-export function linkChecks({ config }: Ground): DoctorCheck[] {
-  return [{ name: 'links', look: async () => linksChecked(config) }]
+export function linkChecks({ config, environment }: Ground): DoctorCheck[] {
+  return [{ name: 'links', look: async () => linksChecked(config, environment) }]
 }
 
-async function linksChecked(config: Config): Promise<readonly CheckResult[]> {
-  return (await foldersNow(config)).map(checkFolder)
+async function linksChecked(config: Config, environment: Environment): Promise<readonly CheckResult[]> {
+  return (await foldersNow(config, environment)).map(checkFolder)
 }
 
 function checkFolder(now: FolderNow): CheckResult {

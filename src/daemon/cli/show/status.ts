@@ -18,6 +18,7 @@ import { printableLine } from '../../base/log-line.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
+import type { Environment } from '../../config/environment.ts'
 import { lockHolderOf, isAtWork } from '../../control/daemon-lock.ts'
 import { GLANCE_MS } from '../../control/lease.ts'
 import { request, sourcesOf } from '../../control/requests.ts'
@@ -59,7 +60,7 @@ export const status: Command = {
     const now = systemClock.now()
     const sources = whole.sources.filter(({ id }) => ids.has(id))
     const attention = attentionOf(sources, now)
-    const linked = await linkedNow(config)
+    const linked = await linkedNow(config, context.environment)
     if (context.json) printJson(context, { ...whole, sources, attention, ...linked })
     else {
       const sorted = { ...whole, sources: byUrgency(sources, now) }
@@ -79,9 +80,9 @@ interface Linked {
 }
 
 /** A failure here must not hide the rest of the status. */
-async function linkedNow(config: Config): Promise<Linked> {
+async function linkedNow(config: Config, environment: Environment): Promise<Linked> {
   try {
-    return { folders: await foldersNow(config) }
+    return { folders: await foldersNow(config, environment) }
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
     return { folders: [], foldersError: error.message }
