@@ -203,7 +203,7 @@ describe.skipIf(OBSTACLE !== undefined)(
       await machine.start()
 
       expect(installed.stdout).toContain(
-        'note      the service cannot fill the folder of claude-code: it sees no home; --user can, or skillsyncd link claude-code does it\n',
+        'note      the service cannot fill the folder of claude-code: it sees no home; install --user, as the user whose agent reads, runs one that does\n',
       )
       await expect.poll(async () => machine.served(), POLL).toEqual(['alpha'])
       await expect

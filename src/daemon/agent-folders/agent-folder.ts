@@ -115,22 +115,31 @@ export async function removeOurs(path: string, ours: Ours): Promise<boolean> {
 export interface Ours {
   readonly entry: LinkEntry | undefined
   readonly limits: SkillLimits
+  /** Ends the work before the next change, because an examination can last long. */
+  readonly signal: AbortSignal
 }
 
 /**
  * Moves our content aside and examines it again. Another process may have replaced it, or written to it, since the
  * first examination.
  */
-async function replaceOurs(path: string, { entry, limits }: Ours, place: () => Promise<void>): Promise<boolean> {
+async function replaceOurs(
+  path: string,
+  { entry, limits, signal }: Ours,
+  place: () => Promise<void>,
+): Promise<boolean> {
   const before = await foundAt(path, entry, limits)
   if (before.kind === 'foreign') return false
+  signal.throwIfAborted()
   // Another process that applies the same plan may be first.
   const isThereNow = async (): Promise<boolean> => (await isPlaced(place)) || isOurs(await foundAt(path, entry, limits))
   if (before.kind === 'absent') return isThereNow()
   const aside = `${join(dirname(path), ASIDE)}${randomHex()}`
   await unlessAbsent(rename(path, aside))
   try {
-    if ((await foundAt(aside, entry, limits)).kind !== 'foreign') {
+    const found = await foundAt(aside, entry, limits)
+    signal.throwIfAborted()
+    if (found.kind !== 'foreign') {
       const isThere = await isThereNow()
       await discard(aside)
       return isThere

@@ -11,7 +11,8 @@ import { whyNotUsed } from '../base/disk-error-text.ts'
 import { writeAll } from '../base/output-folder.ts'
 import { digestsOf, missingAbove, placeFolder, createLink, removeOurs, scratchIn, sweep } from './agent-folder.ts'
 import type { Ours } from './agent-folder.ts'
-import type { FolderPlan, PlanStep } from './folder-plan.ts'
+import { nextEntry } from './folder-plan.ts'
+import type { FolderPlan, Pace, PlanStep } from './folder-plan.ts'
 import type { ServedLinks } from './link-context.ts'
 import type { Drop, LinkEntry, LinkedSkill, Put, Use } from './link-record.ts'
 import type { Linkable } from './linkable-skills.ts'
@@ -47,22 +48,24 @@ export interface PlanApplication {
 }
 
 /** Applies a plan to a folder. Content is recorded before it is put there, and forgotten after it is removed. */
-export async function applyPlan(application: PlanApplication, signal: AbortSignal): Promise<Done[]> {
-  const { plan, state, recording } = application
+export async function applyPlan(application: PlanApplication, pace: Pace): Promise<Done[]> {
+  const { plan, state } = application
   const entries = state.links.folders.get(plan.folder)?.entries.values() ?? []
   // Content that cannot be swept does no harm.
   const beforeMs = systemClock.now().getTime() - ABANDONED_MS
   await sweep(plan.folder, entries, state.config.limits.skill, beforeMs).catch(whyNot)
-  const removeEntry = await removedFrom(plan, state, recording)
+  const removeEntry = await removedFrom(application, pace)
   const puts = plan.steps.filter((step) => step.kind === 'put')
-  const written = await recordPuts(puts, application)
+  const written = await recordPuts(puts, application, pace)
   const done: Done[] = [...written.clashes]
   if (written.skills.length > 0) {
     const unusable = await makeFolders(plan.folder).then(() => undefined, whyNot)
     for (const recorded of written.skills) {
-      signal.throwIfAborted()
+      nextEntry(pace)
       const { name, skill } = recorded.step
-      done.push(unusable === undefined ? await put(recorded, application, signal) : failureOf(name, unusable, skill))
+      done.push(
+        unusable === undefined ? await put(recorded, application, pace.signal) : failureOf(name, unusable, skill),
+      )
     }
   }
   await forgetUnplaced(application, puts, done)
@@ -97,15 +100,19 @@ function failureOf(name: string, why: string, skill?: Linkable): Done {
   return { name, end: 'failed', why, ...(skill !== undefined && { skill }) }
 }
 
-async function removedFrom({ folder, steps }: FolderPlan, state: ServedLinks, recording: Recording): Promise<Done[]> {
+async function removedFrom({ plan, state, recording }: PlanApplication, pace: Pace): Promise<Done[]> {
+  const { folder, steps } = plan
+  const { signal } = pace
   const done: Done[] = []
   const names: string[] = []
   for (const step of steps) {
     if (step.kind !== 'remove') continue
-    const end = await removeEntry(folder, step, state)
+    nextEntry(pace)
+    const end = await removeEntry(folder, step, { config: state.config, signal })
     done.push(end)
     if (end.end !== 'failed' && !step.isReserved) names.push(step.name)
   }
+  signal.throwIfAborted()
   if (names.length > 0) await recording.drop({ folder, uses: [], names })
   return done
 }
@@ -118,12 +125,13 @@ export async function removeEntry(
     linked,
     entry,
   }: { readonly name: string; readonly linked: LinkedSkill | undefined; readonly entry: LinkEntry },
-  { config }: Pick<ServedLinks, 'config'>,
+  { config, signal }: Pick<ServedLinks, 'config'> & { readonly signal: AbortSignal },
 ): Promise<Done> {
   try {
-    const isOurs = await removeOurs(join(folder, name), { entry, limits: config.limits.skill })
+    const isOurs = await removeOurs(join(folder, name), { entry, limits: config.limits.skill, signal })
     return { name, linked, end: isOurs ? 'removed' : 'left', ...(!isOurs && { why: 'it is not as it was put there' }) }
   } catch (error) {
+    signal.throwIfAborted()
     return failureOf(name, whyNot(error))
   }
 }
@@ -143,15 +151,18 @@ interface RecordedPuts {
 async function recordPuts(
   puts: readonly PutStep[],
   { plan, uses, state, recording }: PlanApplication,
+  pace: Pace,
 ): Promise<RecordedPuts> {
   const made = puts.length === 0 ? [] : await missingAbove(plan.folder)
   const { folder, copies, only } = plan
   const skills: RecordedPut[] = []
   const clashes: Done[] = []
   for (let at = 0; at === 0 || at < puts.length; at += AT_ONCE) {
+    nextEntry(pace)
     const piece = puts.slice(at, at + AT_ONCE).map((step) => ({ step, entry: entryOf(step, plan, state) }))
     const asked = piece.map(({ step, entry }) => ({ name: step.name, ...step.linked, ...entry }))
     const { taken } = ANSWER.parse(await recording.put({ folder, uses, made, copies, only, skills: asked }))
+    pace.signal.throwIfAborted()
     const byName = new Map<string, LinkedSkill>(taken.map(({ name, by }) => [name, by]))
     for (const { step, entry } of piece) {
       const by = byName.get(step.name)
@@ -180,14 +191,15 @@ async function put(
 ): Promise<Done> {
   const { name, skill } = step
   const path = join(folder, name)
-  const ours = { entry, limits: state.config.limits.skill }
+  const ours = { entry, limits: state.config.limits.skill, signal }
   try {
     const isThere = copies
-      ? await putCopy({ ...ours, path, skill }, state, signal)
+      ? await putCopy({ ...ours, path, skill }, state)
       : await createLink(path, state.store.links.pathOf(name), ours)
     if (!isThere) return { name, end: 'left', skill, why: 'somebody put something there meanwhile' }
     return { name, end: copies ? 'copied' : 'linked', skill, isRenewed: step.found.kind !== 'absent' }
   } catch (error) {
+    signal.throwIfAborted()
     return failureOf(name, whyNot(error), skill)
   }
 }
@@ -209,7 +221,6 @@ async function forgetUnplaced(
 async function putCopy(
   { path, skill, ...ours }: Ours & { readonly path: string; readonly skill: Linkable },
   { store }: ServedLinks,
-  signal: AbortSignal,
 ): Promise<boolean> {
   const stored = storedSkill(skill.skill)
   const files = await Promise.all(
@@ -222,7 +233,7 @@ async function putCopy(
   const scratch = scratchIn(join(path, '..'))
   await mkdir(scratch)
   try {
-    await writeAll(join(scratch, skill.name), files, signal)
+    await writeAll(join(scratch, skill.name), files, ours.signal)
     return await placeFolder(path, join(scratch, skill.name), ours)
   } finally {
     await removeAll(scratch)

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { SerialQueue } from '../../base/serial-queue.ts'
 import type { Registry } from '../../serve/registry.ts'
 import type { Publisher } from '../../sync/pull/publisher.ts'
@@ -11,7 +12,8 @@ import type { DaemonContext } from '../context.ts'
 import { applyPlan, whyNot } from './apply-plan.ts'
 import type { Done, Recording } from './apply-plan.ts'
 import { planOf } from './folder-plan.ts'
-import { linkCommandOf } from './folder-status.ts'
+import type { Pace } from './folder-plan.ts'
+import { isFolder, linkCommandOf } from './folder-status.ts'
 import type { ServedLinks } from './link-context.ts'
 import { isSameUse, useOfFolder } from './link-record.ts'
 import type { LinkedSkill } from './link-record.ts'
@@ -22,10 +24,10 @@ import { LinkTargets, linkableIn } from './linkable-skills.ts'
 import { remainderOf } from './remainder.ts'
 
 /** The parts of the daemon that following needs. */
-export interface FollowerParts extends Pick<DaemonContext, 'store' | 'log' | 'environment' | 'readOnly'> {
+export interface FollowerParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'environment' | 'readOnly'> {
   readonly config: Config
   readonly registry: Registry
-  readonly linking: Linking
+  readonly linking: Pick<Linking, 'links' | 'settled' | 'put' | 'drop'>
   readonly publisher: Pick<Publisher, 'lost'>
 }
 
@@ -38,6 +40,8 @@ export class FolderFollower implements AsyncDisposable {
   readonly #queue = new SerialQueue()
   readonly #over = new AbortController()
   #isQueued = false
+  /** The number of entries that were examined or changed. */
+  #entries = 0
   #watching: Disposable | undefined
 
   constructor(parts: FollowerParts) {
@@ -60,15 +64,29 @@ export class FolderFollower implements AsyncDisposable {
     })
   }
 
-  /** Resolves when the folders are on what was served at the time of the call, as far as that is possible. */
+  /**
+   * Resolves when the folders are on what was served at the time of the call, as far as that is possible: a folder that
+   * hangs, such as one on a lost network mount, is not waited for.
+   */
   async settled(): Promise<void> {
-    await this.#queue.idle()
+    const isIdle = this.#queue.idle().then(() => true)
+    const over = new AbortController()
+    try {
+      for (let before = -1; before !== this.#entries;) {
+        before = this.#entries
+        const isHung = this.#parts.clock.wait(HUNG_MS, over.signal).then(() => false)
+        if (await Promise.race([isIdle, isHung])) return
+      }
+    } finally {
+      over.abort()
+    }
   }
 
+  /** Ends the following. A round that hangs is left, and records and places nothing if it goes on later. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watching?.[Symbol.dispose]()
     this.#over.abort()
-    await this.#queue.idle()
+    await this.settled()
   }
 
   async #round(): Promise<void> {
@@ -91,7 +109,10 @@ export class FolderFollower implements AsyncDisposable {
   async #pass(): Promise<Pass> {
     const { wanted, problems } = await this.#wanted()
     const passes: Pass[] = [{ problems, removed: 0 }]
-    for (const folder of wanted) passes.push(await this.#followIn(folder))
+    for (const folder of wanted) {
+      if (this.#over.signal.aborted) break
+      passes.push(await this.#followIn(folder))
+    }
     return {
       problems: passes.flatMap((pass) => pass.problems),
       removed: passes.reduce((sum, { removed }) => sum + removed, 0),
@@ -105,8 +126,9 @@ export class FolderFollower implements AsyncDisposable {
     const wanted = new Map<string, WantedFolder>()
     for (const kept of config.links) {
       try {
-        if ('agent' in kept) await expectHome(kept.agent, this.#parts)
-        const [target] = await linkTargetsOf([placeOf(kept, environment)], config)
+        const place = placeOf(kept, environment)
+        await expectGround(kept, place.path, this.#parts)
+        const [target] = await linkTargetsOf([place], config)
         if (target === undefined) continue
         const { folder, uses } = target
         const other = wanted.get(folder)
@@ -127,13 +149,16 @@ export class FolderFollower implements AsyncDisposable {
   async #followIn({ folder, uses, copies }: WantedFolder): Promise<Pass> {
     const { config, store, publisher, log, linking } = this.#parts
     const recording: Recording = { put: async (put) => linking.put(put), drop: async (drop) => linking.drop(drop) }
+    const pace: Pace = { signal: this.#over.signal, onEntry: () => (this.#entries += 1) }
     try {
+      // Before anything is removed: another process may be the writer by now.
+      await store.folder.expectRight()
       const state = this.#state()
       const ground = { config, store, lost: publisher.lost }
       const wanted = { folder, only: undefined, copies, remainderOf: (one: LinkedSkill) => remainderOf(one, ground) }
-      const plan = await planOf(wanted, state)
+      const plan = await planOf(wanted, state, pace)
       if (plan.steps.every(({ kind }) => kind === 'kept') && isRecorded({ folder, uses }, state)) return NOTHING
-      const done = await applyPlan({ plan, uses, state, recording }, this.#over.signal)
+      const done = await applyPlan({ plan, uses, state, recording }, pace)
       const put = done.filter(({ end }) => end === 'linked' || end === 'copied').length
       const removed = done.filter(({ end }) => end === 'removed').length
       if (put + removed > 0) log.info('folder-followed', { folder, put, removed })
@@ -151,6 +176,9 @@ export class FolderFollower implements AsyncDisposable {
     return { config, store, links: linking.links, linkable, meant: new LinkTargets(linkable) }
   }
 }
+
+/** Longer than any disk takes for one entry. */
+const HUNG_MS = 10_000
 
 interface WantedFolder extends LinkTarget {
   readonly copies: boolean
@@ -171,14 +199,20 @@ function placeOf(kept: KeptFolder, environment: DaemonContext['environment']): L
   return { use: 'to' in kept ? useOfFolder(path) : { agent: kept.agent }, path }
 }
 
-/** A service whose user has no home is given its state folder for one, where no agent looks. */
-async function expectHome(agent: string, { environment, config }: FollowerParts): Promise<void> {
-  if (!isWithin(await futurePath(environment.home), await futurePath(config.state))) return
-  const command = linkCommandOf({ uses: [{ agent }], copies: false, only: undefined })
-  throw new OperatorError(
-    'cannot-link',
-    `Cannot fill the folder of ${agent}: this service has no home; as the user whose agent reads it: ${command}`,
-  )
+/**
+ * Throws if the folder cannot be where it is to be. A service whose user has no home is given its state folder for one,
+ * where no agent looks. A home or a mount that is not there yet is not made: what is put there would be hidden later.
+ */
+async function expectGround(kept: KeptFolder, path: string, { environment, config }: FollowerParts): Promise<void> {
+  if ('agent' in kept && isWithin(await futurePath(path), await futurePath(config.state)))
+    throw new OperatorError(
+      'cannot-link',
+      `Cannot fill the folder of ${kept.agent}: this service has no home; skillsyncd service install --user, ` +
+        `as the user whose agent reads, runs one that has, or the agent has the skills over MCP`,
+    )
+  const ground = 'agent' in kept && isWithin(path, environment.home) ? environment.home : dirname(path)
+  if (await isFolder(ground)) return
+  throw new OperatorError('cannot-link', `Cannot fill "${path}": there is no folder "${ground}"; make it, or mount it`)
 }
 
 function isRecorded({ folder, uses }: LinkTarget, { links }: ServedLinks): boolean {
@@ -196,7 +230,9 @@ function problemsIn(
   if (first === undefined) return []
   const { name, skill, why = 'it is in the way' } = first
   const others = amiss.length === 1 ? '' : ` and ${amiss.length - 1} more`
-  return [`"${folder}" ${skill === undefined ? 'still has' : 'lacks'} ${name}${others}: ${clashText(first) ?? why}; try, as the user whose agent reads it: ${command}`]
+  return [
+    `"${folder}" ${skill === undefined ? 'still has' : 'lacks'} ${name}${others}: ${clashText(first) ?? why}; try, as the user of the daemon: ${command}`,
+  ]
 }
 
 function clashText({ end, linked }: Done): string | undefined {

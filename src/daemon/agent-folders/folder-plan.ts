@@ -55,8 +55,20 @@ export type PlanStep =
   /** The name stands for another skill. */
   | { readonly kind: 'clash'; readonly name: string; readonly skill: Linkable; readonly by: LinkedSkill }
 
+/** Ends work on the entries of folders, and hears of each entry. */
+export interface Pace {
+  readonly signal: AbortSignal
+  readonly onEntry?: () => void
+}
+
+/** Throws if the work is to end. */
+export function nextEntry(pace: Pace | undefined): void {
+  pace?.signal.throwIfAborted()
+  pace?.onEntry?.()
+}
+
 /** Compares one folder with its desired content. */
-export async function planOf(wanted: WantedLinks, state: ServedLinks): Promise<FolderPlan> {
+export async function planOf(wanted: WantedLinks, state: ServedLinks, pace?: Pace): Promise<FolderPlan> {
   const { folder, only } = wanted
   const { config, links } = state
   const entries = links.folders.get(folder)?.entries ?? new Map<string, LinkEntry>()
@@ -64,6 +76,7 @@ export async function planOf(wanted: WantedLinks, state: ServedLinks): Promise<F
   const steps: PlanStep[] = await departuresOf(wanted, state)
   const outgoing = new Set(steps.map(({ name }) => name))
   for (const { skill, linked } of chosen) {
+    nextEntry(pace)
     const { name } = skill
     const entry = entries.get(name)
     const known = entry ?? strayEntry(name, state.store.links)

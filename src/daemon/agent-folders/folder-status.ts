@@ -63,7 +63,12 @@ async function folderNow(
   state: LinkedState,
   isFollowed: boolean,
 ): Promise<FolderNow> {
-  const wanted = { folder, only, copies, ...(isFollowed && { remainderOf: (one: LinkedSkill) => remainderOf(one, state) }) }
+  const wanted = {
+    folder,
+    only,
+    copies,
+    ...(isFollowed && { remainderOf: (one: LinkedSkill) => remainderOf(one, state) }),
+  }
   const { steps } = await planOf(wanted, state)
   const named = (...kinds: readonly PlanStep['kind'][]): string[] =>
     steps.filter(({ kind }) => kinds.includes(kind)).map(({ name }) => name)
@@ -94,7 +99,7 @@ export async function agentsHere(environment: Environment): Promise<readonly Age
 }
 
 /** A folder that cannot be read counts as absent. */
-async function isFolder(path: string): Promise<boolean> {
+export async function isFolder(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory()
   } catch (error) {

@@ -18,7 +18,7 @@ test('what cannot be looked at again once it was taken aside is put back', async
     },
   }
 
-  await expect(removeOurs(path, { entry, limits: SKILL_LIMITS })).rejects.toThrow('too many open files')
+  await expect(removeOurs(path, { entry, limits: SKILL_LIMITS, signal: NEVER })).rejects.toThrow('too many open files')
 
   expect(await readdir(folder.path)).toEqual(['alpha'])
   expect(await readlink(path)).toBe('/state/links/alpha')
@@ -28,7 +28,7 @@ test('two processes that put one link, or remove it, at once both find it done',
   await using folder = await temporaryFolder()
   const path = join(folder.path, 'alpha')
   const [before, after] = ['/earlier/links/alpha', '/state/links/alpha']
-  const ours = { entry: { targets: [before, after], digests: [] }, limits: SKILL_LIMITS }
+  const ours = { entry: { targets: [before, after], digests: [] }, limits: SKILL_LIMITS, signal: NEVER }
   const twice = async (act: () => Promise<boolean>): Promise<boolean[]> => Promise.all([act(), act()])
 
   const made = await twice(async () => createLink(path, before, ours))
@@ -44,3 +44,26 @@ test('two processes that put one link, or remove it, at once both find it done',
   expect(link).toBe(after)
   expect(await readdir(folder.path)).toEqual([])
 })
+
+test('work that ended while content was looked at leaves it in its place', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'alpha')
+  await symlink('/earlier/links/alpha', path)
+  const over = new AbortController()
+  let looks = 0
+  const entry = {
+    digests: [],
+    get targets(): readonly string[] {
+      if ((looks += 1) > 1) over.abort(new Error('it is over'))
+      return ['/earlier/links/alpha']
+    },
+  }
+  const ours = { entry, limits: SKILL_LIMITS, signal: over.signal }
+
+  await expect(createLink(path, '/state/links/alpha', ours)).rejects.toThrow('it is over')
+
+  expect(await readdir(folder.path)).toEqual(['alpha'])
+  expect(await readlink(path)).toBe('/earlier/links/alpha')
+})
+
+const NEVER = new AbortController().signal

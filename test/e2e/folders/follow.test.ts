@@ -85,7 +85,7 @@ test('a folder of copies is kept current: a change is copied, and a copy that so
   expect(await names(host)).toEqual(['alpha'])
   expect(await readFile(join(host, 'alpha/SKILL.md'), 'utf8')).toBe('mine')
   expect(messageOf(line)).toBe(
-    `"${host}" lacks alpha: a copy that was changed since; try, as the user whose agent reads it: skillsyncd link --to ${host} --copy`,
+    `"${host}" lacks alpha: a copy that was changed since; try, as the user of the daemon: skillsyncd link --to ${host} --copy`,
   )
 })
 
@@ -103,10 +103,11 @@ test('what is in the way is left and told once, and no other skill or folder wai
   await repository.commit({ 'gamma/SKILL.md': skill('gamma', 'new') })
   await said(daemon, { folder: agents, put: 1, removed: 0 }, since)
   await home.command('sync')
-  const again = daemon.stderr.slice(since)
+  // Everything that it said has arrived when it has ended.
+  const again = (await daemon.stop()).stderr.slice(since)
 
   expect(messageOf(line)).toBe(
-    `"${claude}" lacks alpha: a link to /nowhere; try, as the user whose agent reads it: skillsyncd link claude-code`,
+    `"${claude}" lacks alpha: a link to /nowhere; try, as the user of the daemon: skillsyncd link claude-code`,
   )
   expect(await readlink(join(claude, 'alpha'))).toBe('/nowhere')
   expect(await names(claude)).toEqual(['alpha', 'beta', 'gamma'])
@@ -173,7 +174,7 @@ test('commands that link and unlink while the daemon follows leave the folder wh
   expect(await readlink(join(claude, 's7'))).toBe(join(home.state, 'links/s7'))
 })
 
-test('a service without a home serves on, says which command does it, and follows once it has one', async () => {
+test('a service without a home serves on, says so, and follows once it has one', async () => {
   await using world = await World.create()
   const { home, repository } = world
   const path = join(home.path, 'nobody')
@@ -186,13 +187,12 @@ test('a service without a home serves on, says which command does it, and follow
   const line = await daemon.said((text) => text.includes('"folders-not-followed"'))
   const since = daemon.stderr.length
   await rm(path)
+  await mkdir(path)
   await repository.commit({ 'beta/SKILL.md': skill('beta', 'new') })
   await said(daemon, { folder: join(path, CLAUDE), put: 2, removed: 0 }, since)
 
   expect(address).toContain('/mcp')
-  expect(messageOf(line)).toBe(
-    `"${path}/${CLAUDE}" lacks alpha: a part of the path is no folder; try, as the user whose agent reads it: skillsyncd link claude-code`,
-  )
+  expect(messageOf(line)).toBe(`Cannot fill "${path}/${CLAUDE}": there is no folder "${path}"; make it, or mount it`)
   expect(await names(join(path, CLAUDE))).toEqual(['alpha', 'beta'])
 })
 

@@ -101,7 +101,9 @@ async function linkFolder(
     const state = { ...served, links: await readLinks(config.state) }
     const plan = await planOf({ folder, only, copies: context.values['copy'] === true }, state)
     const done =
-      recording === undefined ? predictPlan(plan) : await applyPlan({ plan, uses, state, recording }, context.signal)
+      recording === undefined
+        ? predictPlan(plan)
+        : await applyPlan({ plan, uses, state, recording }, { signal: context.signal })
     ends.push({ folder, uses, copies: plan.copies, done, ofUpstream: state.ofUpstream })
   }
   const links = await readLinks(config.state)

@@ -175,7 +175,7 @@ async function unlinkFolders(
     const { path, folder } = parting
     const done: Done[] = []
     for (const [name, entry] of parting.isLast ? folder.entries : []) {
-      done.push(await removeEntry(path, { name, linked: links.skills.get(name), entry }, { config }))
+      done.push(await removeEntry(path, { name, linked: links.skills.get(name), entry }, { config, signal }))
     }
     const gone = done.filter(({ end }) => end !== 'failed').map(({ name }) => name)
     const isAllGone = gone.length === done.length

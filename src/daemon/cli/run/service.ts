@@ -154,7 +154,7 @@ async function notesOfSystem(config: Config): Promise<readonly string[]> {
     ...hidden.map((path) => `the service does not see the folder "${path}": its sandbox hides it`),
     ...homelessAgents(config).map(
       (id) =>
-        `the service cannot fill the folder of ${id}: it sees no home; --user can, or skillsyncd link ${id} does it`,
+        `the service cannot fill the folder of ${id}: it sees no home; install --user, as the user whose agent reads, runs one that does`,
     ),
   ]
 }
