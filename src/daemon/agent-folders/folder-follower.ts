@@ -32,7 +32,7 @@ export interface FollowerParts extends Pick<DaemonContext, 'store' | 'clock' | '
 }
 
 /**
- * Keeps the folders that the configuration names on what is served: does after each publish what `skillsyncd link` does
+ * Keeps the folders that the configuration names up to date with the catalog: does after each publish what `skillsyncd link` does
  * once, and leaves the same things alone.
  */
 export class FolderFollower implements AsyncDisposable {
@@ -65,7 +65,7 @@ export class FolderFollower implements AsyncDisposable {
   }
 
   /**
-   * Resolves when the folders are on what was served at the time of the call, as far as that is possible: a folder that
+   * Resolves when the folders have what was served at the time of the call, as far as that is possible: a folder that
    * hangs, such as one on a lost network mount, is not waited for.
    */
   async settled(): Promise<void> {

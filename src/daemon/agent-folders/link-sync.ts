@@ -10,8 +10,8 @@ import { LinkTargets, linkableIn } from './linkable-skills.ts'
 import { readLinks, writeLinks } from './links-file.ts'
 
 /**
- * Keeps `links/` pointed at the served skills. Changes nothing in agents' folders: their links lead here, and whatever
- * creates them has them recorded first.
+ * Keeps `links/` pointed at the served skills. Changes nothing in agents' folders: their links lead here, and the command
+ * or the follower that creates them has them recorded first.
  */
 export class Linking {
   readonly #parts: Pick<DaemonContext, 'store' | 'log'>

@@ -39,7 +39,7 @@ export interface Config {
   readonly serve: ServeConfig
   /** Parts of the catalog, each with an endpoint of its own. Their ids differ. */
   readonly packs: readonly Pack[]
-  /** The folders that the daemon keeps on what is served. */
+  /** The folders that the daemon keeps up to date with the catalog. */
   readonly links: readonly KeptFolder[]
   /** The state folder. */
   readonly state: string

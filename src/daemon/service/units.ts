@@ -17,7 +17,7 @@ export interface Service {
   readonly config: string
   readonly state: string
   readonly http: ListenAddress
-  /** The folders of agents that it keeps on what is served, absolute. */
+  /** The folders of agents that it keeps up to date with the catalog, absolute. */
   readonly folders: readonly string[]
 }
 

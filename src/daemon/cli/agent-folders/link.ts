@@ -59,7 +59,7 @@ export const link: Command = {
       help: 'only those of this source; may be repeated',
       offers: 'sources',
     },
-    copy: { type: 'boolean', help: 'copies in place of links; they stay as they are until this is run again' },
+    copy: { type: 'boolean', help: 'copies in place of links; renewed by this, or by `links` of the configuration' },
     'dry-run': DRY_RUN_OPTION,
     ...MODE_OPTIONS,
   },
