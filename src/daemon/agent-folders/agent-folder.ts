@@ -31,7 +31,8 @@ export async function foundAt(
   const there = await unlessAbsent(lstat(path))
   if (there === undefined) return { kind: 'absent' }
   if (there.isSymbolicLink()) {
-    const target = await readlink(path)
+    const target = await unlessAbsent(readlink(path))
+    if (target === undefined) return { kind: 'absent' }
     return entry?.targets.includes(target) === true
       ? { kind: 'link', target }
       : { kind: 'foreign', what: `a link to ${target}` }
@@ -92,23 +93,30 @@ export async function removeMade(made: readonly string[]): Promise<void> {
 }
 
 /**
- * Puts a link at a path that is empty or holds content of ours. False if it holds anything else, which stays as it is.
+ * Puts a link at a path that is empty or holds content of ours. False if it holds anything else, which stays as it is,
+ * or if another process put an earlier version there first.
  */
 export async function createLink(path: string, target: string, ours: Ours): Promise<boolean> {
-  return replaceOurs(path, ours, () => symlink(target, path))
+  const isWanted = (found: AgentFolderEntry): boolean => found.kind === 'link' && found.target === target
+  return replaceOurs(path, ours, { place: () => symlink(target, path), isWanted })
 }
 
 /**
  * Moves a folder to a path, under the conditions of `createLink`. The given folder is complete, and is inside a
- * `scratchIn` folder next to the path.
+ * `scratchIn` folder next to the path, and has this digest.
  */
-export async function placeFolder(path: string, folder: string, ours: Ours): Promise<boolean> {
-  return replaceOurs(path, ours, () => rename(folder, path))
+export async function placeFolder(
+  path: string,
+  { folder, digest }: { readonly folder: string; readonly digest: string },
+  ours: Ours,
+): Promise<boolean> {
+  const isWanted = (found: AgentFolderEntry): boolean => found.kind === 'copy' && found.digests.includes(digest)
+  return replaceOurs(path, ours, { place: () => rename(folder, path), isWanted })
 }
 
 /** Removes content of ours. False if the path holds anything else. */
 export async function removeOurs(path: string, ours: Ours): Promise<boolean> {
-  return replaceOurs(path, ours, async () => {})
+  return replaceOurs(path, ours, { place: async () => {}, isWanted: () => true })
 }
 
 /** The data that identifies content at a path as ours. */
@@ -119,6 +127,12 @@ export interface Ours {
   readonly signal: AbortSignal
 }
 
+interface Replacement {
+  readonly place: () => Promise<void>
+  /** True for content that another process put there first, if it is the same. */
+  readonly isWanted: (found: AgentFolderEntry) => boolean
+}
+
 /**
  * Moves our content aside and examines it again. Another process may have replaced it, or written to it, since the
  * first examination.
@@ -126,13 +140,14 @@ export interface Ours {
 async function replaceOurs(
   path: string,
   { entry, limits, signal }: Ours,
-  place: () => Promise<void>,
+  { place, isWanted }: Replacement,
 ): Promise<boolean> {
   const before = await foundAt(path, entry, limits)
   if (before.kind === 'foreign') return false
   signal.throwIfAborted()
   // Another process that applies the same plan may be first.
-  const isThereNow = async (): Promise<boolean> => (await isPlaced(place)) || isOurs(await foundAt(path, entry, limits))
+  const isThereNow = async (): Promise<boolean> =>
+    (await isPlaced(place)) || isWanted(await foundAt(path, entry, limits))
   if (before.kind === 'absent') return isThereNow()
   const aside = `${join(dirname(path), ASIDE)}${randomHex()}`
   await unlessAbsent(rename(path, aside))

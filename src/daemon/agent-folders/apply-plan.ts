@@ -14,7 +14,7 @@ import type { Ours } from './agent-folder.ts'
 import { nextEntry } from './folder-plan.ts'
 import type { FolderPlan, Pace, PlanStep } from './folder-plan.ts'
 import type { ServedLinks } from './link-context.ts'
-import type { Drop, LinkEntry, LinkedSkill, Put, Use } from './link-record.ts'
+import type { Drop, LinkEntry, LinkedSkill, Links, Put, Use } from './link-record.ts'
 import type { Linkable } from './linkable-skills.ts'
 import { LINKED_SKILL, NAME } from './links-file.ts'
 
@@ -35,6 +35,8 @@ export interface Done {
 export interface Recording {
   readonly put: (put: Put) => Promise<unknown>
   readonly drop: (drop: Drop) => Promise<unknown>
+  /** The record at this moment. */
+  readonly known: () => Promise<Links>
 }
 
 type PutStep = Extract<PlanStep, { kind: 'put' }>
@@ -68,8 +70,33 @@ export async function applyPlan(application: PlanApplication, pace: Pace): Promi
       )
     }
   }
+  const dropped = await takenBack(written.skills, application, pace)
   await forgetUnplaced(application, puts, done)
-  return [...plan.steps.flatMap(toldOf), ...removeEntry, ...done]
+  const ends = done.map((end) => (dropped.has(end.name) ? failureOf(end.name, DROPPED, end.skill) : end))
+  return [...plan.steps.flatMap(toldOf), ...removeEntry, ...ends]
+}
+
+const DROPPED = 'unlink took it out meanwhile'
+
+/**
+ * Removes what was placed and is not recorded any more, and returns the names: `unlink` found nothing there yet, and
+ * dropped the record. It looks again after that, for what was placed before.
+ */
+async function takenBack(
+  written: readonly RecordedPut[],
+  { plan: { folder }, state, recording }: PlanApplication,
+  { signal }: Pace,
+): Promise<ReadonlySet<string>> {
+  const names = new Set<string>()
+  if (written.length === 0) return names
+  const known = (await recording.known()).folders.get(folder)?.entries
+  for (const { step, entry } of written) {
+    if (known?.has(step.name) === true) continue
+    const { name, linked } = step
+    const { end } = await removeEntry(folder, { name, linked, entry }, { config: state.config, signal })
+    if (end === 'removed') names.add(name)
+  }
+  return names
 }
 
 /** The expected result of `applyPlan`. Changes nothing. */
@@ -234,7 +261,7 @@ async function putCopy(
   await mkdir(scratch)
   try {
     await writeAll(join(scratch, skill.name), files, ours.signal)
-    return await placeFolder(path, join(scratch, skill.name), ours)
+    return await placeFolder(path, { folder: join(scratch, skill.name), digest: skill.digest }, ours)
   } finally {
     await removeAll(scratch)
   }

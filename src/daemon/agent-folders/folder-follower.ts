@@ -148,7 +148,11 @@ export class FolderFollower implements AsyncDisposable {
 
   async #followIn({ folder, uses, copies }: WantedFolder): Promise<Pass> {
     const { config, store, publisher, log, linking } = this.#parts
-    const recording: Recording = { put: async (put) => linking.put(put), drop: async (drop) => linking.drop(drop) }
+    const recording: Recording = {
+      put: async (put) => linking.put(put),
+      drop: async (drop) => linking.drop(drop),
+      known: async () => linking.links,
+    }
     const pace: Pace = { signal: this.#over.signal, onEntry: () => (this.#entries += 1) }
     try {
       // Before anything is removed: another process may be the writer by now.

@@ -101,7 +101,7 @@ export function withPut(before: Links, put: Put): { readonly links: Links; reado
       continue
     }
     skills.set(name, { source, path })
-    entries.set(name, { targets, digests })
+    entries.set(name, unitedEntry({ targets, digests }, entries.get(name)))
   }
   const only = earlier === undefined || earlier.entries.size === 0 ? put.only : bothOf(earlier.only, put.only)
   const folder: LinkedFolder = {
@@ -113,6 +113,20 @@ export function withPut(before: Links, put: Put): { readonly links: Links; reado
   }
   return { links: { skills, folders: new Map(before.folders).set(put.folder, folder) }, taken }
 }
+
+/** Another process may be about to place what it recorded of an earlier plan. */
+function unitedEntry(put: LinkEntry, earlier: LinkEntry = { targets: [], digests: [] }): LinkEntry {
+  return {
+    targets: [...new Set([...put.targets, ...earlier.targets])].slice(0, MOST_TARGETS),
+    digests: [...new Set([...put.digests, ...earlier.digests])].slice(0, MOST_DIGESTS),
+  }
+}
+
+/** The most targets of an entry: those of two puts that run at once. */
+export const MOST_TARGETS = 4
+
+/** The most digests of an entry, likewise. */
+export const MOST_DIGESTS = 8
 
 /** The links after a removal from a folder. A name that is in no folder any more stands for nothing. */
 export function withDropped(before: Links, drop: Drop): Links {

@@ -8,7 +8,7 @@ import { isSkillName } from '../../sync/skill-md/skill-name.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { readBounded } from '../base/plain-file.ts'
-import { NO_LINKS } from './link-record.ts'
+import { MOST_DIGESTS, MOST_TARGETS, NO_LINKS } from './link-record.ts'
 import type { Links } from './link-record.ts'
 
 /**
@@ -64,8 +64,8 @@ export const USE = z.object({ agent: z.string(), project: z.string().optional() 
 export const ONLY = z.object({ sources: z.array(z.string()), skills: z.array(z.string()) })
 
 export const ENTRY = z.object({
-  targets: z.array(z.string()).max(2),
-  digests: z.array(z.string().regex(/^[0-9a-f]{64}$/)).max(4),
+  targets: z.array(z.string()).max(MOST_TARGETS),
+  digests: z.array(z.string().regex(/^[0-9a-f]{64}$/)).max(MOST_DIGESTS),
 })
 
 const FOLDER = z.object({

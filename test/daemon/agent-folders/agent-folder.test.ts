@@ -1,3 +1,4 @@
+import { symlinkSync } from 'node:fs'
 import { readdir, readlink, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -64,6 +65,26 @@ test('work that ended while content was looked at leaves it in its place', async
 
   expect(await readdir(folder.path)).toEqual(['alpha'])
   expect(await readlink(path)).toBe('/earlier/links/alpha')
+})
+
+test('an earlier version that another process puts there first is not taken for the wanted one', async () => {
+  await using folder = await temporaryFolder()
+  const path = join(folder.path, 'alpha')
+  const [before, after] = ['/earlier/links/alpha', '/state/links/alpha']
+  await symlink(before, path)
+  let looks = 0
+  const entry = {
+    digests: [],
+    get targets(): readonly string[] {
+      if ((looks += 1) === 2) symlinkSync(before, path)
+      return [before, after]
+    },
+  }
+
+  const isThere = await createLink(path, after, { entry, limits: SKILL_LIMITS, signal: NEVER })
+
+  expect(isThere).toBe(false)
+  expect(await readlink(path)).toBe(before)
 })
 
 const NEVER = new AbortController().signal

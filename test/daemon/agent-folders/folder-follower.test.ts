@@ -106,6 +106,32 @@ test('a service whose home is its state folder fills nothing there, and a folder
   ])
 })
 
+test('what unlink took out of the record before it was placed is taken back', async () => {
+  await using desk = await Desk.open(['links: [claude-code]'])
+  const { linking } = desk
+  const folder = join(desk.home, '.claude/skills')
+  const follower = desk.follower({
+    get links() {
+      return linking.links
+    },
+    settled: async () => linking.settled(),
+    drop: async (drop) => linking.drop(drop),
+    put: async (put) => {
+      const answer = await linking.put(put)
+      // The last step of an `unlink` that found the folder empty.
+      await linking.drop({ folder, uses: [{ agent: 'claude-code' }], names: ['alpha'] })
+      return answer
+    },
+  })
+
+  follower.follow()
+  await follower.settled()
+
+  expect(linking.links.folders.size).toBe(0)
+  expect(await readdir(folder)).toEqual([])
+  expect(desk.messages).toEqual([expect.stringContaining('lacks alpha: unlink took it out meanwhile')])
+})
+
 /** A state folder in a home, and what serves the skill `alpha` of the source `team` from it. */
 class Desk implements AsyncDisposable {
   readonly home: string

@@ -4,6 +4,7 @@ import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import type { Recording } from '../../agent-folders/apply-plan.ts'
 import { useOfFolder } from '../../agent-folders/link-record.ts'
 import type { LinkPlace } from '../../agent-folders/link-target.ts'
+import { readLinks } from '../../agent-folders/links-file.ts'
 import { AGENTS, agentFolderOf } from '../../agents/agents.ts'
 import type { Agent } from '../../agents/agents.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
@@ -95,7 +96,11 @@ async function projectOf({ values }: Context): Promise<string | undefined> {
   throw new UsageError(`Cannot use --project "${named}": it is no folder; ${mend}`)
 }
 
-/** Sends the records of links to the writer. */
-export function recordingOf(ask: AskWriter): Recording {
-  return { put: (put) => ask('link', put), drop: (drop) => ask('unlink', drop) }
+/** Sends the records of links to the writer of the state folder. */
+export function recordingOf(ask: AskWriter, state: string): Recording {
+  return {
+    put: (put) => ask('link', put),
+    drop: (drop) => ask('unlink', drop),
+    known: async () => readLinks(state),
+  }
 }

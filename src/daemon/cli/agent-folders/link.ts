@@ -73,7 +73,7 @@ export const link: Command = {
     const isDry = context.values['dry-run'] === true
     const { ends, leftOut } = isDry
       ? await linkFolder(context, config, targets, undefined)
-      : await withWriter(context, config, (ask) => linkFolder(context, config, targets, recordingOf(ask)))
+      : await withWriter(context, config, (ask) => linkFolder(context, config, targets, recordingOf(ask, config.state)))
     if (context.json) printJson(context, { dryRun: isDry, folders: ends.map(endInJson), leftOut })
     else printLines(context, [...ends.flatMap(linesOf), ...leftOut.map(leftOutLine)])
     return exitOf(ends)

@@ -55,8 +55,12 @@ export const unlink: Command = {
     await agreeWithDaemon(config, context.signal)
     const isDry = context.values['dry-run'] === true
     const ends = isDry
-      ? (await partings(await readLinks(config.state), asked, config)).map((parting) => predictEnd(parting, config))
-      : await withWriter(context, config, async (ask) => unlinkFolders(config, asked, recordingOf(ask), context.signal))
+      ? await Promise.all(
+          (await partings(await readLinks(config.state), asked, config)).map((parting) => predictEnd(parting, config)),
+        )
+      : await withWriter(context, config, async (ask) =>
+          unlinkFolders(config, asked, recordingOf(ask, config.state), context.signal),
+        )
     if (context.json) printJson(context, { dryRun: isDry, folders: ends.map(endInJson) })
     else printLines(context, ends.length === 0 ? ['nothing is linked there'] : ends.flatMap(linesOf))
     return exitOf(ends)
@@ -141,24 +145,35 @@ async function removeEmptied(path: string, { entries, made }: LinkedFolder, conf
 }
 
 /** The expected result of `unlinked`. Changes nothing. */
-function predictEnd(parting: Parting, config: Config): FolderEnd {
+async function predictEnd(parting: Parting, config: Config): Promise<FolderEnd> {
   const names = parting.isLast ? [...parting.folder.entries.keys()] : []
   const done = names.map((name) => ({ name, end: 'removed' }) as const)
   return endOf(parting, done, config)
 }
 
-function endOf(parting: Parting, done: readonly Done[], { links }: Config): FolderEnd {
+async function endOf(parting: Parting, done: readonly Done[], { links }: Config): Promise<FolderEnd> {
   const { path, folder, uses, isLast } = parting
   const others = folder.uses.filter((use) => !uses.some((other) => isSameUse(use, other)))
   const cautions = isLast ? [] : [`what is there stays, for ${others.map(folderUseText).join(', ')}`]
-  if (links.some((kept) => isFollowed(parting, kept)))
-    cautions.push('the configuration names it in `links`: the daemon fills it again')
+  const followed = await Promise.all(links.map(async (kept) => isFollowed(parting, kept)))
+  if (followed.includes(true)) cautions.push('the configuration names it in `links`: the daemon fills it again')
   return { folder: path, uses, copies: folder.copies, done, cautions, ofUpstream: 0 }
 }
 
-function isFollowed({ path, uses }: Parting, kept: KeptFolder): boolean {
-  if ('to' in kept) return kept.to === path
+async function isFollowed({ path, uses }: Parting, kept: KeptFolder): Promise<boolean> {
+  if ('to' in kept) return (await futurePath(kept.to).catch(whyNot)) === path
   return uses.some(({ agent, project }) => agent === kept.agent && project === undefined)
+}
+
+async function removed(
+  { path, folder, isLast }: Parting,
+  { skills }: Links,
+  ending: { readonly config: Config; readonly signal: AbortSignal },
+): Promise<Done[]> {
+  const done: Done[] = []
+  for (const [name, entry] of isLast ? folder.entries : [])
+    done.push(await removeEntry(path, { name, linked: skills.get(name), entry }, ending))
+  return done
 }
 
 /** Removes the content first and its record last, so that the remains of a killed run are found again. */
@@ -173,15 +188,16 @@ async function unlinkFolders(
   for (const parting of await partings(links, asked, config)) {
     signal.throwIfAborted()
     const { path, folder } = parting
-    const done: Done[] = []
-    for (const [name, entry] of parting.isLast ? folder.entries : []) {
-      done.push(await removeEntry(path, { name, linked: links.skills.get(name), entry }, { config, signal }))
-    }
+    const remove = async (): Promise<Done[]> => removed(parting, links, { config, signal })
+    const done = await remove()
     const gone = done.filter(({ end }) => end !== 'failed').map(({ name }) => name)
     const isAllGone = gone.length === done.length
     if (parting.isLast && isAllGone) await removeEmptied(path, folder, config)
     await recording.drop({ folder: path, names: gone, uses: isAllGone ? parting.uses : [] })
-    ends.push(endOf(parting, done, config))
+    // A process that recorded an entry before this removal may have placed it since.
+    await remove()
+    if (parting.isLast && isAllGone) await removeEmptied(path, folder, config)
+    ends.push(await endOf(parting, done, config))
   }
   return ends
 }

@@ -1,4 +1,4 @@
-import { lstat, mkdir, readFile, readdir, realpath, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readdir, readFile, realpath, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../../../e2e/world.ts'
@@ -28,6 +28,23 @@ test('link --to puts the skills into a folder that is named, and unlink --to tak
   expect(await readdir(home.path)).not.toContain('host')
   // The other folder is not concerned.
   expect(await readdir(join(home.path, '.claude/skills'))).toEqual(['alpha'])
+})
+
+test('unlink says that the configuration names the folder, also by a path that leads through a link', async () => {
+  await using world = await World.create()
+  const { home, git, repository } = world
+  const [host, way] = [join(home.path, 'host'), join(home.path, 'way')]
+  await mkdir(host)
+  await symlink(host, way)
+  await home.configure({ team: [`url: ${git.serve('team', repository)}`] }, [`links: [{ to: ${way} }]`])
+  await world.synced()
+
+  const dry = await home.command('unlink', '--to', host, '--dry-run')
+  const unlinked = await home.command('unlink', '--to', host)
+
+  const caution = '  - the configuration names it in `links`: the daemon fills it again\n'
+  expect(dry.stdout).toContain(caution)
+  expect(unlinked.stdout).toContain(caution)
 })
 
 test('link --to with --copy makes copies, and leaves what is not ours', async () => {
