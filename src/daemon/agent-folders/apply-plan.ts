@@ -1,5 +1,6 @@
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { constants } from 'node:fs'
+import { access, mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { systemClock } from '../../base/clock.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
@@ -14,6 +15,7 @@ import type { Ours } from './agent-folder.ts'
 import { nextEntry } from './folder-plan.ts'
 import type { FolderPlan, Pace, PlanStep } from './folder-plan.ts'
 import type { ServedLinks } from './link-context.ts'
+import { isSameUse } from './link-record.ts'
 import type { Drop, LinkEntry, LinkedSkill, Links, Put, Use } from './link-record.ts'
 import type { Linkable } from './linkable-skills.ts'
 import { LINKED_SKILL, NAME } from './links-file.ts'
@@ -35,6 +37,8 @@ export interface Done {
 export interface Recording {
   readonly put: (put: Put) => Promise<unknown>
   readonly drop: (drop: Drop) => Promise<unknown>
+  /** The most entries in one request, because its length is limited. */
+  readonly atOnce: number
   /** The record at this moment. */
   readonly known: () => Promise<Links>
 }
@@ -58,8 +62,11 @@ export async function applyPlan(application: PlanApplication, pace: Pace): Promi
   await sweep(plan.folder, entries, state.config.limits.skill, beforeMs).catch(whyNot)
   const removeEntry = await removedFrom(application, pace)
   const puts = plan.steps.filter((step) => step.kind === 'put')
-  const written = await recordPuts(puts, application, pace)
+  const unwritable = puts.length === 0 ? undefined : await whyUnwritable(plan.folder)
+  const written = unwritable === undefined ? await recordPuts(puts, application, pace) : NOTHING_WRITTEN
   const done: Done[] = [...written.clashes]
+  // Nothing is recorded that cannot be placed: else each publish would write the record twice.
+  if (unwritable !== undefined) done.push(...puts.map(({ name, skill }) => failureOf(name, unwritable, skill)))
   if (written.skills.length > 0) {
     const unusable = await makeFolders(plan.folder).then(() => undefined, whyNot)
     for (const recorded of written.skills) {
@@ -174,7 +181,24 @@ interface RecordedPuts {
   readonly clashes: readonly Done[]
 }
 
-/** Records the entries in batches, because the length of a request is limited. */
+const NOTHING_WRITTEN: RecordedPuts = { skills: [], clashes: [] }
+
+/** The reason why nothing can be put into the folder; it need not exist yet. */
+async function whyUnwritable(folder: string): Promise<string | undefined> {
+  const [outermost] = await missingAbove(folder)
+  const there = outermost === undefined ? folder : dirname(outermost)
+  return access(there, constants.W_OK).then(() => undefined, whyNot)
+}
+
+/** True if the record says of the folder what this plan says; entries are not compared. */
+export function isRecorded({ plan, uses, state }: Omit<PlanApplication, 'recording'>): boolean {
+  const known = state.links.folders.get(plan.folder)
+  if (known === undefined || known.copies !== plan.copies) return false
+  const isSameChoice = JSON.stringify(known.only) === JSON.stringify(plan.only)
+  return isSameChoice && uses.every((use) => known.uses.some((other) => isSameUse(use, other)))
+}
+
+/** Records the entries, and the use of the folder even if there is no entry. */
 async function recordPuts(
   puts: readonly PutStep[],
   { plan, uses, state, recording }: PlanApplication,
@@ -184,9 +208,11 @@ async function recordPuts(
   const { folder, copies, only } = plan
   const skills: RecordedPut[] = []
   const clashes: Done[] = []
-  for (let at = 0; at === 0 || at < puts.length; at += AT_ONCE) {
+  if (puts.length === 0 && isRecorded({ plan, uses, state })) return NOTHING_WRITTEN
+  const { atOnce } = recording
+  for (let at = 0; at === 0 || at < puts.length; at += atOnce) {
     nextEntry(pace)
-    const piece = puts.slice(at, at + AT_ONCE).map((step) => ({ step, entry: entryOf(step, plan, state) }))
+    const piece = puts.slice(at, at + atOnce).map((step) => ({ step, entry: entryOf(step, plan, state) }))
     const asked = piece.map(({ step, entry }) => ({ name: step.name, ...step.linked, ...entry }))
     const { taken } = ANSWER.parse(await recording.put({ folder, uses, made, copies, only, skills: asked }))
     pace.signal.throwIfAborted()
@@ -199,8 +225,6 @@ async function recordPuts(
   }
   return { skills, clashes }
 }
-
-const AT_ONCE = 100
 
 const ANSWER = z.object({ taken: z.array(z.object({ name: NAME, by: LINKED_SKILL })) })
 

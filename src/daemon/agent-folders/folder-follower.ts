@@ -1,6 +1,7 @@
 import { dirname } from 'node:path'
 import { SerialQueue } from '../../base/serial-queue.ts'
 import type { Registry } from '../../serve/registry.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Publisher } from '../../sync/pull/publisher.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import { futurePath } from '../base/resolve-path.ts'
@@ -9,13 +10,13 @@ import { UsageError } from '../base/usage-error.ts'
 import { pathOfKept } from '../config/config.ts'
 import type { Config, KeptFolder } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
-import { applyPlan, whyNot } from './apply-plan.ts'
+import { applyPlan, isRecorded, whyNot } from './apply-plan.ts'
 import type { Done, Recording } from './apply-plan.ts'
 import { planOf } from './folder-plan.ts'
 import type { Pace } from './folder-plan.ts'
 import { isFolder, linkCommandOf } from './folder-status.ts'
 import type { ServedLinks } from './link-context.ts'
-import { isSameUse, useOfFolder } from './link-record.ts'
+import { useOfFolder } from './link-record.ts'
 import type { LinkedSkill } from './link-record.ts'
 import type { Linking } from './link-sync.ts'
 import { linkTargetsOf } from './link-target.ts'
@@ -40,6 +41,8 @@ export class FolderFollower implements AsyncDisposable {
   readonly #queue = new SerialQueue()
   readonly #over = new AbortController()
   #isQueued = false
+  /** The linkable skills of the last catalog, for all its folders. */
+  #served: (Pick<ServedLinks, 'linkable' | 'meant'> & { readonly catalog: Catalog }) | undefined
   /** The number of entries that were examined or changed. */
   #entries = 0
   #watching: Disposable | undefined
@@ -152,6 +155,8 @@ export class FolderFollower implements AsyncDisposable {
       put: async (put) => linking.put(put),
       drop: async (drop) => linking.drop(drop),
       known: async () => linking.links,
+      // Each request verifies files and writes the whole record.
+      atOnce: Number.POSITIVE_INFINITY,
     }
     const pace: Pace = { signal: this.#over.signal, onEntry: () => (this.#entries += 1) }
     try {
@@ -161,7 +166,7 @@ export class FolderFollower implements AsyncDisposable {
       const ground = { config, store, lost: publisher.lost }
       const wanted = { folder, only: undefined, copies, remainderOf: (one: LinkedSkill) => remainderOf(one, ground) }
       const plan = await planOf(wanted, state, pace)
-      if (plan.steps.every(({ kind }) => kind === 'kept') && isRecorded({ folder, uses }, state)) return NOTHING
+      if (plan.steps.every(({ kind }) => kind === 'kept') && isRecorded({ plan, uses, state })) return NOTHING
       const done = await applyPlan({ plan, uses, state, recording }, pace)
       const put = done.filter(({ end }) => end === 'linked' || end === 'copied').length
       const removed = done.filter(({ end }) => end === 'removed').length
@@ -176,8 +181,13 @@ export class FolderFollower implements AsyncDisposable {
 
   #state(): ServedLinks {
     const { config, store, linking, registry } = this.#parts
-    const linkable = linkableIn(registry.catalog)
-    return { config, store, links: linking.links, linkable, meant: new LinkTargets(linkable) }
+    const { catalog } = registry
+    if (this.#served?.catalog !== catalog) {
+      const linkable = linkableIn(catalog)
+      this.#served = { catalog, linkable, meant: new LinkTargets(linkable) }
+    }
+    const { linkable, meant } = this.#served
+    return { config, store, links: linking.links, linkable, meant }
   }
 }
 
@@ -217,11 +227,6 @@ async function expectGround(kept: KeptFolder, path: string, { environment, confi
   const ground = 'agent' in kept && isWithin(path, environment.home) ? environment.home : dirname(path)
   if (await isFolder(ground)) return
   throw new OperatorError('cannot-link', `Cannot fill "${path}": there is no folder "${ground}"; make it, or mount it`)
-}
-
-function isRecorded({ folder, uses }: LinkTarget, { links }: ServedLinks): boolean {
-  const known = links.folders.get(folder)?.uses ?? []
-  return uses.every((use) => known.some((other) => isSameUse(use, other)))
 }
 
 /** One sentence for a folder, because many skills fail for one reason, such as a folder that cannot be written. */

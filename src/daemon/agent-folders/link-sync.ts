@@ -19,6 +19,8 @@ export class Linking {
   #links: Links = NO_LINKS
   #failure: SyncError | undefined
   readonly #queue = new SerialQueue()
+  /** The skills whose files were verified, of those that the links lead to. */
+  #verified: ReadonlySet<string> = new Set()
 
   constructor(parts: Pick<DaemonContext, 'store' | 'log'>, registry: Registry) {
     this.#parts = parts
@@ -47,6 +49,7 @@ export class Linking {
     // It rejects only with an error that is meant to end the process.
     void this.#inTurn(async () => {
       try {
+        this.#verified = new Set()
         await this.#lead()
         this.#parts.log.recovery('links-not-switched', '')
       } catch (error) {
@@ -107,18 +110,25 @@ export class Linking {
       if (found !== undefined) wanted.set(name, storedSkill(found.skill))
     }
     using _held = this.#parts.store.checkouts.hold(wanted.values())
-    const damage = await this.#withoutDamaged(wanted)
+    const earlier = this.#verified
+    this.#verified = new Set()
+    const damage = await this.#withoutDamaged(wanted, earlier)
     await this.#parts.store.links.follow(wanted)
+    // No more than what is led to: what nothing leads to may be collected.
+    this.#verified = new Set([...wanted.values()].map(keyOf))
     // The others lead to what is served by now: one of them may be disabled.
     if (damage !== undefined) throw damage
   }
 
-  /** Makes the folders, and takes those skills out whose files are damaged. Returns the last damage. */
-  async #withoutDamaged(wanted: Map<string, StoredSkill>): Promise<Damaged | undefined> {
+  /**
+   * Makes the folders, and takes those skills out whose files are damaged. Files that `earlier` names are not read again.
+   * Returns the last damage.
+   */
+  async #withoutDamaged(wanted: Map<string, StoredSkill>, earlier: ReadonlySet<string>): Promise<Damaged | undefined> {
     let damage: Damaged | undefined
     for (const [name, skill] of wanted) {
       try {
-        await this.#parts.store.checkouts.ensure(skill)
+        if (!earlier.has(keyOf(skill))) await this.#parts.store.checkouts.ensure(skill)
       } catch (error) {
         if (!(error instanceof Damaged)) throw error
         damage = error
@@ -131,4 +141,8 @@ export class Linking {
   async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#queue.next(work)
   }
+}
+
+function keyOf({ digest, folderName }: StoredSkill): string {
+  return `${digest}/${folderName}`
 }

@@ -1,4 +1,4 @@
-import { mkdir, readdir } from 'node:fs/promises'
+import { chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { FolderFollower } from '../../../src/daemon/agent-folders/folder-follower.ts'
@@ -17,7 +17,7 @@ import { Store } from '../../../src/sync/store/store.ts'
 import { catalogWith } from '../../support/content/searchable-skills.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
-import { keepSamples, sample } from '../../sync/store/samples.ts'
+import { keepSamples, sample, sourceId } from '../../sync/store/samples.ts'
 import type { Sample } from '../../sync/store/samples.ts'
 
 test('a folder that hangs keeps neither a command nor the end waiting, and nothing is put there afterwards', async () => {
@@ -132,6 +132,68 @@ test('what unlink took out of the record before it was placed is taken back', as
   expect(desk.messages).toEqual([expect.stringContaining('lacks alpha: unlink took it out meanwhile')])
 })
 
+test('all skills of a folder are recorded at once, and what was verified is not read again before a publish', async () => {
+  await using desk = await Desk.open(['links: [claude-code]'])
+  const samples = ['alpha', 'beta', 'gamma'].map(sampleOf)
+  await keepSamples(desk.store, ...samples)
+  desk.serve(...samples)
+  const puts: number[] = []
+  const { linking } = desk
+  const follower = desk.follower({
+    get links() {
+      return linking.links
+    },
+    settled: async () => linking.settled(),
+    drop: async (drop) => linking.drop(drop),
+    put: async (put) => {
+      puts.push(put.skills.length)
+      return linking.put(put)
+    },
+  })
+  follower.follow()
+  await follower.settled()
+  const file = join(desk.home, '.claude/skills/alpha/SKILL.md')
+  await chmod(file, 0o600)
+  await writeFile(file, 'edited')
+
+  await linking.put({ folder: '/elsewhere', uses: [], made: [], copies: false, skills: [] })
+  const edited = await readFile(file, 'utf8')
+  linking.follow()
+  await linking.settled()
+
+  expect(puts).toEqual([3])
+  expect(edited).toBe('edited')
+  expect(await readFile(file, 'utf8')).toContain('name: alpha')
+})
+
+test('a folder that was linked in part is recorded as one that holds everything', async () => {
+  await using desk = await Desk.open(['links: [claude-code]'])
+  const folder = join(desk.home, '.claude/skills')
+  const follower = desk.follower()
+  follower.follow()
+  await follower.settled()
+  await desk.linking.drop({ folder, uses: [], names: ['alpha'] })
+  const only = { sources: [], skills: ['team/alpha'] }
+  const skills = [
+    {
+      name: 'alpha',
+      source: sourceId('team'),
+      path: 'alpha',
+      targets: [desk.store.links.pathOf('alpha')],
+      digests: [],
+    },
+  ]
+  await desk.linking.put({ folder, uses: [], made: [], copies: false, only, skills })
+  const before = desk.linking.links.folders.get(folder)?.only
+
+  follower.follow()
+  await follower.settled()
+
+  expect(before).toEqual(only)
+  expect(desk.linking.links.folders.get(folder)).toMatchObject({ copies: false })
+  expect(desk.linking.links.folders.get(folder)).not.toHaveProperty('only')
+})
+
 /** A state folder in a home, and what serves the skill `alpha` of the source `team` from it. */
 class Desk implements AsyncDisposable {
   readonly home: string
@@ -169,7 +231,7 @@ class Desk implements AsyncDisposable {
     const config = parseConfig(yaml.join('\n'), 'skillsyncd.yaml', environmentOf({}, folder.path))
     if (Array.isArray(config)) throw new Error(JSON.stringify(config))
     const store = await Store.open(config.state)
-    const alpha = sample('alpha', { 'SKILL.md': '---\nname: alpha\ndescription: The first\n---\n' })
+    const alpha = sampleOf('alpha')
     await keepSamples(store, alpha)
     const desk = new Desk(folder, store, config)
     desk.serve(alpha)
@@ -203,4 +265,8 @@ class Desk implements AsyncDisposable {
     this.store[Symbol.dispose]()
     await this.#folder[Symbol.asyncDispose]()
   }
+}
+
+function sampleOf(name: string): Sample {
+  return sample(name, { 'SKILL.md': `---\nname: ${name}\ndescription: The first\n---\n` })
 }

@@ -102,5 +102,6 @@ export function recordingOf(ask: AskWriter, state: string): Recording {
     put: (put) => ask('link', put),
     drop: (drop) => ask('unlink', drop),
     known: async () => readLinks(state),
+    atOnce: 100,
   }
 }
