@@ -197,7 +197,10 @@ describe.skipIf(OBSTACLE !== undefined)(
 
     test('folders of agents are not filled, which the installation and the journal say, and all is served', async () => {
       await using machine = await Machine.boot()
-      await machine.manager.write(CONFIG, 'sources: [{ id: local, path: /srv/skills }]\nlinks: [claude-code]\n')
+      await machine.manager.write(
+        CONFIG,
+        'sources: [{ id: local, path: /srv/skills }]\nlinks: [claude-code, { to: /srv/host }]\n',
+      )
 
       const installed = await machine.manager.skillsyncd('service', 'install')
       await machine.start()
@@ -205,11 +208,14 @@ describe.skipIf(OBSTACLE !== undefined)(
       expect(installed.stdout).toContain(
         'note      the service cannot fill the folder of claude-code: it sees no home; install --user, as the user whose agent reads, runs one that does\n',
       )
+      expect(installed.stdout).toContain(
+        'note      the service can fill the folder "/srv/host" only if a drop-in has it in ',
+      )
       await expect.poll(async () => machine.served(), POLL).toEqual(['alpha'])
       await expect
         .poll(async () => machine.journal(), POLL)
         .toContain(
-          'Cannot fill the folder of claude-code: this service has no home; as the user whose agent reads it: skillsyncd link claude-code',
+          'Cannot fill the folder of claude-code: this service has no home; skillsyncd service install --user, ',
         )
     })
 

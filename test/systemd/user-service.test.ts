@@ -49,6 +49,19 @@ describe.skipIf(OBSTACLE !== undefined)(
         .toContain('name: beta')
     })
 
+    test('a folder that cannot be made is a note, and the service is installed', async () => {
+      await using desk = await Desk.boot()
+      const links = 'sources: [{ id: mine, path: ~/skills }]\nlinks: [{ to: ~/file/host }, claude-code]\n'
+      await desk.manager.write(`${HOME}/.config/skillsyncd/skillsyncd.yaml`, links)
+      await desk.manager.write(`${HOME}/file`, 'no folder\n')
+
+      const installed = await desk.run(NODE, INSTALLED, 'service', 'install', '--user')
+
+      expect(installed).toMatchObject({ status: 0, stderr: '' })
+      expect(installed.stdout).toContain(`note      the service cannot fill the folder "${HOME}/file/host": `)
+      expect((await desk.run('ls', `${HOME}/.claude`)).stdout).toBe('skills\n')
+    })
+
     test('a reload of the service of a user says what is wrong', async () => {
       await using desk = await Desk.boot()
       await desk.output(NODE, INSTALLED, 'service', 'install', '--user')

@@ -45,6 +45,11 @@ export function homelessAgents({ links }: Config): readonly string[] {
   return links.flatMap((kept) => ('agent' in kept ? [kept.agent] : []))
 }
 
+/** The folders that the configuration names by their paths, in which the system service may not write by itself. */
+export function namedFolders({ links }: Config): readonly string[] {
+  return links.flatMap((kept) => ('to' in kept ? [kept.to] : []))
+}
+
 /** With PrivateTmp= the service has its own versions of these folders. */
 const USER_HIDES = ['/tmp', '/var/tmp']
 /** ProtectHome= hides these folders in addition. */

@@ -1,6 +1,8 @@
 import { access } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import { makeFolders } from '../../../sync/store/files/make-folders.ts'
+import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { pathOfKept, readConfig } from '../../config/config.ts'
@@ -10,7 +12,7 @@ import { analyze } from '../../service/analyze.ts'
 import type { UnitCheck } from '../../service/analyze.ts'
 import { install, whatIsAt } from '../../service/install.ts'
 import { launchAgent } from '../../service/launch-agent.ts'
-import { expectSystemSees, expectUserSees, hiddenFolders, homelessAgents } from '../../service/sandbox.ts'
+import { expectSystemSees, expectUserSees, hiddenFolders, homelessAgents, namedFolders } from '../../service/sandbox.ts'
 import { systemUnits, userUnits } from '../../service/units.ts'
 import type { Service, ServiceFile } from '../../service/units.ts'
 import { printJson, printLines } from '../command.ts'
@@ -131,11 +133,8 @@ function printFiles(context: Context, { files }: Planned): ExitStatus {
 async function installFiles(context: Context, { scope, service, config, files }: Planned): Promise<ExitStatus> {
   const installed = await install(files, context.values['force'] === true)
   // The sandbox covers only folders that exist when it starts.
-  if (scope === 'user') {
-    await makeFolders(service.state, 0o700)
-    for (const folder of service.folders) await makeFolders(folder)
-  }
-  const notes = scope === 'system' ? await notesOfSystem(config) : []
+  if (scope === 'user') await makeFolders(service.state, 0o700)
+  const notes = await notesOf(scope, service, config)
   const next = nextSteps(scope, files)
   if (context.json) printJson(context, { files: installed, notes, next })
   else
@@ -148,6 +147,26 @@ async function installFiles(context: Context, { scope, service, config, files }:
   return 0
 }
 
+async function notesOf(scope: Scope, service: Service, config: Config): Promise<readonly string[]> {
+  if (scope === 'launchd') return []
+  return scope === 'user' ? unmadeFolders(service) : notesOfSystem(config)
+}
+
+/** Makes the folders that the service fills. One that cannot be made is a note, and the service runs without it. */
+async function unmadeFolders({ folders }: Service): Promise<readonly string[]> {
+  const notes: string[] = []
+  for (const folder of folders) {
+    try {
+      await makeFolders(folder)
+    } catch (error) {
+      if (!isDiskError(error)) throw error
+      const mend = 'mend that, install again, and restart the service'
+      notes.push(`the service cannot fill the folder "${folder}": ${whyNotUsed(error)}; ${mend}`)
+    }
+  }
+  return notes
+}
+
 async function notesOfSystem(config: Config): Promise<readonly string[]> {
   const hidden = await hiddenFolders(config)
   return [
@@ -155,6 +174,10 @@ async function notesOfSystem(config: Config): Promise<readonly string[]> {
     ...homelessAgents(config).map(
       (id) =>
         `the service cannot fill the folder of ${id}: it sees no home; install --user, as the user whose agent reads, runs one that does`,
+    ),
+    ...namedFolders(config).map(
+      (path) =>
+        `the service can fill the folder "${path}" only if a drop-in has it in ReadWritePaths=, for its user to write`,
     ),
   ]
 }
