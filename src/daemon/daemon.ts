@@ -110,6 +110,7 @@ export class Daemon implements AsyncDisposable {
       await daemon.#parts.served.publish(new Map(), { action: 'withdraw', trigger })
     // Last, since it cannot be undone: if one of the steps above fails, the previous configuration stays in use.
     await forgetRemoved(config, context)
+    if (before !== undefined) daemon.#parts.folders.takeOver(before.#parts.folders)
     daemon.#parts.folders.watch()
     return daemon
   }

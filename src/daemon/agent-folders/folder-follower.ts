@@ -103,9 +103,23 @@ export class FolderFollower implements AsyncDisposable {
     const isFreed = first.removed > 0 && first.problems.length > 0
     const { problems } = isFreed ? await this.#pass() : first
     if (this.#over.signal.aborted) return
-    const message = problems.join('; ')
-    if (message === '') log.recovery('folders-not-followed', '')
-    else log.failure('warn', 'folders-not-followed', { source: '', code: 'cannot-link', message }, message)
+    for (const path of this.#paths) {
+      const message = problems.flatMap((problem) => (problem.path === path ? [problem.message] : [])).join('; ')
+      const failure = { source: '', folder: path, code: 'cannot-link', message }
+      if (message === '') log.recovery(EVENT, '', path)
+      else log.failure('warn', EVENT, failure, message)
+    }
+  }
+
+  /** The paths that the configuration names. Links in them are not resolved. */
+  get #paths(): ReadonlySet<string> {
+    const { config, environment } = this.#parts
+    return new Set(config.links.map((kept) => pathOfKept(kept, environment)))
+  }
+
+  /** Ends the failures of folders that the earlier follower had, and this one has not. */
+  takeOver(before: FolderFollower): void {
+    for (const path of before.#paths) if (!this.#paths.has(path)) this.#parts.log.recovery(EVENT, '', path)
   }
 
   /** Brings each folder up to date once. */
@@ -123,33 +137,35 @@ export class FolderFollower implements AsyncDisposable {
   }
 
   /** Each folder once. A folder that must not be linked into is a problem, and keeps no other from being followed. */
-  async #wanted(): Promise<{ readonly wanted: readonly WantedFolder[]; readonly problems: string[] }> {
+  async #wanted(): Promise<{ readonly wanted: readonly WantedFolder[]; readonly problems: readonly FolderProblem[] }> {
     const { config, environment } = this.#parts
-    const problems: string[] = []
+    const problems: FolderProblem[] = []
     const wanted = new Map<string, WantedFolder>()
     for (const kept of config.links) {
+      const place = placeOf(kept, environment)
+      const { path } = place
       try {
-        const place = placeOf(kept, environment)
-        await expectGround(kept, place.path, this.#parts)
+        await expectGround(kept, path, this.#parts)
         const [target] = await linkTargetsOf([place], config)
         if (target === undefined) continue
         const { folder, uses } = target
         const other = wanted.get(folder)
         if (other !== undefined && other.copies !== kept.copies)
-          problems.push(`"${folder}" is named once for links and once for copies`)
+          problems.push({ path, message: `"${folder}" is named once for links and once for copies` })
         wanted.set(folder, {
+          path: other?.path ?? path,
           folder,
           uses: [...(other?.uses ?? []), ...uses],
           copies: other?.copies ?? kept.copies,
         })
       } catch (error) {
-        problems.push(messageOf(error))
+        problems.push({ path, message: messageOf(error) })
       }
     }
     return { wanted: [...wanted.values()], problems }
   }
 
-  async #followIn({ folder, uses, copies }: WantedFolder): Promise<Pass> {
+  async #followIn({ path, folder, uses, copies }: WantedFolder): Promise<Pass> {
     const { config, store, publisher, log, linking } = this.#parts
     const recording: Recording = {
       put: async (put) => linking.put(put),
@@ -172,10 +188,12 @@ export class FolderFollower implements AsyncDisposable {
       const removed = done.filter(({ end }) => end === 'removed').length
       if (put + removed > 0) log.info('folder-followed', { folder, put, removed })
       const command = linkCommandOf({ uses, copies, only: undefined })
-      return { problems: problemsIn(done, { folder, command }), removed }
+      const messages = problemsIn(done, { folder, command })
+      return { problems: messages.map((message) => ({ path, message })), removed }
     } catch (error) {
       if (this.#over.signal.aborted) return NOTHING
-      return { problems: [`Cannot link into "${folder}": ${messageOf(error)}`], removed: 0 }
+      const message = `Cannot link into "${folder}": ${messageOf(error)}`
+      return { problems: [{ path, message }], removed: 0 }
     }
   }
 
@@ -194,13 +212,23 @@ export class FolderFollower implements AsyncDisposable {
 /** Longer than any disk takes for one entry. */
 const HUNG_MS = 10_000
 
+const EVENT = 'folders-not-followed'
+
+/** The reason why a folder of the configuration is not up to date. */
+interface FolderProblem {
+  readonly path: string
+  readonly message: string
+}
+
 interface WantedFolder extends LinkTarget {
+  /** The path in the configuration. */
+  readonly path: string
   readonly copies: boolean
 }
 
 /** The result of bringing folders up to date. */
 interface Pass {
-  readonly problems: readonly string[]
+  readonly problems: readonly FolderProblem[]
   /** The number of skills that were taken out. */
   readonly removed: number
 }

@@ -26,6 +26,8 @@ export interface LogOptions {
 export interface LoggedFailure extends LogFields {
   readonly source: string
   readonly code: string
+  /** The folder that failed, if failures of one event are told apart by it. */
+  readonly folder?: string
 }
 
 /** The log of the process. An event is a few fixed words in kebab case; the fields carry the details. */
@@ -35,12 +37,12 @@ export interface Log {
   info(event: string, fields?: LogFields): void
   debug(event: string, fields?: LogFields): void
   /**
-   * Writes a failure, unless the last failure of that event and source had the same code and the same cause. The next
+   * Writes a failure, unless the last failure of that event, source and folder had the same code and the same cause. The next
    * line about it, for another failure or the recovery, reports the number of omitted lines as `repeated`.
    */
   failure(level: 'error' | 'warn' | 'info', event: string, failure: LoggedFailure, cause?: string): void
   /** Writes that a failure is over, if there was one. */
-  recovery(event: string, source: string): void
+  recovery(event: string, source: string, folder?: string): void
 }
 
 export function createLog(options: LogOptions): Log {
@@ -72,7 +74,7 @@ class LineLog implements Log {
   }
 
   failure(level: 'error' | 'warn' | 'info', event: string, failure: LoggedFailure, cause?: string): void {
-    const key = `${event} ${failure.source}`
+    const key = keyOf(event, failure.source, failure.folder)
     const last = this.#failures.get(key)
     if (last?.code === failure.code && last.cause === cause) {
       last.repeated += 1
@@ -82,12 +84,12 @@ class LineLog implements Log {
     this.#write(level, event, { ...failure, repeated: repeatedOf(last) })
   }
 
-  recovery(event: string, source: string): void {
-    const key = `${event} ${source}`
+  recovery(event: string, source: string, folder?: string): void {
+    const key = keyOf(event, source, folder)
     const last = this.#failures.get(key)
     if (last === undefined) return
     this.#failures.delete(key)
-    this.#write('info', 'recovered', { source, from: event, code: last.code, repeated: repeatedOf(last) })
+    this.#write('info', 'recovered', { source, folder, from: event, code: last.code, repeated: repeatedOf(last) })
   }
 
   #write(level: LogLevel, event: string, fields: LogFields): void {
@@ -98,7 +100,11 @@ class LineLog implements Log {
   }
 }
 
-/** The last failure of an event and source. */
+function keyOf(event: string, source: string, folder = ''): string {
+  return `${event} ${source} ${folder}`
+}
+
+/** The last failure of an event, source and folder. */
 interface Failing {
   readonly code: string
   readonly cause: string | undefined

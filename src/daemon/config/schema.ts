@@ -96,7 +96,9 @@ export const CONFIG = z.strictObject({
       }),
     )
     .optional()
-    .describe('The folders of agents that the daemon keeps up to date with the catalog, as `skillsyncd link` does once.'),
+    .describe(
+      'The folders of agents that the daemon keeps up to date with the catalog, as `skillsyncd link` does once.',
+    ),
   state: path()
     .optional()
     .describe('The folder that holds all that survives a restart. Default: ~/.local/state/skillsyncd.'),

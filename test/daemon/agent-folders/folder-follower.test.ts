@@ -194,6 +194,28 @@ test('a folder that was linked in part is recorded as one that holds everything'
   expect(desk.linking.links.folders.get(folder)).not.toHaveProperty('only')
 })
 
+test('a failure and its end are told of each folder, also of one that the next configuration does not name', async () => {
+  await using desk = await Desk.open(['links: [{ to: ~/a/skills }, { to: ~/b/skills }]'])
+  const follower = desk.follower()
+  follower.follow()
+  await follower.settled()
+
+  await mkdir(join(desk.home, 'a'))
+  follower.follow()
+  await follower.settled()
+  const told = desk.lines.map(({ event, folder }) => [event, folder])
+  desk.follower(desk.linking, undefined, { ...desk.config, links: [] }).takeOver(follower)
+
+  const [a, b] = ['a', 'b'].map((name) => join(desk.home, name, 'skills'))
+  expect(told).toEqual([
+    ['folders-not-followed', a],
+    ['folders-not-followed', b],
+    ['folder-followed', a],
+    ['recovered', a],
+  ])
+  expect(desk.lines.at(-1)).toMatchObject({ event: 'recovered', folder: b, from: 'folders-not-followed' })
+})
+
 /** A state folder in a home, and what serves the skill `alpha` of the source `team` from it. */
 class Desk implements AsyncDisposable {
   readonly home: string
@@ -242,8 +264,12 @@ class Desk implements AsyncDisposable {
     this.registry.publish(catalogWith({ team: samples }))
   }
 
-  follower(linking: FollowerParts['linking'] = this.linking, environment = this.#environment): FolderFollower {
-    const { clock, config, registry, store } = this
+  follower(
+    linking: FollowerParts['linking'] = this.linking,
+    environment = this.#environment,
+    config = this.config,
+  ): FolderFollower {
+    const { clock, registry, store } = this
     return new FolderFollower({
       clock,
       config,
