@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net'
 import { isMapping, parseJson } from '../../base/json-value.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
 import { AGENTS } from '../agents/agents.ts'
@@ -70,6 +71,8 @@ const SERVERS: ReadonlySet<string> = new Set(['mcpServers', 'servers', 'mcp'])
 
 /** The name of the program, which `mcp` is started by, and the addresses of the daemon. */
 function namesOf({ serve: { http } }: Config): readonly string[] {
-  const addresses = [http.host, '127.0.0.1', 'localhost'].map((host) => `//${host}:${http.port}/mcp`)
+  const addresses = [http.host, '127.0.0.1', 'localhost'].map(
+    (host) => `//${isIPv6(host) ? `[${host}]` : host}:${http.port}/mcp`,
+  )
   return ['skillsyncd', ...addresses, ...(http.publicUrl === undefined ? [] : [http.publicUrl])]
 }

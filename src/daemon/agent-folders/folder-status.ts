@@ -11,7 +11,7 @@ import { planOf } from './folder-plan.ts'
 import type { PlanStep } from './folder-plan.ts'
 import { linkedState } from './link-context.ts'
 import type { LinkedState } from './link-context.ts'
-import { namedFolderOf } from './link-record.ts'
+import { namedFolderOf, useOfFolder } from './link-record.ts'
 import type { LinkedFolder, LinkedSkill, Only, Use } from './link-record.ts'
 import { readLinks } from './links-file.ts'
 import { remainderOf } from './remainder.ts'
@@ -33,28 +33,36 @@ export interface FolderNow {
 }
 
 /**
- * The state of every linked folder. The daemon writes only in the folders that the configuration names; it reports
- * these differences for all others. Reads no catalog if no folder is linked.
+ * The state of every linked folder, and of those that the configuration names, also where nothing could be linked. The
+ * daemon writes only in the latter; it reports these differences for all others. Reads no catalog if there is no folder.
  */
 export async function foldersNow(config: Config, environment: Environment): Promise<readonly FolderNow[]> {
   const { folders } = await readLinks(config.state)
-  const state = folders.size === 0 ? undefined : await linkedState(config)
+  const isNone = folders.size === 0 && config.links.length === 0
+  const state = isNone ? undefined : await linkedState(config)
   if (state === undefined) return []
   const followed = await followedFolders(config, environment)
-  const all = [...state.links.folders].map(([path, folder]) => folderNow(path, folder, state, followed.has(path)))
-  return Promise.all(all)
+  const all = new Map([...followed, ...state.links.folders])
+  return Promise.all([...all].map(([path, folder]) => folderNow(path, folder, state, followed.has(path))))
 }
 
-/** The folders that the configuration names, with links resolved; a path that cannot be resolved is none of them. */
-async function followedFolders({ links }: Config, environment: Environment): Promise<ReadonlySet<string>> {
-  const paths = links.map(async (kept) => {
+/** The folders that the configuration names, with links resolved, as if nothing were recorded of them. */
+async function followedFolders(
+  { links }: Config,
+  environment: Environment,
+): Promise<ReadonlyMap<string, LinkedFolder>> {
+  const folders = new Map<string, LinkedFolder>()
+  for (const kept of links) {
     const path = pathOfKept(kept, environment)
-    return futurePath(path).catch((error: unknown) => {
+    const folder = await futurePath(path).catch((error: unknown) => {
       if (isDiskError(error)) return path
       throw error
     })
-  })
-  return new Set(await Promise.all(paths))
+    const use = 'to' in kept ? useOfFolder(folder) : { agent: kept.agent }
+    const { uses, copies } = folders.get(folder) ?? { uses: [], copies: kept.copies }
+    folders.set(folder, { uses: [...uses, use], copies, made: [], entries: new Map() })
+  }
+  return folders
 }
 
 async function folderNow(

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World } from '../../e2e/world.ts'
@@ -46,4 +46,35 @@ test.each([
   const linked = await world.home.command('link', 'claude-code')
 
   expect(linked.stdout).not.toContain('over MCP too')
+})
+
+test('doctor says it of a folder that the configuration names, also by an address of IPv6', async () => {
+  await using world = await World.create()
+  const { home, git, repository } = world
+  await home.configure({ team: [`url: ${git.serve('team', repository)}`] }, ['links: [claude-code]'])
+  const text = await readFile(home.configFile, 'utf8')
+  await writeFile(home.configFile, text.replace('http: { port: 0 }', "http: { host: '::1', port: 0 }"))
+  await world.synced()
+  const servers = { mcpServers: { skills: { type: 'http', url: 'http://[::1]:0/mcp' } } }
+  await writeFile(join(home.path, '.claude.json'), JSON.stringify(servers))
+
+  const { stdout } = await home.command('doctor')
+
+  expect(stdout).toContain('1 skill linked, as served\n')
+  expect(stdout).toContain(
+    `warn  links ${join(home.path, '.claude/skills')}: Claude Code has these skills over MCP too`,
+  )
+})
+
+test('doctor and status name a folder of the configuration that is refused', async () => {
+  await using world = await World.create()
+  const { home, git, repository } = world
+  const refused = join(home.state, 'skills')
+  await home.configure({ team: [`url: ${git.serve('team', repository)}`] }, [`links: [{ to: ${refused} }]`])
+  await world.synced()
+
+  const said = [await home.command('doctor'), await home.command('status')]
+
+  expect(said[0]!.stdout).toContain(`warn  links ${refused}: alpha: not there, or older\n`)
+  expect(said[1]!.stdout).toContain(`${refused}: 1 skill not as served; skillsyncd link --to ${refused}\n`)
 })

@@ -1,6 +1,9 @@
 import { countOf } from '../../../base/text/plural.ts'
+import { cautionsFor } from '../../agent-folders/cautions.ts'
+import type { CautionGround } from '../../agent-folders/cautions.ts'
 import { foldersNow, isAsServed, linkCommandOf } from '../../agent-folders/folder-status.ts'
 import type { FolderNow } from '../../agent-folders/folder-status.ts'
+import { readLinks } from '../../agent-folders/links-file.ts'
 import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
 import { verdicts } from './check.ts'
@@ -14,7 +17,17 @@ export function linkChecks({ config, environment }: Ground): DoctorCheck[] {
 }
 
 async function linksChecked(config: Config, environment: Environment): Promise<readonly CheckResult[]> {
-  return (await foldersNow(config, environment)).map(checkFolder)
+  const folders = await foldersNow(config, environment)
+  const ground = { config, environment, links: await readLinks(config.state) }
+  const duplicates = await Promise.all(folders.map(async (now) => duplicatesOf(now, ground)))
+  return [...folders.map(checkFolder), ...duplicates.flat()]
+}
+
+/** The places where an agent may find each skill of the folder twice. */
+async function duplicatesOf({ folder, uses }: FolderNow, ground: CautionGround): Promise<readonly CheckResult[]> {
+  // As of copies: what is known of an agent and links is said once, by `link`.
+  const cautions = await cautionsFor({ uses, copies: true }, ground)
+  return cautions.map((caution) => verdicts('links', folder).warn(caution, 'see docs/agents.md'))
 }
 
 function checkFolder(now: FolderNow): CheckResult {
