@@ -117,7 +117,7 @@ async function flawsOf(scene: CrashScene, stage: Stage, last: Last): Promise<rea
 /** The calls that the program is killed before, in order. */
 function pointsOf(calls: readonly Call[], scene: CrashScene, stage: Stage): readonly Call[] {
   const { path } = stage.home
-  const below = calls.filter((call) => call.path.startsWith(`${path}/`))
+  const below = calls.filter((call) => call.path.startsWith(`${path}/`) && !isRenewal(call))
   // strace counts for each thread apart, and the first that comes so far is where the program ends.
   const distinct = [
     ...new Map(below.toReversed().map((call) => [`${call.nth} ${call.name} ${call.path}`, call])).values(),
@@ -126,6 +126,11 @@ function pointsOf(calls: readonly Call[], scene: CrashScene, stage: Stage): read
   if (ALL) return inOrder.filter(({ changes }) => changes).concat(inOrder.filter(({ changes }) => !changes))
   const own = inOrder.filter((call) => call.changes && scene.isAbout(written(call, path)))
   return [...new Map(own.toReversed().map((call) => [kindOf(call, stage), call])).values()].toReversed()
+}
+
+/** True for the renewal of the lease in the lock: it comes by time, and only a slow run has one. */
+function isRenewal({ name, path }: Call): boolean {
+  return name === 'pwrite64' && path.endsWith('/daemon.lock')
 }
 
 /** The same for calls that differ in what has no meaning: digests, numbers, the names of skills. */

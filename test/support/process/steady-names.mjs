@@ -5,12 +5,20 @@ import fs from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 
 const random = crypto.randomBytes
+/** By size: what is random in a lease, which is renewed by time, changes no name of a file. */
+const counts = new Map()
 let count = 0
 
 crypto.randomBytes = function counted(size, callback) {
   if (callback !== undefined) return random(size, callback)
-  count += 1
-  return Buffer.from(count.toString(16).padStart(2 * size, '0'), 'hex')
+  counts.set(size, (counts.get(size) ?? 0) + 1)
+  return Buffer.from(
+    counts
+      .get(size)
+      .toString(16)
+      .padStart(2 * size, '0'),
+    'hex',
+  )
 }
 
 fs.mkdtemp = async function counted(prefix) {
