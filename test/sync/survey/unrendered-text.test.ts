@@ -86,6 +86,12 @@ test.each([
 })
 
 describe('what the page marks as left out by Markdown', () => {
+  test('is found below what would be a table if it were not indented', () => {
+    const markdown = `a\n|---|---|\n    | a | b |\n|---|---|\n    [a](b.md "${LONG}")\n`
+
+    expect(found(`---\na: b\n---\n${markdown}`).map((one) => one.split(' ')[0])).toContain('title')
+  })
+
   test('is found, if it is long, whatever stands around it', () => {
     const words = fc.constantFrom(
       `[x]: b.md "${LONG}"`,

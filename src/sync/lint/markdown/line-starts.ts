@@ -94,9 +94,10 @@ export class LineStarts {
   #goOn(): Line {
     const last = this.#paragraph?.last
     if (last !== undefined) {
-      const { rest } = this.#cursor
-      const isTable = this.#isInside && this.#cursor.indent < 4 && beginsTable(last, rest)
-      this.#blocks.put(isTable ? { kind: 'table' } : { kind: 'paragraph', last: rest })
+      const { indent, rest } = this.#cursor
+      const isTable = this.#isInside && indent < 4 && beginsTable(last, rest)
+      // On the page, a row that is indented like code begins no table.
+      this.#blocks.put(isTable ? { kind: 'table' } : { kind: 'paragraph', last: indent < 4 ? rest : '' })
     }
     return { kind: 'prose', goesOn: true, from: this.#cursor.at }
   }
