@@ -16,6 +16,7 @@ export const E2E = [
   'test/scenarios/**/*.test.ts',
   'test/conformance/host/**/*.test.ts',
   'test/conformance/tools/**/*.test.ts',
+  'test/**/*.e2e.test.ts',
 ]
 
 /** Tests with real agents, which are installed for them. */
