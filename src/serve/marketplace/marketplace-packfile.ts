@@ -63,11 +63,6 @@ export class MarketplacePackfile implements AsyncDisposable {
     return new MarketplacePackfile(file, writer.spans, await writer.end())
   }
 
-  /** The size of the whole pack. */
-  get bytes(): number {
-    return this.#bytes
-  }
-
   /** Returns the bytes of one object in the pack; `undefined` if it has none of this id. */
   async entry(id: string): Promise<Buffer | undefined> {
     const span = this.#spans.get(id)

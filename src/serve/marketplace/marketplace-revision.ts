@@ -8,7 +8,7 @@ import type { Skill } from '../../sync/model/skill.ts'
 import { objectIdOf } from '../../sync/upstream/git/objects/git-object.ts'
 import { plainCommit } from '../../sync/upstream/git/objects/synthetic-commit.ts'
 import { manifestsOf } from './manifests.ts'
-import type { LeftOutSkill, MarketplaceConfig, PluginList } from './plugins.ts'
+import type { MarketplaceConfig, Plugin } from './plugins.ts'
 
 /** The marketplace at one moment: one commit without a parent, and the objects that it leads to. */
 export interface MarketplaceRevision {
@@ -16,7 +16,6 @@ export interface MarketplaceRevision {
   readonly tip: string
   /** All objects by id. */
   readonly objects: ReadonlyMap<string, MarketplaceObject>
-  readonly leftOut: readonly LeftOutSkill[]
 }
 
 /** A git object: bytes of ours, or a file of a skill. */
@@ -30,7 +29,7 @@ export type BlobIdOf = (file: CatalogFile) => string
 /** Builds the revision of these plugins. `blobIdOf` is called for each file of each skill. */
 export function* marketplaceRevision(
   config: MarketplaceConfig,
-  { plugins, leftOut }: PluginList,
+  plugins: readonly Plugin[],
   blobIdOf: BlobIdOf,
 ): Steps<MarketplaceRevision> {
   const root = new Folder()
@@ -49,10 +48,10 @@ export function* marketplaceRevision(
   // Without a time, equal plugins give an equal commit.
   const { id: tip, bytes } = plainCommit(tree, `Skills ${digestOfVersions(plugins)}`, 'sha1')
   objects.set(tip, { type: 'commit', bytes })
-  return { tip, objects, leftOut }
+  return { tip, objects }
 }
 
-function digestOfVersions(plugins: PluginList['plugins']): string {
+function digestOfVersions(plugins: readonly Plugin[]): string {
   const versions = plugins.map(({ name, version }) => [name, version])
   return `sha256:${createHash('sha256').update(JSON.stringify(versions)).digest('hex')}`
 }

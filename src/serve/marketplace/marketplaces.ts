@@ -10,8 +10,8 @@ import type { PackfileParts } from './marketplace-packfile.ts'
 import { marketplaceRevision } from './marketplace-revision.ts'
 import type { MarketplaceRevision } from './marketplace-revision.ts'
 import { pluginsIn } from './plugins.ts'
-import type { LeftOutSkill, MarketplaceConfig, PluginList } from './plugins.ts'
-import { ContentUnavailable, readWhole } from './read-whole.ts'
+import type { LeftOutSkill, MarketplaceConfig, Plugin } from './plugins.ts'
+import { AGAIN_MS, ContentUnavailable, readWhole } from './read-whole.ts'
 import { RevisionPackfiles } from './revision-packfiles.ts'
 import type { OpenPackfile } from './revision-packfiles.ts'
 
@@ -33,7 +33,7 @@ export interface MarketplaceParts extends MarketplaceHost, PackfileParts {
 export interface MarketplaceScope {
   /** The id of the pack that it has alone; `undefined` for the marketplace of all that the caller sees. */
   readonly pack: string | undefined
-  /** The packs that the caller sees; `undefined`: everything. */
+  /** The packs that it may have as plugins; `undefined`: everything. */
   readonly visible: ReadonlySet<string> | undefined
 }
 
@@ -75,18 +75,12 @@ export class Marketplaces implements AsyncDisposable {
     if (parts === undefined) throw new ContentUnavailable('There is no marketplace any more')
     const built = await this.#builtFor(parts, scope)
     const { catalog } = parts.registry
-    const settings = JSON.stringify([parts.config, parts.packs()])
-    const isCurrent = built.catalog === catalog && built.settings === settings && parts.now() < built.againAtMs
-    if (!isCurrent) {
-      const revision = this.#build(parts, catalog, scope)
-      Object.assign(built, { catalog, settings, revision, againAtMs: Infinity })
-      // A failed build reads many files, so it is not repeated with each request.
-      revision.catch(() => {
-        if (built.revision === revision) built.againAtMs = parts.now() + AGAIN_MS
-      })
-    }
-    const { packfiles } = built
-    const revision = await built.revision
+    const settings = settingsOf(parts)
+    const { packfiles, latest } = built
+    const isCurrent = latest?.catalog === catalog && latest.settings === settings && parts.now() < latest.againAtMs
+    const build = isCurrent ? latest : this.#begin(parts, catalog, scope)
+    built.latest = build
+    const revision = await build.revision
     return {
       revision,
       isKnown: (commit) => packfiles.isKnown(commit),
@@ -95,11 +89,19 @@ export class Marketplaces implements AsyncDisposable {
     }
   }
 
+  #begin(parts: MarketplaceParts, catalog: Catalog, scope: MarketplaceScope): MarketplaceBuild {
+    const settings = settingsOf(parts)
+    const build = { catalog, settings, revision: this.#build(parts, catalog, scope), againAtMs: Infinity }
+    // A failed build reads many files, so it is not repeated with each request.
+    build.revision.catch(() => (build.againAtMs = parts.now() + AGAIN_MS))
+    return build
+  }
+
   async #builtFor(parts: MarketplaceParts, { pack, visible }: MarketplaceScope): Promise<BuiltMarketplace> {
     const names = new Set([...parts.packs().map(({ id }) => id), ...parts.config.retired])
     const key = JSON.stringify([pack, visible && [...visible].filter((id) => names.has(id)).toSorted()])
     const known = this.#built.get(key)
-    const built = known ?? emptyMarketplace(new RevisionPackfiles(this.#writing))
+    const built = known ?? { packfiles: new RevisionPackfiles(this.#writing), latest: undefined }
     // A request of before a change of the configuration may come after the end: it leaves nothing behind.
     if (this.#isDisposed) {
       await built.packfiles[Symbol.asyncDispose]()
@@ -121,16 +123,17 @@ export class Marketplaces implements AsyncDisposable {
     { pack, visible }: MarketplaceScope,
   ): Promise<MarketplaceRevision> {
     const { config, packs } = parts
-    const shown = pack === undefined ? visible : new Set([pack])
-    const list = await stepByStep(pluginsIn(catalog, packs(), config, shown))
-    this.#report(list.leftOut, parts)
-    const ids = await this.#idsIn(list, parts)
+    const { plugins, leftOut } = await stepByStep(pluginsIn(catalog, packs(), config, visible))
+    this.#report(leftOut, parts)
+    const ids = await this.#idsIn(plugins, parts)
     const name = pack === undefined ? config.name : `${config.name}-${pack}`
-    return stepByStep(marketplaceRevision({ ...config, name }, list, ({ file }) => ids.get(file.sha256) ?? file.blob))
+    return stepByStep(
+      marketplaceRevision({ ...config, name }, plugins, ({ file }) => ids.get(file.sha256) ?? file.blob),
+    )
   }
 
   /** Returns the ids of those files that git does not name by SHA-1, by their SHA-256. */
-  async #idsIn({ plugins }: PluginList, parts: MarketplaceParts): Promise<ReadonlyMap<string, string>> {
+  async #idsIn(plugins: readonly Plugin[], parts: MarketplaceParts): Promise<ReadonlyMap<string, string>> {
     const ids = new Map<string, string>()
     const skills = plugins.flatMap((plugin) => [...plugin.skills.values()])
     await inSlices(skills, async (skill) => {
@@ -169,20 +172,20 @@ const MOST_IDS = 100_000
 /** The marketplaces whose revisions and packs are kept: as many as there may be views. */
 const MOST_MARKETPLACES = 64
 
-/** The time until a build that failed is tried again. */
-const AGAIN_MS = 10_000
-
 interface BuiltMarketplace {
-  catalog: Catalog | undefined
-  settings: string
-  revision: Promise<MarketplaceRevision>
+  readonly packfiles: RevisionPackfiles
+  latest: MarketplaceBuild | undefined
+}
+
+interface MarketplaceBuild {
+  readonly catalog: Catalog
+  readonly settings: string
+  readonly revision: Promise<MarketplaceRevision>
   /** The time of the next build for the same catalog. */
   againAtMs: number
-  readonly packfiles: RevisionPackfiles
 }
 
-function emptyMarketplace(packfiles: RevisionPackfiles): BuiltMarketplace {
-  return { catalog: undefined, settings: '', revision: NEVER_BUILT, againAtMs: Infinity, packfiles }
+/** Equal texts mean equal plugins of the same skills. */
+function settingsOf({ config, packs }: MarketplaceParts): string {
+  return JSON.stringify([config, packs()])
 }
-
-const NEVER_BUILT = new Promise<never>(() => {})

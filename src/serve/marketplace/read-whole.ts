@@ -13,3 +13,6 @@ export async function readWhole(listed: CatalogFile, read: ReadContent): Promise
   if (isUnread(bytes)) throw new ContentUnavailable('A file of a skill cannot be read at this moment')
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
+
+/** The time until work that failed is tried again: each attempt reads many files. */
+export const AGAIN_MS = 10_000

@@ -2,6 +2,7 @@ import type { SerialQueue } from '../../base/serial-queue.ts'
 import { MarketplacePackfile } from './marketplace-packfile.ts'
 import type { PackfileParts } from './marketplace-packfile.ts'
 import type { MarketplaceRevision } from './marketplace-revision.ts'
+import { AGAIN_MS } from './read-whole.ts'
 
 /** A pack that stays open until it is disposed. */
 export interface OpenPackfile extends AsyncDisposable {
@@ -92,9 +93,6 @@ export class RevisionPackfiles implements AsyncDisposable {
 
 /** The revisions that a client may have, and is then sent the difference to. */
 const MOST_REVISIONS = 8
-
-/** The time until a pack that could not be written is tried again. */
-const AGAIN_MS = 10_000
 
 interface FailedPackfile {
   readonly tip: string
