@@ -58,6 +58,8 @@ export interface ServedOptions {
   readonly audit?: Audit
   /** In place of the tokens of the state folder. */
   readonly access?: AccessRules
+  /** In place of the daemon's own services of the marketplace. */
+  readonly marketplace?: Partial<Daemon['marketplace']>
   /** In place of what the configuration says. */
   readonly limits?: Partial<HttpLimits>
 }
@@ -107,7 +109,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     tokens: daemon.tokens,
     oauth: daemon.oauth,
     news: daemon.page,
-    marketplace: daemon.marketplace,
+    marketplace: { ...daemon.marketplace, ...options.marketplace },
     clock: { monotonicMs: options.now ?? (() => systemClock.monotonicMs()) },
     onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
   })

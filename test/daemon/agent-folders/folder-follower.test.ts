@@ -110,18 +110,11 @@ test('what unlink took out of the record before it was placed is taken back', as
   await using desk = await Desk.open(['links: [claude-code]'])
   const { linking } = desk
   const folder = join(desk.home, '.claude/skills')
-  const follower = desk.follower({
-    get links() {
-      return linking.links
-    },
-    settled: async () => linking.settled(),
-    drop: async (drop) => linking.drop(drop),
-    put: async (put) => {
-      const answer = await linking.put(put)
-      // The last step of an `unlink` that found the folder empty.
-      await linking.drop({ folder, uses: [{ agent: 'claude-code' }], names: ['alpha'] })
-      return answer
-    },
+  const follower = desk.followerPutting(async (put) => {
+    const answer = await linking.put(put)
+    // The last step of an `unlink` that found the folder empty.
+    await linking.drop({ folder, uses: [{ agent: 'claude-code' }], names: ['alpha'] })
+    return answer
   })
 
   follower.follow()
@@ -138,17 +131,9 @@ test('all skills of a folder are recorded at once, and what was verified is not 
   await keepSamples(desk.store, ...samples)
   desk.serve(...samples)
   const puts: number[] = []
-  const { linking } = desk
-  const follower = desk.follower({
-    get links() {
-      return linking.links
-    },
-    settled: async () => linking.settled(),
-    drop: async (drop) => linking.drop(drop),
-    put: async (put) => {
-      puts.push(put.skills.length)
-      return linking.put(put)
-    },
+  const follower = desk.followerPutting(async (put) => {
+    puts.push(put.skills.length)
+    return desk.linking.put(put)
   })
   follower.follow()
   await follower.settled()
@@ -156,10 +141,10 @@ test('all skills of a folder are recorded at once, and what was verified is not 
   await chmod(file, 0o600)
   await writeFile(file, 'edited')
 
-  await linking.put({ folder: '/elsewhere', uses: [], made: [], copies: false, skills: [] })
+  await desk.linking.put({ folder: '/elsewhere', uses: [], made: [], copies: false, skills: [] })
   const edited = await readFile(file, 'utf8')
-  linking.follow()
-  await linking.settled()
+  desk.linking.follow()
+  await desk.linking.settled()
 
   expect(puts).toEqual([3])
   expect(edited).toBe('edited')
@@ -262,6 +247,19 @@ class Desk implements AsyncDisposable {
 
   serve(...samples: readonly Sample[]): void {
     this.registry.publish(catalogWith({ team: samples }))
+  }
+
+  /** A follower that records by another `put`. */
+  followerPutting(put: FollowerParts['linking']['put']): FolderFollower {
+    const { linking } = this
+    return this.follower({
+      get links() {
+        return linking.links
+      },
+      settled: async () => linking.settled(),
+      drop: async (drop) => linking.drop(drop),
+      put,
+    })
   }
 
   follower(

@@ -49,8 +49,8 @@ test('the commit does not depend on the order of the sources', async () => {
   const a = { ...(await surveyed(named('a'))), source: sourceId('a') }
   const b = { ...(await surveyed(named('b'))), source: sourceId('b') }
   const tipOf = (snapshots: readonly Snapshot[]) => {
-    const list = atOnce(pluginsIn(catalogOf(...snapshots), [PACK], CONFIG, undefined))
-    return atOnce(marketplaceRevision(CONFIG, list, ({ file }) => file.blob)).tip
+    const { plugins } = atOnce(pluginsIn(catalogOf(...snapshots), [PACK], CONFIG, undefined))
+    return atOnce(marketplaceRevision(CONFIG, plugins, ({ file }) => file.blob)).tip
   }
 
   expect(tipOf([a, b])).toBe(tipOf([b, a]))

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { newToken } from '../../../src/daemon/http/tokens.ts'
+import type { OpenScratch } from '../../../src/serve/marketplace/marketplace-packfile.ts'
 import type { Scope } from '../../../src/serve/principal.ts'
 import { Repository } from '../git/repository.ts'
 import type { Content } from '../git/repository.ts'
@@ -25,6 +26,8 @@ interface SceneOptions {
   readonly more?: Readonly<Record<string, Repository>>
   /** The clock of the HTTP side, in milliseconds. */
   readonly now?: () => number
+  /** In place of the file of the state folder that a pack is written to. */
+  readonly openScratch?: OpenScratch
 }
 
 /** A hub with a marketplace over one repository. */
@@ -45,10 +48,11 @@ export class Scene implements AsyncDisposable {
     await repository.commit(files)
     const block = ['serve:', '  marketplace:', '    name: acme', '    owner: Acme', '    description: Skills of Acme']
     const config = [...(options.config ?? PACKS), ...block, ...(options.marketplace ?? [])]
-    const { more, now } = options
+    const { more, now, openScratch } = options
     const served = await serve(repository, {
       config,
       ...(more !== undefined && { more }),
+      ...(openScratch !== undefined && { marketplace: { openScratch } }),
       ...(now !== undefined && { now }),
     })
     return new Scene(served, repository, clones)

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import fs from 'node:fs'
-import { readdir, readFile, readlink, stat } from 'node:fs/promises'
+import { open, readdir, readFile, readlink, stat } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -9,6 +9,7 @@ import * as isomorphic from 'isomorphic-git'
 import http from 'isomorphic-git/http/node'
 import { describe, expect, test } from 'vitest'
 import { packet } from '../../../../src/base/git/pkt-line.ts'
+import { ContentUnavailable } from '../../../../src/serve/marketplace/read-whole.ts'
 import { damageObject } from '../../../support/damage.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import type { Content } from '../../../support/git/repository.ts'
@@ -432,6 +433,45 @@ test('a request whose body comes after a skill was withdrawn, or its token revok
   expect(await second()).toMatchObject({ status: 401 })
 })
 
+test('a pack that is outdated once it is written is not sent, and the next attempt has the new one', async () => {
+  const asked = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<void>()
+  await using folder = await temporaryFolder()
+  let packs = 0
+  const openScratch = async () => {
+    asked.resolve()
+    await gate.promise
+    return open(join(folder.path, `pack-${(packs += 1)}`), 'wx+')
+  }
+  await using scene = await Scene.serving(FILES, { openScratch })
+  const cloning = scene.clone().then(() => 'cloned', String)
+  await asked.promise
+  await scene.commit({ 'tidy/SKILL.md': null })
+  gate.resolve()
+
+  expect(await cloning).toContain('The marketplace has changed; try again')
+  expect(await readdir(join(await scene.clone(), 'plugins/skills'))).not.toContain('skills')
+})
+
+test('a disk that takes no pack is named, not asked with each request, and tried again later', async () => {
+  let [nowMs, tries] = [0, 0]
+  await using folder = await temporaryFolder()
+  const openScratch = async () => {
+    tries += 1
+    if (tries === 1) throw new ContentUnavailable('The disk takes nothing at this moment')
+    return open(join(folder.path, 'pack'), 'w+')
+  }
+  await using scene = await Scene.serving(FILES, { now: () => nowMs, openScratch })
+
+  await expect(scene.clone()).rejects.toThrow('The disk takes nothing at this moment; try again')
+  await expect(scene.clone()).rejects.toThrow('try again')
+  await expect(scene.clone(['-c', 'protocol.version=0'])).rejects.toThrow('try again')
+  expect(tries).toBe(1)
+  nowMs += 10_000
+  await scene.clone()
+  expect(tries).toBe(2)
+})
+
 test('a client that repeats what it has costs no more than one that does not', async () => {
   await using scene = await Scene.serving(FILES)
   const clone = await scene.clone()
@@ -463,22 +503,22 @@ test('a file that is damaged is an answer to try again, and no other one is read
 })
 
 test('the files of packs are closed with the server, and one is open for one marketplace', async () => {
-  const open = async () => {
+  const openFiles = async () => {
     const links = await Promise.all(
       (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')),
     )
     return links.filter((path) => path.endsWith('(deleted)') && path.includes('/state/tmp/')).length
   }
-  const before = await open()
+  const before = await openFiles()
   const scene = await Scene.serving(FILES)
   for (let at = 0; at < 5; at += 1) {
     await scene.commit({ 'tidy/SKILL.md': skill('tidy', `body ${at}`) })
     await Promise.all([scene.clone(), scene.clone(), scene.clone()])
   }
 
-  expect((await open()) - before).toBe(1)
+  expect((await openFiles()) - before).toBe(1)
   await scene[Symbol.asyncDispose]()
-  expect((await open()) - before).toBe(0)
+  expect((await openFiles()) - before).toBe(0)
 })
 
 test('a skill whose files a repository does not name by SHA-1 is served too', async () => {
