@@ -73,7 +73,7 @@ export async function serveFolders(folders: readonly string[]): Promise<ServedFo
   }
 }
 
-/** Of Linux, on all that it runs on here. */
+/** The clock tick of Linux, `sysconf(_SC_CLK_TCK)`: 100 a second. */
 const MS_PER_TICK = 10
 
 /** As a host keeps it: one pack, well packed. */
