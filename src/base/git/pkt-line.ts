@@ -14,9 +14,18 @@ export function packet(text: string): Buffer {
 
 /** Encodes a frame of the side band: a line whose first byte is the band. */
 export function bandFrame(band: number, payload: Uint8Array): Buffer {
-  const head = Buffer.from(`${hexLength(payload.length + 5)}\0`, 'latin1')
-  head[4] = band
-  return Buffer.concat([head, payload])
+  const frame = Buffer.allocUnsafe(payload.length + 5)
+  writeBandFrame(band, payload, frame)
+  return frame
+}
+
+/** Writes a frame of the side band to the start of `into`, and returns its length. */
+export function writeBandFrame(band: number, payload: Uint8Array, into: Buffer): number {
+  const length = payload.length + 5
+  into.write(hexLength(length), 'latin1')
+  into[4] = band
+  into.set(payload, 5)
+  return length
 }
 
 function hexLength(length: number): string {

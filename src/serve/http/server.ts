@@ -200,9 +200,10 @@ function listenersOf(serving: Serving, options: HttpOptions): Listeners {
   }
 }
 
-/** Records what sessions were notified of, and ends idle sessions. */
-function note(serving: Serving, { sessions, rooms }: Listeners): readonly Disposable[] {
+/** Records what sessions were notified of, ends idle sessions, and prepares what clients fetch next. */
+function note(serving: Serving, { sessions, rooms, marketplaces }: Listeners): readonly Disposable[] {
   return [
+    serving.registry.watch(() => marketplaces.prepare()),
     serving.registry.watch((before, catalog) => sessions.told(rooms.markOf(before), rooms.markOf(catalog))),
     every(SWEEP_MS, () => sessions.sweep()),
   ]
@@ -241,7 +242,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
       signedIn,
       marketplace: marketplace?.config,
     })
-  heard.marketplaces.use(marketplace && marketplacePartsOf(serving, marketplace, now))
+  heard.marketplaces.use(marketplace && marketplacePartsOf(serving, marketplace, options))
   const site: Site = {
     refusalOf: (request) => guard.refusalOf(request),
     guestOf: (request) => guard.guestOf(request),
@@ -274,9 +275,9 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
 function marketplacePartsOf(
   { registry, read, packs }: Serving,
   host: MarketplaceHost,
-  now: () => number,
+  { now, onError }: HttpOptions,
 ): MarketplaceParts {
-  return { ...host, registry, read, now, packs: () => packs?.views.packs ?? [] }
+  return { ...host, registry, read, now, onError, packs: () => packs?.views.packs ?? [] }
 }
 
 /** Returns the options of the health checks. If MCP needs a token, their details are withheld too. */

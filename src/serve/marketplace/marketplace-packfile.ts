@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { deflate } from 'node:zlib'
+import { deflate, deflateSync } from 'node:zlib'
 import { isSystemError } from '../../sync/model/sync-error.ts'
 import type { ReadContent } from '../content.ts'
 import type { MarketplaceObject, MarketplaceRevision } from './marketplace-revision.ts'
@@ -30,10 +30,13 @@ export class MarketplacePackfile implements AsyncDisposable {
     this.#bytes = bytes
   }
 
-  /** Writes the pack. Objects that the `earlier` pack has are copied. Throws `ContentUnavailable`. */
+  /**
+   * Writes the pack. Objects that the `earlier` pack has are copied. Throws `ContentUnavailable`, also when `signal` is
+   * aborted.
+   */
   static async write(
     revision: MarketplaceRevision,
-    parts: PackfileParts,
+    parts: WritingParts,
     earlier: MarketplacePackfile | undefined,
   ): Promise<MarketplacePackfile> {
     const file = await parts.openScratch()
@@ -49,39 +52,41 @@ export class MarketplacePackfile implements AsyncDisposable {
   static async #writeTo(
     file: FileHandle,
     { objects }: MarketplaceRevision,
-    { read }: PackfileParts,
+    { read, signal }: WritingParts,
     earlier: MarketplacePackfile | undefined,
   ): Promise<MarketplacePackfile> {
-    const writer = new PackWriter(file)
+    const writer = new PackWriter(file, signal)
     await writer.begin(objects.size)
-    const encode = async ([id, object]: readonly [string, MarketplaceObject]): Promise<Buffer> =>
-      (await earlier?.entry(id)) ?? entryOf(object, read)
-    for (const batch of batchesOf(objects)) {
-      const entries = await Promise.all(batch.map(encode))
+    if (earlier !== undefined) for await (const [id, entry] of earlier.#entriesOf(objects)) await writer.add(id, entry)
+    for (const batch of batchesOf([...objects].filter(([id]) => !writer.spans.has(id)))) {
+      const entries = await Promise.all(batch.map(async ([, object]) => entryOf(object, read)))
       for (const [index, [id]] of batch.entries()) await writer.add(id, entries[index] ?? Buffer.alloc(0))
     }
     return new MarketplacePackfile(file, writer.spans, await writer.end())
   }
 
-  /** Returns the bytes of one object in the pack; `undefined` if it has none of this id. */
-  async entry(id: string): Promise<Buffer | undefined> {
-    const span = this.#spans.get(id)
-    return span && readAt(this.#file, span.at, span.bytes)
+  /** Gives those of these objects that the pack has, in the order of the file, which is read in large pieces. */
+  async *#entriesOf(objects: MarketplaceRevision['objects']): AsyncGenerator<readonly [string, Buffer]> {
+    const placed = [...this.#spans].filter(([id]) => objects.has(id))
+    for (const run of runsOf(placed)) {
+      const bytes = await readAt(this.#file, run.at, run.bytes)
+      for (const [id, { at, bytes: size }] of run.spans) yield [id, bytes.subarray(at - run.at, at - run.at + size)]
+    }
   }
 
-  /** Gives the whole pack in pieces of `pieceBytes`, the last one shorter. */
-  async *pieces(pieceBytes: number): AsyncGenerator<Buffer> {
-    yield* this.#piecesOf({ at: 0, bytes: this.#bytes }, pieceBytes)
+  /** Gives the whole pack in pieces that are read into `buffer`: each is valid until the next one is requested. */
+  async *pieces(buffer: Buffer): AsyncGenerator<Buffer> {
+    yield* this.#piecesOf({ at: 0, bytes: this.#bytes }, buffer)
   }
 
-  /** Gives a pack of these objects alone, in pieces of `pieceBytes` at most. */
-  async *only(ids: readonly string[], pieceBytes: number): AsyncGenerator<Buffer> {
+  /** Gives a pack of these objects alone, in pieces as `pieces` does. */
+  async *only(ids: readonly string[], buffer: Buffer): AsyncGenerator<Buffer> {
     const hash = createHash('sha1')
     const head = headOf(ids.length)
     hash.update(head)
     yield head
     for (const span of this.#spansOf(ids)) {
-      for await (const piece of this.#piecesOf(span, pieceBytes)) {
+      for await (const piece of this.#piecesOf(span, buffer)) {
         hash.update(piece)
         yield piece
       }
@@ -105,9 +110,9 @@ export class MarketplacePackfile implements AsyncDisposable {
     if (open !== undefined) yield open
   }
 
-  async *#piecesOf({ at, bytes }: Span, pieceBytes: number): AsyncGenerator<Buffer> {
-    for (let done = 0; done < bytes; done += pieceBytes)
-      yield await readAt(this.#file, at + done, Math.min(pieceBytes, bytes - done))
+  async *#piecesOf({ at, bytes }: Span, buffer: Buffer): AsyncGenerator<Buffer> {
+    for (let done = 0; done < bytes; done += buffer.length)
+      yield await readInto(buffer.subarray(0, bytes - done), this.#file, at + done)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -123,12 +128,19 @@ export interface PackfileParts {
   readonly read: ReadContent
 }
 
+/** The parts to write one pack. */
+export interface WritingParts extends Pick<PackfileParts, 'openScratch' | 'read'> {
+  readonly signal: AbortSignal
+}
+
 /** The objects that are read and deflated at once: a few for each thread of Node, and not over this many bytes. */
 const MOST_OBJECTS = 16
 const MOST_BYTES = 2 ** 24
 
-function* batchesOf(objects: MarketplaceRevision['objects']): Generator<(readonly [string, MarketplaceObject])[]> {
-  let batch: (readonly [string, MarketplaceObject])[] = []
+type NamedObject = readonly [string, MarketplaceObject]
+
+function* batchesOf(objects: readonly NamedObject[]): Generator<NamedObject[]> {
+  let batch: NamedObject[] = []
   let bytes = 0
   for (const entry of objects) {
     const [, object] = entry
@@ -142,17 +154,43 @@ function* batchesOf(objects: MarketplaceRevision['objects']): Generator<(readonl
   if (batch.length > 0) yield batch
 }
 
+/** Objects that follow each other in the file. */
+interface Run extends Span {
+  readonly spans: readonly PlacedObject[]
+}
+
+type PlacedObject = readonly [id: string, span: Span]
+
+/** Joins the objects that follow each other in the file, up to some number of bytes. */
+function* runsOf(placed: readonly PlacedObject[]): Generator<Run> {
+  let spans: PlacedObject[] = []
+  let [at, bytes] = [0, 0]
+  for (const one of placed) {
+    const [, span] = one
+    if (spans.length > 0 && (at + bytes !== span.at || bytes + span.bytes > FLUSH_BYTES)) {
+      yield { at, bytes, spans }
+      spans = []
+    }
+    if (spans.length === 0) [at, bytes] = [span.at, 0]
+    spans.push(one)
+    bytes += span.bytes
+  }
+  if (spans.length > 0) yield { at, bytes, spans }
+}
+
 /** Writes a pack in large pieces. */
 class PackWriter {
   readonly spans = new Map<string, Span>()
   readonly #file: FileHandle
+  readonly #signal: AbortSignal
   readonly #hash = createHash('sha1')
   #pending: Buffer[] = []
   #pendingBytes = 0
   #at = 0
 
-  constructor(file: FileHandle) {
+  constructor(file: FileHandle, signal: AbortSignal) {
     this.#file = file
+    this.#signal = signal
   }
 
   async begin(count: number): Promise<void> {
@@ -180,6 +218,7 @@ class PackWriter {
   }
 
   async #flush(): Promise<void> {
+    if (this.#signal.aborted) throw new ContentUnavailable('The server stops')
     const bytes = Buffer.concat(this.#pending)
     this.#pending = []
     this.#pendingBytes = 0
@@ -207,8 +246,13 @@ function headOf(count: number): Buffer {
 
 async function entryOf(object: MarketplaceObject, read: ReadContent): Promise<Buffer> {
   const bytes = 'file' in object ? await readWhole(object.file, read) : object.bytes
-  return Buffer.concat([entryHead(TYPES[object.type], bytes.length), await deflated(bytes)])
+  // For a small object the way to another thread takes longer than the work.
+  const small = bytes.length <= SMALL_BYTES ? deflateSync(bytes) : undefined
+  return Buffer.concat([entryHead(TYPES[object.type], bytes.length), small ?? (await deflated(bytes))])
 }
+
+/** Deflated in about 0.1 ms. */
+const SMALL_BYTES = 2 ** 12
 
 const TYPES = { commit: 1, tree: 2, blob: 3 } as const
 
@@ -223,9 +267,13 @@ function entryHead(type: number, size: number): Buffer {
 }
 
 async function readAt(file: FileHandle, at: number, bytes: number): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafe(bytes)
-  for (let filled = 0; filled < bytes;) {
-    const { bytesRead } = await file.read(buffer, filled, bytes - filled, at + filled)
+  return readInto(Buffer.allocUnsafe(bytes), file, at)
+}
+
+/** Fills the buffer. */
+async function readInto(buffer: Buffer, file: FileHandle, at: number): Promise<Buffer> {
+  for (let filled = 0; filled < buffer.length;) {
+    const { bytesRead } = await file.read(buffer, filled, buffer.length - filled, at + filled)
     if (bytesRead === 0) throw new RangeError('The pack ends too early')
     filled += bytesRead
   }

@@ -25,6 +25,8 @@ export interface MarketplaceHost extends Pick<PackfileParts, 'openScratch'> {
 /** The parts behind the marketplaces. */
 export interface MarketplaceParts extends MarketplaceHost, PackfileParts {
   readonly registry: Pick<Registry, 'catalog'>
+  /** Called with an unexpected error of work that no request waits for. */
+  readonly onError: (error: unknown) => void
   /** Returns the packs that are configured now. */
   readonly packs: () => readonly Pack[]
 }
@@ -54,13 +56,16 @@ export class Marketplaces implements AsyncDisposable {
   readonly #built = new Map<string, BuiltMarketplace>()
   readonly #blobIds = new Map<string, string>()
   readonly #writing = new SerialQueue()
+  readonly #preparing = new SerialQueue()
+  readonly #end = new AbortController()
+  #isPreparationQueued = false
   #reported: ReadonlySet<string> = new Set()
   #parts: MarketplaceParts | undefined
-  #isDisposed = false
 
   /** Serves from these parts from now on, also the requests that began before. `undefined`: there is no marketplace. */
   use(parts: MarketplaceParts | undefined): void {
     this.#parts = parts
+    this.prepare()
   }
 
   /** True if there is such a pack, or was one before it was retired. */
@@ -74,9 +79,42 @@ export class Marketplaces implements AsyncDisposable {
     const parts = this.#parts
     if (parts === undefined) throw new ContentUnavailable('There is no marketplace any more')
     const built = await this.#builtFor(parts, scope)
+    built.usedAtMs = parts.now()
+    return this.#serveBuilt(built, parts)
+  }
+
+  /**
+   * Writes in the background the packs that clients of the served catalog will fetch: of the whole marketplace, and of
+   * those that were requested within a day. A large pack takes long, and clients do not wait (Codex for 30 s).
+   */
+  prepare(): void {
+    if (this.#isPreparationQueued) return
+    this.#isPreparationQueued = true
+    void this.#preparing.next(async () => {
+      this.#isPreparationQueued = false
+      const parts = this.#parts
+      if (parts === undefined || parts.registry.catalog.generation === 0) return
+      await this.#builtFor(parts, EVERYTHING)
+      const isInUse = ({ scope, usedAtMs }: BuiltMarketplace): boolean =>
+        isEverything(scope) || parts.now() - usedAtMs < DAY_MS
+      for (const built of [...this.#built.values()].filter(isInUse)) await this.#prepareOne(built, parts)
+    })
+  }
+
+  async #prepareOne(built: BuiltMarketplace, parts: MarketplaceParts): Promise<void> {
+    if (this.#end.signal.aborted) return
+    try {
+      const { open } = await this.#serveBuilt(built, parts)
+      await using _ = await open()
+    } catch (error) {
+      if (!(error instanceof ContentUnavailable)) parts.onError(error)
+    }
+  }
+
+  async #serveBuilt(built: BuiltMarketplace, parts: MarketplaceParts): Promise<ServedMarketplace> {
+    const { scope, packfiles, latest } = built
     const { catalog } = parts.registry
     const settings = settingsOf(parts)
-    const { packfiles, latest } = built
     const isCurrent = latest?.catalog === catalog && latest.settings === settings && parts.now() < latest.againAtMs
     const build = isCurrent ? latest : this.#begin(parts, catalog, scope)
     built.latest = build
@@ -97,13 +135,19 @@ export class Marketplaces implements AsyncDisposable {
     return build
   }
 
-  async #builtFor(parts: MarketplaceParts, { pack, visible }: MarketplaceScope): Promise<BuiltMarketplace> {
+  async #builtFor(parts: MarketplaceParts, scope: MarketplaceScope): Promise<BuiltMarketplace> {
+    const { pack, visible } = scope
     const names = new Set([...parts.packs().map(({ id }) => id), ...parts.config.retired])
     const key = JSON.stringify([pack, visible && [...visible].filter((id) => names.has(id)).toSorted()])
     const known = this.#built.get(key)
-    const built = known ?? { packfiles: new RevisionPackfiles(this.#writing), latest: undefined }
+    const built = known ?? {
+      scope,
+      packfiles: new RevisionPackfiles(this.#writing, this.#end.signal),
+      usedAtMs: -Infinity,
+      latest: undefined,
+    }
     // A request of before a change of the configuration may come after the end: it leaves nothing behind.
-    if (this.#isDisposed) {
+    if (this.#end.signal.aborted) {
       await built.packfiles[Symbol.asyncDispose]()
       return built
     }
@@ -157,7 +201,8 @@ export class Marketplaces implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isDisposed = true
+    this.#end.abort()
+    await this.#preparing.idle()
     const built = [...this.#built.values()]
     this.#built.clear()
     await Promise.all(built.map(({ packfiles }) => packfiles[Symbol.asyncDispose]()))
@@ -172,8 +217,20 @@ const MOST_IDS = 100_000
 /** The marketplaces whose revisions and packs are kept: as many as there may be views. */
 const MOST_MARKETPLACES = 64
 
+/** The time after the last request for which the pack of a marketplace is prepared. */
+const DAY_MS = 86_400_000
+
+const EVERYTHING: MarketplaceScope = { pack: undefined, visible: undefined }
+
+function isEverything({ pack, visible }: MarketplaceScope): boolean {
+  return pack === undefined && visible === undefined
+}
+
 interface BuiltMarketplace {
+  readonly scope: MarketplaceScope
   readonly packfiles: RevisionPackfiles
+  /** The time of the last request. */
+  usedAtMs: number
   latest: MarketplaceBuild | undefined
 }
 

@@ -12,6 +12,7 @@ export interface OpenPackfile extends AsyncDisposable {
 /** The packs of one marketplace: that of the latest revision, written once for all clients. */
 export class RevisionPackfiles implements AsyncDisposable {
   readonly #queue: SerialQueue
+  readonly #signal: AbortSignal
   #latest: SharedPackfile | undefined
   /** The last pack that could not be written. To try costs many reads, so it is not tried with each request. */
   #failed: FailedPackfile | undefined
@@ -19,9 +20,10 @@ export class RevisionPackfiles implements AsyncDisposable {
   /** The ids of the objects of the latest revisions, the oldest first. */
   readonly #revisions = new Map<string, ReadonlySet<string>>()
 
-  /** `queue`: one pack is written at a time, for all marketplaces. */
-  constructor(queue: SerialQueue) {
+  /** `queue`: one pack is written at a time, for all marketplaces. After `signal` none is written. */
+  constructor(queue: SerialQueue, signal: AbortSignal) {
     this.#queue = queue
+    this.#signal = signal
   }
 
   /** Returns the pack of the revision. Throws `ContentUnavailable`. */
@@ -42,7 +44,7 @@ export class RevisionPackfiles implements AsyncDisposable {
     const previous = this.#latest
     const packfile = this.#queue.next(async () => {
       const earlier = await previous?.packfile.catch(() => undefined)
-      return MarketplacePackfile.write(revision, parts, earlier)
+      return MarketplacePackfile.write(revision, { ...parts, signal: this.#signal }, earlier)
     })
     // After the disposal, the request that began before it is the only user.
     const shared: SharedPackfile = { tip: revision.tip, packfile, users: this.#isDisposed ? 0 : 1 }

@@ -1,4 +1,4 @@
-import { bandFrame, DELIMITER, FLUSH, MOST_LINE_BYTES, packet } from '../../../base/git/pkt-line.ts'
+import { bandFrame, DELIMITER, FLUSH, MOST_LINE_BYTES, packet, writeBandFrame } from '../../../base/git/pkt-line.ts'
 import type { MarketplaceRevision } from '../../marketplace/marketplace-revision.ts'
 import type { ServedMarketplace } from '../../marketplace/marketplaces.ts'
 import type { OpenPackfile } from '../../marketplace/revision-packfiles.ts'
@@ -93,15 +93,28 @@ function answer0(request: FetchRequest, common: readonly string[], send: FetchAn
   return { head: [...borders, packetsOf(last === undefined ? 'NAK' : `ACK ${last}`)], send }
 }
 
-/** Gives the pack as the client reads it: in frames of the side band, or as it is. */
+/**
+ * Gives the pack as the client reads it: in frames of the side band, or as it is. The bytes are valid until the next
+ * ones are requested: new buffers for each would have the garbage collector take longer than all else.
+ */
 export async function* packBody(
   { packfile }: Pick<OpenPackfile, 'packfile'>,
   send: 'all' | readonly string[],
   hasSideBand: boolean,
 ): AsyncGenerator<Buffer> {
-  const pieces = send === 'all' ? packfile.pieces(MOST_PAYLOAD) : packfile.only(send, MOST_PAYLOAD)
-  for await (const piece of pieces) yield hasSideBand ? bandFrame(PACK_BAND, piece) : piece
+  const buffer = Buffer.allocUnsafe(FRAMES * MOST_PAYLOAD)
+  const frames = Buffer.allocUnsafe(FRAMES * MOST_LINE_BYTES)
+  const pieces = send === 'all' ? packfile.pieces(buffer) : packfile.only(send, buffer)
+  for await (const piece of pieces) yield hasSideBand ? framed(piece, frames) : piece
   if (hasSideBand) yield FLUSH
+}
+
+/** Returns the piece in frames, which are written to `frames`. */
+function framed(piece: Buffer, frames: Buffer): Buffer {
+  let end = 0
+  for (let at = 0; at < piece.length; at += MOST_PAYLOAD)
+    end += writeBandFrame(PACK_BAND, piece.subarray(at, at + MOST_PAYLOAD), frames.subarray(end))
+  return frames.subarray(0, end)
 }
 
 /** A frame without content, which shows a client that waits that the server still works. */
@@ -118,6 +131,9 @@ const [PACK_BAND, ERROR_BAND] = [1, 3]
 
 /** The bytes of a frame besides its length and its band. */
 const MOST_PAYLOAD = MOST_LINE_BYTES - 5
+
+/** The frames that are sent at once. */
+const FRAMES = 4
 
 function packetsOf(...lines: readonly string[]): Buffer {
   return Buffer.concat(lines.map((line) => packet(`${line}\n`)))

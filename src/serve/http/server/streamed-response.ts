@@ -1,5 +1,5 @@
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { abortable } from '../../../base/abortable.ts'
 import { ClientGone, disconnectSignal } from './client-gone.ts'
 import { unsentOf } from './response-backpressure.ts'
 
@@ -20,11 +20,14 @@ export class StreamedResponse {
     return this.#gone
   }
 
-  /** Resolves when the client has room for more. Throws `ClientGone`. */
+  /** Resolves when the bytes are handed to the system, so that they may change. Throws `ClientGone`. */
   async write(bytes: Uint8Array): Promise<void> {
     if (this.#response.destroyed) throw new ClientGone()
     this.#written += bytes.byteLength
-    if (!this.#response.write(bytes)) await once(this.#response, 'drain', { signal: this.#gone }).catch(this.#throwGone)
+    const written = new Promise<void>((resolve, reject) => {
+      this.#response.write(bytes, (error) => (error ? reject(error) : resolve()))
+    })
+    await abortable(written, this.#gone).catch(this.#throwGone)
   }
 
   /** Has the connection closed if the client reads too slowly from now on. */

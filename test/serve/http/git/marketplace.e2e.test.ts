@@ -472,6 +472,42 @@ test('a disk that takes no pack is named, not asked with each request, and tried
   expect(tries).toBe(2)
 })
 
+test('packs are written before clients request them: of everything, and of what was requested before', async () => {
+  await using folder = await temporaryFolder()
+  let packs = 0
+  const openScratch = async () => open(join(folder.path, `pack-${(packs += 1)}`), 'wx+')
+  await using scene = await Scene.serving(FILES, { openScratch })
+
+  await expect.poll(() => packs).toBe(1)
+  await scene.clone()
+  expect(packs).toBe(1)
+  await scene.commit({ 'write-letter/SKILL.md': skill('write-letter', 'other') })
+  await expect.poll(() => packs).toBe(2)
+  await git(['ls-remote', `${scene.origin}/packs/writing/marketplace.git`])
+  await scene.commit({ 'write-letter/SKILL.md': skill('write-letter', 'another') })
+  await expect.poll(() => packs).toBe(4)
+  await scene.clone()
+  expect(packs).toBe(4)
+})
+
+test('a server that ends does not wait for a pack that is prepared', async () => {
+  await using folder = await temporaryFolder()
+  const begun = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<void>()
+  const openScratch = async () => {
+    begun.resolve()
+    await ended.promise
+    return open(join(folder.path, 'pack'), 'w+')
+  }
+  const scene = await Scene.serving(FILES, { openScratch })
+  await begun.promise
+  const ending = scene[Symbol.asyncDispose]()
+  ended.resolve()
+  await ending
+
+  expect((await stat(join(folder.path, 'pack'))).size).toBe(0)
+})
+
 test('a client that repeats what it has costs no more than one that does not', async () => {
   await using scene = await Scene.serving(FILES)
   const clone = await scene.clone()
@@ -490,9 +526,16 @@ test('a client that repeats what it has costs no more than one that does not', a
 
 test('a file that is damaged is an answer to try again, and no other one is read for it until then', async () => {
   let nowMs = 0
-  await using scene = await Scene.serving(FILES, { now: () => nowMs })
+  await using folder = await temporaryFolder()
+  const damaged = Promise.withResolvers<void>()
+  const openScratch = async () => {
+    await damaged.promise
+    return open(join(folder.path, 'pack'), 'w+')
+  }
+  await using scene = await Scene.serving(FILES, { now: () => nowMs, openScratch })
   const [listed] = scene.served.daemon.registry.catalog.listed
   damageObject(scene.served.config.state, listed!.skill.files[0]!.sha256)
+  damaged.resolve()
   const empty = await scene.emptyClone()
 
   await expect(git(['fetch', scene.url, 'HEAD'], empty)).rejects.toThrow('cannot be read at this moment; try again')
