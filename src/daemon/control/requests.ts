@@ -129,6 +129,12 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       await daemon.tokens.add(parseParams(ADD_TOKEN, params).token)
       return null
     },
+    async 'token-renew'(params) {
+      checked(params)
+      const { name, expires } = parseParams(RENEW_TOKEN, params)
+      await daemon.tokens.renew(name, expires)
+      return null
+    },
     async 'token-revoke'(params) {
       checked(params)
       await daemon.tokens.revoke(parseParams(REVOKE_TOKEN, params).name)
@@ -198,6 +204,7 @@ const RECHECK = z.object({ source: z.string(), path: z.string() })
 const BRING = z.object({ source: z.string(), path: z.string(), file: z.string() })
 const APPROVE_SKILL = z.object({ source: z.string(), path: z.string(), declaration: z.string() })
 const ADD_TOKEN = z.object({ token: TOKEN })
+const RENEW_TOKEN = z.object({ name: z.string(), expires: TOKEN.shape.expires })
 const REVOKE_TOKEN = z.object({ name: z.string() })
 const CANDIDATE = z.object({ source: z.string(), commit: z.string().optional() })
 const ROLLBACK = z.object({

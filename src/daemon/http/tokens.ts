@@ -13,6 +13,8 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { OperatorError } from '../base/operator-error.ts'
+import type { ExpiringToken } from '../status/status.ts'
+import { TokenUses } from './token-uses.ts'
 
 /**
  * A token at rest. Only a hash of the token is stored. The token has 256 random bits, so it cannot be found by trial.
@@ -66,7 +68,8 @@ const SECRET = /^sks_[\w-]{43}$/
 const MOST_TOKENS = 1_000
 
 interface Known {
-  readonly token: Token
+  /** Replaced when the token is renewed. */
+  token: Token
   readonly hash: Buffer
 }
 
@@ -78,6 +81,7 @@ export class Tokens {
   readonly #now: () => Date
   readonly #listeners = new Set<() => void>()
   readonly #expectRight: () => Promise<void>
+  readonly #uses: TokenUses
   #known: readonly Known[] = []
   #failure: SyncError | undefined
   readonly #queue = new SerialQueue()
@@ -87,6 +91,7 @@ export class Tokens {
     this.#expectRight = expectRight
     this.#file = join(statePath, 'tokens.json')
     this.#now = now
+    this.#uses = new TokenUses(statePath, expectRight)
   }
 
   /**
@@ -120,6 +125,7 @@ export class Tokens {
     let found: Known | undefined
     for (const candidate of this.#known) if (timingSafeEqual(candidate.hash, hash)) found = candidate
     if (found === undefined || this.#isOver(found)) return undefined
+    this.#uses.record(found.token.sha256, this.#now())
     const { scopes, packs } = found.token
     return {
       id: idOf(found.token),
@@ -157,10 +163,29 @@ export class Tokens {
   async revoke(name: string): Promise<void> {
     await this.#change((before) => {
       const after = before.filter(({ token }) => token.name !== name)
-      if (after.length === before.length)
-        throw new OperatorError('unknown-token', 'There is no token of that name; skillsyncd token list shows them')
+      if (after.length === before.length) throw unknownToken()
       return after
     })
+  }
+
+  /**
+   * Moves the expiry of a token; `undefined`: never. The secret stays, and so do the sessions. A token that has expired is
+   * valid again.
+   */
+  async renew(name: string, expires: string | undefined): Promise<void> {
+    await this.#change((before) => {
+      if (!before.some(({ token }) => token.name === name)) throw unknownToken()
+      return before.map((one) => {
+        if (one.token.name !== name) return one
+        const { expires: _expires, ...rest } = one.token
+        return { ...one, token: { ...rest, ...(expires !== undefined && { expires }) } }
+      })
+    })
+  }
+
+  /** The time of the last use of each token, exact to an hour, by its SHA-256. Unused tokens are not in it. */
+  async lastUses(): Promise<ReadonlyMap<string, string>> {
+    return this.#uses.read()
   }
 
   /** Calls back after each change. */
@@ -186,17 +211,20 @@ export class Tokens {
     this.#hold(await this.#read())
     const after = change(this.#known)
     await this.#expectRight()
-    await writeWhole(this.#file, indentedJson({ tokens: after.map(({ token }) => token) }))
-    this.#known = after
+    const tokens = after.map(({ token }) => token)
+    await writeWhole(this.#file, indentedJson({ tokens }))
+    this.#hold(tokens)
     for (const listener of this.#listeners) listener()
   }
 
-  /** Keeps the object of an unchanged token, so that its sessions continue. */
+  /** Keeps the object of a token that is unchanged or renewed, so that its sessions continue. */
   #hold(tokens: readonly Token[]): void {
     const before = new Map(this.#known.map((one) => [one.token.sha256, one]))
     this.#known = tokens.map((token) => {
       const one = before.get(token.sha256)
-      return one !== undefined && isDeepStrictEqual(one.token, token) ? one : knownOf(token)
+      if (one === undefined || !isDeepStrictEqual(unrenewed(one.token), unrenewed(token))) return knownOf(token)
+      one.token = token
+      return one
     })
     this.#failure = undefined
   }
@@ -204,6 +232,25 @@ export class Tokens {
   #isOver(one: Known): boolean {
     return !this.#known.includes(one) || isExpired(one.token, this.#now())
   }
+}
+
+/** The tokens that expire within two weeks or did in the last two, the first one first: they are renewed, or revoked. */
+export function expiringIn(tokens: readonly Token[], now: Date): readonly ExpiringToken[] {
+  const isNear = (expires: string): boolean => Math.abs(Date.parse(expires) - now.getTime()) <= NEAR_MS
+  return tokens
+    .flatMap(({ name, expires }) => (expires !== undefined && isNear(expires) ? [{ name, expires }] : []))
+    .toSorted((a, b) => Date.parse(a.expires) - Date.parse(b.expires))
+}
+
+const NEAR_MS = 14 * 86_400_000
+
+/** The properties that a renewal keeps. */
+function unrenewed({ expires: _expires, ...rest }: Token): Omit<Token, 'expires'> {
+  return rest
+}
+
+function unknownToken(): OperatorError {
+  return new OperatorError('unknown-token', 'There is no token of that name; skillsyncd token list shows them')
 }
 
 export function isExpired({ expires }: Token, now: Date): boolean {

@@ -22,6 +22,7 @@ export interface MeasuredDaemon extends Pick<DaemonContext, 'store'> {
   readonly status: { readonly unready: DaemonFigures['unready'] }
   readonly pulls: PullCounts
   readonly fetched: FetchedBytes
+  readonly tokens: { readonly all: DaemonFigures['tokens'] | undefined }
 }
 
 /** The figures of a daemon, for metrics. */
@@ -38,6 +39,7 @@ export function daemonFiguresOf(daemon: MeasuredDaemon): DaemonFigures {
     approvals: decisions.approvals,
     unready: status.unready,
     storedBytes: storedBytesOf(store),
+    tokens: daemon.tokens.all ?? [],
     ofSources: scheduler.ages().map((age) => sourceFiguresOf(age, daemon)),
   }
 }

@@ -23,6 +23,7 @@ export interface DaemonFigures extends CatalogInput {
   readonly areDecisionsLost: boolean
   /** The number of sources whose served content is lost on disk. */
   readonly sourcesLost: number
+  readonly tokens: readonly { readonly name: string; readonly expires?: string | undefined }[]
 }
 
 /** The content of /metrics: collected at each request, except events, which are counted when they happen. */
@@ -48,6 +49,7 @@ export class Metrics {
         ...ofProcess,
         single('skillsyncd_ready', 'gauge', '1 where /readyz says so, else 0.', Number(figures.unready.length === 0)),
         ...storeFamilies(figures),
+        tokenFamily(figures),
         ...catalogFamilies(figures),
         ...sourceFamilies(figures.ofSources),
         ...this.#httpFamilies(figures),
@@ -97,4 +99,12 @@ function storeFamilies({ storedBytes, limits, areDecisionsLost, sourcesLost }: D
     single('skillsyncd_store_bytes', 'gauge', 'What the database of the state folder has in use.', storedBytes),
     single('skillsyncd_store_max_bytes', 'gauge', 'What it may keep: limits.disk.bytes.', limits.disk.bytes),
   ]
+}
+
+function tokenFamily({ tokens }: DaemonFigures): Family {
+  const samples = tokens.flatMap(({ name, expires }) =>
+    expires === undefined ? [] : [{ labels: { token: name }, value: Date.parse(expires) / 1_000 }],
+  )
+  const help = 'The time at which the token expires, in seconds since 1970; none for one that never does.'
+  return { name: 'skillsyncd_token_expiry_timestamp_seconds', kind: 'gauge', help, samples }
 }

@@ -17,6 +17,7 @@ import type { Config, ListenAddress } from '../config/config.ts'
 import { isLoopback } from '../config/loopback.ts'
 import type { Daemon } from '../daemon.ts'
 import { httpOptionsOf, isTokenRequired, reachedFromElsewhereBy } from '../http/http-options.ts'
+import { expiringIn } from '../http/tokens.ts'
 import type { MetricsPlace } from '../metrics/metrics-place.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import type { HandedSocket, HandedSockets } from '../service/handed-sockets.ts'
@@ -123,7 +124,10 @@ function tellStatus(daemon: Daemon, { listen, http, operations }: Listening): vo
     url: http.url,
     ...http.counts(),
     unready: daemon.unready,
-    tokens: { required, ...(tokens.all && { count: tokens.all.length }) },
+    tokens: {
+      required,
+      ...(tokens.all && { count: tokens.all.length, expiring: expiringIn(tokens.all, systemClock.now()) }),
+    },
     ...(operations !== undefined && { operations: { url: operations.url } }),
   }))
 }

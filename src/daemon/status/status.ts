@@ -111,7 +111,17 @@ export interface HttpStatus {
   /** The reasons why `/readyz` sends requests elsewhere; empty if it does not. */
   readonly unready: readonly Unready[]
   /** True if a token is required, and the number of tokens; no number if they cannot be read. */
-  readonly tokens: { readonly required: boolean; readonly count?: number }
+  readonly tokens: {
+    readonly required: boolean
+    readonly count?: number
+    /** Those that expire within two weeks, or did in the last two; absent if they cannot be read. */
+    readonly expiring?: readonly ExpiringToken[]
+  }
+}
+
+export interface ExpiringToken {
+  readonly name: string
+  readonly expires: string
 }
 
 export interface SourceStatus {

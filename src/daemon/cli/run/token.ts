@@ -1,4 +1,5 @@
 import { systemClock } from '../../../base/clock.ts'
+import { agoText, dueText } from '../../../base/text/age-text.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import { SCOPES } from '../../../serve/principal.ts'
 import type { Scope } from '../../../serve/principal.ts'
@@ -12,22 +13,28 @@ import { durationOf } from '../../config/scalars.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { Tokens, isExpired, isTokenName, madeElsewhere, newToken } from '../../http/tokens.ts'
 import type { Token } from '../../http/tokens.ts'
+import { printRows } from '../columns.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
 import { packsNamed } from '../pack-option.ts'
 
-/** The scopes that MCP clients need. */
-const OF_CLIENTS: readonly Scope[] = SCOPES.filter(
-  (scope) => !['page', 'well-known', 'marketplace', 'metrics'].includes(scope),
+/** The scopes that MCP clients need, and the page that the same person reads. */
+const OF_A_PERSON: readonly Scope[] = SCOPES.filter(
+  (scope) => !['well-known', 'marketplace', 'metrics'].includes(scope),
 )
 
 export const token: Command = {
   name: 'token',
-  summary: 'Who may ask over HTTP: add, list and revoke tokens',
-  operands: { text: 'add NAME | list | revoke NAME', most: 2, offers: [['add', 'list', 'revoke'], []] },
+  summary: 'Tokens for clients over HTTP: add, list, renew and revoke',
+  operands: {
+    text: 'add NAME | list | renew NAME | revoke NAME',
+    most: 2,
+    offers: [['add', 'list', 'renew', 'revoke'], []],
+  },
   details: `
-  add prints the token on stdout, once: only a hash of it is kept. A running daemon heeds each change at once.
+  add prints the token on stdout, once: only a hash of it is kept. renew moves its expiry; the token stays the same.
+  A running daemon applies each change at once. list shows the last use of each, exact to an hour.
   With --from it takes one that was made elsewhere, sks_ and 32 random bytes in base64url, and prints nothing of it.
 `,
   options: {
@@ -35,7 +42,7 @@ export const token: Command = {
       type: 'string',
       value: 'S,…',
       multiple: true,
-      help: `what it opens: ${SCOPES.join(', ')}; default: ${OF_CLIENTS.join(', ')}`,
+      help: `what it opens: ${SCOPES.join(', ')}; default: ${OF_A_PERSON.join(', ')}`,
       offers: SCOPES,
     },
     pack: {
@@ -58,20 +65,24 @@ export const token: Command = {
     if (verb !== 'add') refuseOptionsOfAdd(context, verb)
     if (verb === 'list' && name === undefined) return listTokens(context)
     if (verb === 'add' && name !== undefined) return addToken(context, name)
+    if (verb === 'renew' && name !== undefined) return renewToken(context, name)
     if (verb === 'revoke' && name !== undefined) return revokeToken(context, name)
-    throw new UsageError('"token" wants add NAME, list or revoke NAME; see skillsyncd token --help')
+    throw new UsageError('"token" takes add NAME, list, renew NAME or revoke NAME; see skillsyncd token --help')
   },
 }
 
-function refuseOptionsOfAdd({ values }: Context, verb: string | undefined): void {
+function refuseOptionsOfAdd({ values }: Context, verb = ''): void {
+  const taken = OPTIONS_OF_OTHERS.get(verb)
   const given = ['scope', 'pack', 'expires', 'from'].find((name) => values[name] !== undefined)
-  if (given !== undefined && isVerb(verb))
+  if (given !== undefined && taken?.includes(given) === false)
     throw new UsageError(`--${given} goes with "token add", not with "token ${verb}"`)
 }
 
-function isVerb(text: string | undefined): boolean {
-  return text === 'list' || text === 'revoke'
-}
+const OPTIONS_OF_OTHERS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['list', []],
+  ['renew', ['expires']],
+  ['revoke', []],
+])
 
 async function addToken(context: Context, name: string): Promise<ExitStatus> {
   if (!isTokenName(name))
@@ -81,7 +92,7 @@ async function addToken(context: Context, name: string): Promise<ExitStatus> {
   const packs = packsNamed(context.values['pack'], config)
   expectOfUse(scopes, packs)
   const created = systemClock.now()
-  const expires = expiryOf(context.values['expires'] ?? '90d', created)
+  const expires = expiryOf(context.values['expires'], created)
   const { from } = context.values
   const given = typeof from === 'string' ? await tokenIn(from) : undefined
   const { secret, sha256 } = given === undefined ? newToken() : { secret: undefined, ...given }
@@ -142,6 +153,15 @@ function printGiven(context: Context, added: Token, isThere: boolean): ExitStatu
   return 0
 }
 
+async function renewToken(context: Context, name: string): Promise<ExitStatus> {
+  const config = await configFor(context)
+  const expires = expiryOf(context.values['expires'], systemClock.now())
+  await withWriter(context, config, (ask) => ask('token-renew', { name, ...(expires && { expires }) }))
+  if (context.json) printJson(context, { name, ...(expires && { expires }) })
+  else printLines(context, [`${printableLine(name)} ${expiryText({ expires })}`])
+  return 0
+}
+
 async function revokeToken(context: Context, name: string): Promise<ExitStatus> {
   const config = await configFor(context)
   await withWriter(context, config, (ask) => ask('token-revoke', { name }))
@@ -154,10 +174,39 @@ async function listTokens(context: Context): Promise<ExitStatus> {
   const config = await configFor(context)
   await agreeWithDaemon(config, context.signal)
   const now = systemClock.now()
-  const tokens = await new Tokens(config.state, () => now).read()
-  if (context.json) printJson(context, { tokens: tokens.map((one) => withoutDigest(one, now)) })
-  else printLines(context, tokens.length === 0 ? ['there are no tokens'] : tokens.map((one) => lineOf(one, now)))
+  const kept = new Tokens(config.state, () => now)
+  const tokens = await kept.read()
+  const uses = await kept.lastUses()
+  if (context.json) printJson(context, { tokens: tokens.map((one) => listed(one, now, uses)) })
+  else if (tokens.length === 0) printLines(context, ['there are no tokens'])
+  else printRows(context, [HEADS, ...tokens.map((one) => rowOf(one, now, uses))])
   return 0
+}
+
+const HEADS = ['NAME', 'EXPIRES', 'LAST USED', 'CREATED', 'SCOPES', 'PACKS']
+
+function rowOf(token: Token, now: Date, uses: ReadonlyMap<string, string>): readonly string[] {
+  const { name, scopes, packs, created, sha256 } = token
+  const used = uses.get(sha256)
+  return [
+    name,
+    expiryCell(token, now),
+    used === undefined ? 'never' : agoText(used, now),
+    agoText(created, now),
+    scopes.join(','),
+    packs?.join(',') ?? 'all',
+  ]
+}
+
+function expiryCell(token: Token, now: Date): string {
+  const { expires } = token
+  if (expires === undefined) return 'never'
+  return isExpired(token, now) ? `expired ${agoText(expires, now)}` : dueText(expires, now)
+}
+
+function listed(one: Token, now: Date, uses: ReadonlyMap<string, string>): object {
+  const lastUsed = uses.get(one.sha256)
+  return { ...withoutDigest(one, now), ...(lastUsed !== undefined && { lastUsed }) }
 }
 
 /** The hash is left out, because it is of no use to a reader. */
@@ -165,17 +214,12 @@ function withoutDigest({ sha256: _sha256, ...rest }: Token, now: Date): object {
   return { ...rest, expired: isExpired({ ...rest, sha256: _sha256 }, now) }
 }
 
-function lineOf(one: Token, now: Date): string {
-  const expiry = isExpired(one, now) ? `expired ${one.expires}` : expiryText(one)
-  return `${one.name.padEnd(24)} ${one.scopes.join(',')}${ofPacks(one)}  since ${one.created}  ${expiry}`
-}
-
-function expiryText({ expires }: Token): string {
+function expiryText({ expires }: { readonly expires?: string | undefined }): string {
   return expires === undefined ? 'never expires' : `expires ${expires}`
 }
 
 function scopesOf(given: unknown): readonly Scope[] {
-  if (!Array.isArray(given)) return OF_CLIENTS
+  if (!Array.isArray(given)) return OF_A_PERSON
   const named = given.flatMap((list) => String(list).split(','))
   const unknown = named.find((name) => !SCOPES.some((scope) => scope === name))
   if (unknown !== undefined)
@@ -192,13 +236,13 @@ function ofPacks({ packs }: Pick<Token, 'packs'>): string {
   return packs === undefined ? '' : ` of ${countOf(packs.length, 'pack')}: ${packs.join(', ')}`
 }
 
-function expiryOf(given: unknown, created: Date): string | undefined {
+function expiryOf(given: unknown = '90d', now: Date): string | undefined {
   if (given === 'never') return undefined
   const ms = durationOf(String(given))
   if (ms === undefined)
     throw new UsageError(`--expires is a duration such as 12h or 90d, or never; ${quote(String(given))} is none`)
   if (ms > MOST_MS) throw new UsageError(`--expires is ${MOST} at most, or never`)
-  return new Date(created.getTime() + ms).toISOString()
+  return new Date(now.getTime() + ms).toISOString()
 }
 
 /** Ten years, as for the durations of the configuration. */

@@ -26,7 +26,7 @@ import { processText } from '../../control/write-lock.ts'
 import { unreadyText } from '../../status/readiness.ts'
 import { keptOf } from '../../status/skill-rows.ts'
 import { statusOf, withFindings } from '../../status/status.ts'
-import type { DaemonStatus, HttpStatus, SourceStatus, Status, WriterElsewhere } from '../../status/status.ts'
+import type { DaemonStatus, SourceStatus, Status, WriterElsewhere } from '../../status/status.ts'
 import { upgradeDiagnostics, unlessUnreadable } from '../../status/upgrade-notices.ts'
 import { URGENCIES, isUpToDate, urgencyOf } from '../../status/urgency.ts'
 import type { Urgency } from '../../status/urgency.ts'
@@ -40,6 +40,7 @@ import type { Command, Context } from '../command.ts'
 import { blockOf } from './status-block.ts'
 import { tableOf } from './status-table.ts'
 import type { TableLook } from './status-table.ts'
+import { tokenLines } from './token-lines.ts'
 
 export const status: Command = {
   name: 'status',
@@ -190,14 +191,15 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
   const head = `skillsyncd ${now.version}: ${daemon}; generation ${now.generation}, ${countOf(now.skills, 'skill')} served`
   const clients =
     now.http && `${now.http.url}/mcp: ${countOf(now.http.sessions, 'session')}, ${countOf(now.http.streams, 'stream')}`
-  const access = now.http && accessText(now.http.tokens)
   const hooks = now.http?.operations && `${now.http.operations.url}/hooks: webhooks`
   return [
     head,
     `state ${now.state}`,
     ...lockLines(now),
     ...now.notices.map(({ message }) => look.paint('yellow', `! ${printableLine(message)}`)),
-    ...[clients, access, hooks].filter((line) => line !== undefined),
+    ...(clients === undefined ? [] : [clients]),
+    ...(now.http === undefined ? [] : tokenLines(now.http, look.now, look.paint)),
+    ...(hooks === undefined ? [] : [hooks]),
     ...(now.decisionsLost === undefined
       ? []
       : [look.paint('red', printableLine(`! decisions-lost: ${now.decisionsLost}`))]),
@@ -262,13 +264,6 @@ function attentionLine(
 function folderText(now: FolderNow): string {
   const amiss = now.behind.length + now.gone.length + now.blocked.length
   return printableLine(`${now.folder}: ${countOf(amiss, 'skill')} not as served; ${linkCommandOf(now)}`)
-}
-
-function accessText({ required, count }: HttpStatus['tokens']): string {
-  const need = required ? 'a token is required' : 'no token is required'
-  if (count === undefined) return `${need}; they cannot be read, so nobody is let in by one`
-  if (count < 2) return `${need}; there is ${count === 0 ? 'none' : 'one'}`
-  return `${need}; there are ${count}`
 }
 
 function collisionLines({ collisions: { count, names } }: Status): string[] {

@@ -42,14 +42,43 @@ test('a running daemon heeds each change at once', async () => {
   expect(added).toEqual({
     name: 'ci',
     token: added.token,
-    scopes: ['skills', 'tools', 'prompts', 'contract'],
+    scopes: ['skills', 'tools', 'prompts', 'contract', 'page'],
     created: added.created,
     expired: false,
   })
   expect([before, after]).toEqual([200, 401])
-  expect(status.http.tokens).toEqual({ required: false, count: 1 })
-  expect(lines).toContain('no token is required; there is one\n')
+  expect(status.http.tokens).toEqual({ required: false, count: 1, expiring: [] })
+  expect(lines).toContain('clients need no token; there is 1 token\n')
   expect(revoked).toMatchObject({ status: 0, stdout: 'ci is revoked\n' })
+})
+
+test('a token that expires soon is in the status and the metrics, and renew moves its expiry', async () => {
+  await using world = await World.create()
+  const { home } = world
+  const daemon = home.start('start')
+  const url = await daemon.line()
+  const metrics = async () => (await fetch(new URL('/metrics', url))).text()
+  const statusOf = async (token: string): Promise<number> => {
+    const { headers, body } = modern('skills/list')
+    return (await exchange(url, { headers: { ...headers, authorization: `Bearer ${token}` }, body })).status
+  }
+
+  const added = JSON.parse((await home.command('token', 'add', 'ci', '--expires', '12h', '--json')).stdout)
+  await statusOf(added.token)
+  const status = await home.command('status')
+  const figures = await metrics()
+  await expect.poll(async () => (await home.command('token', 'list')).stdout).toMatch(/ci +in 11 h +(?:now|\d+ s ago) /)
+  const renewed = await home.command('token', 'renew', 'ci', '--expires', '30d')
+
+  expect(status.stdout).toContain('! token ci expires in 11 h; skillsyncd token renew ci\n')
+  expect(figures).toContain(
+    `skillsyncd_token_expiry_timestamp_seconds{token="ci"} ${Date.parse(added.expires) / 1_000}`,
+  )
+  expect(renewed).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ci expires \d{4}-/) })
+  expect((await home.command('status')).stdout).not.toContain('! token ci')
+  expect((await home.command('token', 'list')).stdout).toMatch(/ci +in 29 days /)
+  expect(await home.command('token', 'renew', 'none')).toMatchObject({ status: 1 })
+  expect(await home.command('token', 'renew', 'ci', '--scope', 'page')).toMatchObject({ status: 2 })
 })
 
 test('a damaged file is an error for each command, keeps everybody out, and is not written over', async () => {
@@ -103,7 +132,7 @@ test('once the damaged file is removed, a running daemon makes new tokens and le
   expect(before).toMatchObject({ status: 1, stderr: expect.stringContaining('it is damaged') })
   expect(after.status).toBe(0)
   expect(reply.status).toBe(200)
-  expect(status.http.tokens).toEqual({ required: false, count: 1 })
+  expect(status.http.tokens).toEqual({ required: false, count: 1, expiring: [] })
 })
 
 test('with a token that has expired alone, nobody could be let in: the start is refused', async () => {
@@ -137,7 +166,7 @@ test('what cannot be done is said, without what looks like a token, and none is 
   await using world = await World.create()
   const mistaken = `sks_${'a'.repeat(43)}`
   const wrong = [
-    { args: ['add'], status: 2, says: 'wants add NAME' },
+    { args: ['add'], status: 2, says: 'takes add NAME' },
     { args: ['add', mistaken], status: 2, says: 'The name of a token' },
     { args: ['add', 'ci', '--scope', 'skills,everything'], status: 2, says: '; "everything" is none' },
     {
