@@ -1,11 +1,11 @@
-// The whole of skillsyncd in one minute, on a machine without a network: a git repository, the daemon, an MCP client that
-// subscribes, a commit, and how it comes through. `--once` ends after the round trip; without it all stays up to play with.
+// skillsyncd in one minute, without a network: a git repository, the daemon, an MCP client that subscribes, a commit, and its
+// way to the client. `--once` ends after that; without it the daemon runs until Ctrl-C.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { REVISION, SkillClient } from './first-minute/client.ts'
-import { DaemonProcess, PROGRAM, writeConfig } from './first-minute/daemon.ts'
+import { SkillClient } from './first-minute/client.ts'
+import { DaemonProcess, writeConfig } from './first-minute/daemon.ts'
 import { SkillRepository } from './first-minute/repository.ts'
 import { Screen } from './first-minute/screen.ts'
 import { anything, logged, ofKind, Timeline } from './first-minute/timeline.ts'
@@ -24,47 +24,45 @@ async function main(isOnce: boolean, stop: AbortSignal): Promise<void> {
   const timeline = new Timeline()
   const configFile = await writeConfig(folder.path, join(folder.path, 'skills'))
 
-  screen.part('A repository of skills, a daemon and a client', performance.now())
   const repository = await makeRepository(join(folder.path, 'skills'))
   await using daemon = await step('the daemon to listen', stop, (signal) =>
     DaemonProcess.start(configFile, timeline, signal),
   )
-  screen.step('started', daemon.url, performance.now())
-  await showPull(timeline, stop)
+  for (const event of ['source-resolved', 'source-updated']) await logLine(event, timeline, stop)
+  showAddresses(daemon.url)
   await using client = await step('the client to connect', stop, (signal) =>
     SkillClient.connect(daemon.url, timeline, signal),
   )
-  screen.step('connected', `protocol ${REVISION}, ${client.server}`, performance.now())
-  const heard = await step('the client to subscribe', stop, (signal) => client.subscribe(signal))
-  screen.step('subscribed', heard, performance.now())
+  await step('the client to subscribe', stop, (signal) => client.subscribe(signal))
 
   await showRoundTrip(repository, client, timeline, stop)
   if (isOnce) return
-  showAddresses(daemon.url, configFile, repository)
+  showSuggestions(daemon.url, repository)
   await follow(client, timeline, stop)
 }
 
 async function makeRepository(folder: string): Promise<SkillRepository> {
   const examples = fileURLToPath(new URL('./skills', import.meta.url))
   const repository = await SkillRepository.create(folder, examples)
-  const commit = await repository.commit('.', 'Six skills')
-  screen.step('committed', `${short(commit)}  ${relative(process.cwd(), examples)}`, performance.now())
+  await repository.commit('.', 'Six skills')
   return repository
 }
 
-/** The two lines that the daemon logs of a commit: where the ref points, and what was made of it. */
-async function showPull(timeline: Timeline, stop: AbortSignal): Promise<void> {
-  const seen = await logLine('source-resolved', timeline, stop)
-  screen.step('resolved', resolved(seen.line), seen.atMs)
-  const taken = await logLine('source-updated', timeline, stop)
-  screen.step('catalogued', catalogued(taken.line), taken.atMs)
+function showAddresses(url: string): void {
+  screen.text(
+    '',
+    'skillsyncd serves the six skills of examples/skills out of a git repository.',
+    '',
+    `  Page  ${new URL('/', url).href}`,
+    `  MCP   ${url}`,
+  )
 }
 
 async function logLine(event: string, timeline: Timeline, stop: AbortSignal): Promise<Seen<'logged'>> {
-  return step(`the daemon to say "${event}"`, stop, async (signal) => {
+  return step(`the daemon to log "${event}"`, stop, async (signal) => {
     const seen = await timeline.next(logged(event, 'pull-failed'), signal)
     if (seen.line.event === event) return seen
-    throw new Error(`it says instead: ${String(seen.line['message'])}`)
+    throw new Error(`it logged instead: ${String(seen.line['message'])}`)
   })
 }
 
@@ -77,8 +75,8 @@ async function showRoundTrip(
   const paths = CHANGED.files.map((file) => `${CHANGED.skill}/${file}`)
   for (const path of paths) await repository.append(path, '\nOne more line, from the first minute.\n')
   const commit = await repository.commit(paths, `Say more in ${CHANGED.skill}`)
-  screen.part('A commit, and how it reaches the client; the daemon looks once a second', performance.now())
-  screen.step('committed', `${short(commit)}  ${paths.join(', ')}`, performance.now())
+  screen.part('A commit, and its way to a client that subscribed:', performance.now())
+  screen.step('committed', `${short(commit)}  ${paths.length} files of ${CHANGED.skill}`, performance.now())
   await showPull(timeline, stop)
 
   const expected = new Map(paths.map((path) => [`skill://examples/${path}`, path]))
@@ -95,15 +93,19 @@ async function showRoundTrip(
     const read = await step(`the client to read ${uri}`, stop, (signal) => client.read(document, uri, signal))
     const isRight = read.listed === `sha256:${read.sha256}` && (await repository.read(path)).equals(read.bytes)
     if (!isRight) throw new StepFailed(`${uri} has SHA-256 ${read.sha256}; skills/get says ${read.listed}`)
-    screen.step(
-      'verified',
-      `${uri}  ${read.bytes.length} bytes, sha256 ${read.sha256.slice(0, 12)}…`,
-      performance.now(),
-    )
+    screen.step('verified', `${read.sha256.slice(0, 12)}  ${path}`, performance.now())
   }
 }
 
-/** A changed SKILL.md changes the list too, which is told last. */
+/** Shows the two lines that the daemon logs of a commit: the ref is resolved, and the skills are served. */
+async function showPull(timeline: Timeline, stop: AbortSignal): Promise<void> {
+  const seen = await logLine('source-resolved', timeline, stop)
+  screen.step('resolved', `${resolved(seen.line)}, polled every second`, seen.atMs)
+  const taken = await logLine('source-updated', timeline, stop)
+  screen.step('served', served(taken.line), taken.atMs)
+}
+
+/** The notification of the list, which a changed SKILL.md changes too, comes last. */
 async function notifications(timeline: Timeline, signal: AbortSignal): Promise<readonly Seen<'updated'>[]> {
   await timeline.next(ofKind('list-changed'), signal)
   const updated = ofKind('updated')
@@ -112,27 +114,27 @@ async function notifications(timeline: Timeline, signal: AbortSignal): Promise<r
   return told
 }
 
-function showAddresses(url: string, configFile: string, { folder }: SkillRepository): void {
-  const http = { mcpServers: { skillsyncd: { type: 'http', url } } }
-  const stdio = {
-    mcpServers: { skillsyncd: { command: process.execPath, args: [PROGRAM, 'mcp', '--config', configFile] } },
-  }
-  screen.part('It stays up until Ctrl-C', 0)
+function showSuggestions(url: string, { folder }: SkillRepository): void {
   screen.text(
-    `  For an MCP client over HTTP, ${url}:`,
-    indented(http),
-    '  or over stdio:',
-    indented(stdio),
-    '  To commit by hand, and watch it come through below:',
     '',
+    'It runs until Ctrl-C. Try this:',
+    '',
+    '  Open the page:',
+    `    ${new URL('/', url).href}`,
+    '  Connect an agent:',
+    `    claude mcp add --transport http demo ${url}`,
+    `    codex mcp add demo --url ${url}`,
+    '    Cursor, in ~/.cursor/mcp.json:',
+    `    ${JSON.stringify({ mcpServers: { demo: { url } } })}`,
+    '  Commit, and watch it arrive below:',
     `    cd ${folder}`,
-    `    echo 'One more line, by hand.' >> ${CHANGED.skill}/SKILL.md`,
+    `    echo 'One more line.' >> ${CHANGED.skill}/SKILL.md`,
     `    git commit -am 'Say still more'`,
     '',
   )
 }
 
-/** Shows what is logged and notified until told to stop. */
+/** Shows log lines and notifications until `stop` is aborted. */
 async function follow(client: SkillClient, timeline: Timeline, stop: AbortSignal): Promise<void> {
   while (!stop.aborted) {
     const seen = await timeline.next(anything, stop).catch((error: unknown) => {
@@ -151,7 +153,7 @@ function showLine(line: LogLine): void {
     case 'source-resolved':
       return screen.update('resolved', resolved(line))
     case 'source-updated':
-      return screen.update('catalogued', catalogued(line))
+      return screen.update('served', served(line))
     case 'pull-failed':
       return screen.update('failed', String(line['message']))
     default:
@@ -162,19 +164,15 @@ function resolved({ ref, commit }: LogLine): string {
   return `${short(String(commit))}  ${String(ref)}`
 }
 
-function catalogued({ commit, served, seen, tookMs }: LogLine): string {
-  return `${short(String(commit))}  ${String(served)} of ${String(seen)} skills served; the pull took ${String(tookMs)} ms`
+function served({ served: count, seen, tookMs }: LogLine): string {
+  return `${String(count)} of ${String(seen)} skills, ${String(tookMs)} ms after the pull began`
 }
 
 function short(commit: string): string {
   return commit.slice(0, 7)
 }
 
-function indented(value: unknown): string {
-  return `\n${JSON.stringify(value, null, 2)}\n`.replaceAll(/^(?=.)/gm, '    ')
-}
-
-/** A step did not happen, or not as it should: told without a stack. */
+/** A step that did not happen, or not as it should. It is printed without a stack. */
 class StepFailed extends Error {}
 
 /** Does one step, and fails if it takes too long. */
@@ -188,7 +186,7 @@ async function step<Result>(
     return await work(AbortSignal.any([stop, overdue]))
   } catch (cause) {
     stop.throwIfAborted()
-    if (overdue.aborted) throw new StepFailed(`Waited ${STEP_MS / 1000} s for ${what}, in vain`, { cause })
+    if (overdue.aborted) throw new StepFailed(`Waited ${STEP_MS / 1000} s for ${what}, which did not happen`, { cause })
     throw new StepFailed(`Waited for ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
   }
 }

@@ -33,10 +33,10 @@ test('as long as no version is out, the README says how to install from a clone'
     ['README.md', 'CHANGELOG.md'].map((path) => readFile(join(ROOT, path), 'utf8')),
   )
   const isOut = /^## \[\d/m.test(changes ?? '')
-  const install = readme?.split('\n').filter((line) => line.startsWith('npm install --global skillsyncd')) ?? []
+  const install = readme?.split('\n').filter((line) => line.includes('npm install --global skillsyncd')) ?? []
 
   expect(install).toHaveLength(1)
-  expect(install[0]?.includes('npm install --global .')).toBe(!isOut)
+  expect(install[0]?.startsWith('npm ci && npm run build && npm install --global .')).toBe(!isOut)
 })
 
 interface Document {

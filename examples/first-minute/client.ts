@@ -5,16 +5,16 @@ import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import type { Skill } from '@modelcontextprotocol/client/ext/skills'
 import type { Timeline } from './timeline.ts'
 
-export const REVISION = '2026-07-28'
+const REVISION = '2026-07-28'
 
-/** A file as it was read, and what `skills/get` says its digest is. */
+/** A file as it was read, with the digest that `skills/get` lists. */
 export interface VerifiedFile {
   readonly bytes: Uint8Array
   readonly sha256: string
   readonly listed: string
 }
 
-/** A real MCP client over HTTP, of the newest protocol revision. What it is told goes onto the timeline. */
+/** An MCP client over HTTP, of the newest protocol revision. Its notifications go onto the timeline. */
 export class SkillClient implements AsyncDisposable {
   readonly #client: Client
   readonly #skills: SkillsClient
@@ -38,13 +38,7 @@ export class SkillClient implements AsyncDisposable {
     return new SkillClient(client)
   }
 
-  /** The name and version that the server goes by. */
-  get server(): string {
-    const { name, version } = this.#client.getServerVersion() ?? {}
-    return `${name} ${version}`
-  }
-
-  /** Hears of every file of every skill there is, from now on. Returns how many those are. */
+  /** Subscribes to every file of every skill. Returns their number as text. */
   async subscribe(signal: AbortSignal): Promise<string> {
     const { skills } = await this.#skills.list({}, { signal })
     const uris = skills.flatMap(filesOf).map(({ uri }) => uri)

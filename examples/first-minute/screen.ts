@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 
-/** Writes lines in columns: when, what, and about what. Colours only where the stream is a terminal that wants them. */
+/** Writes lines in three columns: the time, the event, and its subject. Colours only on a terminal. */
 export class Screen {
   readonly #stream: NodeJS.WritableStream
   #zeroMs = 0
@@ -15,13 +15,13 @@ export class Screen {
     this.text('', this.#style('bold', title), '')
   }
 
-  /** Something that was seen happening, with the time since the part began. */
+  /** Writes an event, with the time since the part began. */
   step(word: string, about: string, atMs: number): void {
     const seconds = ((atMs - this.#zeroMs) / 1000).toFixed(2)
     this.#row(`${seconds.padStart(6)} s`, word, about)
   }
 
-  /** Something that was seen happening, with the time of day. */
+  /** Writes an event, with the time of day. */
   update(word: string, about: string): void {
     this.#row(new Date().toTimeString().slice(0, 8), word, about)
   }
@@ -31,7 +31,7 @@ export class Screen {
   }
 
   #row(when: string, word: string, about: string): void {
-    this.text(`  ${this.#style('dim', when)}   ${this.#style('cyan', word.padEnd(11))} ${about}`)
+    this.text(`  ${this.#style('dim', when)}  ${this.#style('cyan', word.padEnd(10))} ${about}`)
   }
 
   #style(format: 'bold' | 'dim' | 'cyan', text: string): string {

@@ -259,6 +259,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
         bodyBytes,
         batches,
         nothingHere: NOTHING_HERE,
+        hasPage: web?.page !== undefined,
       }),
       ...healthRoutes(healthOf(serving, options)),
       ...(webhooks !== undefined && hookRoutes(webhooks)),

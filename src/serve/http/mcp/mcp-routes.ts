@@ -34,6 +34,7 @@ export interface DoorParts {
   readonly batches: BatchBounds
   /** The message of a 404. For a pack that does not exist for the caller, the message is the same. */
   readonly nothingHere: string
+  readonly hasPage: boolean
 }
 
 /** The routes `/mcp`, with everything that the caller sees, and `/mcp/<pack>`, with one pack of that. */
@@ -54,10 +55,12 @@ export function mcpRoutes(parts: DoorParts): Routes {
   return {
     '/mcp': {
       ...route,
+      ...(parts.hasPage && { page: './' }),
       answer: (request, response, { principal }) => answer(principal?.packs, principal, request, response),
     },
     '/mcp/': {
       ...route,
+      ...(parts.hasPage && { page: '../' }),
       answer: async (request: IncomingMessage, response: ServerResponse, { name, principal }) => {
         if (!seesPack(parts.serving, name, principal))
           return sendError(response, { status: 404, code: -32000, message: parts.nothingHere })

@@ -78,6 +78,8 @@ export interface HttpRoute {
   readonly scope?: Scope
   /** The audited requests; by default only denials. */
   readonly audit?: 'all' | 'refusals'
+  /** The address of the page, relative to this one, for a person who opens this one in a browser. */
+  readonly page?: string
   readonly answer: (request: IncomingMessage, response: ServerResponse, asked: ReceivedRequest) => Promise<void>
 }
 
@@ -193,6 +195,7 @@ async function answer(
   if (route === undefined) return sendError(response, { status: 404, code: -32000, message: nothingHere })
   const kept = { route: key, ...(route.audit !== undefined && { audit: route.audit }) }
   told(kept)
+  if (route.page !== undefined && isOfBrowser(request)) return sendToPage(response, route.page)
   const decision = route.scope === undefined ? undefined : await admit(request, route.scope)
   told({ ...kept, principal: decision?.principal })
   if (decision?.kind === 'granted') await turnOf?.(request, response, decision.principal)
@@ -208,6 +211,15 @@ async function answer(
   }
   if (route.methods?.includes(request.method ?? '') === false) return sendNotAllowed(response, route.methods)
   await route.answer(request, response, { name, principal: decision?.principal })
+}
+
+/** True if a browser opens the address. No client of MCP accepts HTML. */
+function isOfBrowser({ method, headers }: IncomingMessage): boolean {
+  return method === 'GET' && headers.accept?.includes('text/html') === true
+}
+
+function sendToPage(response: ServerResponse, page: string): void {
+  response.writeHead(303, { location: page, vary: 'accept', 'cache-control': 'no-store' }).end()
 }
 
 function sendNotAllowed(response: ServerResponse, methods: readonly string[]): void {

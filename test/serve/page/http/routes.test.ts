@@ -50,6 +50,31 @@ describe('where no token is needed', () => {
     expect(text).not.toContain('secret')
   })
 
+  test.each([
+    ['/mcp', './'],
+    ['/mcp/none', '../'],
+  ])('a browser that opens %s is sent to the page', async (path, location) => {
+    const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
+
+    const { status, headers } = await ask(served.http.url, path, { headers: { accept } })
+
+    expect({ status, location: headers['location'], vary: headers['vary'] }).toEqual({
+      status: 303,
+      location,
+      vary: 'accept',
+    })
+  })
+
+  test.each([
+    ['GET', '*/*'],
+    ['GET', 'text/event-stream'],
+    ['POST', 'text/html'],
+  ])('a client that sends %s with accept %s is not', async (method, accept) => {
+    const { status } = await ask(served.http.url, '/mcp', { method, headers: { accept } })
+
+    expect(status).not.toBe(303)
+  })
+
   test('the page says how agents take the marketplace', async () => {
     const { text } = await ask(served.http.url, '/connect')
 
