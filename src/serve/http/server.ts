@@ -243,6 +243,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
       marketplace: marketplace?.config,
     })
   heard.marketplaces.use(marketplace && marketplacePartsOf(serving, marketplace, options))
+  heard.marketplaces.prepare()
   const site: Site = {
     refusalOf: (request) => guard.refusalOf(request),
     guestOf: (request) => guard.guestOf(request),

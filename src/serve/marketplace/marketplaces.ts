@@ -65,7 +65,6 @@ export class Marketplaces implements AsyncDisposable {
   /** Serves from these parts from now on, also the requests that began before. `undefined`: there is no marketplace. */
   use(parts: MarketplaceParts | undefined): void {
     this.#parts = parts
-    this.prepare()
   }
 
   /** True if there is such a pack, or was one before it was retired. */
