@@ -1,4 +1,6 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -43,9 +45,15 @@ export async function installAgents(): Promise<string | undefined> {
   )
 }
 
+const NOTHING: AsyncDisposable = { [Symbol.asyncDispose]: async () => {} }
+
 /** A home of a user, in which agents are run. */
 export class AgentHome implements AsyncDisposable {
   readonly path: string
+  /** Variables that every agent here gets, besides its own. */
+  readonly env: Record<string, string> = {}
+  /** The program that starts the agents, with its arguments; empty: they are started as they are. */
+  under: readonly string[] = []
   readonly #folder: AsyncDisposable
 
   private constructor(path: string, folder: AsyncDisposable) {
@@ -58,20 +66,47 @@ export class AgentHome implements AsyncDisposable {
     const folder = await temporaryFolder()
     const netrc = `machine ${new URL(origin).hostname} login token password ${token}\n`
     await writeFile(join(folder.path, '.netrc'), netrc, { mode: 0o600 })
-    await mkdir(join(folder.path, 'project'))
-    return new AgentHome(folder.path, folder)
+    return AgentHome.in(folder.path, folder)
+  }
+
+  /** Makes one in a folder that is there, with what is in it. */
+  static async in(path: string, folder: AsyncDisposable = NOTHING): Promise<AgentHome> {
+    await mkdir(join(path, 'project'))
+    await mkdir(join(path, '.codex'))
+    return new AgentHome(path, folder)
   }
 
   /** Runs the agent in an empty folder, and returns its standard output. */
   async run(agent: AgentName, ...args: readonly string[]): Promise<string> {
-    const program = join(FOLDER, 'node_modules', AGENTS[agent].program)
-    const command = /\.m?js$/.test(program) ? [process.execPath, program] : [program]
-    const [file = '', ...before] = command
-    const options = { cwd: join(this.path, 'project'), env: this.#environment(), timeout: 120_000, maxBuffer: 2 ** 26 }
-    const child = run(file, [...before, ...args], options)
+    const [file, options] = [this.#command(agent), { ...this.#options(), timeout: 120_000, maxBuffer: 2 ** 26 }]
+    const child = run(file[0], [...file.slice(1), ...args], options)
     child.child.stdin?.end('y\n')
     const { stdout } = await child
     return stdout
+  }
+
+  /** Starts the agent, with a standard input that stays open until it is disposed. */
+  start(agent: AgentName, ...args: readonly string[]): ChildProcessWithoutNullStreams & AsyncDisposable {
+    const [file, ...before] = this.#command(agent)
+    const child = spawn(file, [...before, ...args], this.#options())
+    const ended = once(child, 'close')
+    child.stdout.resume()
+    child.stderr.resume()
+    const dispose = async (): Promise<void> => {
+      child.kill()
+      await ended
+    }
+    return Object.assign(child, { [Symbol.asyncDispose]: dispose })
+  }
+
+  #command(agent: AgentName): [string, ...string[]] {
+    const program = join(FOLDER, 'node_modules', AGENTS[agent].program)
+    const command = [...this.under, ...(/\.m?js$/.test(program) ? [process.execPath, program] : [program])]
+    return command as [string, ...string[]]
+  }
+
+  #options() {
+    return { cwd: join(this.path, 'project'), env: { ...this.#environment(), ...this.env } }
   }
 
   #environment(): NodeJS.ProcessEnv {

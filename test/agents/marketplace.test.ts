@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Content } from '../support/git/repository.ts'
@@ -74,7 +74,6 @@ describe.skipIf(OBSTACLE !== undefined)(`real agents${OBSTACLE === undefined ? '
   test('Codex shows its model the skills of the plugin, and no longer one that is withdrawn', async () => {
     await using at = await world()
     const { scene, home } = at
-    await mkdir(join(home.path, '.codex'))
     const shown = async () => {
       const prompt = await home.run('codex', 'debug', 'prompt-input', 'hi')
       return [...new Set(Array.from(prompt.matchAll(/writing:[a-z-]+/g), ([name]) => name))].toSorted()
