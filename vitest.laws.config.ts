@@ -8,6 +8,7 @@ export default mergeConfig(
     test: {
       include: [
         'test/serve/http/packs.law.test.ts',
+        'test/serve/marketplace/histories.law.test.ts',
         'test/serve/mcp/resources/derived/derived-changes.test.ts',
         'test/sync/catalog/{catalog-update,changes}.test.ts',
         'test/sync/store/{crash,migration/migrate-state,backup/backup,checkouts/crash}.test.ts',
