@@ -1,5 +1,4 @@
 import { execFile, spawn } from 'node:child_process'
-import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -85,18 +84,21 @@ export class AgentHome implements AsyncDisposable {
     return stdout
   }
 
-  /** Starts the agent, with a standard input that stays open until it is disposed. */
-  start(agent: AgentName, ...args: readonly string[]): ChildProcessWithoutNullStreams & AsyncDisposable {
-    const [file, ...before] = this.#command(agent)
-    const child = spawn(file, [...before, ...args], this.#options())
+  /** Starts a session of Codex as an editor does. It lasts until it is disposed. */
+  startSession(): AsyncDisposable {
+    const [file, ...before] = this.#command('codex')
+    const child = spawn(file, [...before, 'app-server'], this.#options())
     const ended = once(child, 'close')
     child.stdout.resume()
     child.stderr.resume()
+    const params = { clientInfo: { name: 'test', version: '1.0.0' } }
+    for (const message of [{ id: 1, method: 'initialize', params }, { method: 'initialized' }])
+      child.stdin.write(`${JSON.stringify(message)}\n`)
     const dispose = async (): Promise<void> => {
       child.kill()
       await ended
     }
-    return Object.assign(child, { [Symbol.asyncDispose]: dispose })
+    return { [Symbol.asyncDispose]: dispose }
   }
 
   #command(agent: AgentName): [string, ...string[]] {

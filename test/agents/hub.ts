@@ -16,7 +16,26 @@ export interface HubConfig {
 /** A pack `writing`, with the skills whose paths begin with `write-`. */
 export const WRITING: HubConfig = { packs: ['- { id: writing, include: [{ path: write-* }] }'] }
 
-/** The program as a hub over one repository, which it follows by commands alone. Every client needs a token. */
+/** The machine of a hub, and how often it looks for a commit. */
+export interface HubPlace {
+  /** The address of the git server that it pulls from. */
+  readonly upstream: string
+  readonly every: string
+  /** Keys of `serve.http`, for which every client needs a token. */
+  readonly http: string
+  /** The program that starts it, with its arguments; empty: it is started as it is. */
+  readonly under: readonly string[]
+}
+
+/** On loopback. It pulls when a command says so. */
+const LOOPBACK: HubPlace = {
+  upstream: '127.0.0.1',
+  every: '1h',
+  http: "port: 0, public_url: 'https://hub.example.com'",
+  under: [],
+}
+
+/** The program as a hub over one repository. Every client needs a token. */
 export class Hub implements AsyncDisposable {
   readonly origin: string
   /** A token for the marketplace. */
@@ -33,10 +52,12 @@ export class Hub implements AsyncDisposable {
     this.token = served.token
   }
 
-  static async start(files: Readonly<Record<string, Content>>, config: HubConfig): Promise<Hub> {
-    const [home, git, repository] = [await Home.create(), await GitServer.start(), await Repository.create()]
+  static async start(files: Readonly<Record<string, Content>>, config: HubConfig, place = LOOPBACK): Promise<Hub> {
+    const [home, repository] = [await Home.create(), await Repository.create()]
+    const git = await GitServer.start(undefined, place.upstream)
     await repository.commit(files)
-    await configure(home, git.serve('team', repository), config)
+    home.under = place.under
+    await configure(home, git.serve('team', repository), config, place)
     const { stdout } = await home.command('token', 'add', 'agents', '--scope', 'marketplace')
     const { origin } = new URL(await home.start('start').line())
     const hub = new Hub(home, git, repository, { origin, token: stdout.trim() })
@@ -45,19 +66,30 @@ export class Hub implements AsyncDisposable {
     return hub
   }
 
+  /** The address of the marketplace. */
   get url(): string {
     return `${this.origin}/marketplace.git`
   }
 
+  /** The address of the repository that it follows. */
+  get upstream(): string {
+    return `${this.#git.origin}/team.git`
+  }
+
+  /** Commits upstream. The hub has to find out by itself. */
+  async push(files: Readonly<Record<string, Content | null>>): Promise<void> {
+    await this.#repository.commit(files)
+  }
+
   /** Commits upstream, and brings it to what is served. */
   async commit(files: Readonly<Record<string, Content | null>>): Promise<void> {
-    await this.#repository.commit(files)
+    await this.push(files)
     await this.command('sync')
   }
 
   /** Goes on with another configuration. */
   async reconfigure(config: HubConfig): Promise<void> {
-    await configure(this.home, `${this.#git.origin}/team.git`, config)
+    await configure(this.home, this.upstream, config, LOOPBACK)
     await this.command('reload')
   }
 
@@ -75,14 +107,19 @@ export class Hub implements AsyncDisposable {
   }
 }
 
-async function configure(home: Home, url: string, { packs, marketplace = [] }: HubConfig): Promise<void> {
+async function configure(
+  home: Home,
+  url: string,
+  { packs, marketplace = [] }: HubConfig,
+  { every, http }: HubPlace,
+): Promise<void> {
   const lines = [
     'sources:',
-    `  - { id: team, url: '${url}', every: 1h }`,
+    `  - { id: team, url: '${url}', every: ${every} }`,
     'packs:',
     ...packs.map((line) => `  ${line}`),
     'serve:',
-    "  http: { port: 0, public_url: 'https://hub.example.com' }",
+    `  http: { ${http} }`,
     '  marketplace:',
     ...['name: acme', 'owner: Acme', ...marketplace].map((line) => `    ${line}`),
   ]

@@ -42,11 +42,7 @@ describe.skipIf(OBSTACLE !== undefined)(`the files that enroll prints for an org
 
   test('give Codex all plugins once it has started', async () => {
     await using at = await newUser()
-    await using server = at.home.start('codex', 'app-server')
-
-    const client = { name: 'test', version: '1.0.0' }
-    const messages = [{ id: 1, method: 'initialize', params: { clientInfo: client } }, { method: 'initialized' }]
-    for (const message of messages) server.stdin.write(`${JSON.stringify(message)}\n`)
+    await using _ = at.home.startSession()
 
     await expect
       .poll(async () => CODEX.skillsIn(await CODEX.prompt(at.home, at.api)))

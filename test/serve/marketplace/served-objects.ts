@@ -75,7 +75,9 @@ export function fetched(
 export async function packedObjects(served: ServedMarketplace, answer: FetchAnswer): Promise<ReadonlySet<string>> {
   if (answer.send === undefined) return new Set()
   await using open = await served.open()
-  const pack = Buffer.concat(await Array.fromAsync(packBody(open, answer.send, false)))
+  const pieces: Buffer[] = []
+  for await (const piece of packBody(open, answer.send, false)) pieces.push(piece)
+  const pack = Buffer.concat(pieces)
   const [content, trailer] = [pack.subarray(0, -20), pack.subarray(-20)]
   if (!createHash('sha1').update(content).digest().equals(trailer)) throw new Error('The pack has another digest')
   const ids = new Set<string>()

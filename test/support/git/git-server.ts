@@ -51,7 +51,7 @@ export interface GitRequest {
   readonly atMs: number
 }
 
-/** Git's own HTTP backend on a loopback port, for reading and pushing, that can be told to fail. */
+/** Git's own HTTP backend on a port, of loopback if no other address is given, for reading and pushing, that can be told to fail. */
 export class GitServer implements AsyncDisposable {
   readonly origin: string
   /** How the next requests are answered, until changed. */
@@ -70,9 +70,9 @@ export class GitServer implements AsyncDisposable {
   readonly #waiting = new Set<(request: GitRequest) => void>()
   readonly #end = new AbortController()
 
-  private constructor(server: Server, scheme: string) {
+  private constructor(server: Server, scheme: string, host: string) {
     this.#server = server
-    this.origin = `${scheme}://127.0.0.1:${portOf(server)}`
+    this.origin = `${scheme}://${host}:${portOf(server)}`
     server.on('request', (request, response) => {
       // A client that went away in the middle leaves nobody to tell.
       this.#answer(request, response).catch(() => response.destroy())
@@ -80,13 +80,13 @@ export class GitServer implements AsyncDisposable {
   }
 
   /** Over TLS, if it is given an identity. */
-  static async start(tls?: Identity): Promise<GitServer> {
+  static async start(tls?: Identity, host = '127.0.0.1'): Promise<GitServer> {
     const server = tls === undefined ? createServer() : createTlsServer(tls)
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
-      server.listen(0, '127.0.0.1', resolve)
+      server.listen(0, host, resolve)
     })
-    return new GitServer(server, tls === undefined ? 'http' : 'https')
+    return new GitServer(server, tls === undefined ? 'http' : 'https', host)
   }
 
   /** Serves a repository under a name, instead of the one served there before. Returns the URL to configure. */
@@ -123,7 +123,8 @@ export class GitServer implements AsyncDisposable {
   async comeBack(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject)
-      this.#server.listen(Number(new URL(this.origin).port), '127.0.0.1', resolve)
+      const { hostname, port } = new URL(this.origin)
+      this.#server.listen(Number(port), hostname, resolve)
     })
   }
 
