@@ -23,6 +23,8 @@ export const skill = (name: string, body = 'body') => `---\nname: ${name}\ndescr
 interface SceneOptions {
   readonly marketplace?: readonly string[]
   readonly config?: readonly string[]
+  /** Lines of YAML of the source, after its address. */
+  readonly source?: readonly string[]
   readonly more?: Readonly<Record<string, Repository>>
   /** The clock of the HTTP side, in milliseconds. */
   readonly now?: () => number
@@ -48,9 +50,10 @@ export class Scene implements AsyncDisposable {
     await repository.commit(files)
     const block = ['serve:', '  marketplace:', '    name: acme', '    owner: Acme', '    description: Skills of Acme']
     const config = [...(options.config ?? PACKS), ...block, ...(options.marketplace ?? [])]
-    const { more, now, openScratch } = options
+    const { source, more, now, openScratch } = options
     const served = await serve(repository, {
       config,
+      ...(source !== undefined && { source }),
       ...(more !== undefined && { more }),
       ...(openScratch !== undefined && { marketplace: { openScratch } }),
       ...(now !== undefined && { now }),
