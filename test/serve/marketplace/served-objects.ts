@@ -76,7 +76,7 @@ export async function packedObjects(served: ServedMarketplace, answer: FetchAnsw
   if (answer.send === undefined) return new Set()
   await using open = await served.open()
   const pieces: Buffer[] = []
-  for await (const piece of packBody(open, answer.send, false)) pieces.push(piece)
+  for await (const piece of packBody(open, answer.send, false)) pieces.push(Buffer.from(piece))
   const pack = Buffer.concat(pieces)
   const [content, trailer] = [pack.subarray(0, -20), pack.subarray(-20)]
   if (!createHash('sha1').update(content).digest().equals(trailer)) throw new Error('The pack has another digest')
