@@ -108,7 +108,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   let listener: HttpListener
   const siteFrom = (served: Serving, asked: HttpOptions): Built => siteOf(served, asked, heard, () => listener.url)
   let { site, offered } = siteFrom(serving, options)
-  const noting = note(serving, heard)
+  const noting = note(serving, heard, options)
   const end = (): void => {
     for (const one of [rooms, ...noting]) one[Symbol.dispose]()
     streams[Symbol.dispose]()
@@ -201,9 +201,13 @@ function listenersOf(serving: Serving, options: HttpOptions): Listeners {
 }
 
 /** Records what sessions were notified of, ends idle sessions, and prepares what clients fetch next. */
-function note(serving: Serving, { sessions, rooms, marketplaces }: Listeners): readonly Disposable[] {
+function note(
+  serving: Serving,
+  { sessions, rooms, marketplaces }: Listeners,
+  { onError }: HttpOptions,
+): readonly Disposable[] {
   return [
-    serving.registry.watch(() => marketplaces.prepare()),
+    serving.registry.watch(() => marketplaces.prepare(onError)),
     serving.registry.watch((before, catalog) => sessions.told(rooms.markOf(before), rooms.markOf(catalog))),
     every(SWEEP_MS, () => sessions.sweep()),
   ]
@@ -243,7 +247,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
       marketplace: marketplace?.config,
     })
   heard.marketplaces.use(marketplace && marketplacePartsOf(serving, marketplace, options))
-  heard.marketplaces.prepare()
+  heard.marketplaces.prepare(options.onError)
   const site: Site = {
     refusalOf: (request) => guard.refusalOf(request),
     guestOf: (request) => guard.guestOf(request),
@@ -277,9 +281,9 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
 function marketplacePartsOf(
   { registry, read, packs }: Serving,
   host: MarketplaceHost,
-  { now, onError }: HttpOptions,
+  { now }: HttpOptions,
 ): MarketplaceParts {
-  return { ...host, registry, read, now, onError, packs: () => packs?.views.packs ?? [] }
+  return { ...host, registry, read, now, packs: () => packs?.views.packs ?? [] }
 }
 
 /** Returns the options of the health checks. If MCP needs a token, their details are withheld too. */

@@ -25,8 +25,6 @@ export interface MarketplaceHost extends Pick<PackfileParts, 'openScratch'> {
 /** The parts behind the marketplaces. */
 export interface MarketplaceParts extends MarketplaceHost, PackfileParts {
   readonly registry: Pick<Registry, 'catalog'>
-  /** Called with an unexpected error of work that no request waits for. */
-  readonly onError: (error: unknown) => void
   /** Returns the packs that are configured now. */
   readonly packs: () => readonly Pack[]
 }
@@ -85,8 +83,9 @@ export class Marketplaces implements AsyncDisposable {
   /**
    * Writes in the background the packs that clients of the served catalog will fetch: of the whole marketplace, and of
    * those that were requested within a day. A large pack takes long, and clients do not wait (Codex for 30 s).
+   * `onError` receives an unexpected error.
    */
-  prepare(): void {
+  prepare(onError: (error: unknown) => void): void {
     if (this.#isPreparationQueued) return
     this.#isPreparationQueued = true
     void this.#preparing.next(async () => {
@@ -96,7 +95,7 @@ export class Marketplaces implements AsyncDisposable {
       await this.#builtFor(parts, EVERYTHING)
       const isInUse = ({ scope, usedAtMs }: BuiltMarketplace): boolean =>
         isEverything(scope) || parts.now() - usedAtMs < DAY_MS
-      for (const built of [...this.#built.values()].filter(isInUse)) await this.#prepareOne(built, parts)
+      for (const built of [...this.#built.values()].filter(isInUse)) await this.#prepareOne(built, parts).catch(onError)
     })
   }
 
@@ -106,7 +105,7 @@ export class Marketplaces implements AsyncDisposable {
       const { open } = await this.#serveBuilt(built, parts)
       await using _ = await open()
     } catch (error) {
-      if (!(error instanceof ContentUnavailable)) parts.onError(error)
+      if (!(error instanceof ContentUnavailable)) throw error
     }
   }
 

@@ -268,7 +268,7 @@ class ModelHub implements AsyncDisposable {
     const packs = this.#ordered(Object.entries(state.packs)).map(([of, places]) => packOf(of, places))
     const config = { ...CONFIG, retired: this.#ordered(state.retired) }
     const parts = { registry: { catalog }, packs: () => packs, config, read: readWorld, now: () => 0 }
-    this.#marketplaces.use({ ...parts, openScratch: async () => this.#open(), onLeftOut: () => {}, onError: rethrow })
+    this.#marketplaces.use({ ...parts, openScratch: async () => this.#open(), onLeftOut: () => {} })
     const scope: MarketplaceScope = { pack, visible: pack === undefined ? undefined : new Set([pack]) }
     return this.#marketplaces.serve(scope)
   }
@@ -301,10 +301,6 @@ class ModelHub implements AsyncDisposable {
 }
 
 const CONFIG = { name: 'law', owner: 'Law', description: 'Skills of the law', plugin: 'skills', renames: {} }
-
-function rethrow(error: unknown): never {
-  throw error
-}
 
 function packOf(id: string, places: readonly string[]): Pack {
   const include = places.map((at) => ({ source: at.slice(0, at.indexOf('/')), path: at.slice(at.indexOf('/') + 1) }))
