@@ -33,9 +33,12 @@ const TYPED: readonly (readonly [readonly string[], readonly string[]])[] = [
   [['pin', 'team', ''], []],
   [
     ['token', ''],
-    ['add', 'list', 'revoke'],
+    ['add', 'list', 'renew', 'revoke'],
   ],
-  [['token', '--expires', '9d', 'r'], ['revoke']],
+  [
+    ['token', '--expires', '9d', 'r'],
+    ['renew', 'revoke'],
+  ],
   [['start', '--port', ''], []],
   [['diff', '--only', 'd'], ['drafts']],
   [
