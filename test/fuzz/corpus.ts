@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DELIMITER, FLUSH, packet } from '../../src/base/git/pkt-line.ts'
+import { bandFrame, DELIMITER, FLUSH, packet } from '../../src/base/git/pkt-line.ts'
 import type { ObjectFormat } from '../../src/sync/model/revision.ts'
 import { applyDelta } from '../../src/sync/upstream/git/objects/delta.ts'
 import { PackFile } from '../../src/sync/upstream/git/objects/pack-file.ts'
@@ -65,10 +65,19 @@ async function inputsOf(format: ObjectFormat, scratch: string): Promise<readonly
   return [...packs.map((bytes): Input => ({ kind: 'pack', bytes })), ...answers, ...partsOf(file)]
 }
 
-/** A delta before its base, and an answer that carries no pack. */
+/** The report of a push, as a server with the side band sends it, with what a hook printed. */
+function report(...lines: readonly string[]): Buffer {
+  const inner = Buffer.concat([...lines.map((line) => packet(`${line}\n`)), FLUSH])
+  return Buffer.concat([bandFrame(2, Buffer.from('\u001b[31mno\n')), bandFrame(1, inner), FLUSH])
+}
+
+/** A delta before its base, an answer that carries no pack, and ends of a push. */
 const SELDOM: readonly Input[] = [
   { kind: 'recipe', bytes: Buffer.from([7, 0, 1, 0, 4, 5, 5, 0x90, 5, 3, 0, 0, 0, 5, ...Buffer.from('hello')]) },
   { kind: 'answer', bytes: Buffer.concat([packet('ready\n'), packet('\u0002enough of it\n'), DELIMITER, FLUSH]) },
+  { kind: 'report', bytes: report('unpack ok', 'ok refs/heads/main') },
+  { kind: 'report', bytes: report('unpack ok', 'ng refs/heads/main pre-receive hook declined') },
+  { kind: 'report', bytes: Buffer.concat([packet('unpack ok\n'), packet('ok refs/heads/main\n'), FLUSH]) },
 ]
 
 const WAYS = [['--delta-base-offset'], [], ['--no-reuse-delta', '--window=0']] as const

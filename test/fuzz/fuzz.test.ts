@@ -31,7 +31,7 @@ test.each([
 const GROUPS = [
   {
     what: 'what git makes',
-    kinds: ['pack', 'sha256-pack', 'recipe', 'delta', 'answer', 'tree'],
+    kinds: ['pack', 'sha256-pack', 'recipe', 'delta', 'answer', 'report', 'tree'],
     executions: 800,
     least: { read: 50, refused: 300 },
   },

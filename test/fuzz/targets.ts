@@ -11,6 +11,7 @@ import type { GitObject } from '../../src/sync/upstream/git/objects/git-object.t
 import { PackReader } from '../../src/sync/upstream/git/objects/pack-reader.ts'
 import { parseTree } from '../../src/sync/upstream/git/objects/tree-object.ts'
 import { guardAnswer, packets } from '../../src/sync/upstream/git/smart-http/pkt-line.ts'
+import { readPushEnd } from '../../src/sync/upstream/git/smart-http/receive-pack.ts'
 import { ARCHIVES } from './archives.ts'
 import { DOCUMENTS } from './documents.ts'
 import { GIT_REQUESTS } from './git-requests.ts'
@@ -35,6 +36,14 @@ const GIT = {
     let carried = 0
     for await (const line of packets(guardAnswer(pieces(bytes), 'Cannot read'))) carried += line.length
     expect(carried <= bytes.length * 3, 'more came out than went in')
+  },
+  report: async (bytes) => {
+    for (const hasSideBand of [true, false]) {
+      const end = await readPushEnd(guardAnswer(pieces(bytes), 'Cannot push'), hasSideBand, 'refs/heads/main')
+      const why = end?.kind === 'refused' ? end.why : ''
+      expect(!/\p{Cc}/u.test(why) && why.length <= 300, 'a refusal is not printable')
+      expect(end?.kind !== 'taken' || bytes.includes('ok refs/heads/main'), 'a push is taken without a report')
+    }
   },
   tree: async (bytes) => {
     const entries = parseTree(bytes, 'sha1', 200)

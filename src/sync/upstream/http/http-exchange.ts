@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Proxy, HostRoute } from './host-access.ts'
@@ -12,9 +13,15 @@ const { Agent: HttpAgent, request: httpRequest } = process.getBuiltinModule('nod
 export interface HttpRequest {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: Uint8Array
+  readonly body?: Uint8Array | StreamedBody
   readonly route: HostRoute
   readonly signal: AbortSignal
+}
+
+/** A body that is made while it is sent. It is made once more if the request has to be sent again. */
+export interface StreamedBody {
+  readonly byteLength: number
+  readonly pieces: () => AsyncIterable<Uint8Array>
 }
 
 /** The head of an answer; the caller must read the body or give it up. */
@@ -61,8 +68,23 @@ async function send(url: string, { method, headers, body, route, signal }: HttpR
   const options = { method, headers: { ...headers, ...length }, signal }
   const outgoing = await openRequest(url, route, options)
   outgoing.once('socket', heedErrors)
-  outgoing.end(body)
+  if (body === undefined || body instanceof Uint8Array) outgoing.end(body)
+  // Its failure is the failure of the request.
+  else void sendPieces(outgoing, body, signal).catch((error: unknown) => outgoing.destroy(asError(error)))
   return outgoing
+}
+
+/** A host may answer, and close the connection, before it has read all. */
+async function sendPieces(outgoing: ClientRequest, { pieces }: StreamedBody, signal: AbortSignal): Promise<void> {
+  for await (const piece of pieces()) {
+    if (outgoing.destroyed) return
+    if (!outgoing.write(piece)) await once(outgoing, 'drain', { signal })
+  }
+  outgoing.end()
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown))
 }
 
 /**

@@ -8,7 +8,11 @@ export interface Head {
 
 interface Asked extends Head {
   readonly method: string
+  readonly service?: GitService
 }
+
+/** The services of a git host: the one that sends objects, and the one that takes them. */
+export type GitService = 'git-upload-pack' | 'git-receive-pack'
 
 /** Returns the failure of a git host's answer, by its status and headers; `undefined` for a usable answer. */
 export function failureOf(answer: Head, what: string, sentCredentials: boolean): SyncError | undefined {
@@ -23,7 +27,7 @@ export function failureOf(answer: Head, what: string, sentCredentials: boolean):
 export function gitFailureOf(answer: Asked, what: string, sentCredentials: boolean): SyncError | undefined {
   const failure = failureOf(answer, what, sentCredentials)
   if (failure !== undefined) return failure
-  const expected = `application/x-git-upload-pack-${answer.method === 'GET' ? 'advertisement' : 'result'}`
+  const expected = `application/x-${answer.service ?? 'git-upload-pack'}-${answer.method === 'GET' ? 'advertisement' : 'result'}`
   const type = (answer.header('content-type') ?? '').split(';')[0]?.trim()
   if (type === expected) return undefined
   return new SyncError('unsupported', `${what}: it does not speak git's smart HTTP protocol`)

@@ -1,6 +1,7 @@
 import { printable } from '../../../../base/text/printable.ts'
 import type { ObjectFormat } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
+import type { GitService } from '../../http/http-failure.ts'
 import type { Server, Ref } from '../objects/ref-rules.ts'
 import type { GitHttp } from './git-http.ts'
 import { packets } from './pkt-line.ts'
@@ -8,7 +9,7 @@ import { checkedRef } from './protocol.ts'
 
 /** Sends the first request to a server. A repository whose ids are neither SHA-1 nor SHA-256 is `unsupported`. */
 export async function discover(http: GitHttp, url: string): Promise<Server> {
-  const { capabilities, refs } = await advertisementOf(http, url)
+  const { capabilities, refs } = await advertisementOf(http, url, 'git-upload-pack')
   const format = capabilities.get('object-format') ?? 'sha1'
   if (!isFormat(format)) {
     const message = `Cannot read "${url}": its ids are ${printable(format)}, this version reads sha1 and sha256`
@@ -28,7 +29,7 @@ export async function discover(http: GitHttp, url: string): Promise<Server> {
 }
 
 /** The server's advertisement. */
-interface Advertisement {
+export interface Advertisement {
   /** The capabilities with their values, empty for those without one. */
   readonly capabilities: ReadonlyMap<string, string>
   /** The ids by name, as version 1 lists them; `undefined` in version 2. */
@@ -36,14 +37,16 @@ interface Advertisement {
 }
 
 /** Reads the answer to its end: a truncated one throws. */
-async function advertisementOf(http: GitHttp, url: string): Promise<Advertisement> {
-  const { body } = await http.request({ url: `${url}/info/refs?service=${SERVICE}`, headers: VERSION_2 })
+export async function advertisementOf(http: GitHttp, url: string, service: GitService): Promise<Advertisement> {
+  // There is no version 2 of the protocol for pushing.
+  const headers = service === 'git-upload-pack' ? VERSION_2 : {}
+  const { body } = await http.request({ url: `${url}/info/refs?service=${service}`, headers, service })
   const lines: string[] = []
   for await (const line of packets(body)) {
     if (typeof line !== 'string') lines.push(Buffer.from(line).toString('utf8').replace(/\n$/, ''))
   }
   // Bitbucket does not name the service in version 2.
-  const [first, ...rest] = lines[0] === `# service=${SERVICE}` ? lines.slice(1) : lines
+  const [first, ...rest] = lines[0] === `# service=${service}` ? lines.slice(1) : lines
   if (first === 'version 2') return { capabilities: new Map(rest.map(capabilityOf)), refs: undefined }
   if (first === undefined && lines.length > 0) return { capabilities: new Map(), refs: new Map() }
   const [firstRef, said, ...none] = first?.split('\0') ?? []
@@ -54,7 +57,6 @@ async function advertisementOf(http: GitHttp, url: string): Promise<Advertisemen
   return { capabilities: capabilitiesIn(said), refs: new Map(refs.map(([id, name]) => [name, id])) }
 }
 
-const SERVICE = 'git-upload-pack'
 const VERSION_2 = { 'git-protocol': 'version=2' }
 
 /**

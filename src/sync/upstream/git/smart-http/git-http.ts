@@ -2,8 +2,9 @@ import { SyncError } from '../../../model/sync-error.ts'
 import { credentialHeaders } from '../../http/credential-headers.ts'
 import type { HostAccess } from '../../http/host-access.ts'
 import { exchange } from '../../http/http-exchange.ts'
-import type { HttpAnswer } from '../../http/http-exchange.ts'
+import type { HttpAnswer, StreamedBody } from '../../http/http-exchange.ts'
 import { connectionFailure, gitFailureOf } from '../../http/http-failure.ts'
+import type { GitService } from '../../http/http-failure.ts'
 import { baseOf, isRedirect, MAX_REDIRECTS, redirectOf, tooManyRedirects } from '../../http/http-redirect.ts'
 import type { FetchLimits } from '../../upstream.ts'
 import { guardAnswer } from './pkt-line.ts'
@@ -25,8 +26,10 @@ export interface ByteBudget {
 interface GitCall {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
+  /** The service that is to answer; that of a reader if nothing is said. */
+  readonly service?: GitService
   /** A body makes the request a POST. */
-  readonly body?: readonly Uint8Array[]
+  readonly body?: readonly Uint8Array[] | StreamedBody
 }
 
 interface GitAnswer {
@@ -63,7 +66,12 @@ export class GitHttp {
       const method = call.body === undefined ? 'GET' : 'POST'
       const answer = await this.#ask(method, call, watch)
       watch.heard()
-      const failure = gitFailureOf({ ...answer, method }, what, Object.keys(this.#allowance.way.headers).length > 0)
+      const { service = 'git-upload-pack' } = call
+      const failure = gitFailureOf(
+        { ...answer, method, service },
+        what,
+        Object.keys(this.#allowance.way.headers).length > 0,
+      )
       if (failure !== undefined) throw failure
       return { body: guardAnswer(this.#read(answer, watch), what) }
     } catch (cause) {
@@ -76,7 +84,7 @@ export class GitHttp {
     const headers = this.#headers(call)
     const { route } = this.#allowance.way
     if (call.body !== undefined) {
-      const body = Buffer.concat(call.body)
+      const body = 'pieces' in call.body ? watched(call.body, watch) : Buffer.concat(call.body)
       const answer = await exchange(call.url, { method, headers, body, route, signal: watch.signal })
       // This throws, because a POST is never redirected.
       if (isRedirect(answer)) redirectOf(answer, method, new URL(call.url), this.#url)
@@ -119,6 +127,19 @@ export class GitHttp {
     } finally {
       watch.stop()
     }
+  }
+}
+
+/** Each piece that the host takes counts as a sign of it. */
+function watched({ byteLength, pieces }: StreamedBody, watch: Watch): StreamedBody {
+  return {
+    byteLength,
+    async *pieces() {
+      for await (const piece of pieces()) {
+        if (!watch.signal.aborted) watch.heard()
+        yield piece
+      }
+    },
   }
 }
 
