@@ -9,6 +9,7 @@ import { Keyring } from './credentials/keyring.ts'
 import { PageData } from './http/page-data.ts'
 import { McpDecisions } from './mcp-sources/mcp-decisions.ts'
 import { McpSources } from './mcp-sources/mcp-sources.ts'
+import { Publications } from './publish/publications.ts'
 import { Candidates } from './pull/candidates.ts'
 import { CollectionTimes } from './pull/collection-times.ts'
 import { DocumentThread } from './pull/document-thread.ts'
@@ -63,10 +64,11 @@ export function compose(loaded: LoadedParts) {
 
   const contents = new StoreContentReader({ ...base, puller, upstream: mcp.contents })
   const folders = new FolderFollower(loaded)
+  const publications = new Publications({ ...loaded, contents })
   const search = new Searching({ ...loaded, state: config.state })
   const pendingOf = (id: SourceId): readonly string[] => decisions.pendingOf(id)
   const fetchedFrom = (id: SourceId): number => mcp.fetchedFrom(id)
-  const status = new StatusReader({ ...base, scheduler, pendingOf, fetchedFrom })
+  const status = new StatusReader({ ...base, scheduler, pendingOf, fetchedFrom, publications })
   const page = new PageData({
     ...loaded,
     pendingOf,
@@ -89,6 +91,7 @@ export function compose(loaded: LoadedParts) {
     mcp,
     mcpDecisions,
     page,
+    publications,
     puller,
     reader,
     rollbacks,

@@ -2,7 +2,6 @@ import type { OAuthOptions } from '../serve/http/access/protected-resource.ts'
 import type { Unready } from '../serve/http/routes/health.ts'
 import type { Webhooks } from '../serve/http/routes/webhook.ts'
 import type { MarketplaceHost } from '../serve/marketplace/marketplaces.ts'
-import { ContentUnavailable } from '../serve/marketplace/read-whole.ts'
 import type { Serving } from '../serve/mcp/core/methods.ts'
 import type { Registry } from '../serve/registry.ts'
 import { diagnosticsAbout, type ContractDiagnostic } from '../sync/catalog/contract-diagnostics.ts'
@@ -24,6 +23,9 @@ import type { McpDecisions } from './mcp-sources/mcp-decisions.ts'
 import { forgetRemoved } from './mcp-sources/mcp-sources.ts'
 import { daemonFiguresOf } from './metrics/daemon-figures.ts'
 import type { DaemonFigures } from './metrics/metrics.ts'
+import { marketplaceScratch } from './publish/marketplace-scratch.ts'
+import type { PublicationEnd } from './publish/publication-status.ts'
+import type { PublishRequest } from './publish/publications.ts'
 import type { Candidates } from './pull/candidates.ts'
 import type { HeldRevision, NamedRevision, Verb } from './pull/decide.ts'
 import { mendDecisions, readDecisions, recogniseDisabled } from './pull/load-decisions.ts'
@@ -110,7 +112,10 @@ export class Daemon implements AsyncDisposable {
       await daemon.#parts.served.publish(new Map(), { action: 'withdraw', trigger })
     // Last, since it cannot be undone: if one of the steps above fails, the previous configuration stays in use.
     await forgetRemoved(config, context)
-    if (before !== undefined) daemon.#parts.folders.takeOver(before.#parts.folders)
+    if (before !== undefined) {
+      daemon.#parts.folders.takeOver(before.#parts.folders)
+      daemon.#parts.publications.takeOver(before.#parts.publications)
+    }
     daemon.#parts.folders.watch()
     return daemon
   }
@@ -181,26 +186,28 @@ export class Daemon implements AsyncDisposable {
   get marketplace(): Omit<MarketplaceHost, 'config'> {
     const { store, log } = this.#loaded
     return {
-      openScratch: async () =>
-        store.folder.scratchFile().catch((cause: unknown) => {
-          const isRefused = cause instanceof SyncError && cause.code === 'store-failed'
-          throw isRefused ? new ContentUnavailable('The disk takes nothing at this moment', { cause }) : cause
-        }),
+      openScratch: marketplaceScratch(store),
       onLeftOut: ({ place, why }) => log.warn('marketplace-skill-left-out', { skill: place, why }),
     }
   }
 
   /**
-   * Starts to pull each source on its schedule, and each folder source when a file in it changes. Brings the folders of
-   * the configuration up to date.
+   * Starts to pull each source on its schedule, and each folder source when a file in it changes. Brings the folders
+   * and the published branches of the configuration up to date.
    */
   poll(): void {
-    const { folders, mcp, scheduler } = this.#parts
+    const { folders, mcp, publications, scheduler } = this.#parts
     folders.follow()
+    publications.follow()
     mcp.watch()
     // Runs even if the catalog that clients see is unchanged: skills that wait for approval are watched too.
     this.#watching = this.registry.watch(() => mcp.watch())
     scheduler.start()
+  }
+
+  /** Publishes the marketplace now. Rejects if nothing can be published. */
+  async publish(asked: PublishRequest, signal: AbortSignal): Promise<readonly PublicationEnd[]> {
+    return this.#parts.publications.publish(asked, signal)
   }
 
   /** Adds the HTTP side to the status from now on. */
@@ -286,7 +293,8 @@ export class Daemon implements AsyncDisposable {
 
   /** Stops all pulling and publishing. The current catalog stays served and readable. */
   async stop(): Promise<void> {
-    const { folders, scheduler, puller } = this.#parts
+    const { folders, publications, scheduler, puller } = this.#parts
+    await publications[Symbol.asyncDispose]()
     await folders[Symbol.asyncDispose]()
     await scheduler[Symbol.asyncDispose]()
     this.#watching?.[Symbol.dispose]()

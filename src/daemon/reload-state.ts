@@ -10,6 +10,7 @@ import type { DaemonContext } from './context.ts'
 import { HostNames } from './credentials/host-names.ts'
 import type { OAuthParts } from './http/oauth.ts'
 import { Tokens } from './http/tokens.ts'
+import { PublicationCounts } from './publish/publication-counts.ts'
 import { HostBackoff } from './schedule/host-backoff.ts'
 import { ContractNews } from './status/contract-log.ts'
 import type { UpgradeDiagnostic } from './status/upgrade-notices.ts'
@@ -32,6 +33,7 @@ export interface ReloadState {
   /** Counters increase as long as the process lives. */
   readonly pulls: PullCounts
   readonly fetched: FetchedBytes
+  readonly published: PublicationCounts
   /** The changes in behavior since the previous version, reported as long as the process lives. */
   readonly notices: readonly UpgradeDiagnostic[]
   readonly startedAt: Date
@@ -63,6 +65,7 @@ export async function newReloadState(
     contract: new ContractNews(registry, parts.log),
     pulls: new PullCounts(),
     fetched: new FetchedBytes(),
+    published: new PublicationCounts(),
     notices,
     startedAt: clock.now(),
   }

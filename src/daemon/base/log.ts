@@ -28,6 +28,8 @@ export interface LoggedFailure extends LogFields {
   readonly code: string
   /** The folder that failed, if failures of one event are told apart by it. */
   readonly folder?: string
+  /** The name of the publication that failed, if it is about one. */
+  readonly publication?: string
 }
 
 /** The log of the process. An event is a few fixed words in kebab case; the fields carry the details. */
@@ -37,12 +39,12 @@ export interface Log {
   info(event: string, fields?: LogFields): void
   debug(event: string, fields?: LogFields): void
   /**
-   * Writes a failure, unless the last failure of that event, source and folder had the same code and the same cause. The next
+   * Writes a failure, unless the last failure of that event, source, folder and publication had the same code and the same cause. The next
    * line about it, for another failure or the recovery, reports the number of omitted lines as `repeated`.
    */
   failure(level: 'error' | 'warn' | 'info', event: string, failure: LoggedFailure, cause?: string): void
   /** Writes that a failure is over, if there was one. */
-  recovery(event: string, source: string, folder?: string): void
+  recovery(event: string, source: string, folder?: string, publication?: string): void
 }
 
 export function createLog(options: LogOptions): Log {
@@ -74,7 +76,7 @@ class LineLog implements Log {
   }
 
   failure(level: 'error' | 'warn' | 'info', event: string, failure: LoggedFailure, cause?: string): void {
-    const key = keyOf(event, failure.source, failure.folder)
+    const key = keyOf(event, failure.source, failure.folder, failure.publication)
     const last = this.#failures.get(key)
     if (last?.code === failure.code && last.cause === cause) {
       last.repeated += 1
@@ -84,12 +86,19 @@ class LineLog implements Log {
     this.#write(level, event, { ...failure, repeated: repeatedOf(last) })
   }
 
-  recovery(event: string, source: string, folder?: string): void {
-    const key = keyOf(event, source, folder)
+  recovery(event: string, source: string, folder?: string, publication?: string): void {
+    const key = keyOf(event, source, folder, publication)
     const last = this.#failures.get(key)
     if (last === undefined) return
     this.#failures.delete(key)
-    this.#write('info', 'recovered', { source, folder, from: event, code: last.code, repeated: repeatedOf(last) })
+    this.#write('info', 'recovered', {
+      source,
+      folder,
+      publication,
+      from: event,
+      code: last.code,
+      repeated: repeatedOf(last),
+    })
   }
 
   #write(level: LogLevel, event: string, fields: LogFields): void {
@@ -100,11 +109,11 @@ class LineLog implements Log {
   }
 }
 
-function keyOf(event: string, source: string, folder = ''): string {
-  return `${event} ${source} ${folder}`
+function keyOf(event: string, source: string, folder = '', publication = ''): string {
+  return `${event} ${source} ${folder} ${publication}`
 }
 
-/** The last failure of an event, source and folder. */
+/** The last failure of an event, source, folder and publication. */
 interface Failing {
   readonly code: string
   readonly cause: string | undefined

@@ -27,6 +27,7 @@ export const COMMANDS: Commands = new Map([
   ['show', async () => (await import('./show/show.ts')).show],
   ['search', async () => (await import('./show/search.ts')).searchCommand],
   ['marketplace', async () => (await import('./show/marketplace.ts')).marketplaceCommand],
+  ['publish', async () => (await import('./change/publish.ts')).publish],
   ['why', async () => (await import('./show/why.ts')).why],
   ['lock', async () => (await import('./change/lock.ts')).lock],
   ['update', async () => (await import('./change/update.ts')).update],

@@ -5,14 +5,19 @@ import { normal, withDefaults } from './defaults.ts'
 import { isLoopbackUrl } from './loopback.ts'
 import { isSshAddress } from './scalars.ts'
 
-/** Finds the faults in how sources are accessed, including the settings from `defaults`. */
-export function accessFaults(sources: readonly unknown[], defaults: readonly unknown[]): Fault[] {
+/** Finds the faults in how sources and publications are accessed, including the settings from `defaults`. */
+export function accessFaults(
+  lists: Readonly<Record<'sources' | 'publish', readonly unknown[]>>,
+  defaults: readonly unknown[],
+): Fault[] {
   const usable = defaults.filter(hasMatch)
   return [
-    ...sources.flatMap((source, index) => [
-      ...wayFaults(source, ['sources', index]),
-      ...misuseFaults(source, usable, ['sources', index]),
-    ]),
+    ...Object.entries(lists).flatMap(([list, entries]) =>
+      entries.flatMap((entry, index) => [
+        ...wayFaults(entry, [list, index]),
+        ...misuseFaults(entry, usable, [list, index]),
+      ]),
+    ),
     ...defaults.flatMap((entry, index) => [
       ...wayFaults(entry, ['defaults', index]),
       ...matchFaults(entry, defaults.slice(0, index), ['defaults', index]),
@@ -103,7 +108,7 @@ const OF_PROXIES = ['proxy-authenticate', 'proxy-authorization']
 
 /** Reports a credential next to an address that must not have one, whether the source or `defaults` sets it. */
 function misuseFaults(source: unknown, defaults: readonly (Entry & { readonly match: string })[], path: KeyPath) {
-  const key = isObject(source) && typeof source['mcp'] === 'string' ? 'mcp' : 'url'
+  const key = ['mcp', 'git'].find((key) => isObject(source) && typeof source[key] === 'string') ?? 'url'
   const url = isObject(source) ? source[key] : undefined
   if (!isObject(source) || typeof url !== 'string') return []
   const merged: Entry = withDefaults(source, url, defaults)

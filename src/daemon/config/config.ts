@@ -41,6 +41,10 @@ export interface Config {
   readonly packs: readonly Pack[]
   /** The folders that the daemon keeps up to date with the catalog. */
   readonly links: readonly KeptFolder[]
+  /** The repositories that the daemon publishes the marketplace to. */
+  readonly publications: readonly Publication[]
+  /** The access that hosts are given by the beginning of an address, for addresses that a command names. */
+  readonly hosts: readonly HostDefaults[]
   /** The state folder. */
   readonly state: string
   /** The folder for sockets that the system provides for this user, if any. */
@@ -61,6 +65,32 @@ export interface Config {
 
 /** A folder of skills: that of an agent, or the one at an absolute path. */
 export type KeptFolder = { readonly copies: boolean } & ({ readonly agent: string } | { readonly to: string })
+
+/** A branch of a git repository to which the marketplace is published. */
+export interface Publication extends HostConfig {
+  readonly kind: 'git'
+  /** An http(s) address. */
+  readonly url: string
+  readonly branch: string
+  /** The pack whose marketplace it is; `undefined` for that of all that is served. */
+  readonly pack: string | undefined
+}
+
+/** The credential, the trust and the proxy for a host. */
+export interface HostConfig {
+  readonly access: HostAuth
+  /** The file of certificates that are trusted for its host in addition to those of the system. */
+  readonly ca: string | undefined
+  readonly proxy: ProxyChoice
+}
+
+/** The access to the hosts whose addresses begin with `match`, as far as the entry has it. */
+export type HostDefaults = Partial<HostConfig> & { readonly match: string }
+
+/** An address, and the access to its host: a source, or a publication under an id of its own. */
+export interface ReachedHost extends HostConfig {
+  readonly source: { readonly id: string; readonly url: string; readonly kind: string; readonly backend?: string }
+}
 
 /** The path of the folder. Links in it are not resolved. */
 export function pathOfKept(kept: KeptFolder, user: UserFolders): string {
@@ -110,9 +140,8 @@ export function ownFolders(config: Config, environment: Environment): readonly s
   return [config.state, environment.state]
 }
 
-export interface ConfiguredSource {
+export interface ConfiguredSource extends HostConfig {
   readonly source: Source
-  readonly access: HostAuth
   /** For an MCP server that is a program: its environment variables in addition to PATH and HOME. */
   readonly programEnv?: Readonly<Record<string, ProgramValue>>
   /** The webhook through which its host reports changes; `undefined` if there is none. */
@@ -121,9 +150,6 @@ export interface ConfiguredSource {
   readonly signed: SignedBy | undefined
   /** The MCP server that has its locked skills, in case their commit vanishes. It is configured too. */
   readonly fallback?: SourceId
-  /** The file of certificates that are trusted for its host in addition to those of the system. */
-  readonly ca: string | undefined
-  readonly proxy: ProxyChoice
   /** True if the daemon is not ready while this source has nothing to serve, or only outdated content. */
   readonly required: boolean
   /** The maximum age of its last success; `undefined` if its schedule determines it. */

@@ -4,7 +4,7 @@ import { isServedPluginName, isReservedName, MOST_NAME } from '../../serve/marke
 import { hasMatch, accessFaults, authMisuse, timeFaults } from './auth-rules.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 import { keyText, looksLikeSecret } from './config-error.ts'
-import { withDefaults } from './defaults.ts'
+import { normal, withDefaults } from './defaults.ts'
 import { isLoopbackUrl } from './loopback.ts'
 import { isSshAddress } from './scalars.ts'
 import { laterFaults } from './unsupported-keys.ts'
@@ -25,8 +25,9 @@ export function ruleFaults(value: unknown): Fault[] {
     ...addressFaults(value),
     ...oauthFaults(value),
     ...marketplaceFaults(value),
+    ...publicationFaults(value),
     ...gateFaults(isObject(value) ? value['gate'] : undefined),
-    ...accessFaults(sources, entriesOf(value, 'defaults')),
+    ...accessFaults({ sources, publish: entriesOf(value, 'publish') }, entriesOf(value, 'defaults')),
     ...backendFaults(sources, entriesOf(value, 'defaults')),
     ...inlineSecrets(value, []),
     ...laterFaults(value),
@@ -212,6 +213,33 @@ function marketplaceFaults(value: unknown): Fault[] {
     ...retiredFaults(entriesOf(entry, 'retired'), served, [...path, 'retired']),
     ...renameFaults(entry['renames'], served, [...path, 'renames']),
   ]
+}
+
+/** Each publication has a marketplace to publish, and a branch for itself: two would take turns on it for ever. */
+function publicationFaults(value: unknown): Fault[] {
+  const serve = isObject(value) ? value['serve'] : undefined
+  const hasMarketplace = isObject(serve) && isObject(serve['marketplace'])
+  const packs = new Set(entriesOf(value, 'packs').map((pack) => (isObject(pack) ? pack['id'] : undefined)))
+  const first = new Map<string, number>()
+  const faults: Fault[] = []
+  for (const [index, entry] of entriesOf(value, 'publish').entries()) {
+    if (!isObject(entry)) continue
+    const { git, branch = 'main', pack } = entry
+    const path = ['publish', index]
+    if (!hasMarketplace) faults.push({ path, message: 'needs `serve.marketplace`, which is what is published' })
+    if (pack !== undefined && !packs.has(pack))
+      faults.push({ path: [...path, 'pack'], message: 'must be the id of a pack' })
+    if (typeof git !== 'string') continue
+    const key = JSON.stringify([normal(git), branch])
+    const earlier = first.get(key)
+    if (earlier === undefined) first.set(key, index)
+    else
+      faults.push({
+        path,
+        message: `has the address and the branch of ${keyText(['publish', earlier])}; they must differ`,
+      })
+  }
+  return faults
 }
 
 /** The marketplace of one pack is named after both. */

@@ -10,10 +10,13 @@ import type {
   AuditConfig,
   Config,
   ConfiguredSource,
+  HostConfig,
+  HostDefaults,
   HttpLimitsConfig,
   KeptFolder,
   Limits,
   Mode,
+  Publication,
   SignedBy,
 } from './config.ts'
 import { withDefaults } from './defaults.ts'
@@ -34,6 +37,8 @@ type AuthEntry = NonNullable<SourceEntry['auth']>
 type HelperEntry = NonNullable<AuthEntry['helper']>
 type SecretEntry = NonNullable<AuthEntry['token']>
 type SignedEntry = NonNullable<SourceEntry['signed']>
+type PublicationEntry = NonNullable<ConfigFile['publish']>[number]
+type DefaultsEntry = NonNullable<ConfigFile['defaults']>[number]
 type LimitsEntry = ConfigFile['limits']
 
 /** The configuration of a checked file: paths are absolute, access is resolved, and disabled sources are left out. */
@@ -64,6 +69,8 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     },
     packs: file.packs?.map(packOf) ?? [],
     links: file.links?.map((entry) => keptFolderOf(entry, absolute)) ?? [],
+    publications: (file.publish ?? []).map((entry) => publicationOf(entry, file.defaults ?? [], absolute)),
+    hosts: (file.defaults ?? []).map((entry) => hostDefaultsOf(entry, absolute)),
     state: file.state === undefined ? environment.state : absolute(file.state),
     runtime: environment.runtime,
     lock: isLockUse(file.lock) ? join(dirname(resolve(fileName)), 'skills.lock') : absolute(file.lock),
@@ -116,6 +123,34 @@ function keptFolderOf(entry: NonNullable<ConfigFile['links']>[number], absolute:
   // The schema refuses an entry without either before this point.
   if (agent === undefined) throw new TypeError('A folder without an agent and a path was let through')
   return { agent, copies }
+}
+
+function publicationOf(entry: PublicationEntry, defaults: readonly DefaultsEntry[], absolute: Absolute): Publication {
+  const { git: url, branch = 'main', pack } = entry
+  // The schema refuses an entry without an address before this point.
+  if (url === undefined) throw new TypeError('A publication without an address was let through')
+  const { auth, ca, proxy } = withDefaults(entry, url, defaults)
+  return { kind: 'git', url, branch, pack, ...hostConfigOf({ auth, ca, proxy }, absolute) }
+}
+
+function hostDefaultsOf({ match, auth, ca, proxy }: DefaultsEntry, absolute: Absolute): HostDefaults {
+  return {
+    match,
+    ...(auth !== undefined && { access: accessOf(auth, absolute) }),
+    ...(ca !== undefined && { ca: absolute(ca) }),
+    ...(proxy !== undefined && { proxy: proxyOf(proxy, absolute) }),
+  }
+}
+
+function hostConfigOf(
+  { auth, ca, proxy }: Pick<PublicationEntry, 'auth' | 'ca' | 'proxy'>,
+  absolute: Absolute,
+): HostConfig {
+  return {
+    access: accessOf(auth, absolute),
+    ca: ca === undefined ? undefined : absolute(ca),
+    proxy: proxyOf(proxy, absolute),
+  }
 }
 
 /** The address that `defaults` are matched against. */

@@ -163,6 +163,11 @@ export function ref() {
   )
 }
 
+/** The name of a branch, without what its ref begins with. */
+export function branch() {
+  return ref().refine((text) => text !== 'HEAD' && !/^refs\/|(?:^|\/)\./.test(text), 'must be the name of a branch')
+}
+
 /** Git addresses that only the git program can reach. */
 const SSH = /^(?:ssh|git\+ssh|ssh\+git):\/\//i
 const SCP_LIKE = /^(?!(?:https?|file):)(?:\w[\w.-]*@)?\w[\w.-]*:(?!:|\/\/|[0-9]+\/).+$/i
@@ -182,6 +187,11 @@ export function gitUrl() {
     context.issues.push({ code: 'custom', input: text, message })
     return z.NEVER
   })
+}
+
+/** The address of a git repository that our own client of git can push to. */
+export function pushUrl() {
+  return gitUrl().refine((url) => /^https?:/.test(url), 'must be an http(s) address, with a token in `auth`')
 }
 
 /** A prefix of git repository addresses; it contains at least a host. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AGENTS } from '../agents/agents.ts'
-import { addressPrefix, bytes, count, duration, id, line, path, prose, webUrl } from './scalars.ts'
+import { addressPrefix, branch, bytes, count, duration, id, line, path, prose, pushUrl, webUrl } from './scalars.ts'
 import { GATE_AUTH, oneOf, PROGRAM } from './schema-access.ts'
 import { KEPT, LIMITS } from './schema-limits.ts'
 import { SERVE } from './schema-serve.ts'
@@ -59,6 +59,19 @@ const KEPT_FOLDER = z
   })
   .refine(...oneOf('agent', 'to'))
 
+const PUBLICATION = z
+  .strictObject({
+    git: pushUrl()
+      .optional()
+      .describe('A git repository, http(s) alone: the marketplace is pushed to a branch of it, and never by force.'),
+    branch: branch().optional().describe('The branch, which is made where it is not there. Default: main.'),
+    pack: id().optional().describe('The marketplace of this pack alone. Default: that of all that is served.'),
+    auth: SHARED.auth,
+    ca: SHARED.ca,
+    proxy: SHARED.proxy,
+  })
+  .refine(...oneOf('git'))
+
 const AUDIT = z.strictObject({
   enabled: z.boolean().optional().describe('Set to false, nothing is written. Default: true.'),
   bytes: bytes()
@@ -99,6 +112,10 @@ export const CONFIG = z.strictObject({
     .describe(
       'The folders of agents that the daemon keeps up to date with the catalog, as `skillsyncd link` does once.',
     ),
+  publish: z
+    .array(PUBLICATION)
+    .optional()
+    .describe('Where the marketplace goes after each change, besides /marketplace.git; needs `serve.marketplace`.'),
   state: path()
     .optional()
     .describe('The folder that holds all that survives a restart. Default: ~/.local/state/skillsyncd.'),

@@ -119,6 +119,12 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
         throw new OperatorError('unknown-commit', `"${commit}" is no full commit id`)
       return (await daemon.candidates.take(idOf(source, config), commit, signal)).held
     },
+    async publish(params, _, signal) {
+      checked(params)
+      const { git: url, branch, pack, dry } = parseParams(PUBLISH, params)
+      const named = url === undefined ? undefined : { url, branch, pack }
+      return daemon.publish({ named, isDry: dry }, signal)
+    },
     async rollback(params, _, signal) {
       checked(params)
       const { generation, source, commit, hold } = parseParams(ROLLBACK, params)
@@ -207,6 +213,12 @@ const ADD_TOKEN = z.object({ token: TOKEN })
 const RENEW_TOKEN = z.object({ name: z.string(), expires: TOKEN.shape.expires })
 const REVOKE_TOKEN = z.object({ name: z.string() })
 const CANDIDATE = z.object({ source: z.string(), commit: z.string().optional() })
+const PUBLISH = z.object({
+  git: z.string().optional(),
+  branch: z.string().optional(),
+  pack: z.string().optional(),
+  dry: z.boolean(),
+})
 const ROLLBACK = z.object({
   generation: z.number().optional(),
   source: z.string().optional(),

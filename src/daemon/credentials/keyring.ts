@@ -1,7 +1,5 @@
 import { bareHost } from '../../base/bare-host.ts'
 import type { Clock } from '../../base/clock.ts'
-import type { Outcome } from '../../sync/model/outcome.ts'
-import type { SourceId } from '../../sync/model/source-id.ts'
 import { CredentialRefused } from '../../sync/model/sync-error.ts'
 import type { GitHost } from '../../sync/upstream/git/objects/git-host.ts'
 import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'
@@ -9,7 +7,7 @@ import type { HostRoute, HostAccess } from '../../sync/upstream/http/host-access
 import type { Redactor } from '../base/redactor.ts'
 import { BlankSecret, basicOf, headersOf, TOKEN_USERNAME } from '../config/auth.ts'
 import type { CredentialHelper } from '../config/auth.ts'
-import type { ConfiguredSource } from '../config/config.ts'
+import type { ReachedHost } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import { readAuthorities } from './ca-file.ts'
 import { askHelper, notifyHelper } from './credential-helper.ts'
@@ -18,11 +16,17 @@ import { AppTokens } from './github-app.ts'
 import type { HostNames } from './host-names.ts'
 import { proxyTo } from './proxy.ts'
 
-/** An answer of a helper, and the source whose host it was sent to. */
+/** The end of the use of a host, such as the outcome of a pull: `failed`, with the error, or another kind. */
+export interface HostUseEnd {
+  readonly kind: string
+  readonly error?: unknown
+}
+
+/** An answer of a helper, and the id of the source or the publication whose host it was sent to. */
 interface HelperUse {
   readonly answer: HelperAnswer
   readonly url: URL
-  readonly id: SourceId
+  readonly id: string
 }
 
 export interface KeyringOptions {
@@ -36,19 +40,19 @@ export interface KeyringOptions {
   readonly fetchMs: number
 }
 
-/** The credentials of all pulls. It reads secrets at each use, and keeps temporary tokens in memory. */
+/** The credentials of all pulls, or of all publications. It reads secrets at each use, and keeps temporary tokens in memory. */
 export class Keyring {
   readonly #options: KeyringOptions
   readonly #appTokens: AppTokens
   /** The answers of helpers for the running pulls. */
-  readonly #answers = new Map<SourceId, HelperAnswer>()
+  readonly #answers = new Map<string, HelperAnswer>()
   /**
    * The headers that were last sent to each address with each access, and the pull that reused them when the secret was
    * blank.
    */
   readonly #sent = new Map<string, { readonly headers: HostAccess['headers']; readonly blankIn?: symbol }>()
   /** The credentials that helpers were notified to store, so that they are not notified again. */
-  readonly #stored = new Map<SourceId, string>()
+  readonly #stored = new Map<string, string>()
 
   constructor(options: KeyringOptions) {
     this.#options = options
@@ -56,7 +60,7 @@ export class Keyring {
   }
 
   /** The access of one pull to its host. A helper runs once for the whole pull, as in git. */
-  wayTo(configured: ConfiguredSource): GitHost['way'] {
+  wayTo(configured: ReachedHost): GitHost['way'] {
     const url = URL.parse(configured.source.url)
     if (url === null || !/^https?:$/.test(url.protocol)) return async () => PLAIN_WAY
     this.#answers.delete(configured.source.id)
@@ -70,7 +74,7 @@ export class Keyring {
   /** A blank secret may be in the middle of a write: one pull reuses the headers that were sent before. */
   async #headersOrLast(
     pull: symbol,
-    { source, access }: ConfiguredSource,
+    { source, access }: ReachedHost,
     read: () => Promise<HostAccess['headers']>,
   ): Promise<HostAccess['headers']> {
     // Headers are never sent to an address that did not receive them before.
@@ -89,7 +93,7 @@ export class Keyring {
   }
 
   /** Processes the end of a pull: a refused credential is not used again, and an accepted one may be stored. */
-  async heard({ source, access }: ConfiguredSource, outcome: Outcome, signal: AbortSignal): Promise<void> {
+  async heard({ source, access }: ReachedHost, outcome: HostUseEnd, signal: AbortSignal): Promise<void> {
     const isRefused = outcome.kind === 'failed' && outcome.error instanceof CredentialRefused
     if (isRefused && access.kind === 'github-app') this.#appTokens.forget(access)
     const answer = this.#answers.get(source.id)
@@ -100,7 +104,7 @@ export class Keyring {
     else if (outcome.kind !== 'failed') await this.#store(access, { answer, url, id: source.id }, signal)
   }
 
-  async #headersFor(url: URL, configured: ConfiguredSource, signal: AbortSignal): Promise<HostAccess['headers']> {
+  async #headersFor(url: URL, configured: ReachedHost, signal: AbortSignal): Promise<HostAccess['headers']> {
     const { environment, redactor } = this.#options
     const { access, source } = configured
     switch (access.kind) {
@@ -127,7 +131,7 @@ export class Keyring {
     }
   }
 
-  async #routeTo(url: URL, configured: ConfiguredSource, signal: AbortSignal): Promise<HostRoute> {
+  async #routeTo(url: URL, configured: ReachedHost, signal: AbortSignal): Promise<HostRoute> {
     const { environment, redactor, names } = this.#options
     const { ca } = configured
     const proxy = await proxyTo(url, configured.proxy, environment, redactor)

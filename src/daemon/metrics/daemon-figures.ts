@@ -10,6 +10,7 @@ import type { DaemonContext } from '../context.ts'
 import type { PullActivity } from '../schedule/pull-activity.ts'
 import type { Age } from '../schedule/staleness.ts'
 import type { DaemonFigures } from './metrics.ts'
+import type { PublicationFigures } from './publication-families.ts'
 import type { SourceFigures } from './source-families.ts'
 
 export interface MeasuredDaemon extends Pick<DaemonContext, 'store'> {
@@ -23,11 +24,12 @@ export interface MeasuredDaemon extends Pick<DaemonContext, 'store'> {
   readonly pulls: PullCounts
   readonly fetched: FetchedBytes
   readonly tokens: { readonly all: DaemonFigures['tokens'] | undefined }
+  readonly publications: { readonly figures: readonly PublicationFigures[] }
 }
 
 /** The figures of a daemon, for metrics. */
 export function daemonFiguresOf(daemon: MeasuredDaemon): DaemonFigures {
-  const { config, registry, scheduler, served, status, store } = daemon
+  const { config, publications, registry, scheduler, served, status, store } = daemon
   const { decisions } = store
   return {
     catalog: registry.catalog,
@@ -37,6 +39,7 @@ export function daemonFiguresOf(daemon: MeasuredDaemon): DaemonFigures {
     areDecisionsLost: decisions.loss !== undefined,
     sourcesLost: served.lost.length,
     approvals: decisions.approvals,
+    publications: publications.figures,
     unready: status.unready,
     storedBytes: storedBytesOf(store),
     tokens: daemon.tokens.all ?? [],

@@ -8,6 +8,8 @@ import { expositionOf } from './exposition.ts'
 import type { Family } from './family.ts'
 import { single } from './family.ts'
 import { processFamilies } from './process-families.ts'
+import { publicationFamilies } from './publication-families.ts'
+import type { PublicationFigures } from './publication-families.ts'
 import { ServingCounts } from './serving-counts.ts'
 import { sourceFamilies } from './source-families.ts'
 import type { SourceFigures } from './source-families.ts'
@@ -16,6 +18,7 @@ import type { SourceFigures } from './source-families.ts'
 export interface DaemonFigures extends CatalogInput {
   readonly limits: Config['limits']
   readonly ofSources: readonly SourceFigures[]
+  readonly publications: readonly PublicationFigures[]
   readonly unready: readonly Unready[]
   /** The size of the state folder. */
   readonly storedBytes: number
@@ -52,6 +55,7 @@ export class Metrics {
         tokenFamily(figures),
         ...catalogFamilies(figures),
         ...sourceFamilies(figures.ofSources),
+        ...publicationFamilies(figures.publications),
         ...this.#httpFamilies(figures),
         ...this.counts.families(),
       ],

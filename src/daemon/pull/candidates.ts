@@ -177,7 +177,7 @@ export class Candidates {
         await using workspace = await this.#parts.store.workspace()
         try {
           const seen = await inspect(one, workspace)
-          await this.#keyring.heard(configured, { kind: 'unchanged', revision: undefined }, signal)
+          await this.#keyring.heard(configured, { kind: 'unchanged' }, signal)
           return seen
         } catch (error) {
           if (!(error instanceof SyncError)) throw error

@@ -25,6 +25,7 @@ import type { SourceRecord } from '../../sync/store/source-records.ts'
 import { hasMismatch } from '../../sync/survey/listing-mismatches.ts'
 import { credentialOf } from '../config/auth.ts'
 import type { Config, ConfiguredSource, Mode } from '../config/config.ts'
+import type { PublicationStatus } from '../publish/publication-status.ts'
 import { standingIn } from '../trust/lock-rules.ts'
 import type { LockRead, LockStanding } from '../trust/lock-rules.ts'
 import { archiveDiagnostics } from './archive-diagnostics.ts'
@@ -59,6 +60,8 @@ export interface Status {
   readonly decisionsLost?: string
   /** Sources whose served content was lost on disk, with what is served until it is fetched again. */
   readonly servedLost: readonly ServedLost[]
+  /** The repositories that the marketplace is published to; absent if there are none, or no daemon runs. */
+  readonly publications?: readonly PublicationStatus[]
   /** Changes of this version that affect this installation; empty after they were reported. */
   readonly notices: readonly NoticeRow[]
   /** The process that answers; absent if none runs and the state folder was read. */
@@ -251,6 +254,7 @@ export interface StatusInput {
   readonly loss: SyncError | undefined
   readonly approvals: Approvals
   readonly lock: LockRead
+  readonly publications?: readonly PublicationStatus[]
   readonly notices: readonly UpgradeDiagnostic[]
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   readonly lookingSince: ReadonlyMap<SourceId, Date>
@@ -265,7 +269,7 @@ export interface StatusInput {
 }
 
 export function statusOf(input: StatusInput): Status {
-  const { config, catalog, startedAt, readOnly, http, loss } = input
+  const { config, catalog, startedAt, readOnly, http, loss, publications } = input
   return {
     version: VERSION,
     state: config.state,
@@ -278,6 +282,7 @@ export function statusOf(input: StatusInput): Status {
     ...(config.lock !== undefined && { lock: lockStatusOf(config.lock, input) }),
     ...(loss !== undefined && { decisionsLost: loss.message }),
     servedLost: servedLost(input.lost),
+    ...((publications?.length ?? 0) > 0 && { publications }),
     notices: input.notices.map(({ code, message }) => ({ change: code, message })),
     ...(readOnly !== undefined && {
       readOnly: { code: readOnly.code, message: readOnly.message, mend: mendOf(readOnly.code) },

@@ -79,10 +79,16 @@ export class MarketplacePackfile implements AsyncDisposable {
     yield* this.#piecesOf({ at: 0, bytes: this.#bytes }, buffer)
   }
 
-  /** Gives a pack of these objects alone, in pieces as `pieces` does. */
-  async *only(ids: readonly string[], buffer: Buffer): AsyncGenerator<Buffer> {
+  /** The size of what `only` gives for the same objects. */
+  bytesOf(ids: readonly string[], added: readonly Buffer[] = []): number {
+    const spans = [...this.#spansOf(ids)].reduce((sum, { bytes }) => sum + bytes, 0)
+    return headOf(0).length + Buffer.concat(added).length + spans + TRAILER_BYTES
+  }
+
+  /** Gives a pack of these objects alone, in pieces as `pieces` does. `added`: objects besides, from `packEntry`. */
+  async *only(ids: readonly string[], buffer: Buffer, added: readonly Buffer[] = []): AsyncGenerator<Buffer> {
     const hash = createHash('sha1')
-    const head = headOf(ids.length)
+    const head = Buffer.concat([headOf(ids.length + added.length), ...added])
     hash.update(head)
     yield head
     for (const span of this.#spansOf(ids)) {
@@ -244,11 +250,19 @@ function headOf(count: number): Buffer {
   return head
 }
 
+/** A SHA-1 of all before it. */
+const TRAILER_BYTES = 20
+
 async function entryOf(object: MarketplaceObject, read: ReadContent): Promise<Buffer> {
   const bytes = 'file' in object ? await readWhole(object.file, read) : object.bytes
+  return packEntry(object.type, bytes)
+}
+
+/** Encodes an object as it stands in a pack. */
+export async function packEntry(type: MarketplaceObject['type'], bytes: Buffer): Promise<Buffer> {
   // For a small object the way to another thread takes longer than the work.
   const small = bytes.length <= SMALL_BYTES ? deflateSync(bytes) : undefined
-  return Buffer.concat([entryHead(TYPES[object.type], bytes.length), small ?? (await deflated(bytes))])
+  return Buffer.concat([entryHead(TYPES[type], bytes.length), small ?? (await deflated(bytes))])
 }
 
 /** Deflated in about 0.1 ms. */

@@ -13,7 +13,11 @@ import type { MarketplaceConfig, Plugin } from './plugins.ts'
 /** The marketplace at one moment: one commit without a parent, and the objects that it leads to. */
 export interface MarketplaceRevision {
   /** The id of the commit, 40 hex digits. The same for the same plugins, whatever was served before. */
-  readonly tip: string
+  readonly tip: ObjectId
+  /** The id of its tree. */
+  readonly tree: ObjectId
+  /** The message of the commit: it names the digest of the plugins. */
+  readonly message: string
   /** All objects by id. */
   readonly objects: ReadonlyMap<string, MarketplaceObject>
 }
@@ -46,9 +50,10 @@ export function* marketplaceRevision(
   const objects = new Map<string, MarketplaceObject>()
   const { id: tree } = root.written(objects)
   // Without a time, equal plugins give an equal commit.
-  const { id: tip, bytes } = plainCommit(tree, `Skills ${digestOfVersions(plugins)}`, 'sha1')
+  const message = `Skills ${digestOfVersions(plugins)}`
+  const { id: tip, bytes } = plainCommit(tree, message, 'sha1')
   objects.set(tip, { type: 'commit', bytes })
-  return { tip, objects }
+  return { tip, tree, message, objects }
 }
 
 function digestOfVersions(plugins: readonly Plugin[]): string {

@@ -22,6 +22,7 @@ export type SyncErrorCode =
   | 'lock-mismatch'
   | 'not-stored'
   | 'content-refused'
+  | 'push-refused'
   | 'limit-exceeded'
   | 'git-missing'
   | 'unsupported'
@@ -168,6 +169,7 @@ const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
   'lock-mismatch': false,
   'not-stored': false,
   'content-refused': false,
+  'push-refused': false,
   'limit-exceeded': false,
   'git-missing': false,
   unsupported: false,
@@ -214,6 +216,7 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'not-stored':
     'Run skillsyncd sync once with neither --offline nor --frozen, or copy the state folder of a machine that has it',
   'content-refused': 'The repository holds something that is never served; the message names it',
+  'push-refused': 'Let this account push in the rules of the branch, or publish to another branch',
   'limit-exceeded': 'Raise the limit that the message names, or narrow `root` and `include`',
   'git-missing': 'Install the program that the message names, or use an http(s) address',
   unsupported: 'The message names what this version cannot do with the source',

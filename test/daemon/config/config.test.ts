@@ -191,14 +191,14 @@ test.each([
 test('the example to copy is a configuration, and so it is with all that is commented out', async () => {
   const text = await readFile(EXAMPLE, 'utf8')
   const opened = text
-    .replaceAll(/^# (?=(?:packs|state|lock|retention|programs|limits|gate|defaults|audit):)/gm, '')
+    .replaceAll(/^# (?=(?:packs|state|lock|retention|programs|limits|gate|defaults|audit|publish):)/gm, '')
     .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
       /^( +)# (?=(?:docs|unlisted|update|names|nested|marketplace|links|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
       '$1',
     )
     .replaceAll(
-      /^( +)# (?=(?:webhook|operations|oauth):$|  (?:provider|secret|host|port|issuer|audience|scopes|token_type|keys_max_age): )/gm,
+      /^( +)# (?=(?:webhook|operations|oauth|marketplace):$|  (?:provider|secret|host|port|issuer|audience|scopes|token_type|keys_max_age|name|owner|description|plugin|retired|renames): )/gm,
       '$1',
     )
     .replaceAll(/^( +)# (?=(?:resources|index): |templates:$|  - uri: )/gm, '$1')
@@ -212,6 +212,10 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.audit).toEqual(parse(text).audit)
   expect(config.sources[0]?.source.docs).toBe('docs')
   expect(config.retention).toEqual(parse(text).retention)
+  expect(config.publications.map(({ branch, pack }) => [branch, pack])).toEqual([
+    ['main', undefined],
+    ['main', 'web'],
+  ])
   expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
   expect(config.programs).toEqual(parse(text).programs)
   expect(config.packs).toMatchObject([

@@ -37,8 +37,9 @@ test('every key is honoured by this version or stands in the table of later ones
         (key === later.key || key.startsWith(`${later.key}.`) || key.startsWith(`${later.key}[]`)),
     )
 
-  // What `defaults` says of many sources is what each of them can say.
-  const honoured = keys.filter((key) => !isLater(key) && !/^defaults\[\]\.(?!match$)/.test(key))
+  // What `defaults` says of many sources, and `publish` of a host, is what each source can say.
+  const shared = /^(?:defaults\[\]\.(?!match$)|publish\[\]\.(?:auth|ca|proxy)\b)/
+  const honoured = keys.filter((key) => !isLater(key) && !shared.test(key))
 
   expect(honoured.toSorted()).toEqual(HONOURED.toSorted())
 })
@@ -99,6 +100,7 @@ const HONOURED = [
   'defaults',
   'defaults[].match',
   ...['', '[].agent', '[].to', '[].copy'].map((key) => `links${key}`),
+  ...['', '[].git', '[].branch', '[].pack'].map((key) => `publish${key}`),
   ...['ca', 'proxy', 'proxy.url', 'proxy.auth'].map((key) => `sources[].${key}`),
   ...['basic', 'basic.username', 'header', 'header.name'].map((key) => `sources[].proxy.auth.${key}`),
   ...['', '.env', '.file', '.credential'].flatMap((key) =>

@@ -33,8 +33,8 @@ test('there is an alert for each condition of a source that nobody decided on', 
   expect([...new Set(codes)].filter((code) => alerting.has(code) === silent(code))).toEqual([])
 })
 
-/** No source has these: with them a daemon does not start, or a command ends. */
-const OF_THE_PROCESS: ReadonlySet<SyncErrorCode> = new Set(['socket-failed', 'folder-unsafe'])
+/** No source has these: with them a daemon does not start, a command ends, or a publication fails. */
+const OF_THE_PROCESS: ReadonlySet<SyncErrorCode> = new Set(['socket-failed', 'folder-unsafe', 'push-refused'])
 
 test('alerts are about figures that there are, and docs/metrics.md says what to do about each', async () => {
   const docs = await readFile(`${DOCS}metrics.md`, 'utf8')

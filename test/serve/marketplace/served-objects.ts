@@ -16,7 +16,7 @@ export interface Reachable {
 
 /** Follows the commit of a revision to all that it leads to. Throws if an object is not there. */
 export function reachableIn({ tip, objects }: MarketplaceRevision): Reachable {
-  const all = new Set([tip])
+  const all = new Set<string>([tip])
   const files = new Map<string, string>()
   const bytesOf = (id: string): Buffer => {
     const object = objects.get(id)

@@ -31,8 +31,8 @@ export type Fault = { readonly on?: RequestKind; readonly of?: string } & (
   | { readonly kind: 'flip'; readonly at: number }
 )
 
-/** `upload-pack` is each POST of a reader; `ls-refs` and `fetch` are the two commands it can carry (version 1: `fetch`). */
-export type RequestKind = 'info-refs' | 'upload-pack' | 'ls-refs' | 'fetch'
+/** `receive-pack` is the POST of a push. `upload-pack` is each POST of a reader; `ls-refs` and `fetch` are the two commands it can carry (version 1: `fetch`). */
+export type RequestKind = 'info-refs' | 'receive-pack' | 'upload-pack' | 'ls-refs' | 'fetch'
 
 /** What each request must carry, else it is answered with 401. A token is taken as Bearer or as a Basic password. */
 export type Access =
@@ -60,6 +60,8 @@ export class GitServer implements AsyncDisposable {
   access: Access | undefined
   /** Who is let in to which repository, besides; all unless set. */
   doors: ((name: string, headers: IncomingMessage['headers']) => boolean) | undefined
+  /** Called before a request is answered. */
+  before: ((request: GitRequest) => Promise<void>) | undefined
   /** Sends answers on as they are made, as hosts do; else each is whole before it is sent. Faults want whole ones. */
   streams = false
   /** Bytes that it has sent on, heads included. */
@@ -146,6 +148,7 @@ export class GitServer implements AsyncDisposable {
     this.#requests.push(request)
     for (const listener of this.#waiting) listener(request)
 
+    await this.before?.(request)
     const [path = '', query = ''] = request.url.split('?')
     const [, name = '', rest = ''] = /^\/(.+?)\.git(\/.*)$/.exec(path) ?? []
     if (!isAllowed(request, this.access) || this.doors?.(name, request.headers) === false) {
@@ -219,6 +222,7 @@ function concerns({ on, of }: Fault, request: GitRequest): boolean {
   if (of !== undefined && !path.startsWith(`/${of}.git/`)) return false
   if (on === undefined) return true
   if (on === 'info-refs') return path.endsWith('/info/refs')
+  if (on === 'receive-pack') return path.endsWith('/git-receive-pack')
   if (request.method !== 'POST' || !path.endsWith('/git-upload-pack')) return false
   const isListing = /^.{4}command=ls-refs/.test(request.body.toString('latin1', 0, 64))
   return on === 'upload-pack' || isListing === (on === 'ls-refs')

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import type { Clock } from '../../../src/base/clock.ts'
 import { newToken } from '../../../src/daemon/http/tokens.ts'
 import type { OpenScratch } from '../../../src/serve/marketplace/marketplace-packfile.ts'
 import type { Scope } from '../../../src/serve/principal.ts'
@@ -26,6 +27,8 @@ interface SceneOptions {
   /** Lines of YAML of the source, after its address. */
   readonly source?: readonly string[]
   readonly more?: Readonly<Record<string, Repository>>
+  /** The clock of the daemon. */
+  readonly clock?: Clock
   /** The clock of the HTTP side, in milliseconds. */
   readonly now?: () => number
   /** In place of the file of the state folder that a pack is written to. */
@@ -50,11 +53,12 @@ export class Scene implements AsyncDisposable {
     await repository.commit(files)
     const block = ['serve:', '  marketplace:', '    name: acme', '    owner: Acme', '    description: Skills of Acme']
     const config = [...(options.config ?? PACKS), ...block, ...(options.marketplace ?? [])]
-    const { source, more, now, openScratch } = options
+    const { source, more, now, openScratch, clock } = options
     const served = await serve(repository, {
       config,
       ...(source !== undefined && { source }),
       ...(more !== undefined && { more }),
+      ...(clock !== undefined && { clock }),
       ...(openScratch !== undefined && { marketplace: { openScratch } }),
       ...(now !== undefined && { now }),
     })

@@ -23,6 +23,7 @@ import { lockHolderOf, isAtWork } from '../../control/daemon-lock.ts'
 import { GLANCE_MS } from '../../control/lease.ts'
 import { request, sourcesOf } from '../../control/requests.ts'
 import { processText } from '../../control/write-lock.ts'
+import { needsOperator } from '../../publish/publication-status.ts'
 import { unreadyText } from '../../status/readiness.ts'
 import { keptOf } from '../../status/skill-rows.ts'
 import { statusOf, withFindings } from '../../status/status.ts'
@@ -67,8 +68,10 @@ export const status: Command = {
       const sorted = { ...whole, sources: byUrgency(sources, now) }
       printLines(context, linesOf(sorted, { attention, ...linked }, lookOf(context, now)))
     }
+    const isUnpublished = whole.publications?.some(needsOperator) === true
     const areLost = whole.decisionsLost !== undefined || whole.servedLost.length > 0
-    const needsPerson = attention.person > 0 || areLost || diagnosticsAbout(ids, whole.problems).length > 0
+    const needsPerson =
+      attention.person > 0 || areLost || isUnpublished || diagnosticsAbout(ids, whole.problems).length > 0
     return context.values['check'] === true && needsPerson ? 3 : 0
   },
 }
@@ -207,12 +210,26 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     ...(now.readOnly === undefined ? [] : [look.paint('red', printableLine(`read-only: ${now.readOnly.message}`))]),
     ...(now.http?.unready ?? []).map((unready) => look.paint('red', `not ready: ${unreadyText(unready)}`)),
     ...folders.filter((folder) => !isAsServed(folder)).map(folderText),
+    ...publicationLines(now, look),
     ...(foldersError === undefined ? [] : [printableLine(foldersError)]),
     attentionLine(now.sources, attention, look.paint),
     ...sourceLines(now, look),
     ...collisionLines(now),
     ...problemLines(now, look.all),
   ]
+}
+
+/** The failure of a publication quotes its server. */
+function publicationLines({ publications = [] }: Status, { now, paint }: Look): string[] {
+  return publications.flatMap((publication) => {
+    const { url, branch, commit, isCurrent, condition, nextAttempt } = publication
+    const place = printableLine(`publishes to ${url}, branch ${branch}`)
+    const at = commit === undefined ? '' : ` at ${commit.slice(0, 12)}`
+    if (condition === undefined) return [`${place}: ${isCurrent ? `up to date${at}` : `under way${at}`}`]
+    const again = nextAttempt === undefined ? '' : `, tried again at ${nextAttempt}`
+    const text = `${place}: ${condition.code} since ${agoText(condition.since, now)}${again}: ${condition.message}`
+    return [paint(needsOperator(publication) ? 'red' : 'yellow', printableLine(text)), `  ${condition.mend}`]
+  })
 }
 
 function absenceText(elsewhere: WriterElsewhere | undefined): string {

@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import { printableLine } from '../../base/log-line.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { configFor, printJson, printLines } from '../command.ts'
+import type { Command } from '../command.ts'
+import { withWriter } from '../daemon-client.ts'
+
+export const publish: Command = {
+  name: 'publish',
+  summary: 'Push the plugin marketplace to a git host, as a new commit of a branch',
+  details: `
+  Without --git: to each repository that \`publish\` of the configuration has. The running daemon pushes, with its own
+  credentials, or else this process. Nothing is pushed where the branch has what is served, and nothing by force.
+`,
+  options: {
+    git: { type: 'string', value: 'URL', help: 'only to this repository; its credential is that of the configuration' },
+    branch: { type: 'string', value: 'NAME', help: 'with --git: the branch; main if nothing is configured' },
+    pack: { type: 'string', value: 'PACK', help: 'with --git: the marketplace of this pack alone', offers: 'packs' },
+    'dry-run': { type: 'boolean', help: 'tell what would be pushed, and push nothing' },
+  },
+  async run(context) {
+    const { git, branch, pack, 'dry-run': dry = false } = context.values
+    if (git === undefined && (branch !== undefined || pack !== undefined))
+      throw new UsageError('--branch and --pack go with --git')
+    const config = await configFor(context)
+    const answer = await withWriter(context, config, (ask) => ask('publish', { git, branch, pack, dry }))
+    const ends = ENDS.parse(answer)
+    if (context.json) printJson(context, { publications: ends })
+    else printLines(context, ends.flatMap(linesOf))
+    return ends.some(({ kind }) => kind === 'failed') ? 1 : 0
+  },
+}
+
+const NAMED = { url: z.string(), branch: z.string(), pack: z.string().optional() }
+const DONE = z.object({
+  ...NAMED,
+  kind: z.enum(['pushed', 'unchanged', 'would-push']),
+  commit: z.string().optional(),
+  parent: z.string().optional(),
+  tree: z.string(),
+})
+const FAILED = z.object({
+  ...NAMED,
+  kind: z.literal('failed'),
+  code: z.string(),
+  message: z.string(),
+  mend: z.string(),
+})
+const ENDS = z.array(z.discriminatedUnion('kind', [DONE, FAILED]))
+
+function linesOf(end: z.infer<typeof ENDS>[number]): readonly string[] {
+  const place = printableLine(`${end.url}, branch ${end.branch}`)
+  if (end.kind === 'failed') return [`${place}: ${end.code}: ${printableLine(end.message)}`, `  ${end.mend}`]
+  const commit = end.commit?.slice(0, 12)
+  const after = end.parent === undefined ? 'the first commit of the branch' : `after ${end.parent.slice(0, 12)}`
+  switch (end.kind) {
+    case 'pushed':
+      return [`${place}: pushed ${commit}, ${after}`]
+    case 'unchanged':
+      return [`${place}: nothing to push, ${commit} has what is served`]
+    case 'would-push':
+      return [`${place}: would push the tree ${end.tree.slice(0, 12)}, ${after}`]
+    default:
+      return end satisfies never
+  }
+}
