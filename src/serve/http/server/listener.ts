@@ -213,9 +213,9 @@ async function answer(
   await route.answer(request, response, { name, principal: decision?.principal })
 }
 
-/** True if a browser opens the address. No client of MCP accepts HTML. */
-function isOfBrowser({ method, headers }: IncomingMessage): boolean {
-  return method === 'GET' && headers.accept?.includes('text/html') === true
+/** True if a browser opens the address. Clients of MCP accept events where they send a GET, and no HTML. */
+function isOfBrowser({ method, headers: { accept = '' } }: IncomingMessage): boolean {
+  return method === 'GET' && accept.includes('text/html') && !accept.includes('text/event-stream')
 }
 
 function sendToPage(response: ServerResponse, page: string): void {

@@ -68,6 +68,7 @@ describe('where no token is needed', () => {
   test.each([
     ['GET', '*/*'],
     ['GET', 'text/event-stream'],
+    ['GET', 'text/html, text/event-stream'],
     ['POST', 'text/html'],
   ])('a client that sends %s with accept %s is not', async (method, accept) => {
     const { status } = await ask(served.http.url, '/mcp', { method, headers: { accept } })
