@@ -6,6 +6,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'base/git': [],
   base: [],
   'base/text': [],
+  'base/settings': ['base'],
   'sync/skill-md': ['base'],
   'sync/skill-md/contract': ['base', 'sync/skill-md'],
   'sync/marketplace': ['base', 'base/text', 'sync/skill-md'],
