@@ -147,7 +147,15 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/mcp/tools',
     'serve/mcp/events',
   ],
-  'serve/marketplace': ['base', 'base/text', 'sync/model', 'sync/catalog', 'sync/upstream/git/objects', 'serve'],
+  'serve/marketplace': [
+    'base',
+    'base/text',
+    'base/settings',
+    'sync/model',
+    'sync/catalog',
+    'sync/upstream/git/objects',
+    'serve',
+  ],
   'serve/page': [
     'base',
     'base/text',
@@ -583,6 +591,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon/config',
     'daemon/credentials',
   ],
+  'daemon/enrollment': ['base/settings', 'sync/store/files', 'serve/marketplace', 'daemon/base', 'daemon/config'],
   'sync/store/migration': [
     'base',
     'sync/model',
@@ -793,6 +802,8 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon',
     'daemon/control',
     'daemon/service',
+    'daemon/connect',
+    'daemon/enrollment',
     'daemon/process',
     'daemon/cli',
     'sync/store/backup',

@@ -12,6 +12,7 @@ const EXIT_STATUS = {
   'bad-answer': 1,
   'bad-config': 2,
   'bad-request': 1,
+  'cannot-enroll': 1,
   'cannot-link': 1,
   'cannot-listen': 1,
   'cannot-unlink': 1,

@@ -1,3 +1,6 @@
+import type { JsonObject } from '../../base/json-value.ts'
+import { jsonText, tomlText } from '../../base/settings/settings-edit.ts'
+import type { JsonMember, TomlTable } from '../../base/settings/settings-edit.ts'
 import { shellWord } from '../../base/text/shell-word.ts'
 
 /** A marketplace as agents are given it. */
@@ -17,6 +20,17 @@ export interface EnrollmentStep {
   readonly text: string
 }
 
+/** The settings that enroll an agent. Its file may have others. */
+export type EnrolledSettings =
+  | { readonly format: 'json'; readonly members: readonly JsonMember[] }
+  | { readonly format: 'toml'; readonly tables: readonly TomlTable[] }
+
+/** A file for all users of a Linux machine. */
+export interface ManagedFile {
+  readonly path: string
+  readonly settings: EnrolledSettings
+}
+
 /** An agent that takes a marketplace. */
 export interface EnrolledAgent {
   /** The name in commands. */
@@ -24,8 +38,10 @@ export interface EnrolledAgent {
   readonly title: string
   /** The steps of one person. */
   readonly person: (marketplace: MarketplaceAddress) => readonly EnrollmentStep[]
+  /** The settings of one person with the effect of these steps; absent if the agent has none that are known to work. */
+  readonly settings?: (marketplace: MarketplaceAddress) => EnrolledSettings
   /** The files for all users of a Linux machine; absent if the agent has none. */
-  readonly organization?: (marketplace: MarketplaceAddress) => readonly EnrollmentStep[]
+  readonly organization?: (marketplace: MarketplaceAddress) => readonly ManagedFile[]
 }
 
 /** The agents that read plugin marketplaces. A new one is an entry. */
@@ -39,10 +55,11 @@ export const ENROLLED_AGENTS: readonly EnrolledAgent[] = [
         ...plugins.map((plugin) => `claude plugin install ${plugin}@${name}`),
       ),
     ],
+    settings: (marketplace) => ({ format: 'json', members: pluginMembers(marketplace) }),
     organization: (marketplace) => [
-      json('/etc/claude-code/managed-settings.json', {
-        ...managedSettings(marketplace),
-        strictKnownMarketplaces: [{ source: 'hostPattern', hostPattern: hostPattern(marketplace) }],
+      managedJson('/etc/claude-code/managed-settings.json', marketplace, {
+        source: 'hostPattern',
+        hostPattern: hostPattern(marketplace),
       }),
     ],
   },
@@ -55,9 +72,10 @@ export const ENROLLED_AGENTS: readonly EnrolledAgent[] = [
         ...plugins.map((plugin) => `codex plugin add ${plugin}@${name}`),
       ),
     ],
+    settings: codexSettings,
     organization: (marketplace) => [
-      { where: '/etc/codex/config.toml', text: codexConfig(marketplace) },
-      { where: '/etc/codex/requirements.toml', text: codexRequirements(marketplace) },
+      { path: '/etc/codex/config.toml', settings: codexSettings(marketplace) },
+      { path: '/etc/codex/requirements.toml', settings: codexRequirements(marketplace) },
     ],
   },
   {
@@ -70,16 +88,14 @@ export const ENROLLED_AGENTS: readonly EnrolledAgent[] = [
       ),
     ],
     organization: (marketplace) => [
-      json('/etc/github-copilot/managed-settings.json', {
-        ...managedSettings(marketplace),
-        strictKnownMarketplaces: [{ source: 'git', url: marketplace.url }],
-      }),
+      managedJson('/etc/github-copilot/managed-settings.json', marketplace, { source: 'git', url: marketplace.url }),
     ],
   },
   {
     id: 'vscode',
     title: 'VS Code',
-    person: ({ url }) => [json('settings.json', { 'chat.plugins.marketplaces': [url] })],
+    person: (marketplace) => [stepOf('settings.json', vscodeSettings(marketplace))],
+    settings: vscodeSettings,
   },
   {
     id: 'gemini',
@@ -88,6 +104,21 @@ export const ENROLLED_AGENTS: readonly EnrolledAgent[] = [
       shell(
         ...plugins.map((plugin) => `gemini skills install ${shellWord(url)} --path plugins/${plugin}/skills --consent`),
       ),
+    ],
+  },
+  {
+    id: 'cursor',
+    title: 'Cursor',
+    // Cursor's own servers fetch, from GitHub alone (cursor.com/docs, team marketplaces).
+    person: ({ url }) => [
+      shell(
+        `git clone --mirror ${shellWord(url)} marketplace.git`,
+        'git -C marketplace.git push --mirror https://github.com/ORGANIZATION/REPOSITORY.git',
+      ),
+      {
+        where: 'Dashboard, by an admin of the team',
+        text: 'Settings, Plugins, Team marketplaces: import ORGANIZATION/REPOSITORY',
+      },
     ],
   },
 ]
@@ -105,38 +136,47 @@ function shell(...commands: readonly string[]): EnrollmentStep {
   return { where: 'Shell', text: commands.join('\n') }
 }
 
-function json(where: string, value: object): EnrollmentStep {
-  return { where, text: JSON.stringify(value, undefined, 2) }
+/** The settings as the text of a new file. */
+export function stepOf(where: string, settings: EnrolledSettings): EnrollmentStep {
+  return { where, text: settings.format === 'json' ? jsonText(settings.members) : tomlText(settings.tables) }
 }
 
 /** The keys that Claude Code and Copilot share. */
-function managedSettings({ url, name, plugins }: MarketplaceAddress) {
-  return {
-    extraKnownMarketplaces: { [name]: { source: { source: 'git', url }, autoUpdate: true } },
-    enabledPlugins: Object.fromEntries(plugins.map((plugin) => [`${plugin}@${name}`, true])),
-  }
+function pluginMembers({ url, name, plugins }: MarketplaceAddress): readonly JsonMember[] {
+  const marketplace = { source: { source: 'git', url }, autoUpdate: true }
+  return [
+    { path: ['extraKnownMarketplaces', name], value: marketplace },
+    ...plugins.map((plugin) => ({ path: ['enabledPlugins', `${plugin}@${name}`], value: true })),
+  ]
+}
+
+/** `allowed`: the form in which the agent reads the addresses that it may take. */
+function managedJson(path: string, marketplace: MarketplaceAddress, allowed: JsonObject): ManagedFile {
+  const members = [...pluginMembers(marketplace), { path: ['strictKnownMarketplaces'], item: allowed }]
+  return { path, settings: { format: 'json', members } }
+}
+
+function vscodeSettings({ url }: MarketplaceAddress): EnrolledSettings {
+  return { format: 'json', members: [{ path: ['chat.plugins.marketplaces'], item: url }] }
 }
 
 function hostPattern({ url }: MarketplaceAddress): string {
   return `^${new URL(url).hostname.replaceAll(/[.[\]]/g, String.raw`\$&`)}$`
 }
 
-function codexConfig({ url, name, plugins }: MarketplaceAddress): string {
-  return [
-    `[marketplaces.${name}]`,
-    'source_type = "git"',
-    `source = ${JSON.stringify(url)}`,
-    ...plugins.flatMap((plugin) => ['', `[plugins."${plugin}@${name}"]`, 'enabled = true']),
-  ].join('\n')
+function codexSettings({ url, name, plugins }: MarketplaceAddress): EnrolledSettings {
+  const marketplace = { path: ['marketplaces', name], values: { source_type: 'git', source: url } }
+  const enabled = plugins.map((plugin) => ({ path: ['plugins', `${plugin}@${name}`], values: { enabled: true } }))
+  return { format: 'toml', tables: [marketplace, ...enabled] }
 }
 
-function codexRequirements(marketplace: MarketplaceAddress): string {
-  return [
-    '[marketplaces]',
-    'restrict_to_allowed_sources = true',
-    '',
-    `[marketplaces.allowed_sources.${marketplace.name}]`,
-    'source = "host_pattern"',
-    `host_pattern = '${hostPattern(marketplace)}'`,
-  ].join('\n')
+function codexRequirements(marketplace: MarketplaceAddress): EnrolledSettings {
+  const allowed = { source: 'host_pattern', host_pattern: hostPattern(marketplace) }
+  return {
+    format: 'toml',
+    tables: [
+      { path: ['marketplaces'], values: { restrict_to_allowed_sources: true } },
+      { path: ['marketplaces', 'allowed_sources', marketplace.name], values: allowed },
+    ],
+  }
 }

@@ -1,4 +1,4 @@
-import { ENROLLED_AGENTS, tokenStep } from '../../../serve/marketplace/enrollment.ts'
+import { ENROLLED_AGENTS, stepOf, tokenStep } from '../../../serve/marketplace/enrollment.ts'
 import type { EnrolledAgent, EnrollmentStep, MarketplaceAddress } from '../../../serve/marketplace/enrollment.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { Config } from '../../config/config.ts'
@@ -7,10 +7,11 @@ import { configFor, printJson } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { hubAddressOf } from '../hub-address.ts'
 import { packsNamed } from '../pack-option.ts'
+import { writeEnrollment } from './enroll-write.ts'
 
 const IDS = ENROLLED_AGENTS.map(({ id }) => id)
 
-/** Prints how agents take the plugin marketplace of the configuration. */
+/** Prints how agents take the plugin marketplace of the configuration, or writes it into their settings. */
 export const enroll: Command = {
   name: 'enroll',
   summary: 'How agents take the plugin marketplace: commands for a person, files for an organization',
@@ -25,19 +26,39 @@ export const enroll: Command = {
       help: 'the plugins of these packs alone; default: all',
     },
     organization: { type: 'boolean', help: 'the files that a Linux machine has for all of its users' },
+    write: { type: 'boolean', help: 'write it into the settings of the named agents, after a question' },
+    yes: { type: 'boolean', help: 'with --write: write without a question' },
+    'dry-run': { type: 'boolean', help: 'with --write: show what would be written' },
+    'token-file': {
+      type: 'string',
+      value: 'FILE',
+      offers: 'files',
+      help: 'with --write: the file of the token that ~/.netrc gives to git',
+    },
+    root: {
+      type: 'string',
+      value: 'DIR',
+      offers: 'folders',
+      help: 'with --organization: the folder of an image, in place of /',
+    },
   },
   details: `
-  Agents are ${IDS.join(', ')}; without one, all are printed. Nothing is written.
+  Agents are ${IDS.join(', ')}; without one, all are printed. Nothing is written without --write.
+  --write changes what it names and keeps every other byte, comments too. It refuses a file that is not valid, that is of
+  another user, or that has another table of that name. A token is never shown, and is in no settings.
 `,
   async run(context) {
+    expectCombined(context)
     const config = await configFor(context)
     const marketplace = await marketplaceOf(config, context)
     const isForOrganization = context.values['organization'] === true
+    const named = agentsNamed(context.operands, isForOrganization)
+    if (context.values['write'] === true) return writeEnrollment(context, { marketplace, agents: named })
     const token = tokenStep(marketplace)
-    const agents = agentsNamed(context.operands, isForOrganization).map((agent) => ({
+    const agents = named.map((agent) => ({
       agent: agent.id,
       title: agent.title,
-      steps: (isForOrganization ? agent.organization : agent.person)?.(marketplace) ?? [],
+      steps: isForOrganization ? managedSteps(agent, marketplace) : agent.person(marketplace),
     }))
     if (context.json) {
       const { url, name } = marketplace
@@ -48,6 +69,17 @@ export const enroll: Command = {
     context.streams.stdout.write(blocks.map(([title, step]) => textOf(title, step)).join('\n'))
     return 0
   },
+}
+
+function expectCombined({ operands, values }: Context): void {
+  const lone = ['yes', 'dry-run', 'token-file'].find((name) => values[name] !== undefined)
+  if (values['write'] !== true && lone !== undefined) throw new UsageError(`--${lone} goes with --write`)
+  if (values['write'] === true && operands.length === 0)
+    throw new UsageError(`--write wants the names of agents: ${IDS.join(', ')}`)
+  if (values['organization'] !== true) {
+    if (values['root'] !== undefined) throw new UsageError('--root goes with --organization')
+  } else if (values['token-file'] !== undefined)
+    throw new UsageError('A token is of one person: --token-file and --organization exclude each other')
 }
 
 async function marketplaceOf(config: Config, context: Context): Promise<MarketplaceAddress> {
@@ -71,6 +103,10 @@ function agentsNamed(ids: readonly string[], isForOrganization: boolean): readon
   const possible = named.filter(({ organization }) => !isForOrganization || organization !== undefined)
   if (possible.length > 0) return possible
   throw new UsageError(`${ids.join(', ')} has no file for all users that is known`)
+}
+
+function managedSteps({ organization }: EnrolledAgent, marketplace: MarketplaceAddress): readonly EnrollmentStep[] {
+  return (organization?.(marketplace) ?? []).map(({ path, settings }) => stepOf(path, settings))
 }
 
 function blocksOf({ title, steps }: { readonly title: string; readonly steps: readonly EnrollmentStep[] }) {

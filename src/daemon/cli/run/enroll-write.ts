@@ -1,0 +1,120 @@
+import { resolve } from 'node:path'
+import { countOf } from '../../../base/text/plural.ts'
+import { hunksOf } from '../../../base/text/text-diff.ts'
+import type { EnrolledAgent, MarketplaceAddress } from '../../../serve/marketplace/enrollment.ts'
+import { printableLine } from '../../base/log-line.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { tokenFor } from '../../connect/connect.ts'
+import { netrcFile, organizationFiles, personFile, planFile } from '../../enrollment/enrolled-files.ts'
+import type { EnrolledFile, EnrolledMachine, PlannedFile } from '../../enrollment/enrolled-files.ts'
+import { expectOwn, writeForeign } from '../../enrollment/foreign-file.ts'
+import { printJson, printLines } from '../command.ts'
+import type { Context, ExitStatus } from '../command.ts'
+import { isYes } from '../confirm.ts'
+
+/** The marketplace, and the agents that take it. */
+export interface Enrollment {
+  readonly marketplace: MarketplaceAddress
+  readonly agents: readonly EnrolledAgent[]
+}
+
+/** Writes the settings of the agents. All files are read and edited before the first is written. */
+export async function writeEnrollment(context: Context, enrollment: Enrollment): Promise<ExitStatus> {
+  const files = [...enrolledFiles(context, enrollment), ...(await tokenFiles(context, enrollment.marketplace))]
+  const planned = await Promise.all(files.map(planFile))
+  const changing = planned.filter(({ edit }) => edit.changed.length > 0)
+  for (const { found } of changing) expectOwn(found)
+  const manual = context.values['organization'] === true ? [] : agentsWithoutFile(context, enrollment)
+  if (!context.json) printLines(context, await linesOf(planned, manual, enrollment.marketplace))
+  const isDone = context.values['dry-run'] !== true && changing.length > 0
+  if (isDone) {
+    if (!(await isAgreed(context, changing.length))) return 1
+    for (const { file, found, edit } of changing) await writeForeign(found, edit.text, file.place, file.mode)
+  }
+  if (context.json) printJson(context, resultOf(planned, isDone, manual, enrollment.marketplace))
+  else if (isDone) printLines(context, [`wrote ${countOf(changing.length, 'file')}`])
+  return 0
+}
+
+/** The files of the agents that have one, of a person or of an organization. */
+export function enrolledFiles(context: Context, { marketplace, agents }: Enrollment): readonly EnrolledFile[] {
+  const machine = machineOf(context)
+  return context.values['organization'] === true
+    ? agents.flatMap((agent) => organizationFiles(agent, marketplace, machine))
+    : agents.flatMap((agent) => personFile(agent, marketplace, machine) ?? [])
+}
+
+function machineOf({ environment, values }: Context): EnrolledMachine {
+  const { root } = values
+  if (root === '') throw new UsageError('--root names no folder')
+  return { environment, platform: process.platform, root: typeof root === 'string' ? resolve(root) : undefined }
+}
+
+async function tokenFiles(context: Context, marketplace: MarketplaceAddress): Promise<readonly EnrolledFile[]> {
+  const { environment, redactor, values } = context
+  const file = values['token-file']
+  if (typeof file !== 'string') return []
+  const token = await tokenFor(file, environment, redactor)
+  // netrc is words between spaces, in which some programs read quotes and escapes.
+  if (token === undefined || !/^[\w.~+/=-]{1,4096}$/.test(token))
+    throw new UsageError(`--token-file "${file}" holds no token: letters, digits and -._~+/= alone`)
+  return [netrcFile(marketplace, token, environment)]
+}
+
+function agentsWithoutFile(context: Context, { marketplace, agents }: Enrollment): readonly EnrolledAgent[] {
+  return agents.filter((agent) => personFile(agent, marketplace, machineOf(context)) === undefined)
+}
+
+async function isAgreed(context: Context, count: number): Promise<boolean> {
+  if (context.values['yes'] === true) return true
+  const { stdin, stderr } = context.streams
+  if (stdin.isTTY !== true || stderr.isTTY !== true || context.json)
+    throw new UsageError('There is no terminal to ask on: --yes writes without a question, --dry-run shows only')
+  if (await isYes(context, `Write ${countOf(count, 'file')}?`)) return true
+  printLines(context, ['nothing was written'])
+  return false
+}
+
+async function linesOf(
+  planned: readonly PlannedFile[],
+  manual: readonly EnrolledAgent[],
+  marketplace: MarketplaceAddress,
+): Promise<readonly string[]> {
+  const changes = await Promise.all(planned.map(diffOf))
+  const commands = manual.flatMap(({ title, person }) => [
+    `${title}: no file is known to work; do this yourself:`,
+    ...person(marketplace).flatMap(({ where, text }) => [
+      `  # ${where}`,
+      ...text.split('\n').map((line) => `  ${line}`),
+    ]),
+  ])
+  return [...changes.flat(), ...commands]
+}
+
+/** The lines that change, without those around them, which may have secrets. */
+async function diffOf({ file, found, edit }: PlannedFile): Promise<readonly string[]> {
+  const name = `${file.title}: ${printableLine(found.path)}`
+  if (edit.changed.length === 0) return [`${name}: as expected`]
+  const head = `${name}${found.content === undefined ? ' (new)' : ''}`
+  if (file.place.isPrivate === true) return [head, ...edit.changed.map((what) => `+${what} (the token is not shown)`)]
+  const hunks = (await hunksOf(found.content?.text ?? '', edit.text)) ?? []
+  return [head, ...hunks.flatMap(({ lines }) => lines.filter((line) => /^[+-]/.test(line)).map(printableLine))]
+}
+
+function resultOf(
+  planned: readonly PlannedFile[],
+  isDone: boolean,
+  manual: readonly EnrolledAgent[],
+  marketplace: MarketplaceAddress,
+): object {
+  const state = isDone ? 'written' : 'would-be-written'
+  return {
+    files: planned.map(({ file, found, edit: { changed } }) => ({
+      for: file.title,
+      path: found.path,
+      state: changed.length === 0 ? 'as-expected' : state,
+      changed,
+    })),
+    manual: manual.map(({ id, person }) => ({ agent: id, steps: person(marketplace) })),
+  }
+}
