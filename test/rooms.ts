@@ -591,7 +591,17 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon/config',
     'daemon/credentials',
   ],
-  'daemon/enrollment': ['base/settings', 'sync/store/files', 'serve/marketplace', 'daemon/base', 'daemon/config'],
+  'daemon/enrollment': [
+    'base',
+    'base/settings',
+    'sync/model',
+    'sync/store/files',
+    'sync/upstream/http',
+    'serve/marketplace',
+    'daemon/base',
+    'daemon/config',
+    'daemon/credentials',
+  ],
   'sync/store/migration': [
     'base',
     'sync/model',

@@ -148,9 +148,9 @@ class JsoncReader {
 
   #scalar(): number | boolean | null {
     const token = this.#take(SCALAR)
-    return token === undefined
-      ? this.#refuse('a value of JSON is expected')
-      : (JSON.parse(token) as number | boolean | null)
+    if (token === 'null') return null
+    const value = token === undefined ? undefined : parseJson(token)
+    return typeof value === 'number' || typeof value === 'boolean' ? value : this.#refuse('a value of JSON is expected')
   }
 
   #skip(): void {

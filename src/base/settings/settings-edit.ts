@@ -1,3 +1,4 @@
+import { isMapping } from '../json-value.ts'
 import type { JsonObject, JsonValue } from '../json-value.ts'
 
 /** The change that a text of settings needs for one purpose. */
@@ -30,8 +31,7 @@ export function jsonText(members: readonly JsonMember[]): string {
 function withValue(root: JsonObject, [name = '', ...below]: readonly string[], value: JsonValue): JsonObject {
   if (below.length === 0) return { ...root, [name]: value }
   const inner = root[name]
-  const object = typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? (inner as JsonObject) : {}
-  return { ...root, [name]: withValue(object, below, value) }
+  return { ...root, [name]: withValue(isMapping(inner) ? inner : {}, below, value) }
 }
 
 /** The tables as TOML, without a line break at the end. */

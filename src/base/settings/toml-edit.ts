@@ -10,7 +10,7 @@ import type { SettingsEdit, TomlTable } from './settings-edit.ts'
  * as it is, whatever else it has. Throws `EditRefused` if one has other values, or if the text is not valid.
  */
 export function withTables(text: string, tables: readonly TomlTable[]): SettingsEdit {
-  const before = parsed(text)
+  const before = parseToml(text)
   const missing = tables.filter((table) => isMissing(text, before, table))
   if (missing.length === 0) return { text, changed: [] }
   const eol = /\r?\n/.exec(text)?.[0] ?? '\n'
@@ -25,7 +25,8 @@ type Tables = Record<string, unknown>
 /** An integer above 2^53 is valid TOML. */
 const OPTIONS = { integersAsBigInt: 'asNeeded' } as const
 
-function parsed(text: string): Tables {
+/** Parses TOML. Throws `EditRefused` for other text. */
+export function parseToml(text: string): Record<string, unknown> {
   try {
     return parse(text, OPTIONS)
   } catch (error) {
@@ -52,14 +53,14 @@ function memberOf(node: unknown, name: string): unknown {
 
 /** A table cannot be added below one that is closed, as inline tables are. */
 function expectAdded(text: string, after: string, missing: readonly TomlTable[]): void {
-  const expected = parsed(text)
+  const expected = parseToml(text)
   for (const { path, values } of missing) {
-    let node = expected
+    let node: Tables = expected
     for (const name of path) {
-      const below = memberOf(node, name) ?? (Object.create(null) as Tables)
+      const below: unknown = memberOf(node, name) ?? Object.create(null)
       if (!isObject(below)) throw closed(text, path)
       node[name] = below
-      node = below as Tables
+      node = below
     }
     Object.assign(node, values)
   }

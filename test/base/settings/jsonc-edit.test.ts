@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { EditRefused } from '../../../src/base/settings/edit-refused.ts'
 import { withMembers } from '../../../src/base/settings/jsonc-edit.ts'
@@ -111,8 +111,10 @@ function listOf(item: fc.Arbitrary<string>, [open, close]: string, given?: reado
   })
 }
 
+/** JSON has no -0. */
+const value = fc.jsonValue({ maxDepth: 2 }).map((each): unknown => JSON.parse(JSON.stringify(each)))
 const members: fc.Arbitrary<JsonMember> = fc.oneof(
-  fc.record({ path: fc.array(keys, { minLength: 1, maxLength: 3 }), value: fc.jsonValue({ maxDepth: 2 }) }),
+  fc.record({ path: fc.array(keys, { minLength: 1, maxLength: 3 }), value }),
   fc.record({ path: fc.array(keys, { minLength: 1, maxLength: 2 }), item: fc.string() }),
 ) as fc.Arbitrary<JsonMember>
 
@@ -125,8 +127,9 @@ test('an edit adds one piece and a comma, replaces one value, and a second edit 
 
       expect(parseJsonc(after)?.value).toEqual(expectedOf(before, member))
       expect(attempted(after, member)).toBe(after)
-      if (!isThere(before, member)) expect(isSubsequence(text, after)).toBe(true)
-      expect(commentsOf(after)).toEqual(expect.arrayContaining(isThere(before, member) ? [] : [...commentsOf(text)]))
+      // A value that is replaced loses the comments in it.
+      const isKept = isSubsequence(text, after) && commentsOf(text).every((each) => commentsOf(after).includes(each))
+      expect(isKept || isThere(before, member)).toBe(true)
     }),
     { numRuns: lawRuns(20_000, 0.05) },
   )

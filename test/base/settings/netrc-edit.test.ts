@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { EditRefused } from '../../../src/base/settings/edit-refused.ts'
 import { netrcToken, withNetrcToken } from '../../../src/base/settings/netrc-edit.ts'

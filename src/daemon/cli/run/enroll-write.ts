@@ -1,22 +1,18 @@
-import { resolve } from 'node:path'
 import { countOf } from '../../../base/text/plural.ts'
 import { hunksOf } from '../../../base/text/text-diff.ts'
 import type { EnrolledAgent, MarketplaceAddress } from '../../../serve/marketplace/enrollment.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { tokenFor } from '../../connect/connect.ts'
-import { netrcFile, organizationFiles, personFile, planFile } from '../../enrollment/enrolled-files.ts'
-import type { EnrolledFile, EnrolledMachine, PlannedFile } from '../../enrollment/enrolled-files.ts'
+import { netrcFile, personFile, planFile } from '../../enrollment/enrolled-files.ts'
+import type { EnrolledFile, PlannedFile } from '../../enrollment/enrolled-files.ts'
 import { expectOwn, writeForeign } from '../../enrollment/foreign-file.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Context, ExitStatus } from '../command.ts'
 import { isYes } from '../confirm.ts'
-
-/** The marketplace, and the agents that take it. */
-export interface Enrollment {
-  readonly marketplace: MarketplaceAddress
-  readonly agents: readonly EnrolledAgent[]
-}
+import { checkLines, enrollmentCheck } from './enroll-check.ts'
+import { enrolledFiles, machineOf } from './enrolled-machine.ts'
+import type { Enrollment } from './enrolled-machine.ts'
 
 /** Writes the settings of the agents. All files are read and edited before the first is written. */
 export async function writeEnrollment(context: Context, enrollment: Enrollment): Promise<ExitStatus> {
@@ -31,23 +27,24 @@ export async function writeEnrollment(context: Context, enrollment: Enrollment):
     if (!(await isAgreed(context, changing.length))) return 1
     for (const { file, found, edit } of changing) await writeForeign(found, edit.text, file.place, file.mode)
   }
-  if (context.json) printJson(context, resultOf(planned, isDone, manual, enrollment.marketplace))
-  else if (isDone) printLines(context, [`wrote ${countOf(changing.length, 'file')}`])
+  await printEnd(context, enrollment, { planned, manual, written: isDone ? changing.length : 0 })
   return 0
 }
 
-/** The files of the agents that have one, of a person or of an organization. */
-export function enrolledFiles(context: Context, { marketplace, agents }: Enrollment): readonly EnrolledFile[] {
-  const machine = machineOf(context)
-  return context.values['organization'] === true
-    ? agents.flatMap((agent) => organizationFiles(agent, marketplace, machine))
-    : agents.flatMap((agent) => personFile(agent, marketplace, machine) ?? [])
+interface WriteEnd {
+  readonly planned: readonly PlannedFile[]
+  readonly manual: readonly EnrolledAgent[]
+  readonly written: number
 }
 
-function machineOf({ environment, values }: Context): EnrolledMachine {
-  const { root } = values
-  if (root === '') throw new UsageError('--root names no folder')
-  return { environment, platform: process.platform, root: typeof root === 'string' ? resolve(root) : undefined }
+/** A dry run sends no request. What the check finds is shown, and does not undo what was written. */
+async function printEnd(context: Context, enrollment: Enrollment, end: WriteEnd): Promise<void> {
+  const check = context.values['dry-run'] === true ? undefined : await enrollmentCheck(context, enrollment)
+  if (context.json) printJson(context, { ...resultOf(end, enrollment.marketplace), ...(check && { check }) })
+  else if (check !== undefined) {
+    const written = end.written === 0 ? [] : [`wrote ${countOf(end.written, 'file')}`]
+    printLines(context, [...written, ...checkLines(check)])
+  }
 }
 
 async function tokenFiles(context: Context, marketplace: MarketplaceAddress): Promise<readonly EnrolledFile[]> {
@@ -83,10 +80,7 @@ async function linesOf(
   const changes = await Promise.all(planned.map(diffOf))
   const commands = manual.flatMap(({ title, person }) => [
     `${title}: no file is known to work; do this yourself:`,
-    ...person(marketplace).flatMap(({ where, text }) => [
-      `  # ${where}`,
-      ...text.split('\n').map((line) => `  ${line}`),
-    ]),
+    ...person(marketplace).flatMap(({ where, text }) => `# ${where}\n${text}`.split('\n').map((line) => `  ${line}`)),
   ])
   return [...changes.flat(), ...commands]
 }
@@ -101,13 +95,8 @@ async function diffOf({ file, found, edit }: PlannedFile): Promise<readonly stri
   return [head, ...hunks.flatMap(({ lines }) => lines.filter((line) => /^[+-]/.test(line)).map(printableLine))]
 }
 
-function resultOf(
-  planned: readonly PlannedFile[],
-  isDone: boolean,
-  manual: readonly EnrolledAgent[],
-  marketplace: MarketplaceAddress,
-): object {
-  const state = isDone ? 'written' : 'would-be-written'
+function resultOf({ planned, manual, written }: WriteEnd, marketplace: MarketplaceAddress): object {
+  const state = written > 0 ? 'written' : 'would-be-written'
   return {
     files: planned.map(({ file, found, edit: { changed } }) => ({
       for: file.title,

@@ -7,6 +7,7 @@ import { configFor, printJson } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { hubAddressOf } from '../hub-address.ts'
 import { packsNamed } from '../pack-option.ts'
+import { checkEnrollment } from './enroll-check.ts'
 import { writeEnrollment } from './enroll-write.ts'
 
 const IDS = ENROLLED_AGENTS.map(({ id }) => id)
@@ -29,6 +30,10 @@ export const enroll: Command = {
     write: { type: 'boolean', help: 'write it into the settings of the named agents, after a question' },
     yes: { type: 'boolean', help: 'with --write: write without a question' },
     'dry-run': { type: 'boolean', help: 'with --write: show what would be written' },
+    check: {
+      type: 'boolean',
+      help: 'compare their settings, and ask the address; exits with 3 where something is wrong',
+    },
     'token-file': {
       type: 'string',
       value: 'FILE',
@@ -45,7 +50,7 @@ export const enroll: Command = {
   details: `
   Agents are ${IDS.join(', ')}; without one, all are printed. Nothing is written without --write.
   --write changes what it names and keeps every other byte, comments too. It refuses a file that is not valid, that is of
-  another user, or that has another table of that name. A token is never shown, and is in no settings.
+  another user, or that has another table of that name. It ends with the check. A token is never shown, and is in no settings.
 `,
   async run(context) {
     expectCombined(context)
@@ -54,6 +59,7 @@ export const enroll: Command = {
     const isForOrganization = context.values['organization'] === true
     const named = agentsNamed(context.operands, isForOrganization)
     if (context.values['write'] === true) return writeEnrollment(context, { marketplace, agents: named })
+    if (context.values['check'] === true) return checkEnrollment(context, { marketplace, agents: named })
     const token = tokenStep(marketplace)
     const agents = named.map((agent) => ({
       agent: agent.id,
@@ -76,6 +82,8 @@ function expectCombined({ operands, values }: Context): void {
   if (values['write'] !== true && lone !== undefined) throw new UsageError(`--${lone} goes with --write`)
   if (values['write'] === true && operands.length === 0)
     throw new UsageError(`--write wants the names of agents: ${IDS.join(', ')}`)
+  if (values['write'] === true && values['check'] === true)
+    throw new UsageError('--write ends with the check: --write and --check exclude each other')
   if (values['organization'] !== true) {
     if (values['root'] !== undefined) throw new UsageError('--root goes with --organization')
   } else if (values['token-file'] !== undefined)

@@ -5,13 +5,13 @@ import { expect, test } from 'vitest'
 import { Home } from '../../../support/process/program.ts'
 
 const TOKEN = `sks_${'k'.repeat(43)}`
-const URL = 'https://hub.example.com/marketplace.git'
+const URL = 'https://127.0.0.1:1/marketplace.git'
 
 async function enrolledHome(): Promise<Home> {
   const home = await Home.create()
   await home.configure({ team: ['url: https://git.example.com/team.git'] })
   const text = await readFile(home.configFile, 'utf8')
-  const serve = 'serve: { http: { public_url: "https://hub.example.com" }, marketplace: { name: acme } }'
+  const serve = 'serve: { http: { public_url: "https://127.0.0.1:1" }, marketplace: { name: acme } }'
   await writeFile(home.configFile, text.replace(/^serve: .*$/m, serve))
   return home
 }
@@ -92,7 +92,7 @@ test('an organization has its files below another root, out of which no link lea
   expect(await home.command(...args)).toMatchObject({ status: 0 })
   const managed = join(root, 'etc/claude-code/managed-settings.json')
   expect(JSON.parse(await readFile(managed, 'utf8'))).toMatchObject({
-    strictKnownMarketplaces: [{ source: 'hostPattern', hostPattern: String.raw`^hub\.example\.com$` }],
+    strictKnownMarketplaces: [{ source: 'hostPattern', hostPattern: String.raw`^127\.0\.0\.1$` }],
   })
   expect((await stat(managed)).mode & 0o777).toBe(0o644)
   expect((await stat(dirname(managed))).mode & 0o777).toBe(0o755)
@@ -120,15 +120,15 @@ test('the token is given to git by ~/.netrc, and is shown nowhere', async () => 
 
   expect(status).toBe(0)
   expect(stdout + stderr).not.toContain('kkkk')
-  expect(await readFile(netrc, 'utf8')).toBe(`machine hub.example.com login token password ${TOKEN}\n`)
+  expect(await readFile(netrc, 'utf8')).toBe(`machine 127.0.0.1 login token password ${TOKEN}\n`)
   expect((await stat(netrc)).mode & 0o777).toBe(0o600)
   expect((await home.command(...args)).stdout).toContain(`${netrc}: as expected`)
 
-  await put(home, '.netrc', 'machine hub.example.com login me password s3cret-of-me\n', 0o600)
+  await put(home, '.netrc', 'machine 127.0.0.1 login me password s3cret-of-me\n', 0o600)
   const other = await home.command(...args)
   expect(other).toMatchObject({
     status: 1,
-    stderr: expect.stringContaining('line 1: machine hub.example.com has another'),
+    stderr: expect.stringContaining('line 1: machine 127.0.0.1 has another'),
   })
   expect(other.stdout + other.stderr).not.toMatch(/kkkk|s3cret/)
 
