@@ -109,12 +109,9 @@ export const ENROLLED_AGENTS: readonly EnrolledAgent[] = [
   {
     id: 'cursor',
     title: 'Cursor',
-    // Cursor's own servers fetch, from GitHub alone (cursor.com/docs, team marketplaces).
-    person: ({ url }) => [
-      shell(
-        `git clone --mirror ${shellWord(url)} marketplace.git`,
-        'git -C marketplace.git push --mirror https://github.com/ORGANIZATION/REPOSITORY.git',
-      ),
+    // Cursor's own servers fetch, and by its documents (June 2026) from GitHub alone.
+    person: () => [
+      shell('skillsyncd publish --git https://github.com/ORGANIZATION/REPOSITORY.git'),
       {
         where: 'Dashboard, by an admin of the team',
         text: 'Settings, Plugins, Team marketplaces: import ORGANIZATION/REPOSITORY',

@@ -39,6 +39,7 @@ test('each agent has its commands, and git gets the token', async () => {
     'copilot plugin install docs@acme',
     '"chat.plugins.marketplaces"',
     'gemini skills install https://hub.example.com/marketplace.git --path plugins/docs/skills --consent',
+    'skillsyncd publish --git https://github.com/ORGANIZATION/REPOSITORY.git',
   ])
     expect(stdout).toContain(text)
 })
