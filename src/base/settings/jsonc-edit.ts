@@ -12,14 +12,28 @@ import type { JsonMember, SettingsEdit } from './settings-edit.ts'
  */
 export function withMembers(text: string, members: readonly JsonMember[]): SettingsEdit {
   const changed: string[] = []
+  const shown: string[] = []
   let edited = text
   for (const member of members) {
     const next = withMember(edited, member)
     if (next === edited) continue
-    edited = next
     changed.push(member.path.join(' → '))
+    shown.push(...linesOf(edited, member))
+    edited = next
   }
-  return { text: edited, changed }
+  return { text: edited, changed, shown }
+}
+
+function linesOf(before: string, member: JsonMember): readonly string[] {
+  const name = member.path.join(' → ')
+  if ('item' in member) return [`+${name}: ${JSON.stringify(member.item)}`]
+  const old = valueAt(parseJsonc(before), member.path)
+  const removed = old === undefined ? [] : [`-${name}: ${JSON.stringify(old)}`]
+  return [...removed, `+${name}: ${JSON.stringify(member.value)}`]
+}
+
+function valueAt(root: JsoncNode | undefined, path: readonly string[]): JsonValue | undefined {
+  return path.reduce((node, name) => node?.entries?.find((entry) => entry.name === name)?.node, root)?.value
 }
 
 function withMember(text: string, member: JsonMember): string {

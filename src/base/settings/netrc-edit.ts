@@ -14,19 +14,19 @@ export function netrcToken(text: string, host: string): string | undefined {
  * password.
  */
 export function withNetrcToken(text: string, host: string, token: string): SettingsEdit {
-  const changed = [`machine ${host}`]
+  const done = { changed: [`machine ${host}`], shown: [`+machine ${host}, with a token that is not shown`] }
   const entries = entriesOf(text)
   const [entry, second] = entries.filter(({ machine }) => machine === host)
   if (second !== undefined) throw refusal(text, second.start, `machine ${host} is there twice`)
   if (entry === undefined) {
     const line = `machine ${host} login ${LOGIN} password ${token}`
-    return { text: withLine(text, line, isOpenEnded(text, entries)), changed }
+    return { text: withLine(text, line, isOpenEnded(text, entries)), ...done }
   }
   if (entry.login?.text !== LOGIN || entry.password === undefined)
     throw refusal(text, entry.start, `machine ${host} has another login than "${LOGIN}"`)
   const { start, text: before } = entry.password
-  if (before === token) return { text, changed: [] }
-  return { text: text.slice(0, start) + token + text.slice(start + before.length), changed }
+  if (before === token) return { text, changed: [], shown: [] }
+  return { text: text.slice(0, start) + token + text.slice(start + before.length), ...done }
 }
 
 interface NetrcEntry {

@@ -6,6 +6,8 @@ export interface SettingsEdit {
   readonly text: string
   /** The names of what was added or replaced; empty if the text is as it was. */
   readonly changed: readonly string[]
+  /** The change for a person: lines with a sign. They have no other setting of the text, which may be a secret. */
+  readonly shown: readonly string[]
 }
 
 /** One member of a JSON file: its value, or an item that its array has. */

@@ -12,12 +12,15 @@ import type { SettingsEdit, TomlTable } from './settings-edit.ts'
 export function withTables(text: string, tables: readonly TomlTable[]): SettingsEdit {
   const before = parseToml(text)
   const missing = tables.filter((table) => isMissing(text, before, table))
-  if (missing.length === 0) return { text, changed: [] }
+  if (missing.length === 0) return { text, changed: [], shown: [] }
   const eol = /\r?\n/.exec(text)?.[0] ?? '\n'
   const gap = text.trim() === '' ? '' : (text.endsWith('\n') ? '' : eol) + eol
   const after = `${text}${gap}${tomlText(missing, eol)}${eol}`
   expectAdded(text, after, missing)
-  return { text: after, changed: missing.map(({ path }) => path.join('.')) }
+  const shown = tomlText(missing)
+    .split('\n')
+    .map((line) => `+${line}`)
+  return { text: after, changed: missing.map(({ path }) => path.join('.')), shown }
 }
 
 type Tables = Record<string, unknown>

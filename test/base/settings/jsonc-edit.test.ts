@@ -43,12 +43,22 @@ test.each([
   expect(edited(text, { path: ['b'], value: 1 })).toBe(after)
 })
 
+test('a change is shown with its old value, and without any other setting', () => {
+  const text = '{"env":{"KEY":"s3cret"},"enabledPlugins":{"docs@acme":false},"a":"s3cret"}'
+
+  expect(withMembers(text, [PLUGIN, URL]).shown).toEqual([
+    '-enabledPlugins → docs@acme: false',
+    '+enabledPlugins → docs@acme: true',
+    '+chat.plugins.marketplaces: "https://hub/marketplace.git"',
+  ])
+})
+
 test('an item is appended to its array once', () => {
   const text = '{\n  "chat.plugins.marketplaces": [\n    "https://other/x.git",\n  ]\n}\n'
   const after = text.replace('x.git",\n', 'x.git",\n    "https://hub/marketplace.git"\n')
 
-  expect(withMembers(text, [URL])).toEqual({ text: after, changed: ['chat.plugins.marketplaces'] })
-  expect(withMembers(after, [URL])).toEqual({ text: after, changed: [] })
+  expect(withMembers(text, [URL])).toMatchObject({ text: after, changed: ['chat.plugins.marketplaces'] })
+  expect(withMembers(after, [URL])).toMatchObject({ text: after, changed: [] })
 })
 
 test.each([

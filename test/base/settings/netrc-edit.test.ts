@@ -23,8 +23,8 @@ test.each([
     'macdef init\nmachine hub login x\n\nmachine hub login token password sks_new',
   ],
 ])('the token of %j', (text, after) => {
-  expect(withNetrcToken(text, 'hub', 'sks_new')).toEqual({ text: after, changed: ['machine hub'] })
-  expect(withNetrcToken(after, 'hub', 'sks_new')).toEqual({ text: after, changed: [] })
+  expect(withNetrcToken(text, 'hub', 'sks_new')).toMatchObject({ text: after, changed: ['machine hub'] })
+  expect(withNetrcToken(after, 'hub', 'sks_new')).toMatchObject({ text: after, changed: [] })
   expect(netrcToken(after, 'hub')).toBe('sks_new')
 })
 
@@ -57,7 +57,7 @@ test('any other entry stays, and a second edit changes nothing', () => {
       const { text: after } = withNetrcToken(text, 'hub', 'sks_new')
 
       expect(after.startsWith(text)).toBe(true)
-      expect(withNetrcToken(after, 'hub', 'sks_new')).toEqual({ text: after, changed: [] })
+      expect(withNetrcToken(after, 'hub', 'sks_new')).toMatchObject({ text: after, changed: [] })
       expect(netrcToken(after, 'hub')).toBe('sks_new')
     }),
     { numRuns: lawRuns(5_000, 0.05) },

@@ -1,5 +1,4 @@
 import { countOf } from '../../../base/text/plural.ts'
-import { hunksOf } from '../../../base/text/text-diff.ts'
 import type { EnrolledAgent, MarketplaceAddress } from '../../../serve/marketplace/enrollment.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
@@ -21,7 +20,7 @@ export async function writeEnrollment(context: Context, enrollment: Enrollment):
   const changing = planned.filter(({ edit }) => edit.changed.length > 0)
   for (const { found } of changing) expectOwn(found)
   const manual = context.values['organization'] === true ? [] : agentsWithoutFile(context, enrollment)
-  if (!context.json) printLines(context, await linesOf(planned, manual, enrollment.marketplace))
+  if (!context.json) printLines(context, linesOf(planned, manual, enrollment.marketplace))
   const isDone = context.values['dry-run'] !== true && changing.length > 0
   if (isDone) {
     if (!(await isAgreed(context, changing.length))) return 1
@@ -72,27 +71,22 @@ async function isAgreed(context: Context, count: number): Promise<boolean> {
   return false
 }
 
-async function linesOf(
+function linesOf(
   planned: readonly PlannedFile[],
   manual: readonly EnrolledAgent[],
   marketplace: MarketplaceAddress,
-): Promise<readonly string[]> {
-  const changes = await Promise.all(planned.map(diffOf))
+): readonly string[] {
   const commands = manual.flatMap(({ title, person }) => [
     `${title}: no file is known to work; do this yourself:`,
     ...person(marketplace).flatMap(({ where, text }) => `# ${where}\n${text}`.split('\n').map((line) => `  ${line}`)),
   ])
-  return [...changes.flat(), ...commands]
+  return [...planned.flatMap(changesOf), ...commands]
 }
 
-/** The lines that change, without those around them, which may have secrets. */
-async function diffOf({ file, found, edit }: PlannedFile): Promise<readonly string[]> {
+function changesOf({ file, found, edit }: PlannedFile): readonly string[] {
   const name = `${file.title}: ${printableLine(found.path)}`
   if (edit.changed.length === 0) return [`${name}: as expected`]
-  const head = `${name}${found.content === undefined ? ' (new)' : ''}`
-  if (file.place.isPrivate === true) return [head, ...edit.changed.map((what) => `+${what} (the token is not shown)`)]
-  const hunks = (await hunksOf(found.content?.text ?? '', edit.text)) ?? []
-  return [head, ...hunks.flatMap(({ lines }) => lines.filter((line) => /^[+-]/.test(line)).map(printableLine))]
+  return [`${name}${found.content === undefined ? ' (new)' : ''}`, ...edit.shown.map(printableLine)]
 }
 
 function resultOf({ planned, manual, written }: WriteEnd, marketplace: MarketplaceAddress): object {

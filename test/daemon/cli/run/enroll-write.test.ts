@@ -65,7 +65,7 @@ test('nothing is written without an answer, and only with yes', async () => {
   expect(await home.command(...args)).toMatchObject({ status: 2, stderr: expect.stringContaining('no terminal') })
   expect(await home.command(...args, '--dry-run')).toMatchObject({
     status: 0,
-    stdout: expect.stringContaining('+    "skills@acme": true'),
+    stdout: expect.stringContaining('+enabledPlugins → skills@acme: true'),
   })
   expect(await home.typing(['n'], ...args)).toMatchObject({ status: 1 })
   await expect(stat(dirname(path))).rejects.toThrow('ENOENT')
