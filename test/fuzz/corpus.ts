@@ -13,6 +13,7 @@ import { GIT_REQUEST_SEEDS } from './git-requests.ts'
 import { MESSAGE_SEEDS } from './messages.ts'
 import { mutated } from './mutate.ts'
 import { recipeOf, withChecksum } from './recipe.ts'
+import { SETTINGS_SEEDS } from './settings.ts'
 import { SIGNATURE_SEEDS } from './signatures.ts'
 import { KINDS } from './targets.ts'
 import type { TargetKind } from './targets.ts'
@@ -28,7 +29,9 @@ export async function corpusIn(scratch: string): Promise<readonly Input[]> {
   const made = [...(await inputsOf('sha1', scratch)), ...(await inputsOf('sha256', scratch)), ...SELDOM]
   return [
     ...made,
-    ...[DOCUMENT_SEEDS, SIGNATURE_SEEDS, ARCHIVE_SEEDS, MESSAGE_SEEDS, GIT_REQUEST_SEEDS].flatMap(seedsIn),
+    ...[DOCUMENT_SEEDS, SIGNATURE_SEEDS, ARCHIVE_SEEDS, MESSAGE_SEEDS, GIT_REQUEST_SEEDS, SETTINGS_SEEDS].flatMap(
+      seedsIn,
+    ),
   ]
 }
 

@@ -60,6 +60,12 @@ const GROUPS = [
     least: { read: 10, refused: 300 },
   },
   {
+    what: 'what agents and people set',
+    kinds: ['jsonc', 'toml', 'netrc'],
+    executions: 600,
+    least: { read: 50, refused: 200 },
+  },
+  {
     what: 'what clients of git send',
     kinds: ['git-command', 'upload-request'],
     executions: 600,

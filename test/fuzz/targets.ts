@@ -17,6 +17,7 @@ import { DOCUMENTS } from './documents.ts'
 import { GIT_REQUESTS } from './git-requests.ts'
 import { MESSAGES } from './messages.ts'
 import { packOf } from './recipe.ts'
+import { SETTINGS } from './settings.ts'
 import { SIGNATURES } from './signatures.ts'
 import { expect } from './target.ts'
 import type { Target } from './target.ts'
@@ -53,7 +54,7 @@ const GIT = {
   },
 } as const satisfies Readonly<Record<string, Target>>
 
-const TARGETS = { ...GIT, ...DOCUMENTS, ...SIGNATURES, ...ARCHIVES, ...MESSAGES, ...GIT_REQUESTS }
+const TARGETS = { ...GIT, ...DOCUMENTS, ...SIGNATURES, ...ARCHIVES, ...MESSAGES, ...GIT_REQUESTS, ...SETTINGS }
 
 export type TargetKind = keyof typeof TARGETS
 
