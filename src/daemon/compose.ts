@@ -55,7 +55,7 @@ export function compose(loaded: LoadedParts) {
   const servers = mcp.connections
   const candidates = new Candidates({ ...base, servers })
   const fallbackTo = (id: SourceId): Fallback => fallbackOf(id, candidates, mcp)
-  const puller = new Puller({ ...base, servers, candidates, fallbackTo, fetchAll: mcp.fetchAll.bind(mcp) })
+  const puller = new Puller({ ...base, servers, candidates, fallbackTo, advance: mcp.advance })
   const scheduler = new PullScheduler({ ...base, puller })
 
   const decisions = new OperatorDecisions({ ...base, puller })
@@ -80,6 +80,10 @@ export function compose(loaded: LoadedParts) {
   servers.onNews((id) => {
     activity.heard(id)
     scheduler.trigger(id)
+  })
+  mcp.advance.onFetched(() => {
+    loaded.linking.follow()
+    folders.follow()
   })
   mcp.contents.onOutdated(async (id) => puller.refetch(id))
   return {

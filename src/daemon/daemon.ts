@@ -102,6 +102,7 @@ export class Daemon implements AsyncDisposable {
     await daemon.linking.read()
     await daemon.lock.read()
     reloadState.views.define(config.packs)
+    daemon.linking.configure(config)
     daemon.registry.publish(catalog)
     tellLosses(publisher.lost, context.log)
     await daemon.linking.settled()
@@ -199,9 +200,13 @@ export class Daemon implements AsyncDisposable {
     const { folders, mcp, publications, scheduler } = this.#parts
     folders.follow()
     publications.follow()
-    mcp.watch()
+    const follow = (): void => {
+      mcp.watch()
+      mcp.advance.follow()
+    }
+    follow()
     // Runs even if the catalog that clients see is unchanged: skills that wait for approval are watched too.
-    this.#watching = this.registry.watch(() => mcp.watch())
+    this.#watching = this.registry.watch(follow)
     scheduler.start()
   }
 

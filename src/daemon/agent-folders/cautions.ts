@@ -6,6 +6,7 @@ import type { Agent } from '../agents/agents.ts'
 import { readBounded } from '../base/plain-file.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
+import { sourcesWithFolders } from './fetched-skills.ts'
 import type { LinkedFolder, Links, Use } from './link-record.ts'
 
 /** The surroundings in which an agent may find a skill twice. */
@@ -26,29 +27,32 @@ export async function cautionsFor(
     if (agent === undefined) return []
     const { title, caution, alsoReads } = agent
     const twice = everywhere.filter((use) => use.project === project && alsoReads.includes(use.agent))
-    const file = await fileWithServer(agent, config, environment)
+    const found = await serversOf(agent, environment)
+    const isOurs = namesOf(config).some((name) => found?.text.includes(name))
+    const hubs = isOurs ? [] : sourcesWithFolders(config).filter(({ url }) => found?.text.includes(url))
     return [
       ...(copies || caution === undefined ? [] : [`${title}: ${caution}`]),
       ...twice.map((use) => `${title} reads the folder of ${use.agent} too: it may show each skill twice`),
-      ...(file === undefined
-        ? []
-        : [
-            `${title} has these skills over MCP too, by ${file}: it may show each twice; remove the server there, or unlink`,
-          ]),
+      ...(isOurs ? [`${title} has these skills over MCP too, by ${found?.file}: ${TWICE}`] : []),
+      ...hubs.map(({ id }) => `${title} has the skills of ${id} over MCP too, by ${found?.file}: ${TWICE}`),
     ]
   })
   return (await Promise.all(cautions)).flat()
 }
 
-/** The agent's file of MCP servers, if it names this program or its address. A file that cannot be read names neither. */
-async function fileWithServer(agent: Agent, config: Config, environment: Environment): Promise<string | undefined> {
+const TWICE = 'it may show each twice; remove the server there, or unlink'
+
+/** The agent's file of MCP servers, and the servers that it names. `undefined` if it cannot be read. */
+async function serversOf(
+  agent: Agent,
+  environment: Environment,
+): Promise<{ readonly file: string; readonly text: string } | undefined> {
   const file = agent.mcp?.(environment)
   if (file === undefined) return undefined
   try {
     const bytes = (await readBounded(file, MOST_BYTES)) ?? new Uint8Array()
     const text = Buffer.from(bytes).toString()
-    const servers = serversIn(parseJson(text)) ?? text
-    return namesOf(config).some((name) => servers.includes(name)) ? file : undefined
+    return { file, text: serversIn(parseJson(text)) ?? text }
   } catch (error) {
     if (isDiskError(error)) return undefined
     throw error

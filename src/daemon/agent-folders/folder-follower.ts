@@ -12,6 +12,8 @@ import type { Config, KeptFolder } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
 import { applyPlan, isRecorded, whyNot } from './apply-plan.ts'
 import type { Done, Recording } from './apply-plan.ts'
+import { fetchedIn } from './fetched-skills.ts'
+import type { FetchedSkills } from './fetched-skills.ts'
 import { planOf } from './folder-plan.ts'
 import type { Pace } from './folder-plan.ts'
 import { isFolder, linkCommandOf } from './folder-status.ts'
@@ -42,7 +44,7 @@ export class FolderFollower implements AsyncDisposable {
   readonly #over = new AbortController()
   #isQueued = false
   /** The linkable skills of the last catalog, for all its folders. */
-  #served: (Pick<ServedLinks, 'linkable' | 'meant'> & { readonly catalog: Catalog }) | undefined
+  #served: (Linkables & { readonly catalog: Catalog; readonly fetched: FetchedSkills }) | undefined
   /** The number of entries that were examined or changed. */
   #entries = 0
   #watching: Disposable | undefined
@@ -126,9 +128,10 @@ export class FolderFollower implements AsyncDisposable {
   async #pass(): Promise<Pass> {
     const { wanted, problems } = await this.#wanted()
     const passes: Pass[] = [{ problems, removed: 0 }]
+    const linkables = await this.#linkables()
     for (const folder of wanted) {
       if (this.#over.signal.aborted) break
-      passes.push(await this.#followIn(folder))
+      passes.push(await this.#followIn(folder, linkables))
     }
     return {
       problems: passes.flatMap((pass) => pass.problems),
@@ -165,7 +168,7 @@ export class FolderFollower implements AsyncDisposable {
     return { wanted: [...wanted.values()], problems }
   }
 
-  async #followIn({ path, folder, uses, copies }: WantedFolder): Promise<Pass> {
+  async #followIn({ path, folder, uses, copies }: WantedFolder, linkables: Linkables): Promise<Pass> {
     const { config, store, publisher, log, linking } = this.#parts
     const recording: Recording = {
       put: async (put) => linking.put(put),
@@ -178,7 +181,7 @@ export class FolderFollower implements AsyncDisposable {
     try {
       // Before anything is removed: another process may be the writer by now.
       await store.folder.expectRight()
-      const state = this.#state()
+      const state = { config, store, links: linking.links, ...linkables }
       const ground = { config, store, lost: publisher.lost }
       const wanted = { folder, only: undefined, copies, remainderOf: (one: LinkedSkill) => remainderOf(one, ground) }
       const plan = await planOf(wanted, state, pace)
@@ -197,15 +200,15 @@ export class FolderFollower implements AsyncDisposable {
     }
   }
 
-  #state(): ServedLinks {
-    const { config, store, linking, registry } = this.#parts
-    const { catalog } = registry
-    if (this.#served?.catalog !== catalog) {
-      const linkable = linkableIn(catalog)
-      this.#served = { catalog, linkable, meant: new LinkTargets(linkable) }
+  async #linkables(): Promise<Linkables> {
+    const { catalog } = this.#parts.registry
+    const fetched = await fetchedIn(catalog, this.#parts)
+    if (this.#served?.catalog !== catalog || this.#served.fetched !== fetched) {
+      const linkable = linkableIn(catalog, fetched)
+      this.#served = { catalog, fetched, linkable, meant: new LinkTargets(linkable) }
     }
     const { linkable, meant } = this.#served
-    return { config, store, links: linking.links, linkable, meant }
+    return { linkable, meant }
   }
 }
 
@@ -219,6 +222,9 @@ interface FolderProblem {
   readonly path: string
   readonly message: string
 }
+
+/** The skills that can be linked, for all folders of one pass. */
+type Linkables = Pick<ServedLinks, 'linkable' | 'meant'>
 
 interface WantedFolder extends LinkTarget {
   /** The path in the configuration. */

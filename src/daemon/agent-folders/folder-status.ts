@@ -7,6 +7,7 @@ import { futurePath } from '../base/resolve-path.ts'
 import { pathOfKept } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
+import { sourcesWithFolders } from './fetched-skills.ts'
 import { planOf } from './folder-plan.ts'
 import type { PlanStep } from './folder-plan.ts'
 import { linkedState } from './link-context.ts'
@@ -15,6 +16,7 @@ import { namedFolderOf, useOfFolder } from './link-record.ts'
 import type { LinkedFolder, LinkedSkill, Only, Use } from './link-record.ts'
 import { readLinks } from './links-file.ts'
 import { remainderOf } from './remainder.ts'
+import type { LeftOut } from './unlinkable-skills.ts'
 
 /** The state of one linked folder compared with the served skills. */
 export interface FolderNow {
@@ -44,6 +46,13 @@ export async function foldersNow(config: Config, environment: Environment): Prom
   const followed = await followedFolders(config, environment)
   const all = new Map([...followed, ...state.links.folders])
   return Promise.all([...all].map(([path, folder]) => folderNow(path, folder, state, followed.has(path))))
+}
+
+/** The skills of MCP servers with `folders` that are put into no folder, each with the reason. */
+export async function unlinkedUpstream(config: Config): Promise<readonly LeftOut[]> {
+  const servers = new Set(sourcesWithFolders(config).map(({ id }) => id))
+  const state = servers.size === 0 ? undefined : await linkedState(config)
+  return state?.leftOut.filter(({ source }) => servers.has(source)) ?? []
 }
 
 /** The folders that the configuration names, with links resolved, as if nothing were recorded of them. */

@@ -1,12 +1,16 @@
+import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { offeredIn } from '../../sync/catalog/tool-catalog.ts'
 import type { OfferedSkills } from '../../sync/catalog/tool-catalog.ts'
+import { pendingIn } from '../../sync/decisions/approvals.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
+import type { Skill } from '../../sync/model/skill.ts'
 import { currentState } from '../../sync/pull/generation-catalog.ts'
 import type { Loss } from '../../sync/pull/load-generation.ts'
 import { Store } from '../../sync/store/store.ts'
 import { idsOf } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import { admissionOf } from '../trust/serving-policy.ts'
+import { fetchedIn, sourcesWithFolders } from './fetched-skills.ts'
 import type { Links, Only } from './link-record.ts'
 import type { Linkable } from './linkable-skills.ts'
 import { LinkTargets, linkableIn } from './linkable-skills.ts'
@@ -31,9 +35,9 @@ export interface LinkedState extends ServedLinks {
   readonly lost: readonly Loss[]
   /** True if a generation exists: something was pulled. */
   readonly isServing: boolean
-  /** The number of listed skills that come from other MCP servers. */
+  /** The number of listed skills that come from MCP servers whose sources have no `folders`. */
   readonly ofUpstream: number
-  /** All skills of other MCP servers. */
+  /** All skills of the MCP servers whose sources have no `folders`. */
   readonly upstream: readonly LeftOut[]
   readonly leftOut: readonly LeftOut[]
 }
@@ -44,8 +48,10 @@ export async function linkedState(config: Config): Promise<LinkedState | undefin
   if (store === undefined) return undefined
   await store.decisions.read()
   const { catalog, lost } = await currentState(store, idsOf(config), admissionOf(config))
-  const linkable = linkableIn(catalog)
-  const ofUpstream = catalog.listed.filter(({ skill }) => isOfUpstream(skill)).length
+  const fetched = await fetchedIn(catalog, { config, store })
+  const linkable = linkableIn(catalog, fetched)
+  const servers = new Set(sourcesWithFolders(config).map(({ id }) => id))
+  const ofUpstream = catalog.listed.filter(({ source, skill }) => isOfUpstream(skill) && !servers.has(source)).length
   return {
     config,
     store,
@@ -56,9 +62,18 @@ export async function linkedState(config: Config): Promise<LinkedState | undefin
     lost,
     isServing: catalog.generation > 0,
     ofUpstream,
-    upstream: upstreamIn(catalog),
-    leftOut: leftOutOf(catalog, linkable),
+    upstream: upstreamIn(catalog, servers),
+    leftOut: leftOutOf(catalog, linkable, { fetched, servers, pending: pendingOf(catalog, config, store) }),
   }
+}
+
+function pendingOf({ snapshots }: Catalog, config: Config, { decisions }: Store): ReadonlySet<Skill> {
+  const judged = sourcesWithFolders(config).filter(({ approval }) => approval === 'required')
+  return new Set(
+    snapshots.flatMap((snapshot) =>
+      judged.some(({ id }) => id === snapshot.source) ? pendingIn(snapshot, decisions.approvals) : [],
+    ),
+  )
 }
 
 /** The requested skills: all, or those of some sources plus single ones (`source/path`). */

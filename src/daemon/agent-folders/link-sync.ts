@@ -3,10 +3,13 @@ import type { Registry } from '../../serve/registry.ts'
 import { Damaged, SyncError } from '../../sync/model/sync-error.ts'
 import type { StoredSkill } from '../../sync/store/skills/stored-path.ts'
 import { storedSkill } from '../../sync/store/skills/stored-path.ts'
+import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
+import { NONE_FETCHED, fetchedIn } from './fetched-skills.ts'
 import { NO_LINKS, withDropped, withPut } from './link-record.ts'
 import type { Drop, Links, Put, NameTaken } from './link-record.ts'
 import { LinkTargets, linkableIn } from './linkable-skills.ts'
+import type { Linkable } from './linkable-skills.ts'
 import { readLinks, writeLinks } from './links-file.ts'
 
 /**
@@ -16,6 +19,7 @@ import { readLinks, writeLinks } from './links-file.ts'
 export class Linking {
   readonly #parts: Pick<DaemonContext, 'store' | 'log'>
   readonly #registry: Registry
+  #config: Config | undefined
   #links: Links = NO_LINKS
   #failure: SyncError | undefined
   readonly #queue = new SerialQueue()
@@ -25,6 +29,11 @@ export class Linking {
   constructor(parts: Pick<DaemonContext, 'store' | 'log'>, registry: Registry) {
     this.#parts = parts
     this.#registry = registry
+  }
+
+  /** Takes from this configuration, from now on, which MCP servers have skills to link: none before. */
+  configure(config: Config): void {
+    this.#config = config
   }
 
   /** Reads the recorded links. If that fails, the targets of the links stay as they are. */
@@ -103,7 +112,7 @@ export class Linking {
     // While the disabled skills are unknown, the links keep their last known targets.
     if (this.#failure !== undefined || this.#parts.store.decisions.areUnknown) return
     const { skills } = this.#links
-    const meant = new LinkTargets(skills.size === 0 ? [] : linkableIn(this.#registry.catalog))
+    const meant = new LinkTargets(skills.size === 0 ? [] : await this.#linkable())
     const wanted = new Map<string, StoredSkill>()
     for (const [name, linked] of skills) {
       const found = meant.of(name, linked)
@@ -118,6 +127,14 @@ export class Linking {
     this.#verified = new Set([...wanted.values()].map(keyOf))
     // The others lead to what is served by now: one of them may be disabled.
     if (damage !== undefined) throw damage
+  }
+
+  async #linkable(): Promise<readonly Linkable[]> {
+    const { store } = this.#parts
+    const { catalog } = this.#registry
+    const fetched =
+      this.#config === undefined ? NONE_FETCHED : await fetchedIn(catalog, { config: this.#config, store })
+    return linkableIn(catalog, fetched)
   }
 
   /**

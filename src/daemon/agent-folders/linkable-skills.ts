@@ -2,6 +2,7 @@ import type { CatalogSkill, FolderSkill } from '../../sync/catalog/catalog-entry
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { folderSkillsIn } from '../../sync/catalog/folder-skills.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
+import type { FetchedSkills } from './fetched-skills.ts'
 import type { LinkedSkill } from './link-record.ts'
 
 /** A skill that can be linked, by its `name`. */
@@ -9,11 +10,13 @@ export type Linkable = CatalogSkill | FolderSkill
 
 /**
  * The skills that can be linked: the listed ones, and the tools-only ones by the names of their folders. A skill of
- * another MCP server is never linked. Its files are fetched on demand and checked on each read, and an agent that opens
- * a folder would not check them.
+ * another MCP server only if its source has `folders` and all of its files are here: an agent that opens a folder fetches
+ * and compares nothing.
  */
-export function linkableIn(catalog: Catalog): readonly Linkable[] {
-  return [...catalog.listed, ...folderSkillsIn(catalog)].filter(({ skill }) => !isOfUpstream(skill))
+export function linkableIn(catalog: Catalog, fetched: FetchedSkills): readonly Linkable[] {
+  return [...catalog.listed, ...folderSkillsIn(catalog)].filter(
+    ({ skill }) => !isOfUpstream(skill) || (fetched.has(skill) && fetched.get(skill) === undefined),
+  )
 }
 
 /** Finds the skills that linked names stand for in one catalog. */

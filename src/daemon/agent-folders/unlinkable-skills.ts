@@ -3,6 +3,7 @@ import { noFolderNameReason } from '../../sync/catalog/folder-skills.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import type { FetchedSkills } from './fetched-skills.ts'
 import type { Linkable } from './linkable-skills.ts'
 
 /** A known skill that is put into no folder. */
@@ -14,32 +15,51 @@ export interface LeftOut {
   readonly why: string
 }
 
+/** What decides about the skills of other MCP servers. */
+export interface UpstreamGround {
+  readonly fetched: FetchedSkills
+  /** The MCP servers whose sources have `folders`. */
+  readonly servers: ReadonlySet<SourceId>
+  /** The skills that wait for approval. */
+  readonly pending: ReadonlySet<Skill>
+}
+
 /**
- * All known skills that cannot be linked, each with its reason. Omits those of other MCP servers, which are never
- * linked.
+ * All known skills that cannot be linked, each with its reason. Omits those of MCP servers whose sources have no
+ * `folders`.
  */
-export function leftOutOf({ snapshots, sources }: Catalog, linkable: readonly Linkable[]): readonly LeftOut[] {
+export function leftOutOf(
+  { snapshots, sources }: Catalog,
+  linkable: readonly Linkable[],
+  { fetched, servers, pending }: UpstreamGround,
+): readonly LeftOut[] {
   const linked = new Set(linkable.map(({ skill }) => skill))
   const disabled = new Map(sources.map(([source, ...paths]) => [source, new Set<string>(paths)]))
   return snapshots.flatMap(({ source, skills }) =>
     skills
-      .filter((skill) => !linked.has(skill) && !isOfUpstream(skill))
+      .filter((skill) => !linked.has(skill) && (!isOfUpstream(skill) || servers.has(source)))
       .map((skill) => {
         const { path, name } = skill
-        return { source, path, name, why: whyLeftOut(skill, disabled.get(source)?.has(path) === true) }
+        // The catalog leaves out both in the same way.
+        if (pending.has(skill)) return { source, path, name, why: 'it waits for skillsyncd approve' }
+        const isDisabled = disabled.get(source)?.has(path) === true
+        const lack = isDisabled ? undefined : fetched.get(skill)
+        return { source, path, name, why: lack ?? whyLeftOut(skill, isDisabled) }
       }),
   )
 }
 
-/** The skills of other MCP servers, each with the reason why it is not linked: for a command that names one. */
-export function upstreamIn({ snapshots }: Catalog): readonly LeftOut[] {
+/** The skills of the MCP servers whose sources have no `folders`: for a command that names one. */
+export function upstreamIn({ snapshots }: Catalog, servers: ReadonlySet<SourceId>): readonly LeftOut[] {
   return snapshots.flatMap(({ source, skills }) =>
-    skills.filter(isOfUpstream).map(({ path, name }) => ({ source, path, name, why: OF_UPSTREAM })),
+    servers.has(source)
+      ? []
+      : skills.filter(isOfUpstream).map(({ path, name }) => ({ source, path, name, why: OF_UPSTREAM })),
   )
 }
 
 const OF_UPSTREAM =
-  'it is of another MCP server, and no such skill is put into a folder: its files are checked whenever they are read, which an agent that opens a folder does not do. Agents have it over MCP (skillsyncd mcp); to have it in a folder, add the repository that it comes from as a source'
+  'it is of another MCP server, and its source has no `folders: true`, which lets its skills, scripts included, be put into folders of agents. Agents have it over MCP (skillsyncd mcp)'
 
 function whyLeftOut(skill: Skill, isDisabled: boolean): string {
   if (isDisabled) return 'disabled'

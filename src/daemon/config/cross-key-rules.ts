@@ -136,6 +136,7 @@ const STRAYS: readonly Stray[] = [
     keys: {
       approval: 'it is about skills of another server',
       fetch: 'it is about skills of another server',
+      folders: 'it is about skills of another server',
       budgets: 'it is about skills of another server',
       unverifiable: 'it is about skills of another server',
       packed: 'it is about skills of another server',

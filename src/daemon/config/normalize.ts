@@ -232,7 +232,7 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
 
 type OfMcp = Pick<
   McpSource,
-  'kind' | 'id' | 'url' | 'place' | 'approval' | 'fetching' | 'budgets' | 'packed' | 'unverifiable' | 'uris'
+  'kind' | 'id' | 'url' | 'place' | 'approval' | 'fetching' | 'folders' | 'budgets' | 'packed' | 'unverifiable' | 'uris'
 >
 
 function mcpOf(entry: SourceEntry, mcp: NonNullable<SourceEntry['mcp']>, absolute: Absolute): OfMcp {
@@ -244,6 +244,7 @@ function mcpOf(entry: SourceEntry, mcp: NonNullable<SourceEntry['mcp']>, absolut
     place,
     approval: entry.approval ?? 'required',
     fetching: entry.fetch ?? 'lazy',
+    folders: entry.folders ?? false,
     budgets: budgetsOf(entry.budgets),
     packed: entry.packed ?? 'ignore',
     unverifiable: entry.unverifiable ?? 'withhold',

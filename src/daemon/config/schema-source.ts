@@ -224,6 +224,12 @@ const OF_MCP = {
     .enum(['lazy', 'all'])
     .optional()
     .describe('mcp: fetch a file when it is asked for, or all at once. Default: lazy.'),
+  folders: z
+    .boolean()
+    .optional()
+    .describe(
+      'mcp: let `links` and `skillsyncd link` put its skills, scripts included, into the folders of agents. All files are fetched and compared in advance. Default: false.',
+    ),
   budgets: BUDGETS.optional().describe('mcp: bounds on what this server can make us fetch and keep.'),
   unverifiable: z
     .enum(['withhold', 'serve'])

@@ -53,7 +53,9 @@ export class McpDecisions {
         'unknown-skill',
         `Cannot read "${file}" of "${id}/${path}": it is not there, or out of service`,
       )
-    if (isOfUpstream(skill)) await this.#parts.sources.contents.bring(skill, found)
+    if (!isOfUpstream(skill)) return
+    await this.#parts.sources.contents.bring(skill, found)
+    this.#parts.sources.advance.follow()
   }
 
   /** Clears the mismatch of a withheld skill, so that its files are read again. */

@@ -1,9 +1,5 @@
 import { folderOf } from '../../base/paths.ts'
-import { isUnread } from '../../serve/content.ts'
-import { pendingIn } from '../../sync/decisions/approvals.ts'
-import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
-import type { SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
 import type { Snapshot, Current } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource } from '../../sync/model/source.ts'
@@ -15,6 +11,7 @@ import type { FetchedBytes } from '../base/fetched-bytes.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
 import type { Keyring } from '../credentials/keyring.ts'
+import { AdvanceFetch } from './advance-fetch.ts'
 import { McpConnections } from './connections.ts'
 import { FetchBudget } from './fetch-budget.ts'
 import { UpstreamTexts } from './hidden-text.ts'
@@ -41,6 +38,8 @@ export interface ServedSkills {
 export class McpSources implements AsyncDisposable {
   readonly connections: McpConnections
   readonly contents: UpstreamContents
+  /** Fetches files before a client reads them. */
+  readonly advance: AdvanceFetch
   readonly mismatches: UpstreamMismatches
   readonly #parts: McpSourcesParts
   readonly #budget: FetchBudget
@@ -56,7 +55,13 @@ export class McpSources implements AsyncDisposable {
     const currentOf = (id: SourceId): Current | undefined => served.currentOf(id)
     this.mismatches = new UpstreamMismatches({ ...parts, judge, currentOf })
     const { connections: servers, mismatches } = this
-    this.contents = new UpstreamContents({ ...parts, servers, spendings, texts, mismatches, judge })
+    const onStored = (id: SourceId): void => this.advance.stored(id)
+    this.contents = new UpstreamContents({ ...parts, servers, spendings, texts, mismatches, judge, onStored })
+    this.advance = new AdvanceFetch({
+      ...parts,
+      currentOf,
+      read: async (skill, file) => this.contents.read(skill, file),
+    })
   }
 
   /** The bytes of files that came from a source in the last hour. */
@@ -77,43 +82,10 @@ export class McpSources implements AsyncDisposable {
     }
   }
 
-  /** Fetches the missing files of skills that may be served, if the operator wants all files of the source. */
-  async fetchAll(source: McpSource, signal: AbortSignal): Promise<void> {
-    if (source.fetching === 'lazy' || this.#parts.config.mode.offline) return
-    try {
-      const refused = new Set<UpstreamSkill>()
-      for (const { skill, file } of await this.#missing(source)) {
-        signal.throwIfAborted()
-        // Reported where it is read. The refusal of one skill says nothing about the next one.
-        if (!refused.has(skill) && isUnread(await this.contents.read(skill, file))) refused.add(skill)
-      }
-    } catch (error) {
-      if (!(error instanceof SyncError)) throw error
-      const { code, message } = error
-      this.#parts.log.failure('warn', 'content-not-fetched', { source: source.id, code, message })
-    }
-  }
-
-  async #missing({ id, approval }: McpSource): Promise<{ readonly skill: UpstreamSkill; readonly file: SkillFile }[]> {
-    const { store, served } = this.#parts
-    const snapshot = served.currentOf(id)?.snapshot
-    if (snapshot === undefined) return []
-    const { approvals } = store.decisions
-    const disabled = disabledIn(snapshot, store.decisions.disabled)
-    const pending = new Set(approval === 'required' ? pendingIn(snapshot, approvals) : [])
-    const missing: { readonly skill: UpstreamSkill; readonly file: SkillFile }[] = []
-    for (const skill of snapshot.skills.filter(isOfUpstream)) {
-      const isServed = skill.standing !== 'withheld' && !pending.has(skill) && !disabled.has(skill.path)
-      for (const file of isServed ? skill.files : []) {
-        if (!(await store.upstreams.has(id, file))) missing.push({ skill, file })
-      }
-    }
-    return missing
-  }
-
   /** Ends the fetches for clients. The connections stay open for the pulls that are under way. */
   async endReading(): Promise<void> {
     await this.contents[Symbol.asyncDispose]()
+    await this.advance[Symbol.asyncDispose]()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

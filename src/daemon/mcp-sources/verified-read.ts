@@ -37,6 +37,8 @@ export interface UpstreamContentsParts extends Pick<DaemonContext, 'store' | 'lo
   readonly mismatches: UpstreamMismatches
   /** Applies the findings in the files of the source to the served skills. */
   readonly judge: (source: McpSource) => Promise<void>
+  /** Called when a file was stored. */
+  readonly onStored: (source: SourceId) => void
 }
 
 /**
@@ -96,16 +98,22 @@ export class UpstreamContents {
 
   /** Reads a file like `read`, but throws a `SyncError` if it is not available. */
   async bring(skill: UpstreamSkill, file: SkillFile, trace?: TraceContext): Promise<Uint8Array> {
-    const { config, texts, judge } = this.#parts
+    const { config } = this.#parts
     const { source } = configuredIn(config, skill.upstream.source)
     if (source.kind !== 'mcp') throw new TypeError(`"${source.id}" is no MCP server`)
     await this.#expectReadable(skill, source)
     const bytes = await this.#had(skill, file, trace)
+    await this.#search(skill, file, source, bytes)
+    await this.#expectReadable(skill, source)
+    return bytes
+  }
+
+  /** Searches a text for hidden characters. What is found is applied to what is served. */
+  async #search(skill: UpstreamSkill, file: SkillFile, source: McpSource, bytes: Uint8Array): Promise<void> {
+    const { texts, judge } = this.#parts
     const text = { path: file.path, sha256: file.sha256, called: joinPath(skill.path, file.path) }
     // The caller does not wait for this; the outcome is reported like any other.
     if (await texts.learn(source, text, bytes, this.#stop.signal)) void judge(source).catch(ignoreAbort)
-    await this.#expectReadable(skill, source)
-    return bytes
   }
 
   /** Throws if any file of the skill is refused: then no file of it is given out. */
@@ -182,7 +190,10 @@ export class UpstreamContents {
       frontmatterBy(reader, bytes, config.limits.frontmatter, this.#stop.signal),
     )
     if (why !== undefined) throw await this.#withhold(skill, file, at, { why, came: figuresOf(sent.bytes) })
+    // Before it is stored: a stored file can be put into a folder, without another read.
+    await this.#search(skill, file, at.source, sent.bytes)
     await store.upstreams.keep(id, file.sha256, sent.bytes)
+    this.#parts.onStored(id)
     log.recovery('content-not-fetched', id)
     return sent.bytes
   }

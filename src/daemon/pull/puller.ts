@@ -2,6 +2,7 @@ import { disposeOnAbort } from '../../base/abortable.ts'
 import type { Trigger } from '../../sync/model/generation.ts'
 import type { Outcome, Waiting } from '../../sync/model/outcome.ts'
 import type { ServerListing } from '../../sync/model/server-listing.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource, Source } from '../../sync/model/source.ts'
 import { SyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
@@ -38,7 +39,12 @@ import type { ServedCatalog } from './served-catalog.ts'
 /** The dependencies of pulls, in addition to those of the daemon. */
 export interface PullerParts extends ReachingParts {
   /** Fetches the files of an MCP server in advance, if the operator wants them before they are read. */
-  readonly fetchAll: (source: McpSource, signal: AbortSignal) => Promise<void>
+  readonly advance: {
+    /** Fetches what is to replace served files, before `next` is served. */
+    prepare(source: McpSource, next: Snapshot): Promise<void>
+    /** Fetches the files of what is served. */
+    fetch(source: McpSource, signal: AbortSignal): Promise<void>
+  }
   readonly config: Config
   readonly served: ServedCatalog
   readonly activity: PullActivity
@@ -187,7 +193,7 @@ export class Puller implements AsyncDisposable {
     const outcome = cleanOutcome(await this.#pull(configured, turn, listing), redactor)
     await this.#parts.report.outcome(source, outcome, clock.monotonicMs() - startMs)
     const isTaken = outcome.kind === 'updated' || outcome.kind === 'unchanged'
-    if (source.kind === 'mcp' && isTaken) await this.#parts.fetchAll(source, turn.signal)
+    if (source.kind === 'mcp' && isTaken) await this.#parts.advance.fetch(source, turn.signal)
     await this.#collectIfDue(turn.signal)
     return outcome
   }
@@ -242,6 +248,7 @@ export class Puller implements AsyncDisposable {
     using untilPulled = disposeOnAbort(lease, signal)
     const pulled = await pullSource({ source, current, orders, io, signal })
     await this.#parts.keyring.heard(configured, pulled, signal)
+    if (pulled.kind === 'updated' && source.kind === 'mcp') await this.#parts.advance.prepare(source, pulled.snapshot)
     signal.throwIfAborted()
     // A publication that has begun is finished.
     untilPulled[Symbol.dispose]()

@@ -29,6 +29,8 @@ export interface McpSource extends FollowedSource {
   readonly approval: 'required' | 'none'
   /** `lazy`: a file is requested when a client needs it. `all`: all files are requested at once. */
   readonly fetching: 'lazy' | 'all'
+  /** True if its skills may be put into folders of agents: then all files are fetched in advance. */
+  readonly folders: boolean
   readonly budgets: Budgets
   /** `read`: skills that an older server offers only as an archive are taken too. */
   readonly packed: 'ignore' | 'read'

@@ -75,11 +75,17 @@ class Named {
     const ofSource = this.upstreamFiles.get(source) ?? new Set()
     this.upstreamFiles.set(source, ofSource)
     await inSlices(skills, (skill) => {
-      if (isOfUpstream(skill)) for (const { sha256 } of skill.files) ofSource.add(sha256)
+      if (isOfUpstream(skill)) this.#addFetched(skill, ofSource)
       // The files of a withheld one are served to no client.
       else if (skill.standing !== 'withheld') this.#add(skill)
     })
     if (docs !== undefined) this.#add(docs)
+  }
+
+  /** Its checkout is one of an agent's folder. */
+  #addFetched({ digest, files }: Pick<Snapshot['skills'][number], 'digest' | 'files'>, ofSource: Set<string>): void {
+    if (digest !== undefined) this.digests.add(digest)
+    for (const { sha256 } of files) ofSource.add(sha256)
   }
 
   #add({ digest, files }: Pick<Snapshot['skills'][number], 'digest' | 'files'>): void {

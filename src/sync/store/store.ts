@@ -51,13 +51,13 @@ export class Store implements Disposable {
     this.folder = folder
     this.#file = file
     this.objects = objects
-    this.skills = new SkillStore(objects, pathLimits)
+    this.upstreams = new UpstreamFiles(folder)
+    this.skills = new SkillStore(objects, this.upstreams, pathLimits)
     this.checkouts = new Checkouts(folder, this.skills)
     this.snapshots = new SnapshotStore(objects)
     this.generations = new GenerationStore(folder, objects, this.snapshots)
     this.records = new SourceRecords(folder)
     this.decisions = new DecisionStore(folder)
-    this.upstreams = new UpstreamFiles(folder)
     this.links = new SkillLinks(folder)
   }
 

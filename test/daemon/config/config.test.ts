@@ -1113,6 +1113,7 @@ sources:
       place: { kind: 'http', url: 'https://skills.example.com/mcp' },
       approval: 'required',
       fetching: 'lazy',
+      folders: false,
       budgets: { fileBytes: 2 ** 24, hourlyBytes: 200 * 2 ** 20 },
       schedule: { kind: 'every', periodMs: 300_000 },
     },

@@ -59,7 +59,7 @@ const HONOURED = [
     (key) => `sources[].budgets${key}`,
   ),
   ...['.stored_bytes', '.hourly_bytes'].map((key) => `sources[].budgets${key}`),
-  ...['approval', 'fallback', 'fetch', 'packed', 'unverifiable', 'uris'].map((key) => `sources[].${key}`),
+  ...['approval', 'fallback', 'fetch', 'folders', 'packed', 'unverifiable', 'uris'].map((key) => `sources[].${key}`),
   ...['', '.command', '.args', '.env', '.url', '.timeout', '.on_failure', '.auth'].map((key) => `gate${key}`),
   ...['token', 'token.env', 'token.file', 'token.credential', 'username'].map((key) => `gate.auth.${key}`),
   ...['basic', 'basic.username', 'header', 'header.name'].map((key) => `gate.auth.${key}`),

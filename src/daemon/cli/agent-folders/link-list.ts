@@ -1,5 +1,5 @@
 import { countOf } from '../../../base/text/plural.ts'
-import { agentsHere, foldersNow, linkCommandOf } from '../../agent-folders/folder-status.ts'
+import { agentsHere, foldersNow, linkCommandOf, unlinkedUpstream } from '../../agent-folders/folder-status.ts'
 import type { FolderNow } from '../../agent-folders/folder-status.ts'
 import type { Use } from '../../agent-folders/link-record.ts'
 import { AGENTS } from '../../agents/agents.ts'
@@ -9,7 +9,7 @@ import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Context, ExitStatus } from '../command.ts'
-import { folderUseText } from './link-text.ts'
+import { folderUseText, leftOutLine } from './link-text.ts'
 
 /**
  * Prints the known agents, which of them are installed here, and the state of their linked folders compared with the
@@ -18,6 +18,7 @@ import { folderUseText } from './link-text.ts'
 export async function listLinks(context: Context, config: Config): Promise<ExitStatus> {
   await agreeWithDaemon(config, context.signal)
   const folders = await foldersNow(config, context.environment)
+  const leftOut = await unlinkedUpstream(config)
   const here = await agentsHere(context.environment)
   const agents = AGENTS.map((agent) => ({
     agent,
@@ -27,7 +28,7 @@ export async function listLinks(context: Context, config: Config): Promise<ExitS
   }))
   if (context.json) {
     const shown = agents.map(({ agent: { id, title }, ...rest }) => ({ id, title, ...rest }))
-    printJson(context, { agents: shown, folders })
+    printJson(context, { agents: shown, folders, leftOut })
     return 0
   }
   const others = agents.filter(({ isLinked }) => !isLinked)
@@ -36,6 +37,7 @@ export async function listLinks(context: Context, config: Config): Promise<ExitS
     ...others.map(({ agent, folder, isHere }) =>
       printableLine(`${agent.id}: not linked${hereText(agent, isHere)}; ${folder}`),
     ),
+    ...leftOut.map(leftOutLine),
   ])
   return 0
 }

@@ -14,7 +14,7 @@ export interface FolderEnd {
   readonly done: readonly Done[]
   /** Additional warnings. */
   readonly cautions: readonly string[]
-  /** The number of skills of other MCP servers. */
+  /** The number of skills of MCP servers whose sources have no `folders`. */
   readonly ofUpstream: number
 }
 
@@ -33,7 +33,11 @@ export function linesOf({ folder, uses, done, cautions, ofUpstream }: FolderEnd)
     ...moved.map((one) => `  ${lineOf(one)}`),
     ...(kept > 0 ? [`  = ${countOf(kept, 'skill')} as before`] : []),
     ...(done.length === 0 && cautions.length === 0 ? ['  nothing to put there, and nothing of ours'] : []),
-    ...(ofUpstream > 0 ? [`  - ${countOf(ofUpstream, 'skill')} of other MCP servers: never in a folder`] : []),
+    ...(ofUpstream > 0
+      ? [
+          `  - ${countOf(ofUpstream, 'skill')} of other MCP servers: in no folder, since their sources have no \`folders: true\``,
+        ]
+      : []),
     ...cautions.map((caution) => `  - ${caution}`),
   ]
   return lines.map(printableLine)

@@ -1,9 +1,10 @@
 import { countOf } from '../../../base/text/plural.ts'
 import { cautionsFor } from '../../agent-folders/cautions.ts'
 import type { CautionGround } from '../../agent-folders/cautions.ts'
-import { foldersNow, isAsServed, linkCommandOf } from '../../agent-folders/folder-status.ts'
+import { foldersNow, isAsServed, linkCommandOf, unlinkedUpstream } from '../../agent-folders/folder-status.ts'
 import type { FolderNow } from '../../agent-folders/folder-status.ts'
 import { readLinks } from '../../agent-folders/links-file.ts'
+import type { LeftOut } from '../../agent-folders/unlinkable-skills.ts'
 import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
 import { verdicts } from './check.ts'
@@ -20,7 +21,13 @@ async function linksChecked(config: Config, environment: Environment): Promise<r
   const folders = await foldersNow(config, environment)
   const ground = { config, environment, links: await readLinks(config.state) }
   const duplicates = await Promise.all(folders.map(async (now) => duplicatesOf(now, ground)))
-  return [...folders.map(checkFolder), ...duplicates.flat()]
+  const leftOut = folders.length === 0 ? [] : await unlinkedUpstream(config)
+  return [...folders.map(checkFolder), ...leftOut.slice(0, MOST_NAMED).map(checkLeftOut), ...duplicates.flat()]
+}
+
+/** A skill of an MCP server that the operator lets into folders, and that is in none. */
+function checkLeftOut({ source, path, why }: LeftOut): CheckResult {
+  return verdicts('links', `${source}/${path}`).warn(`in no folder: ${why}`, 'skillsyncd link names all such skills')
 }
 
 /** The places where an agent may find each skill of the folder twice. */

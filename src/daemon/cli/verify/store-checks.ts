@@ -2,9 +2,10 @@ import type { Generation } from '../../../sync/model/generation.ts'
 import { isOfUpstream } from '../../../sync/model/skill.ts'
 import type { UpstreamSkill } from '../../../sync/model/skill.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
 import { Damaged, SyncError } from '../../../sync/model/sync-error.ts'
 import type { StoredSkill } from '../../../sync/store/skills/stored-path.ts'
-import { storedOf } from '../../../sync/store/skills/stored-path.ts'
+import { storedOf, storedSkill } from '../../../sync/store/skills/stored-path.ts'
 import type { Store } from '../../../sync/store/store.ts'
 import type { Verifying } from './verify-context.ts'
 import { verifyError, verifyNote } from './verify-diagnostic.ts'
@@ -95,15 +96,23 @@ async function* inspect(snapshot: Snapshot, verifying: Verifying): AsyncGenerato
     for (const { sha256 } of stored.files) checked.add(sha256)
     const inStore = await store.skills.damageIn(stored)
     for (const { path, problem } of inStore) yield verifyError('file-damaged', problem, { source, ...of, path })
-    if (!(await store.checkouts.has(stored))) continue
-    for (const { path, problem } of await store.checkouts.damageIn(stored))
-      yield verifyError('checkout-edited', `in ${place}: ${problem}`, { source, ...of, path })
-    for (const path of await store.checkouts.strangersIn(stored))
-      yield verifyNote('stranger', `lies in ${place} and is not of ${'skill' in of ? 'the skill' : 'the docs'}`, {
-        source,
-        path,
-      })
+    yield* checkoutAsMade(stored, { source, ...of }, store)
   }
+}
+
+/** Compares a checkout with what it was made from. */
+async function* checkoutAsMade(
+  stored: StoredSkill,
+  of: { readonly source: SourceId; readonly skill?: string },
+  { checkouts }: Store,
+): AsyncGenerator<VerifyDiagnostic> {
+  if (!(await checkouts.has(stored))) return
+  const place = checkouts.pathOf(stored)
+  for (const { path, problem } of await checkouts.damageIn(stored))
+    yield verifyError('checkout-edited', `in ${place}: ${problem}`, { ...of, path })
+  const what = of.skill === undefined ? 'the docs' : 'the skill'
+  for (const path of await checkouts.strangersIn(stored))
+    yield verifyNote('stranger', `lies in ${place} and is not of ${what}`, { source: of.source, path })
 }
 
 /** Checks the files of another MCP server's skill that were fetched on demand. */
@@ -118,6 +127,8 @@ async function* keptOf(skill: UpstreamSkill, { store, looked, signal }: Verifyin
     if (kept.kind === 'damaged')
       yield verifyError('file-damaged', kept.why, { source, skill: skill.path, path: file.path })
   }
+  if (skill.digest !== undefined && skill.standing !== 'withheld')
+    yield* checkoutAsMade(storedSkill(skill), { source, skill: skill.path }, store)
 }
 
 /** The stored skills and docs of a snapshot, each with the path of its skill. */

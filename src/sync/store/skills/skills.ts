@@ -1,8 +1,10 @@
 import type { SkillFile } from '../../model/skill.ts'
+import type { SourceId } from '../../model/source-id.ts'
 import { Damaged, SyncError } from '../../model/sync-error.ts'
 import type { ObjectStore } from '../objects/object-store.ts'
 import { calledOf, checkDigest, checkPath, checkStorable } from './stored-path.ts'
 import type { PathLimits, StoredSkill } from './stored-path.ts'
+import type { UpstreamFiles } from './upstream-files.ts'
 
 /** A file of a stored skill that is not what it was, and why. */
 export interface FileDamage {
@@ -10,13 +12,18 @@ export interface FileDamage {
   readonly problem: string
 }
 
-/** The files of skill versions and of docs folders: each is an object, however many versions and sources have it. */
+/**
+ * The files of skill versions and of docs folders: each is an object, however many versions and sources have it. Those of
+ * another MCP server are read from what was fetched from there.
+ */
 export class SkillStore {
   readonly #objects: ObjectStore
+  readonly #upstreams: UpstreamFiles
   readonly #limits: PathLimits
 
-  constructor(objects: ObjectStore, limits: PathLimits) {
+  constructor(objects: ObjectStore, upstreams: UpstreamFiles, limits: PathLimits) {
     this.#objects = objects
+    this.#upstreams = upstreams
     this.#limits = limits
   }
 
@@ -45,9 +52,17 @@ export class SkillStore {
   /** Returns the verified bytes of a file. Throws `Damaged` if it is damaged or gone. */
   async read(skill: StoredSkill, file: SkillFile): Promise<Buffer> {
     checkPath(skill, file.path, this.#limits)
+    if (skill.upstream !== undefined) return this.#fetched(skill, skill.upstream, file)
     const bytes = await this.#objects.get(file.sha256)
     if (bytes === undefined) throw new Damaged(`Cannot read "${file.path}" of the ${calledOf(skill)}: it is gone`)
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  }
+
+  async #fetched(skill: StoredSkill, upstream: SourceId, file: SkillFile): Promise<Buffer> {
+    const kept = await this.#upstreams.read(upstream, file)
+    if (kept.kind === 'whole') return Buffer.from(kept.bytes)
+    const why = kept.kind === 'absent' ? 'it is not fetched' : kept.why
+    throw new Damaged(`Cannot read "${file.path}" of the ${calledOf(skill)} from "${upstream}": ${why}`)
   }
 
   /** Reads every file of the skill, and returns those that are damaged or gone. */

@@ -3,6 +3,7 @@ import { digestOf } from '../../model/digest.ts'
 import type { Docs } from '../../model/docs-folder.ts'
 import type { Skill, SkillFile } from '../../model/skill.ts'
 import type { Snapshot } from '../../model/snapshot.ts'
+import type { SourceId } from '../../model/source-id.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { isSkillName } from '../../skill-md/skill-name.ts'
 
@@ -13,6 +14,8 @@ export interface StoredSkill {
   /** Empty for docs, whose files are directly below the digest. */
   readonly folderName: string
   readonly files: readonly SkillFile[]
+  /** The MCP server of the skill: its files are those that were fetched from there, and no others. */
+  readonly upstream?: SourceId
 }
 
 /** The kind of content; the state folders of formats 1 and 2 had a subfolder for each. */
@@ -112,11 +115,13 @@ function refusal(skill: StoredSkill, why: string): SyncError {
   return new SyncError('content-refused', `Cannot keep the ${calledOf(skill)}: ${why}`)
 }
 
-/** The key of a skill in the store. The skill must have files, and must not be of another MCP server. */
+/** The key of a skill in the store. The skill must have files. Those of another MCP server need not be there. */
 export function storedSkill(skill: Skill): StoredSkill {
   if (skill.digest === undefined)
     throw new SyncError('store-failed', `Cannot find the skill in "${skill.path}": it was withheld and not stored`)
-  return { place: 'skills', digest: skill.digest, folderName: folderNameOf(skill), files: skill.files }
+  const { digest, files, upstream } = skill
+  const stored = { place: 'skills', digest, folderName: folderNameOf(skill), files } as const
+  return upstream === undefined ? stored : { ...stored, upstream: upstream.source }
 }
 
 /** The key of a skill, or of the docs folder, in the store. */

@@ -40,7 +40,8 @@ export interface KnownRead {
 
 /**
  * The files of other MCP servers, apart from all else: `upstreams/<source>/files/<sha256>`, read-only and hashed at
- * each read. No agent and no source ever gets a path there. One process writes them; others read.
+ * each read. No agent and no source ever gets a path there: an agent's folder has copies. One process writes them; others
+ * read.
  */
 export class UpstreamFiles {
   readonly #state: StateFolder
