@@ -15,7 +15,7 @@ export interface LeftOut {
   readonly why: string
 }
 
-/** What decides about the skills of other MCP servers. */
+/** The facts that decide about the skills of other MCP servers. */
 export interface UpstreamGround {
   readonly fetched: FetchedSkills
   /** The MCP servers whose sources have `folders`. */

@@ -78,3 +78,23 @@ test('doctor and status name a folder of the configuration that is refused', asy
   expect(said[0]!.stdout).toContain(`warn  links ${refused}: alpha: not there, or older\n`)
   expect(said[1]!.stdout).toContain(`${refused}: 1 skill not as served; skillsyncd link --to ${refused}\n`)
 })
+
+test('link and doctor say that an agent has the skills of a hub twice, if the hub itself is one of its servers', async () => {
+  await using world = await World.create()
+  const { home, git, repository } = world
+  const hub = 'http://127.0.0.1:9/mcp'
+  const team = [`url: ${git.serve('team', repository)}`]
+  await home.configure({ team, hub: [`mcp: ${hub}`, 'folders: true'] }, ['links: [claude-code]'])
+  await home.command('sync')
+  await writeFile(
+    join(home.path, '.claude.json'),
+    JSON.stringify({ mcpServers: { skills: { type: 'http', url: hub } } }),
+  )
+
+  const said = [await home.command('link', 'claude-code'), await home.command('doctor')]
+  await home.configure({ team, hub: [`mcp: ${hub}`] }, ['links: [claude-code]'])
+  const without = await home.command('link', 'claude-code')
+
+  for (const { stdout } of said) expect(stdout).toContain('Claude Code has the skills of hub over MCP too, by ')
+  expect(without.stdout).not.toContain('over MCP too')
+})
