@@ -26,12 +26,13 @@ test('skills of a hub come into a folder byte by byte, follow each change, and l
   const mode = (await stat(join(follower.folder, 'alpha/scripts/run.sh'))).mode & 0o777
   const before = await readlink(join(follower.home.state, 'links/alpha'))
 
+  let since = daemon.stderr.length
   await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second'), 'beta/SKILL.md': skill('beta', 'first') })
-  await said(daemon, { put: 1, removed: 0 })
+  await said(daemon, { put: 1, removed: 0 }, since)
   await expect.poll(() => readlink(join(follower.home.state, 'links/alpha'))).not.toBe(before)
   const second = await follower.contents('alpha')
   const secondServed = await servedBy(peer, 'alpha', [...second.keys()])
-  const since = daemon.stderr.length
+  since = daemon.stderr.length
   await repository.commit({ 'alpha/SKILL.md': null, 'alpha/scripts/run.sh': null, 'alpha/assets/logo.bin': null })
   await said(daemon, { put: 0, removed: 1 }, since)
 
@@ -181,12 +182,12 @@ test('copies of hub skills are made by a command and have the same bytes', async
   )
 })
 
-test('a skill that nothing proves, or that some disk has otherwise, is in no folder, and is told with the reason', async () => {
+test('a skill that some disk would have otherwise is in no folder, and link and doctor give the reason', async () => {
   await using server = await HostileServer.start()
   server.skills.set('skill://good/SKILL.md', { 'SKILL.md': skill('good', 'declared') })
   server.skills.set('skill://device/SKILL.md', { 'SKILL.md': skill('device', 'declared'), 'aux.md': 'text' })
   server.skills.set('skill://hooks/SKILL.md', { 'SKILL.md': skill('hooks', 'declared'), '.GIT/hooks/run': SCRIPT })
-  server.skills.set('skill://deep/SKILL.md', { 'SKILL.md': skill('deep', 'declared'), [`${'x'.repeat(201)}`]: 'text' })
+  server.skills.set('skill://deep/SKILL.md', { 'SKILL.md': skill('deep', 'declared'), ['x'.repeat(201)]: 'text' })
   await using follower = await Follower.create(server.url, ['approval: none'])
 
   const daemon = follower.home.start('start')
@@ -235,7 +236,8 @@ class Follower implements AsyncDisposable {
 
   /** The skills in the folder. */
   async names(): Promise<string[]> {
-    return (await readdir(this.folder).catch(() => [])).toSorted()
+    const names: readonly string[] = await readdir(this.folder).catch(() => [])
+    return names.toSorted()
   }
 
   /** The files of a skill in the folder, in order. */

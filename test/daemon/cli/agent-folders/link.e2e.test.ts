@@ -229,7 +229,7 @@ test('disable takes a skill out of the folder at once and enable brings it back,
   expect(await readFile(document, 'utf8')).toBe(skill('alpha', 'first'))
 })
 
-test('skills of another MCP server are never linked, approved or not, and that is said', async () => {
+test('skills of another MCP server are not linked without `folders`, approved or not, and that is said', async () => {
   await using home = await Home.create()
   await using server = await HostileServer.start()
   server.skills.set('skill://refunds/SKILL.md', { 'SKILL.md': skill('refunds', 'body') })
@@ -246,7 +246,9 @@ test('skills of another MCP server are never linked, approved or not, and that i
   const named = await home.command('link', 'claude-code', '--skill', 'refunds')
 
   expect(list.skills).toHaveLength(2)
-  expect(linked.stdout).toContain('- 1 skill of other MCP servers: never in a folder\n')
+  expect(linked.stdout).toContain(
+    '- 1 skill of other MCP servers: in no folder, since their sources have no `folders: true`\n',
+  )
   expect(await readdir(join(home.path, CLAUDE))).toEqual(['alpha'])
   expect(await readdir(join(home.state, 'links'))).toEqual(['alpha'])
   expect(named).toMatchObject({ status: 1, stdout: '' })
