@@ -9,6 +9,7 @@ import { ModelApi } from './model-api.ts'
 import { OtherMachine } from './other-machine.ts'
 import { CLAUDE_CODE, CODEX } from './plugin-agents.ts'
 import type { PluginAgent } from './plugin-agents.ts'
+import { Tunnel } from './tunnel.ts'
 
 const OBSTACLE = (await installAgents()) ?? (await OtherMachine.obstacle())
 
@@ -16,9 +17,25 @@ const FILES = { 'write-letter/SKILL.md': skill('write-letter') }
 const NEW = { 'write-poem/SKILL.md': skill('write-poem') }
 const POEM = 'write-poem: About write-poem'
 
+/** The places that a laptop can follow. */
+interface Followed {
+  readonly hub: Hub
+  /** The hub by an address of this machine: a token crosses no network in clear. */
+  readonly tunnel: Tunnel
+}
+
 /** The sources from which a laptop can fill the folders of its agents, each with the lines of its configuration. */
-const FOLLOWED: readonly (readonly [string, (hub: Hub) => readonly string[]])[] = [
-  ['the repository', ({ upstream }) => [`url: ${upstream}`, 'every: 1s']],
+const FOLLOWED: readonly (readonly [string, (followed: Followed) => readonly string[]])[] = [
+  ['the repository', ({ hub: { upstream } }) => [`url: ${upstream}`, 'every: 1s']],
+  [
+    'the hub',
+    ({ tunnel }) => [
+      `mcp: ${tunnel.origin}/mcp`,
+      'auth: { token: { env: HUB_TOKEN } }',
+      'approval: none',
+      'folders: true',
+    ],
+  ],
 ]
 
 /** A hub on another machine, and the laptop of a user with agents, who types nothing any more. */
@@ -27,13 +44,14 @@ async function world() {
   const laptop = await Home.create()
   const machine = stack.use(await OtherMachine.start(laptop))
   const { here, there, under } = machine
-  const place = { upstream: here, every: '1s', http: `port: 0, host: ${there}`, under }
+  const place = { upstream: here, every: '1s', http: `port: 0, host: ${there}, allowed_hosts: [127.0.0.1]`, under }
   const hub = stack.use(await Hub.start(FILES, WRITING, place))
+  const tunnel = stack.use(await Tunnel.to(hub.origin))
   const agents = stack.use(await AgentHome.in(laptop.path))
   const api = stack.use(await ModelApi.start())
   const netrc = `machine ${there} login token password ${hub.token}\n`
   await writeFile(join(laptop.path, '.netrc'), netrc, { mode: 0o600 })
-  return { hub, laptop, agents, api, [Symbol.asyncDispose]: async () => stack.disposeAsync() }
+  return { hub, tunnel, laptop, agents, api, [Symbol.asyncDispose]: async () => stack.disposeAsync() }
 }
 
 /** Prints the time since the commit. */
@@ -69,7 +87,8 @@ describe.skipIf(OBSTACLE !== undefined)(
       async (_, sourceOf) => {
         await using at = await world()
         const { hub, laptop, agents, api } = at
-        await laptop.configure({ team: sourceOf(hub) }, ['links: [claude-code, codex]'])
+        laptop.env['HUB_TOKEN'] = hub.token
+        await laptop.configure({ team: sourceOf(at) }, ['links: [claude-code, codex]'])
         const daemon = laptop.start('start')
         await daemon.said((line) => line.includes('"folder-followed"') && line.includes('.agents'))
 

@@ -38,7 +38,7 @@ const LOOPBACK: HubPlace = {
 /** The program as a hub over one repository. Every client needs a token. */
 export class Hub implements AsyncDisposable {
   readonly origin: string
-  /** A token for the marketplace. */
+  /** A token for the marketplace and for MCP. */
   readonly token: string
   readonly home: Home
   readonly #git: GitServer
@@ -58,7 +58,7 @@ export class Hub implements AsyncDisposable {
     await repository.commit(files)
     home.under = place.under
     await configure(home, git.serve('team', repository), config, place)
-    const { stdout } = await home.command('token', 'add', 'agents', '--scope', 'marketplace')
+    const { stdout } = await home.command('token', 'add', 'agents', '--scope', 'marketplace,skills,contract')
     const { origin } = new URL(await home.start('start').line())
     const hub = new Hub(home, git, repository, { origin, token: stdout.trim() })
     // It listens before its first pull is done.
