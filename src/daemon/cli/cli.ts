@@ -18,6 +18,7 @@ import { helpOf, helpOfCommand, optionsOf } from './help/help.ts'
  */
 export const COMMANDS: Commands = new Map([
   ['init', async () => (await import('./run/init.ts')).init],
+  ['add', async () => (await import('./run/add.ts')).add],
   ['start', async () => (await import('./run/start.ts')).start],
   ['reload', async () => (await import('./run/reload.ts')).reload],
   ['mcp', async () => (await import('./run/mcp.ts')).mcp],

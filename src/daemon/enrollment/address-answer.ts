@@ -49,7 +49,7 @@ async function tokenOf({ url, environment, redactor }: AddressQuestion): Promise
     return token
   } catch (error) {
     if (!(error instanceof EditRefused)) throw error
-    throw new OperatorError('cannot-enroll', `Cannot use "${path}": ${error.message}`, { cause: error })
+    throw new OperatorError('file-refused', `Cannot use "${path}": ${error.message}`, { cause: error })
   }
 }
 

@@ -92,13 +92,13 @@ export interface PlannedFile {
   readonly edit: SettingsEdit
 }
 
-/** Reads a file and edits its text. Throws `cannot-enroll` if one of the two is refused. */
+/** Reads a file and edits its text. Throws `file-refused` if one of the two is refused. */
 export async function planFile(file: EnrolledFile): Promise<PlannedFile> {
   const found = await readForeign(file.place)
   try {
     return { file, found, edit: file.edit(found.content?.text ?? '') }
   } catch (error) {
     if (!(error instanceof EditRefused)) throw error
-    throw new OperatorError('cannot-enroll', `Cannot edit "${file.place.path}": ${error.message}`, { cause: error })
+    throw new OperatorError('file-refused', `Cannot edit "${file.place.path}": ${error.message}`, { cause: error })
   }
 }

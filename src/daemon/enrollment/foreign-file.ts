@@ -36,7 +36,7 @@ export interface ForeignFilePlace {
 /** The largest file that is read. Settings are written by people. */
 const MOST_BYTES = 2 ** 20
 
-/** Reads the file. Throws `cannot-enroll` if it is no plain file of UTF-8, or of another user than this one and root. */
+/** Reads the file. Throws `file-refused` if it is no plain file of UTF-8, or of another user than this one and root. */
 export async function readForeign({ path, within, isPrivate }: ForeignFilePlace): Promise<ForeignFile> {
   try {
     const target = await targetOf(path)
@@ -51,7 +51,7 @@ export async function readForeign({ path, within, isPrivate }: ForeignFilePlace)
   }
 }
 
-/** Throws `cannot-enroll` if this user may not replace the file. */
+/** Throws `file-refused` if this user may not replace the file. */
 export function expectOwn({ path, content }: ForeignFile): void {
   const me = process.getuid?.()
   if (content === undefined || me === undefined || content.user === me) return
@@ -59,7 +59,7 @@ export function expectOwn({ path, content }: ForeignFile): void {
 }
 
 /**
- * Replaces the file atomically, with its mode and group. Throws `cannot-enroll` if it is no longer as it was read: an
+ * Replaces the file atomically, with its mode and group. Throws `file-refused` if it is no longer as it was read: an
  * agent writes its own settings too. `mode` is that of a new file.
  */
 export async function writeForeign(
@@ -151,5 +151,5 @@ function textOf(path: string, bytes: Uint8Array): string {
 }
 
 function refused(path: string, why: string, cause?: unknown): OperatorError {
-  return new OperatorError('cannot-enroll', `Cannot use "${path}": ${why}`, { cause })
+  return new OperatorError('file-refused', `Cannot use "${path}": ${why}`, { cause })
 }

@@ -1,8 +1,10 @@
+import { existsSync } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { isObjectId } from '../../../sync/model/revision.ts'
-import { SyncError } from '../../../sync/model/sync-error.ts'
+import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
+import { printableLine } from '../../base/log-line.ts'
 import type { Redactor } from '../../base/redactor.ts'
 import { addressOf, idFrom } from '../../config/command-line-config.ts'
 import { parseConfig } from '../../config/config.ts'
@@ -33,10 +35,22 @@ export interface SourceCandidate {
 /** The source at an address or a path, or the fault in it as text that quotes no part of it. */
 export function sourceCandidateOf(text: string, looking: Looking): SourceCandidate | string {
   const path = text.startsWith('~/') ? join(looking.environment.home, text.slice(2)) : text
-  const url = addressOf(path)
+  const url = GITHUB.test(path) && !existsSync(path) ? githubAddress(path) : addressOf(path)
   const config = configOf({ url }, looking)
   if (typeof config === 'string') return config
   return { place: { url }, config, folder: url === path ? undefined : resolve(path) }
+}
+
+/** `owner/repo`, as GitHub and the installers of skills write it. A path of that form has the precedence. */
+const GITHUB = /^(?:github\.com\/)?[a-z\d][a-z\d-]{0,38}\/[\w.-]{1,100}$/i
+
+function githubAddress(text: string): string {
+  return `https://github.com/${text.replace(/^github\.com\//i, '')}`
+}
+
+/** The failure of a first read, with its remedy. */
+export function failureLines({ code, message }: SyncError): string[] {
+  return [`${printableLine(message)} (${code})`, `  ${mendOf(code)}`]
 }
 
 function configOf(place: StartingSource['place'], { environment }: Looking): Config | string {

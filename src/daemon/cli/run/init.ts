@@ -2,7 +2,7 @@ import { lstat } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { countOf } from '../../../base/text/plural.ts'
 import { shellWord } from '../../../base/text/shell-word.ts'
-import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
 import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { printableLine } from '../../base/log-line.ts'
@@ -15,7 +15,7 @@ import type { StartingSource } from '../../config/init-template.ts'
 import { Prompt } from '../ask.ts'
 import { printJson, printLines, progressOf } from '../command.ts'
 import type { Command, Context } from '../command.ts'
-import { sourceCandidateOf, sourceIdFor, probeSource } from './init-source.ts'
+import { failureLines, sourceCandidateOf, sourceIdFor, probeSource } from './init-source.ts'
 import type { FoundSource } from './init-source.ts'
 
 export const init: Command = {
@@ -24,8 +24,8 @@ export const init: Command = {
   operands: { text: '[URL…]', most: Number.POSITIVE_INFINITY, offers: ['folders'] },
   needsConfiguration: false,
   details: `
-  URL is the address of a git repository, or the path of one or of a plain folder. Each is looked at first: can it be
-  reached, which branch does it have, and does it hold skills, below skills/ or elsewhere? Without URL you are asked
+  URL is the address of a git repository, owner/repo of GitHub, or the path of a repository or of a plain folder. Each is
+  read first: can it be reached, which branch does it have, and does it hold skills, below skills/ or elsewhere? Without URL you are asked
   on a terminal. No secret goes into the file: what a private repository needs is named there under auth.
 `,
   options: {
@@ -152,10 +152,6 @@ async function askSource(text: string, questions: Prompt, context: Context): Pro
   for (const line of failureLines(look)) questions.tell(`  ${context.redactor.clean(line)}`)
   const answer = await questions.ask('  Write it all the same? [y/N]')
   return answer !== undefined && /^y(?:es)?$/i.test(answer) ? { place: candidate.place, seen: undefined } : undefined
-}
-
-function failureLines({ code, message }: SyncError): string[] {
-  return [`${printableLine(message)} (${code})`, `  ${mendOf(code)}`]
 }
 
 function print(context: Context, file: string, sources: readonly StartingSource[]): void {

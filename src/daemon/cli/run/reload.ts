@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { OperatorError } from '../../base/operator-error.ts'
+import type { Config } from '../../config/config.ts'
 import { lockHolderOf } from '../../control/daemon-lock.ts'
 import { request } from '../../control/requests.ts'
 import { ELSEWHERE_MEND, processText } from '../../control/write-lock.ts'
@@ -38,6 +39,13 @@ export const reload: Command = {
     else printLines(context, linesOf(reloaded))
     return 0
   },
+}
+
+/** Has a running daemon apply the configuration. False if none runs. */
+export async function reloadDaemon(config: Config, signal: AbortSignal): Promise<boolean> {
+  const holder = await lockHolderOf(config.state)
+  if (holder?.command !== 'start') return false
+  return (await request(config, 'reload', {}, { signal, timeoutMs: RELOAD_MS })) !== undefined
 }
 
 /** Running pulls are stopped, and get time to end. */

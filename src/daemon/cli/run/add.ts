@@ -1,0 +1,171 @@
+import { pathToFileURL } from 'node:url'
+import type { JsonObject } from '../../../base/json-value.ts'
+import { EditRefused } from '../../../base/settings/edit-refused.ts'
+import { withItems } from '../../../base/settings/yaml-edit.ts'
+import type { YamlItem } from '../../../base/settings/yaml-edit.ts'
+import { countOf } from '../../../base/text/plural.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { printableLine } from '../../base/log-line.ts'
+import { OperatorError } from '../../base/operator-error.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import { idsOf, parseConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { seenText } from '../../config/init-template.ts'
+import { readForeign, writeForeign } from '../../enrollment/foreign-file.ts'
+import { configFor, printJson, printLines, progressOf } from '../command.ts'
+import type { Command, Context, ExitStatus } from '../command.ts'
+import { FreeIds, marketplaceOf, sourceEntries } from '../show/marketplace-selection.ts'
+import { failureLines, probeSource, sourceCandidateOf, sourceIdFor } from './init-source.ts'
+import type { FoundSource } from './init-source.ts'
+import { reloadDaemon } from './reload.ts'
+
+export const add: Command = {
+  name: 'add',
+  summary: 'Add sources to the configuration, and have the running daemon apply it',
+  operands: { text: 'URL… | PLUGIN…', most: Number.POSITIVE_INFINITY, offers: ['folders'] },
+  details: `
+  URL is the address of a git repository, owner/repo of GitHub, or the path of a repository or of a plain folder. Each is
+  read first, as init does. The entries come to the end of sources; every other byte of the file stays.
+  With --from-marketplace the sources that the plugins in the repository of a source suggest are added, each at its commit
+  if the marketplace has one: those of the named plugins, or all.
+`,
+  options: {
+    id: { type: 'string', value: 'ID', help: 'the id of the one source; default: the name of the repository' },
+    'from-marketplace': {
+      type: 'string',
+      value: 'SOURCE',
+      help: 'add what the marketplace of this source suggests',
+      offers: 'sources',
+    },
+    offline: { type: 'boolean', help: 'read nothing first' },
+  },
+  async run(context) {
+    const config = await configFor(context)
+    if (config.file === undefined) throw new UsageError('"add" writes to a configuration file; name it with --config')
+    const items = await itemsFor(context, config)
+    if (items === undefined) return 1
+    if (items.length === 0) return printNothing(context)
+    const next = await write(config.file, items, context)
+    const isReloaded = await reloadDaemon({ ...next, state: config.state }, context.signal)
+    print(context, config.file, items, isReloaded)
+    return 0
+  },
+}
+
+/** `undefined` if a place cannot be read; the failures are printed. */
+async function itemsFor(context: Context, config: Config): Promise<readonly YamlItem[] | undefined> {
+  const { operands, values } = context
+  const from = values['from-marketplace']
+  if (typeof from !== 'string') return itemsAt(operands, context, config)
+  if (values['id'] !== undefined) throw new UsageError('--id goes with one address, not with --from-marketplace')
+  const row = await marketplaceOf(config, { source: from, plugins: operands }, context.signal)
+  const entries = sourceEntries(row, idsOf(config))
+  return entries.flatMap((value, at) => {
+    if (isConfigured(value, config)) return []
+    const { name = '', sha } = row.suggested[at] ?? {}
+    return [{ value, comment: `plugin ${name} of ${row.source}${sha === undefined ? ': no commit pins it' : ''}` }]
+  })
+}
+
+async function itemsAt(
+  texts: readonly string[],
+  context: Context,
+  config: Config,
+): Promise<readonly YamlItem[] | undefined> {
+  const { id } = context.values
+  if (texts.length === 0)
+    throw new UsageError('"add" wants an address: skillsyncd add https://git.example.com/team/skills')
+  if (id !== undefined && texts.length > 1) throw new UsageError('--id goes with one address')
+  const found = await foundAt(texts, context)
+  const taken = idsOf(config)
+  if (typeof id === 'string' && taken.some((one) => one === id))
+    throw new UsageError(`There is a source "${id}" already; give another --id`)
+  const ids = new FreeIds('', taken)
+  return found?.map((one) => {
+    const value = entryOf(typeof id === 'string' ? id : ids.idFor(sourceIdFor(one.place)), one)
+    const there = sourceAt(value, config)
+    if (there !== undefined)
+      throw new UsageError(`"${there}" has this address already; skillsyncd sync ${there} pulls it`)
+    return { value, ...(one.seen !== undefined && { comment: seenText(one.seen) }) }
+  })
+}
+
+async function foundAt(texts: readonly string[], context: Context): Promise<readonly FoundSource[] | undefined> {
+  using progress = progressOf(context)
+  const found: FoundSource[] = []
+  const failed: string[] = []
+  for (const [index, text] of texts.entries()) {
+    const candidate = sourceCandidateOf(text, context)
+    if (typeof candidate === 'string')
+      throw new UsageError(`Cannot use ${texts.length > 1 ? `address ${index + 1}` : 'the address'}: it ${candidate}`)
+    progress.count(index, texts.length, `reading ${index + 1} of ${countOf(texts.length, 'place')}`)
+    const isOffline = context.values['offline'] === true
+    const probed = isOffline ? { place: candidate.place, seen: undefined } : await probeSource(candidate, context)
+    if (probed instanceof SyncError) failed.push(...failureLines(probed))
+    else found.push(probed)
+  }
+  progress.show('')
+  if (failed.length === 0) return found
+  const lines = [...failed, 'Nothing was written; --offline writes without reading']
+  context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(lines.join('\n'))}\n`)
+  return undefined
+}
+
+function entryOf(id: string, { place, seen }: FoundSource): JsonObject {
+  return {
+    id,
+    ...place,
+    ...(seen?.branch !== undefined && { ref: seen.branch }),
+    ...(seen !== undefined && seen.root !== '' && { root: seen.root }),
+  }
+}
+
+function isConfigured(entry: JsonObject, config: Config): boolean {
+  return sourceAt(entry, config) !== undefined
+}
+
+/** The source that has this address and root, if there is one. */
+function sourceAt({ url, path, root = '' }: JsonObject, { sources }: Config): string | undefined {
+  const address = typeof path === 'string' ? pathToFileURL(path).href : url
+  return sources.find(({ source }) => source.root === root && source.url === address)?.source.id
+}
+
+/** Returns the new configuration. Throws `file-refused` if the file cannot be edited safely: nothing is written then. */
+async function write(file: string, items: readonly YamlItem[], { environment }: Context): Promise<Config> {
+  const place = { path: file }
+  const found = await readForeign(place)
+  const text = edited(found.content?.text ?? '', file, items)
+  const config = parseConfig(text, file, environment)
+  if (Array.isArray(config)) throw new UsageError(`Cannot add: ${config[0]?.message ?? ''}`)
+  await writeForeign(found, text, place, 0o644)
+  return config
+}
+
+function edited(text: string, file: string, items: readonly YamlItem[]): string {
+  try {
+    return withItems(text, 'sources', items)
+  } catch (error) {
+    if (!(error instanceof EditRefused)) throw error
+    throw new OperatorError('bad-config', `Cannot edit "${file}": ${error.message}`, { cause: error })
+  }
+}
+
+function printNothing(context: Context): ExitStatus {
+  if (context.json) printJson(context, { added: [] })
+  else printLines(context, ['nothing to add: the configuration has these sources'])
+  return 0
+}
+
+function print(context: Context, file: string, items: readonly YamlItem[], isReloaded: boolean): void {
+  if (context.json) {
+    printJson(context, { config: file, added: items.map(({ value }) => value), reloaded: isReloaded })
+    return
+  }
+  printLines(context, [
+    ...items.map(({ value, comment }) =>
+      printableLine(`added ${String(value['id'])}${comment === undefined ? '' : `: ${comment}`}`),
+    ),
+    `wrote ${printableLine(file)}`,
+    isReloaded ? 'the daemon applies it' : 'no daemon runs; skillsyncd start serves it',
+  ])
+}
