@@ -81,6 +81,7 @@ export function compose(loaded: LoadedParts) {
     activity.heard(id)
     scheduler.trigger(id)
   })
+  loaded.linking.onDamaged((skill) => mcp.advance.recheck(skill))
   mcp.advance.onFetched(() => {
     loaded.linking.follow()
     folders.follow()

@@ -7,7 +7,8 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import { storedSkill } from '../../sync/store/skills/stored-path.ts'
 import type { Mismatches } from '../../sync/store/skills/upstream-files.ts'
 import type { Store } from '../../sync/store/store.ts'
-import { refusalIn } from '../../sync/survey/listing-hidden-text.ts'
+import { READ_HERE } from '../../sync/survey/document-reading.ts'
+import { refusalIn, textKeyOf } from '../../sync/survey/listing-hidden-text.ts'
 import type { KnownTexts } from '../../sync/survey/listing-hidden-text.ts'
 import { knownOf } from '../../sync/survey/listing-mismatches.ts'
 import type { Config } from '../config/config.ts'
@@ -28,8 +29,8 @@ export interface FetchedGround {
 }
 
 /**
- * Examines the served skills of MCP servers. A skill can be linked if all of its files are stored. Each was compared with
- * its digest before it was stored, and is compared again when a checkout or a copy is made of it.
+ * Examines the served skills of MCP servers. A skill can be linked if all of its files are stored, have the declared
+ * digests, and hide nothing that the source does not allow. What cannot be read of one server concerns its skills alone.
  */
 export async function fetchedIn({ snapshots }: Catalog, ground: FetchedGround): Promise<FetchedSkills> {
   const servers = sourcesWithFolders(ground.config)
@@ -38,14 +39,24 @@ export async function fetchedIn({ snapshots }: Catalog, ground: FetchedGround): 
   for (const { source, skills } of snapshots) {
     const server = servers.find(({ id }) => id === source)
     if (server === undefined) continue
-    const { texts, mismatches } = await findingsOf(server, ground)
-    for (const skill of skills.filter(isOfUpstream)) {
-      if (skill.standing === 'withheld' || skill.standing === 'unlisted') continue
-      const refusal = refusalIn(skill, texts, server.hiddenUnicode)?.message ?? knownOf(skill, mismatches)
-      fetched.set(skill, refusal ?? unfitReason(skill, ground) ?? (await lackOf(skill, ground)))
+    const served = skills.filter(isOfUpstream).filter(({ standing }) => !['withheld', 'unlisted'].includes(standing))
+    try {
+      const { texts, mismatches } = await findingsOf(server, ground)
+      for (const skill of served) {
+        const refusal = refusalIn(skill, texts, server.hiddenUnicode)?.message ?? knownOf(skill, mismatches)
+        fetched.set(skill, refusal ?? unfitReason(skill, ground) ?? (await faultOf(skill, server, ground)))
+      }
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error
+      for (const skill of served) fetched.set(skill, error.message)
     }
   }
   return fetched
+}
+
+/** Has the stored files of the skill examined anew: one of them was found damaged. */
+export function forgetExamined(skill: UpstreamSkill): void {
+  EXAMINED.delete(skill)
 }
 
 /** The MCP servers whose skills the operator lets into folders. */
@@ -77,19 +88,35 @@ function unfitReason(skill: UpstreamSkill, { store }: FetchedGround): string | u
   }
 }
 
-async function lackOf(skill: UpstreamSkill, { config, store }: FetchedGround): Promise<string | undefined> {
-  const { source } = skill.upstream
+/**
+ * Reads all files of the skill, once while it is declared so. They are searched here too: a text may have been stored in
+ * another role, in which it was searched less, and findings are kept for a number of texts only.
+ */
+async function faultOf(
+  skill: UpstreamSkill,
+  { hiddenUnicode }: McpSource,
+  { config, store }: FetchedGround,
+): Promise<string | undefined> {
+  if (EXAMINED.has(skill)) return undefined
   let lacking = 0
   for (const file of skill.files) {
-    // A SKILL.md is compared with the frontmatter of this declaration too, so it is read.
-    const isHere =
-      file.path === 'SKILL.md'
-        ? (await readKept(skill, file, { store, config }, NEVER)).kind === 'whole'
-        : await store.upstreams.has(source, file)
-    if (!isHere) lacking += 1
+    const kept = await readKept(skill, file, { store, config }, NEVER)
+    if (kept.kind !== 'whole') {
+      lacking += 1
+      continue
+    }
+    const hidden = await READ_HERE.hiddenIn(file.path, kept.bytes, NEVER)
+    const texts = new Map(hidden === undefined ? [] : [[textKeyOf(file), hidden]])
+    const refusal = refusalIn({ path: skill.path, files: [file] }, texts, hiddenUnicode)
+    if (refusal !== undefined) return refusal.message
   }
-  if (lacking === 0) return undefined
-  return `${lacking} of its ${skill.files.length} files are not fetched yet; the daemon fetches them at its next look, and skillsyncd mirror now`
+  if (lacking > 0)
+    return `${lacking} of its ${skill.files.length} files are not fetched yet; the daemon fetches them at its next look, and skillsyncd mirror now`
+  EXAMINED.add(skill)
+  return undefined
 }
+
+/** The skills without a fault. Another declaration of a skill is another value. */
+const EXAMINED = new WeakSet<UpstreamSkill>()
 
 const NEVER = new AbortController().signal

@@ -1,11 +1,13 @@
 import { SerialQueue } from '../../base/serial-queue.ts'
 import type { Registry } from '../../serve/registry.ts'
+import { isOfUpstream } from '../../sync/model/skill.ts'
+import type { Skill, UpstreamSkill } from '../../sync/model/skill.ts'
 import { Damaged, SyncError } from '../../sync/model/sync-error.ts'
 import type { StoredSkill } from '../../sync/store/skills/stored-path.ts'
 import { storedSkill } from '../../sync/store/skills/stored-path.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
-import { NONE_FETCHED, fetchedIn } from './fetched-skills.ts'
+import { NONE_FETCHED, fetchedIn, forgetExamined } from './fetched-skills.ts'
 import { NO_LINKS, withDropped, withPut } from './link-record.ts'
 import type { Drop, Links, Put, NameTaken } from './link-record.ts'
 import { LinkTargets, linkableIn } from './linkable-skills.ts'
@@ -20,6 +22,7 @@ export class Linking {
   readonly #parts: Pick<DaemonContext, 'store' | 'log'>
   readonly #registry: Registry
   #config: Config | undefined
+  #onDamaged: (skill: UpstreamSkill) => void = () => {}
   #links: Links = NO_LINKS
   #failure: SyncError | undefined
   readonly #queue = new SerialQueue()
@@ -29,6 +32,11 @@ export class Linking {
   constructor(parts: Pick<DaemonContext, 'store' | 'log'>, registry: Registry) {
     this.#parts = parts
     this.#registry = registry
+  }
+
+  /** Calls back from now on for each skill of another server that is damaged in the store. */
+  onDamaged(listener: (skill: UpstreamSkill) => void): void {
+    this.#onDamaged = listener
   }
 
   /** Takes from this configuration, from now on, which MCP servers have skills to link: none before. */
@@ -113,20 +121,25 @@ export class Linking {
     if (this.#failure !== undefined || this.#parts.store.decisions.areUnknown) return
     const { skills } = this.#links
     const meant = new LinkTargets(skills.size === 0 ? [] : await this.#linkable())
+    const found = new Map([...skills].map(([name, linked]) => [name, meant.of(name, linked)?.skill]))
     const wanted = new Map<string, StoredSkill>()
-    for (const [name, linked] of skills) {
-      const found = meant.of(name, linked)
-      if (found !== undefined) wanted.set(name, storedSkill(found.skill))
-    }
+    for (const [name, skill] of found) if (skill !== undefined) wanted.set(name, storedSkill(skill))
     using _held = this.#parts.store.checkouts.hold(wanted.values())
     const earlier = this.#verified
     this.#verified = new Set()
-    const damage = await this.#withoutDamaged(wanted, earlier)
+    const damage = await this.#withoutDamaged(wanted, earlier, (name) => this.#examineAnew(found.get(name)))
     await this.#parts.store.links.follow(wanted)
     // No more than what is led to: what nothing leads to may be collected.
     this.#verified = new Set([...wanted.values()].map(keyOf))
     // The others lead to what is served by now: one of them may be disabled.
     if (damage !== undefined) throw damage
+  }
+
+  /** A git source is repaired by its pull; the files of another server are fetched again. */
+  #examineAnew(skill: Skill | undefined): void {
+    if (skill === undefined || !isOfUpstream(skill)) return
+    forgetExamined(skill)
+    this.#onDamaged(skill)
   }
 
   async #linkable(): Promise<readonly Linkable[]> {
@@ -141,7 +154,11 @@ export class Linking {
    * Makes the folders, and takes those skills out whose files are damaged. Files that `earlier` names are not read again.
    * Returns the last damage.
    */
-  async #withoutDamaged(wanted: Map<string, StoredSkill>, earlier: ReadonlySet<string>): Promise<Damaged | undefined> {
+  async #withoutDamaged(
+    wanted: Map<string, StoredSkill>,
+    earlier: ReadonlySet<string>,
+    onDamaged: (name: string) => void,
+  ): Promise<Damaged | undefined> {
     let damage: Damaged | undefined
     for (const [name, skill] of wanted) {
       try {
@@ -150,6 +167,7 @@ export class Linking {
         if (!(error instanceof Damaged)) throw error
         damage = error
         wanted.delete(name)
+        onDamaged(name)
       }
     }
     return damage

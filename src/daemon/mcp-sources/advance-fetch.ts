@@ -35,8 +35,8 @@ export class AdvanceFetch implements AsyncDisposable {
   #isQueued = false
   /** The sources with files that were stored since the listener was called. */
   readonly #stored = new Set<SourceId>()
-  /** The files of sources with `folders` that this process compared with their digests, as `source/sha256`. */
-  readonly #compared = new Set<string>()
+  /** The SHA-256 of the files of sources with `folders` that this process compared with them. */
+  readonly #compared = new Map<SourceId, Set<string>>()
   #onFetched: () => void = () => {}
 
   constructor(parts: AdvanceFetchParts) {
@@ -66,7 +66,7 @@ export class AdvanceFetch implements AsyncDisposable {
    * Fetches the changed files of skills that are served already, before the new snapshot is. So the folders of agents can
    * switch to it when clients get it. A server that is slow delays the snapshot by a few seconds and no more.
    */
-  async prepare(source: McpSource, next: Snapshot): Promise<void> {
+  async prepare(source: McpSource, next: Snapshot, signal: AbortSignal): Promise<void> {
     const { clock, config, currentOf } = this.#parts
     // What changes without `approval` is approved already; else it waits, and is fetched once it is approved.
     if (!source.folders || source.approval === 'required' || config.mode.offline) return
@@ -74,7 +74,17 @@ export class AdvanceFetch implements AsyncDisposable {
     const isChanged = ({ path, digest }: UpstreamSkill): boolean => before.has(path) && before.get(path) !== digest
     const missing = async (): Promise<MissingFile[]> =>
       (await this.#missingIn(source, next)).filter(({ skill }) => isChanged(skill))
-    await waitAtMost(PREPARE_MS, this.#fetchFrom(source, this.#over.signal, missing).catch(ignoreAbort), clock)
+    const until = AbortSignal.any([signal, this.#over.signal])
+    const unlessAborted = (error: unknown): void => {
+      if (!until.aborted) throw error
+    }
+    await waitAtMost(PREPARE_MS, this.#fetchFrom(source, until, missing).catch(unlessAborted), clock)
+  }
+
+  /** Compares the stored files of the skill anew, because one is damaged, and fetches those that are. */
+  recheck({ files, upstream }: UpstreamSkill): void {
+    for (const { sha256 } of files) this.#compared.get(upstream.source)?.delete(sha256)
+    this.follow()
   }
 
   /** Fetches what folders lack of the served skills, in the background. A round that has not begun yet is enough. */
@@ -105,10 +115,16 @@ export class AdvanceFetch implements AsyncDisposable {
   ): Promise<void> {
     try {
       const refused = new Set<UpstreamSkill>()
+      let refusals = 0
       for (const { skill, file } of await missing()) {
         signal.throwIfAborted()
+        if (refused.has(skill)) continue
         // Reported where it is read. The refusal of one skill says nothing about the next one.
-        if (!refused.has(skill) && isUnread(await this.#parts.read(skill, file))) refused.add(skill)
+        const bytes = await this.#parts.read(skill, file)
+        if (isUnread(bytes)) refused.add(skill)
+        refusals = bytes === 'not-now' ? refusals + 1 : 0
+        // A server that is down must not keep the files of others waiting.
+        if (refusals >= MOST_REFUSALS) return
       }
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
@@ -122,12 +138,16 @@ export class AdvanceFetch implements AsyncDisposable {
     const disabled = disabledIn(snapshot, decisions.disabled)
     const pending = new Set(source.approval === 'required' ? pendingIn(snapshot, decisions.approvals) : [])
     const missing: MissingFile[] = []
+    const declared = new Set<string>()
     for (const skill of snapshot.skills.filter(isOfUpstream)) {
       const isServed = skill.standing !== 'withheld' && !pending.has(skill) && !disabled.has(skill.path)
       for (const file of isServed ? skill.files : []) {
+        declared.add(file.sha256)
         if (!(await this.#isHere(source, file))) missing.push({ skill, file })
       }
     }
+    const compared = [...(this.#compared.get(source.id) ?? [])]
+    this.#compared.set(source.id, new Set(compared.filter((sha256) => declared.has(sha256))))
     return missing
   }
 
@@ -135,12 +155,15 @@ export class AdvanceFetch implements AsyncDisposable {
   async #isHere({ id, folders }: McpSource, file: SkillFile): Promise<boolean> {
     const { upstreams } = this.#parts.store
     if (!(await upstreams.has(id, file))) return false
-    const key = `${id}/${file.sha256}`
-    if (!folders || this.#compared.has(key)) return true
+    const compared = this.#compared.get(id) ?? new Set()
+    if (!folders || compared.has(file.sha256)) return true
     if ((await upstreams.read(id, file)).kind !== 'whole') return false
-    this.#compared.add(key)
+    this.#compared.set(id, compared.add(file.sha256))
     return true
   }
 }
 
 const PREPARE_MS = 5_000
+
+/** The reads in a row that a server refuses for the moment before a round leaves it. */
+const MOST_REFUSALS = 3

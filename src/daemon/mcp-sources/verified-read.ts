@@ -113,7 +113,15 @@ export class UpstreamContents {
     const { texts, judge } = this.#parts
     const text = { path: file.path, sha256: file.sha256, called: joinPath(skill.path, file.path) }
     // The caller does not wait for this; the outcome is reported like any other.
-    if (await texts.learn(source, text, bytes, this.#stop.signal)) void judge(source).catch(ignoreAbort)
+    if (await texts.learn(source, text, bytes, this.#stop.signal))
+      void judge(source).catch((error: unknown) => this.#unlessPassing(error, source.id))
+  }
+
+  /** A disk that fails for a moment is reported; the next pull of the source does what was not done. */
+  #unlessPassing(error: unknown, source: SourceId): void {
+    if (!(error instanceof SyncError)) return ignoreAbort(error)
+    const { code, message } = error
+    this.#parts.log.failure('warn', 'content-not-fetched', { source, code, message })
   }
 
   /** Throws if any file of the skill is refused: then no file of it is given out. */
@@ -230,6 +238,7 @@ export class UpstreamContents {
       void this.#refetch(source).catch(ignoreAbort)
       throw notGiven(skill, `"${file.path}" could not be had from its archive again`)
     }
+    this.#parts.onStored(source)
     log.recovery('content-not-fetched', source)
     return kept.bytes
   }
@@ -240,7 +249,9 @@ export class UpstreamContents {
    */
   async #withhold(skill: UpstreamSkill, file: SkillFile, at: Asked, { why, came }: Belied): Promise<SyncError> {
     await this.#parts.mismatches.withhold(skill, at.source, why)
-    void this.#forgetIfExplained(skill, file, at, came).catch(ignoreAbort)
+    void this.#forgetIfExplained(skill, file, at, came).catch((error: unknown) =>
+      this.#unlessPassing(error, at.source.id),
+    )
     return new ContentMismatch(skill, why)
   }
 

@@ -41,7 +41,7 @@ export interface PullerParts extends ReachingParts {
   /** Fetches the files of an MCP server in advance, if the operator wants them before they are read. */
   readonly advance: {
     /** Fetches what is to replace served files, before `next` is served. */
-    prepare(source: McpSource, next: Snapshot): Promise<void>
+    prepare(source: McpSource, next: Snapshot, signal: AbortSignal): Promise<void>
     /** Fetches the files of what is served. */
     fetch(source: McpSource, signal: AbortSignal): Promise<void>
   }
@@ -248,7 +248,8 @@ export class Puller implements AsyncDisposable {
     using untilPulled = disposeOnAbort(lease, signal)
     const pulled = await pullSource({ source, current, orders, io, signal })
     await this.#parts.keyring.heard(configured, pulled, signal)
-    if (pulled.kind === 'updated' && source.kind === 'mcp') await this.#parts.advance.prepare(source, pulled.snapshot)
+    if (pulled.kind === 'updated' && source.kind === 'mcp')
+      await this.#parts.advance.prepare(source, pulled.snapshot, signal)
     signal.throwIfAborted()
     // A publication that has begun is finished.
     untilPulled[Symbol.dispose]()

@@ -39,6 +39,7 @@ export class MarketplacePackfile implements AsyncDisposable {
     parts: WritingParts,
     earlier: MarketplacePackfile | undefined,
   ): Promise<MarketplacePackfile> {
+    if (parts.signal.aborted) throw new ContentUnavailable('The server stops')
     const file = await parts.openScratch()
     try {
       return await MarketplacePackfile.#writeTo(file, revision, parts, earlier)

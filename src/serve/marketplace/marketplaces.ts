@@ -179,6 +179,7 @@ export class Marketplaces implements AsyncDisposable {
     const ids = new Map<string, string>()
     const skills = plugins.flatMap((plugin) => [...plugin.skills.values()])
     await inSlices(skills, async (skill) => {
+      if (this.#end.signal.aborted) throw new ContentUnavailable('The server stops')
       for (const listed of filesToInstall(skill))
         if (listed.file.blob.length !== SHA1_DIGITS) ids.set(listed.file.sha256, await this.#blobIdOf(listed, parts))
     })

@@ -2,7 +2,7 @@ import type { SerialQueue } from '../../base/serial-queue.ts'
 import { MarketplacePackfile } from './marketplace-packfile.ts'
 import type { PackfileParts } from './marketplace-packfile.ts'
 import type { MarketplaceRevision } from './marketplace-revision.ts'
-import { AGAIN_MS } from './read-whole.ts'
+import { AGAIN_MS, ContentUnavailable } from './read-whole.ts'
 
 /** A pack that stays open until it is disposed. */
 export interface OpenPackfile extends AsyncDisposable {
@@ -44,7 +44,13 @@ export class RevisionPackfiles implements AsyncDisposable {
     const previous = this.#latest
     const packfile = this.#queue.next(async () => {
       const earlier = await previous?.packfile.catch(() => undefined)
-      return MarketplacePackfile.write(revision, { ...parts, signal: this.#signal }, earlier)
+      const write = async (from: MarketplacePackfile | undefined): Promise<MarketplacePackfile> =>
+        MarketplacePackfile.write(revision, { ...parts, signal: this.#signal }, from)
+      // An earlier pack that cannot be copied must not keep all later ones from being written.
+      return write(earlier).catch((error: unknown) => {
+        if (earlier === undefined || error instanceof ContentUnavailable) throw error
+        return write(undefined)
+      })
     })
     // After the disposal, the request that began before it is the only user.
     const shared: SharedPackfile = { tip: revision.tip, packfile, users: this.#isDisposed ? 0 : 1 }

@@ -1,4 +1,4 @@
-import { chmod, readFile, readdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { HostileServer } from '../../support/hostile/hostile-server.ts'
@@ -55,6 +55,35 @@ test('a hidden character in any file keeps the skill out of the folder', async (
   await using desk = await Desk.start(au, 'approval: none, policy: { hidden-unicode: withhold }')
 
   expect(await desk.names()).toEqual(['plain'])
+})
+
+test('a text that was stored as a file of another skill is searched as the document that it is now', async () => {
+  await using au = await HostileServer.start()
+  const disguised = skill('notes', 'right \u202E left')
+  au.skills.set('skill://plain/SKILL.md', { 'SKILL.md': skill('plain', 'first'), 'notes.md': disguised })
+  await using desk = await Desk.start(au, 'approval: none')
+  const before = await desk.names()
+  au.skills.set('skill://notes/SKILL.md', { 'SKILL.md': disguised })
+
+  await desk.mirror.pull()
+
+  expect([before, await desk.names()]).toEqual([['plain'], ['plain']])
+  expect(au.reads().filter((uri) => uri === 'skill://notes/SKILL.md')).toEqual([])
+})
+
+test('findings of a server that cannot be read keep its skills out of the folder, and nothing else', async () => {
+  await using au = await HostileServer.start()
+  offer(au, 'first')
+  await using state = await temporaryFolder()
+  await using first = await Desk.start(au, 'approval: none', state.path)
+  const before = await first.names()
+  await first.mirror.stop()
+  await rm(join(state.path, 'upstreams/au/texts.json'), { force: true })
+  await mkdir(join(state.path, 'upstreams/au/texts.json'))
+
+  await using second = await Desk.start(au, 'approval: none', state.path)
+
+  expect([before, await second.names()]).toEqual([['refunds'], []])
 })
 
 test('nothing is fetched of a skill that waits for approval', async () => {

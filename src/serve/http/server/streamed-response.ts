@@ -41,6 +41,7 @@ export class StreamedResponse {
   }
 
   readonly #throwGone = (error: unknown): never => {
-    throw this.#gone.aborted ? new ClientGone() : error
+    // A write can fail before the connection is reported as closed.
+    throw this.#gone.aborted || this.#response.destroyed ? new ClientGone() : error
   }
 }
