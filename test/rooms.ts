@@ -419,6 +419,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'daemon/publish': [
     'base',
+    'base/text',
     'sync/model',
     'sync/catalog',
     'sync/upstream/git/objects',

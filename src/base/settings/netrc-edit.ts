@@ -6,7 +6,7 @@ const LOGIN = 'token'
 
 /** The token that git sends to that host; `undefined` if the text has none. */
 export function netrcToken(text: string, host: string): string | undefined {
-  return entriesOf(text).find(({ machine }) => machine === host || machine === undefined)?.password?.text
+  return entriesOf(text).find(({ machine }) => machine === host.toLowerCase() || machine === undefined)?.password?.text
 }
 
 /**
@@ -16,7 +16,7 @@ export function netrcToken(text: string, host: string): string | undefined {
 export function withNetrcToken(text: string, host: string, token: string): SettingsEdit {
   const done = { changed: [`machine ${host}`], shown: [`+machine ${host}, with a token that is not shown`] }
   const entries = entriesOf(text)
-  const [entry, second] = entries.filter(({ machine }) => machine === host)
+  const [entry, second] = entries.filter(({ machine }) => machine === host.toLowerCase())
   if (second !== undefined) throw refusal(text, second.start, `machine ${host} is there twice`)
   if (entry === undefined) {
     const line = `machine ${host} login ${LOGIN} password ${token}`
@@ -31,7 +31,7 @@ export function withNetrcToken(text: string, host: string, token: string): Setti
 
 interface NetrcEntry {
   readonly start: number
-  /** `undefined` for `default`. */
+  /** In lower case; `undefined` for `default`. */
   readonly machine: string | undefined
   login?: Word
   password?: Word
@@ -55,7 +55,8 @@ function entriesOf(text: string): readonly NetrcEntry[] {
       const value = words.next()
       if (value === undefined) throw refusal(text, start, 'a word is missing at the end')
       if (value.text.startsWith('"')) throw refusal(text, value.start, 'words in quotes are not read here')
-      if (keyword === 'machine') entries.push({ start, machine: value.text })
+      // Names of hosts have no case, for curl either.
+      if (keyword === 'machine') entries.push({ start, machine: value.text.toLowerCase() })
       else if (!['login', 'password', 'account', 'protocol', 'port'].includes(keyword))
         throw refusal(text, start, 'a keyword of netrc is expected')
       const entry = entries.at(-1)

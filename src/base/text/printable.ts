@@ -1,7 +1,7 @@
 /** Text of the other side, fit for a message: bounded, and without what would move a terminal's cursor. */
-export function printable(text: string): string {
+export function printable(text: string, most = SAID_LIMIT): string {
   return text
-    .slice(0, SAID_LIMIT)
+    .slice(0, most)
     .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\s]+/gu, ' ')
     .trim()
 }

@@ -6,6 +6,7 @@ import { parseToml } from '../../base/settings/toml-edit.ts'
 import type { MarketplaceAddress } from '../../serve/marketplace/enrollment.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import { readForeign } from './foreign-file.ts'
+import type { ForeignFilePlace } from './foreign-file.ts'
 
 /** A managed file that keeps an agent from the marketplace, or that cannot be read. */
 export interface ManagedRule {
@@ -18,12 +19,13 @@ export interface ManagedRule {
 export async function forbiddingRules(
   agents: readonly string[],
   { url }: Pick<MarketplaceAddress, 'url'>,
-  root = '/',
+  root?: string,
 ): Promise<readonly ManagedRule[]> {
   const found = await Promise.all(
     RULES.filter(({ agent }) => agents.includes(agent)).map(async ({ agent, file, judge }) => {
-      const path = join(root, file)
-      const why = await whyForbidden(path, (text) => judge(text, new URL(url)))
+      const path = join(root ?? '/', file)
+      const place = { path, ...(root !== undefined && { within: root }) }
+      const why = await whyForbidden(place, (text) => judge(text, new URL(url)))
       return why === undefined ? [] : [{ agent, path, why }]
     }),
   )
@@ -41,9 +43,12 @@ const RULES: readonly { readonly agent: string; readonly file: string; readonly 
   { agent: 'vscode', file: COPILOT_FILE, judge: judgeJson },
 ]
 
-async function whyForbidden(path: string, judge: (text: string) => string | undefined): Promise<string | undefined> {
+async function whyForbidden(
+  place: ForeignFilePlace,
+  judge: (text: string) => string | undefined,
+): Promise<string | undefined> {
   try {
-    const { content } = await readForeign({ path })
+    const { content } = await readForeign(place)
     return content === undefined ? undefined : judge(content.text)
   } catch (error) {
     if (error instanceof OperatorError) return error.message

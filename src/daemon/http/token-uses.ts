@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { indentedJson, isTime } from '../../base/canonical-json.ts'
 import { parseJson } from '../../base/json-value.ts'
 import { SerialQueue } from '../../base/serial-queue.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
 
 /**
@@ -28,7 +29,13 @@ export class TokenUses {
     const nowMs = now.getTime()
     if (Math.abs(nowMs - (this.#recorded.get(sha256) ?? -Infinity)) < RECORDED_MS) return
     this.#recorded.set(sha256, nowMs)
-    void this.#queue.next(async () => this.#write(sha256, now)).catch(() => {})
+    // A disk that takes nothing has the next use recorded.
+    void this.#queue
+      .next(async () => this.#write(sha256, now))
+      .catch((error: unknown) => {
+        if (!(error instanceof SyncError)) throw error
+        if (this.#recorded.get(sha256) === nowMs) this.#recorded.delete(sha256)
+      })
   }
 
   /** Returns the times by the SHA-256 of the token. */

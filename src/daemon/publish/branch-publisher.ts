@@ -1,5 +1,6 @@
 import { ignoreAbort, isAbortError } from '../../base/abort-error.ts'
 import { SerialQueue } from '../../base/serial-queue.ts'
+import { printable } from '../../base/text/printable.ts'
 import type { Marketplaces, ServedMarketplace } from '../../serve/marketplace/marketplaces.ts'
 import { ContentUnavailable } from '../../serve/marketplace/read-whole.ts'
 import type { Registry } from '../../serve/registry.ts'
@@ -114,18 +115,23 @@ export class BranchPublisher implements AsyncDisposable {
   ): Promise<PublicationEnd | undefined> {
     const { registry, marketplaces, whyNot } = this.#parts
     const { pack } = this.#publication
-    const { catalog } = registry
     let tree: string | undefined
     try {
-      const why = whyNot()
-      if (why !== undefined) throw new SyncError('store-failed', `Cannot publish: ${why}`)
-      const served = await marketplaces.serve({ pack, visible: pack === undefined ? undefined : new Set([pack]) })
-      ;({ tree } = served.revision)
-      if (!isAsked && this.#isDone(tree, catalog)) return undefined
-      const published = await this.#publishTree(served, isDry, signal)
-      if (!isDry) this.#succeeded(published, catalog)
-      return this.#endOf(published, served)
-    } catch (error) {
+      for (let round = 1; round <= MOST_ROUNDS; round += 1) {
+        const why = whyNot()
+        if (why !== undefined) throw new SyncError('store-failed', `Cannot publish: ${why}`)
+        const { catalog } = registry
+        const served = await marketplaces.serve({ pack, visible: pack === undefined ? undefined : new Set([pack]) })
+        ;({ tree } = served.revision)
+        if (!isAsked && this.#isDone(tree, catalog)) return undefined
+        const published = await this.#publishTree(served, { isDry, catalog }, signal)
+        if (published === undefined) continue
+        if (!isDry) this.#succeeded(published, catalog)
+        return this.#endOf(published, served)
+      }
+      throw new ContentUnavailable('What is served changed all the time meanwhile')
+    } catch (thrown) {
+      const error = unwrapSuppressed(thrown)
       if (signal.aborted && isAbortError(error)) return undefined
       return this.#failed(this.#expected(error), { isDry, tree })
     }
@@ -139,8 +145,13 @@ export class BranchPublisher implements AsyncDisposable {
     return true
   }
 
-  async #publishTree(served: ServedMarketplace, isDry: boolean, signal: AbortSignal): Promise<Published> {
-    const { store, clock, config, keyring } = this.#parts
+  async #publishTree(
+    served: ServedMarketplace,
+    { isDry, catalog }: { readonly isDry: boolean; readonly catalog: Catalog },
+    signal: AbortSignal,
+  ): Promise<Published | undefined> {
+    const { store, clock, config, keyring, registry } = this.#parts
+    const isCurrent = (): boolean => registry.catalog === catalog
     const { url, branch } = this.#publication
     const reached = this.#reached
     this.#expectOpen()
@@ -148,7 +159,7 @@ export class BranchPublisher implements AsyncDisposable {
     const host = { scratch: scratch.path, limits: config.limits.fetch, way: keyring.wayTo(reached) }
     const target = { remote: new PushRemote(url, host), ref: `refs/heads/${branch}`, known: this.#known }
     try {
-      const published = await publishTree(served, target, { clock, isDry, signal })
+      const published = await publishTree(served, target, { clock, isDry, isCurrent, signal })
       await keyring.heard(reached, { kind: 'published' }, signal)
       return published
     } catch (error) {
@@ -201,40 +212,44 @@ export class BranchPublisher implements AsyncDisposable {
     const { log, clock, hosts, published, redactor, isKept } = this.#parts
     if (retryAfterMs !== undefined) hosts.close(this.#host, retryAfterMs)
     const mend = publicationMend(code)
-    const said = redactor.clean(message)
+    // What is cut before it is cleaned may have the beginning of a secret.
+    const said = printable(redactor.clean(message), MOST_SAID)
     const end = { ...publicationKeys(this.#publication), kind: 'failed', code, message: said, mend } as const
     if (isDry || !isKept) return end
     published.add(this.name, 'failed')
     log.failure('warn', EVENT, { source: '', publication: this.name, code, message: said }, said)
     const since = this.#failure?.condition.since ?? clock.now().toISOString()
-    this.#retry({ code, message: said, mend, since }, { tree, retryAfterMs })
+    this.#retry({ code, message: said, mend, since }, tree)
     return end
   }
 
-  #retry(
-    condition: PublicationCondition,
-    { tree, retryAfterMs = 0 }: { readonly tree: string | undefined; readonly retryAfterMs: number | undefined },
-  ): void {
-    const { clock } = this.#parts
+  /** The delay that the host asks for is bounded, whatever it sends. */
+  #retry(condition: PublicationCondition, tree: string | undefined): void {
+    const { clock, hosts } = this.#parts
     this.#failure?.retry.abort()
     this.#failures += 1
     const backoffMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.#failures - 1))
-    const ms = Math.max(isPassing(condition.code) ? backoffMs : LONGEST_BACKOFF_MS, retryAfterMs)
+    const ms = Math.max(isPassing(condition.code) ? backoffMs : LONGEST_BACKOFF_MS, hosts.closedMs(this.#host))
     const retry = new AbortController()
     this.#failure = { condition, tree, retry, nextAttempt: new Date(clock.now().getTime() + ms) }
     void clock.wait(ms, AbortSignal.any([retry.signal, this.#over.signal])).then(() => this.#enqueue(true), ignoreAbort)
   }
 
   /** Turns what may fail into our error. */
-  #expected(thrown: unknown): SyncError {
-    const error = unwrapSuppressed(thrown)
+  #expected(error: unknown): SyncError {
     if (error instanceof SyncError) return error
-    if (!(error instanceof ContentUnavailable)) throw thrown
+    if (!(error instanceof ContentUnavailable)) throw error
     return new SyncError('store-failed', `Cannot publish: ${error.message}`, { cause: error })
   }
 }
 
 const EVENT = 'not-published'
+
+/** The characters of a failure: a sentence of ours, and some of what the server says. */
+const MOST_SAID = 500
+
+/** A catalog that is replaced all the time must not keep this busy: it is tried again later. */
+const MOST_ROUNDS = 4
 
 interface Failure {
   readonly condition: PublicationCondition

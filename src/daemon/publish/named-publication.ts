@@ -24,9 +24,13 @@ export function publicationAt(config: Config, named: NamedPublication): Publicat
   const known = config.publications.find(
     (one) => one.url === url.data && (branch.data === undefined || one.branch === branch.data),
   )
-  return known === undefined
-    ? newPublication(url.data, branch.data, pack, config)
-    : { ...known, pack: pack ?? known.pack }
+  if (known === undefined) return newPublication(url.data, branch.data, pack, config)
+  // Two publishers of one branch would undo each other's commits.
+  if (pack !== undefined && pack !== known.pack)
+    return {
+      why: `\`publish\` of the configuration gives the branch ${known.branch} of it to ${known.pack === undefined ? 'the whole marketplace' : `the pack ${known.pack}`}`,
+    }
+  return known
 }
 
 function newPublication(

@@ -32,21 +32,25 @@ export interface Published {
   readonly parent: ObjectId | undefined
 }
 
+/** How a tree is published. */
 export interface PublishOptions {
   readonly clock: Pick<Clock, 'now'>
   readonly isDry: boolean
+  /** False once something else is served: what was withdrawn meanwhile would stay in the history of the branch. */
+  readonly isCurrent: () => boolean
   readonly signal: AbortSignal
 }
 
 /**
  * Appends a commit with the tree of the marketplace to the branch, if the tree differs from that of its tip. The branch
- * is never forced: one that moves on meanwhile is read again.
+ * is never forced: one that moves on meanwhile is read again. Pushes nothing and returns `undefined` if something else is
+ * served by then.
  */
 export async function publishTree(
   served: ServedMarketplace,
   { remote, ref, known }: PublishedBranch,
-  { clock, isDry, signal }: PublishOptions,
-): Promise<Published> {
+  { clock, isDry, isCurrent, signal }: PublishOptions,
+): Promise<Published | undefined> {
   const { tree } = served.revision
   let refused: { readonly tip: ObjectId | undefined; readonly why: string } | undefined
   for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
@@ -57,8 +61,10 @@ export async function publishTree(
     // A branch that is where it was has not moved on: the server meant what it said.
     if (refused !== undefined && refused.tip === tip) throw refusal(refused.why)
     if (isDry) return { kind: 'would-push', at, parent: tip }
-    const pushing = { receiver, ref, at, served, made: clock.now() }
-    const { commit, end } = await pushOn(remote, pushing, signal)
+    const pushing = { receiver, ref, at, served, made: clock.now(), isCurrent }
+    const pushed = await pushOn(remote, pushing, signal)
+    if (pushed === undefined) return undefined
+    const { commit, end } = pushed
     if (end.kind === 'taken') {
       const objects = new Set(served.revision.objects.keys())
       return { kind: 'pushed', at: { commit, tree, objects }, parent: tip }
@@ -85,13 +91,14 @@ interface Pushing {
   readonly at: KnownCommit | undefined
   readonly served: ServedMarketplace
   readonly made: Date
+  readonly isCurrent: () => boolean
 }
 
 async function pushOn(
   remote: PublishedBranch['remote'],
-  { receiver, ref, at, served, made }: Pushing,
+  { receiver, ref, at, served, made, isCurrent }: Pushing,
   signal: AbortSignal,
-): Promise<{ readonly commit: ObjectId; readonly end: PushEnd }> {
+): Promise<{ readonly commit: ObjectId; readonly end: PushEnd } | undefined> {
   const { tip, tree, message, objects } = served.revision
   const { id, bytes } = historyCommit(tree, at?.commit, { message, at: made })
   const added = [await packEntry('commit', bytes)]
@@ -102,6 +109,7 @@ async function pushOn(
     byteLength: packfile.bytesOf(sent, added),
     pieces: () => copied(packfile.only(sent, Buffer.allocUnsafe(PIECE_BYTES), added)),
   }
+  if (!isCurrent()) return undefined
   return { commit: id, end: await remote.push(receiver, { branch: ref, to: id, pack }, signal) }
 }
 

@@ -63,3 +63,10 @@ test('any other entry stays, and a second edit changes nothing', () => {
     { numRuns: lawRuns(5_000, 0.05) },
   )
 })
+
+test('names of hosts have no case', () => {
+  const text = 'machine Hub.Example.com login token password OLD\n'
+
+  expect(netrcToken(text, 'hub.example.com')).toBe('OLD')
+  expect(withNetrcToken(text, 'hub.example.com', 'NEW').text).toBe('machine Hub.Example.com login token password NEW\n')
+})

@@ -77,13 +77,9 @@ test('whatever the file has, the items come last, and all other lines stay', () 
     fc.constantFrom('plain', '"quoted # no comment"', "'[x]'", '|\n      text\n      - more'),
   )
   const file = fc.record({
-    before: fc
-      .array(fc.constantFrom('# - id: x', '', 'serve: { port: 0 }'), { maxLength: 2 })
-      .map((lines) => [...new Set(lines)]),
+    before: fc.uniqueArray(fc.constantFrom('# - id: x', '', 'serve: { port: 0 }'), { maxLength: 2 }),
     entries: fc.array(entry, { minLength: 1, maxLength: 4 }),
-    after: fc
-      .array(fc.constantFrom('# end', '', 'packs: []', 'limits:\n  a: 1'), { maxLength: 3 })
-      .map((lines) => [...new Set(lines)]),
+    after: fc.uniqueArray(fc.constantFrom('# end', '', 'packs: []', 'limits:\n  a: 1'), { maxLength: 3 }),
     indent: fc.constantFrom('', '  '),
   })
   fc.assert(

@@ -37,10 +37,10 @@ test('changes that come while a push is under way are one commit together', asyn
   const release = Promise.withResolvers<void>()
   let isHeld = true
   world.server.before = async ({ url }) => {
-    if (isHeld && url.includes('receive-pack')) await release.promise
+    if (isHeld && url.endsWith('/git-receive-pack')) await release.promise
   }
   world.daemon.poll()
-  await world.server.requested(({ url }) => url.includes('receive-pack'))
+  await world.server.requested(({ url }) => url.endsWith('/git-receive-pack'))
   for (const text of ['one', 'two', 'three']) await world.scene.commit({ 'tidy/SKILL.md': skill('tidy', text) })
 
   isHeld = false
@@ -49,6 +49,25 @@ test('changes that come while a push is under way are one commit together', asyn
 
   expect(await world.history()).toHaveLength(2)
   expect(await world.treeOf('main')).toBe(await world.servedTree())
+})
+
+test('what is withdrawn before the push has begun is in no commit', async () => {
+  await using world = await World.create()
+  const release = Promise.withResolvers<void>()
+  world.server.before = async ({ url }) => {
+    if (url.includes('info/refs') && url.includes('receive-pack')) await release.promise
+  }
+  world.daemon.poll()
+  await world.server.requested(({ url }) => url.includes('receive-pack'))
+  const withdrawn = await world.servedTree()
+  await world.scene.commit({ 'tidy/SKILL.md': null })
+
+  release.resolve()
+  await world.isCurrent()
+
+  expect(await world.history()).toHaveLength(1)
+  expect(await world.treeOf('main')).toBe(await world.servedTree())
+  expect(await world.treeOf('main')).not.toBe(withdrawn)
 })
 
 test('a dead remote keeps no pull and no client waiting', async () => {

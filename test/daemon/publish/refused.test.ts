@@ -102,6 +102,19 @@ test('a 429 with a delay is kept to: no request goes to the host before', async 
   expect(world.server.requests).toHaveLength(before)
 })
 
+test.each([
+  { 'retry-after': 'Sat, 13 Sep 275760 00:00:00 GMT', date: 'Thu, 01 Jan 1970 00:00:00 GMT' },
+  { 'retry-after': '999999999' },
+])('a delay of decades, %j, is a day at most', async (headers) => {
+  await using world = await World.create()
+  world.server.fault = { kind: 'status', status: 429, headers, on: 'info-refs', of: 'out' }
+
+  await world.publish()
+
+  const nextAttempt = world.status()?.nextAttempt ?? ''
+  expect(Date.parse(nextAttempt)).toBeLessThanOrEqual(Date.now() + 86_400_000)
+})
+
 const SECRET = 'pub1ish-pub1ish-pub1ish'
 const AUTH = [`auth: { token: { env: PUBLISH_SECRET } }`]
 

@@ -86,7 +86,7 @@ async function itemsAt(
     const there = sourceAt(value, config)
     if (there !== undefined)
       throw new UsageError(`"${there}" has this address already; skillsyncd sync ${there} pulls it`)
-    return { value, ...(one.seen !== undefined && { comment: seenText(one.seen) }) }
+    return one.seen === undefined ? { value } : { value, comment: seenText(one.seen) }
   })
 }
 
@@ -111,7 +111,7 @@ async function foundAt(texts: readonly string[], context: Context): Promise<read
   return undefined
 }
 
-function entryOf(id: string, { place, seen }: FoundSource): JsonObject {
+function entryOf(id: string, { place, seen }: FoundSource): JsonObject & { readonly id: string } {
   return {
     id,
     ...place,
@@ -162,8 +162,8 @@ function print(context: Context, file: string, items: readonly YamlItem[], isRel
     return
   }
   printLines(context, [
-    ...items.map(({ value, comment }) =>
-      printableLine(`added ${String(value['id'])}${comment === undefined ? '' : `: ${comment}`}`),
+    ...items.map(({ value: { id }, comment }) =>
+      printableLine(`added ${typeof id === 'string' ? id : ''}${comment === undefined ? '' : `: ${comment}`}`),
     ),
     `wrote ${printableLine(file)}`,
     isReloaded ? 'the daemon applies it' : 'no daemon runs; skillsyncd start serves it',

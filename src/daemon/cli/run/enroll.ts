@@ -108,9 +108,12 @@ function agentsNamed(ids: readonly string[], isForOrganization: boolean): readon
   const unknown = ids.find((id) => !IDS.includes(id))
   if (unknown !== undefined) throw new UsageError(`"${unknown}" is no agent that is known; there are ${IDS.join(', ')}`)
   const named = ENROLLED_AGENTS.filter(({ id }) => ids.length === 0 || ids.includes(id))
-  const possible = named.filter(({ organization }) => !isForOrganization || organization !== undefined)
-  if (possible.length > 0) return possible
-  throw new UsageError(`${ids.join(', ')} has no file for all users that is known`)
+  if (!isForOrganization) return named
+  const possible = named.filter(({ organization }) => organization !== undefined)
+  if (ids.length === 0) return possible
+  const without = named.find(({ organization }) => organization === undefined)
+  if (without === undefined) return possible
+  throw new UsageError(`${without.id} has no file for all users that is known; leave it out`)
 }
 
 function managedSteps({ organization }: EnrolledAgent, marketplace: MarketplaceAddress): readonly EnrollmentStep[] {

@@ -62,7 +62,7 @@ export const token: Command = {
   },
   async run(context) {
     const [verb, name] = context.operands
-    if (verb !== 'add') refuseOptionsOfAdd(context, verb)
+    if (verb !== 'add') refuseOptionsOfOthers(context, verb)
     if (verb === 'list' && name === undefined) return listTokens(context)
     if (verb === 'add' && name !== undefined) return addToken(context, name)
     if (verb === 'renew' && name !== undefined) return renewToken(context, name)
@@ -71,7 +71,7 @@ export const token: Command = {
   },
 }
 
-function refuseOptionsOfAdd({ values }: Context, verb = ''): void {
+function refuseOptionsOfOthers({ values }: Context, verb = ''): void {
   const taken = OPTIONS_OF_OTHERS.get(verb)
   const given = ['scope', 'pack', 'expires', 'from'].find((name) => values[name] !== undefined)
   if (given !== undefined && taken?.includes(given) === false)

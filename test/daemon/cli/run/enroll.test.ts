@@ -69,6 +69,7 @@ test('an organization has the files of the agents that it names, for some packs'
 test.each([
   [['nobody'], 'is no agent that is known'],
   [['gemini', '--organization'], 'has no file for all users'],
+  [['claude-code', 'vscode', '--organization'], 'vscode has no file for all users'],
   [['--url', 'ftp://x'], 'is no http(s) address'],
   [['--url', 'https://user:secret@hub.example.com'], 'without a user'],
   [['--pack', 'none'], 'names packs of the configuration'],

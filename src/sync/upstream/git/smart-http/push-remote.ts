@@ -11,7 +11,7 @@ import { requestPack } from './protocol.ts'
 import { askReceiver, pushTo } from './receive-pack.ts'
 import type { Push, PushEnd, Receiver } from './receive-pack.ts'
 
-/** A repository over http(s) that one branch of is read and pushed to. Fetches commits and no content. */
+/** A repository over http(s), of which one branch is read and pushed to. Fetches commits and no content. */
 export class PushRemote {
   readonly #url: string
   readonly #host: Pick<GitHost, 'scratch' | 'limits' | 'way'>
@@ -51,7 +51,7 @@ export class PushRemote {
     return tree
   }
 
-  /** Moves the branch from where `receiver` says. The pack may take long, as long as the host takes some of it. */
+  /** Moves the branch from where `receiver` says. The limits of a fetch hold, its total time too. */
   async push(receiver: Receiver, push: Push, signal: AbortSignal): Promise<PushEnd> {
     return pushTo(await this.#open('an answer', ANSWER_BYTES, signal), receiver, push)
   }

@@ -37,7 +37,7 @@ export interface Push {
   readonly pack: StreamedBody
 }
 
-/** The end of a push: taken, or refused with what the server says of it, printable. */
+/** The end of a push: taken, or refused with what the server says of it, printable and up to 4,096 characters. */
 export type PushEnd = { readonly kind: 'taken' } | { readonly kind: 'refused'; readonly why: string }
 
 /** Sends the pack. Throws if the end of the push is not known: the branch then tells. */
@@ -72,14 +72,15 @@ export async function readPushEnd(
   const isTaken = unpacked === 'unpack ok' && refusal === undefined && ofRefs.includes(`ok ${branch}`)
   if (isTaken) return { kind: 'taken' }
   const reason = refusal?.slice(`ng ${branch} `.length) ?? unpacked
-  return { kind: 'refused', why: printable([reason, remarks].filter((text) => text.trim() !== '').join(': ')) }
+  const why = [reason, remarks].filter((text) => text.trim() !== '').join(': ')
+  return { kind: 'refused', why: printable(why, MOST_REMARKS) }
 }
 
 const SERVICE = 'git-receive-pack'
 
 /** gitprotocol-pack, "Reference Update Request". The id of zeros stands for a branch that is not there. */
 function commandOf({ tip, hasSideBand }: Receiver, { branch, to }: Push): Buffer {
-  const asked = `report-status${hasSideBand ? ' side-band-64k' : ''} object-format=sha1 agent=git/skillsyncd`
+  const asked = `report-status${hasSideBand ? ' side-band-64k' : ''}`
   return Buffer.concat([packet(`${tip ?? NO_ID} ${to} ${branch}\0 ${asked}`), FLUSH])
 }
 
@@ -110,7 +111,7 @@ async function readAnswer(body: AsyncIterable<Uint8Array>, hasSideBand: boolean)
 
 const REPORT_BAND = 1
 
-/** More than `printable` shows: progress that a terminal would overwrite comes before what a hook says. */
+/** More than a message shows: progress comes before what a hook prints, and a secret that is cut is not recognized. */
 const MOST_REMARKS = 4096
 
 async function linesOf(report: readonly Uint8Array[]): Promise<readonly string[]> {

@@ -36,9 +36,7 @@ test('the request moves the one branch from where it was, with the pack behind i
 
   expect(end).toEqual({ kind: 'taken' })
   const [body = ''] = host.pushed
-  expect(body).toMatch(
-    new RegExp(`^[0-9a-f]{4}${OLD} ${NEW} ${BRANCH}\\0 report-status side-band-64k [^\\n]*0000PACKPACK$`),
-  )
+  expect(body).toMatch(new RegExp(`^[0-9a-f]{4}${OLD} ${NEW} ${BRANCH}\\0 report-status side-band-64k0000PACKPACK$`))
 })
 
 test('a server without the side band is understood too', async () => {
