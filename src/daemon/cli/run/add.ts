@@ -24,10 +24,10 @@ export const add: Command = {
   summary: 'Add sources to the configuration, and have the running daemon apply it',
   operands: { text: 'URL… | PLUGIN…', most: Number.POSITIVE_INFINITY, offers: ['folders'] },
   details: `
-  URL is the address of a git repository, owner/repo of GitHub, or the path of a repository or of a plain folder. Each is
-  read first, as init does. The entries come to the end of sources; every other byte of the file stays.
-  With --from-marketplace the sources that the plugins in the repository of a source suggest are added, each at its commit
-  if the marketplace has one: those of the named plugins, or all.
+  URL is the address of a git repository, owner/repo of GitHub, or the path of a repository or of a plain folder. Each
+  is read first, as init does. The entries come to the end of sources; every other byte of the file stays.
+  With --from-marketplace the sources that the plugins in the repository of a source suggest are added, each at its
+  commit if the marketplace has one: those of the named plugins, or all.
 `,
   options: {
     id: { type: 'string', value: 'ID', help: 'the id of the one source; default: the name of the repository' },

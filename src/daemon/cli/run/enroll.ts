@@ -48,9 +48,10 @@ export const enroll: Command = {
     },
   },
   details: `
-  Agents are ${IDS.join(', ')}; without one, all are printed. Nothing is written without --write.
-  --write changes what it names and keeps every other byte, comments too. It refuses a file that is not valid, that is of
-  another user, or that has another table of that name. It ends with the check. A token is never shown, and is in no settings.
+  Agents are ${IDS.join(', ')}; without one, all are printed.
+  Nothing is written without --write, which changes what it names and keeps every other byte, comments too. It refuses
+  a file that is not valid, that is of another user, or that has another table of that name. It ends with the check. A
+  token is never shown, and is in no settings.
 `,
   async run(context) {
     expectCombined(context)

@@ -24,9 +24,10 @@ export const init: Command = {
   operands: { text: '[URL…]', most: Number.POSITIVE_INFINITY, offers: ['folders'] },
   needsConfiguration: false,
   details: `
-  URL is the address of a git repository, owner/repo of GitHub, or the path of a repository or of a plain folder. Each is
-  read first: can it be reached, which branch does it have, and does it hold skills, below skills/ or elsewhere? Without URL you are asked
-  on a terminal. No secret goes into the file: what a private repository needs is named there under auth.
+  URL is the address of a git repository, owner/repo of GitHub, or the path of a repository or of a plain folder. Each
+  is read first: can it be reached, which branch does it have, and does it hold skills, below skills/ or elsewhere?
+  Without URL you are asked on a terminal. No secret goes into the file: what a private repository needs is named there
+  under auth.
 `,
   options: {
     config: {
