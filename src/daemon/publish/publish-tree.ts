@@ -32,7 +32,7 @@ export interface Published {
   readonly parent: ObjectId | undefined
 }
 
-/** How a tree is published. */
+/** The circumstances of a publication. */
 export interface PublishOptions {
   readonly clock: Pick<Clock, 'now'>
   readonly isDry: boolean
