@@ -106,6 +106,14 @@ export class Tokens {
     return this.#known.some((one) => !this.#isOver(one))
   }
 
+  /** The time at which the next of the valid tokens expires; `undefined` if none does. */
+  get nextExpiry(): Date | undefined {
+    const times = this.#known
+      .filter((one) => !this.#isOver(one))
+      .flatMap(({ token: { expires } }) => (expires === undefined ? [] : [Date.parse(expires)]))
+    return times.length === 0 ? undefined : new Date(Math.min(...times))
+  }
+
   /** Reads the file. Without the file there are no tokens. A damaged file keeps every client out. */
   async read(): Promise<readonly Token[]> {
     try {

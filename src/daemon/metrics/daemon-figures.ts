@@ -23,7 +23,7 @@ export interface MeasuredDaemon extends Pick<DaemonContext, 'store'> {
   readonly status: { readonly unready: DaemonFigures['unready'] }
   readonly pulls: PullCounts
   readonly fetched: FetchedBytes
-  readonly tokens: { readonly all: DaemonFigures['tokens'] | undefined }
+  readonly tokens: { readonly nextExpiry: DaemonFigures['nextTokenExpiry'] }
   readonly publications: { readonly figures: readonly PublicationFigures[] }
 }
 
@@ -42,7 +42,7 @@ export function daemonFiguresOf(daemon: MeasuredDaemon): DaemonFigures {
     publications: publications.figures,
     unready: status.unready,
     storedBytes: storedBytesOf(store),
-    tokens: daemon.tokens.all ?? [],
+    nextTokenExpiry: daemon.tokens.nextExpiry,
     ofSources: scheduler.ages().map((age) => sourceFiguresOf(age, daemon)),
   }
 }

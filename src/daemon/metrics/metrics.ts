@@ -26,7 +26,8 @@ export interface DaemonFigures extends CatalogInput {
   readonly areDecisionsLost: boolean
   /** The number of sources whose served content is lost on disk. */
   readonly sourcesLost: number
-  readonly tokens: readonly { readonly name: string; readonly expires?: string | undefined }[]
+  /** The time at which the next of the valid tokens expires; `undefined` if none does. */
+  readonly nextTokenExpiry: Date | undefined
 }
 
 /** The content of /metrics: collected at each request, except events, which are counted when they happen. */
@@ -105,10 +106,9 @@ function storeFamilies({ storedBytes, limits, areDecisionsLost, sourcesLost }: D
   ]
 }
 
-function tokenFamily({ tokens }: DaemonFigures): Family {
-  const samples = tokens.flatMap(({ name, expires }) =>
-    expires === undefined ? [] : [{ labels: { token: name }, value: Date.parse(expires) / 1_000 }],
-  )
-  const help = 'The time at which the token expires, in seconds since 1970; none for one that never does.'
-  return { name: 'skillsyncd_token_expiry_timestamp_seconds', kind: 'gauge', help, samples }
+/** Names of tokens are no labels: the metrics may be public. */
+function tokenFamily({ nextTokenExpiry: next }: DaemonFigures): Family {
+  const help = 'The time at which the next token expires, in seconds since 1970; none if no token does.'
+  const samples = next === undefined ? [] : [{ value: next.getTime() / 1_000 }]
+  return { name: 'skillsyncd_token_next_expiry_timestamp_seconds', kind: 'gauge', help, samples }
 }

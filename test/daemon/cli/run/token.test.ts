@@ -71,9 +71,7 @@ test('a token that expires soon is in the status and the metrics, and renew move
   const renewed = await home.command('token', 'renew', 'ci', '--expires', '30d')
 
   expect(status.stdout).toContain('! token ci expires in 11 h; skillsyncd token renew ci\n')
-  expect(figures).toContain(
-    `skillsyncd_token_expiry_timestamp_seconds{token="ci"} ${Date.parse(added.expires) / 1_000}`,
-  )
+  expect(figures).toContain(`skillsyncd_token_next_expiry_timestamp_seconds ${Date.parse(added.expires) / 1_000}`)
   expect(renewed).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ci expires \d{4}-/) })
   expect((await home.command('status')).stdout).not.toContain('! token ci')
   expect((await home.command('token', 'list')).stdout).toMatch(/ci +in 29 days /)
