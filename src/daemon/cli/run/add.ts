@@ -3,8 +3,6 @@ import type { JsonObject } from '../../../base/json-value.ts'
 import { EditRefused } from '../../../base/settings/edit-refused.ts'
 import { withItems } from '../../../base/settings/yaml-edit.ts'
 import type { YamlItem } from '../../../base/settings/yaml-edit.ts'
-import { countOf } from '../../../base/text/plural.ts'
-import { SyncError } from '../../../sync/model/sync-error.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
@@ -12,11 +10,12 @@ import { idsOf, parseConfig } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { seenText } from '../../config/init-template.ts'
 import { readForeign, writeForeign } from '../../enrollment/foreign-file.ts'
-import { configFor, printJson, printLines, progressOf } from '../command.ts'
+import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { FreeIds, marketplaceOf, sourceEntries } from '../show/marketplace-selection.ts'
-import { failureLines, probeSource, sourceCandidateOf, sourceIdFor } from './init-source.ts'
+import { sourceIdFor } from './init-source.ts'
 import type { FoundSource } from './init-source.ts'
+import { probeAll } from './probe-all.ts'
 import { reloadDaemon } from './reload.ts'
 
 export const add: Command = {
@@ -46,8 +45,14 @@ export const add: Command = {
     if (items === undefined) return 1
     if (items.length === 0) return printNothing(context)
     const next = await write(config.file, items, context)
+    // The file is written, whatever the daemon says of it.
+    if (!context.json) printLines(context, linesOf(config.file, items))
     const isReloaded = await reloadDaemon({ ...next, state: config.state }, context.signal)
-    print(context, config.file, items, isReloaded)
+    if (context.json) {
+      printJson(context, { config: config.file, added: items.map(({ value }) => value), reloaded: isReloaded })
+      return 0
+    }
+    printLines(context, [isReloaded ? 'the daemon applies it' : 'no daemon runs; skillsyncd start serves it'])
     return 0
   },
 }
@@ -76,7 +81,7 @@ async function itemsAt(
   if (texts.length === 0)
     throw new UsageError('"add" wants an address: skillsyncd add https://git.example.com/team/skills')
   if (id !== undefined && texts.length > 1) throw new UsageError('--id goes with one address')
-  const found = await foundAt(texts, context)
+  const found = await probeAll(texts, context)
   const taken = idsOf(config)
   if (typeof id === 'string' && taken.some((one) => one === id))
     throw new UsageError(`There is a source "${id}" already; give another --id`)
@@ -88,27 +93,6 @@ async function itemsAt(
       throw new UsageError(`"${there}" has this address already; skillsyncd sync ${there} pulls it`)
     return one.seen === undefined ? { value } : { value, comment: seenText(one.seen) }
   })
-}
-
-async function foundAt(texts: readonly string[], context: Context): Promise<readonly FoundSource[] | undefined> {
-  using progress = progressOf(context)
-  const found: FoundSource[] = []
-  const failed: string[] = []
-  for (const [index, text] of texts.entries()) {
-    const candidate = sourceCandidateOf(text, context)
-    if (typeof candidate === 'string')
-      throw new UsageError(`Cannot use ${texts.length > 1 ? `address ${index + 1}` : 'the address'}: it ${candidate}`)
-    progress.count(index, texts.length, `reading ${index + 1} of ${countOf(texts.length, 'place')}`)
-    const isOffline = context.values['offline'] === true
-    const probed = isOffline ? { place: candidate.place, seen: undefined } : await probeSource(candidate, context)
-    if (probed instanceof SyncError) failed.push(...failureLines(probed))
-    else found.push(probed)
-  }
-  progress.show('')
-  if (failed.length === 0) return found
-  const lines = [...failed, 'Nothing was written; --offline writes without reading']
-  context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(lines.join('\n'))}\n`)
-  return undefined
 }
 
 function entryOf(id: string, { place, seen }: FoundSource): JsonObject & { readonly id: string } {
@@ -156,16 +140,9 @@ function printNothing(context: Context): ExitStatus {
   return 0
 }
 
-function print(context: Context, file: string, items: readonly YamlItem[], isReloaded: boolean): void {
-  if (context.json) {
-    printJson(context, { config: file, added: items.map(({ value }) => value), reloaded: isReloaded })
-    return
-  }
-  printLines(context, [
-    ...items.map(({ value: { id }, comment }) =>
-      printableLine(`added ${typeof id === 'string' ? id : ''}${comment === undefined ? '' : `: ${comment}`}`),
-    ),
-    `wrote ${printableLine(file)}`,
-    isReloaded ? 'the daemon applies it' : 'no daemon runs; skillsyncd start serves it',
-  ])
+function linesOf(file: string, items: readonly YamlItem[]): readonly string[] {
+  const added = items.map(({ value: { id }, comment }) =>
+    printableLine(`added ${typeof id === 'string' ? id : ''}${comment === undefined ? '' : `: ${comment}`}`),
+  )
+  return [...added, `wrote ${printableLine(file)}`]
 }

@@ -1,6 +1,5 @@
 import { lstat } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
-import { countOf } from '../../../base/text/plural.ts'
 import { shellWord } from '../../../base/text/shell-word.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.ts'
@@ -13,10 +12,11 @@ import { parseConfig } from '../../config/config.ts'
 import { seenText, startingText } from '../../config/init-template.ts'
 import type { StartingSource } from '../../config/init-template.ts'
 import { Prompt } from '../ask.ts'
-import { printJson, printLines, progressOf } from '../command.ts'
+import { printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
-import { failureLines, sourceCandidateOf, sourceIdFor, probeSource } from './init-source.ts'
+import { failureLines, probeSource, sourceCandidateOf, sourceIdFor } from './init-source.ts'
 import type { FoundSource } from './init-source.ts'
+import { probeAll } from './probe-all.ts'
 
 export const init: Command = {
   name: 'init',
@@ -45,7 +45,7 @@ export const init: Command = {
     const file = fileOf(values)
     const isForced = values['force'] === true
     if (!isForced && (await isThere(file))) throw alreadyThere(file)
-    const found = operands.length > 0 ? await lookedAt(operands, context) : await answers(context)
+    const found = operands.length > 0 ? await probeAll(operands, context) : await answers(context)
     if (found === undefined) return 1
     const sources = withUniqueIds(withoutRepetition(found).map((one) => [sourceIdFor(one.place), one])).map(
       ({ id, place: { place, seen } }) => ({
@@ -87,31 +87,6 @@ function alreadyThere(file: string): UsageError {
 /** Two equal places mean one source. */
 function withoutRepetition(found: readonly FoundSource[]): readonly FoundSource[] {
   return [...new Map(found.map((one) => [JSON.stringify(one.place), one])).values()]
-}
-
-/** `undefined` if one of them cannot be used; prints all failures. */
-async function lookedAt(texts: readonly string[], context: Context): Promise<readonly FoundSource[] | undefined> {
-  const candidates = texts.map((text, index) => {
-    const candidate = sourceCandidateOf(text, context)
-    if (typeof candidate === 'string')
-      throw new UsageError(`Cannot use ${texts.length > 1 ? `address ${index + 1}` : 'the address'}: it ${candidate}`)
-    return candidate
-  })
-  if (context.values['offline'] === true) return candidates.map(({ place }) => ({ place, seen: undefined }))
-  using progress = progressOf(context)
-  const found: FoundSource[] = []
-  const failed: string[] = []
-  for (const [index, candidate] of candidates.entries()) {
-    progress.count(index, candidates.length, `looking at ${index + 1} of ${countOf(candidates.length, 'place')}`)
-    const look = await probeSource(candidate, context)
-    if (look instanceof SyncError) failed.push(...failureLines(look))
-    else found.push(look)
-  }
-  progress.show('')
-  if (failed.length === 0) return found
-  const lines = [...failed, 'Nothing was written; with --offline it is, and nobody is asked']
-  context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(lines.join('\n'))}\n`)
-  return undefined
 }
 
 /** The sources that a person enters on a terminal. `undefined` if there are none. */

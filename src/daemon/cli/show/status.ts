@@ -38,6 +38,7 @@ import { paintFor } from '../colors.ts'
 import type { Paint } from '../colors.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
+import { publicationLines } from './publication-lines.ts'
 import { blockOf } from './status-block.ts'
 import { tableOf } from './status-table.ts'
 import type { TableLook } from './status-table.ts'
@@ -210,26 +211,13 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     ...(now.readOnly === undefined ? [] : [look.paint('red', printableLine(`read-only: ${now.readOnly.message}`))]),
     ...(now.http?.unready ?? []).map((unready) => look.paint('red', `not ready: ${unreadyText(unready)}`)),
     ...folders.filter((folder) => !isAsServed(folder)).map(folderText),
-    ...publicationLines(now, look),
+    ...publicationLines(now.publications ?? [], look.now, look.paint),
     ...(foldersError === undefined ? [] : [printableLine(foldersError)]),
     attentionLine(now.sources, attention, look.paint),
     ...sourceLines(now, look),
     ...collisionLines(now),
     ...problemLines(now, look.all),
   ]
-}
-
-/** The failure of a publication quotes its server. */
-function publicationLines({ publications = [] }: Status, { now, paint }: Look): string[] {
-  return publications.flatMap((publication) => {
-    const { url, branch, commit, isCurrent, condition, nextAttempt } = publication
-    const place = printableLine(`publishes to ${url}, branch ${branch}`)
-    const at = commit === undefined ? '' : ` at ${commit.slice(0, 12)}`
-    if (condition === undefined) return [`${place}: ${isCurrent ? `up to date${at}` : `under way${at}`}`]
-    const again = nextAttempt === undefined ? '' : `, tried again at ${nextAttempt}`
-    const text = `${place}: ${condition.code} since ${agoText(condition.since, now)}${again}: ${condition.message}`
-    return [paint(needsOperator(publication) ? 'red' : 'yellow', printableLine(text)), `  ${condition.mend}`]
-  })
 }
 
 function absenceText(elsewhere: WriterElsewhere | undefined): string {

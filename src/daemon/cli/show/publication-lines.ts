@@ -1,0 +1,22 @@
+import { agoText } from '../../../base/text/age-text.ts'
+import { printableLine } from '../../base/log-line.ts'
+import { needsOperator } from '../../publish/publication-status.ts'
+import type { PublicationStatus } from '../../publish/publication-status.ts'
+import type { Paint } from '../colors.ts'
+
+/** The lines of the status about published branches. A failure quotes its server. */
+export function publicationLines(
+  publications: readonly PublicationStatus[],
+  now: Date,
+  paint: Paint,
+): readonly string[] {
+  return publications.flatMap((publication) => {
+    const { url, branch, commit, isCurrent, condition, nextAttempt } = publication
+    const place = printableLine(`publishes to ${url}, branch ${branch}`)
+    const at = commit === undefined ? '' : ` at ${commit.slice(0, 12)}`
+    if (condition === undefined) return [`${place}: ${isCurrent ? `up to date${at}` : `under way${at}`}`]
+    const again = nextAttempt === undefined ? '' : `, tried again at ${nextAttempt}`
+    const text = `${place}: ${condition.code} since ${agoText(condition.since, now)}${again}: ${condition.message}`
+    return [paint(needsOperator(publication) ? 'red' : 'yellow', printableLine(text)), `  ${condition.mend}`]
+  })
+}
