@@ -128,6 +128,18 @@ test('a skill that is not whole is in no folder, and comes when its last file wa
   expect(await desk.names()).toEqual(['refunds'])
 })
 
+test('a server that answers no read is left after three skills in a row', async () => {
+  await using au = await HostileServer.start()
+  for (const name of ['a', 'b', 'c', 'd', 'e'])
+    au.skills.set(`skill://${name}/SKILL.md`, { 'SKILL.md': skill(name, 'first') })
+  au.on('resources/read', () => 'drop')
+
+  await using desk = await Desk.start(au, 'approval: none')
+
+  expect([...new Set(au.reads())]).toEqual(['a', 'b', 'c'].map((name) => `skill://${name}/SKILL.md`))
+  expect(await desk.names()).toEqual([])
+})
+
 test('a stored file that was damaged is fetched again by the next process, although no client reads it', async () => {
   await using au = await HostileServer.start()
   offer(au, 'first')

@@ -1,7 +1,9 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { TokenUses } from '../../../src/daemon/http/token-uses.ts'
 import { Tokens, expiringIn, newToken } from '../../../src/daemon/http/tokens.ts'
+import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 const NOW = new Date('2026-06-15T12:00:00.000Z')
@@ -117,6 +119,24 @@ test('the last use of a token is recorded once an hour, and what is not a record
   expect(await readFile(uses, 'utf8')).not.toContain(ada)
   await writeFile(uses, '{"uses": 3}')
   expect(await recorded()).toEqual([])
+})
+
+test('a use that the disk does not take is recorded with a later one', async () => {
+  let refusals = 0
+  const uses = new TokenUses(folder.path, async () => {
+    if (refusals > 0) return
+    refusals += 1
+    throw new SyncError('store-failed', 'Cannot write: no space is left')
+  })
+
+  uses.record('aa', NOW)
+  const recorded = async () => {
+    uses.record('aa', NOW)
+    return [...(await uses.read())]
+  }
+
+  await expect.poll(recorded).toEqual([['aa', NOW.toISOString()]])
+  expect(refusals).toBe(1)
 })
 
 test('the tokens that expire within two weeks, or did in the last two, are named, the first one first', () => {

@@ -116,6 +116,22 @@ test('what is not complete is not published: nothing is served yet, or there is 
   expect(await world.remote.git('for-each-ref')).toBe('')
 })
 
+test('with --offline a daemon publishes nothing, and says so', async () => {
+  await using world = await World.create()
+  await world.configure([
+    'serve: { http: { port: 0 }, marketplace: { name: acme } }',
+    'publish:',
+    `  - git: ${world.url}`,
+  ])
+  const daemon = world.home.start('start', '--offline')
+  await daemon.line()
+
+  const end = await world.home.command('publish')
+
+  expect(end).toMatchObject({ status: 1, stderr: expect.stringContaining('--offline forbids network access') })
+  expect(await world.remote.git('for-each-ref')).toBe('')
+})
+
 /** A home with a configuration of one source, and a repository to publish to. */
 class World implements AsyncDisposable {
   readonly home: Home

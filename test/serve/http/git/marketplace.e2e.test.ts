@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import fs from 'node:fs'
-import { open, readdir, readFile, readlink, stat } from 'node:fs/promises'
+import { open, readdir, readFile, readlink, stat, truncate } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -481,6 +481,22 @@ test('packs are written before clients request them: of everything, and of what 
   await expect.poll(() => packs).toBe(4)
   await scene.clone()
   expect(packs).toBe(4)
+})
+
+test('a pack that cannot be copied any more does not keep the next one from being written', async () => {
+  await using folder = await temporaryFolder()
+  let packs = 0
+  const openScratch = async () => open(join(folder.path, `pack-${(packs += 1)}`), 'wx+')
+  await using scene = await Scene.serving(FILES, { openScratch })
+  await scene.clone()
+  await truncate(join(folder.path, 'pack-1'), 100)
+
+  await scene.commit({ 'tidy/SKILL.md': skill('tidy', 'other') })
+  const clone = await scene.clone()
+
+  expect(await git(['fsck', '--full', '--strict'], clone)).toBe('')
+  expect(await git(['rev-parse', 'HEAD'], clone)).toBe(await scene.tip())
+  expect(packs).toBe(3)
 })
 
 test('a server that ends does not wait for a pack that is prepared', async () => {
