@@ -13,6 +13,7 @@ import type { SessionLog } from '../../../src/serve/http/mcp/session-store.ts'
 import { serveHttp } from '../../../src/serve/http/server.ts'
 import type { HttpOptions, HttpServer } from '../../../src/serve/http/server.ts'
 import type { MarketplaceHost } from '../../../src/serve/marketplace/marketplaces.ts'
+import { ContentUnavailable } from '../../../src/serve/marketplace/read-whole.ts'
 import type { Serving } from '../../../src/serve/mcp/core/methods.ts'
 import type { PageHost } from '../../../src/serve/page/page-data.ts'
 import { SCOPES } from '../../../src/serve/principal.ts'
@@ -150,7 +151,7 @@ const MARKETPLACE: MarketplaceHost = {
     renames: { before: 'skills' },
   },
   openScratch: async () => {
-    throw new Error('No pack is written here')
+    throw new ContentUnavailable('No pack is written here')
   },
   onLeftOut: () => {},
 }
