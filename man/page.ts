@@ -1,8 +1,9 @@
+import type { LoadedGroup } from '../src/daemon/cli/command-table.ts'
 import type { Command, Option, Options } from '../src/daemon/cli/command.ts'
 import { COMMON, CONFIGURING, usageOf } from '../src/daemon/cli/help/help.ts'
 
 /** The manual page skillsyncd(1), made of what each command says of itself. */
-export function manualPage(commands: readonly Command[], version: string): string {
+export function manualPage(groups: readonly LoadedGroup[], version: string): string {
   return [
     '.\\" Made of the commands themselves. UPDATE_MAN=1 npx vitest run test/daemon/cli/help/manual.test.ts writes it anew.',
     `.TH SKILLSYNCD 1 "" "skillsyncd ${version}" "User Commands"`,
@@ -13,8 +14,10 @@ export function manualPage(commands: readonly Command[], version: string): strin
     text('COMMAND [options]'),
     '.SH DESCRIPTION',
     ...paragraphs(DESCRIPTION),
-    '.SH COMMANDS',
-    ...commands.flatMap(commandSection),
+    ...groups.flatMap(({ heading, commands }) => [
+      `.SH ${quoted(`${heading} commands`.toUpperCase())}`,
+      ...commands.flatMap(commandSection),
+    ]),
     '.SH OPTIONS',
     text('Of all commands that need a configuration:'),
     ...optionItems(CONFIGURING),
@@ -33,10 +36,10 @@ export function manualPage(commands: readonly Command[], version: string): strin
 
 const DESCRIPTION = `
 skillsyncd mirrors git repositories of Agent Skills, pins every skill by commit and content digest, serves them to clients
-of the Model Context Protocol, and tells the subscribed ones what changed.
+of the Model Context Protocol, and notifies subscribed clients of what changed.
 
-skillsyncd init writes a configuration to start from. skillsyncd start is the daemon; skillsyncd mcp serves one client over
-stdio. All other commands ask the running daemon, or do their work without one.
+skillsyncd init writes a first configuration. skillsyncd start is the daemon; skillsyncd mcp serves one client over
+stdio. All other commands use the running daemon, or do their work without one.
 `
 
 const STATUS = [
@@ -49,19 +52,22 @@ const STATUS = [
 const FILES = [
   [
     './skillsyncd.yaml',
-    'the configuration; then ~/.config/skillsyncd/skillsyncd.yaml, then /etc/skillsyncd/skillsyncd.yaml',
+    'the configuration; then ~/.config/skillsyncd/skillsyncd.yaml, then /etc/skillsyncd/skillsyncd.yaml, then that of the running daemon',
   ],
   ['skills.lock', 'the lock, beside the configuration'],
   ['~/.local/state/skillsyncd', 'the state folder, if neither $STATE_DIRECTORY nor the configuration names another'],
 ] as const
 
 function commandSection(command: Command): string[] {
-  const { summary, details = '', options = {} } = command
+  const { summary, details = '', options = {}, examples } = command
   return [
     `.SS ${quoted(usageOf(command).replace(/ \[options\]$/, ''))}`,
     text(summary),
     ...more(details),
     ...optionItems(options),
+    '.P',
+    text(examples.length === 1 ? 'Example:' : 'Examples:'),
+    ...examples.flatMap((example) => ['.br', text(`    ${example}`)]),
   ]
 }
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { Document, isMap, isSeq, parseDocument } from 'yaml'
+import { Document, isMap, isNode, isSeq, parseDocument } from 'yaml'
 import type { YAMLSeq } from 'yaml'
 import { isObject } from '../json-object.ts'
 import type { JsonObject } from '../json-value.ts'
@@ -16,14 +16,108 @@ export interface YamlItem {
  * Throws `EditRefused` if the text is not valid, or has no list there.
  */
 export function withItems(text: string, key: string, items: readonly YamlItem[]): string {
+  const list: unknown = parsed(text).get(key, true)
+  const edited = isSeq(list) ? withinList(text, list, items) : afterAll(text, key, list, items)
+  expectAdded(text, edited, key, items)
+  return edited
+}
+
+/** Removes items from the list at a key of the top level. */
+export interface YamlRemoval {
+  readonly key: string
+  /** True for an item to remove. */
+  readonly isRemoved: (value: unknown) => boolean
+  /** True for a comment that goes with the item below it, without its `#`. All other comments before an item stay. */
+  readonly isOwnComment: (comment: string) => boolean
+}
+
+/**
+ * Removes the items, with the comments inside them. Every other byte stays. Throws `EditRefused` if the text is not
+ * valid, or has no list there.
+ */
+export function withoutItems(text: string, { key, isRemoved, isOwnComment }: YamlRemoval): string {
+  const document = parsed(text)
+  const list: unknown = document.get(key, true)
+  if (!isSeq(list)) throw invalid(text, Math.max(text.search(new RegExp(`^${key}:`, 'm')), 0), `${key} is no list`)
+  const ranges = list.items.map((item) => rangeOf(item, text))
+  const values: unknown[] = list.toJS(document)
+  const gone = [...values.keys()].filter((index) => isRemoved(values[index]))
+  const edited = gone.toReversed().reduce((rest, index) => {
+    const [start, end] =
+      list.flow === true ? flowSpan(ranges, index, rest) : blockSpan(ranges, index, rest, isOwnComment)
+    return rest.slice(0, start) + rest.slice(end)
+  }, text)
+  const kept = values.filter((_, index) => !gone.includes(index))
+  expectOnly(text, edited, key, kept.length === 0 && list.flow !== true ? null : kept)
+  return edited
+}
+
+function rangeOf(item: unknown, text: string): readonly [start: number, end: number] {
+  const [start, end] = isNode(item) ? (item.range ?? []) : []
+  if (start === undefined || end === undefined) throw invalid(text, 0, 'an item has no place in the text')
+  return [start, end]
+}
+
+/** The lines of an item in a list with dashes, with its own comments. */
+function blockSpan(
+  ranges: readonly (readonly [number, number])[],
+  index: number,
+  text: string,
+  isOwnComment: (comment: string) => boolean,
+): readonly [number, number] {
+  const [from = 0] = ranges[index] ?? []
+  const dash = text.lastIndexOf('-', from - 1)
+  let start = lineStart(text, dash)
+  const indent = dash - start
+  while (start > 0) {
+    const above = lineStart(text, start - 1)
+    const line = text.slice(above, start)
+    if (!line.trimStart().startsWith('#') || !isOwnComment(line.trim().slice(1).trim())) break
+    start = above
+  }
+  return [start, blockEnd(text, dash, indent)]
+}
+
+/** The end of the lines that belong to the item with this dash: all below it that are indented by more. */
+function blockEnd(text: string, dash: number, indent: number): number {
+  let end = nextLine(text, dash)
+  for (let at = end; at < text.length; at = nextLine(text, at)) {
+    const line = text.slice(at, nextLine(text, at))
+    if (line.trim() === '') continue
+    if (line.search(/\S/) <= indent) break
+    end = nextLine(text, at)
+  }
+  return end
+}
+
+function nextLine(text: string, at: number): number {
+  const end = text.indexOf('\n', at)
+  return end === -1 ? text.length : end + 1
+}
+
+/** An item between brackets, with one comma. */
+function flowSpan(
+  ranges: readonly (readonly [number, number])[],
+  index: number,
+  text: string,
+): readonly [number, number] {
+  const [start = 0, end = 0] = ranges[index] ?? []
+  const next = ranges[index + 1]
+  if (next !== undefined && next[0] <= text.length) return [start, next[0]]
+  const previous = ranges[index - 1]
+  return [previous === undefined ? start : previous[1], end]
+}
+
+function lineStart(text: string, at: number): number {
+  return text.lastIndexOf('\n', at - 1) + 1
+}
+
+function parsed(text: string): Document.Parsed {
   const document = parseDocument(text, { keepSourceTokens: true })
   const [fault] = document.errors
   if (fault !== undefined) throw invalid(text, fault.pos[0], fault.message.split(/ at line |\n/)[0] ?? '')
   if (document.contents !== null && !isMap(document.contents)) throw invalid(text, 0, 'the file is no mapping')
-  const list: unknown = document.get(key, true)
-  const edited = isSeq(list) ? withinList(text, list, items) : afterAll(text, key, list, items)
-  expectAdded(text, edited, key, items)
-  return edited
+  return document
 }
 
 function withinList(text: string, list: YAMLSeq, items: readonly YamlItem[]): string {
@@ -57,8 +151,7 @@ function inserted(text: string, at: number, lines: string): string {
 /** The end of the line on which a value ends, with the comment there. */
 function lineEnd(text: string, end: number): number {
   if (end > 0 && text[end - 1] === '\n') return end
-  const next = text.indexOf('\n', end)
-  return next === -1 ? text.length : next + 1
+  return nextLine(text, end)
 }
 
 function blockOf(items: readonly YamlItem[], indent: number, eol: string): string {
@@ -69,15 +162,29 @@ function blockOf(items: readonly YamlItem[], indent: number, eol: string): strin
   return lines.map((line) => ' '.repeat(indent) + line + eol).join('')
 }
 
-/** The list must have the items, and all else must be as it was: YAML has more forms than are known here. */
 function expectAdded(text: string, edited: string, key: string, items: readonly YamlItem[]): void {
   const before: unknown = parseDocument(text).toJS() ?? {}
-  const after = parseDocument(edited)
+  const list: unknown = isObject(before) ? before[key] : undefined
+  expectOnly(text, edited, key, [...(Array.isArray(list) ? list : []), ...items.map(({ value }) => value)])
+}
+
+/** The key must have the value, and all else must be as it was: YAML has more forms than are known here. */
+function expectOnly(text: string, edited: string, key: string, value: unknown): void {
+  const before: unknown = parseDocument(text).toJS() ?? {}
   if (!isObject(before)) throw invalid(text, 0, 'the file is no mapping')
-  const list: unknown = before[key] ?? []
-  const expected = { ...before, [key]: [...(Array.isArray(list) ? list : []), ...items.map(({ value }) => value)] }
-  if (after.errors.length === 0 && isDeepStrictEqual(after.toJS(), expected)) return
-  throw invalid(text, 0, `the form of ${key} is not known; add the items by hand`)
+  if (isDeepStrictEqual(valueOf(edited), { ...before, [key]: value })) return
+  throw invalid(text, 0, `the form of ${key} is not known; edit it by hand`)
+}
+
+/** `undefined` for a text that is not valid, or has an alias without its anchor. */
+function valueOf(text: string): unknown {
+  const document = parseDocument(text)
+  try {
+    return document.errors.length === 0 ? document.toJS() : undefined
+  } catch (error) {
+    if (!(error instanceof ReferenceError)) throw error
+    return undefined
+  }
 }
 
 function eolOf(text: string): string {

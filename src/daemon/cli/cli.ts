@@ -1,4 +1,4 @@
-import { inspect, parseArgs } from 'node:util'
+import { inspect } from 'node:util'
 import { isAbortError } from '../../base/abort-error.ts'
 import { VERSION } from '../../serve/version.ts'
 import { SyncError, mendOf, unwrapSuppressed } from '../../sync/model/sync-error.ts'
@@ -9,63 +9,10 @@ import { Redactor } from '../base/redactor.ts'
 import { UsageError } from '../base/usage-error.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { processEnvironment } from '../config/process-environment.ts'
-import type { Command, Commands, Context, ExitStatus, Streams } from './command.ts'
-import { helpOf, helpOfCommand, optionsOf } from './help/help.ts'
-
-/**
- * All commands, in the order of the help. Each is loaded on demand, because loading takes most of the time of a short
- * run.
- */
-export const COMMANDS: Commands = new Map([
-  ['init', async () => (await import('./run/init.ts')).init],
-  ['add', async () => (await import('./run/add.ts')).add],
-  ['start', async () => (await import('./run/start.ts')).start],
-  ['reload', async () => (await import('./run/reload.ts')).reload],
-  ['mcp', async () => (await import('./run/mcp.ts')).mcp],
-  ['sync', async () => (await import('./change/sync.ts')).sync],
-  ['status', async () => (await import('./show/status.ts')).status],
-  ['list', async () => (await import('./show/list.ts')).list],
-  ['show', async () => (await import('./show/show.ts')).show],
-  ['search', async () => (await import('./show/search.ts')).searchCommand],
-  ['marketplace', async () => (await import('./show/marketplace.ts')).marketplaceCommand],
-  ['publish', async () => (await import('./change/publish.ts')).publish],
-  ['why', async () => (await import('./show/why.ts')).why],
-  ['lock', async () => (await import('./change/lock.ts')).lock],
-  ['update', async () => (await import('./change/update.ts')).update],
-  ['outdated', async () => (await import('./change/outdated.ts')).outdated],
-  ['diff', async () => (await import('./change/diff.ts')).diffCommand],
-  ['verify', async () => (await import('./verify/verify.ts')).verify],
-  ['log', async () => (await import('./change/log.ts')).log],
-  ['rollback', async () => (await import('./change/rollback.ts')).rollback],
-  ['release', async () => (await import('./change/decide.ts')).release],
-  ['pin', async () => (await import('./change/decide.ts')).pin],
-  ['unpin', async () => (await import('./change/decide.ts')).unpin],
-  ['pause', async () => (await import('./change/decide.ts')).pause],
-  ['resume', async () => (await import('./change/decide.ts')).resume],
-  ['approve', async () => (await import('./change/approve.ts')).approve],
-  ['reject', async () => (await import('./change/approve.ts')).reject],
-  ['disable', async () => (await import('./change/disable.ts')).disable],
-  ['enable', async () => (await import('./change/disable.ts')).enable],
-  ['preview', async () => (await import('./mcp-sources/preview.ts')).preview],
-  ['inspect', async () => (await import('./mcp-sources/preview.ts')).inspectCommand],
-  ['mirror', async () => (await import('./mcp-sources/mirror.ts')).mirror],
-  ['link', async () => (await import('./agent-folders/link.ts')).link],
-  ['unlink', async () => (await import('./agent-folders/unlink.ts')).unlink],
-  ['templates', async () => (await import('./mcp-sources/templates.ts')).templates],
-  ['resolve', async () => (await import('./mcp-sources/resolve.ts')).resolve],
-  ['add-uri', async () => (await import('./mcp-sources/add-uri.ts')).addUri],
-  ['export', async () => (await import('./sbom/export.ts')).exportBill],
-  ['doctor', async () => (await import('./doctor/doctor.ts')).doctor],
-  ['validate', async () => (await import('./author/validate.ts')).validateCommand],
-  ['token', async () => (await import('./run/token.ts')).token],
-  ['enroll', async () => (await import('./run/enroll.ts')).enroll],
-  ['service', async () => (await import('./run/service.ts')).service],
-  ['project', async () => (await import('./author/project.ts')).projectCommand],
-  ['backup', async () => (await import('./run/backup.ts')).backupCommand],
-  ['restore', async () => (await import('./run/backup.ts')).restoreCommand],
-  ['completion', async () => (await import('./help/completion.ts')).completion],
-  ['instructions', async () => (await import('./show/instructions.ts')).instructions],
-])
+import { commandFirst, commandIn, helpAbout, isFamily, isJsonWanted, parseOptions } from './command-line.ts'
+import { COMMANDS } from './command-table.ts'
+import type { Command, Context, ExitStatus, Streams } from './command.ts'
+import { helpOfCommand } from './help/help.ts'
 
 /** Runs one command line. Results go to stdout, everything else to stderr. */
 export async function run(
@@ -79,44 +26,48 @@ export async function run(
     process.stderr.write(`skillsyncd: ended by a fault of this program: ${redactor.clean(inspect(error))}\n`)
     process.exit(1)
   })
+  const words = commandFirst(args)
+  const result = { isPrinted: false }
   try {
-    const [name, ...rest] = args
-    if (name === undefined || name === 'help' || name === '--help' || name === '-h')
-      return print(process, helpOf(await Promise.all([...COMMANDS.values()].map((load) => load()))))
-    if (name === '--version' || name === '-V') return print(process, `${VERSION}\n`)
-    const load = COMMANDS.get(name)
-    if (load === undefined) throw unknownCommand(name)
-    return await runCommand(await load(), rest, { process, environment, redactor })
+    const [name = '--help', ...others] = words
+    if (name === '--version' || name === '-V' || name === '-v') return print(process, `${VERSION}\n`)
+    if (name === '--help' || name === '-h') return print(process, await helpAbout([], columnsOf(process)))
+    if (name === 'help') return print(process, await helpAbout(others, columnsOf(process)))
+    if (isFamily(words)) return print(process, await helpAbout([name], columnsOf(process)))
+    const { command, args: own } = await commandIn(words)
+    return await runCommand(command, own, { process, environment, redactor, result })
   } catch (error) {
     const failure = failureOf(error)
     if (failure === undefined) throw error
     process.stderr.write(`skillsyncd: ${redactor.clean(failure.text)}\n`)
+    if (isJsonWanted(words) && !result.isPrinted) printFailure(process, failure, redactor)
     return failure.status
   }
 }
 
-/**
- * The programs of other servers have no commands, and client configurations are written in their form: `--skills-dir
- * DIR` alone.
- */
-function unknownCommand(name: string): UsageError {
-  const isOption = /^--(?:skills-dir|source|config|state|form|pack)(?:=|$)/.test(name)
-  if (isOption)
-    return new UsageError(`The command stands before its options: skillsyncd mcp ${name.split('=', 1)[0]} …`)
-  return new UsageError(`There is no command "${name}"; skillsyncd --help lists them`)
+/** The width of a terminal. Text for a file or a pipe is 80 columns wide. */
+function columnsOf({ stdout }: Streams): number {
+  return stdout.isTTY === true ? (stdout.columns ?? 80) : 80
 }
 
-interface Caller extends Pick<Context, 'environment' | 'redactor'> {
+/** Writes the failure as JSON where a program reads the result. */
+function printFailure(process: Streams, { text, code, status }: Failure, redactor: Redactor): void {
+  const [message, ...mend] = redactor.clean(text).split('\n  ')
+  const error = { ...(code !== undefined && { code }), message, ...(mend.length > 0 && { mend: mend.join(' ') }) }
+  process.stdout.write(`${JSON.stringify({ error, exitStatus: status }, null, 2)}\n`)
+}
+
+interface Caller extends Pick<Context, 'environment' | 'redactor' | 'result'> {
   readonly process: Streams & Signals
 }
 
 async function runCommand(
   command: Command,
   args: readonly string[],
-  { process, environment, redactor }: Caller,
+  { process, environment, redactor, result }: Caller,
 ): Promise<ExitStatus> {
   const { values, positionals } = parseOptions(command, args)
-  if (values['help'] === true) return print(process, helpOfCommand(command))
+  if (values['help'] === true) return print(process, helpOfCommand(command, columnsOf(process)))
   if (positionals.length > (command.operands?.most ?? 0))
     throw new UsageError(`"${command.name}" takes no "${positionals.at(-1)}"; see skillsyncd ${command.name} --help`)
   const logLevel = values['log-level'] ?? 'info'
@@ -132,35 +83,32 @@ async function runCommand(
     quiet: values['quiet'] === true,
     logLevel: values['quiet'] === true ? 'error' : logLevel,
     signal: stopSignal(process, command.name),
+    result,
     onHangUp: (listener) => void process.on('SIGHUP', listener),
     commands: COMMANDS,
   }
   return command.run(context)
 }
 
-function parseOptions(command: Command, args: readonly string[]): ReturnType<typeof parseArgs> {
-  try {
-    return parseArgs({
-      args: [...args],
-      options: optionsOf(command),
-      allowPositionals: true,
-      strict: true,
-    })
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error
-    // Node's message continues with suggestions.
-    const [fault = ''] = error.message.split('. To specify')
-    throw new UsageError(`${fault}; see skillsyncd ${command.name} --help`, { cause: error })
-  }
+interface Failure {
+  readonly text: string
+  readonly status: ExitStatus
+  /** `undefined` for a stop. */
+  readonly code: string | undefined
 }
 
 /** Covers our own errors only. Any other error is a fault of the program, and is shown as one. */
-function failureOf(thrown: unknown): { readonly text: string; readonly status: ExitStatus } | undefined {
+function failureOf(thrown: unknown): Failure | undefined {
   const error = unwrapSuppressed(thrown)
-  if (error instanceof UsageError || error instanceof ConfigError) return { text: error.message, status: 2 }
-  if (isAbortError(error)) return { text: 'stopped', status: 1 }
-  if (error instanceof SyncError) return { text: `${printableLine(error.message)}\n  ${mendOf(error.code)}`, status: 1 }
-  if (error instanceof OperatorError) return { text: printableLine(error.message), status: error.exitStatus }
+  if (error instanceof UsageError) return { text: error.message, status: 2, code: 'usage' }
+  if (error instanceof ConfigError) return { text: error.message, status: 2, code: 'bad-config' }
+  if (isAbortError(error)) return { text: 'stopped', status: 1, code: undefined }
+  if (error instanceof SyncError) {
+    const { code } = error
+    return { text: `${printableLine(error.message)}\n  ${mendOf(code)}`, status: 1, code }
+  }
+  if (error instanceof OperatorError)
+    return { text: printableLine(error.message), status: error.exitStatus, code: error.code }
   return undefined
 }
 

@@ -3,6 +3,7 @@ import { isAbsolute, join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { systemClock } from '../../base/clock.ts'
 import { codeOf } from '../../base/error-code.ts'
+import { shellWord } from '../../base/text/shell-word.ts'
 import { isJournalStream } from '../base/journal-stream.ts'
 import { createLog } from '../base/log.ts'
 import type { Log, LogLevel } from '../base/log.ts'
@@ -12,9 +13,11 @@ import type { Redactor } from '../base/redactor.ts'
 import { UsageError } from '../base/usage-error.ts'
 import { FORMS, configOfSources, isForm } from '../config/command-line-config.ts'
 import type { SourceForm } from '../config/command-line-config.ts'
-import { readConfig } from '../config/config.ts'
+import { ConfigError } from '../config/config-error.ts'
+import { readConfig, searchConfig } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
+import { runningDaemons } from '../control/running-daemons.ts'
 
 /** One command of the command line. */
 export interface Command {
@@ -27,8 +30,10 @@ export interface Command {
    * False for a command that reads no configuration: its help omits the options that name one, and they have no effect.
    */
   readonly needsConfiguration?: false
-  /** The lines of its help other than its options: paragraphs of lines that are indented by two. */
+  /** Paragraphs for its help, wrapped there. Lines that are indented by four spaces or more are kept as they are. */
   readonly details?: string
+  /** Command lines for its help, each complete. */
+  readonly examples: readonly [string, ...string[]]
   run(context: Context): Promise<ExitStatus>
 }
 
@@ -77,6 +82,8 @@ export interface Context {
   readonly json: boolean
   readonly quiet: boolean
   readonly logLevel: LogLevel
+  /** Set when the result is written as JSON: a failure after it is not written as a second one. */
+  readonly result: { isPrinted: boolean }
   /** Aborted when the process gets a signal to stop. */
   readonly signal: AbortSignal
   /** Calls the listener at each SIGHUP, which ends a process without a listener. */
@@ -92,10 +99,10 @@ export type Commands = ReadonlyMap<string, () => Promise<Command>>
 export const MODE_OPTIONS = {
   locked: {
     type: 'boolean',
-    help: 'serve what the lock says and nothing else; fail where it does not fit the configuration',
+    help: 'serve only what the lock has; fail if it does not fit the configuration',
   },
-  offline: { type: 'boolean', help: 'ask no host for anything' },
-  frozen: { type: 'boolean', help: 'both' },
+  offline: { type: 'boolean', help: 'make no network request' },
+  frozen: { type: 'boolean', help: '--locked and --offline' },
 } as const satisfies Options
 
 /** The configuration that the options name. */
@@ -108,7 +115,7 @@ export async function configFor(context: Context): Promise<Config> {
   }
 }
 
-async function namedConfig({ values, environment }: Context): Promise<Config> {
+async function namedConfig({ values, environment, signal }: Context): Promise<Config> {
   const sources = values['source']
   const state = optional(values['state'])
   if (state === '') throw new UsageError('--state names no folder')
@@ -116,13 +123,27 @@ async function namedConfig({ values, environment }: Context): Promise<Config> {
   if (!Array.isArray(sources) && !Array.isArray(folders)) {
     if (values['form'] !== undefined)
       throw new UsageError('--form goes with --source and --skills-dir; a configuration says it for itself')
-    return readConfig({ file: optional(values['config']), state }, environment)
+    const file = optional(values['config']) ?? (await searchConfig(environment))
+    return file === undefined ? configOfDaemon(state, environment, signal) : readConfig({ file, state }, environment)
   }
   const switches = Array.isArray(sources) ? '--source' : '--skills-dir'
   if (values['config'] !== undefined) throw new UsageError(`${switches} and --config exclude each other`)
   const named = { urls: textsOf(sources), folders: await skillsFoldersOf(textsOf(folders), environment) }
   const config = configOfSources(named.urls, environment, named.folders, formsNamed(values['form']))
   return state === undefined ? config : { ...config, state: resolve(state) }
+}
+
+/** The configuration of the one daemon of this user that runs. Throws `ConfigError` if there is none. */
+async function configOfDaemon(
+  state: string | undefined,
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<Config> {
+  const daemons = (await runningDaemons(environment, signal)).filter((daemon) => daemon.config !== undefined)
+  const [daemon] = daemons
+  if (daemons.length < 2) return readConfig({ file: daemon?.config, state: state ?? daemon?.state }, environment)
+  const files = daemons.map(({ config }) => `--config ${shellWord(config ?? '')}`).join(' or ')
+  throw new ConfigError(`Several daemons run, each with its configuration; name one with ${files}`)
 }
 
 /** The log of this command: lines of text on a terminal, JSON elsewhere. */
@@ -144,7 +165,8 @@ export function progressOf({ streams, quiet, json }: Context): Progress {
 }
 
 /** Writes a result as JSON. */
-export function printJson({ streams, redactor }: Context, value: unknown): void {
+export function printJson({ streams, redactor, result }: Context, value: unknown): void {
+  result.isPrinted = true
   streams.stdout.write(`${JSON.stringify(redactor.cleanAll(value), null, 2)}\n`)
 }
 

@@ -271,17 +271,33 @@ export async function readConfig(options: ReadOptions = {}, environment = proces
 
 /** The file to read: the named one, else the first that exists in the current folder, the user's and the system's. */
 export async function findConfig(explicit?: string, environment = processEnvironment()): Promise<string> {
-  if (explicit !== undefined) return resolve(explicit)
-  const places = [process.cwd(), join(environment.configHome, 'skillsyncd'), '/etc/skillsyncd']
-  const files = places.map((folder) => join(folder, 'skillsyncd.yaml'))
-  for (const file of files) {
-    if (await exists(file)) return file
-  }
-  const looked = files.map((file) => `"${file}"`).join(', ')
+  const file = explicit === undefined ? await searchConfig(environment) : resolve(explicit)
+  if (file !== undefined) return file
+  const searched = configPlaces(environment)
+    .map((place) => `"${place}"`)
+    .join(', ')
   throw new ConfigError(
-    `Cannot find a configuration: looked for ${looked}; name one with --config, or try --source URL`,
+    `Cannot find a configuration: there is none at ${searched}; skillsyncd init URL writes one, --config FILE names one`,
   )
 }
+
+/** The first configuration that exists in the current folder, the user's and the system's. `undefined` if none does. */
+export async function searchConfig(environment: Environment): Promise<string | undefined> {
+  for (const file of configPlaces(environment)) if (await exists(file)) return file
+  return undefined
+}
+
+function configPlaces(environment: Environment): readonly string[] {
+  return [join(process.cwd(), CONFIG_NAME), userConfigFile(environment), join('/etc/skillsyncd', CONFIG_NAME)]
+}
+
+/** The configuration of a user, whatever folder a command runs in. */
+export function userConfigFile({ configHome }: Environment): string {
+  return join(configHome, 'skillsyncd', CONFIG_NAME)
+}
+
+/** The name of a configuration that the search finds. */
+export const CONFIG_NAME = 'skillsyncd.yaml'
 
 /** A file that cannot be checked counts as present: reading it reports the reason, while skipping would hide it. */
 async function exists(file: string): Promise<boolean> {

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { editDistance } from '../../base/text/edit-distance.ts'
+import { closestTo } from '../../base/text/closest.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 import { keysAt, nameable } from './schema-json.ts'
 import type { SchemaNode } from './schema-json.ts'
@@ -75,7 +75,7 @@ function unknownKey(schema: SchemaNode, above: KeyPath, key: string): Fault {
 
 function suggestion(key: string, known: readonly string[]): string {
   const synonym = SYNONYMS[key.toLowerCase()]
-  const near = synonym !== undefined && known.includes(synonym) ? synonym : nearest(key, known)
+  const near = synonym !== undefined && known.includes(synonym) ? synonym : closestTo(key, known)
   if (near !== undefined) return `; did you mean \`${near}\`?`
   return known.length > 12 ? '' : `; known are ${known.map((name) => `\`${name}\``).join(', ')}`
 }
@@ -94,13 +94,4 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   rev: 'ref',
   tag: 'ref',
   uri: 'url',
-}
-
-function nearest(key: string, known: readonly string[]): string | undefined {
-  const plain = (text: string) => text.toLowerCase().replaceAll('-', '_')
-  const ranked = known
-    .map((candidate) => ({ candidate, distance: editDistance(plain(key), plain(candidate)) }))
-    .filter(({ candidate, distance }) => distance <= Math.max(1, Math.floor(candidate.length / 3)))
-    .toSorted((a, b) => a.distance - b.distance)
-  return ranked[0]?.candidate
 }

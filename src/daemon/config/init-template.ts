@@ -24,27 +24,27 @@ export interface Seen {
  * The text of a first configuration: the requested sources, and comments with the settings that are often needed next.
  */
 export function startingText(sources: readonly StartingSource[]): string {
-  return `# What skillsyncd mirrors, and how it serves that. Written by skillsyncd init, and yours from here on. All keys are explained
-# in config/skillsyncd.yaml of the package; what is wrong with one is told with its line when a command reads this file.
+  return `# The sources that skillsyncd mirrors, and how it serves them. skillsyncd init wrote this file; edit it as you like.
+# config/skillsyncd.yaml of the package explains all keys. A command that reads this file reports errors with their lines.
 
 sources:
 ${sources.map(sourceText).join('\n')}
-# Where MCP clients connect. Off loopback each of them needs a token: skillsyncd token add NAME.
+# The address for MCP clients. If it is not a loopback address, each client needs a token: skillsyncd token add NAME.
 serve:
   http: { host: 127.0.0.1, port: 8741 }
 
-# The folder that holds all that survives a restart.
+# The folder for everything that must survive a restart.
 # state: ~/.local/state/skillsyncd
 `
 }
 
 function sourceText({ id, place, seen }: StartingSource): string {
   const lines = [
-    ...(seen === undefined ? ['# Nobody has looked at it yet.'] : [`# ${seenText(seen)}`]),
+    ...(seen === undefined ? [`# ${NOT_FETCHED}`] : [`# ${seenText(seen)}`]),
     `- id: ${scalar(id)} # the first segment of its URIs: skill://${id}/…`,
     ...('url' in place ? urlLines(place.url, seen) : [`  path: ${scalar(place.path)} # a plain folder, watched`]),
     ...(seen === undefined || seen.root === '' ? [] : [`  root: ${seen.root} # paths of skills are relative to it`]),
-    '  # update: locked # serve what skills.lock says; skillsyncd lock writes it, skillsyncd update moves it',
+    '  # update: locked # serve the commit in skills.lock; skillsyncd lock writes it, skillsyncd update moves it',
   ]
   return lines.map((line) => `  ${line}\n`).join('')
 }
@@ -53,8 +53,8 @@ function urlLines(url: string, seen: Seen | undefined): string[] {
   return [
     `  url: ${scalar(url)}`,
     ...(seen?.branch === undefined ? [] : [`  ref: ${scalar(seen.branch)} # a branch, a tag or a full commit id`]),
-    '  every: 5m # how often it is looked at',
-    '  # If it is private: a secret is named here, and never written. auth takes ssh keys, apps and helpers too.',
+    '  every: 5m # the poll interval',
+    '  # For a private repository, name the secret here; never write it. auth also takes ssh keys, apps and helpers.',
     '  # auth: { token: { env: SKILLS_TOKEN } }',
   ]
 }
@@ -66,6 +66,15 @@ export function seenText({ branch, commit, skills, elsewhere, root }: Seen): str
   const at = branch === undefined ? commit.slice(0, 12) : `${printableLine(branch)} at ${commit.slice(0, 12)}`
   return `${at}: ${countOf(skills, 'skill')}${where}${rest}`
 }
+
+/** True for the comment that `init` and `add` write above a source: it goes with the source. */
+export function isSourceComment(comment: string): boolean {
+  return comment === NOT_FETCHED || SEEN.test(comment) || FROM_PLUGIN.test(comment)
+}
+
+const NOT_FETCHED = 'Not fetched yet.'
+const SEEN = /^(?:\S+ at )?[0-9a-f]{12}: \d+ skills?(?: below \S+\/)?(?:; \d+ elsewhere, which `root` leaves out)?$/
+const FROM_PLUGIN = /^plugin \S+ of \S+(?:: no commit pins it)?$/
 
 function scalar(text: string): string {
   return stringify(text, { lineWidth: 0 }).trimEnd()

@@ -52,6 +52,6 @@ export class ContentMismatch extends SkillRefused {
   constructor(skill: UpstreamSkill, why: string) {
     super(skill, why)
     const { path, upstream } = skill
-    this.told = `Cannot give out a file of "${upstream.source}/${path}": its server sent other content than it declares, and the skill is withheld; skillsyncd mirror reads it again once the server is mended`
+    this.told = `Cannot give out a file of "${upstream.source}/${path}": its server sent other content than it declares, and the skill is withheld; skillsyncd mcp-source mirror reads it again once the server is mended`
   }
 }

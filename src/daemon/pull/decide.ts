@@ -42,15 +42,21 @@ export function decisionAfter(verb: Verb, before: SourceDecision, situation: Sit
   switch (verb) {
     case 'pause':
       return { ...before, paused: true }
-    case 'resume':
-      return without(before, 'paused', paused !== undefined, `"${situation.source}" is not paused`)
+    case 'resume': {
+      const isBound = paused !== undefined || frozen !== undefined || skipped?.by === 'rollback'
+      if (!isBound) throw nothing(`"${situation.source}" follows its ref: it is not paused, pinned or rolled back`)
+      return {
+        ...(skipped?.by === 'reject' && { skipped }),
+        ...(approved !== undefined && { approved }),
+      }
+    }
     case 'pin':
       return { ...before, frozen: { commit: commitToPin(situation), by: 'pin' } }
     case 'unpin':
-      return without(before, 'frozen', frozen?.by === 'pin', notFrozen(situation.source, 'pinned', frozen, 'release'))
+      return without(before, 'frozen', frozen?.by === 'pin', notFrozen(situation.source, 'pinned', frozen))
     case 'release': {
       const isHeld = frozen?.by === 'rollback' || skipped?.by === 'rollback'
-      if (!isHeld) throw nothing(notFrozen(situation.source, 'held by a rollback', frozen, 'unpin'))
+      if (!isHeld) throw nothing(notFrozen(situation.source, 'held by a rollback', frozen))
       return {
         ...(paused !== undefined && { paused }),
         ...(frozen?.by === 'pin' && { frozen }),
@@ -89,12 +95,13 @@ export function decisionAfterRollback(
   return { ...rest, ...(isLeft && { skipped: { ...identityOf(from), by: 'rollback' } }) }
 }
 
-function commitToPin({ source, served, commit }: Situation): ObjectId {
+function commitToPin({ source, served, waiting, commit }: Situation): ObjectId {
   if (commit !== undefined && isObjectId(commit)) return commit
-  if (served === undefined)
+  if (commit === undefined && served !== undefined) return served.commit
+  if (commit === undefined)
     throw nothing(`Nothing of "${source}" is served that it could be pinned at; name a full commit id`)
-  if (commit === undefined || served.commit.startsWith(commit)) return served.commit
-  throw nothing(`"${source}" serves ${served.commit}; to pin it elsewhere, name a full commit id`)
+  if (waiting?.commit.startsWith(commit) === true) return waiting.commit
+  throw nothing(`The store has no commit of "${source}" that begins with "${commit}"; a full id is fetched`)
 }
 
 /**
@@ -118,8 +125,7 @@ export function expectWaiting(
   verb: 'approve' | 'reject',
 ): Revision {
   if (frozen !== undefined) {
-    const way = frozen.by === 'pin' ? 'unpin' : 'release'
-    throw nothing(`"${source}" stays at ${frozen.commit}, whatever waits; skillsyncd ${way} ${source} lets it move`)
+    throw nothing(`"${source}" stays at ${frozen.commit}, whatever waits; skillsyncd resume ${source} lets it move`)
   }
   if (waiting === undefined && pending > 0 && verb === 'approve') {
     const some = pending === 1 ? '1 of its skills waits' : `${pending} of its skills wait`
@@ -146,10 +152,10 @@ const WAITING: ReadonlySet<SyncErrorCode> = new Set([
   'rolled-back',
 ])
 
-function notFrozen(source: string, how: string, frozen: SourceDecision['frozen'], other: string): string {
+function notFrozen(source: string, how: string, frozen: SourceDecision['frozen']): string {
   return frozen === undefined
     ? `"${source}" is not ${how}`
-    : `"${source}" is not ${how}; skillsyncd ${other} ${source} lets it move`
+    : `"${source}" is not ${how}; skillsyncd resume ${source} lets it move`
 }
 
 function without(before: SourceDecision, part: keyof SourceDecision, isThere: boolean, why: string): SourceDecision {

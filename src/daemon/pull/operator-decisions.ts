@@ -1,5 +1,6 @@
 import type { Registry } from '../../serve/registry.ts'
 import { pendingPaths } from '../../sync/decisions/approvals.ts'
+import { isObjectId } from '../../sync/model/revision.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { configuredIn } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
@@ -10,6 +11,7 @@ import { decisionAfter, expectWaiting, isWaiting } from './decide.ts'
 import type { HeldRevision, NamedRevision, Situation, Verb } from './decide.ts'
 import { followDisabled } from './load-decisions.ts'
 import type { Puller } from './puller.ts'
+import { heldAtCommit } from './rollback.ts'
 import type { ServedCatalog } from './served-catalog.ts'
 
 export interface OperatorDecisionsParts extends Pick<DaemonContext, 'store' | 'log'> {
@@ -42,11 +44,18 @@ export class OperatorDecisions {
     const { store, log, puller } = this.#parts
     // A running pull would follow the previous decision.
     await puller.stop(id)
-    const situation = { ...this.#situation(id), ...named }
+    const commit = verb === 'pin' ? await this.#storedCommit(id, named.commit) : named.commit
+    const situation = { ...this.#situation(id), ...named, commit }
     await store.decisions.change(id, (before) => decisionAfter(verb, before, situation))
-    const { commit, tag } = named
+    const { tag } = named
     const about = { ...(commit !== undefined && { commit }), ...(tag !== undefined && { tag }) }
     log.info('decided', { source: id, decision: verb, ...about })
+  }
+
+  /** Completes the id of a commit that the store has. Returns the text as it is if it has none. */
+  async #storedCommit(id: SourceId, text: string | undefined): Promise<string | undefined> {
+    if (text === undefined || isObjectId(text)) return text
+    return (await heldAtCommit(this.#parts.store, id, text))?.snapshot.revision.commit ?? text
   }
 
   /**

@@ -4,16 +4,22 @@ import type { Service, ServiceFile } from './units.ts'
 
 /** The property list of a user's launchd, made from the template in `systemd/launchd`. */
 export async function launchAgent({ program, config, state }: Service, home: string): Promise<ServiceFile> {
-  const name = 'dev.skillsyncd.plist'
-  const template = await readFile(join(program.folder, 'systemd', 'launchd', name), 'utf8')
+  const template = await readFile(join(program.folder, 'systemd', 'launchd', PLIST), 'utf8')
   const command = [program.node, program.main, 'start', '--config', config, '--state', state]
   const log = join(home, 'Library', 'Logs', 'skillsyncd.log')
   const text = template
     .replace(/(?<=<array>\n)[\s\S]*?(?= {2}<\/array>)/, () => command.map((word) => `    ${stringOf(word)}\n`).join(''))
     .replace(/(?<=<key>StandardErrorPath<\/key>\n\s*)<string>.*<\/string>/, () => stringOf(log))
     .replace(/\n/, () => `\n${PLIST_MARK}`)
-  return { path: join(home, 'Library', 'LaunchAgents', name), text }
+  return { path: launchAgentPath(home), text }
 }
+
+/** The path at which launchd finds the property list. */
+export function launchAgentPath(home: string): string {
+  return join(home, 'Library', 'LaunchAgents', PLIST)
+}
+
+const PLIST = 'dev.skillsyncd.plist'
 
 /** The comment that identifies a file as ours. It follows the XML declaration, which must come first. */
 export const PLIST_MARK = '<!-- Written by skillsyncd service install, which writes it anew. -->\n'

@@ -24,16 +24,32 @@ export interface Service {
 /** The state folder of the system service: its own user can write no other folder. */
 export const SYSTEM_STATE = '/var/lib/skillsyncd'
 
+/** The folder of the units that the administrator of a system installs. */
+export const SYSTEM_UNITS = '/etc/systemd/system'
+
+/** The folder of the units of a user. */
+export function userUnitFolder(configHome: string): string {
+  return join(configHome, 'systemd', 'user')
+}
+
+/** The paths of all units that may be installed in a folder. */
+export function unitPaths(folder: string): readonly string[] {
+  return [SOCKET_UNIT, SERVICE_UNIT].map((name) => join(folder, name))
+}
+
+const SERVICE_UNIT = 'skillsyncd.service'
+const SOCKET_UNIT = 'skillsyncd.socket'
+
 /** The units of the system, made from the templates in `systemd/`. */
 export async function systemUnits(service: Service): Promise<readonly ServiceFile[]> {
   const values = valuesOf({ ...service, state: SYSTEM_STATE })
-  return unitsIn('/etc/systemd/system', 'skillsyncd.service', values, service)
+  return unitsIn(SYSTEM_UNITS, 'skillsyncd.service', values, service)
 }
 
 /** The units of a user. The service can write only its state folder, wherever that is, and the folders that it keeps. */
 export async function userUnits(service: Service, configHome: string): Promise<readonly ServiceFile[]> {
   const values = { ...valuesOf(service), ReadWritePaths: writablePaths(service) }
-  return unitsIn(join(configHome, 'systemd', 'user'), 'user/skillsyncd.service', values, service)
+  return unitsIn(userUnitFolder(configHome), 'user/skillsyncd.service', values, service)
 }
 
 /** A folder that was removed must not keep the service from its start: `-` has systemd pass over it. */
@@ -48,11 +64,11 @@ async function unitsIn(
   { program, http }: Service,
 ): Promise<readonly ServiceFile[]> {
   const read = async (name: string): Promise<string> => readFile(join(program.folder, 'systemd', name), 'utf8')
-  const service = { path: join(folder, 'skillsyncd.service'), text: MARK + withValues(await read(template), values) }
+  const service = { path: join(folder, SERVICE_UNIT), text: MARK + withValues(await read(template), values) }
   const address = addressText(http)
   if (address === undefined) return [service]
   const socket = withValues(await read('skillsyncd.socket'), { ListenStream: address })
-  return [service, { path: join(folder, 'skillsyncd.socket'), text: MARK + socket }]
+  return [service, { path: join(folder, SOCKET_UNIT), text: MARK + socket }]
 }
 
 /** The comment that identifies a file as ours, so that it can be overwritten. */

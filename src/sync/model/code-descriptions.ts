@@ -197,7 +197,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   'size-unknown': warningCode(
     'spec',
     'An MCP server lists a file without its size',
-    'have that server declare the size of every file, or skillsyncd mirror the skill',
+    'have that server declare the size of every file, or skillsyncd mcp-source mirror the skill',
   ),
   'not-verifiable': warningCode(
     'spec',

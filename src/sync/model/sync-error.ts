@@ -207,8 +207,8 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'disabled-returns': `${LOOK}, then ${DECIDE}; skillsyncd enable lets the skill itself be served again`,
   'awaiting-approval': `${LOOK}, then ${DECIDE}`,
   paused: 'skillsyncd resume lets it be looked at again',
-  pinned: 'skillsyncd unpin lets it move again',
-  'rolled-back': 'skillsyncd release lets it move again; without --hold the next commit is taken by itself',
+  pinned: 'skillsyncd resume lets it move again',
+  'rolled-back': 'skillsyncd resume lets it move again; without --hold the next commit is taken by itself',
   rejected: `Nothing to do: the next commit is taken; ${APPROVE} takes this one after all`,
   'revision-unverified': 'Check who signed the commit or the tag, and the files that `signed` names',
   'lock-mismatch':

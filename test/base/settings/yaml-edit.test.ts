@@ -1,7 +1,8 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { withItems } from '../../../src/base/settings/yaml-edit.ts'
+import { withItems, withoutItems } from '../../../src/base/settings/yaml-edit.ts'
+import type { YamlRemoval } from '../../../src/base/settings/yaml-edit.ts'
 
 const NEW = [{ value: { id: 'new', url: 'https://git.example.com/new' }, comment: 'main at 0123456789ab: 2 skills' }]
 const ADDED = `- id: new
@@ -98,5 +99,101 @@ test('whatever the file has, the items come last, and all other lines stay', () 
       const at = lines.findIndex((line) => line.endsWith('- id: new'))
       expect([...lines.slice(0, at - 1), ...lines.slice(at + 2)].join('\n')).toBe(text)
     }),
+  )
+})
+
+const removing = (...ids: readonly string[]): YamlRemoval => ({
+  key: 'sources',
+  isRemoved: (value: any) => ids.includes(value?.id),
+  isOwnComment: (comment) => comment.startsWith('main at '),
+})
+
+test.each([
+  [
+    'an item between others, with its own comments',
+    `sources:
+  # the first
+  - id: team # ours
+    url: x
+  # main at 0123456789ab: 2 skills
+  - id: gone # the first segment
+    url: y # here
+    # auth: { token: { env: X } }
+  # the third
+  - id: other
+    url: z
+`,
+    `sources:
+  # the first
+  - id: team # ours
+    url: x
+  # the third
+  - id: other
+    url: z
+`,
+  ],
+  [
+    'the first item, whose heading stays',
+    'sources:\n  # --- of the team ---\n  - id: gone\n    url: x\n\n  - id: team\n    url: y\n',
+    'sources:\n  # --- of the team ---\n\n  - id: team\n    url: y\n',
+  ],
+  [
+    'the last item, at the end of a file without a line break',
+    'sources:\n- id: team\n  url: x\n- id: gone\n  url: y',
+    'sources:\n- id: team\n  url: x\n',
+  ],
+  [
+    'the first item in brackets',
+    'sources: [{ id: gone, url: x }, { id: team, url: y }] # all\n',
+    'sources: [{ id: team, url: y }] # all\n',
+  ],
+  [
+    'the last item in brackets',
+    'sources: [{ id: team, url: y }, { id: gone, url: x }]\n',
+    'sources: [{ id: team, url: y }]\n',
+  ],
+  ['the only item in brackets', 'sources: [{ id: gone }]\r\nserve: {}\r\n', 'sources: []\r\nserve: {}\r\n'],
+  [
+    'an item in braces, with other ends of lines',
+    'sources:\r\n  - { id: gone }\r\n  - { id: a }\r\n',
+    'sources:\r\n  - { id: a }\r\n',
+  ],
+])('%s is removed, and every other byte stays', (_, before, after) => {
+  expect(withoutItems(before, removing('gone'))).toBe(after)
+})
+
+test.each([
+  ['no list', 'a: 1\nsources: many\n', /^line 2: sources is no list/],
+  ['an anchor that another item needs', 'sources:\n  - &a { id: gone }\n  - { id: b, like: *a }\n', /^line \d+: /],
+])('%s is refused', (_, text, message) => {
+  expect(() => withoutItems(text, removing('gone'))).toThrow(message)
+})
+
+test('whichever items are removed, the lines of the others and of all else stay', () => {
+  const value = fc.constantFrom('plain', '"# no comment"', "'[x]'", '|\n      text\n      - more', '# nothing')
+  const entries = fc.array(fc.record({ value, isGone: fc.boolean(), isNoted: fc.boolean() }), {
+    minLength: 1,
+    maxLength: 5,
+  })
+  fc.assert(
+    fc.property(
+      entries,
+      fc.constantFrom('', '  '),
+      fc.constantFrom('', '\n# end', '\n\nserve: {}'),
+      (list, indent, end) => {
+        const linesOf = list.map((entry, index) => [
+          ...(entry.isNoted ? [`${indent}# note ${index}`] : []),
+          [`${indent}- id: id-${index} # why`, `${indent}  note: ${entry.value}`].join('\n'),
+        ])
+        const textOf = (parts: readonly (readonly string[])[]): string =>
+          `${['sources:', ...parts.flat()].join('\n')}\n${end.slice(1)}`
+        const gone = list.flatMap(({ isGone }, index) => (isGone ? [`id-${index}`] : []))
+
+        const edited = withoutItems(textOf(linesOf), removing(...gone))
+
+        const kept = linesOf.map((lines, index) => (list[index]?.isGone === true ? lines.slice(0, -1) : lines))
+        expect(edited).toBe(textOf(kept))
+      },
+    ),
   )
 })

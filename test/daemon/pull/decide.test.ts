@@ -19,7 +19,14 @@ function decided(verb: Verb, before: SourceDecision, commit?: string): SourceDec
 test.each<[Verb, SourceDecision, SourceDecision]>([
   ['pause', {}, { paused: true }],
   ['pause', { paused: true }, { paused: true }],
-  ['resume', EVERYTHING, { frozen: EVERYTHING.frozen!, skipped: EVERYTHING.skipped! }],
+  ['resume', { paused: true }, {}],
+  ['resume', EVERYTHING, { skipped: EVERYTHING.skipped! }],
+  ['resume', { frozen: { commit: A.commit, by: 'rollback' } }, {}],
+  [
+    'resume',
+    { skipped: { commit: B.commit, by: 'rollback' }, approved: { commit: A.commit } },
+    { approved: { commit: A.commit } },
+  ],
   ['pin', { paused: true }, { paused: true, frozen: { commit: A.commit, by: 'pin' } }],
   ['pin', { frozen: { commit: B.commit, by: 'rollback' } }, { frozen: { commit: A.commit, by: 'pin' } }],
   ['unpin', EVERYTHING, { paused: true, skipped: EVERYTHING.skipped! }],
@@ -44,11 +51,12 @@ test.each<[Verb, SourceDecision, SourceDecision]>([
 })
 
 test.each<[Verb, SourceDecision, string | undefined, RegExp]>([
-  ['resume', {}, undefined, /is not paused/],
+  ['resume', {}, undefined, /is not paused, pinned or rolled back/],
+  ['resume', { skipped: EVERYTHING.skipped! }, undefined, /is not paused, pinned or rolled back/],
   ['unpin', {}, undefined, /^"team" is not pinned$/],
-  ['unpin', { frozen: { commit: A.commit, by: 'rollback' } }, undefined, /skillsyncd release team lets it move/],
-  ['release', EVERYTHING, undefined, /skillsyncd unpin team lets it move/],
-  ['pin', {}, 'abc', /name a full commit id/],
+  ['unpin', { frozen: { commit: A.commit, by: 'rollback' } }, undefined, /skillsyncd resume team lets it move/],
+  ['release', EVERYTHING, undefined, /skillsyncd resume team lets it move/],
+  ['pin', {}, 'abc', /^The store has no commit of "team" that begins with "abc"/],
   ['approve', {}, A.commit, /^Cannot approve a{40}: what waits of "team" is b{40}; skillsyncd approve team shows it$/],
   ['approve', {}, B.commit.slice(0, 39), /what waits of "team" is b{40}/],
   ['approve', {}, undefined, /^Cannot approve what is not named: what waits of "team" is b{40}/],
@@ -60,9 +68,9 @@ test.each<[Verb, SourceDecision, string | undefined, RegExp]>([
   )
 })
 
-test('a source is pinned at any full commit id, and at what is served by its first digits', () => {
+test('a source is pinned at any full commit id, and at the waiting commit by its first digits', () => {
   expect(decided('pin', {}, B.commit)).toEqual({ frozen: { commit: B.commit, by: 'pin' } })
-  expect(decided('pin', {}, 'aaaa')).toEqual({ frozen: { commit: A.commit, by: 'pin' } })
+  expect(decided('pin', {}, 'bbbb')).toEqual({ frozen: { commit: B.commit, by: 'pin' } })
 })
 
 test('an approval is of the tag object too, and of no other one for the same commit', () => {

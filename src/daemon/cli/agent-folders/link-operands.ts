@@ -22,7 +22,7 @@ export const AGENT_OPERANDS: Operands = {
 export const PROJECT_OPTION: Option = {
   type: 'string',
   value: 'DIR',
-  help: "the folder of this project, not the user's own",
+  help: "use the folder of this project, not the user's",
   offers: 'folders',
 }
 
@@ -30,11 +30,11 @@ export const TO_OPTION: Option = {
   type: 'string',
   multiple: true,
   value: 'DIR',
-  help: 'the folder DIR, for a program that reads skills from it; may be repeated',
+  help: 'use the folder DIR, for a program that reads skills from it; may be repeated',
   offers: 'folders',
 }
 
-export const DRY_RUN_OPTION: Option = { type: 'boolean', help: 'say what would be done, and do nothing' }
+export const DRY_RUN_OPTION: Option = { type: 'boolean', help: 'show what would be done, and do nothing' }
 
 /** True if the command line names an agent or a folder. */
 export function namesPlaces({ operands, values }: Context): boolean {

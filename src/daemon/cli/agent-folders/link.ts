@@ -35,13 +35,18 @@ import type { FolderEnd } from './link-text.ts'
 
 export const link: Command = {
   name: 'link',
-  summary: 'Put what is served into the folders that agents read; without AGENT, what is there',
+  summary: 'Install the served skills in the folders of agents',
   operands: AGENT_OPERANDS,
   details: `
+  Without AGENT, it shows what is installed.
+
   AGENT is ${AGENTS.map(({ id }) => id).join(', ')}.
-  Each skill is a link to the version that is served, which the daemon switches. Again: what came since, and what went.
-  What is in such a folder already and is not ours is left, and told. So is each skill that has no place in a folder.
+
+  Each skill is a link to the served version, which the daemon keeps current. Run it again for skills that were added or
+  removed since, or name the folder under links in the configuration. A file or folder that skillsyncd did not make stays,
+  and is named. So is each skill that cannot be in a folder.
 `,
+  examples: ['skillsyncd link claude-code', 'skillsyncd link codex --project . --only team'],
   options: {
     project: PROJECT_OPTION,
     to: TO_OPTION,
@@ -56,10 +61,13 @@ export const link: Command = {
       type: 'string',
       multiple: true,
       value: 'SOURCE',
-      help: 'only those of this source; may be repeated',
+      help: 'only skills of this source; may be repeated',
       offers: 'sources',
     },
-    copy: { type: 'boolean', help: 'copies in place of links; renewed by this, or by `links` of the configuration' },
+    copy: {
+      type: 'boolean',
+      help: 'install copies, not links; run link again to renew them, or use links in the configuration',
+    },
     'dry-run': DRY_RUN_OPTION,
     ...MODE_OPTIONS,
   },

@@ -32,13 +32,16 @@ import type { FolderEnd } from './link-text.ts'
 
 export const unlink: Command = {
   name: 'unlink',
-  summary: 'Take out of the folders of agents what link put there, and nothing else',
+  summary: 'Remove what link installed',
   operands: AGENT_OPERANDS,
   details: `
+  Nothing else is removed.
+
   AGENT is ${AGENTS.map(({ id }) => id).join(', ')}.
 `,
+  examples: ['skillsyncd unlink claude-code', 'skillsyncd unlink --all'],
   options: {
-    all: { type: 'boolean', help: "every agent, the user's own and in every project, and every folder of --to" },
+    all: { type: 'boolean', help: "every agent, in the user's folders and in every project, and every folder of --to" },
     project: PROJECT_OPTION,
     to: TO_OPTION,
     'dry-run': DRY_RUN_OPTION,

@@ -17,24 +17,25 @@ import type { Copy, ProjectedSkill, ProjectionFailed, ProjectionResult, Projecti
 /** Projections of skills, on stdout or in a folder of their own, and the way back. */
 export const projectCommand: Command = {
   name: 'project',
-  summary: 'A skill with standard frontmatter alone, for uploads and validators that refuse the rest',
+  summary: 'Convert a skill to standard frontmatter',
   operands: { text: 'PATH', most: 1, offers: ['files'] },
   needsConfiguration: false,
   details: `
-  PATH is a SKILL.md, the folder of a skill, or a folder of skills. One SKILL.md goes to stdout; with --out each skill
-  is copied whole to DIR/NAME, and replaced there only while it is as it was written. Needs no configuration.
+  For uploads and validators that refuse other fields. PATH is a SKILL.md, the folder of a skill, or a folder of skills. One SKILL.md goes to stdout; with --out, each skill is
+  copied whole to DIR/NAME. An earlier copy there is replaced only if it was not edited. It needs no configuration.
 `,
+  examples: ['skillsyncd project skills/pdf/SKILL.md', 'skillsyncd project skills --out dist/skills'],
   options: {
-    out: { type: 'string', value: 'DIR', help: 'where copies go; not inside of PATH', offers: 'folders' },
+    out: { type: 'string', value: 'DIR', help: 'the folder for the copies; not inside PATH', offers: 'folders' },
     profile: {
       type: 'string',
       value: 'P',
-      help: 'strict: the six standard fields (the default); claude-code: those of that client too',
+      help: 'strict: the six standard fields (default); claude-code: also the fields of that client',
       offers: ['strict', 'claude-code'],
     },
     reverse: {
       type: 'boolean',
-      help: 'the other way: what a projection was made from, but for the fields that it left out',
+      help: 'convert back: restores the original, except for the fields that were left out',
     },
   },
   async run(context) {

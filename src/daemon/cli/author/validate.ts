@@ -23,23 +23,24 @@ import { sarifOf } from './sarif.ts'
 
 export const validateCommand: Command = {
   name: 'validate',
-  summary: 'For authors and their CI: what is wrong with skills, where, and how it is mended',
+  summary: 'Check skills: each fault, its line and its fix',
   operands: { text: '[PATH…]', most: Number.POSITIVE_INFINITY, offers: ['files'] },
   needsConfiguration: false,
   details: `
-  PATH is a skill's folder, a file of a skill, or a folder of skills; without one, the folder you are in.
-  Needs no configuration and no network. Ends with 3 for an error. docs/validate.md explains each rule.
+  PATH is the folder of a skill, a file of a skill, or a folder of skills; the default is the current folder. It needs no
+  configuration and no network. The exit status is 3 for an error.
 `,
+  examples: ['skillsyncd validate skills/', 'skillsyncd validate --sarif skills/ > skills.sarif'],
   options: {
     level: {
       type: 'string',
       value: 'LEVEL',
-      help: 'spec: the specification, the default; skills-ref: what its reference validator refuses too',
+      help: 'spec: the specification (default); skills-ref: also the rules of its reference validator',
       offers: ['spec', 'skills-ref'],
     },
-    contract: { type: 'boolean', help: 'ask every skill for the x-personal-mcp block' },
+    contract: { type: 'boolean', help: 'require the x-personal-mcp block in every skill' },
     strict: { type: 'boolean', help: 'exit with 3 for a warning too' },
-    sarif: { type: 'boolean', help: 'the result as SARIF 2.1.0, for code hosts' },
+    sarif: { type: 'boolean', help: 'print the result as SARIF 2.1.0, for code hosts' },
   },
   async run(context) {
     const { operands, values } = context

@@ -23,20 +23,21 @@ import { SkillTexts } from './skill-texts.ts'
 
 export const approve: Command = {
   name: 'approve',
-  summary: 'Take the revision, or the skills, that wait for a decision',
+  summary: 'Approve a revision or skills that wait',
   operands: {
     text: 'SOURCE [ID] | SKILL… [ID] | SOURCE/ [ID]',
     most: Number.POSITIVE_INFINITY,
     offers: ['sources', 'skills'],
   },
   details: `
-  Without ID it shows what waits, with its difference from what is served, and takes nothing; on a terminal it asks.
-  ID is the full id that was shown: of the commit, or of the tag object where the ref is an annotated tag. First
-  digits are not enough, since a commit with the same ones is easily made. Where something else waits by then,
-  nothing is taken.
-  SKILL is SOURCE/PATH or the URI of a skill of an MCP source; SOURCE/ means all of its skills that wait. Their ID
-  stands for exactly what was declared when they were shown, files and frontmatter: anything else waits again.
+  Without ID it shows what waits and its difference from what is served, and approves nothing; on a terminal it asks. ID is
+  the full id that was shown: of the commit, or of the tag object if the ref is an annotated tag. The first digits are not
+  enough: a commit with the same first digits is easy to make. If something else waits by then, nothing is approved.
+
+  SKILL is SOURCE/PATH or the URI of a skill of an MCP source; SOURCE/ means all of its skills that wait. Their ID covers
+  exactly the files and the frontmatter that were shown: any change waits again.
 `,
+  examples: ['skillsyncd approve team', 'skillsyncd approve team 4f2c81d5a0d1c6f2b7e98a3c4d5e6f708192a3b4'],
   async run(context) {
     const isOfSkills = context.operands.some((operand) => operand.includes('/'))
     return isOfSkills ? approveSkills(context) : approveRevision(context)
@@ -45,11 +46,12 @@ export const approve: Command = {
 
 export const reject: Command = {
   name: 'reject',
-  summary: 'Pass over the revision that waits for a decision; the next one is looked at',
+  summary: 'Skip the revision that waits for a decision',
   operands: { text: 'SOURCE [COMMIT]', most: 2, offers: ['sources', []] },
   details: `
-  COMMIT, in full or its first digits, makes sure that it is the one that was shown.
+  The next revision is considered again. COMMIT, in full or its first digits, makes sure that it is the revision that was shown.
 `,
+  examples: ['skillsyncd reject team', 'skillsyncd reject team 4f2c81d'],
   async run(context) {
     const config = await configFor(context)
     const source = sourceIn(context, config)
@@ -59,7 +61,7 @@ export const reject: Command = {
       const isMeant = commit === undefined || waiting.commit.startsWith(commit) || waiting.tag?.startsWith(commit)
       // The writer reports the waiting revision if another one was named.
       const named = isMeant === true ? identityIn(waiting) : { commit }
-      const done = `rejected ${revisionText(waiting)}`
+      const done = (): string => `rejected ${revisionText(waiting)}`
       return applyDecision(context, { verb: 'reject', ids: [source], named, done, moves: () => true }, ask)
     })
   },
@@ -107,7 +109,7 @@ async function approveExactly(
   waiting: Pick<Waiting, 'commit' | 'tag'>,
   ask: AskWriter,
 ): Promise<ExitStatus> {
-  const done = `approved ${revisionText(waiting)}`
+  const done = (): string => `approved ${revisionText(waiting)}`
   const making = { verb: 'approve', ids: [source], named: identityIn(waiting), done, moves: () => true } as const
   return applyDecision(context, making, ask)
 }

@@ -27,8 +27,9 @@ interface Deciding {
   readonly operands: 'all' | 'named' | 'commit'
   /** Selects the sources if none is named. */
   readonly isMeant?: (decision: SourceDecision) => boolean
-  /** The result for the source, as text. */
-  readonly done: string
+  readonly examples: Command['examples']
+  /** Returns the result for the source, as text. */
+  readonly done: (source: SourceId) => string
   /** True if the decision can move the source, so that it is pulled at once. */
   readonly moves: (commit: string | undefined) => boolean
 }
@@ -44,49 +45,57 @@ const NEVER = (): boolean => false
 
 export const pause = deciding({
   verb: 'pause',
-  summary: 'Do not look at a source until it is resumed',
-  details: 'Without SOURCE: all of them. What is served is served on.',
+  summary: 'Stop polling a source until it is resumed',
+  details: 'Without SOURCE: all sources. The served skills stay in service.',
+  examples: ['skillsyncd pause team'],
   operands: 'all',
   isMeant: ({ paused }) => paused === undefined,
-  done: 'paused; what is served is served on until skillsyncd resume',
+  done: (source) => `paused; its skills stay in service until skillsyncd resume ${source}`,
   moves: NEVER,
-})
-
-export const resume = deciding({
-  verb: 'resume',
-  summary: 'Look at a paused source again, now and on its schedule',
-  details: 'Without SOURCE: all that are paused.',
-  operands: 'all',
-  isMeant: ({ paused }) => paused !== undefined,
-  done: 'resumed',
-  moves: ALWAYS,
 })
 
 export const pin = deciding({
   verb: 'pin',
-  summary: 'Keep a source at a commit, wherever its ref goes',
-  details: 'Without COMMIT: the one that is served. Another one by its full id, and it is taken now.',
+  summary: 'Keep a source at a commit, whatever its ref moves to',
+  details:
+    'Without COMMIT: the served commit. Another commit is fetched and served now: its full id, or the first digits of one that is stored.',
+  examples: ['skillsyncd pin team', 'skillsyncd pin team 4f2c81d'],
   operands: 'commit',
-  done: 'pinned until skillsyncd unpin',
+  done: (source) => `pinned until skillsyncd resume ${source}`,
   moves: (commit) => commit !== undefined,
+})
+
+export const resume = deciding({
+  verb: 'resume',
+  summary: 'Follow the ref again after pause, pin or rollback',
+  details:
+    'Without SOURCE: all sources that are paused or that a rollback holds; a pin ends only for a named source. They are pulled at once.',
+  examples: ['skillsyncd resume team', 'skillsyncd resume'],
+  operands: 'all',
+  isMeant: ({ paused, frozen, skipped }) =>
+    paused !== undefined || frozen?.by === 'rollback' || skipped?.by === 'rollback',
+  done: () => 'follows its ref again',
+  moves: ALWAYS,
 })
 
 export const unpin = deciding({
   verb: 'unpin',
-  summary: 'Let a pinned source follow its ref again',
-  details: 'It is pulled at once.',
+  summary: 'Former name of resume: ends a pin alone',
+  details: 'The source is pulled at once.',
+  examples: ['skillsyncd resume team'],
   operands: 'named',
-  done: 'unpinned',
+  done: () => 'unpinned',
   moves: ALWAYS,
 })
 
 export const release = deciding({
   verb: 'release',
-  summary: 'Let a source that was rolled back follow its ref again',
+  summary: 'Former name of resume: ends a rollback alone',
   details: 'Without SOURCE: all that a rollback holds. They are pulled at once.',
+  examples: ['skillsyncd resume team'],
   operands: 'all',
   isMeant: ({ frozen, skipped }) => frozen?.by === 'rollback' || skipped?.by === 'rollback',
-  done: 'released',
+  done: () => 'released',
   moves: ALWAYS,
 })
 
@@ -96,6 +105,7 @@ function deciding(kind: Deciding): Command {
     summary: kind.summary,
     operands: OPERANDS[kind.operands],
     details: `\n  ${kind.details}\n`,
+    examples: kind.examples,
     async run(context) {
       const config = await configFor(context)
       const commit = kind.operands === 'commit' ? commitNamed(context.operands[1]) : undefined
@@ -181,7 +191,7 @@ function print(
   const lines = made.flatMap(({ source, error }) => {
     if (error !== undefined) return [`${source}: ${printableLine(error.message)}`]
     const end = endOf(source)
-    return [`${source}: ${done}`, ...(end === undefined ? [] : linesOfPull(end))]
+    return [`${source}: ${done(source)}`, ...(end === undefined ? [] : linesOfPull(end))]
   })
   printLines(context, lines)
 }

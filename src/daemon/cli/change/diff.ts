@@ -22,21 +22,22 @@ import { SkillTexts } from './skill-texts.ts'
 
 export const diffCommand: Command = {
   name: 'diff',
-  summary: 'What differs between two sides, skill by skill; exit status 3 where something does',
+  summary: 'Compare two states, skill by skill',
   operands: { text: '[A] [B]', most: 2, offers: [['lock', 'served', 'upstream']] },
   details: `
-  A side is lock, served, upstream, the number of a generation, or the path of a lock file (./3 for one called 3).
-  A is the lock, or what is served where there is no lock; B is upstream, which is fetched and not served for that.
+  The exit status is 3 if they differ. A state is lock, served, upstream, the number of a generation, or the path of a lock file (./3 for a file named 3). The
+  default for A is the lock, or served if there is no lock. The default for B is upstream, which is fetched and not served.
 `,
+  examples: ['skillsyncd diff', 'skillsyncd diff served upstream --only team', 'skillsyncd diff 41 42'],
   options: {
     only: {
       type: 'string',
       value: 'ID',
       multiple: true,
-      help: 'compare this source alone; may be repeated',
+      help: 'compare only this source; may be repeated',
       offers: 'sources',
     },
-    text: { type: 'boolean', help: 'with --json: the changes of each SKILL.md too' },
+    text: { type: 'boolean', help: 'with --json: include the changed lines of each SKILL.md' },
   },
   async run(context) {
     const config = await configFor(context)

@@ -22,6 +22,7 @@ interface Disabling {
   readonly name: 'disable' | 'enable'
   readonly summary: string
   readonly details: string
+  readonly examples: Command['examples']
   readonly options: Options
 }
 
@@ -29,19 +30,21 @@ const SOURCE_ONLY = 'source-only'
 
 export const disable = disabling({
   name: 'disable',
-  summary: 'Take a skill out of service at once, until it is enabled',
-  details: `It stays disabled through restarts, pulls, and while its source does not have it; also under another name, at another
-  place, and wherever else there is the same SKILL.md. A skill that holds files of it is out of service with it.`,
+  summary: 'Take a skill out of service at once',
+  details: `It stays disabled across restarts and pulls, and while its source does not have it; also under another name or
+  path, and wherever the same SKILL.md is. A skill that contains its files is out of service too.`,
+  examples: ['skillsyncd disable team/skills/pdf'],
   options: {
     ...MODE_OPTIONS,
-    [SOURCE_ONLY]: { type: 'boolean', help: 'leave in service what has the same content in other sources' },
+    [SOURCE_ONLY]: { type: 'boolean', help: 'keep the same content in other sources in service' },
   },
 })
 
 export const enable = disabling({
   name: 'enable',
   summary: 'Serve a disabled skill again',
-  details: 'At once, if its source has it, and all that was out of service with it.',
+  details: 'It is served at once, if its source has it, with all that was out of service because of it.',
+  examples: ['skillsyncd enable team/skills/pdf'],
   options: MODE_OPTIONS,
 })
 
@@ -51,9 +54,10 @@ function disabling(kind: Disabling): Command {
     summary: kind.summary,
     operands: { text: 'SKILL…', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
     details: `
-  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name, whatever the case of letters.
+  SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name, in any case of letters.
   ${kind.details}
 `,
+    examples: kind.examples,
     options: kind.options,
     async run(context) {
       if (context.operands.length === 0)

@@ -23,13 +23,14 @@ import type { PackEnd } from './lock-packs.ts'
 
 export const lock: Command = {
   name: 'lock',
-  summary: 'Write what is missing into the lock; what is there stays',
+  summary: 'Pin the served commits in skills.lock',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  The lock is written beside the configuration, for your repository. What is in it is served from then on, unless the
-  configuration says lock: ignore; skillsyncd update moves it.
+  The lock is skills.lock beside the configuration, for your repository. From then on the locked commits are served, unless
+  the configuration says lock: ignore. Existing entries stay; skillsyncd update moves them.
 `,
-  options: { prune: { type: 'boolean', help: 'take out sources that are not configured any more' } },
+  examples: ['skillsyncd lock', 'skillsyncd lock --prune'],
+  options: { prune: { type: 'boolean', help: 'remove entries of sources that are not configured any more' } },
   async run(context) {
     const config = await configFor(context)
     const file = lockFileOf(config)

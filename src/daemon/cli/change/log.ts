@@ -13,9 +13,13 @@ export const SHOWN_MOMENTS = 20
 
 export const log: Command = {
   name: 'log',
-  summary: 'The generations that are kept, newest first: what moved, when and why',
+  summary: 'Show the generations: what changed, and why',
+  details: `
+  The newest one comes first. A generation is the whole of what was served between two changes.
+`,
+  examples: ['skillsyncd log', 'skillsyncd log -n 50'],
   options: {
-    number: { type: 'string', short: 'n', value: 'N', help: `the newest N of them; default: ${SHOWN_MOMENTS}` },
+    number: { type: 'string', short: 'n', value: 'N', help: `show the newest N; default: ${SHOWN_MOMENTS}` },
   },
   async run(context) {
     const most = mostOf(context)

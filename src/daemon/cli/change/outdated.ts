@@ -19,11 +19,13 @@ import type { SourceFailure } from '../store-reader.ts'
 
 export const outdated: Command = {
   name: 'outdated',
-  summary: 'What update would move, without fetching it; exit status 3 where there is something',
+  summary: 'Show what update would move',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  Told too is where lock and configuration differ: an entry that is missing, one too many, or one of another url or ref.
+  The exit status is 3 if there is something. Nothing is fetched. It also shows where the lock and the configuration differ: an entry that is missing, one for a
+  source that is gone, or one with another url or ref.
 `,
+  examples: ['skillsyncd outdated'],
   async run(context) {
     const config = await configFor(context)
     const file = lockFileOf(config)

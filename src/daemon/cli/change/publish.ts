@@ -7,16 +7,21 @@ import { withWriter } from '../daemon-client.ts'
 
 export const publish: Command = {
   name: 'publish',
-  summary: 'Push the plugin marketplace to a git host, as a new commit of a branch',
+  summary: 'Push the plugin marketplace to a git host',
   details: `
-  Without --git: to each repository that \`publish\` of the configuration has. The running daemon pushes, with its own
-  credentials, or else this process. Nothing is pushed where the branch has what is served, and nothing by force.
+  Each push is a new commit of a branch. Without --git: to each repository under publish in the configuration. The running daemon pushes, or this process if none
+  runs. A branch that has the served tree already is not changed. A push is never forced.
 `,
+  examples: ['skillsyncd publish', 'skillsyncd publish --git https://git.example.com/team/plugins.git --dry-run'],
   options: {
-    git: { type: 'string', value: 'URL', help: 'only to this repository; its credential is that of the configuration' },
+    git: {
+      type: 'string',
+      value: 'URL',
+      help: 'push only to this repository, with the credential of the configuration',
+    },
     branch: { type: 'string', value: 'NAME', help: 'with --git: the branch; main if nothing is configured' },
     pack: { type: 'string', value: 'PACK', help: 'with --git: the marketplace of this pack alone', offers: 'packs' },
-    'dry-run': { type: 'boolean', help: 'tell what would be pushed, and push nothing' },
+    'dry-run': { type: 'boolean', help: 'show what would be pushed, and push nothing' },
   },
   async run(context) {
     const { git, branch, pack, 'dry-run': dry = false } = context.values

@@ -10,15 +10,16 @@ import { SHOWN_MOMENTS, linesOfMoment, momentsOf } from './log.ts'
 
 export const rollback: Command = {
   name: 'rollback',
-  summary: 'Serve again what was served before: a generation, or one source at a commit',
+  summary: 'Serve an earlier generation or commit again',
   operands: { text: 'GENERATION | SOURCE COMMIT', most: 2, offers: ['sources', []] },
   details: `
-  GENERATION is a number of skillsyncd log. COMMIT is the id of a commit, or its first digits where it is kept.
+  GENERATION is a number of skillsyncd log. COMMIT is a full commit id; the first digits are enough for a stored commit.
 `,
+  examples: ['skillsyncd rollback 41', 'skillsyncd rollback team 4f2c81d --hold'],
   options: {
     hold: {
       type: 'boolean',
-      help: 'stay there until skillsyncd release; without it what was left is passed over, and the commit after it is taken by itself',
+      help: 'stay there until skillsyncd resume; without it, only the commit that was left is skipped, and the next one is served',
     },
   },
   async run(context) {
@@ -82,8 +83,8 @@ function print(context: Context, done: readonly RolledBack[]): void {
 
 /** The automatic next step of the source, as text. */
 function nextOf({ source, decision: { paused, frozen, skipped } }: RolledBack): string {
-  if (frozen !== undefined) return `held until skillsyncd ${frozen.by === 'pin' ? 'unpin' : 'release'} ${source}`
+  if (frozen !== undefined) return `held until skillsyncd resume ${source}`
   if (paused === true) return `not looked at until skillsyncd resume ${source}`
   if (skipped === undefined) return 'its ref is followed as before'
-  return `the commit after ${skipped.commit} is taken by itself; skillsyncd release ${source} takes that one again`
+  return `the commit after ${skipped.commit} is taken by itself; skillsyncd resume ${source} takes that one again`
 }

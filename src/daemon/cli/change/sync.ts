@@ -6,8 +6,13 @@ import { exitOfPulls, linesOfProblems, linesOfPull, pullWithProgress } from '../
 
 export const sync: Command = {
   name: 'sync',
-  summary: 'Pull now: by the running daemon, or without one',
+  summary: 'Fetch sources now, and serve what they have',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  details: `
+  The running daemon fetches, or this process if none runs. A lock, a pin or a pause still holds: skillsyncd update moves a
+  lock, skillsyncd resume ends a pin or a pause.
+`,
+  examples: ['skillsyncd sync', 'skillsyncd sync team'],
   options: MODE_OPTIONS,
   async run(context) {
     const config = await configFor(context)

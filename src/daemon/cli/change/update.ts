@@ -18,6 +18,7 @@ import { configuredIn } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { sourcesOf } from '../../control/requests.ts'
 import { isWaiting } from '../../pull/decide.ts'
+import { fullCommit, heldAtCommit } from '../../pull/rollback.ts'
 import { lockUseText } from '../../status/lock-text.ts'
 import { SYNC_END } from '../../status/pull-result.ts'
 import type { SyncEnd } from '../../status/pull-result.ts'
@@ -28,23 +29,25 @@ import type { AskWriter } from '../daemon-client.ts'
 import { exitOfPulls, linesOfPull } from '../pull-results.ts'
 import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../store-reader.ts'
 import type { SourceFailure, SourceReader } from '../store-reader.ts'
+import { commitNamed } from './commit-operand.ts'
 import { lineOfPack, lockPacks } from './lock-packs.ts'
 import type { PackEnd } from './lock-packs.ts'
 
 export const update: Command = {
   name: 'update',
-  summary: 'Move the lock on purpose: to what upstream has now, or to one commit',
+  summary: 'Move the lock to what upstream has now',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  What the lock lacks is added. Then the sources are pulled, so that what is served follows. A source that fails
-  keeps its entry; the others are done. What waits for a decision waits on: --precise, which names it, is the yes to
-  it. A source with update: review is not locked at what was never approved, unless --precise names that.
+  Missing entries are added, and then the sources are pulled. A source that fails keeps its entry. A revision that waits
+  for approval stays waiting, unless --precise names it: that approves it. A source with update: review is locked only at
+  approved commits, or at the one that --precise names.
 `,
+  examples: ['skillsyncd update', 'skillsyncd update team --precise 4f2c81d'],
   options: {
     precise: {
       type: 'string',
       value: 'COMMIT',
-      help: 'the full id of the commit to lock; with exactly one SOURCE',
+      help: 'the commit to lock, with exactly one SOURCE; the first digits are enough for a stored commit',
     },
   },
   async run(context) {
@@ -64,12 +67,19 @@ export const update: Command = {
   },
 }
 
-function preciseOf({ values, operands }: Context): ObjectId | undefined {
+function preciseOf({ values, operands }: Context): string | undefined {
   const { precise } = values
-  if (precise === undefined) return undefined
+  if (typeof precise !== 'string') return undefined
   if (operands.length !== 1) throw new UsageError('--precise wants exactly one source beside it')
-  if (typeof precise === 'string' && isObjectId(precise)) return precise
-  throw new UsageError('--precise wants a full commit id, 40 or 64 lower-case hex digits')
+  return commitNamed(precise)
+}
+
+/** The full id of the commit that the operator names. The first digits are enough for a commit that is stored. */
+async function preciseCommit({ ids, precise }: LockUpdate, { store }: SourceReader): Promise<ObjectId | undefined> {
+  const [id] = ids
+  if (precise === undefined || isObjectId(precise)) return precise
+  if (id === undefined) throw new TypeError('A commit is named with exactly one source')
+  return (await heldAtCommit(store, id, precise))?.snapshot.revision.commit ?? fullCommit(id, precise)
 }
 
 interface Done {
@@ -87,11 +97,13 @@ interface LockUpdate {
   readonly file: string
   readonly ids: readonly SourceId[]
   /** The commit to lock, if the operator names it. */
-  readonly precise: ObjectId | undefined
+  readonly precise: string | undefined
 }
 
-async function updateLock(context: Context, config: Config, { file, ids, precise }: LockUpdate): Promise<Done> {
+async function updateLock(context: Context, config: Config, update: LockUpdate): Promise<Done> {
+  const { file, ids } = update
   return withStoreAndWriter(context, config, async (looking) => {
+    const precise = await preciseCommit(update, looking)
     const sources = ids.map((id) => configuredIn(config, id))
     const looks = await eachCounted(context, sources, 'looked at', ({ source }) => lookAt(source, looking, precise))
     const { isWritten, moves } = await writeLock(file, looks, context.signal)

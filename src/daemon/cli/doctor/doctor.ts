@@ -45,25 +45,27 @@ const AWAY: readonly ((ground: Ground) => DoctorCheck[])[] = [hostChecks]
 
 export const doctor: Command = {
   name: 'doctor',
-  summary: 'What would keep it from working on this machine; exits with 3 where something would',
+  summary: 'Check what could keep the daemon from working',
   operands: { text: '[SOURCE… | URL]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  With sources only those are looked at, and isomorphic-git fetches the commit that is served of each once more, to
-  compare all files of its skills.
-  With --connect nothing else is looked at: the address that is configured, or the one that is named, is opened as a
-  client of either era of MCP opens it, which lists, reads, verifies and subscribes. A token is taken from a file or
-  from the variable SKILLSYNCD_TOKEN, a proxy from HTTP_PROXY and HTTPS_PROXY.
+  The exit status is 3 for a failure. With SOURCE, only those sources are checked, and isomorphic-git fetches the served commit of each once more, to compare
+  all files of its skills.
+
+  With --connect, only the configured or named address is checked: it is opened as clients of both eras of MCP open it,
+  which list, read, verify and subscribe. The token comes from a file or from the variable SKILLSYNCD_TOKEN, the proxy from
+  HTTP_PROXY and HTTPS_PROXY.
 `,
+  examples: ['skillsyncd doctor', 'skillsyncd doctor --connect https://skills.example.com/mcp'],
   options: {
-    connect: { type: 'boolean', help: 'open the address as clients of both eras, through what stands before it' },
+    connect: { type: 'boolean', help: 'open the address as clients of both eras do, through its proxies' },
     'token-file': {
       type: 'string',
       value: 'FILE',
-      help: 'with --connect: the file of the token that is sent',
+      help: 'with --connect: the file with the token',
       offers: 'files',
     },
-    offline: { type: 'boolean', help: 'ask no host whether it can be reached' },
-    strict: { type: 'boolean', help: 'a warning counts too' },
+    offline: { type: 'boolean', help: 'do not check whether hosts can be reached' },
+    strict: { type: 'boolean', help: 'exit with 3 for a warning too' },
   },
   async run(context) {
     if (context.values['connect'] === true) {

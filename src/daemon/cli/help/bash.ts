@@ -1,4 +1,4 @@
-import { NO_COMPLETION } from './command-model.ts'
+import { NO_COMPLETION, familyPattern, firstWords } from './command-model.ts'
 import type { Typing } from './command-model.ts'
 
 /** The completion script for bash, 3.2 and later. */
@@ -7,7 +7,7 @@ export function bashScript(typings: readonly Typing[]): string {
 
 _skillsyncd() {
   local current=\${COMP_WORDS[COMP_CWORD]} option=\${COMP_WORDS[COMP_CWORD - 1]} command=\${COMP_WORDS[1]}
-  local options=() valued='' operands=() offer='' word skip=0 count=0 at
+  local options=() valued='' operands=() offer='' word skip=0 count=0 first=2 at
   COMPREPLY=()
   # The sign in --option=value is a word of its own to bash.
   if [[ $current == = ]]; then
@@ -15,8 +15,13 @@ _skillsyncd() {
   elif [[ $option == = ]]; then
     option=\${COMP_WORDS[COMP_CWORD - 2]}
   fi
+  case $command in
+  ${familyPattern(typings)}) ((COMP_CWORD > 2)) && command+=" \${COMP_WORDS[2]}" first=3 ;;
+  esac
   if ((COMP_CWORD == 1)); then
-    offer='=${typings.map(({ command }) => command).join(' ')} help --help --version'
+    offer='=${firstWords(typings)
+      .map(({ command }) => command)
+      .join(' ')} help --help --version'
   else
     case $command in
 ${typings.map(commandCase).join('\n')}
@@ -26,7 +31,7 @@ ${typings.map(commandCase).join('\n')}
       if [[ $current == -* ]]; then
         offer="=\${options[*]}"
       else
-        for ((at = 2; at < COMP_CWORD; at++)); do
+        for ((at = first; at < COMP_CWORD; at++)); do
           word=\${COMP_WORDS[at]}
           if ((skip)); then
             skip=0
@@ -66,7 +71,7 @@ complete -F _skillsyncd skillsyncd
 
 function commandCase({ command, options, valued, operands }: Typing): string {
   const values = valued.map(({ words, offer }) => `      ${words.join(' | ')}) offer=${quote(offer)} ;;`)
-  return `    ${command})
+  return `    ${quote(command)})
       options=(${options.map(({ word }) => word).join(' ')})
       valued='${valued.flatMap(({ words }) => words).join(' ')}'
       operands=(${operands.map(quote).join(' ')})

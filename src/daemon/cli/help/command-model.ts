@@ -12,7 +12,7 @@ export interface Typing {
   readonly operands: readonly string[]
 }
 
-export function typingOf(command: Command): Typing {
+function typingOf(command: Command): Typing {
   const { name, summary, operands } = command
   const options = Object.entries(optionsOf(command))
   return {
@@ -27,6 +27,37 @@ export function typingOf(command: Command): Typing {
       })),
     operands: operands === undefined ? [NO_COMPLETION] : (operands.offers ?? [[]]).map(codeOf),
   }
+}
+
+/** The completions for all commands, and for the families of those whose names have two words. */
+export function typingsOf(commands: readonly Command[]): readonly Typing[] {
+  const families = new Map<string, string[]>()
+  for (const { name } of commands) {
+    const [family = '', verb] = name.split(' ')
+    if (verb !== undefined) families.set(family, [...(families.get(family) ?? []), verb])
+  }
+  return [...commands.map(typingOf), ...[...families].map(([family, verbs]) => typingOfFamily(family, verbs))]
+}
+
+function typingOfFamily(command: string, verbs: readonly string[]): Typing {
+  return {
+    command,
+    summary: `Commands: ${verbs.join(', ')}`,
+    options: [{ word: '--help', help: 'show the help' }],
+    valued: [],
+    operands: [codeOf(verbs), NO_COMPLETION],
+  }
+}
+
+/** The words that can stand first on a command line. */
+export function firstWords(typings: readonly Typing[]): readonly Typing[] {
+  return typings.filter(({ command }) => !command.includes(' '))
+}
+
+/** The words that begin a command of two words, as alternatives of a pattern of a shell. */
+export function familyPattern(typings: readonly Typing[]): string {
+  const families = typings.flatMap(({ command }) => (command.includes(' ') ? [command.split(' ', 1)[0]] : []))
+  return [...new Set(families)].join(' | ')
 }
 
 /** The code that tells the scripts that there are no completions. */

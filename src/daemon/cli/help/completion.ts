@@ -8,7 +8,7 @@ import { readRows } from '../../status/skill-rows.ts'
 import { configFor, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { bashScript } from './bash.ts'
-import { typingOf } from './command-model.ts'
+import { typingsOf } from './command-model.ts'
 import type { Typing } from './command-model.ts'
 import { fishScript } from './fish.ts'
 import { CONFIGURING } from './help.ts'
@@ -32,7 +32,7 @@ const ASKED: Readonly<Record<string, (config: Config) => Promise<readonly string
 
 export const completion: Command = {
   name: 'completion',
-  summary: 'The script that has a shell complete commands, options, sources and skills',
+  summary: 'Print a script for shell completion',
   operands: {
     text: 'bash | zsh | fish',
     most: Number.POSITIVE_INFINITY,
@@ -40,16 +40,18 @@ export const completion: Command = {
   },
   needsConfiguration: false,
   details: `
+  It completes commands, options, sources and skills.
+
   Have your shell read it when it starts:
 
-    bash: source <(skillsyncd completion bash), in ~/.bashrc
-    zsh:  source <(skillsyncd completion zsh), in ~/.zshrc and after compinit
-    fish: skillsyncd completion fish > ~/.config/fish/completions/skillsyncd.fish
+    source <(skillsyncd completion bash)     # in ~/.bashrc
+    source <(skillsyncd completion zsh)      # in ~/.zshrc, after compinit
+    skillsyncd completion fish | source      # in ~/.config/fish/config.fish
 
-  Needs no configuration. Sources, skills and packs are read from the configuration and the state
-  folder that the line being typed names, whether a daemon runs or not: the scripts ask for them by
-  skillsyncd completion sources|skills|packs -- WORD…
+  Sources, skills and packs come from the configuration and the state folder that the typed line names, whether a daemon
+  runs or not: the scripts call skillsyncd completion sources|skills|packs -- WORD…
 `,
+  examples: ['source <(skillsyncd completion bash)'],
   async run(context) {
     const [what = '', ...line] = context.operands
     const [script, asked] = [entryOf(SHELLS, what), entryOf(ASKED, what)]
@@ -60,7 +62,7 @@ export const completion: Command = {
     if (script === undefined || line.length > 0)
       throw new UsageError('"completion" wants bash, zsh or fish; see skillsyncd completion --help')
     const commands = await Promise.all([...context.commands.values()].map((load) => load()))
-    context.streams.stdout.write(script(commands.map(typingOf)))
+    context.streams.stdout.write(script(typingsOf(commands)))
     return 0
   },
 }

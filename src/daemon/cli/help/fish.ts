@@ -1,4 +1,4 @@
-import { NO_COMPLETION } from './command-model.ts'
+import { NO_COMPLETION, familyPattern, firstWords } from './command-model.ts'
 import type { Typing } from './command-model.ts'
 
 /** The completion script for fish. */
@@ -15,7 +15,9 @@ function __skillsyncd
     set -l valued
     set -l operands
     if test (count $words) -lt 2
-        printf '%s\\t%s\\n' ${typings.map(({ command, summary }) => `${command} ${quote(summary)}`).join(' \\\n            ')} \\
+        printf '%s\\t%s\\n' ${firstWords(typings)
+          .map(({ command, summary }) => `${command} ${quote(summary)}`)
+          .join(' \\\n            ')} \\
             help 'every command' --version 'the version of this program'
         return
     end
@@ -23,7 +25,16 @@ function __skillsyncd
         set option (string replace -r -- '=.*' '' $current)
         set prefix "$option="
     end
-    switch $words[2]
+    set -l command $words[2]
+    set -l first 3
+    switch $command
+        case ${familyPattern(typings).replaceAll(' | ', ' ')}
+            if test (count $words) -gt 2
+                set command "$command $words[3]"
+                set first 4
+            end
+    end
+    switch $command
 ${typings.map(commandCase).join('\n')}
         case '*'
             return
@@ -35,7 +46,7 @@ ${typings.map(commandCase).join('\n')}
         end
         set -l skip 0
         set -l position 1
-        for word in $words[3..-1]
+        for word in $words[$first..-1]
             if test $skip = 1
                 set skip 0
             else if contains -- $word $valued
@@ -70,7 +81,7 @@ function commandCase({ command, options, valued, operands }: Typing): string {
   const values = valued.map(
     ({ words, offer }) => `                case ${words.join(' ')}\n                    set offer ${quote(offer)}`,
   )
-  return `        case ${command}
+  return `        case ${quote(command)}
             set options ${options.map(({ word, help }) => `${word} ${quote(help)}`).join(' \\\n                ')}
             set valued ${valued.flatMap(({ words }) => words).join(' ')}
             set operands ${operands.map(quote).join(' ')}

@@ -1,16 +1,16 @@
-import { NO_COMPLETION } from './command-model.ts'
+import { NO_COMPLETION, familyPattern, firstWords } from './command-model.ts'
 import type { Typing } from './command-model.ts'
 
 /** The completion script for zsh, to be sourced or saved as a file `_skillsyncd` in `$fpath`. */
 export function zshScript(typings: readonly Typing[]): string {
-  const commands = [...typings.map(({ command, summary }) => [command, summary] as const), HELP, VERSION]
+  const commands = [...firstWords(typings).map(({ command, summary }) => [command, summary] as const), HELP, VERSION]
   return `#compdef skillsyncd
 # What can be typed after skillsyncd, for zsh.
 
 _skillsyncd() {
   local current=$words[CURRENT] option=$words[CURRENT-1] command=$words[2] offer='' valued='' word
   local -a options operands offered
-  local -i skip=0 count=1 at
+  local -i skip=0 count=1 first=3 at
   if ((CURRENT == 2)); then
     offered=(
 ${commands.map(([word, text]) => `      ${describe(word, text)}`).join('\n')}
@@ -18,6 +18,9 @@ ${commands.map(([word, text]) => `      ${describe(word, text)}`).join('\n')}
     _describe -t commands command offered
     return
   fi
+  case $command in
+  ${familyPattern(typings)}) if ((CURRENT > 3)); then command+=" $words[3]" first=4; fi ;;
+  esac
   if [[ $current == --*=* ]]; then
     option=\${current%%=*}
     compset -P '*='
@@ -31,7 +34,7 @@ ${typings.map(commandCase).join('\n')}
       _describe -o option options
       return
     fi
-    for ((at = 3; at < CURRENT; at++)); do
+    for ((at = first; at < CURRENT; at++)); do
       word=$words[at]
       if ((skip)); then
         skip=0
@@ -69,7 +72,7 @@ const VERSION = ['--version', 'the version of this program'] as const
 
 function commandCase({ command, options, valued, operands }: Typing): string {
   const values = valued.map(({ words, offer }) => `    ${words.join(' | ')}) offer=${quote(offer)} ;;`)
-  return `  ${command})
+  return `  ${quote(command)})
     options=(
 ${options.map(({ word, help }) => `      ${describe(word, help)}`).join('\n')}
     )

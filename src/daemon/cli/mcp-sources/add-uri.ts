@@ -7,18 +7,19 @@ import { withWriter } from '../daemon-client.ts'
 import { ADDITION, UNVERIFIED, printAdded } from './addition-output.ts'
 
 export const addUri: Command = {
-  name: 'add-uri',
-  summary: 'Add a skill that an MCP source lists nowhere, by its URI',
+  name: 'mcp-source add-uri',
+  summary: 'Add a skill that is not listed, by its URI',
   operands: { text: 'SOURCE URI', most: 2, offers: ['sources', []] },
   details: `
-  URI is that of its SKILL.md, as the server of the source calls it. The server is asked whether it has a skill there;
-  from then on each look at it asks again. What is added is judged, bounded and approved like any other skill.
+  URI is the address of its SKILL.md on that server. The server is queried for the skill now and at each poll. An added
+  skill has the same checks, limits and approval as any other.
 `,
-  options: { unverified: UNVERIFIED, remove: { type: 'boolean', help: 'take it back' } },
+  examples: ['skillsyncd mcp-source add-uri acme skill://refunds/SKILL.md'],
+  options: { unverified: UNVERIFIED, remove: { type: 'boolean', help: 'remove it again' } },
   async run(context) {
     const [source, uri] = context.operands
     if (source === undefined || uri === undefined)
-      throw new UsageError('"add-uri" wants a source and the URI of a SKILL.md, as its server calls it')
+      throw new UsageError('"mcp-source add-uri" wants a source and the URI of a SKILL.md on its server')
     const config = await configFor(context)
     const isRemoved = context.values['remove'] === true
     const isUnverified = context.values['unverified'] === true

@@ -17,7 +17,7 @@ export const ADDITION = z.object({
 /** The option of the commands that add a skill. */
 export const UNVERIFIED: Option = {
   type: 'boolean',
-  help: 'on a server of an older revision, which cannot tell what is a skill: read the SKILL.md there, and take it and the files beside it for what they are then',
+  help: 'for a server of an older revision, which cannot list skills: trust the SKILL.md at the URI and the files beside it as they are now',
 }
 
 export function printAdded(context: Context, added: Addition): void {

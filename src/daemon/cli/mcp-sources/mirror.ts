@@ -17,19 +17,20 @@ import { withWriter } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
 
 export const mirror: Command = {
-  name: 'mirror',
-  summary: 'Fetch all files of a skill of an MCP source now, and check them',
+  name: 'mcp-source mirror',
+  summary: 'Fetch all files of a skill now, and check them',
   operands: { text: 'SKILL…', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
   details: `
-  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name. Without this command a file is fetched when
-  somebody first reads it, as the extension asks of hosts. What was fetched is served on while the server is down.
-  A skill that was withheld because other bytes came is looked at once more.
-  Where the server does not say how large the files are, and the skill is withheld for that, they are measured so, from
-  now on whenever they change; skillsyncd add-uri SOURCE URI --remove ends that.
+  SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name. Without this command, a file is fetched when a client first reads it, as the extension demands. Fetched files
+  are served while the server is down. A skill that was withheld because its bytes differed is checked once more.
+
+  If the server does not declare the sizes of files, and the skill is withheld for that, their sizes are measured, from now
+  on after each change; skillsyncd mcp-source add-uri SOURCE URI --remove ends that.
 `,
+  examples: ['skillsyncd mcp-source mirror acme/refunds'],
   async run(context) {
     if (context.operands.length === 0)
-      throw new UsageError('"mirror" wants the URI, path or name of a skill; skillsyncd list shows them')
+      throw new UsageError('"mcp-source mirror" wants the URI, path or name of a skill; skillsyncd list shows them')
     const config = await configFor(context)
     await agreeWithDaemon(config, context.signal)
     const rows = await readSkillRows(config)

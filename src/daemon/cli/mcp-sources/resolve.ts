@@ -13,23 +13,26 @@ import { ADDITION, UNVERIFIED, printAdded } from './addition-output.ts'
 import { SPACES } from './templates.ts'
 
 export const resolve: Command = {
-  name: 'resolve',
-  summary: 'Add the skill that a template of an MCP source leads to',
+  name: 'mcp-source resolve',
+  summary: 'Add the skill that a template leads to',
   operands: {
     text: 'SOURCE NUMBER|TEMPLATE [VARIABLE=VALUE…]',
     most: Number.POSITIVE_INFINITY,
     offers: ['sources', []],
   },
   details: `
-  NUMBER is that of skillsyncd templates SOURCE. On a terminal you are asked for each variable that has no VALUE, with
-  what the server has for it; elsewhere that is an error. What comes of it is added as by skillsyncd add-uri, which
-  takes it back too.
+  NUMBER comes from skillsyncd mcp-source templates SOURCE. On a terminal it asks for each variable without a VALUE, and
+  offers the values that the server has; elsewhere that is an error. The result is added as by skillsyncd mcp-source add-uri,
+  which also removes it.
 `,
+  examples: ['skillsyncd mcp-source resolve acme 1 product=payments'],
   options: { unverified: UNVERIFIED },
   async run(context) {
     const [source, which, ...rest] = context.operands
     if (source === undefined || which === undefined)
-      throw new UsageError('"resolve" wants a source and a template of it; skillsyncd templates shows them')
+      throw new UsageError(
+        '"mcp-source resolve" wants a source and one of its templates; skillsyncd mcp-source templates shows them',
+      )
     const given = valuesIn(rest)
     const config = await configFor(context)
     const isUnverified = context.values['unverified'] === true
@@ -73,7 +76,8 @@ async function chooseTemplate(source: string, which: string, ask: AskWriter): Pr
   const { spaces } = SPACES.parse(await ask('templates', { source }))
   const space = isNumber ? spaces[Number(which) - 1] : spaces.find(({ template }) => template === which)
   if (space !== undefined) return { text: space.template, variables: space.variables }
-  const there = spaces.length === 0 ? 'it has none' : `skillsyncd templates ${source} shows those that it has`
+  const there =
+    spaces.length === 0 ? 'it has none' : `skillsyncd mcp-source templates ${source} shows those that it has`
   throw new OperatorError('unknown-template', `"${source}" has no template ${shownValue(which)} for skills; ${there}`)
 }
 

@@ -11,12 +11,13 @@ import { failureIn } from '../store-reader.ts'
 import type { SourceFailure } from '../store-reader.ts'
 
 export const templates: Command = {
-  name: 'templates',
-  summary: 'The templates for skills that MCP sources have and list nowhere',
+  name: 'mcp-source templates',
+  summary: 'List templates for skills that are not listed',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  Each with its number, for skillsyncd resolve. The servers are asked now. Without SOURCE, all sources of kind mcp are.
+  Each has a number, for skillsyncd mcp-source resolve. The servers are queried now. Without SOURCE: all MCP sources.
 `,
+  examples: ['skillsyncd mcp-source templates acme'],
   async run(context) {
     const config = await configFor(context)
     const sources = wantedSources(context, config)

@@ -1,18 +1,16 @@
 import { pathToFileURL } from 'node:url'
 import type { JsonObject } from '../../../base/json-value.ts'
-import { EditRefused } from '../../../base/settings/edit-refused.ts'
 import { withItems } from '../../../base/settings/yaml-edit.ts'
 import type { YamlItem } from '../../../base/settings/yaml-edit.ts'
 import { printableLine } from '../../base/log-line.ts'
-import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { idsOf, parseConfig } from '../../config/config.ts'
+import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { seenText } from '../../config/init-template.ts'
-import { readForeign, writeForeign } from '../../enrollment/foreign-file.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { FreeIds, marketplaceOf, sourceEntries } from '../show/marketplace-selection.ts'
+import { editConfiguration } from './edit-configuration.ts'
 import { sourceIdFor } from './init-source.ts'
 import type { FoundSource } from './init-source.ts'
 import { probeAll } from './probe-all.ts'
@@ -20,23 +18,25 @@ import { reloadDaemon } from './reload.ts'
 
 export const add: Command = {
   name: 'add',
-  summary: 'Add sources to the configuration, and have the running daemon apply it',
+  summary: 'Add sources to the configuration',
   operands: { text: 'URL… | PLUGIN…', most: Number.POSITIVE_INFINITY, offers: ['folders'] },
   details: `
-  URL is the address of a git repository, owner/repo of GitHub, or the path of a repository or of a plain folder. Each
-  is read first, as init does. The entries come to the end of sources; every other byte of the file stays.
-  With --from-marketplace the sources that the plugins in the repository of a source suggest are added, each at its
-  commit if the marketplace has one: those of the named plugins, or all.
+  The running daemon applies it at once. URL is the address of a git repository, owner/repo on GitHub, or the path of a repository or of a plain folder. Each is
+  fetched first, as init does. The entries come to the end of sources; every other byte of the file stays.
+
+  With --from-marketplace, add the sources that the plugins in the repository of a source suggest, each at its commit if
+  the marketplace names one: those of the named plugins, or all.
 `,
+  examples: ['skillsyncd add obra/superpowers', 'skillsyncd add ~/my-skills --id mine'],
   options: {
-    id: { type: 'string', value: 'ID', help: 'the id of the one source; default: the name of the repository' },
+    id: { type: 'string', value: 'ID', help: 'the id of the source; default: the name of the repository' },
     'from-marketplace': {
       type: 'string',
       value: 'SOURCE',
-      help: 'add what the marketplace of this source suggests',
+      help: 'add the sources that the marketplace of this source suggests',
       offers: 'sources',
     },
-    offline: { type: 'boolean', help: 'read nothing first' },
+    offline: { type: 'boolean', help: 'add the addresses without fetching anything' },
   },
   async run(context) {
     const config = await configFor(context)
@@ -44,7 +44,8 @@ export const add: Command = {
     const items = await itemsFor(context, config)
     if (items === undefined) return 1
     if (items.length === 0) return printNothing(context)
-    const next = await write(config.file, items, context)
+    const edit = (text: string): string => withItems(text, 'sources', items)
+    const next = await editConfiguration({ file: config.file, command: 'add', edit }, context.environment)
     // The file is written, whatever the daemon says of it.
     if (!context.json) printLines(context, linesOf(config.file, items))
     const isReloaded = await reloadDaemon({ ...next, state: config.state }, context.signal)
@@ -112,26 +113,6 @@ function isConfigured(entry: JsonObject, config: Config): boolean {
 function sourceAt({ url, path, root = '' }: JsonObject, { sources }: Config): string | undefined {
   const address = typeof path === 'string' ? pathToFileURL(path).href : url
   return sources.find(({ source }) => source.root === root && source.url === address)?.source.id
-}
-
-/** Returns the new configuration. Throws `file-refused` if the file cannot be edited safely: nothing is written then. */
-async function write(file: string, items: readonly YamlItem[], { environment }: Context): Promise<Config> {
-  const place = { path: file }
-  const found = await readForeign(place)
-  const text = edited(found.content?.text ?? '', file, items)
-  const config = parseConfig(text, file, environment)
-  if (Array.isArray(config)) throw new UsageError(`Cannot add: ${config[0]?.message ?? ''}`)
-  await writeForeign(found, text, place, 0o644)
-  return config
-}
-
-function edited(text: string, file: string, items: readonly YamlItem[]): string {
-  try {
-    return withItems(text, 'sources', items)
-  } catch (error) {
-    if (!(error instanceof EditRefused)) throw error
-    throw new OperatorError('bad-config', `Cannot edit "${file}": ${error.message}`, { cause: error })
-  }
 }
 
 function printNothing(context: Context): ExitStatus {

@@ -16,12 +16,13 @@ import type { Command, Context } from '../command.ts'
 
 export const backupCommand: Command = {
   name: 'backup',
-  summary: 'Copy skills, history and decisions into one file; the daemon may run',
+  summary: 'Copy skills, history and decisions into one file',
   operands: { text: 'FILE', most: 1, offers: ['files'] },
   details: `
-  FILE is a SQLite database with the skills, the history, the decisions and the hashes of tokens. Files of other MCP
-  servers, sessions and the audit log are not in it. Every object is verified before FILE gets its name.
+  FILE is a SQLite database with the skills, the history, the decisions and the hashes of tokens. It has no files of other
+  MCP servers, no sessions and no audit log. Every object is verified before FILE gets its name. The daemon may run.
 `,
+  examples: ['skillsyncd backup /var/backups/skillsyncd.db'],
   async run(context) {
     const file = fileOf(context)
     if (existsSync(file))
@@ -50,9 +51,10 @@ export const restoreCommand: Command = {
   summary: 'Restore the state folder from a backup',
   operands: { text: 'FILE', most: 1, offers: ['files'] },
   details: `
-  FILE is what skillsyncd backup wrote. Every object in it is verified first. A state folder with a generation is
-  refused: stop its daemon and move the folder away first.
+  FILE comes from skillsyncd backup. Every object in it is verified first. A state folder with a generation is refused:
+  stop its daemon and move the folder away first.
 `,
+  examples: ['skillsyncd restore /var/backups/skillsyncd.db'],
   async run(context) {
     const file = fileOf(context)
     if (!existsSync(file)) throw new UsageError(`There is no "${file}"`)

@@ -15,44 +15,48 @@ const IDS = ENROLLED_AGENTS.map(({ id }) => id)
 /** Prints how agents take the plugin marketplace of the configuration, or writes it into their settings. */
 export const enroll: Command = {
   name: 'enroll',
-  summary: 'How agents take the plugin marketplace: commands for a person, files for an organization',
+  summary: 'Give agents the plugin marketplace',
   operands: { text: '[AGENT…]', most: IDS.length, offers: [IDS] },
+  details: `
+  It prints commands for a person, or settings for an organization.
+
+  AGENT is ${IDS.join(', ')}; the default is all.
+
+  Nothing is written without --write, which changes only its own entries and keeps every other byte, comments included. A
+  file is refused if it is not valid, if another user owns it, or if it has another table with that name. Afterwards the
+  check of --check runs. A token is never shown, and is never in a settings file.
+`,
+  examples: ['skillsyncd enroll claude-code', 'skillsyncd enroll codex --write', 'skillsyncd enroll --check'],
   options: {
-    url: { type: 'string', value: 'URL', help: 'the address of the hub; default: that of the configuration' },
+    url: { type: 'string', value: 'URL', help: 'the address of the hub; default: the address in the configuration' },
     pack: {
       type: 'string',
       multiple: true,
       value: 'ID',
       offers: 'packs',
-      help: 'the plugins of these packs alone; default: all',
+      help: 'only the plugins of these packs; default: all',
     },
-    organization: { type: 'boolean', help: 'the files that a Linux machine has for all of its users' },
-    write: { type: 'boolean', help: 'write it into the settings of the named agents, after a question' },
-    yes: { type: 'boolean', help: 'with --write: write without a question' },
+    organization: { type: 'boolean', help: 'the settings for all users of a Linux machine' },
+    write: { type: 'boolean', help: 'write the settings of the named agents, after a confirmation' },
+    yes: { type: 'boolean', help: 'with --write: write without a confirmation' },
     'dry-run': { type: 'boolean', help: 'with --write: show what would be written' },
     check: {
       type: 'boolean',
-      help: 'compare their settings, and ask the address; exits with 3 where something is wrong',
+      help: 'check the settings and the address; exit with 3 if something is wrong',
     },
     'token-file': {
       type: 'string',
       value: 'FILE',
       offers: 'files',
-      help: 'with --write: the file of the token that ~/.netrc gives to git',
+      help: 'with --write: the file with the token, which is written to ~/.netrc for git',
     },
     root: {
       type: 'string',
       value: 'DIR',
       offers: 'folders',
-      help: 'with --organization: the folder of an image, in place of /',
+      help: 'with --organization: the root folder of an image, instead of /',
     },
   },
-  details: `
-  Agents are ${IDS.join(', ')}; without one, all are printed.
-  Nothing is written without --write, which changes what it names and keeps every other byte, comments too. It refuses
-  a file that is not valid, that is of another user, or that has another table of that name. It ends with the check. A
-  token is never shown, and is in no settings.
-`,
   async run(context) {
     expectCombined(context)
     const config = await configFor(context)

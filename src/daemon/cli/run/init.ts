@@ -1,5 +1,5 @@
 import { lstat } from 'node:fs/promises'
-import { relative, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { shellWord } from '../../../base/text/shell-word.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.ts'
@@ -8,7 +8,7 @@ import { printableLine } from '../../base/log-line.ts'
 import { writeNew } from '../../base/new-file.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { withUniqueIds } from '../../config/command-line-config.ts'
-import { parseConfig } from '../../config/config.ts'
+import { CONFIG_NAME, parseConfig, userConfigFile } from '../../config/config.ts'
 import { seenText, startingText } from '../../config/init-template.ts'
 import type { StartingSource } from '../../config/init-template.ts'
 import { Prompt } from '../ask.ts'
@@ -20,29 +20,31 @@ import { probeAll } from './probe-all.ts'
 
 export const init: Command = {
   name: 'init',
-  summary: 'Write a configuration to start from, with the repositories that you name',
+  summary: 'Write a first configuration for these repositories',
   operands: { text: '[URL…]', most: Number.POSITIVE_INFINITY, offers: ['folders'] },
   needsConfiguration: false,
   details: `
-  URL is the address of a git repository, owner/repo of GitHub, or the path of a repository or of a plain folder. Each
-  is read first: can it be reached, which branch does it have, and does it hold skills, below skills/ or elsewhere?
-  Without URL you are asked on a terminal. No secret goes into the file: what a private repository needs is named there
-  under auth.
+  URL is the address of a git repository, owner/repo on GitHub, or the path of a repository or of a plain folder. Each is
+  fetched first, to find its default branch and its skills. Without URL, init asks for the addresses on a terminal.
+
+  The file has no secret: for a private repository, name the credential in the file under auth.
 `,
+  examples: ['skillsyncd init anthropics/skills', 'skillsyncd init --here https://git.example.com/team/skills.git'],
   options: {
     config: {
       type: 'string',
       short: 'c',
       value: 'FILE',
-      help: 'the file to write; default: ./skillsyncd.yaml',
+      help: 'the file to write; default: ~/.config/skillsyncd/skillsyncd.yaml, which commands find from any folder',
       offers: 'files',
     },
-    force: { type: 'boolean', help: 'write it in the place of one that is there' },
-    offline: { type: 'boolean', help: 'look at nothing' },
+    here: { type: 'boolean', help: 'write ./skillsyncd.yaml, for a repository or a hub' },
+    force: { type: 'boolean', help: 'replace an existing file' },
+    offline: { type: 'boolean', help: 'write the addresses without fetching anything' },
   },
   async run(context) {
     const { values, operands } = context
-    const file = fileOf(values)
+    const file = fileOf(context)
     const isForced = values['force'] === true
     if (!isForced && (await isThere(file))) throw alreadyThere(file)
     const found = operands.length > 0 ? await probeAll(operands, context) : await answers(context)
@@ -64,9 +66,11 @@ export const init: Command = {
   },
 }
 
-function fileOf({ config }: Context['values']): string {
+function fileOf({ values: { config, here }, environment }: Context): string {
   if (config === '') throw new UsageError('--config names no file')
-  return resolve(typeof config === 'string' ? config : 'skillsyncd.yaml')
+  if (typeof config !== 'string') return here === true ? resolve(CONFIG_NAME) : userConfigFile(environment)
+  if (here === true) throw new UsageError('--here and --config exclude each other')
+  return resolve(config)
 }
 
 async function isThere(file: string): Promise<boolean> {
@@ -135,14 +139,15 @@ function print(context: Context, file: string, sources: readonly StartingSource[
     printJson(context, { config: file, sources: sources.map(({ id, place, seen }) => ({ id, ...place, ...seen })) })
     return
   }
-  const option = relative(resolve('skillsyncd.yaml'), file) === '' ? '' : ` --config ${shellWord(file)}`
+  const isFound = file === resolve(CONFIG_NAME) || file === userConfigFile(context.environment)
+  const option = isFound ? '' : ` --config ${shellWord(file)}`
   printLines(context, [
-    ...sources.map(({ id, seen }) => printableLine(`${id}: ${seen === undefined ? 'not looked at' : seenText(seen)}`)),
+    ...sources.map(({ id, seen }) => printableLine(`${id}: ${seen === undefined ? 'not fetched' : seenText(seen)}`)),
     `wrote ${printableLine(file)}`,
     '',
     'Next:',
-    `  skillsyncd start${option}     serves it at http://127.0.0.1:8741/mcp, until you stop it`,
-    `  skillsyncd status${option}    what is served, from which commit, and what is wrong`,
-    `  skillsyncd lock${option}      pins what is served, in skills.lock, for your repository`,
+    `  skillsyncd start${option}              serves it at http://127.0.0.1:8741/, until you stop it`,
+    `  skillsyncd link claude-code${option}   installs its skills in an agent, and keeps them current`,
+    `  skillsyncd status${option}             shows what is served, from which commit, and what is wrong`,
   ])
 }

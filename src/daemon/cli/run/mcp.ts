@@ -34,13 +34,22 @@ const MOST_ASKED = 5
 export const mcp: Command = {
   name: 'mcp',
   summary: 'Serve one MCP client over stdio',
+  details: `
+  For the configuration of an MCP client that starts its servers itself. It reads the store of a running daemon, or pulls
+  itself if none runs.
+`,
+  examples: [
+    'skillsyncd mcp',
+    'skillsyncd mcp --source https://git.example.com/team/skills.git',
+    'skillsyncd mcp --skills-dir "$PWD/skills"',
+  ],
   options: {
     ...MODE_OPTIONS,
     pack: {
       type: 'string',
       value: 'P,…',
       multiple: true,
-      help: 'what these packs hold, and nothing else; default: everything',
+      help: 'serve only these packs; default: everything',
       offers: 'packs',
     },
   },

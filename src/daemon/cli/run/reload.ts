@@ -9,11 +9,12 @@ import type { Command } from '../command.ts'
 
 export const reload: Command = {
   name: 'reload',
-  summary: 'Have the running daemon apply the configuration, or say why not',
+  summary: 'Apply a changed configuration to the running daemon',
   details: `
-  Sources that are gone are out of service when it ends, and new ones are pulled. What is refused changes nothing: the
-  daemon goes on as it was. Address, state folder and limits of connections take a restart.
+  Removed sources are out of service when the command ends, and new ones are pulled. A configuration that is refused
+  changes nothing. The address, the state folder and the limits of connections need a restart.
 `,
+  examples: ['skillsyncd reload'],
   async run(context) {
     const config = await configFor(context)
     const holder = await lockHolderOf(config.state)

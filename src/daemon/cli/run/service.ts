@@ -7,48 +7,63 @@ import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { pathOfKept, readConfig } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
+import type { Environment } from '../../config/environment.ts'
 import { programFiles } from '../../program-files.ts'
 import { analyze } from '../../service/analyze.ts'
 import type { UnitCheck } from '../../service/analyze.ts'
 import { install, whatIsAt } from '../../service/install.ts'
-import { launchAgent } from '../../service/launch-agent.ts'
+import { launchAgent, launchAgentPath } from '../../service/launch-agent.ts'
 import { expectSystemSees, expectUserSees, hiddenFolders, homelessAgents, namedFolders } from '../../service/sandbox.ts'
-import { systemUnits, userUnits } from '../../service/units.ts'
+import { uninstall } from '../../service/uninstall.ts'
+import { SYSTEM_UNITS, systemUnits, unitPaths, userUnitFolder, userUnits } from '../../service/units.ts'
 import type { Service, ServiceFile } from '../../service/units.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 
 export const service: Command = {
   name: 'service',
-  summary: 'Have the daemon run by systemd or launchd: print, install or verify its units',
-  operands: { text: 'print | install | verify', most: 1, offers: [['print', 'install', 'verify']] },
+  summary: 'Run the daemon in the background, by systemd or launchd',
+  operands: {
+    text: 'print | install | verify | uninstall',
+    most: 1,
+    offers: [['print', 'install', 'verify', 'uninstall']],
+  },
   needsConfiguration: false,
   details: `
-  The units run this program with this Node, so install both where they stay. verify asks systemd-analyze, of what is
-  installed or would be; it ends with 3 for a fault. Nothing is started: install says what to do next.
+  print shows the units, install writes them, verify checks them with systemd-analyze (exit status 3 for a fault), and
+  uninstall stops the service and removes them. install starts nothing: it prints the commands for that. The units run this
+  program with this Node.js, so keep both where they are.
 `,
+  examples: [
+    'skillsyncd service install --user',
+    'sudo skillsyncd service install',
+    'skillsyncd service uninstall --user',
+  ],
   options: {
-    user: { type: 'boolean', help: 'for you alone, without root; default: for the system' },
+    user: { type: 'boolean', help: 'for this user, without root; default: for the system' },
     launchd: { type: 'boolean', help: 'for launchd, as on macOS, where it is the default' },
     config: {
       type: 'string',
       short: 'c',
       value: 'FILE',
-      help: "what it is started with; default: /etc/skillsyncd/skillsyncd.yaml, with --user the user's",
+      help: "the configuration; default: /etc/skillsyncd/skillsyncd.yaml, with --user the user's",
       offers: 'files',
     },
     state: {
       type: 'string',
       value: 'DIR',
-      help: "with --user: the state folder, in place of the configuration's",
+      help: 'with --user: the state folder, instead of the configured one',
       offers: 'folders',
     },
-    force: { type: 'boolean', help: 'with install: replace a file that skillsyncd did not write' },
+    force: {
+      type: 'boolean',
+      help: 'with install or uninstall: replace or remove a file that skillsyncd did not write',
+    },
   },
   async run(context) {
     const [verb] = context.operands
-    if (context.values['force'] === true && verb !== 'install')
-      throw new UsageError('--force goes with "service install"')
+    if (context.values['force'] === true && verb !== 'install' && verb !== 'uninstall')
+      throw new UsageError('--force goes with "service install" and "service uninstall"')
     switch (verb) {
       case 'print':
         return printFiles(context, await plannedOf(context))
@@ -56,8 +71,10 @@ export const service: Command = {
         return installFiles(context, await plannedOf(context))
       case 'verify':
         return verifyFiles(context, await plannedOf(context))
+      case 'uninstall':
+        return uninstallFiles(context)
       default:
-        throw new UsageError('"service" wants print, install or verify; see skillsyncd service --help')
+        throw new UsageError('"service" wants print, install, verify or uninstall; see skillsyncd service --help')
     }
   },
 }
@@ -214,6 +231,45 @@ async function verifyFiles(context: Context, { scope, files }: Planned): Promise
       ]),
     )
   return all.every(({ ok }) => ok) ? 0 : 3
+}
+
+/** Needs no configuration: that may be gone before the service is. */
+async function uninstallFiles(context: Context): Promise<ExitStatus> {
+  const { environment, values, signal } = context
+  const scope = scopeOf(context)
+  const paths = installedPaths(scope, environment)
+  const manager = scope === 'launchd' ? undefined : scope
+  const { removed, failure } = await uninstall(
+    { paths, manager, isForced: values['force'] === true },
+    environment,
+    signal,
+  )
+  const next = scope === 'launchd' && removed.length > 0 ? ['launchctl bootout gui/$(id -u)/dev.skillsyncd'] : []
+  if (context.json) printJson(context, { removed, ...(failure !== undefined && { failure }), next })
+  else
+    printLines(context, [
+      ...(removed.length === 0 ? [`nothing is installed at ${paths.join(' or ')}`] : []),
+      ...removed.map((path) => `removed   ${path}`),
+      ...(failure === undefined ? [] : [`note      systemd could not stop it: ${printableLine(failure)}`]),
+      ...(next.length === 0 ? [] : ['next:', ...next.map((command) => `  ${command}`)]),
+      ...(removed.length === 0
+        ? []
+        : ['configuration, state folder and linked skills are kept; skillsyncd unlink takes the links out']),
+    ])
+  return failure === undefined ? 0 : 1
+}
+
+function installedPaths(scope: Scope, { configHome, home }: Environment): readonly string[] {
+  switch (scope) {
+    case 'system':
+      return unitPaths(SYSTEM_UNITS)
+    case 'user':
+      return unitPaths(userUnitFolder(configHome))
+    case 'launchd':
+      return [launchAgentPath(home)]
+    default:
+      return scope satisfies never
+  }
 }
 
 /** A file that is not installed is not a fault. */

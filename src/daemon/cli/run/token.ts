@@ -26,37 +26,43 @@ const OF_A_PERSON: readonly Scope[] = SCOPES.filter(
 
 export const token: Command = {
   name: 'token',
-  summary: 'Tokens for clients over HTTP: add, list, renew and revoke',
+  summary: 'Add, list, renew and revoke the tokens of HTTP clients',
   operands: {
     text: 'add NAME | list | renew NAME | revoke NAME',
     most: 2,
     offers: [['add', 'list', 'renew', 'revoke'], []],
   },
   details: `
-  add prints the token on stdout, once: only a hash of it is kept. renew moves its expiry; the token stays the same.
-  A running daemon applies each change at once. list shows the last use of each, exact to an hour.
-  With --from it takes one that was made elsewhere, sks_ and 32 random bytes in base64url, and prints nothing of it.
+  add prints the token on stdout, once: only its hash is stored. renew moves the expiry; the token stays the same. list
+  shows the last use, exact to an hour. A running daemon applies each change at once.
+
+  With --from, the token comes from a file: sks_ and 32 random bytes in base64url. It is not printed.
 `,
+  examples: [
+    'skillsyncd token add ada',
+    'skillsyncd token add ci --scope mcp --expires 30d',
+    'skillsyncd token renew ada',
+  ],
   options: {
     scope: {
       type: 'string',
       value: 'S,…',
       multiple: true,
-      help: `what it opens: ${SCOPES.join(', ')}; default: ${OF_A_PERSON.join(', ')}`,
+      help: `what the token opens: ${SCOPES.join(', ')}; default: ${OF_A_PERSON.join(', ')}`,
       offers: SCOPES,
     },
     pack: {
       type: 'string',
       value: 'P,…',
       multiple: true,
-      help: 'the packs that its bearer sees, and nothing else; default: everything',
+      help: 'the only packs that the token opens; default: everything',
       offers: 'packs',
     },
-    expires: { type: 'string', value: 'T', help: 'for how long, such as 90d, or never; default: 90d' },
+    expires: { type: 'string', value: 'T', help: 'the time until it expires, such as 90d, or never; default: 90d' },
     from: {
       type: 'string',
       value: 'FILE',
-      help: 'the token is the one in this file; that it is there already is no error',
+      help: 'use the token in this file; a token that exists already is no error',
       offers: 'files',
     },
   },

@@ -17,7 +17,11 @@ const FORMATS: ReadonlyMap<string, () => Promise<(bill: Bill) => string>> = new 
 
 export const exportBill: Command = {
   name: 'export',
-  summary: 'The SBOM of a generation: every skill and file with its digest, origin, signer and license',
+  summary: 'Write the SBOM of a generation',
+  details: `
+  It has each file with its digest, origin, signer and license. An SBOM is a software bill of materials. With the same generation it has the same bytes.
+`,
+  examples: ['skillsyncd export --output skills.cdx.json', 'skillsyncd export --format spdx'],
   options: {
     format: {
       type: 'string',
@@ -25,11 +29,11 @@ export const exportBill: Command = {
       help: 'cyclonedx (1.6) or spdx (2.3), both as JSON; default: cyclonedx',
       offers: ['cyclonedx', 'spdx'],
     },
-    generation: { type: 'string', value: 'N', help: 'one that is kept; default: the one that is served' },
+    generation: { type: 'string', value: 'N', help: 'a stored generation; default: the served one' },
     output: {
       type: 'string',
       value: 'FILE',
-      help: 'where it is written; default: the standard output',
+      help: 'the file to write; default: stdout',
       offers: 'files',
     },
   },

@@ -5,13 +5,14 @@ import type { Command } from '../command.ts'
 /** Prints the guide for agents, with the text of the prompt `init-skills`. */
 export const instructions: Command = {
   name: 'instructions',
-  summary: 'The guide for agents that the prompt init-skills gives, for AGENTS.md and the like',
+  summary: 'Print the guide for agents, for AGENTS.md',
   needsConfiguration: false,
   details: `
-  Needs no configuration and no daemon: skillsyncd instructions >> AGENTS.md
+  It is the text of the prompt init-skills. It needs no configuration and no daemon.
 `,
+  examples: ['skillsyncd instructions >> AGENTS.md'],
   options: {
-    'no-xml': { type: 'boolean', help: 'without the line <skills-mcp-instructions> before it and the one after it' },
+    'no-xml': { type: 'boolean', help: 'without the lines <skills-mcp-instructions> around it' },
   },
   async run(context) {
     const text = context.values['no-xml'] === true ? INSTRUCTIONS : `<${TAG}>\n${INSTRUCTIONS}</${TAG}>\n`

@@ -10,14 +10,17 @@ import { packsNamed } from '../pack-option.ts'
 
 export const list: Command = {
   name: 'list',
-  summary: 'Every skill that was seen, and what became of it',
+  summary: 'List every skill, and its state',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
-  details: `Every place of a skill is a line of its own. (copy) marks those whose name and content another place has too;
-  --json names the places.`,
+  details: `
+  Each place of a skill is a line of its own. (copy) marks a skill that another place has too, with the same name and
+  content; --json names the places.
+`,
+  examples: ['skillsyncd list', 'skillsyncd list team --served'],
   options: {
-    served: { type: 'boolean', help: 'only those that are served' },
-    pack: { type: 'string', value: 'P,…', multiple: true, help: 'only those of these packs', offers: 'packs' },
-    prompt: { type: 'boolean', help: 'as text for the prompt of a model; nothing where there is no skill for it' },
+    served: { type: 'boolean', help: 'only served skills' },
+    pack: { type: 'string', value: 'P,…', multiple: true, help: 'only skills of these packs', offers: 'packs' },
+    prompt: { type: 'boolean', help: 'as text for the prompt of a model; empty if there is no skill' },
   },
   async run(context) {
     const config = await configFor(context)

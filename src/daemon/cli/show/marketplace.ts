@@ -13,17 +13,18 @@ import { FreeIds, marketplaceOf, sourceEntries } from './marketplace-selection.t
 
 export const marketplaceCommand: Command = {
   name: 'marketplace',
-  summary: 'The plugins in the repository of a source, and the sources that it suggests',
+  summary: 'Show the plugins in the repository of a source',
   operands: { text: 'SOURCE [PLUGIN…]', most: Number.POSITIVE_INFINITY, offers: ['sources', []] },
   details: `
-  Without PLUGIN, all plugins are shown. It reads the served commit alone: no suggested source is fetched, and no
-  configuration is written. --packs and --sources print what you may add to it.
+  The sources that they suggest are shown too. Without PLUGIN, all plugins are shown. Only the served commit is read: no suggested source is fetched, and no
+  configuration is written. --packs and --sources print entries for the configuration.
 `,
+  examples: ['skillsyncd marketplace team', 'skillsyncd marketplace team --sources'],
   options: {
-    packs: { type: 'boolean', help: 'a pack for each plugin that has skills, as configuration' },
+    packs: { type: 'boolean', help: 'print a pack for each plugin with skills, as configuration' },
     sources: {
       type: 'boolean',
-      help: 'the suggested sources, as configuration, each at its commit if the marketplace has one',
+      help: 'print the suggested sources as configuration, each at its commit if the marketplace names one',
     },
   },
   async run(context) {

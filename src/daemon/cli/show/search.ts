@@ -17,27 +17,33 @@ import { packsNamed } from '../pack-option.ts'
 
 export const searchCommand: Command = {
   name: 'search',
-  summary: 'The skills that fit some words best',
+  summary: 'Search the skills',
   operands: { text: 'TEXT…', most: Number.POSITIVE_INFINITY, offers: [[]] },
+  details: `
+  The words are searched in names, descriptions, when_to_use, tags and headings, and typing errors are tolerated. The
+  result is that of the tool search_skills, with the skills that only people call. A skill with several places is found
+  once; --json names its places. --max-tokens counts the JSON without its indentation.
+`,
+  examples: ['skillsyncd search fill in a pdf form'],
   options: {
-    limit: { type: 'string', value: 'N', help: `so many at the most, up to ${MOST_HITS} (default: ${DEFAULT_HITS})` },
+    limit: {
+      type: 'string',
+      value: 'N',
+      help: `the largest number of results, up to ${MOST_HITS}; default: ${DEFAULT_HITS}`,
+    },
     'max-tokens': {
       type: 'string',
       value: 'N',
-      help: 'shorten the result to so many tokens, four bytes of its JSON each',
+      help: 'shorten the result to this many tokens, counted as four bytes of JSON each',
     },
     pack: {
       type: 'string',
       value: 'P,…',
       multiple: true,
-      help: 'only in these packs, as their clients find it',
+      help: 'search only these packs, as their clients do',
       offers: 'packs',
     },
   },
-  details: `What a model is told by the tool search_skills, and beside it the skills that only people call.
-  Words are looked for in names, descriptions, when_to_use, tags and headings; typing errors are
-  forgiven. A skill that lies in several places is found once; --json names its places. --max-tokens
-  counts the JSON without its indentation.`,
   async run(context) {
     const text = context.operands.join(' ')
     if (text.trim() === '') throw new UsageError('Say what to search for: skillsyncd search TEXT')

@@ -14,11 +14,12 @@ import type { Command } from '../command.ts'
 
 export const show: Command = {
   name: 'show',
-  summary: 'One skill: from which commit, with which files and digests, with which findings',
+  summary: 'Show a skill: its commit, files, digests and findings',
   operands: { text: 'SKILL', most: 1, offers: ['skills'] },
   details: `
-  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name.
+  SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name.
 `,
+  examples: ['skillsyncd show pdf', 'skillsyncd show team/skills/pdf --json'],
   async run(context) {
     const [asked] = context.operands
     if (asked === undefined)

@@ -166,7 +166,7 @@ function mismatchLines({ id, mismatched: { count, paths } }: SourceStatus): stri
     .slice(0, SHOWN_DISABLED)
     .map(
       (path) =>
-        `  ! content-mismatch: skillsyncd mirror ${printableLine(skillOperand(id, path))} has its files read again`,
+        `  ! content-mismatch: skillsyncd mcp-source mirror ${printableLine(skillOperand(id, path))} has its files read again`,
     )
   const left = count - lines.length
   return left > 0 ? [...lines, `  ${left} more are withheld for other bytes; skillsyncd list shows them`] : lines

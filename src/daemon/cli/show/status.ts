@@ -46,15 +46,16 @@ import { tokenLines } from './token-lines.ts'
 
 export const status: Command = {
   name: 'status',
-  summary: 'What is served, from which commit, how old, and what is wrong',
+  summary: 'Show what is served, and what is wrong',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  With sources, or where there are few: all of each. Else a line for each, the most urgent first (! needs a person,
-  ~ is tried again, - is so by choice). Times are exact with --json.
+  With SOURCE, or with few sources: all about each. Otherwise a line for each, the most urgent first: ! needs an operator,
+  ~ is retried, - is intended. --json has exact times.
 `,
+  examples: ['skillsyncd status', 'skillsyncd status team --findings', 'skillsyncd status --check'],
   options: {
-    check: { type: 'boolean', help: 'exit with 3 where something needs a person' },
-    findings: { type: 'boolean', help: 'every finding, not only how many there are' },
+    check: { type: 'boolean', help: 'exit with 3 if something needs an operator' },
+    findings: { type: 'boolean', help: 'show every finding, not only their number' },
   },
   async run(context) {
     const config = await configFor(context)

@@ -25,11 +25,12 @@ import type { Command } from '../command.ts'
 
 export const why: Command = {
   name: 'why',
-  summary: 'Why one skill is served as it is, or is not: by which rule, lock and decision, since when',
+  summary: 'Explain why a skill is served, or is not',
   operands: { text: 'SKILL', most: 1, offers: ['skills'] },
   details: `
-  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name.
+  It names the rule, the lock entry and the decision behind it. SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name.
 `,
+  examples: ['skillsyncd why pdf'],
   async run(context) {
     const [asked] = context.operands
     if (asked === undefined)

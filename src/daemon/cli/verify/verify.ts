@@ -42,16 +42,17 @@ const DEEP_CHECKS: readonly StoreCheck[] = [keptAreWhole, proofsHold, objectsAre
 
 export const verify: Command = {
   name: 'verify',
-  summary: 'The store against the lock and the digests; exits with 3 where it found something',
+  summary: 'Check the store against the lock and the digests',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  With --deep isomorphic-git, which has no part in pulls over http(s), fetches each served commit once more and all
-  files of served skills are compared with what it read.
+  The exit status is 3 for a finding. With --deep, isomorphic-git fetches each served commit once more, and all files of served skills are compared with what
+  it read. It takes no part in pulls over HTTP.
 `,
+  examples: ['skillsyncd verify', 'skillsyncd verify team --deep'],
   options: {
     deep: {
       type: 'boolean',
-      help: 'all that is kept, commit and tag objects, what upstream has now, and a second opinion on each file',
+      help: 'also check all stored generations, commit and tag objects, upstream, and each file by isomorphic-git',
     },
     ...MODE_OPTIONS,
   },

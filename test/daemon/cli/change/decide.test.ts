@@ -15,8 +15,8 @@ test('each decision says what became of it, with a daemon and without one, and s
 
   for (const [pin, status, unpin] of [alone, asked]) {
     expect([pin?.status, status?.status, unpin?.status]).toEqual([0, 0, 0])
-    expect(pin?.stdout).toBe('team: pinned until skillsyncd unpin\n')
-    expect(status?.stdout).toMatch(/ {2}pinned at [0-9a-f]{40} until skillsyncd unpin team/)
+    expect(pin?.stdout).toBe('team: pinned until skillsyncd resume team\n')
+    expect(status?.stdout).toMatch(/ {2}pinned at [0-9a-f]{40} until skillsyncd resume team/)
     expect(status?.stdout).not.toContain('up to date')
     expect(unpin?.stdout).toMatch(/^team: unpinned\nteam: unchanged, refs\/heads\/main at [0-9a-f]{12}\n$/)
   }
@@ -223,7 +223,7 @@ test.each([
   { args: ['pin', 'team', ''], status: 2, says: 'is no commit' },
   { args: ['pin', 'team', 'abcd', 'more'], status: 2, says: 'takes no "more"' },
   { args: ['unpin', 'team'], status: 1, says: '"team" is not pinned' },
-  { args: ['resume', 'team'], status: 1, says: '"team" is not paused' },
+  { args: ['resume', 'team'], status: 1, says: '"team" follows its ref' },
   { args: ['release', 'team'], status: 1, says: '"team" is not held by a rollback' },
   { args: ['approve'], status: 2, says: 'the id of a source is wanted' },
   { args: ['approve', 'team', 'a'.repeat(40), 'b'.repeat(40)], status: 2, says: 'one source is decided on at a time' },

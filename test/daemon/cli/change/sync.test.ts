@@ -94,6 +94,7 @@ function contextOf(home: string, values: Context['values'], signal: AbortSignal)
     quiet: true,
     logLevel: 'error',
     signal,
+    result: { isPrinted: false },
     onHangUp: () => {},
     commands: new Map(),
   }

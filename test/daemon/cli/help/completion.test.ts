@@ -10,7 +10,16 @@ const run = promisify(execFile)
 
 /** What is typed, the last word being the one at the cursor, and what the shell has for it. */
 const TYPED: readonly (readonly [readonly string[], readonly string[]])[] = [
-  [['st'], ['start', 'status']],
+  [['st'], ['start', 'status', 'stop']],
+  [['mcp'], ['mcp', 'mcp-source']],
+  [
+    ['mcp-source', ''],
+    ['add-uri', 'mirror', 'resolve', 'templates'],
+  ],
+  [['mcp-source', 'mirror', 'be'], ['beta']],
+  [['mcp-source', 'add-uri', '--unv'], ['--unverified']],
+  [['mcp-source', 'add-uri', 'te'], ['team']],
+  [['mcp-source', 'add-uri', 'team', ''], []],
   [['nope', ''], []],
   [
     ['sync', ''],

@@ -3,16 +3,17 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { manualPage } from '../../../../man/page.ts'
-import { COMMANDS } from '../../../../src/daemon/cli/cli.ts'
+import { loadedGroups } from '../../../../src/daemon/cli/command-table.ts'
 import { optionsOf } from '../../../../src/daemon/cli/help/help.ts'
 import { VERSION } from '../../../../src/serve/version.ts'
 import { hasProgram } from '../../../support/process/has-program.ts'
 
 const FILE = fileURLToPath(new URL('../../../../man/skillsyncd.1', import.meta.url))
-const commands = await Promise.all([...COMMANDS.values()].map((load) => load()))
+const groups = await loadedGroups()
+const commands = groups.flatMap((group) => group.commands)
 
 test('man/skillsyncd.1 is what the commands make (UPDATE_MAN=1 writes it anew)', async () => {
-  const fresh = manualPage(commands, VERSION)
+  const fresh = manualPage(groups, VERSION)
 
   if (process.env['UPDATE_MAN'] === '1') await writeFile(FILE, fresh)
 

@@ -31,7 +31,7 @@ test('init looks at each repository, and what it writes is served as it stands',
 test('what it looks at leaves nothing behind but the file', async () => {
   await using world = await World.create()
 
-  await world.home.run('init', world.url)
+  await world.home.run('init', '--here', world.url)
 
   expect(await readdir(join(world.home.path, 'tmp'))).toEqual([])
   expect((await readdir(world.home.path)).toSorted()).toEqual(['config', 'run', 'skillsyncd.yaml', 'tmp'])
@@ -223,7 +223,7 @@ test('--json has what was written, and the folder of the file is made', async ()
 
 test.skipIf(!hasProgram('script'))('on a real terminal it asks (skipped where there is no script(1))', async () => {
   await using world = await World.create()
-  const command = `'${process.execPath}' '${MAIN}' init`
+  const command = `'${process.execPath}' '${MAIN}' init --here`
   const run = promisify(execFile)('script', ['-qec', command, '/dev/null'], {
     env: world.home.env,
     cwd: world.home.path,
@@ -234,7 +234,7 @@ test.skipIf(!hasProgram('script'))('on a real terminal it asks (skipped where th
 
   expect(stdout).toContain('Which repositories hold your skills?')
   expect(stdout).toContain('2 skills below skills/')
-  expect(stdout).toMatch(/ {2}skillsyncd start {5}serves it/)
+  expect(stdout).toMatch(/ {2}skillsyncd start {14}serves it/)
   expect((await world.written()).sources).toHaveLength(1)
 })
 

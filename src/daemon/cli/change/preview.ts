@@ -14,20 +14,20 @@ import { agreeWithDaemon } from '../../control/requests.ts'
 import { readKept } from '../../mcp-sources/stored-file.ts'
 import { theOnly } from '../../status/named-skill.ts'
 import { readSkillRows } from '../../status/skill-rows.ts'
-import { declarationsId, lineFor } from '../change/approve-skills.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
+import { declarationsId, lineFor } from './approve-skills.ts'
 
 export const preview: Command = {
   name: 'preview',
-  summary: 'Read the SKILL.md of a skill before anybody is served it',
+  summary: 'Show the SKILL.md of a skill, approved or not',
   operands: { text: 'SKILL', most: 1, offers: ['skills'] },
   details: `
-  SKILL is its id, its URI, SOURCE/PATH, SOURCE/NAME, its path or its name. Nothing follows from it: a skill that waits
-  for approval waits on, and no model is given it. One of an MCP source is asked for, and checked as it is for clients;
-  with --json, and where the output is no terminal, its text is marked as get_skill marks it, since a model may read it.
+  SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name. The skill stays as it is: one that waits for approval stays waiting. A file of an MCP source is fetched, and checked as
+  for clients. With --json, and to a pipe or a file, its text is marked as untrusted, because a model may read it.
 `,
+  examples: ['skillsyncd preview team/skills/pdf'],
   async run(context) {
     const [asked] = context.operands
     if (asked === undefined)
@@ -45,9 +45,6 @@ export const preview: Command = {
     return 0
   },
 }
-
-/** The name of the command in other programs. */
-export const inspectCommand: Command = { ...preview, name: 'inspect', summary: 'The same as preview' }
 
 type Found = Awaited<ReturnType<typeof readSkillRows>>[number]
 

@@ -1,0 +1,156 @@
+import type { Command, Commands } from './command.ts'
+
+/** The commands under one heading of the help. */
+export interface CommandGroup {
+  readonly heading: string
+  readonly commands: Commands
+}
+
+/** A command that is loaded on demand, because loading takes most of the time of a short run. */
+type Load = () => Promise<Command>
+
+function group(heading: string, commands: Readonly<Record<string, Load>>): CommandGroup {
+  return { heading, commands: new Map(Object.entries(commands)) }
+}
+
+/** All commands in the order of the help. A name of two words belongs to a family, such as `mcp-source mirror`. */
+export const COMMAND_GROUPS: readonly CommandGroup[] = [
+  group('Everyday', {
+    init: async () => (await import('./run/init.ts')).init,
+    add: async () => (await import('./run/add.ts')).add,
+    remove: async () => (await import('./run/remove.ts')).remove,
+    start: async () => (await import('./run/start.ts')).start,
+    stop: async () => (await import('./run/stop.ts')).stop,
+    status: async () => (await import('./show/status.ts')).status,
+    list: async () => (await import('./show/list.ts')).list,
+    search: async () => (await import('./show/search.ts')).searchCommand,
+    show: async () => (await import('./show/show.ts')).show,
+    why: async () => (await import('./show/why.ts')).why,
+    sync: async () => (await import('./change/sync.ts')).sync,
+    link: async () => (await import('./agent-folders/link.ts')).link,
+    unlink: async () => (await import('./agent-folders/unlink.ts')).unlink,
+    mcp: async () => (await import('./run/mcp.ts')).mcp,
+  }),
+  group('Pinning and review', {
+    lock: async () => (await import('./change/lock.ts')).lock,
+    outdated: async () => (await import('./change/outdated.ts')).outdated,
+    update: async () => (await import('./change/update.ts')).update,
+    verify: async () => (await import('./verify/verify.ts')).verify,
+    diff: async () => (await import('./change/diff.ts')).diffCommand,
+    preview: async () => (await import('./change/preview.ts')).preview,
+    approve: async () => (await import('./change/approve.ts')).approve,
+    reject: async () => (await import('./change/approve.ts')).reject,
+    pin: async () => (await import('./change/decide.ts')).pin,
+    pause: async () => (await import('./change/decide.ts')).pause,
+    rollback: async () => (await import('./change/rollback.ts')).rollback,
+    resume: async () => (await import('./change/decide.ts')).resume,
+    disable: async () => (await import('./change/disable.ts')).disable,
+    enable: async () => (await import('./change/disable.ts')).enable,
+    log: async () => (await import('./change/log.ts')).log,
+  }),
+  group('For authors', {
+    new: async () => (await import('./author/new-skill.ts')).newSkill,
+    validate: async () => (await import('./author/validate.ts')).validateCommand,
+    project: async () => (await import('./author/project.ts')).projectCommand,
+    instructions: async () => (await import('./show/instructions.ts')).instructions,
+  }),
+  group('Administration', {
+    doctor: async () => (await import('./doctor/doctor.ts')).doctor,
+    reload: async () => (await import('./run/reload.ts')).reload,
+    service: async () => (await import('./run/service.ts')).service,
+    token: async () => (await import('./run/token.ts')).token,
+    enroll: async () => (await import('./run/enroll.ts')).enroll,
+    marketplace: async () => (await import('./show/marketplace.ts')).marketplaceCommand,
+    publish: async () => (await import('./change/publish.ts')).publish,
+    export: async () => (await import('./sbom/export.ts')).exportBill,
+    backup: async () => (await import('./run/backup.ts')).backupCommand,
+    restore: async () => (await import('./run/backup.ts')).restoreCommand,
+    completion: async () => (await import('./help/completion.ts')).completion,
+    version: async () => (await import('./help/version.ts')).versionCommand,
+  }),
+  group('Other MCP servers', {
+    'mcp-source mirror': async () => (await import('./mcp-sources/mirror.ts')).mirror,
+    'mcp-source templates': async () => (await import('./mcp-sources/templates.ts')).templates,
+    'mcp-source resolve': async () => (await import('./mcp-sources/resolve.ts')).resolve,
+    'mcp-source add-uri': async () => (await import('./mcp-sources/add-uri.ts')).addUri,
+  }),
+]
+
+/** All commands that the help, the manual and the shell completions list. */
+export const COMMANDS: Commands = new Map(COMMAND_GROUPS.flatMap(({ commands }) => [...commands]))
+
+/** Commands with another name today. They work until the next version. */
+const FORMER: Commands = new Map<string, Load>([
+  ['release', async () => (await import('./change/decide.ts')).release],
+  ['unpin', async () => (await import('./change/decide.ts')).unpin],
+])
+
+/** Other names of commands: former ones, and those that other programs use. */
+const ALIASES: Readonly<Record<string, string>> = {
+  inspect: 'preview',
+  serve: 'start',
+  'mcp-source preview': 'preview',
+  mirror: 'mcp-source mirror',
+  templates: 'mcp-source templates',
+  resolve: 'mcp-source resolve',
+  'add-uri': 'mcp-source add-uri',
+}
+
+/** The words that other programs have for a command. They are suggested, not accepted. */
+export const SYNONYMS: Readonly<Record<string, string>> = {
+  apply: 'reload',
+  check: 'doctor',
+  config: 'init',
+  create: 'new',
+  delete: 'remove',
+  fetch: 'sync',
+  find: 'search',
+  freeze: 'lock',
+  history: 'log',
+  info: 'show',
+  install: 'link',
+  kill: 'stop',
+  lint: 'validate',
+  ls: 'list',
+  ps: 'status',
+  pull: 'sync',
+  refresh: 'sync',
+  rm: 'remove',
+  run: 'start',
+  sbom: 'export',
+  setup: 'init',
+  suspend: 'pause',
+  uninstall: 'unlink',
+  unpause: 'resume',
+  upgrade: 'update',
+  up: 'start',
+}
+
+/** A group of commands, loaded. */
+export interface LoadedGroup {
+  readonly heading: string
+  readonly commands: readonly Command[]
+}
+
+/** Loads all commands for the help. */
+export async function loadedGroups(): Promise<readonly LoadedGroup[]> {
+  const groups = COMMAND_GROUPS.map(async ({ heading, commands }) => ({ heading, commands: await loaded(commands) }))
+  return Promise.all(groups)
+}
+
+/** Loads all of these commands. */
+export async function loaded(commands: Commands): Promise<readonly Command[]> {
+  return Promise.all([...commands.values()].map((load) => load()))
+}
+
+/** Returns the command of this name or former name, loaded. */
+export async function commandNamed(name: string): Promise<Command | undefined> {
+  const current = Object.hasOwn(ALIASES, name) ? ALIASES[name] : name
+  const load = current === undefined ? undefined : (COMMANDS.get(current) ?? FORMER.get(current))
+  return load?.()
+}
+
+/** Returns the verbs of a family, such as `mirror` of `mcp-source`. Empty if there is no such family. */
+export function verbsOf(family: string): readonly string[] {
+  return [...COMMANDS.keys()].flatMap((name) => (name.startsWith(`${family} `) ? [name.slice(family.length + 1)] : []))
+}

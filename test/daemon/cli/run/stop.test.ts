@@ -1,0 +1,79 @@
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { World } from '../../../e2e/world.ts'
+
+test('stop ends the daemon cleanly, and is done when the process has released its state', async () => {
+  await using world = await World.create()
+  const { home } = world
+  const daemon = home.start('start')
+  await daemon.line()
+
+  const stopped = await home.command('stop', '--json')
+  const next = home.start('start')
+  await next.line()
+
+  expect(stopped).toMatchObject({ status: 0, stderr: '' })
+  expect(JSON.parse(stopped.stdout)).toEqual({ pid: daemon.pid, isManaged: false })
+  expect(await daemon.ended()).toMatchObject({ status: 0, signal: null })
+  expect((await home.command('stop')).stdout).toBe(`stopped process ${next.pid}\n`)
+})
+
+test('where no daemon runs stop says so', async () => {
+  await using world = await World.create()
+
+  const end = await world.home.command('stop')
+
+  expect(end).toMatchObject({ status: 1, stdout: '' })
+  expect(end.stderr).toContain(`No daemon runs for "${world.home.state}"`)
+})
+
+test('a process that serves one client is not stopped', async () => {
+  await using world = await World.create()
+  const client = world.home.start('mcp')
+  await world.home.command('sync')
+
+  const end = await world.home.command('stop')
+
+  expect(end.status).toBe(1)
+  expect(end.stderr).toMatch(/skillsyncd mcp\) is no daemon|No daemon runs/)
+  expect(client.process.exitCode).toBeNull()
+})
+
+test('a daemon with a configuration and a state folder of its own is found from any folder', async () => {
+  await using world = await World.create()
+  const { home } = world
+  const [file, state] = [join(home.path, 'apart.yaml'), join(home.path, 'apart')]
+  await writeFile(file, `${await readFile(home.configFile, 'utf8')}state: ${state}\n`)
+  await writeFile(home.configFile, '')
+  const daemon = home.start('start', '--config', file)
+  await daemon.line()
+  await rm(home.configFile)
+
+  const status = await home.command('status', '--json')
+  const stopped = await home.command('stop')
+  const after = await home.command('status')
+
+  expect(status).toMatchObject({ status: 0, stderr: '' })
+  expect(JSON.parse(status.stdout)).toMatchObject({ daemon: { pid: daemon.pid }, sources: [{ id: 'team' }] })
+  expect(stopped).toMatchObject({ status: 0, stdout: `stopped process ${daemon.pid}\n` })
+  expect(after).toMatchObject({ status: 2, stderr: expect.stringContaining('Cannot find a configuration') })
+})
+
+test('where two daemons run without a configuration to find, both are named', async () => {
+  await using world = await World.create()
+  const { home } = world
+  const text = await readFile(home.configFile, 'utf8')
+  const files = ['one', 'two'].map((name) => join(home.path, `${name}.yaml`))
+  for (const [index, file] of files.entries()) {
+    await writeFile(file, `${text}state: ${join(home.path, `state-${index}`)}\n`)
+    await home.start('start', '--config', file).line()
+  }
+  await rm(home.configFile)
+
+  const end = await home.command('status')
+
+  expect(end).toMatchObject({ status: 2, stdout: '' })
+  expect(end.stderr).toContain('Several daemons run')
+  for (const file of files) expect(end.stderr).toContain(`--config ${file}`)
+})
