@@ -577,6 +577,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/survey',
     'sync/store',
     'daemon/config',
+    'daemon/schedule',
     'daemon/mcp-sources',
     'daemon/agent-folders',
     'daemon/status',

@@ -33,6 +33,7 @@ import { openPublisher } from './pull/open-publisher.ts'
 import type { RollbackTarget, RolledBack } from './pull/rollback.ts'
 import { newReloadState } from './reload-state.ts'
 import type { ReloadState } from './reload-state.ts'
+import type { FetchedAmount } from './schedule/pull-activity.ts'
 import type { Disablement } from './status/disablement.ts'
 import { tellLosses } from './status/lost-sources.ts'
 import type { Beside } from './status/pull-result.ts'
@@ -221,8 +222,15 @@ export class Daemon implements AsyncDisposable {
   }
 
   /** Pulls all sources, or the named ones, now. Returns the outcome for each. */
-  async sync(ids: readonly SourceId[] = idsOf(this.config)): Promise<ReadonlyMap<SourceId, Outcome>> {
-    const { folders, puller } = this.#parts
+  /** `onFetched` is called with the progress of each. */
+  async sync(
+    ids: readonly SourceId[] = idsOf(this.config),
+    onFetched?: (source: SourceId, fetched: FetchedAmount) => void,
+  ): Promise<ReadonlyMap<SourceId, Outcome>> {
+    const { activity, folders, puller } = this.#parts
+    using watching = new DisposableStack()
+    if (onFetched !== undefined)
+      for (const id of ids) watching.use(activity.watch(id, (fetched) => onFetched(id, fetched)))
     const ends = ids.map(async (id) => [id, await puller.request(id, 'command')] as const)
     const outcomes = new Map(await Promise.all(ends))
     folders.follow()

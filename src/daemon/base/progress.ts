@@ -7,6 +7,8 @@ export interface Progress extends Disposable {
   show(text: string): void
   /** Like `show`, with a bar of the parts that are done. */
   count(done: number, of: number, text: string): void
+  /** Like `count`, for a text that changes often: a stream without a terminal does not get it. */
+  countOften(done: number, of: number, text: string): void
 }
 
 export interface ProgressOptions {
@@ -21,7 +23,7 @@ export function createProgress({ stream, quiet, clock }: ProgressOptions): Progr
   return stream.isTTY === true ? new TerminalLine(stream, clock) : new Lines(stream)
 }
 
-const SILENT: Progress = { show: () => {}, count: () => {}, [Symbol.dispose]: () => {} }
+const SILENT: Progress = { show: () => {}, count: () => {}, countOften: () => {}, [Symbol.dispose]: () => {} }
 
 class Lines implements Progress {
   readonly #stream: ProgressOptions['stream']
@@ -40,6 +42,8 @@ class Lines implements Progress {
   count(_done: number, _of: number, text: string): void {
     this.show(text)
   }
+
+  countOften(): void {}
 
   [Symbol.dispose](): void {}
 }
@@ -75,6 +79,10 @@ class TerminalLine implements Progress {
     this.show(`${bar(done, of)} ${text}`)
   }
 
+  countOften(done: number, of: number, text: string): void {
+    this.count(done, of, text)
+  }
+
   [Symbol.dispose](): void {
     this.show('')
     this.#over.abort()
@@ -90,7 +98,7 @@ class TerminalLine implements Progress {
   }
 
   #write(line: string): void {
-    this.#stream.write(CLEAR + cut(line, this.#stream.columns ?? 80))
+    this.#stream.write(CLEAR + cut(line, this.#stream.columns || 80))
   }
 }
 

@@ -47,7 +47,7 @@ export async function run(
 
 /** The width of a terminal. Text for a file or a pipe is 80 columns wide. */
 function columnsOf({ stdout }: Streams): number {
-  return stdout.isTTY === true ? (stdout.columns ?? 80) : 80
+  return stdout.isTTY === true ? stdout.columns || 80 : 80
 }
 
 /** Writes the failure as JSON where a program reads the result. */

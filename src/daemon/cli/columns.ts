@@ -7,8 +7,9 @@ import type { Context } from './command.ts'
  * the width of a column is at most half of it. To a pipe or a file, lines are written in full.
  */
 export function printRows(context: Context, rows: readonly (readonly string[])[]): void {
-  const { isTTY, columns = 80 } = context.streams.stdout
-  const width = isTTY === true ? columns : undefined
+  const { isTTY, columns } = context.streams.stdout
+  // A pseudo-terminal can have no width.
+  const width = isTTY === true ? columns || 80 : undefined
   const cells = rows.map((row) => row.map(printableLine))
   const widths = widthsOf(cells, width === undefined ? Number.POSITIVE_INFINITY : Math.floor(width / 2))
   printLines(

@@ -23,7 +23,11 @@ export async function pullWithProgress(context: Context, ids: readonly SourceId[
   const ends: SyncEnd[] = []
   progress.count(0, ids.length, `pulling ${ids.length === 1 ? ids[0] : countOf(ids.length, 'source')}`)
   const answer = await ask('sync', { sources: ids }, (event) => {
-    const end = SYNC_END.parse(event)
+    const end = SYNC_EVENT.parse(event)
+    if ('fetching' in end) {
+      progress.countOften(ends.length, ids.length, `fetching ${fetchedText(end.fetching)}`)
+      return
+    }
     ends.push(end)
     const text = `${ends.length} of ${countOf(ids.length, 'source')}: ${end.source} ${end.outcome}`
     progress.count(ends.length, ids.length, text)
@@ -31,6 +35,26 @@ export async function pullWithProgress(context: Context, ids: readonly SourceId[
   // A daemon of another version returns nothing.
   const { problems = [] } = ANSWER.parse(answer ?? {})
   return { ends: ids.flatMap((id) => ends.filter(({ source }) => source === id)), problems }
+}
+
+/** Pulls one source now. `undefined` if the daemon stopped it without an outcome. */
+export async function pullOneSource(id: string, ask: AskWriter): Promise<SyncEnd | undefined> {
+  let end: SyncEnd | undefined
+  await ask('sync', { sources: [id] }, (event) => {
+    const parsed = SYNC_EVENT.parse(event)
+    if (!('fetching' in parsed)) end = parsed
+  })
+  return end
+}
+
+const FETCHING = z.object({ source: z.string(), files: z.number(), bytes: z.number() })
+const SYNC_EVENT = z.union([z.object({ fetching: FETCHING }), SYNC_END])
+
+/** The progress of one source: what has arrived, in files or bytes. */
+function fetchedText({ source, files, bytes }: z.infer<typeof FETCHING>): string {
+  const received = bytes === 0 ? [] : [`${(bytes / 2 ** 20).toFixed(1)} MiB received`]
+  const stored = files === 0 ? [] : [`${countOf(files, 'file')} stored`]
+  return [source, ...received, ...stored].join(', ')
 }
 
 const PROBLEM = z.object({ code: z.string(), message: z.string() })

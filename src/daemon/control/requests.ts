@@ -13,6 +13,7 @@ import type { Daemon } from '../daemon.ts'
 import { TOKEN } from '../http/tokens.ts'
 import { VERBS } from '../pull/decide.ts'
 import type { RollbackTarget } from '../pull/rollback.ts'
+import type { FetchedAmount } from '../schedule/pull-activity.ts'
 import { summarizeContract } from '../status/contract-log.ts'
 import { syncEndOf } from '../status/pull-result.ts'
 import { additionHandlers } from './addition-requests.ts'
@@ -50,7 +51,8 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     async sync(params, send) {
       const ids = sourcesOf(checked(params).sources, config)
       const ends = ids.map(async (id) => {
-        const [end] = await daemon.sync([id])
+        const onFetched = (source: SourceId, fetched: FetchedAmount): void => send({ fetching: { source, ...fetched } })
+        const [end] = await daemon.sync([id], onFetched)
         if (end !== undefined) send(syncEndOf(...end, daemon.besidePull(id)))
       })
       await Promise.all(ends)

@@ -204,8 +204,14 @@ export class Puller implements AsyncDisposable {
     const threads = this.#threads
     const reach = { ...this.#reachOf(source), threads, ...(listing && { listing }) }
     const context = newPullContext(configured, this.#parts, this.#parts.keyring, reach)
-    const onBytes = (bytes: number): void => this.#parts.fetched.add(source.id, bytes)
-    const throttle = { source: source.id, host: hostOf(source), hosts: this.#parts.hosts, fetching, onBytes }
+    const throttle = {
+      source: source.id,
+      host: hostOf(source),
+      hosts: this.#parts.hosts,
+      fetching,
+      onBytes: (bytes: number) => this.#parts.fetched.add(source.id, bytes),
+      onFiles: (files: number) => this.#parts.activity.fetched(source.id, { files, bytes: 0 }),
+    }
     return {
       ...context,
       open: (opened, workspace) => throttleUpstream(context.open(opened, workspace), throttle),
@@ -224,7 +230,13 @@ export class Puller implements AsyncDisposable {
     const onAddress = (url: string): void => {
       this.#parts.report.found(source, isSameAddress(url, source.url) ? undefined : redactor.clean(url))
     }
-    return { onAddress, onListing, ...(source.kind === 'directory' && { hashes: this.#hashesOf(source.id), clock }) }
+    const onReceived = (bytes: number): void => this.#parts.activity.fetched(source.id, { files: 0, bytes })
+    return {
+      onAddress,
+      onListing,
+      onReceived,
+      ...(source.kind === 'directory' && { hashes: this.#hashesOf(source.id), clock }),
+    }
   }
 
   #hashesOf(id: SourceId): FolderHashes {

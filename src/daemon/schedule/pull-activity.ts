@@ -6,6 +6,9 @@ export class PullActivity {
   readonly #clock: Clock
   /** The start of the running pull of each source. */
   readonly #began = new Map<SourceId, Date>()
+  /** What the last pull of each source has fetched. */
+  readonly #fetched = new Map<SourceId, FetchedAmount>()
+  readonly #watching = new Map<SourceId, Set<(fetched: FetchedAmount) => void>>()
   /** The end of the last pull of each source, on both clocks. */
   readonly #ended = new Map<SourceId, Moment>()
   readonly #news: Set<SourceId>
@@ -23,10 +26,38 @@ export class PullActivity {
     return this.#began
   }
 
+  /** Calls the listener with what the running pull of the source has fetched, at most four times a second. */
+  watch(source: SourceId, listener: (fetched: FetchedAmount) => void): Disposable {
+    let calledMs = -Infinity
+    const onFetched = (fetched: FetchedAmount): void => {
+      const nowMs = this.#clock.monotonicMs()
+      if (nowMs - calledMs < WATCH_MS) return
+      calledMs = nowMs
+      listener(fetched)
+    }
+    const watching = this.#watching.get(source) ?? new Set()
+    this.#watching.set(source, watching.add(onFetched))
+    return {
+      [Symbol.dispose]: () => {
+        watching.delete(onFetched)
+        if (watching.size === 0 && this.#watching.get(source) === watching) this.#watching.delete(source)
+      },
+    }
+  }
+
+  /** Adds to what the running pull of the source has fetched. */
+  fetched(source: SourceId, { files, bytes }: FetchedAmount): void {
+    const before = this.#fetched.get(source) ?? NOTHING_FETCHED
+    const fetched = { files: before.files + files, bytes: before.bytes + bytes }
+    this.#fetched.set(source, fetched)
+    for (const listener of this.#watching.get(source) ?? []) listener(fetched)
+  }
+
   /** Marks a pull of the source as running until disposed. */
   begin(source: SourceId): Disposable {
     const began = this.#clock.now()
     this.#began.set(source, began)
+    this.#fetched.delete(source)
     return {
       // A pull that lost its slot may end while the next one runs.
       [Symbol.dispose]: () => void (this.#began.get(source) === began && this.#began.delete(source)),
@@ -86,6 +117,15 @@ export class PullActivity {
     return { wallMs: this.#clock.now().getTime(), monotonicMs: this.#clock.monotonicMs() }
   }
 }
+
+/** The files that a pull has stored, and the bytes of packs that it has received over HTTP. */
+export interface FetchedAmount {
+  readonly files: number
+  readonly bytes: number
+}
+
+const NOTHING_FETCHED: FetchedAmount = { files: 0, bytes: 0 }
+const WATCH_MS = 250
 
 /** A time on both clocks. */
 interface Moment {

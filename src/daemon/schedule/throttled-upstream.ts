@@ -1,7 +1,7 @@
 import type { ObjectId } from '../../sync/model/revision.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import type { TakenBlob, Tree } from '../../sync/model/tree.ts'
+import type { OnStored, TakenBlob, Tree } from '../../sync/model/tree.ts'
 import type { Upstream } from '../../sync/upstream/upstream.ts'
 import { leftAlone, type HostBackoff } from './host-backoff.ts'
 
@@ -14,6 +14,8 @@ export interface Throttle {
   readonly fetching: () => Promise<void>
   /** Receives the number of fetched bytes of files. */
   readonly onBytes?: (bytes: number) => void
+  /** Receives the number of files that were stored since its last call. */
+  readonly onFiles?: (files: number) => void
 }
 
 /**
@@ -55,7 +57,14 @@ function treeOf(tree: Tree, throttle: Throttle): Tree {
     proof: tree.proof,
     list: (id) => tree.list(id),
     take: async (blobs, until, onStored) => {
-      const taken = await step(throttle, () => tree.take(blobs, until, onStored))
+      let stored = 0
+      const onPart: OnStored = (part) => {
+        stored += part.size
+        throttle.onFiles?.(part.size)
+        onStored?.(part)
+      }
+      const taken = await step(throttle, () => tree.take(blobs, until, onPart))
+      throttle.onFiles?.(taken.size - stored)
       if (throttle.onBytes !== undefined) throttle.onBytes(bytesOf(taken))
       return taken
     },

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { createProgress } from '../../../src/daemon/base/progress.ts'
 import { World } from '../../e2e/world.ts'
@@ -72,6 +73,30 @@ test('progress elsewhere is a line for each text that is new, and with quiet not
 
   expect(written).toEqual(['one\n', 'two\n'])
   expect(quiet.written).toEqual([])
+})
+
+test('a text that changes often is shown on a terminal alone', () => {
+  const { stream, written } = terminal(60)
+  const file = terminal()
+
+  {
+    using progress = createProgress({ stream, quiet: false, clock: new FakeClock() })
+    using lines = createProgress({ stream: file.stream, quiet: false, clock: new FakeClock() })
+    progress.countOften(0, 1, '3 files')
+    lines.countOften(0, 1, '3 files')
+  }
+
+  expect(written).toEqual([`${CLEAR}[....................] 3 files`, CLEAR])
+  expect(file.written).toEqual([])
+})
+
+test('a pull shows how much of its source has come', async () => {
+  await using world = await World.create()
+  await world.repository.commit({ 'alpha/large.bin': randomBytes(2 ** 19) })
+
+  const end = await world.home.typing([], 'sync')
+
+  expect(end.stderr).toMatch(/\] fetching team, 0\.\d MiB received/)
 })
 
 describe.each([

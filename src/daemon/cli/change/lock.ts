@@ -11,11 +11,10 @@ import { configuredIn } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { sourcesOf } from '../../control/requests.ts'
 import { lockUseText } from '../../status/lock-text.ts'
-import { SYNC_END } from '../../status/pull-result.ts'
-import type { SyncEnd } from '../../status/pull-result.ts'
 import { lockFileOf } from '../../trust/lock-rules.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
+import { pullOneSource } from '../pull-results.ts'
 import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../store-reader.ts'
 import type { SourceReader } from '../store-reader.ts'
 import { lineOfPack, lockPacks } from './lock-packs.ts'
@@ -88,8 +87,7 @@ async function entryFor(source: Source, looking: SourceReader): Promise<End> {
 
 async function servedSnapshot(source: Source, { ask, store }: SourceReader): Promise<Snapshot | string> {
   const { id } = source
-  let end: SyncEnd | undefined
-  await ask('sync', { sources: [id] }, (event) => (end = SYNC_END.parse(event)))
+  const end = await pullOneSource(id, ask)
   const held = (await store.generations.current())?.sources.find((candidate) => candidate.source === id)
   if (held === undefined || end?.outcome === 'failed') return end?.message ?? 'nothing of it is served'
   const snapshot = await store.snapshots.read(held.snapshot)

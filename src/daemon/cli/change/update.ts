@@ -20,13 +20,12 @@ import { sourcesOf } from '../../control/requests.ts'
 import { isWaiting } from '../../pull/decide.ts'
 import { fullCommit, heldAtCommit } from '../../pull/rollback.ts'
 import { lockUseText } from '../../status/lock-text.ts'
-import { SYNC_END } from '../../status/pull-result.ts'
 import type { SyncEnd } from '../../status/pull-result.ts'
 import { followedBy, lockFileOf } from '../../trust/lock-rules.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import type { AskWriter } from '../daemon-client.ts'
-import { exitOfPulls, linesOfPull } from '../pull-results.ts'
+import { exitOfPulls, linesOfPull, pullOneSource } from '../pull-results.ts'
 import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../store-reader.ts'
 import type { SourceFailure, SourceReader } from '../store-reader.ts'
 import { commitNamed } from './commit-operand.ts'
@@ -219,8 +218,7 @@ function isForPerson({ code }: SyncEnd): boolean {
 }
 
 async function pullOne(id: string, ask: AskWriter): Promise<SyncEnd> {
-  let end: SyncEnd | undefined
-  await ask('sync', { sources: [id] }, (event) => (end = SYNC_END.parse(event)))
+  const end = await pullOneSource(id, ask)
   if (end === undefined) throw new OperatorError('bad-answer', `The daemon does not say how the pull of "${id}" ended`)
   return end
 }

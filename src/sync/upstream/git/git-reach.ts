@@ -11,4 +11,6 @@ export interface GitReach extends GitHost {
   readonly listing?: RequestedListing
   /** The threads that fetches run in; `undefined` to start one for each fetch. */
   readonly threads?: FetchThreads
+  /** Called with the number of bytes of packs that arrived since its last call. Only for packs over HTTP. */
+  readonly onReceived?: (bytes: number) => void
 }

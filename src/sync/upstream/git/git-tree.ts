@@ -140,7 +140,7 @@ async function openFetch(place: ObjectLocation, reach: GitReach): Promise<Fetch>
   const folder = await folderInScratch(scratch, 'git-')
   const program =
     place.kind === 'program' ? await ProgramSupply.open(place.target, { ...reach, scratch: folder }) : undefined
-  const worker = new ObjectWorker({ place, scratch: folder, database: blobs.database, limits }, reach.threads)
+  const worker = new ObjectWorker({ place, scratch: folder, database: blobs.database, limits }, reach)
   const overdue = new AbortController()
   const clock = setTimeout(() => {
     const message = `Cannot fetch: not done within ${namedLimit('totalMs', limits)}`

@@ -21,6 +21,7 @@ import { RemoteObjects } from './smart-http/remote-objects.ts'
 import {
   failureFrom,
   type OpenedTree,
+  type ReceivedBytes,
   type StoredBlobs,
   type WorkerAnswer,
   type WorkerRequest,
@@ -173,8 +174,20 @@ function keepBlob(bytes: Uint8Array): TakenBlob {
   }
 }
 
+let unreported = 0
+
+/** Reports the bytes of packs in large pieces: a message for each chunk would cost more than the chunk. */
+function reportReceived(bytes: number): void {
+  unreported += bytes
+  if (unreported < REPORTED_BYTES) return
+  send({ kind: 'received', bytes: unreported })
+  unreported = 0
+}
+
+const REPORTED_BYTES = 2 ** 18
+
 async function objectsAt(place: ObjectLocation): Promise<ObjectSource> {
-  if (place.kind === 'remote') return new RemoteObjects(place, task)
+  if (place.kind === 'remote') return new RemoteObjects(place, task, reportReceived)
   if (place.kind === 'program') return new ProgramObjects(process.stdin, process.stdout, task.limits)
   return new DiskObjects(place.folder, task.limits)
 }
@@ -190,7 +203,7 @@ function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-function send(message: WorkerAnswer | StoredBlobs): void {
+function send(message: WorkerAnswer | StoredBlobs | ReceivedBytes): void {
   parentPort?.postMessage(message, message.kind === 'opened' ? [message.bytes.buffer] : [])
 }
 

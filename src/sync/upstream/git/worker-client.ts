@@ -2,9 +2,16 @@ import type { Worker } from 'node:worker_threads'
 import { isSystemError, SyncError } from '../../model/sync-error.ts'
 import type { OnStored } from '../../model/tree.ts'
 import { startFailure, startThread, THREAD_HEAP_MB, type FetchThreads } from './fetch-threads.ts'
+import type { GitReach } from './git-reach.ts'
 import type { WorkerTask } from './objects/git-transport.ts'
 import type { ChildGroup } from './program/process-group.ts'
-import { errorOf, type StoredBlobs, type WorkerAnswer, type WorkerRequest } from './worker-protocol.ts'
+import {
+  errorOf,
+  type ReceivedBytes,
+  type StoredBlobs,
+  type WorkerAnswer,
+  type WorkerRequest,
+} from './worker-protocol.ts'
 
 type AnswerTo<Kind extends WorkerRequest['kind']> = Extract<WorkerAnswer, { kind: (typeof ANSWERS)[Kind] }>
 
@@ -15,6 +22,7 @@ type AnswerTo<Kind extends WorkerRequest['kind']> = Extract<WorkerAnswer, { kind
 export class ObjectWorker implements AsyncDisposable {
   readonly #worker: Worker
   readonly #threads: FetchThreads | undefined
+  readonly #onReceived: GitReach['onReceived']
   readonly #isForOne: boolean
   /** The pending requests, oldest first: answers come in the order of the requests. */
   readonly #waiting: PendingRequest[] = []
@@ -22,8 +30,9 @@ export class ObjectWorker implements AsyncDisposable {
   #ending: Promise<void> | undefined
 
   /** Without `threads`, it starts a new thread. */
-  constructor(task: WorkerTask, threads?: FetchThreads) {
+  constructor(task: WorkerTask, { threads, onReceived }: Pick<GitReach, 'threads' | 'onReceived'> = {}) {
     this.#threads = threads
+    this.#onReceived = onReceived
     // A thread that was connected to a program has its output in its streams, and a reader of a disk keeps what it
     // read. So only a thread for a remote can be reused.
     this.#isForOne = task.place.kind !== 'remote'
@@ -87,8 +96,9 @@ export class ObjectWorker implements AsyncDisposable {
     return true
   }
 
-  readonly #answered = (answer: WorkerAnswer | StoredBlobs): void => {
+  readonly #answered = (answer: WorkerAnswer | StoredBlobs | ReceivedBytes): void => {
     if (answer.kind === 'stored') this.#waiting[0]?.onStored?.(answer.blobs)
+    else if (answer.kind === 'received') this.#onReceived?.(answer.bytes)
     else this.#waiting.shift()?.resolve(answer)
   }
 

@@ -40,6 +40,12 @@ export interface StoredBlobs {
   readonly blobs: ReadonlyMap<ObjectId, TakenBlob>
 }
 
+/** Sent during a request: bytes of packs that arrived since the last message of this kind. */
+export interface ReceivedBytes {
+  readonly kind: 'received'
+  readonly bytes: number
+}
+
 /** The trees of a commit, concatenated in `bytes`; `ends` has the end of each. */
 export interface OpenedTree {
   readonly kind: 'opened'

@@ -36,7 +36,7 @@ test('where a fetch has ended, the thread of the next one stands ready', async (
   const place = { kind: 'disk', folder: folder.path } as const
   const fetch = new ObjectWorker(
     { place, scratch: folder.path, database: join(folder.path, 'blobs.db'), limits: FETCH_LIMITS },
-    threads,
+    { threads },
   )
   await fetch[Symbol.asyncDispose]()
   const other = startThread()
@@ -165,7 +165,7 @@ test('a thread that was given back is not ended by whoever had it', async () => 
   const place = { kind: 'remote', url: server.base, server } as const
   const fetch = new ObjectWorker(
     { place, scratch: folder.path, database: join(folder.path, 'blobs.db'), limits: FETCH_LIMITS },
-    threads,
+    { threads },
   )
   const stopped = AbortSignal.abort(new Error('enough'))
 

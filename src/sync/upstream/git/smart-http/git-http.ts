@@ -21,6 +21,8 @@ export interface ByteBudget {
   /** The name of the limit in messages. */
   readonly limit: string
   left: number
+  /** Called with the number of bytes of each piece that arrives. */
+  readonly onReceived?: (bytes: number) => void
 }
 
 interface GitCall {
@@ -117,6 +119,7 @@ export class GitHttp {
       for await (const chunk of answer.body) {
         watch.heard()
         bytes.left -= chunk.length
+        bytes.onReceived?.(chunk.length)
         if (bytes.left < 0) {
           throw new SyncError('limit-exceeded', `Cannot read "${this.#url}": it sends more than ${bytes.limit}`)
         }

@@ -38,13 +38,18 @@ export class RemoteObjects implements ObjectSource {
   #refusals = 0
   #stops = 0
 
-  constructor(place: Extract<ObjectLocation, { kind: 'remote' }>, task: WorkerTask) {
+  /** `onReceived` is called with the number of bytes of each piece of a pack that arrives. */
+  constructor(
+    place: Extract<ObjectLocation, { kind: 'remote' }>,
+    task: WorkerTask,
+    onReceived?: (bytes: number) => void,
+  ) {
     const { packBytes, blobBytes, files } = task.limits
     const objectBytes = Math.max(blobBytes, objectBytesOf(task.limits))
     this.#place = place
     this.#task = task
     this.#allowance = {
-      bytes: { limit: namedLimit('packBytes', task.limits), left: packBytes },
+      bytes: { limit: namedLimit('packBytes', task.limits), left: packBytes, ...(onReceived && { onReceived }) },
       // Each object of a snapshot is an entry of a tree, except the few that lead to the root. Twice that many are
       // allowed, because the entries of known trees are not counted.
       pack: { objects: 2 * files + 16, objectBytes },
