@@ -1,6 +1,6 @@
 #!/bin/sh
 # A gate for skillsyncd: refuses a candidate in which a skill that is new or changed holds characters that nobody sees, and
-# holds one that removes skills until a person approves. See docs/gate.md. It needs jq.
+# holds one that removes skills until a person approves. See docs/pinning-and-review.md. It needs jq.
 #
 #   gate: { command: /etc/skillsyncd/refuse-unseen-text.sh }
 set -eu

@@ -51,7 +51,7 @@ const SILENT =
   'Something takes the connection and does not pass it on: a proxy that does not reach the daemon, or a firewall'
 const REWRITTEN =
   'Something on the way changes what is sent: turn off rewriting, filters and injected scripts of the proxy for this address'
-const OTHER = 'docs/doctor.md has what proxies break, and the log of the daemon what it was asked'
+const OTHER = 'docs/troubleshooting.md has what proxies break, and the log of the daemon what it was asked'
 const MOST_CHARACTERS = 500
 
 function refusalCause(refusal: HttpRefusal, hasToken: boolean): FailureCause | undefined {

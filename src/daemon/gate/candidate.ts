@@ -8,7 +8,7 @@ import type { Checkouts } from '../../sync/store/checkouts/checkouts.ts'
 import { storedOf } from '../../sync/store/skills/stored-path.ts'
 
 /**
- * The document that a gate judges: the next content of one source, compared with what it serves now. `docs/gate.md` is
+ * The document that a gate judges: the next content of one source, compared with what it serves now. `docs/pinning-and-review.md` is
  * the specification.
  */
 export interface GateCandidate {

@@ -28,7 +28,7 @@ export interface Gate {
 
 /**
  * Queries the gate once, within its time limit. If there is no answer, the verdict is the one that the operator
- * configured. Rejects only if the signal aborts. `docs/gate.md` specifies the rules of both sides.
+ * configured. Rejects only if the signal aborts. `docs/pinning-and-review.md` specifies the rules of both sides.
  */
 export async function askGate(candidate: GateCandidate, gate: Gate, signal: AbortSignal): Promise<Verdict> {
   signal.throwIfAborted()

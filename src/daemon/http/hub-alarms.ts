@@ -49,7 +49,7 @@ function ofAnswers({ http }: Status): readonly HubDiagnostic[] {
   return [...unready, alarm('tokens-unreadable', 'The tokens cannot be read, so none opens anything', TOKENS)]
 }
 
-const NOT_READY = 'Mend what is said of the source, or leave out `required`; docs/operations.md explains /readyz'
+const NOT_READY = 'Mend what is said of the source, or leave out `required`; docs/access.md explains /readyz'
 const TOKENS = 'skillsyncd token list says why'
 
 function movedSources({ sources }: Status): readonly HubDiagnostic[] {

@@ -59,7 +59,7 @@ export interface SkillRow {
   readonly plugins?: readonly string[]
   readonly commit: string
   readonly ref: string
-  /** The digest of its content, as `docs/digest.md` defines it. */
+  /** The digest of its content, as `docs/protocol.md` defines it. */
   readonly digest: string | undefined
   readonly size: number
   readonly files: readonly {

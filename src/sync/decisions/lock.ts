@@ -113,7 +113,7 @@ const SET_DOMAIN = 'skillsyncd set v1\0'
 
 /**
  * The content digest of a set of skills, 64 lower-case hex digits: SHA-256 over a domain prefix and then, for each
- * skill in the order of its raw path bytes, path and name, each after its length, and the digest. See `docs/digest.md`.
+ * skill in the order of its raw path bytes, path and name, each after its length, and the digest. See `docs/protocol.md`.
  */
 export function setDigestOf(skills: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>): string {
   const hash = createHash('sha256').update(SET_DOMAIN)

@@ -212,12 +212,12 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   'contract-violated': errorCode(
     'contract',
     'The x-personal-mcp block, or a field beside it, breaks the frontmatter contract',
-    'correct the field that the message names; docs/contract.md has the rules',
+    'correct the field that the message names; docs/authors.md has the rules',
   ),
   'contract-noted': warningCode(
     'contract',
     'Something in the x-personal-mcp block is not as it should be',
-    'correct the field that the message names; docs/contract.md has the rules',
+    'correct the field that the message names; docs/authors.md has the rules',
   ),
 }
 

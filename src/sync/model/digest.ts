@@ -6,7 +6,7 @@ const DOMAIN = 'skillsyncd skill v1\0'
 /**
  * The content digest of a skill, 64 lower-case hex digits: SHA-256 over a domain prefix and then, for each file in the
  * order of its raw path bytes, the executable flag, the path with its length, the size and the SHA-256 of the file.
- * `docs/digest.md` is the specification, with test vectors.
+ * `docs/protocol.md` is the specification, with test vectors.
  */
 export function digestOf(files: readonly DigestedFile[]): string {
   const hash = createHash('sha256').update(DOMAIN)

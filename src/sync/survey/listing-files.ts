@@ -29,7 +29,7 @@ export function fileSetOf(
   if (resources === 'dynamic')
     return refused(
       'not-verifiable',
-      'The server declares the files as dynamic: nothing says what they should be; see `unverifiable` in docs/mcp-sources.md',
+      'The server declares the files as dynamic: nothing says what they should be; see `unverifiable` in docs/sources.md',
     )
   if (!Array.isArray(resources)) return refused('entry-refused', 'The entry has no list of its files')
   if (resources.length > limits.files)

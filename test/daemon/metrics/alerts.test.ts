@@ -36,8 +36,8 @@ test('there is an alert for each condition of a source that nobody decided on', 
 /** No source has these: with them a daemon does not start, a command ends, or a publication fails. */
 const OF_THE_PROCESS: ReadonlySet<SyncErrorCode> = new Set(['socket-failed', 'folder-unsafe', 'push-refused'])
 
-test('alerts are about figures that there are, and docs/metrics.md says what to do about each', async () => {
-  const docs = await readFile(`${DOCS}metrics.md`, 'utf8')
+test('alerts are about figures that there are, and docs/operations.md says what to do about each', async () => {
+  const docs = await readFile(`${DOCS}operations.md`, 'utf8')
 
   for (const { alert, expr } of await rules()) {
     const figures = (expr.match(/\b(?:skillsyncd|process|nodejs)_[a-z_]+/g) ?? []).map((name) =>

@@ -97,9 +97,9 @@ test('names and units keep the conventions, and nothing that a client or a repos
   for (const secret of ['canary', 'alpha', 'http:', world.home.path]) expect(text).not.toContain(secret)
 })
 
-test('docs/metrics.md explains each figure with its kind, and none that there is not', async () => {
+test('docs/operations.md explains each figure with its kind, and none that there is not', async () => {
   await using world = await twoSources()
-  const docs = await readFile(new URL('../../../docs/metrics.md', import.meta.url), 'utf8')
+  const docs = await readFile(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
 
   const { text } = await pageOf(world)
 

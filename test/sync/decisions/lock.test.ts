@@ -9,7 +9,7 @@ interface Vector {
   readonly digest: string
 }
 
-const DOCUMENT = await readFile(new URL('../../../docs/digest.md', import.meta.url), 'utf8')
+const DOCUMENT = await readFile(new URL('../../../docs/protocol.md', import.meta.url), 'utf8')
 const [, , ofSources = '[]', ofPacks = '[]'] = DOCUMENT.split(/^```json\n/m)
 const VECTORS: readonly Vector[] = [ofSources, ofPacks].flatMap((text) => JSON.parse(text.split(/^```$/m)[0] ?? '[]'))
 

@@ -10,7 +10,7 @@ interface Vector {
   readonly digest: string
 }
 
-const DOCUMENT = await readFile(new URL('../../../docs/digest.md', import.meta.url), 'utf8')
+const DOCUMENT = await readFile(new URL('../../../docs/protocol.md', import.meta.url), 'utf8')
 const VECTORS: readonly Vector[] = JSON.parse(/^```json\n(.*?)^```$/ms.exec(DOCUMENT)?.[1] ?? '[]')
 
 /** Code points, so that no half surrogate appears: a path is valid Unicode before it gets here. */

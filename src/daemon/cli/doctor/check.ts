@@ -36,7 +36,7 @@ export interface CheckResult {
 /** `warn`: it works, but may fail later. `fail`: it does not work. */
 export type CheckState = 'ok' | 'warn' | 'fail'
 
-/** Stable, for programs. Each name has a heading in `docs/doctor.md`. */
+/** Stable, for programs. Each name has a heading in `docs/troubleshooting.md`. */
 export type CheckName =
   | 'node'
   | 'configuration'

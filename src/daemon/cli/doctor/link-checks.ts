@@ -34,7 +34,7 @@ function checkLeftOut({ source, path, why }: LeftOut): CheckResult {
 async function duplicatesOf({ folder, uses }: FolderNow, ground: CautionGround): Promise<readonly CheckResult[]> {
   // As of copies: what is known of an agent and links is said once, by `link`.
   const cautions = await cautionsFor({ uses, copies: true }, ground)
-  return cautions.map((caution) => verdicts('links', folder).warn(caution, 'see docs/agents.md'))
+  return cautions.map((caution) => verdicts('links', folder).warn(caution, 'see docs/clients.md'))
 }
 
 function checkFolder(now: FolderNow): CheckResult {

@@ -70,7 +70,7 @@ async function checkSource(id: SourceId, stored: readonly VerifyDiagnostic[], as
   ]
 }
 
-const MEND = 'docs/doctor.md says for which sources that is so by their kind'
+const MEND = 'docs/sources.md says for which sources that is so by their kind'
 
 function notServed(id: SourceId): CheckResult {
   return verdicts(CHECK, id).warn('nothing is served of it yet', `skillsyncd sync ${id} brings it`)

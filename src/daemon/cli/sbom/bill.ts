@@ -27,7 +27,7 @@ export interface BilledSkill {
   readonly name: string
   readonly description: string | undefined
   readonly license: License | undefined
-  /** The digest of the content, as docs/digest.md defines it. */
+  /** The digest of the content, as docs/protocol.md defines it. */
   readonly digest: string
   /** The URL without secrets; `undefined` if the source has none. */
   readonly address: string | undefined
