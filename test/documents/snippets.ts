@@ -15,7 +15,7 @@ export interface Snippet {
 }
 
 /** All examples in the README and the pages for users. */
-export async function snippets(): Promise<readonly Snippet[]> {
+async function snippets(): Promise<readonly Snippet[]> {
   const pages = (await readdir(join(ROOT, 'docs'))).map((name) => join('docs', name))
   const paths = ['README.md', 'systemd/README.md', ...pages]
   const found = await Promise.all(paths.map(async (path) => snippetsIn(path, await readFile(join(ROOT, path), 'utf8'))))
@@ -49,4 +49,11 @@ function unindented(block: string): string {
   const lines = block.split('\n')
   const depths = lines.filter((line) => line.trim() !== '').map((line) => line.search(/\S/))
   return lines.map((line) => line.slice(Math.min(...depths))).join('\n')
+}
+
+const ALL = await snippets()
+
+/** The fenced blocks of a language; the code within sentences for `span`. */
+export function blocks(language: string): readonly Snippet[] {
+  return ALL.filter((snippet) => snippet.language === language)
 }

@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { parse as parseYaml, parseAllDocuments, stringify } from 'yaml'
+import { parseConfig } from '../../src/daemon/config/config.ts'
+import { environmentOf } from '../../src/daemon/config/environment.ts'
+import { CONFIG } from '../../src/daemon/config/schema.ts'
+import { blocks } from './snippets.ts'
+
+test('each block of YAML is a configuration that is accepted, or the file of another program', () => {
+  const yaml = blocks('yaml').filter(({ text }) => !isForeign(text))
+
+  const wrong = yaml.flatMap(({ place, text }) => configFaultsOf(text).map((fault) => `${place}: ${fault}`))
+
+  expect(yaml.length).toBeGreaterThan(25)
+  expect(wrong).toEqual([])
+})
+
+test.each([
+  ['sources:\n  - id: team\n    url: https://git.example.com/x.git\n    evry: 5m\n', 'evry'],
+  ['serve: { tools: { enable: false } }', 'enable'],
+  ['aproval: none\nunverifiable: serve\n', 'aproval'],
+  ['approval: never\n', 'approval'],
+  ['publish:\n  - git: https://git.example.com/x.git\n    pack: other\n', 'publish[0].pack'],
+])('%j is wrong', (text, key) => {
+  expect(isForeign(text)).toBe(false)
+  expect(configFaultsOf(text).join('\n')).toContain(key)
+})
+
+test('each key in a sentence is there, and accepted with the value that it is given', async () => {
+  const reference = await readFile(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
+  const keys = new Set([...reference.matchAll(/^\| `([^`]+)` \|/gm)].map(([, key = '']) => key.replaceAll('[]', '')))
+  const named = blocks('span').filter(({ text }) => isKey(text, keys))
+
+  const wrong = named.flatMap(({ place, text }) =>
+    keyFaultsOf(text, keys).map((fault) => `${place}: ${text}: ${fault}`),
+  )
+
+  expect(named.length).toBeGreaterThan(200)
+  expect(wrong).toEqual([])
+  expect(keyFaultsOf('limits.http.rates', keys)).toEqual(['no such key'])
+  expect(keyFaultsOf('serve.tools: { enable: false }', keys)).toEqual([expect.stringContaining('enable')])
+  expect(keyFaultsOf('update: never', keys)).toEqual([expect.stringContaining('update')])
+})
+
+/** The files of other programs among the examples, by a key that they begin with. */
+function isForeign(text: string): boolean {
+  const value: unknown = parseAllDocuments(text)[0]?.toJS()
+  return ['scrape_configs', 'repos', 'jobs', 'description'].some((key) => isMapping(value) && Object.hasOwn(value, key))
+}
+
+/** The problems of a configuration, or of some keys of a source of any kind. */
+function configFaultsOf(text: string): string[] {
+  const value: unknown = parseYaml(text)
+  if (!isMapping(value)) return ['it is no mapping']
+  const isWhole = Object.keys(value).every((key) => Object.hasOwn(CONFIG.shape, key))
+  const asSource = ADDRESSES.map((address) => parseFaultsOf({ sources: [{ id: 'team', ...address, ...value }] }))
+  const tried = isWhole ? [parseFaultsOf({ ...AROUND, ...value }), ...asSource] : asSource.toReversed()
+  return tried.some((faults) => faults.length === 0) ? [] : (tried[0] ?? [])
+}
+
+/** A key with its parents, such as `limits.http.rate`, or a key of the top level or of a source with a value. */
+function isKey(text: string, keys: ReadonlySet<string>): boolean {
+  const [, first = '', rest = '', value] = /^([a-z_]+)((?:\.[a-z_]+)*)(?:: ([^…]+))?$/.exec(text) ?? []
+  if (/\.(?:db|jsonl?|lock|md|yaml)$/.test(rest)) return false
+  return value === undefined
+    ? rest !== '' && Object.hasOwn(CONFIG.shape, first)
+    : keys.has(first) || keys.has(`sources.${first}`)
+}
+
+function keyFaultsOf(text: string, keys: ReadonlySet<string>): string[] {
+  const [path = '', ...value] = text.split(': ')
+  if (value.length === 0) return keys.has(path) ? [] : ['no such key']
+  const nested = path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), parseYaml(value.join(': ')))
+  return configFaultsOf(stringify(nested))
+}
+
+const ADDRESSES = [
+  { url: 'https://git.example.com/team/skills.git' },
+  { path: '/srv/skills' },
+  { mcp: 'https://skills.example.com/mcp' },
+  { mcp: 'https://skills.example.com/mcp', approval: 'none' },
+]
+
+/** The rest of a configuration, which an example of one key relies on. */
+const AROUND = {
+  sources: [{ id: 'team', url: 'https://git.example.com/team/skills.git', marketplace: true }],
+  packs: [{ id: 'writing', include: [{ source: 'team' }] }],
+  serve: { marketplace: { name: 'example-skills' } },
+}
+
+function parseFaultsOf(config: object): string[] {
+  const read = parseConfig(stringify(config), '/etc/skillsyncd/skillsyncd.yaml', environmentOf({}, '/home/ada'))
+  return Array.isArray(read) ? read.map(({ key, message }) => `${key}: ${message}`) : []
+}
+
+function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,70 @@
+import { spawnSync } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parse as parseToml } from 'smol-toml'
+import { expect, test } from 'vitest'
+import { Authority } from '../support/http/certificates.ts'
+import { hasProgram } from '../support/process/has-program.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+import { faultsOf } from './command-faults.ts'
+import { blocks } from './snippets.ts'
+
+test('each block of JSON can be read, and starts a command that there is', () => {
+  const json = blocks('json')
+
+  const wrong = json.flatMap(({ place, text }) =>
+    startsIn(JSON.parse(text)).flatMap((args) => faultsOf(args).map((fault) => `${place}: ${fault}`)),
+  )
+
+  expect(json.length).toBeGreaterThan(5)
+  expect(json.flatMap(({ text }) => startsIn(JSON.parse(text))).length).toBeGreaterThan(0)
+  expect(wrong).toEqual([])
+})
+
+test.each(blocks('toml'))('$place is TOML', ({ text }) => {
+  expect(parseToml(text)).toMatchObject({ mcp_servers: { skills: { url: expect.any(String) } } })
+})
+
+test.skipIf(!hasProgram('nginx')).each(blocks('nginx'))('nginx takes $place', async ({ text }) => {
+  expect(await nginxFaultOf(text)).toBe('')
+})
+
+test.skipIf(!hasProgram('nginx'))('nginx does not take a directive that it does not know', async () => {
+  const [block] = blocks('nginx')
+
+  const fault = await nginxFaultOf(block?.text.replace('proxy_buffering', 'proxy_bufering') ?? '')
+
+  expect(fault).toContain('unknown directive "proxy_bufering"')
+})
+
+/** The arguments of each program of ours that a configuration of a client starts. */
+function startsIn(value: unknown): string[][] {
+  if (Array.isArray(value)) return value.flatMap(startsIn)
+  if (typeof value !== 'object' || value === null) return []
+  const { command, args } = value as { readonly command?: unknown; readonly args?: unknown }
+  const own = command === 'skillsyncd' && Array.isArray(args) ? [args.map(String)] : []
+  return [...own, ...Object.values(value).flatMap(startsIn)]
+}
+
+/** The error of nginx for a file in its `conf.d`, with a certificate of the test and without a port; empty without one. */
+async function nginxFaultOf(text: string): Promise<string> {
+  await using folder = await temporaryFolder()
+  const { cert, key } = new Authority().vouchFor(['skills.example.com'])
+  const at = (name: string): string => join(folder.path, name)
+  await mkdir(at('tmp'))
+  await writeFile(at('fullchain.pem'), cert)
+  await writeFile(at('privkey.pem'), key)
+  const here = text
+    .replaceAll(/\/etc\/letsencrypt\/live\/[^/]+/g, folder.path)
+    .replaceAll(/listen (\d+)/g, `listen unix:${folder.path}/$1.sock`)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((of) => `${of}_temp_path ${at('tmp')};`)
+  await writeFile(at('nginx.conf'), `pid ${at('pid')};\nevents {}\nhttp {\n${temporary.join('\n')}\n${here}}\n`)
+  const { status, stderr } = spawnSync(
+    'nginx',
+    ['-t', '-q', '-e', 'stderr', '-p', folder.path, '-c', at('nginx.conf')],
+    {
+      encoding: 'utf8',
+    },
+  )
+  return status === 0 ? '' : stderr
+}
