@@ -1,6 +1,6 @@
 import { identityOf, isAbout, type SourceDecision } from '../../sync/decisions/decisions.ts'
 import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
-import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
+import { isAwaitingDecision, type SyncErrorCode } from '../../sync/model/sync-error.ts'
 import { revisionText } from '../../sync/pull/move-policy.ts'
 import { OperatorError } from '../base/operator-error.ts'
 
@@ -138,19 +138,8 @@ export function expectWaiting(
 
 /** True if the last upstream revision waits for an operator, or was rejected by one. */
 export function isWaiting(code: SyncErrorCode | undefined): boolean {
-  return code !== undefined && WAITING.has(code)
+  return code !== undefined && (isAwaitingDecision(code) || code === 'rejected' || code === 'rolled-back')
 }
-
-const WAITING: ReadonlySet<SyncErrorCode> = new Set([
-  'tag-moved',
-  'history-rewritten',
-  'default-branch-moved',
-  'mass-deletion',
-  'disabled-returns',
-  'awaiting-approval',
-  'rejected',
-  'rolled-back',
-])
 
 function notFrozen(source: string, how: string, frozen: SourceDecision['frozen']): string {
   return frozen === undefined

@@ -40,8 +40,12 @@ export interface Frame {
 
 interface WholeFrame {
   readonly generation: number
-  /** The number of skills that are not served unchanged. */
+  /** The number of problems. */
   readonly problems: number
+  /** The number of sources that need a person. */
+  readonly sources: number
+  /** Names those sources. */
+  readonly banner: Html
 }
 
 export function renderPage({ title, content, place }: PageBody, frame: Frame): string {
@@ -59,6 +63,7 @@ export function renderPage({ title, content, place }: PageBody, frame: Frame): s
             </ul>
           </nav>
         </div>
+        ${whole === undefined ? EMPTY_HTML : html`<div id="banner" class="banner" data-live>${whole.banner}</div>`}
       </header>
       <main id="main" tabindex="-1">${content}</main>
       <footer>
@@ -89,13 +94,20 @@ const MENU: readonly (readonly [PageLink, string, string])[] = [
 const OF_PARTS: ReadonlySet<PageLink> = new Set(['skills', 'connect'])
 
 function menu(place: PageLink | undefined, { up, whole }: Frame): Html[] {
-  const problems = whole?.problems ?? 0
+  const counts = new Map<PageLink, number | undefined>([
+    ['sources', whole?.sources],
+    ['problems', whole?.problems],
+  ])
   return MENU.filter(([of]) => whole !== undefined || OF_PARTS.has(of)).map(([of, address, text]) => {
     const current = of === place ? html` aria-current="page"` : EMPTY_HTML
-    const count =
-      of === 'problems' && problems > 0 ? html` <span id="problem-count" data-live>${problems}</span>` : EMPTY_HTML
+    const count = counts.has(of) ? countIn(`${of}-count`, counts.get(of) ?? 0) : EMPTY_HTML
     return html`<li><a href="${up}${address}" ${current}>${text}${count}</a></li>`
   })
+}
+
+/** Renders a number of the menu. The element exists for zero too, so that the script can bring it up to date. */
+function countIn(id: string, count: number): Html {
+  return html` <span id="${id}" class="count" data-live>${count === 0 ? '' : count}</span>`
 }
 
 /** The input of the login form. */

@@ -2,6 +2,7 @@ import type { Diagnostic } from '../../base/diagnostic.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import type { Tally } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import type { SkillCode } from '../../sync/skill-md/skill-diagnostic.ts'
 
 /**
@@ -47,7 +48,7 @@ export interface SourceHealth {
   readonly lastSuccess: string | undefined
   readonly nextPoll: string | undefined
   readonly isLooking: boolean
-  readonly condition: { readonly code: string; readonly message: string; readonly mend: string } | undefined
+  readonly condition: (Diagnostic<SyncErrorCode> & { readonly mend: string }) | undefined
   /** Decisions of people about the source. */
   readonly decisions: readonly string[]
   readonly tally: Tally

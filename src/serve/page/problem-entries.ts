@@ -1,5 +1,6 @@
 import { countOf } from '../../base/text/plural.ts'
 import type { HubDiagnostic, MisfitDiagnostic, PageHost, PathDiagnostics, SourceHealth } from './page-data.ts'
+import { troubleOf } from './source-trouble.ts'
 
 /** An entry of the page. The kinds are in the order of the page. */
 export type ProblemEntry =
@@ -11,7 +12,7 @@ export type ProblemEntry =
 /** Returns the entries of one source, or of all if `source` is empty. */
 export function entriesIn(host: PageHost, source: string): readonly ProblemEntry[] {
   const isOf = (id: string | undefined): boolean => source === '' || id === source
-  const failing = host.sources().filter((health) => isOf(health.id) && isFailing(health))
+  const failing = host.sources().filter((health) => isOf(health.id) && isListed(health))
   const misfits = host.misfits().filter(({ skills }) => source === '' || skills.some((skill) => isOf(skill.source)))
   const problems = host.problems().filter((problem) => isOf(problem.source))
   return [
@@ -28,12 +29,13 @@ export function problemCount(host: PageHost): number {
 }
 
 function isProblem(entry: ProblemEntry): boolean {
+  if (entry.kind === 'source') return troubleOf(entry.health) !== undefined
   return entry.kind !== 'skill' || (entry.problem.standing !== 'noted' && entry.problem.standing !== 'link')
 }
 
-/** A source during its first pull is not a problem yet. */
-function isFailing({ condition, served, isLooking }: SourceHealth): boolean {
-  return condition !== undefined || (served === undefined && !isLooking)
+/** An operator's decision is listed too, with the command that reverts it. */
+function isListed(health: SourceHealth): boolean {
+  return health.condition !== undefined || troubleOf(health) !== undefined
 }
 
 /** Formats the numbers of problems and notes. */

@@ -47,6 +47,9 @@ time { white-space: nowrap }
 .bar ul a { display: block; padding: .3rem 0; color: var(--soft); text-decoration: none; border-bottom: 2px solid transparent }
 .bar ul a:hover { color: var(--ink) }
 .bar ul a[aria-current] { color: var(--ink); border-color: var(--accent) }
+.bar .count { background: var(--sunk); border-radius: 99px; padding: 0 .45em; font-size: .8rem }
+.bar .count:empty { display: none }
+.banner { width: 100%; max-width: 74rem; margin: 0 auto; padding: 0 1.25rem; font-size: .9rem; overflow-wrap: anywhere }
 header { border-bottom: 1px solid var(--line); margin-bottom: 2.2rem }
 footer { width: min(71.5rem, 100% - 2.5rem); padding-inline: 0; border-top: 1px solid var(--line); padding-top: 1rem; padding-bottom: 1.5rem; color: var(--soft); font-size: .875rem; display: flex; flex-wrap: wrap; gap: .4rem 1.5rem; justify-content: space-between; align-items: center }
 footer form { margin: 0 }

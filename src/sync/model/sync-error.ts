@@ -139,6 +139,20 @@ export function isByChoice(code: SyncErrorCode): boolean {
   return code === 'paused' || code === 'pinned' || code === 'rolled-back' || code === 'rejected'
 }
 
+/** True if the revision upstream waits until the operator approves or rejects it. */
+export function isAwaitingDecision(code: SyncErrorCode): boolean {
+  return AWAITING_DECISION.has(code)
+}
+
+const AWAITING_DECISION: ReadonlySet<SyncErrorCode> = new Set([
+  'tag-moved',
+  'history-rewritten',
+  'default-branch-moved',
+  'mass-deletion',
+  'disabled-returns',
+  'awaiting-approval',
+])
+
 /** The only check of the format, for codes that a version of skillsyncd stored. */
 export function isSyncErrorCode(text: string): text is SyncErrorCode {
   return Object.hasOwn(MENDS, text)

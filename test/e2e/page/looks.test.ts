@@ -141,7 +141,7 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     }
     await page.goto(`${troubled.http.url}/problems`)
     const problems = await page.locator('#problems').innerText()
-    const count = await page.locator('#problem-count').innerText()
+    const count = await page.locator('#problems-count').innerText()
     await page.locator('#problems').getByRole('link', { name: 'empty' }).click()
 
     expect(problems).toMatch(/^2 problems\n/)

@@ -24,6 +24,7 @@ import { problemCount } from '../problem-entries.ts'
 import { problemsView, withheldView } from '../problems-view.ts'
 import { Readables } from '../render-file.ts'
 import { fileView, skillView } from '../skill-view.ts'
+import { troubleBanner, troubleCount } from '../source-trouble.ts'
 import { sourcesView } from '../sources-view.ts'
 import { upFrom } from '../urls.ts'
 import type { View } from '../view.ts'
@@ -132,7 +133,14 @@ export class PageRoutes implements AsyncDisposable {
       up,
       reader: isSignedIn ? principal?.id : undefined,
       mark: catalogMarkOf(catalog),
-      whole: isWhole ? { generation: catalog.generation, problems: problemCount(host) } : undefined,
+      whole: isWhole
+        ? {
+            generation: catalog.generation,
+            problems: problemCount(host),
+            sources: troubleCount(host),
+            banner: troubleBanner(host, up),
+          }
+        : undefined,
     })
   }
 }

@@ -1,0 +1,69 @@
+import { countOf } from '../../base/text/plural.ts'
+import { isAwaitingDecision, isByChoice } from '../../sync/model/sync-error.ts'
+import { html, EMPTY_HTML, visible } from './html.ts'
+import type { Html } from './html.ts'
+import type { PageHost, SourceHealth } from './page-data.ts'
+
+/**
+ * The reason why a source needs a person. `failing`: the last attempt failed, or its content was lost. `waiting`: its
+ * revision upstream is served only if an operator approves it.
+ */
+export type SourceTrouble = 'failing' | 'waiting'
+
+/** Returns `undefined` if the source needs no person. A source before the end of its first pull needs none yet. */
+export function troubleOf({ condition, served, lastAttempt, isLooking }: SourceHealth): SourceTrouble | undefined {
+  if (condition !== undefined) {
+    if (isByChoice(condition.code)) return undefined
+    return isAwaitingDecision(condition.code) ? 'waiting' : 'failing'
+  }
+  return served === undefined && lastAttempt !== undefined && !isLooking ? 'failing' : undefined
+}
+
+/** Returns the number of sources that need a person. */
+export function troubleCount(host: Pick<PageHost, 'sources'>): number {
+  return host.sources().filter((health) => troubleOf(health) !== undefined).length
+}
+
+/** Renders the sources that need a person, for the top of every page. Empty if there are none. */
+export function troubleBanner(host: Pick<PageHost, 'sources' | 'clean'>, up: string): Html {
+  const by = Map.groupBy(host.sources(), troubleOf)
+  const failing = by.get('failing') ?? []
+  const waiting = by.get('waiting') ?? []
+  return html`${failing.length === 0 ? EMPTY_HTML : failingLine(failing, host, up)}
+  ${waiting.length === 0 ? EMPTY_HTML : waitingLine(waiting, up)}`
+}
+
+function failingLine(failing: readonly SourceHealth[], host: Pick<PageHost, 'clean'>, up: string): Html {
+  const reason = failing.length === 1 ? failing[0]?.condition?.message : undefined
+  return html`<p class="note bad">
+    ${countOf(failing.length, 'source')} ${failing.length === 1 ? 'fails' : 'fail'}: ${namesOf(failing, up)}
+    ${reason === undefined ? EMPTY_HTML : html`— ${visible(cut(host.clean(reason)))}`}
+    <a href="${up}sources">Sources</a>
+  </p>`
+}
+
+function waitingLine(waiting: readonly SourceHealth[], up: string): Html {
+  return html`<p class="note">
+    ${countOf(waiting.length, 'source')} ${waiting.length === 1 ? 'waits' : 'wait'} for approval:
+    ${namesOf(waiting, up)}
+    <a href="${up}sources">Sources</a>
+  </p>`
+}
+
+function namesOf(sources: readonly SourceHealth[], up: string): Html {
+  const links = sources.slice(0, MOST_NAMES).map(({ id }, index) => {
+    const comma = index === 0 ? '' : ', '
+    return html`${comma}<a href="${up}sources#${id}">${id}</a>`
+  })
+  const left = sources.length - MOST_NAMES
+  return html`${links}${left > 0 ? ` and ${left} more` : ''}`
+}
+
+const MOST_NAMES = 5
+
+/** The page of the sources has the whole message. */
+function cut(message: string): string {
+  return message.length > MOST_CHARACTERS ? `${message.slice(0, MOST_CHARACTERS).toWellFormed()}…` : message
+}
+
+const MOST_CHARACTERS = 240

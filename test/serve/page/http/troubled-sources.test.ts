@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Principal } from '../../../../src/serve/principal.ts'
+import { Repository } from '../../../support/git/repository.ts'
+import { serve } from '../../../support/served.ts'
+import type { Served } from '../../../support/served.ts'
+import { ask } from '../../http/ask.ts'
+
+const PAGES = ['/', '/skills/fx/kept/', '/sources', '/changes', '/problems', '/connect', '/skills/fx/none/']
+
+let repository: Repository
+let empty: Repository
+let served: Served
+let reader: Pick<Principal, 'packs'> = {}
+beforeAll(async () => {
+  repository = await Repository.create()
+  empty = await Repository.create()
+  await repository.commit({ 'kept/SKILL.md': '---\nname: kept\ndescription: Kept\n---\n' })
+  await repository.tag('v1')
+  served = await serve(repository, {
+    source: ['ref: v1'],
+    more: { empty },
+    mayFail: true,
+    config: ['packs:', '  - { id: some, include: [{ source: fx }] }'],
+    access: {
+      isTokenRequired: true,
+      authenticate: async () => ({ id: 'ada', scopes: new Set(['page']), ...reader }),
+    },
+  })
+  await repository.commit({ 'other/SKILL.md': '---\nname: other\ndescription: Other\n---\n' })
+  await repository.git('tag', '--force', 'v1')
+  await served.sync()
+})
+afterAll(async () => {
+  await served[Symbol.asyncDispose]()
+  await empty[Symbol.asyncDispose]()
+  await repository[Symbol.asyncDispose]()
+})
+
+async function page(path: string): Promise<string> {
+  const { text } = await ask(served.http.url, path, { headers: { authorization: 'Bearer x' } })
+  return text.replaceAll(/\s+/g, ' ')
+}
+
+test('every page names the source that fails, with the reason, and the source that waits, and counts both', async () => {
+  reader = {}
+
+  for (const path of PAGES) {
+    const text = await page(path)
+    const up = path.startsWith('/skills/') ? '../../../' : './'
+    const banner = /<div id="banner"[^>]*>(?<text>.*?)<\/div>/.exec(text)?.groups?.['text']
+    expect(banner, path).toContain(`1 source fails: <a href="${up}sources#empty">empty</a> — `)
+    expect(banner, path).toMatch(/— [^<]*&#34;empty&#34;/)
+    expect(banner, path).toContain(`1 source waits for approval: <a href="${up}sources#fx">fx</a>`)
+    expect(text, path).toMatch(/Sources <span id="sources-count"[^>]*>2</)
+    expect(text, path).toMatch(/Problems <span id="problems-count"[^>]*>2</)
+  }
+})
+
+test('a reader of packs sees neither on any page', async () => {
+  reader = { packs: new Set(['some']) }
+
+  for (const path of PAGES) {
+    const text = await page(path)
+    expect(text, path).toContain('By skillsyncd')
+    expect(text, path).not.toMatch(/banner"|-count"|>empty<|fails|waits|tag-moved/)
+  }
+})
